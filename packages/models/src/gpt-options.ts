@@ -46,6 +46,11 @@ export interface GptOptions {
 
 /** A layer in place of a feed-forward part, from [B, T, D] to the same. It may have a state, and add to the loss. */
 export interface FeedForwardLayer<Params = unknown, State = unknown> {
+  /**
+   * Whether the loss of a part of a batch needs `sums` of the whole batch, which `apply` is then given as
+   * `context.whole`. Default: false.
+   */
+  readonly needsWhole?: boolean;
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /**
    * State and report after one more part of a batch, as after all parts at once. Default: each part begins with the
@@ -63,8 +68,14 @@ export interface FeedForwardLayer<Params = unknown, State = unknown> {
     params: Params,
     state: State,
     x: Tensor,
-    context: RunContext,
+    context: FeedForwardContext,
   ): readonly [y: Tensor, state: State, report: FeedForwardReport];
+}
+
+/** How a layer is being run. */
+export interface FeedForwardContext extends Omit<RunContext, "whole"> {
+  /** For a part of a batch: `sums` over all its parts, and their number. */
+  readonly whole?: { readonly sums: object; readonly numParts: number };
 }
 
 /** State and report of a layer after some tokens. */
@@ -78,6 +89,8 @@ export interface FeedForwardReport {
   readonly loss: Tensor;
   /** f32, numbers worth following. */
   readonly figures: object;
+  /** Sums over tokens, f32 by name, that `loss` needs of a whole batch. Absent: none. */
+  readonly sums?: object;
   /** i32 [T, K]: which experts each token chose, where it is a choice. Not kept. */
   readonly choices_TK?: Tensor;
 }

@@ -181,9 +181,9 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     return kept({ own: state, report: mapTree(report, (leaf: Tensor) => zerosLike(leaf)) as FeedForwardReport });
   };
 
-  const kept = ({ own, report: { loss, figures } }: ExpertsApplied): GptExpertsState => ({
+  const kept = ({ own, report: { loss, figures, sums = {} } }: ExpertsApplied): GptExpertsState => ({
     own,
-    report: { loss, figures },
+    report: { loss, figures, sums },
   });
   const stateAfter = (state: GptState, applied: readonly ExpertsApplied[]): GptState =>
     experts === undefined ? state : { experts: applied.map(kept) };
@@ -242,8 +242,13 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
       return drop(add(x_BTD, own(positions_TD, 0)), 0);
     });
     const applyExperts = (block: GptBlockParams, x: Tensor, layer: number): readonly [Tensor, ExpertsApplied] => {
-      const before = state.experts![expertLayers.indexOf(layer)]!.own;
-      const [y, next, report] = experts!.layer.apply(block.experts, before, x, keyedFor(context, numDrops + layer));
+      const at = expertLayers.indexOf(layer);
+      const { whole, ...run } = keyedFor(context, numDrops + layer);
+      const sums = (whole?.state as GptState | undefined)?.experts![at]!.report.sums;
+      const [y, next, report] = experts!.layer.apply(block.experts, state.experts![at]!.own, x, {
+        ...run,
+        ...(sums !== undefined && { whole: { sums, numParts: whole!.numParts } }),
+      });
       return [y, { own: next, report }];
     };
     /** What takes the place of `x`, and what its experts are left with, if it has any. */
@@ -351,6 +356,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     },
     evaluate: (params, state, batch) => model.evaluate(params, state, ofOwnPositions(batch)),
     ...(experts?.layer.joinParts !== undefined && {
+      needsWhole: experts.layer.needsWhole ?? false,
       joinParts: ({ before, earlier, own, numEarlier }) => ({
         experts: before.experts!.map((block, i) => {
           const applied = ({ own: state, report }: GptExpertsState) => ({ state, report });

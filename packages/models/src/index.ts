@@ -6,6 +6,7 @@ export { cnn, type CnnOptions, type CnnParams } from "./cnn.ts";
 export { gpt } from "./gpt.ts";
 export type {
   FeedForwardApplied,
+  FeedForwardContext,
   FeedForwardLayer,
   FeedForwardReport,
   GptBlockParams,
@@ -43,6 +44,7 @@ export {
   type ModelExperts,
   type RunContext,
   type StatesOfParts,
+  type WholeBatchState,
 } from "./model.ts";
 export {
   applyGroupNorm,

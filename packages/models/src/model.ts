@@ -16,6 +16,15 @@ export interface RunContext {
    * itself says, which is 0 unless it says another.
    */
   readonly labelSmoothing?: number;
+  /** For a part of a batch, if the model needs it (`needsWhole`). */
+  readonly whole?: WholeBatchState;
+}
+
+/** What a part of a batch knows of the whole batch. */
+export interface WholeBatchState {
+  /** State of the model after all parts, joined, from a pass over the batch before. */
+  readonly state: unknown;
+  readonly numParts: number;
 }
 
 /** Inputs with one label per row: images with classes, or tokens with the tokens that follow them. */
@@ -68,6 +77,12 @@ export interface Model<
    * same, and the mean over equal parts is the loss of the batch.
    */
   loss(params: Params, state: State, batch: Batch, context: RunContext): LossResult<State>;
+  /**
+   * Whether the loss of a part of a batch depends on the whole batch by more than a sum and a count, as balance losses
+   * of experts do. A batch in parts is then passed through the model once more, before the first part: its joined state
+   * is `context.whole`. Needs `joinParts`. Default: false.
+   */
+  readonly needsWhole?: boolean;
   /**
    * State after one more part of a batch whose parts are computed one after the other, each from `before`: that which
    * the whole batch would leave. Default: each part begins with the state that the part before has left, as running

@@ -50,7 +50,7 @@ export { sinkhornGate, type SinkhornGateOptions } from "./gates/sinkhorn-gate.ts
 export { softGate, type SoftGateOptions, type SoftParams } from "./gates/soft-gate.ts";
 export { switchGate, type SwitchGateOptions } from "./gates/switch-gate.ts";
 export { isOfGate } from "./gate-scope.ts";
-export type { AuxiliaryLoss, RouterScores, ScoreNoise } from "./losses/auxiliary-loss.ts";
+export type { AuxiliaryLoss, RouterScores, ScoreNoise, TokenSums, WholeBatch } from "./losses/auxiliary-loss.ts";
 export { balanceLoss, type BalanceLossOptions } from "./losses/balance-loss.ts";
 export { importanceLoadLoss, type ImportanceLoadLossOptions } from "./losses/importance-load-loss.ts";
 export { zLoss, type ZLossOptions } from "./losses/z-loss.ts";

@@ -1,7 +1,8 @@
 // Shapes: E experts.
-import { add, divide, maximum, multiply, subtract, sum, type Tensor } from "@skein/tensor-core";
+import { add, divide, maximum, multiply, subtract, sum, type Tensor, zipTrees } from "@skein/tensor-core";
 import type { MoeFigures, MoeLayerApplied, MoeLayerParts, MoeState } from "./moe-layer.ts";
 import type { Gate } from "./gates/gate.ts";
+import type { TokenSums } from "./losses/auxiliary-loss.ts";
 import { rememberLoad } from "./routing/load-memory.ts";
 
 /**
@@ -35,6 +36,7 @@ export const joinMoeParts = <GateState>(
     },
     report: {
       loss: mean([earlier.report.loss, own.report.loss]),
+      sums: zipTrees((a: Tensor, b: Tensor) => add(a, b), earlier.report.sums, own.report.sums) as TokenSums,
       figures: {
         load_E,
         entropy: mean(of("entropy")),

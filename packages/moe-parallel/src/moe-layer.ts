@@ -40,6 +40,7 @@ import { maxOverRanks, sumOverRanks } from "./over-ranks.ts";
 import { expertsPerRank, hiddenDimOf, initPlaced, stackParams } from "./placed-experts.ts";
 import { expertsByPlace } from "./placement/expert-places.ts";
 import { initLoadMemory, type LoadMemory, rememberLoad } from "./routing/load-memory.ts";
+import type { TokenSums, WholeBatch } from "./losses/auxiliary-loss.ts";
 import type { ExpertShards } from "./shards/expert-shards.ts";
 
 /** What a layer of experts is made of. */
@@ -124,6 +125,8 @@ export interface MoeReport {
   /** f32 []: sum of the gate's auxiliary losses, to be added to the loss. */
   readonly loss: Tensor;
   readonly figures: MoeFigures;
+  /** Sums that auxiliary losses need of a whole batch, of these tokens. */
+  readonly sums: TokenSums;
   /** i32 [T, K]: experts of the tokens that this rank gates, −1 where there is no choice. Absent for a mixture. */
   readonly choices_TK?: Tensor;
 }
@@ -136,12 +139,14 @@ export interface MoeContext {
    * noise and random drop orders need it.
    */
   readonly key?: Tensor;
+  /** For tokens that are a part of a batch: what auxiliary losses need of the whole batch. */
+  readonly whole?: WholeBatch;
 }
 
 /** State and report of a layer after some tokens. */
 export interface MoeLayerApplied<State> {
   readonly state: State;
-  readonly report: Pick<MoeReport, "loss" | "figures">;
+  readonly report: Pick<MoeReport, "loss" | "figures" | "sums">;
 }
 
 /** What parts of a batch have left, each computed from the same state. */
@@ -161,6 +166,8 @@ export interface MoeLayer<Params, State> {
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /** How its parameters are shared out, by path. */
   readonly sharding: Sharding;
+  /** Whether the losses of a part of a batch need `sums` of the whole batch: see `MoeContext.whole`. */
+  readonly needsWhole: boolean;
   /** See `joinMoeParts`. */
   joinParts(parts: MoeLayerParts<State>): MoeLayerApplied<State>;
   /** @param x of any float dtype, [..., D]; the output is of its shape and dtype. */
@@ -173,8 +180,8 @@ export interface MoeLayer<Params, State> {
 }
 
 /** A context whose key differs from use to use, or from rank to rank. */
-const keyed = ({ train, key }: MoeContext, use: number | Tensor): MoeContext => ({
-  train,
+const keyed = ({ key, ...context }: MoeContext, use: number | Tensor): MoeContext => ({
+  ...context,
   ...(key !== undefined && { key: foldIn(key, use) }),
 });
 
@@ -309,6 +316,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
       const hidden = shards && { axis: shards.axis, dim: hiddenDimOf(experts, own) + 1 };
       return [{ axis, dim: 0 }, ...(hidden === undefined ? [] : [hidden])];
     },
+    needsWhole: gate.needsWhole ?? false,
     joinParts: (parts) => joinMoeParts(gate, loadDecay, parts),
     apply: (params, state, x, given) => {
       expertsPerRank(numExperts, axis);
@@ -343,6 +351,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
         { gate: gated.state, placeOf_E, meanLoad_E, loadWeight },
         {
           loss: gated.loss,
+          sums: gated.sums,
           figures: { ...gated.figures, ...figures },
           ...(gated.routing.kind === "choices" && { choices_TK: gated.routing.choices_TK }),
         },

@@ -168,6 +168,7 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
     ...(metrics !== undefined && { metrics }),
     ...(own.sharding !== undefined && { sharding: checkedSharding(own.sharding, what) }),
     ...(own.joinParts !== undefined && {
+      needsWhole: own.needsWhole === true,
       joinParts: (parts) => {
         const joined: unknown = inside("joinParts", () => own.joinParts!(parts));
         requireLike(joined, parts.before, { what: `${what}: joinParts`, like: "the state that it was given" });

@@ -21,21 +21,28 @@ import { resultSpecs } from "./result-specs.ts";
 import { samplePassOf } from "./sample-pass.ts";
 import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "./task.ts";
 
+/** A loss as graphs. */
+interface TracedLoss {
+  /** Gives `LossTensors`. */
+  readonly value: Traced;
+  /**
+   * From the arguments of the loss and the cotangents of its terms to the gradients of the parameters, if the loss has
+   * derivatives of the user's own: they are in no other graph.
+   */
+  readonly pullback?: Traced;
+}
+
 /**
  * A model as plain data, in the shapes of one job: the graphs of its functions. What a program made of functions cannot
  * be sent to the threads of its ranks; this can, and computes the same.
  */
 export interface TracedModel {
   readonly init: Traced;
-  /** Gives `LossTensors`. */
-  readonly loss: Traced;
+  readonly loss: TracedLoss;
+  /** The loss of a part that is given the state of the whole batch, if the job computes such and the model needs it. */
+  readonly lossOfPart?: TracedLoss;
   /** State after one more part of a batch, from `StatesOfParts`, if the model joins such. */
   readonly joinParts?: Traced;
-  /**
-   * From the arguments of the loss and the cotangents of its terms to the gradients of the parameters, where the loss has derivatives
-   * of the user's own: they are in no other graph.
-   */
-  readonly pullback?: Traced;
   readonly evaluate: Traced;
   /**
    * From parameters, state and the inputs of one held-out sample to the outputs, where the job shows what the model
@@ -52,6 +59,14 @@ interface LossTensors {
   readonly state: unknown;
   readonly count?: Tensor;
 }
+
+type LossArguments = readonly [
+  params: unknown,
+  state: unknown,
+  batch: BatchTree,
+  key: Tensor | undefined,
+  whole?: unknown,
+];
 
 const tensorsOf = ([loss, state, ofRows]: LossResult<unknown>): LossTensors => {
   if (ofRows === undefined) return { terms: { loss }, state };
@@ -85,16 +100,30 @@ export const traceModel = (
   const init = trace((own: Tensor) => model.init(own), [key], { mesh });
   const { params, state } = resultSpecs<Weights>(init);
   const samples = batchSpecs(train, samplesAtOnce(job)) as never;
-  const lossOf = (own: unknown, moved: unknown, batch: BatchTree, fresh: Tensor): LossTensors =>
-    tensorsOf(model.loss(own, moved, batch, { train: true, key: fresh }));
-  const loss = trace(lossOf, [params, state, samples, key], { mesh });
-  const { terms } = resultSpecs<LossTensors>(loss);
-  const pullback = trace(
-    (own: unknown, moved: unknown, batch: BatchTree, fresh: Tensor, cotangents: LossTensors["terms"]) =>
-      vjp((each: unknown) => lossOf(each, moved, batch, fresh).terms, own).pullback(cotangents),
-    [params, state, samples, key, terms as never],
-    { mesh },
-  );
+  const numParts = job.accumulate ?? 1;
+  /** @param whole nothing, or the state of the whole batch. */
+  const traceLoss = (...whole: readonly unknown[]): TracedLoss => {
+    const lossOf = (...[own, moved, batch, fresh, known]: LossArguments): LossTensors =>
+      tensorsOf(
+        model.loss(own, moved, batch, {
+          train: true,
+          key: fresh!,
+          ...(known !== undefined && { whole: { state: known, numParts } }),
+        }),
+      );
+    const args = [params, state, samples, key, ...whole] as never;
+    const value = trace(lossOf, args, { mesh });
+    const { terms } = resultSpecs<LossTensors>(value);
+    const pullback = trace(
+      (cotangents: LossTensors["terms"], own: unknown, ...rest: readonly unknown[]) =>
+        vjp((each: unknown) => lossOf(...([each, ...rest] as unknown as LossArguments)).terms, own).pullback(
+          cotangents,
+        ),
+      [terms, ...(args as readonly unknown[])] as never,
+      { mesh },
+    );
+    return { value: composed(value), ...(hasOwnDerivatives(value) && { pullback: composed(pullback) }) };
+  };
   const joinParts =
     model.joinParts === undefined
       ? undefined
@@ -112,9 +141,9 @@ export const traceModel = (
   const outputs = samplePassOf(job, plain, data, { params, state });
   return {
     init: composed(init),
-    loss: composed(loss),
+    loss: traceLoss(),
+    ...(numParts > 1 && model.needsWhole === true && { lossOfPart: traceLoss(state) }),
     ...(joinParts !== undefined && { joinParts: composed(joinParts) }),
-    ...(hasOwnDerivatives(loss) && { pullback: composed(pullback) }),
     evaluate: composed(evaluate),
     ...(outputs !== undefined && { outputs: composed(outputs) }),
     ...(plain.metrics !== undefined && { metrics: plain.metrics }),
@@ -128,18 +157,18 @@ const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): 
  * The model of those graphs, for batches of the job's shapes. Training asks for the loss and for the metrics; its
  * `apply` is for what shows samples, one at a time.
  */
-export const modelOf = ({ init, loss, joinParts, pullback, evaluate, outputs, metrics }: TracedModel): AnyModel => {
-  type LossArguments = readonly [params: unknown, state: unknown, batch: BatchTree, key: Tensor | undefined];
+export const modelOf = ({ init, loss, lossOfPart, joinParts, evaluate, outputs, metrics }: TracedModel): AnyModel => {
   // What the pullback computes again of the loss is computed once: equal nodes are merged.
-  const lossOf = (...args: LossArguments): LossTensors => call(loss, ...args);
-  const differentiable =
-    pullback === undefined
+  const differentiable = ({ value, pullback }: TracedLoss): ((...args: LossArguments) => LossTensors) => {
+    const lossOf = (...args: LossArguments): LossTensors => call(value, ...args);
+    return pullback === undefined
       ? lossOf
       : customGradient(
           lossOf,
           ({ args, cotangents: { terms } }) =>
-            [call<unknown>(pullback, ...args, terms), undefined, undefined, undefined] as never,
+            [call<unknown>(pullback, terms, ...args), ...args.slice(1).map(() => undefined)] as never,
         );
+  };
   return {
     init: (key) => call<ReturnType<AnyModel["init"]>>(init, key),
     apply: (params, state, inputs) => {
@@ -147,8 +176,18 @@ export const modelOf = ({ init, loss, joinParts, pullback, evaluate, outputs, me
         throw new InvariantError("a traced model was applied; its loss and its metrics are all that was traced");
       return [call<Tensor>(outputs, params, state, inputs), state];
     },
-    loss: (params, state, batch, { key }) => resultOf(differentiable(params, state, batch as BatchTree, key)),
-    ...(joinParts !== undefined && { joinParts: (parts) => call<unknown>(joinParts, parts) }),
+    loss: (params, state, batch, { key, whole }) => {
+      const own = [params, state, batch as BatchTree, key] as const;
+      return resultOf(
+        whole === undefined || lossOfPart === undefined
+          ? differentiable(loss)(...own)
+          : differentiable(lossOfPart)(...own, whole.state),
+      );
+    },
+    ...(joinParts !== undefined && {
+      needsWhole: lossOfPart !== undefined,
+      joinParts: (parts) => call<unknown>(joinParts, parts),
+    }),
     evaluate: (params, state, batch) => call<Metrics>(evaluate, params, state, batch),
     ...(metrics !== undefined && { metrics }),
   };

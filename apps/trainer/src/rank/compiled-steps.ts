@@ -19,8 +19,10 @@ import {
 import {
   accumulate,
   type Accumulated,
-  countRows,
-  type RankCount,
+  type Ahead,
+  lookAhead,
+  needsWhole,
+  type Seen,
   type StepInputs,
 } from "../step/loss-and-gradients.ts";
 import { deferredPart, settle, type Settled } from "../step/deferred-step.ts";
@@ -54,18 +56,16 @@ type Batch = object;
 type OfPart<Result> = ((
   state: DeviceState,
   batch: Batch,
-  rankCount: RankCount<DeviceArray>,
+  ahead: Ahead<DeviceArray>,
   before?: Accumulated<DeviceArray>,
 ) => Promise<Result>) & { release(): void };
 
-interface Counted {
-  readonly count: DeviceArray;
-  readonly parts: DeviceArray;
-}
-
-type CountRows = ((state: DeviceState, batch: Batch, before?: Counted) => Promise<Counted | readonly []>) & {
+type LookAhead = ((state: DeviceState, batch: Batch, before?: Seen<DeviceArray>) => Promise<Seen<DeviceArray>>) & {
   release(): void;
 };
+
+/** What a batch of one part knows ahead. */
+const nothing: Ahead<DeviceArray> = { rankCount: [], model: [] };
 
 export interface StepsInput {
   readonly job: Job;
@@ -117,9 +117,9 @@ const withBefore = <Result>(
   run: OfPart<Result>,
   state: DeviceState,
   part: Batch,
-  rankCount: RankCount<DeviceArray>,
+  ahead: Ahead<DeviceArray>,
   before: Accumulated<DeviceArray> | undefined,
-): Promise<Result> => (before === undefined ? run(state, part, rankCount) : run(state, part, rankCount, before));
+): Promise<Result> => (before === undefined ? run(state, part, ahead) : run(state, part, ahead, before));
 
 /** Steps that stay compiled: those of compressors that take turns, each with and without curvature. */
 const keptSteps = 6;
@@ -137,11 +137,11 @@ export class CompiledSteps {
   private readonly catchingUp = new Map<CurvatureMode, DeferredPart>();
   /** All but the last of several parts of a batch, by mode. */
   private readonly accumulating = new Map<CurvatureMode, OfPart<Accumulated<DeviceArray>>>();
-  private readonly counting: CountRows;
-  /** Whether the rows that count in a batch are known only when the batch is. */
-  private countsRows: boolean;
-  /** For who looks at gradients; none is compiled until somebody does. */
-  private looking: { readonly compressor: StepKind["compressor"]; readonly run: OfPart<unknown> } | undefined;
+  private readonly looking: LookAhead;
+  /** Whether parts of a batch need to know something of the whole batch. */
+  private looksAhead: boolean;
+  /** For whoever asks for gradients; none is compiled until somebody does. */
+  private gradientsOf: { readonly compressor: StepKind["compressor"]; readonly run: OfPart<unknown> } | undefined;
 
   constructor({ job, parts, backend, communicators, spanSink }: StepsInput) {
     this.parts = parts;
@@ -155,12 +155,13 @@ export class CompiledSteps {
       ...(spanSink && { spanSink }),
     };
     this.settling = this.compileSettle();
-    this.countsRows = parts.accumulate > 1;
-    this.counting = jit(countRows(parts), backend, {
+    this.looksAhead = parts.accumulate > 1;
+    this.looking = jit(lookAhead(parts), backend, {
       ...this.options,
+      ...this.bound,
       donate: [2],
-      name: "rows of a train step",
-    }) as unknown as CountRows;
+      name: "look ahead at a train step",
+    }) as unknown as LookAhead;
   }
 
   /** Of each compiled step's intermediates. */
@@ -183,9 +184,9 @@ export class CompiledSteps {
     const ofPart = (
       state: TrainState<Tensor>,
       batch: BatchTree,
-      rankCount: RankCount<Tensor>,
+      ahead: Ahead<Tensor>,
       before?: Accumulated<Tensor>,
-    ): unknown => fn(state, batch, { rankCount, ...(before !== undefined && { before }) });
+    ): unknown => fn(state, batch, { ahead, ...(before !== undefined && { before }) });
     return jit(ofPart as never, this.backend, {
       ...this.options,
       ...this.bound,
@@ -215,20 +216,18 @@ export class CompiledSteps {
     return compiled;
   }
 
-  /** Number of rows that count in the rank's whole batch, for those of its parts. */
-  private async countRows(state: DeviceState, inParts: readonly Batch[]): Promise<RankCount<DeviceArray>> {
-    if (!this.countsRows) return [];
-    let counted: Counted | undefined;
+  /** What the parts of a batch need to know of the whole batch. */
+  private async lookAhead(state: DeviceState, inParts: readonly Batch[]): Promise<Ahead<DeviceArray>> {
+    if (!this.looksAhead) return nothing;
+    let seen: Seen<DeviceArray> | undefined;
     for (const part of inParts) {
-      const next: Counted | readonly [] = await (counted === undefined
-        ? this.counting(state, part)
-        : this.counting(state, part, counted));
-      this.countsRows = "count" in next;
-      if (!("count" in next)) return [];
-      counted = next;
+      seen = await (seen === undefined ? this.looking(state, part) : this.looking(state, part, seen));
+      this.looksAhead = "dtype" in seen.rankCount || needsWhole(this.parts);
+      if (!this.looksAhead) break;
     }
-    this.backend.free(counted!.parts);
-    return counted!.count;
+    const { parts, ...ahead } = seen!;
+    this.backend.free(parts);
+    return ahead;
   }
 
   /** Do a step. Consumes the state. @param updates number of updates behind the state. */
@@ -259,13 +258,13 @@ export class CompiledSteps {
     const last = parts.pop()!;
     let state = given;
     let before: Accumulated<DeviceArray> | undefined;
-    const rankCount = await this.countRows(state, [...parts, last]);
+    const ahead = await this.lookAhead(state, [...parts, last]);
     for (const [i, part] of parts.entries()) {
-      if (i === 0 && catchesUp) ({ state, before } = await this.catchUp(kind)(state, part, rankCount));
-      else before = await withBefore(this.accumulate(kind), state, part, rankCount, before);
+      if (i === 0 && catchesUp) ({ state, before } = await this.catchUp(kind)(state, part, ahead));
+      else before = await withBefore(this.accumulate(kind), state, part, ahead, before);
     }
-    const result = await withBefore(run, state, last, rankCount, before);
-    if ("dtype" in rankCount) this.backend.free(rankCount);
+    const result = await withBefore(run, state, last, ahead, before);
+    for (const leaf of flattenTree<DeviceArray>(ahead).leaves) this.backend.free(leaf);
     return result;
   }
 
@@ -279,21 +278,21 @@ export class CompiledSteps {
    */
   async gradients(updates: number, state: DeviceState, batch: Batch): Promise<unknown> {
     const { compressor } = stepKindAt(this.parts, updates);
-    if (this.looking?.compressor !== compressor) this.forget();
-    this.looking ??= {
+    if (this.gradientsOf?.compressor !== compressor) this.forget();
+    this.gradientsOf ??= {
       compressor,
       run: this.compile(exchangedGradients(this.parts, compressor), {
         donate: this.parts.accumulate > 1 ? [3] : [],
         name: "gradients of a train step",
       }),
     };
-    return this.inParts(this.looking.run, { compressor, mode: "keep" }, state, batch, false);
+    return this.inParts(this.gradientsOf.run, { compressor, mode: "keep" }, state, batch, false);
   }
 
   /** Let go of what `gradients` keeps. */
   forget(): void {
-    this.looking?.run.release();
-    this.looking = undefined;
+    this.gradientsOf?.run.release();
+    this.gradientsOf = undefined;
   }
 
   private compileStep(kind: StepKind): OfPart<DeviceResult> {
@@ -339,6 +338,6 @@ export class CompiledSteps {
     for (const compiled of [...this.catchingUp.values(), ...this.accumulating.values()]) compiled.release();
     this.catchingUp.clear();
     this.accumulating.clear();
-    this.counting.release();
+    this.looking.release();
   }
 }

@@ -21,7 +21,7 @@ const remarkOf = (settings: object, joins: boolean, hasState: boolean): string |
 };
 
 const withExperts = (experts: object): object => ({
-  model: { kind: "gpt", layers: 2, heads: 2, width: 8, experts: { count: 4, topK: 2, balanceLoss: 0, ...experts } },
+  model: { kind: "gpt", layers: 2, heads: 2, width: 8, experts: { count: 4, topK: 2, ...experts } },
 });
 
 test("names what is of a part, and nothing else", () => {
@@ -30,9 +30,8 @@ test("names what is of a part, and nothing else", () => {
   expect(remarkOf({ accumulate: 2 }, false, true)).toBe(
     "accumulate: 2: the model's state, such as running statistics, changes once a part",
   );
-  const parted = { accumulate: 4, ...withExperts({ balanceLoss: 0.1 }) };
-  expect(remarkOf(parted, true, true)).toBe(
-    "accumulate: 4: balance and importance losses of experts are means over the losses of parts; the capacity of experts is that of a part",
+  expect(remarkOf({ accumulate: 4, ...withExperts({}) }, true, true)).toBe(
+    "accumulate: 4: the capacity of experts is that of a part",
   );
   expect(remarkOf({ accumulate: 4, ...withExperts({ capacity: "all" }) }, true, true)).toBeUndefined();
 });

@@ -20,9 +20,6 @@ export const remarkOnParts = (
     ...(hasState && joinParts === undefined
       ? ["the model's state, such as running statistics, changes once a part"]
       : []),
-    ...(experts !== undefined && (experts.balanceLoss > 0 || experts.importanceLoadLoss > 0)
-      ? ["balance and importance losses of experts are means over the losses of parts"]
-      : []),
     ...(experts !== undefined && experts.capacity !== "all" ? ["the capacity of experts is that of a part"] : []),
   ];
   return ofParts.length === 0 ? undefined : `accumulate: ${accumulate}: ${ofParts.join("; ")}`;

@@ -1,8 +1,10 @@
 import { bert, gpt, labelledModel, mlp, rowLossModel, type RunContext } from "@skein/models";
 import {
+  balanceLoss,
   balancingBiasGate,
   capacityByMaximum,
   geluExperts,
+  importanceLoadLoss,
   moeLayer,
   sigmoidGate,
   switchGate,
@@ -379,7 +381,17 @@ describe("what experts learn of the batch", () => {
   const gates = {
     "balancing bias": balancingBiasGate({ ...router, numChoices: 2, updateRate: 0.1 }),
     switch: switchGate({ ...router, losses: [zLoss({ coefficient: 0.5 })] }),
-    sigmoid: sigmoidGate({ ...router, numChoices: 2 }),
+    "switch with a balance loss": switchGate({ ...router, losses: [balanceLoss({ coefficient: 2 })] }),
+    "sigmoid with losses of all kinds": sigmoidGate({
+      ...router,
+      numChoices: 2,
+      losses: [
+        balanceLoss({ coefficient: 1 }),
+        balanceLoss({ coefficient: 2, choices: "first" }),
+        importanceLoadLoss({ coefficient: 3 }),
+        zLoss({ coefficient: 0.1 }),
+      ],
+    }),
   };
   const withGate = (gate: unknown): Problem => {
     const layer = moeLayer({

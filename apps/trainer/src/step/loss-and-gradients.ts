@@ -50,21 +50,32 @@ export interface StepResult {
   readonly figures: Tensor | readonly [];
 }
 
-/**
- * Number of rows that count in the rank's whole batch, f32 scalar, for a step that computes several parts and a model
- * that counts rows. None otherwise: the count is that of the only part, or a constant.
- */
-export type RankCount<Leaf> = Leaf | readonly [];
+/** What a part of a rank's batch knows of the whole batch. */
+export interface Ahead<Leaf> {
+  /**
+   * Number of rows that count in the rank's whole batch, f32 scalar. None for a batch of one part, and for a model whose
+   * count is a constant.
+   */
+  readonly rankCount: Leaf | readonly [];
+  /** State of the model after the whole batch, for a model that needs it (`needsWhole`). None otherwise. */
+  readonly model: unknown;
+}
+
+/** What a pass over parts of a rank's batch has seen so far. */
+export interface Seen<Leaf> extends Ahead<Leaf> {
+  /** Number of parts, u32 scalar. */
+  readonly parts: Leaf;
+}
 
 /** What a step takes in next to state and batch. */
 export interface StepInputs<Leaf> {
-  readonly rankCount: RankCount<Leaf>;
+  readonly ahead: Ahead<Leaf>;
   /** What the earlier parts of the rank's batch have given. Absent: there is none. */
   readonly before?: Accumulated<Leaf>;
 }
 
 /** Inputs of a step that computes the rank's batch at once. */
-export const atOnce: StepInputs<Tensor> = { rankCount: [] };
+export const atOnce: StepInputs<Tensor> = { ahead: { rankCount: [], model: [] } };
 
 /** @param inputs default: the step computes the rank's batch at once. */
 export type TrainStep = (state: TrainState<Tensor>, batch: BatchTree, inputs?: StepInputs<Tensor>) => StepResult;
@@ -102,13 +113,13 @@ export const exchangeOptions = (
 const contextOf = (
   { lossScale, model }: Pick<Parts, "lossScale" | "model">,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
-  { rankCount, before }: StepInputs<Tensor>,
+  { ahead, before }: StepInputs<Tensor>,
 ): LossContext => ({
   params,
   modelState: model.joinParts === undefined ? (before?.model ?? state.model) : state.model,
   key: keyOfPart(state, before?.parts),
   scale: lossScale === undefined ? [] : (state.lossScale as LossScaleState).scale,
-  rankCount,
+  ahead,
 });
 
 /** Random key of a part of the rank's batch, u32[2]. @param number of earlier parts; absent for the first. */
@@ -126,7 +137,7 @@ const joinedState = (
   { model }: Pick<Parts, "model">,
   state: TrainState<Tensor>,
   own: unknown,
-  before: Accumulated<Tensor> | undefined,
+  before: Pick<Accumulated<Tensor>, "model" | "parts"> | undefined,
 ): unknown =>
   before === undefined || model.joinParts === undefined
     ? own
@@ -198,26 +209,35 @@ export const accumulate =
     };
   };
 
+/** Whether a model's parts of a batch need the state of the whole batch. */
+export const needsWhole = ({ model, accumulate: numParts }: Pick<Parts, "model" | "accumulate">): boolean =>
+  numParts > 1 && model.needsWhole === true;
+
 /**
- * Number of rows that count in the parts of a rank's batch so far, of which this is the next, f32 scalar. Traced; of
- * the model's forward pass only what the count depends on is computed.
+ * What parts of a rank's batch need to know of all parts, from those so far and the next one. Traced; of the model's
+ * forward pass only what the results depend on is computed.
  *
- * @param before the count of the earlier parts, and their number, u32 scalar.
- * @returns none if the model's count is a constant.
+ * @param before what the pass has seen in the earlier parts.
  */
-export const countRows =
-  ({ model }: Pick<Parts, "model">) =>
-  (
-    state: TrainState<Tensor>,
-    batch: BatchTree,
-    before?: { readonly count: Tensor; readonly parts: Tensor },
-  ): { readonly count: Tensor; readonly parts: Tensor } | readonly [] => {
+export const lookAhead =
+  (parts: Parts) =>
+  (state: TrainState<Tensor>, batch: BatchTree, before?: Seen<Tensor>): Seen<Tensor> => {
     const key = keyOfPart(state, before?.parts);
-    const count = countOfPart(model.loss(state.params, state.model, batch, { train: true, key }));
-    if (count === undefined) return [];
-    return before === undefined
-      ? { count, parts: full([], 1, "u32") }
-      : { count: add(before.count, count), parts: add(before.parts, 1) };
+    const result = parts.model.loss(state.params, state.model, batch, { train: true, key });
+    const count = countOfPart(result);
+    const joined = needsWhole(parts)
+      ? joinedState(
+          parts,
+          state,
+          result[1],
+          before === undefined ? undefined : { parts: before.parts, model: before.model },
+        )
+      : [];
+    return {
+      rankCount: count === undefined ? [] : before === undefined ? count : add(before.rankCount as Tensor, count),
+      model: joined,
+      parts: before === undefined ? full([], 1, "u32") : add(before.parts, 1),
+    };
   };
 
 /**

@@ -1,6 +1,7 @@
 import { multiply, type Tensor, valueAndGradWithAux } from "@skein/tensor-core";
 import type { AnyModel, BatchTree } from "../modules/task.ts";
 import { withParameters } from "./frozen.ts";
+import type { Ahead } from "./loss-and-gradients.ts";
 import { type BatchSplit, lossOfPart } from "./loss-of-part.ts";
 
 /** What a loss is computed from, next to parameters and batch. */
@@ -12,8 +13,7 @@ export interface LossContext {
   readonly key: Tensor;
   /** f32 scalar, or none. */
   readonly scale: Tensor | readonly [];
-  /** See `rankCount` of `lossOfPart`; none if it is the part's own, or a constant. */
-  readonly rankCount: Tensor | readonly [];
+  readonly ahead: Ahead<Tensor>;
 }
 
 type ScaledGradients = readonly [scaled: Tensor, { readonly loss: Tensor; readonly next: unknown }, gradients: unknown];
@@ -24,10 +24,15 @@ type ScaledGradients = readonly [scaled: Tensor, { readonly loss: Tensor; readon
  */
 export const scaledGradients =
   (model: AnyModel, split: BatchSplit) =>
-  (trained: unknown, { params, modelState, key, scale, rankCount }: LossContext, batch: BatchTree): ScaledGradients =>
+  (trained: unknown, { params, modelState, key, scale, ahead }: LossContext, batch: BatchTree): ScaledGradients =>
     valueAndGradWithAux((own: unknown) => {
-      const result = model.loss(withParameters(params, own), modelState, batch, { train: true, key });
-      const loss = lossOfPart(result, split, orUndefined(rankCount));
+      const whole = model.needsWhole === true && split.numParts > 1;
+      const result = model.loss(withParameters(params, own), modelState, batch, {
+        train: true,
+        key,
+        ...(whole && { whole: { state: ahead.model, numParts: split.numParts } }),
+      });
+      const loss = lossOfPart(result, split, orUndefined(ahead.rankCount));
       const factor = orUndefined(scale);
       return [factor === undefined ? loss : multiply(loss, factor), { loss, next: result[1] }] as const;
     })(trained);

@@ -1,7 +1,14 @@
 import type { Tensor } from "@skein/tensor-core";
 import type { BatchTree } from "../modules/task.ts";
 import { deferredPart } from "./deferred-step.ts";
-import { accumulate, type Accumulated, countRows, type StepInputs, type StepResult } from "./loss-and-gradients.ts";
+import {
+  accumulate,
+  type Accumulated,
+  lookAhead,
+  type Seen,
+  type StepInputs,
+  type StepResult,
+} from "./loss-and-gradients.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
 
@@ -13,14 +20,16 @@ export const stepOverParts = (
   parts: Parts,
   kind: StepKind,
 ): ((state: TrainState<Tensor>, ...batches: readonly BatchTree[]) => StepResult) => {
-  const countOf = countRows(parts);
+  const look = lookAhead(parts);
   const earlier = accumulate(parts, kind.mode);
   const last = trainStep(parts, kind);
   return (given, ...batches) => {
     if (batches.length === 1) return last(given, batches[0]!);
-    let counted: ReturnType<typeof countOf> = [];
-    for (const part of batches) counted = countOf(given, part, "count" in counted ? counted : undefined);
-    const inputs: StepInputs<Tensor> = { rankCount: "count" in counted ? counted.count : [] };
+    const { rankCount, model } = batches.reduce<Seen<Tensor> | undefined>(
+      (seen, part) => look(given, part, seen),
+      undefined,
+    )!;
+    const inputs: StepInputs<Tensor> = { ahead: { rankCount, model } };
     const [first, others] = [batches[0]!, batches.slice(1, -1)];
     const begun =
       parts.overlap === "dear"

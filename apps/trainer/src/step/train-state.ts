@@ -165,7 +165,7 @@ export const buildParts = ({ job, model: plain, totalSteps, train, own }: PartsI
       scaledGradients(model, splitOf({ mesh, accumulate: job.accumulate ?? 1 })),
       [
         trained as never,
-        { params, modelState: state, key: keySpec, scale: [], rankCount: [] } as never,
+        { params, modelState: state, key: keySpec, scale: [], ahead: { rankCount: [], model: state } } as never,
         batchSpecs(train, samplesAtOnce(job)) as never,
       ],
       { mesh },

@@ -19,7 +19,7 @@ import {
   where,
 } from "@skein/tensor-core";
 import { countPerExpert } from "../load.ts";
-import type { AuxiliaryLoss, RouterScores } from "../losses/auxiliary-loss.ts";
+import type { AuxiliaryLoss, RouterScores, TokenSums, WholeBatch } from "../losses/auxiliary-loss.ts";
 import { numRanksOf, sumOverRanks } from "../over-ranks.ts";
 
 /** How a gate is being run. */
@@ -30,6 +30,8 @@ export interface GateContext {
   readonly key?: Tensor;
   /** Axes of the mesh over which tokens lie spread: loads and means are those of all their ranks. */
   readonly tokenAxes: readonly string[];
+  /** For tokens that are a part of a batch: what auxiliary losses need of the whole batch. */
+  readonly whole?: WholeBatch;
 }
 
 /** Each token goes to some experts. */
@@ -66,6 +68,8 @@ export interface Gated<State> {
   readonly state: State;
   /** f32 []: the sum of the auxiliary losses. */
   readonly loss: Tensor;
+  /** Sums that auxiliary losses need of a whole batch, of these tokens. */
+  readonly sums: TokenSums;
   readonly figures: GateFigures;
 }
 
@@ -73,6 +77,8 @@ export interface Gated<State> {
 export interface Gate<Params = unknown, State = unknown> {
   readonly numExperts: number;
   init(key: Tensor): { readonly params: Params; readonly state: State };
+  /** Whether auxiliary losses need sums of a whole batch: see `WholeBatch`. Default: false. */
+  readonly needsWhole?: boolean;
   /**
    * State of the next step, while training; `choose` has it applied to the loads of its own tokens. Default: the state
    * stays.
@@ -123,6 +129,7 @@ const loadOf = (routing: Choices | Mixture, numExperts: number): Tensor =>
  */
 export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<Params, State> => ({
   numExperts: rule.numExperts,
+  needsWhole: rule.losses?.some(({ sums }) => sums !== undefined) ?? false,
   init: (key) => rule.init(key),
   ...(rule.update !== undefined && { update: (state: State, load_E: Tensor) => rule.update!(state, load_E) }),
   choose: (params, state, x_TD, context) => {
@@ -142,7 +149,11 @@ export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<P
     return {
       routing,
       state: context.train && rule.update !== undefined ? rule.update(state, load_E) : state,
-      loss: losses.reduce<Tensor>((total, loss) => add(total, loss(seen, context.tokenAxes)), full([], 0)),
+      loss: losses.reduce<Tensor>(
+        (total, loss) => add(total, loss(seen, context.tokenAxes, context.whole)),
+        full([], 0),
+      ),
+      sums: Object.assign({}, ...losses.map(({ sums }) => sums?.(seen, context.tokenAxes) ?? {})) as TokenSums,
       figures: {
         load_E,
         entropy: multiply(entropy, 1 / numRanksOf(context.tokenAxes)),

@@ -21,12 +21,33 @@ export interface ScoreNoise {
   readonly deviation_TE: Tensor;
 }
 
-/**
- * A term to be added to the loss, f32 scalar, its coefficient included. Tokens lie spread over the ranks of
- * `tokenAxes`, equally many on each: the value is that of the tokens of all ranks, or a part of it such that the mean
- * over the ranks is.
- */
-export type AuxiliaryLoss = (scores: RouterScores, tokenAxes: readonly string[]) => Tensor;
+/** Sums over the tokens of all ranks, f32 [E] each, by name. */
+export type TokenSums = Readonly<Record<string, Tensor>>;
+
+/** What a part of a batch knows of the whole batch, from a pass over all parts before. */
+export interface WholeBatch {
+  /** Number of parts, of equally many tokens. */
+  readonly numParts: number;
+  /** Over the tokens of all parts and ranks. */
+  readonly sums: TokenSums;
+}
+
+/** A term of the loss. */
+export interface AuxiliaryLoss {
+  /**
+   * The term, f32 scalar, with its coefficient. Tokens are spread over the ranks of `tokenAxes`, equally many on each:
+   * the value is that of the tokens of all ranks, or a part of it such that the mean over the ranks is.
+   *
+   * @param whole for a part of a batch: the mean of the terms of all parts is then the term of the whole batch, and so
+   * are the gradients. Absent: the tokens are all there are.
+   */
+  (scores: RouterScores, tokenAxes: readonly string[], whole?: WholeBatch): Tensor;
+  /**
+   * Sums that the term is not linear in; parts of a batch need those of the whole batch. Absent: none, and the mean of
+   * the terms of parts is that of the batch.
+   */
+  readonly sums?: (scores: RouterScores, tokenAxes: readonly string[]) => TokenSums;
+}
 
 /** @throws ArgumentError where a gate mixes: its loads are equal. */
 export const requireChoices = (fn: string, { choices_TK }: RouterScores): Tensor => {

@@ -1,9 +1,20 @@
 // Shapes: T tokens of this rank, E experts, K choices of a token.
-import { ArgumentError, cast, divide, maximum, mean, multiply, slice, stopGradient, sum } from "@skein/tensor-core";
+import {
+  ArgumentError,
+  cast,
+  divide,
+  maximum,
+  mean,
+  multiply,
+  slice,
+  stopGradient,
+  sum,
+  type Tensor,
+} from "@skein/tensor-core";
 import { countPerExpert } from "../load.ts";
 import { checkPositive } from "../options.ts";
 import { sumOverRanks } from "../over-ranks.ts";
-import { type AuxiliaryLoss, requireChoices } from "./auxiliary-loss.ts";
+import { type AuxiliaryLoss, requireChoices, type RouterScores, type WholeBatch } from "./auxiliary-loss.ts";
 
 export interface BalanceLossOptions {
   /** Default: 0.01. */
@@ -29,16 +40,22 @@ export const balanceLoss = (options: BalanceLossOptions = {}): AuxiliaryLoss => 
   checkPositive("balanceLoss", "coefficient", coefficient, 0.01);
   if (choices !== "all" && choices !== "first")
     throw new ArgumentError(`balanceLoss: there are no choices ${String(choices)}; use all or first`);
-  return (scores, tokenAxes) => {
-    const { probabilities_TE } = scores;
+  const name = choices === "all" ? "load_E" : "firstLoad_E";
+  const sums: AuxiliaryLoss["sums"] = (scores, tokenAxes) => {
     const chosen_TK = requireChoices("balanceLoss", scores);
-    const numExperts = probabilities_TE.shape[1]!;
     const counted = choices === "all" ? chosen_TK : slice(chosen_TK, [0, 0], [chosen_TK.shape[0]!, 1]);
-    const load_E = sumOverRanks(cast(countPerExpert(counted, numExperts), "f32"), tokenAxes);
+    const own_E = cast(countPerExpert(counted, scores.probabilities_TE.shape[1]!), "f32");
+    return { [name]: sumOverRanks(own_E, tokenAxes) };
+  };
+  const loss = (scores: RouterScores, tokenAxes: readonly string[], whole?: WholeBatch): Tensor => {
+    const { probabilities_TE } = scores;
+    const numExperts = probabilities_TE.shape[1]!;
+    const load_E = (whole?.sums ?? sums(scores, tokenAxes))[name]!;
     // At least one: where nothing is chosen there is no load either.
     const shares_E = stopGradient(divide(load_E, maximum(sum(load_E), 1)));
-    // Of this rank's tokens alone: the loss is linear in them, so its mean over ranks is that of all tokens.
+    // Of these tokens alone: the loss is linear in the means, so its mean over ranks and parts is that of all tokens.
     const means_E = mean(probabilities_TE, { dims: 0 });
     return multiply(sum(multiply(shares_E, means_E)), coefficient * numExperts);
   };
+  return Object.assign(loss, { sums });
 };

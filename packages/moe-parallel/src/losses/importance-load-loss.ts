@@ -9,16 +9,24 @@ import {
   multiply,
   slice,
   square,
+  stopGradient,
   subtract,
   sum,
   type Tensor,
   topK,
   variance,
   where,
+  zeros,
 } from "@skein/tensor-core";
 import { checkPositive } from "../options.ts";
 import { sumOverRanks } from "../over-ranks.ts";
-import { type AuxiliaryLoss, requireChoices, type ScoreNoise } from "./auxiliary-loss.ts";
+import {
+  type AuxiliaryLoss,
+  requireChoices,
+  type RouterScores,
+  type ScoreNoise,
+  type WholeBatch,
+} from "./auxiliary-loss.ts";
 
 export interface ImportanceLoadLossOptions {
   /** Default: 0.1, as in the paper. */
@@ -55,13 +63,31 @@ const chanceOfChoice = (logits_TE: Tensor, { noisy_TE, deviation_TE }: ScoreNois
  */
 export const importanceLoadLoss = ({ coefficient = 0.1 }: ImportanceLoadLossOptions = {}): AuxiliaryLoss => {
   checkPositive("importanceLoadLoss", "coefficient", coefficient, 0.1);
-  return (scores, tokenAxes) => {
+  const sums = (scores: RouterScores, tokenAxes: readonly string[]): { readonly [name: string]: Tensor } => {
     const { logits_TE, probabilities_TE, noise } = scores;
     const [numExperts, numChoices] = [logits_TE.shape[1]!, requireChoices("importanceLoadLoss", scores).shape[1]!];
-    const importance = squaredVariation(sumOverRanks(sum(probabilities_TE, { dims: 0 }), tokenAxes));
-    if (noise === undefined || numChoices >= numExperts) return multiply(importance, coefficient / 2);
-    const chances_TE = chanceOfChoice(logits_TE, noise, numChoices);
-    const load = squaredVariation(sumOverRanks(sum(chances_TE, { dims: 0 }), tokenAxes));
-    return multiply(add(importance, load), coefficient / 2);
+    const chance_E =
+      noise === undefined || numChoices >= numExperts
+        ? zeros([numExperts])
+        : sumOverRanks(sum(chanceOfChoice(logits_TE, noise, numChoices), { dims: 0 }), tokenAxes);
+    return { importance_E: sumOverRanks(sum(probabilities_TE, { dims: 0 }), tokenAxes), chance_E };
   };
+  const loss = (scores: RouterScores, tokenAxes: readonly string[], whole?: WholeBatch): Tensor => {
+    const own = sums(scores, tokenAxes);
+    const variations = Object.entries(own).map(([name, part_E]) =>
+      squaredVariation(whole === undefined ? part_E : withGradientOf(part_E, whole.sums[name]!, whole.numParts)),
+    );
+    return multiply(
+      variations.reduce((total, one) => add(total, one)),
+      coefficient / 2,
+    );
+  };
+  return Object.assign(loss, { sums });
 };
+
+/**
+ * A sum over the whole batch, through which the gradient flows to one part: times the number of parts, since the losses
+ * of parts are averaged.
+ */
+const withGradientOf = (part_E: Tensor, whole_E: Tensor, numParts: number): Tensor =>
+  add(stopGradient(whole_E), multiply(subtract(part_E, stopGradient(part_E)), numParts));
