@@ -106,6 +106,12 @@ const until = async (
   throw new Error("the events have ended");
 };
 
+/** Remove a run, and wait until the server has forgotten it: the next test begins with the runs that it made. */
+const removeRun = async (id: string): Promise<void> => {
+  rmSync(join(root, id), { recursive: true });
+  await until((all) => !all.has(id));
+};
+
 test("answers this machine's own names and GET only, and says what its page may do", async () => {
   const { port } = new URL(server.url);
   expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
@@ -143,7 +149,7 @@ test("the page alone may ask for histograms: of a run that trains by a file in i
   const { status, text } = await ask("/api/histograms?run=over", { method: "POST", origin });
   expect([status, text]).toEqual([409, expect.stringMatching(/^this run has saved no checkpoint, .*\n$/)]);
   expect(existsSync(join(root, "over", requestFile))).toBe(false);
-  rmSync(join(root, "over"), { recursive: true });
+  await removeRun("over");
 });
 
 test("a run that has ended since somebody looked is asked for nothing", async () => {
@@ -168,7 +174,7 @@ test("a run that has ended since somebody looked is asked for nothing", async ()
     expect(existsSync(join(root, "ending", requestFile))).toBe(false);
   } finally {
     await late.close();
-    rmSync(join(root, "ending"), { recursive: true });
+    await removeRun("ending");
   }
 });
 
