@@ -14,7 +14,7 @@ import {
   valueAndGrad,
   zeros,
 } from "@skein/tensor-core";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createSharedMemory } from "../src/arena.ts";
 import { type CpuBackend, createCpuBackend } from "../src/cpu-backend.ts";
 
@@ -49,7 +49,11 @@ const readmeLoop = async (
   );
   const train = jit(step, backend, { donate });
   let state = await jit(init, backend)();
-  for (let i = 0; i < steps; i++) ({ state } = await train(state, x, y));
+  for (let i = 0; i < steps; i++) {
+    const { state: next, value } = await train(state, x, y);
+    state = next;
+    if (donate.length > 0) backend.free(value);
+  }
   expect((await backend.download(state.weight)).toNumbers().every(Number.isFinite)).toBe(true);
 };
 
@@ -65,6 +69,14 @@ test("runs collect dropped results long before the memory is full", async () => 
   const x = NdArray.zeros("f32", [mebibyte]);
   for (let i = 0; i < 200; i++) expect((await backend.download((await f(x)).total)).item()).toBe(0); // 800 MiB in all
   expect(backend.arena.peakBytesInUse).toBeLessThan(192 * mebibyte);
+});
+
+test("small results that are dropped leave neither blocks nor objects for long", async () => {
+  const backend = await createCpuBackend();
+  const f = jit((x: Tensor) => add(x, 1), backend);
+  const x = backend.upload(NdArray.zeros("f32", []));
+  for (let i = 0; i < 100_000; i++) await f(x);
+  expect(backend.arena.peakBytesInUse).toBeLessThan(70_000 * 64);
 });
 
 test("uploads of arguments and workspaces of compiled functions wait for dropped arrays, too", async () => {
@@ -104,6 +116,19 @@ test("donated, freed and disposed arrays leave nothing to collect", async () => 
   }
   for (let i = 0; i < 20; i++) backend.free(await f(x));
   expect(backend.arena.bytesInUse - before).toBeLessThan(mebibyte); // the workspace of f
+});
+
+test("a step that donates its state and frees its loss registers nothing with the engine, however many there are", async () => {
+  const backend = await openBackend(8);
+  const register = vi.spyOn(FinalizationRegistry.prototype, "register");
+  onTestFinished(() => register.mockRestore());
+  const registrationsOf = async (steps: number): Promise<number> => {
+    register.mockClear();
+    await readmeLoop(backend, { rows: 4, columns: 4, steps, donate: [0] });
+    return register.mock.calls.length;
+  };
+  await registrationsOf(50);
+  expect(await registrationsOf(500)).toBeLessThanOrEqual(await registrationsOf(50));
 });
 
 test("what does not fit beside arrays in use says what holds the memory and how to free it", async () => {

@@ -106,12 +106,6 @@ const until = async (
   throw new Error("the events have ended");
 };
 
-/** Remove a run, and wait until the server has forgotten it: the next test begins with the runs that it made. */
-const removeRun = async (id: string): Promise<void> => {
-  rmSync(join(root, id), { recursive: true });
-  await until((all) => !all.has(id));
-};
-
 test("answers this machine's own names and GET only, and says what its page may do", async () => {
   const { port } = new URL(server.url);
   expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
@@ -149,7 +143,7 @@ test("the page alone may ask for histograms: of a run that trains by a file in i
   const { status, text } = await ask("/api/histograms?run=over", { method: "POST", origin });
   expect([status, text]).toEqual([409, expect.stringMatching(/^this run has saved no checkpoint, .*\n$/)]);
   expect(existsSync(join(root, "over", requestFile))).toBe(false);
-  await removeRun("over");
+  rmSync(join(root, "over"), { recursive: true });
 });
 
 test("a run that has ended since somebody looked is asked for nothing", async () => {
@@ -174,7 +168,7 @@ test("a run that has ended since somebody looked is asked for nothing", async ()
     expect(existsSync(join(root, "ending", requestFile))).toBe(false);
   } finally {
     await late.close();
-    await removeRun("ending");
+    rmSync(join(root, "ending"), { recursive: true });
   }
 });
 
@@ -214,8 +208,8 @@ test("hands out traces that lie in a run's folder, and nothing else of it", asyn
 });
 
 test("tells runs as they come, grow and go", async () => {
-  const runs = await until((all) => all.has("a/b/1"));
-  expect([...runs.keys()]).toEqual(["a/b/1"]);
+  // The server may still have found a run that the test before has removed.
+  const runs = await until((all) => all.size === 1 && all.has("a/b/1"));
   expect(runs.get("a/b/1")).toMatchObject({
     state: "running",
     step: 3,

@@ -77,7 +77,7 @@ describe("array ledger", () => {
     expect(kept.memory).toBe(1000);
   });
 
-  test("runs ask for a collection after live arrays have grown by 128 MiB, and not again until they have once more", async () => {
+  test("runs ask for a collection after live arrays have grown by 128 MiB or 65,536 arrays, and not again before", async () => {
     const { ledger } = ledgerOf();
     const large = { dtype: "f32", shape: [2 ** 23] } as const; // 32 MiB
     const kept = Array.from({ length: 4 }, (_, i) => ledger.open(large, i));
@@ -89,6 +89,14 @@ describe("array ledger", () => {
     for (let i = 5; i < 10; i++) kept.push(ledger.open(large, i));
     expect(ledger.relieve()).toBeInstanceOf(Promise);
     expect(kept).toHaveLength(6);
+
+    const many = ledgerOf().ledger;
+    const small = Array.from({ length: 2 ** 16 }, (_, i) => many.open(spec, i));
+    expect(many.relieve()).toBeUndefined();
+    small.push(many.open(spec, -1));
+    await many.relieve();
+    expect(many.live.count).toBe(small.length);
+    expect(many.relieve()).toBeUndefined();
   });
 
   test("an array of another ledger is refused", () => {

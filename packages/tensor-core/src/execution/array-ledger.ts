@@ -17,6 +17,11 @@ interface Lease<Memory> {
  * its 4 GiB, many enough that a collection (a few milliseconds) is rare.
  */
 const growthBytes = 128 * 2 ** 20;
+/**
+ * The same for the number of live arrays: a scalar has 4 bytes, but its block takes 64, and its objects and the record
+ * of its finalizer some hundred.
+ */
+const growthCount = 2 ** 16;
 
 /** The right to a block of device memory. Whoever holds it keeps the memory; when nobody does, it goes back. */
 class Holding<Memory> {
@@ -124,7 +129,7 @@ export class OwnedArray<Memory> extends ShownDeviceArray implements DeviceArray 
 /**
  * Who owns which memory of a backend, and who has borrowed it. Memory goes back when its array has ended and no run
  * uses it. An array that its owner drops without freeing it is freed after the engine has collected it; runs make the
- * engine collect when live arrays have grown by 128 MiB since the last collection.
+ * engine collect when live arrays have grown by 128 MiB or 65,536 arrays since the last collection.
  *
  * @param release takes a block back.
  */
@@ -138,8 +143,8 @@ export class ArrayLedger<Memory> {
   private readonly pinned = new Set<OwnedArray<Memory>>();
   private count = 0;
   private bytes = 0;
-  /** Smallest `bytes` since the last collection. */
-  private floor = 0;
+  /** Smallest count and bytes since the last collection. */
+  private readonly floor = { count: 0, bytes: 0 };
 
   constructor(release: (memory: Memory) => void) {
     this.release = release;
@@ -180,14 +185,18 @@ export class ArrayLedger<Memory> {
   }
 
   /**
-   * Collect arrays that were dropped, if live arrays have grown by 128 MiB since the last collection. Called by each
-   * run, before it allocates.
+   * Collect arrays that were dropped, if live arrays have grown by 128 MiB or 65,536 arrays since the last collection.
+   * Called by each run, before it allocates.
    *
    * @returns undefined if there is nothing to wait for.
    */
   relieve(): Promise<void> | undefined {
-    if (this.bytes - this.floor <= growthBytes) return undefined;
-    return this.reclaim(() => this.bytes - this.floor <= growthBytes / 2);
+    return this.hasGrown(1) ? this.reclaim(() => !this.hasGrown(0.5)) : undefined;
+  }
+
+  private hasGrown(share: number): boolean {
+    const { count, bytes } = this.floor;
+    return this.bytes - bytes > share * growthBytes || this.count - count > share * growthCount;
   }
 
   /**
@@ -197,7 +206,7 @@ export class ArrayLedger<Memory> {
    */
   async reclaim(isEnough?: () => boolean): Promise<void> {
     await this.reclaimer.collect(isEnough);
-    if (isEnough?.() !== true) this.floor = this.bytes;
+    if (isEnough?.() !== true) Object.assign(this.floor, this.live);
   }
 
   /** An array of this backend. @throws ArrayStateError for one of another. */
@@ -265,7 +274,8 @@ export class ArrayLedger<Memory> {
     lease.memory = undefined;
     this.count--;
     this.bytes -= bytes;
-    this.floor = Math.min(this.floor, this.bytes);
+    this.floor.count = Math.min(this.floor.count, this.count);
+    this.floor.bytes = Math.min(this.floor.bytes, this.bytes);
     this.release(memory);
     return true;
   }
