@@ -83,7 +83,9 @@ describe("array ledger", () => {
     const kept = Array.from({ length: 4 }, (_, i) => ledger.open(large, i));
     expect(ledger.relieve()).toBeUndefined();
     kept.push(ledger.open(large, 4));
-    await ledger.relieve();
+    const relief = ledger.relieve();
+    expect(relief).toBeInstanceOf(Promise);
+    await relief;
     expect(ledger.relieve()).toBeUndefined();
     for (const array of kept.splice(1)) ledger.free(array);
     for (let i = 5; i < 10; i++) kept.push(ledger.open(large, i));
@@ -94,7 +96,9 @@ describe("array ledger", () => {
     const small = Array.from({ length: 2 ** 16 }, (_, i) => many.open(spec, i));
     expect(many.relieve()).toBeUndefined();
     small.push(many.open(spec, -1));
-    await many.relieve();
+    const other = many.relieve();
+    expect(other).toBeInstanceOf(Promise);
+    await other;
     expect(many.live.count).toBe(small.length);
     expect(many.relieve()).toBeUndefined();
   });
