@@ -46,7 +46,11 @@ const others = [
 const config: ViteUserConfig = defineConfig({
   test: {
     tags,
-    setupFiles: [join(import.meta.dirname, "tooling/tags-skip-too.ts")],
+    setupFiles: ["tooling/tags-skip-too.ts", "packages/testing/src/law-seeds.ts"].map((file) =>
+      join(import.meta.dirname, file),
+    ),
+    // How long something takes on a busy machine is no business of a test: only a test that hangs shall end by this.
+    expect: { poll: { timeout: 60_000 } },
     projects: [
       { extends: true, test: { name: "alone", include: others, exclude: [...exclude, ...quiet] } },
       { extends: true, test: { name: "together", include: quiet, exclude, isolate: false } },

@@ -28,6 +28,8 @@ export class Arena {
   /** Sorted by address; neighbours are merged. */
   private free: Block[] = [];
   private readonly used = new Map<number, number>();
+  /** Part of the error of a refused allocation: what holds the memory. Default: blocks of unknown owners. */
+  describeUse: () => string = () => `${this.used.size} blocks hold ${this.inUse} bytes`;
   private reserved = 0;
   private inUse = 0;
   private peak = 0;
@@ -120,7 +122,7 @@ export class Arena {
       }
     }
     throw new OutOfMemoryError(
-      `${wanted} bytes were asked for, but the shared memory holds ${this.memory.buffer.byteLength} bytes and cannot grow that far (the limit is 4 GiB for all ranks of a process); use a smaller batch or model, or fewer ranks per process`,
+      `${wanted} bytes were asked for, but ${this.describeUse()}; this rank has taken ${this.reserved} of the ${this.memory.buffer.byteLength} bytes of shared memory of all ranks of the process, which cannot grow further (4 GiB at most); free results by \`using\` or \`backend.free(array)\`, donate the state, as in jit(step, backend, { donate: [0] }), call \`release()\` of compiled functions that are no longer needed, or use a smaller batch or model, or fewer ranks per process`,
     );
   }
 }

@@ -112,6 +112,8 @@ export interface BackendParts {
 /** A backend's operations, over its parts. */
 export const backendOf = ({ arena, wasm, kernels, team }: BackendParts): Backend => {
   const ledger = new ArrayLedger<number>((address) => arena.release(address));
+  arena.describeUse = () =>
+    `${ledger.describeLive()}, and workspaces and blocks of threads ${arena.bytesInUse - ledger.live.bytes} bytes`;
   return {
     name: "cpu",
     compile: (source: Graph, { donate = [], spanSink, collectiveOrder }: CompileOptions = {}): Executable => {
@@ -138,6 +140,7 @@ export const backendOf = ({ arena, wasm, kernels, team }: BackendParts): Backend
       return new NdArray(array.dtype, array.shape, new hostArrayType[array.dtype](copy, 0, elementCount(array.shape)));
     },
     free: (array) => ledger.free(ledger.own(array)),
+    reclaim: () => ledger.reclaim(),
   };
 };
 

@@ -26,6 +26,7 @@ import {
   type Place,
   planCollective,
   rankAlong,
+  retryAfterReclaim,
   spanNameOf,
   valueKey,
   type KernelNode,
@@ -103,6 +104,7 @@ export class CpuExecutable implements Executable {
       for (const address of this.allocations) parts.arena.release(address);
       throw error;
     }
+    parts.ledger.attach(this, this.allocations);
   }
 
   private allocate(bytes: number): number {
@@ -207,7 +209,8 @@ export class CpuExecutable implements Executable {
     const spanSink = this.parts.spanSink?.recording === true ? this.parts.spanSink : undefined;
     const loan = new ArgumentLoan(this.parts, ledger, inputs);
     this.bases.set(loan.memories, 1);
-    this.openRegions(loan);
+    const opening = this.openRegions(loan);
+    if (opening !== undefined) await opening;
     /** Collectives that the communicator has, by their start's step. */
     const underWay = new Map<number, CollectiveHandle>();
     /** Of collectives, by their start's step, where spans are recorded. */
@@ -278,10 +281,33 @@ export class CpuExecutable implements Executable {
   }
 
   /**
-   * A workspace where the last one was lost, and memory for outputs that have none in a donated input: all of it, or
-   * none and the arguments are free.
+   * Allocate a workspace if the last one was lost, and outputs that have no place in a donated input. After a failure
+   * nothing is allocated, and the arguments are given back.
+   *
+   * @returns undefined if there is nothing to wait for.
    */
-  private openRegions(loan: ArgumentLoan<number>): void {
+  private openRegions(loan: ArgumentLoan<number>): Promise<void> | undefined {
+    const { ledger } = this.parts;
+    const refuse = (error: unknown): never => {
+      loan.giveBack();
+      throw error;
+    };
+    try {
+      const allocate = (): void | Promise<void> =>
+        retryAfterReclaim(
+          () => this.allocateRegions(),
+          () => ledger.reclaim(),
+        );
+      const relief = ledger.relieve();
+      const opening = relief === undefined ? allocate() : relief.then(allocate);
+      return opening instanceof Promise ? opening.catch(refuse) : undefined;
+    } catch (error) {
+      return refuse(error);
+    }
+  }
+
+  /** All regions, or none. @throws OutOfMemoryError */
+  private allocateRegions(): void {
     const { plan, arena } = this.parts;
     const fresh: number[] = [];
     try {
@@ -295,7 +321,6 @@ export class CpuExecutable implements Executable {
       });
     } catch (error) {
       for (const address of fresh) arena.release(address);
-      loan.giveBack();
       throw error;
     }
   }
@@ -312,7 +337,7 @@ export class CpuExecutable implements Executable {
 
   release(): void {
     this.exclusive.release(() => {
-      for (const address of this.allocations) this.parts.arena.release(address);
+      for (const address of this.allocations.splice(0)) this.parts.arena.release(address);
     });
   }
 }

@@ -114,7 +114,7 @@ class GuardedExecutable implements Executable {
     const memory = new Uint8Array(this.memory.buffer, 0, layout.bytes);
     new Uint32Array(this.memory.buffer, pageBytes, (layout.bytes - pageBytes) / 4).fill(poison);
     graph.inputs.forEach((id, i) =>
-      memory.set((inputs[i] as NdArray).bytes(), values.get(valueKey({ node: id, output: 0 }))!.address),
+      memory.set(hostArray(inputs[i]!).bytes(), values.get(valueKey({ node: id, output: 0 }))!.address),
     );
     for (const { bytes, block } of constants) memory.set(bytes, block.address);
     const before = memory.slice();
@@ -149,12 +149,18 @@ class GuardedExecutable implements Executable {
       for (const { address, bytes } of allowed) before.set(memory.subarray(address, address + bytes), address);
     });
     return graph.outputs.map((ref) =>
-      arrayAt(memory, values.get(valueKey(ref))!, graph.nodes.find(({ id }) => id === ref.node)!.specs[ref.output]!),
+      deviceArray(
+        arrayAt(memory, values.get(valueKey(ref))!, graph.nodes.find(({ id }) => id === ref.node)!.specs[ref.output]!),
+      ),
     );
   }
 
   release(): void {}
 }
+
+// Arrays of this backend are those of the host.
+const deviceArray = (array: NdArray): DeviceArray => array as unknown as DeviceArray;
+const hostArray = (array: DeviceArray): NdArray => array as unknown as NdArray;
 
 /**
  * The kernels of a build without plan and arena: values never share memory, and a kernel that writes a byte outside its
@@ -176,8 +182,8 @@ export const createGuardedBackend = async (
   return {
     name: `guarded ${build}`,
     compile: (graph) => new GuardedExecutable(graph, wasm, memory, kernels, team),
-    upload: (array) => array,
-    download: async (array) => array as NdArray,
+    upload: deviceArray,
+    download: async (array) => hostArray(array),
     free: () => {},
   };
 };

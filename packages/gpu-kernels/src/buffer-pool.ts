@@ -10,6 +10,14 @@ export interface BufferRequest {
   readonly kind: BufferKind;
 }
 
+/** The arrays in a pool's buffers. */
+export interface ArrayOwners {
+  /** Collects dropped arrays and releases their buffers. */
+  readonly reclaim: () => Promise<void>;
+  /** Number and bytes of live arrays, for errors. */
+  readonly describeLive: () => string;
+}
+
 const usages: { readonly [kind in BufferKind]: number } = {
   storage: 0x80 | 0x04 | 0x08, // STORAGE | COPY_SRC | COPY_DST
   staging: 0x01 | 0x08, // MAP_READ | COPY_DST
@@ -42,13 +50,16 @@ const idleKey = (usage: number, size: number): string => `${usage} ${size}`;
  */
 export class BufferPool {
   private readonly device: Device;
+  private readonly owners: ArrayOwners | undefined;
   private readonly idle = new Map<string, IdleBuffers>();
   private inUse = 0;
   private reserved = 0;
   private runs = 0;
 
-  constructor(device: Device) {
+  /** @param owners arrays in the pool's buffers. Absent: the pool holds other buffers only, as in tests. */
+  constructor(device: Device, owners?: ArrayOwners) {
     this.device = device;
+    this.owners = owners;
   }
 
   /** Bytes of buffers that somebody holds or waits for, padding included. */
@@ -85,8 +96,9 @@ export class BufferPool {
   }
 
   /**
-   * A buffer for each request, or none at all. Where the device has no room, idle buffers are given back to it and what
-   * was submitted is waited for, since only then is freed memory there again; then it is asked once more.
+   * A buffer for each request, or none at all. If the device has no room, idle buffers are destroyed, submitted work is
+   * waited for, since destroyed buffers keep their memory until then, and the device is asked again; if it still has no
+   * room, dropped arrays are collected first.
    *
    * @throws DeviceMemoryError where there is no room then either, or for more than one buffer may hold.
    */
@@ -94,7 +106,6 @@ export class BufferPool {
     this.device.check();
     const sizes = requests.map((request) => this.sizeOf(request));
     const asked = sizes.reduce((sum, size) => sum + size, 0);
-    const held = { inUse: this.inUse, reserved: this.reserved };
     const taken = new Array<GPUBuffer | undefined>(requests.length).fill(undefined);
     /** Take what is missing. Returns whether nothing is missing any more. */
     const fill = async (): Promise<boolean> => {
@@ -110,11 +121,15 @@ export class BufferPool {
     this.inUse += asked;
     try {
       if (await fill()) return taken as GPUBuffer[];
-      this.trim();
-      await this.device.settle(this.device.gpu.queue.onSubmittedWorkDone());
-      if (await fill()) return taken as GPUBuffer[];
+      for (const isLast of [false, true]) {
+        if (isLast) await this.owners?.reclaim();
+        this.trim();
+        await this.device.settle(this.device.gpu.queue.onSubmittedWorkDone());
+        if (await fill()) return taken as GPUBuffer[];
+      }
+      const others = this.reserved - taken.reduce((sum, buffer) => sum + (buffer?.size ?? 0), 0);
       throw new DeviceMemoryError(
-        `the WebGPU device has no room for ${asked} bytes more: arrays and workspaces have ${held.inUse} bytes in use, of ${held.reserved} bytes reserved, and giving back what was idle did not help; use a smaller batch, or free arrays and release functions that are no longer needed`,
+        `the WebGPU device has no room for ${asked} bytes more: arrays and workspaces have ${this.inUse - asked} bytes in use, of ${others} bytes reserved${this.owners === undefined ? "" : ` (${this.owners.describeLive()})`}; free results by \`using\` or \`backend.free(array)\`, donate the state, as in jit(step, backend, { donate: [0] }), call \`release()\` of compiled functions that are no longer needed, or use a smaller batch`,
       );
     } catch (error) {
       this.inUse -= asked;

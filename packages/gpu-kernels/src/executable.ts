@@ -20,7 +20,7 @@ import {
   rankAlong,
   spanNameOf,
 } from "@skein/tensor-core/backend";
-import type { ArrayBlock } from "./array-block.ts";
+import { type ArrayBlock, releaseBlock } from "./array-block.ts";
 import type { BufferPool, BufferRequest } from "./buffer-pool.ts";
 import type { Device } from "./device.ts";
 import { Exchanges } from "./exchanges.ts";
@@ -103,7 +103,7 @@ export class WebGpuExecutable implements Executable {
   private readonly needs: readonly Need[];
   /** What the first run takes besides, and `workspace` has from then until the release. */
   private fixed: readonly Need[];
-  private readonly workspace: GPUBuffer[] = [];
+  private readonly workspace: ArrayBlock[] = [];
   private uniforms: GPUBuffer | undefined;
   /** Of each start of a collective, while a run lasts. */
   private readonly staging: ReadonlyMap<LoweredStep, GPUBuffer[]>;
@@ -204,6 +204,7 @@ export class WebGpuExecutable implements Executable {
         : [],
     );
     this.needs = [...outputs, ...staging];
+    parts.ledger.attach(this, this.workspace);
   }
 
   get collectives(): CollectiveOrder {
@@ -377,16 +378,17 @@ export class WebGpuExecutable implements Executable {
    * After a failure the arguments are free, and nothing was taken.
    */
   private async open(loan: ArgumentLoan<ArrayBlock>): Promise<void> {
-    const { pool } = this.parts;
+    const { pool, ledger } = this.parts;
     try {
       await this.prepare();
+      await ledger.relieve();
       pool.age();
       for (const [i, { buffer }] of loan.memories.entries())
         this.buffers[this.regions.firstInput + i] = buffer instanceof Promise ? await buffer : buffer;
       const needs = [...this.fixed, ...this.needs];
       const buffers = await pool.take(needs);
       needs.forEach(({ keep }, i) => keep(buffers[i]!));
-      this.workspace.push(...buffers.slice(0, this.fixed.length));
+      this.workspace.push(...buffers.slice(0, this.fixed.length).map((buffer) => ({ buffer })));
       this.fixed = [];
     } catch (error) {
       loan.giveBack();
@@ -402,7 +404,7 @@ export class WebGpuExecutable implements Executable {
 
   release(): void {
     this.exclusive.release(() => {
-      for (const buffer of this.workspace) this.parts.pool.release(buffer);
+      for (const block of this.workspace.splice(0)) releaseBlock(this.parts.pool, block);
     });
   }
 }

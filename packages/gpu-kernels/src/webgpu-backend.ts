@@ -103,9 +103,12 @@ export const planForWebGpu = (graph: Graph, facts: DeviceFacts, donate: readonly
 export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promise<WebGpuBackend> => {
   const device = await openDevice(options);
   const { gpu, facts } = device;
-  const pool = new BufferPool(device);
+  const pool: BufferPool = new BufferPool(device, {
+    reclaim: () => ledger.reclaim(),
+    describeLive: () => ledger.describeLive(),
+  });
   const pipelines = new PipelineCache(device);
-  const ledger = new ArrayLedger<ArrayBlock>((block) => releaseBlock(pool, block));
+  const ledger: ArrayLedger<ArrayBlock> = new ArrayLedger<ArrayBlock>((block) => releaseBlock(pool, block));
   const { hostMemory = plainHostMemory, choices = {} } = options;
   const kernels = kernelTable(ownKernels, options.kernels ?? [], "plan");
 
@@ -162,6 +165,7 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
       );
     },
     free: (array) => ledger.free(ledger.own(array)),
+    reclaim: () => ledger.reclaim(),
     bytesInUse: () => pool.bytesInUse,
     bytesReserved: () => pool.bytesReserved,
     close: () => device.close(),

@@ -8,6 +8,7 @@ export { threadFile, threadFlags } from "./thread-file.ts";
 export { excerpt } from "./excerpt.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
 export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
+export { retryAfterReclaim } from "./execution/memory-reclaimer.ts";
 export { modelScope, phaseOf } from "./graph/phase.ts";
 export { CollectiveSpans, nodeArgsOf, spanNameOf } from "./execution/node-spans.ts";
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";

@@ -1,6 +1,7 @@
 import type { Backend, DeviceArray, Executable } from "./execution/backend.ts";
 import type { Communicators } from "./communicator.ts";
 import { agreeOnOrder, tellFailure } from "./execution/agree-on-order.ts";
+import { retryAfterReclaim } from "./execution/memory-reclaimer.ts";
 import { type Mesh, type MeshPlace, requirePlace } from "./graph/emit.ts";
 import { describe, isPromise, isSpec } from "./describe.ts";
 import { ArgumentError } from "./errors.ts";
@@ -133,15 +134,21 @@ export const jit = <Args extends readonly unknown[], Result>(
   requirePlace("jit", mesh, place);
   let compiledBefore = false;
 
-  const compile = (args: readonly unknown[]): CacheEntry | Promise<never> => {
+  const reclaim = backend.reclaim === undefined ? undefined : (): Promise<void> => backend.reclaim!();
+
+  const compile = (args: readonly unknown[]): CacheEntry | Promise<CacheEntry> => {
     const isFirst = !compiledBefore;
     compiledBefore = true;
-    try {
-      return compileAlone(args);
-    } catch (error) {
+    const refuse = (error: unknown): Promise<never> => {
       // Later on, ranks that have the signature compiled would not hear it.
       if (!isFirst || options.communicators === undefined) throw error;
       return failed(error, options.communicators);
+    };
+    try {
+      const entry = retryAfterReclaim(() => compileAlone(args), reclaim);
+      return entry instanceof Promise ? entry.catch(refuse) : entry;
+    } catch (error) {
+      return refuse(error);
     }
   };
 
@@ -230,12 +237,16 @@ export const jit = <Args extends readonly unknown[], Result>(
     const executable = entry.executable instanceof Promise ? await settled(entry) : entry.executable;
     const uploaded: DeviceArray[] = [];
     try {
-      const inputs = leaves.map((leaf) => {
-        if (!(leaf instanceof NdArray)) return leaf;
-        const array = backend.upload(leaf);
-        uploaded.push(array);
-        return array;
-      });
+      const inputs: DeviceArray[] = [];
+      for (const leaf of leaves) {
+        if (leaf instanceof NdArray) {
+          const upload = retryAfterReclaim(() => backend.upload(leaf), reclaim);
+          // Wait only if the memory is full: else the run has its arguments before the caller can free them.
+          const array = upload instanceof Promise ? await upload : upload;
+          uploaded.push(array);
+          inputs.push(array);
+        } else inputs.push(leaf as DeviceArray);
+      }
       return unflattenTree(outputs, await executable.run(inputs, options.communicators));
     } finally {
       // Those that the run was given have ended, unless it failed before it began.

@@ -11,3 +11,8 @@ export type WasmMemory = typeof globalThis extends { WebAssembly: { Memory: { pr
 export type WasmModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer Module } } }
   ? Module
   : object;
+
+/** Has `[Symbol.dispose]()`, which `using` calls, if the settings know that symbol (`lib: esnext.disposable`). */
+export type Disposing = SymbolConstructor extends { readonly dispose: infer Key extends symbol }
+  ? { readonly [key in Key]: () => void }
+  : object;

@@ -1,5 +1,6 @@
 import type { DType } from "./dtype.ts";
 import { ArgumentError } from "./errors.ts";
+import type { Disposing } from "./platform-types.ts";
 import { formatSpec, type Shape, type TensorSpec } from "./shape.ts";
 
 /** What to write in place of JavaScript's operators, for each kind of value. */
@@ -47,3 +48,25 @@ export abstract class Shown implements TensorSpec {
     );
   }
 }
+
+abstract class ShownOnDevice extends Shown {
+  protected get kind(): "DeviceArray" {
+    return "DeviceArray";
+  }
+
+  /** Free the memory. */
+  protected abstract dispose(): void;
+
+  static {
+    // Browsers of 2025 may lack the symbol.
+    if (Symbol.dispose !== undefined)
+      Object.defineProperty(this.prototype, Symbol.dispose, {
+        value(this: ShownOnDevice): void {
+          this.dispose();
+        },
+      });
+  }
+}
+
+/** A value on a device. `using` calls its `dispose`. */
+export const ShownDeviceArray: abstract new () => ShownOnDevice & Disposing = ShownOnDevice as never;

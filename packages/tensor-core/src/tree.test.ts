@@ -2,12 +2,17 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { flattenTree, leafPaths, leavesAlong, mapTree, unflattenTree, zipTrees } from "./tree.ts";
 
+/** Names, among them those that every plain object inherits. */
+const keys = fc.oneof(fc.stringMatching(/^[a-z]{1,4}$/), fc.constantFrom("__proto__", "constructor", "toString"));
+
 const trees = fc.letrec((tie) => ({
   tree: fc.oneof(
     { depthSize: "small" },
     fc.integer(),
     fc.array(tie("tree"), { maxLength: 3 }),
-    fc.dictionary(fc.stringMatching(/^[a-z]{1,4}$/), tie("tree"), { maxKeys: 3, noNullPrototype: true }),
+    fc
+      .uniqueArray(fc.tuple(keys, tie("tree")), { selector: ([key]) => key, maxLength: 3 })
+      .map((entries) => Object.fromEntries(entries) as unknown),
   ),
 })).tree;
 
@@ -54,4 +59,10 @@ test("zipTrees refuses trees of different structure and names both", () => {
 
 test("a spec counts as a leaf", () => {
   expect(flattenTree([{ dtype: "f32", shape: [2] }]).leaves).toEqual([{ dtype: "f32", shape: [2] }]);
+});
+
+test("what plain objects inherit is no leaf of theirs", () => {
+  const { structure } = flattenTree({ toString: 1, constructor: 2 });
+  expect(leavesAlong(structure, { a: 1, b: 2 })).toBeUndefined();
+  expect(leavesAlong(structure, { constructor: 3, toString: 4 })).toEqual([3, 4]);
 });

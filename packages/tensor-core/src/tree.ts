@@ -71,7 +71,7 @@ export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf
     return (
       unmatched === 0 &&
       node.record.every(
-        ([key, child]) => key in (value as object) && visit(child, (value as Record<string, unknown>)[key]),
+        ([key, child]) => Object.hasOwn(value as object, key) && visit(child, (value as Record<string, unknown>)[key]),
       )
     );
   };

@@ -59,6 +59,9 @@ const without: { readonly [F in WishedFeature]: string } = {
 export const ratesLine = ({ flopsPerSecond, bytesPerSecond, kernelSeconds }: BackendRates): string =>
   `products ${(flopsPerSecond / 1e9).toPrecision(3)} GFLOP/s, memory ${(bytesPerSecond / 1e9).toPrecision(3)} GB/s, ${(1e6 * kernelSeconds).toPrecision(2)} µs per kernel`;
 
+const memoryLimitLine =
+  "memory: at most 4 GiB for all ranks of one process (WebAssembly addresses 32 bits); beyond, --transport tcp starts a process per rank";
+
 /** What products on the CPU run on. */
 const blasLine = (blas: BlasSurvey): string => {
   const { state } = blas;
@@ -75,7 +78,8 @@ const blasLine = (blas: BlasSurvey): string => {
 /** The diagnosis for people, a line per finding. */
 export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, blas, data, job }: Diagnosis): string[] => {
   const lines: [string, string][] = [["node", node]];
-  if (rates !== undefined) lines.push(["cpu", ratesLine(rates.cpu)]);
+  lines.push(["cpu", memoryLimitLine]);
+  if (rates !== undefined) lines.push(["", ratesLine(rates.cpu)]);
   lines.push(["blas", blasLine(blas)]);
   if ("install" in webgpu) lines.push(["webgpu", `not installed; to compute on a GPU: ${webgpu.install}`]);
   else if ("missing" in webgpu) lines.push(["webgpu", `none: ${webgpu.missing}`]);

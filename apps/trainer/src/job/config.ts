@@ -60,7 +60,9 @@ const placeOf = ({ file, document, lines, overrides }: Source, path: Path): stri
 const valueAt = (root: unknown, path: Path): unknown =>
   path.reduce<unknown>(
     (value, key) =>
-      typeof value === "object" && value !== null ? (value as Record<string | number, unknown>)[key] : undefined,
+      typeof value === "object" && value !== null && Object.hasOwn(value, key)
+        ? (value as Record<string | number, unknown>)[key]
+        : undefined,
     root,
   );
 
@@ -94,7 +96,7 @@ const keysAt = (path: Path, root: unknown): string[] => {
   };
   let shape = shapeOf(jobSchema as unknown as Loose, root);
   for (const [depth, key] of path.entries()) {
-    const child = shape[key];
+    const child = Object.hasOwn(shape, key) ? shape[key] : undefined;
     if (child === undefined) return [];
     shape = shapeOf(child, valueAt(root, path.slice(0, depth + 1)));
   }
@@ -197,11 +199,12 @@ const article = (type: string): string =>
 const setIn = (root: Record<string, unknown>, { path, value, origin }: Override): void => {
   let at = root;
   for (const key of path.slice(0, -1)) {
-    const child = at[key];
+    const child = Object.hasOwn(at, key) ? at[key] : undefined; // "constructor" is a key like others
     if (child !== undefined && (typeof child !== "object" || child === null || Array.isArray(child))) {
       throw new ConfigError([`${origin}: ${key} is ${excerpt(child)} and has no parts; set ${key} itself`]);
     }
-    at = (at[key] ??= {}) as Record<string, unknown>;
+    if (child === undefined) at[key] = {};
+    at = at[key] as Record<string, unknown>;
   }
   at[path.at(-1)!] = value;
 };

@@ -52,8 +52,8 @@ const requireRecords = (records: unknown, predicts: DataSet["predicts"], what: s
 /** Both parts must be of one tree. @throws ModuleError that names the first path at which they are not. */
 const requireAlike = (train: Records, test: Records, what: string): void => {
   for (const path of new Set([...Object.keys(train.fields), ...Object.keys(test.fields)])) {
-    const [learned, judged] = [train.fields[path], test.fields[path]].map((field) =>
-      field === undefined ? "nothing" : formatSpec(field),
+    const [learned, judged] = [train.fields, test.fields].map((fields) =>
+      Object.hasOwn(fields, path) ? formatSpec(fields[path]!) : "nothing",
     );
     if (learned !== judged)
       throw new ModuleError(

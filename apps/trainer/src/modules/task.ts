@@ -80,7 +80,7 @@ export const layoutOf = ({ fields }: { readonly fields: Leaves<TensorSpec> }): s
 export const taskOf = ({ train, predicts, classes }: Pick<TrainingData, "train" | "predicts" | "classes">): Task => {
   const specs = Object.fromEntries(Object.entries(train.fields).map(([path, spec]) => [path, specOf(spec)]));
   const spec = (path: string): TensorSpec => {
-    const found = specs[path];
+    const found = Object.hasOwn(specs, path) ? specs[path] : undefined;
     if (found === undefined)
       throw new ModuleError(
         `samples have no tensor "${path}": they are ${layoutOf(train)}; take one of these, or give the data that field`,

@@ -2,6 +2,7 @@ import type { FormPlacement, KfacForm } from "@skein/second-order";
 import type { BucketPlan } from "@skein/tensor-core";
 import { z } from "zod";
 import type { Job } from "../job/job.ts";
+import { recordSchema } from "../record-schema.ts";
 
 /**
  * What was measured and decided before a run about the inverses and factors of K-FAC. Equal on all ranks, and kept with
@@ -22,7 +23,7 @@ export const curvaturePlanSchema: z.ZodType<CurvaturePlan> = z.strictObject({
   ]),
   placement: z.strictObject({
     workers: z.int().min(1),
-    layers: z.record(z.string(), z.strictObject({ column: z.int().min(0), input: row, gradient: row })),
+    layers: recordSchema(z.strictObject({ column: z.int().min(0), input: row, gradient: row })),
   }),
   factors: z.enum(["mean", "mean-at-owner", "own"]),
   buckets: z.array(z.array(z.string().min(1)).min(1)).min(1),

@@ -5,6 +5,7 @@ import { type CurvaturePlan, curvaturePlanSchema, isCurvaturePlanned } from "./c
 import { type ExpertsPlan, expertsPlanSchema, isExpertsPlanned } from "./experts-plan.ts";
 import type { Job } from "../job/job.ts";
 import { isMoveWeighed } from "../placement/placed-anew.ts";
+import { recordSchema } from "../record-schema.ts";
 import { type ExpertSchedulePlan, expertSchedulePlanSchema, isScheduleDue } from "./expert-schedule-plan.ts";
 
 /**
@@ -38,7 +39,7 @@ export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
     .array(z.array(z.string().min(1)).min(1))
     .min(1)
     .optional(),
-  densities: z.record(z.string(), z.number().gt(0).max(1)).optional(),
+  densities: recordSchema(z.number().gt(0).max(1)).optional(),
   curvature: curvaturePlanSchema.optional(),
   experts: expertsPlanSchema.optional(),
   expertExchange: z.strictObject({ startupSeconds: z.number().min(0), secondsPerByte: z.number().min(0) }).optional(),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { expertsOf, hasShards } from "../building/experts-of.ts";
 import type { Job, ShardSchedule } from "../job/job.ts";
+import { recordSchema } from "../record-schema.ts";
 
 /** Who does what where ranks along "tensor" share each expert out, decided before the first step. */
 export interface ExpertSchedulePlan {
@@ -14,7 +15,7 @@ export interface ExpertSchedulePlan {
 export const expertSchedulePlanSchema: z.ZodType<ExpertSchedulePlan> = z.strictObject({
   schedule: z.enum(["baseline", "split-before-gate", "split-after-gate"]),
   mesh: z.strictObject({ expert: z.int().min(1), tensor: z.int().min(1) }),
-  seconds: z.record(z.string(), z.number().min(0)),
+  seconds: recordSchema(z.number().min(0)),
 });
 
 /** What sends slots of one size goes by dense dispatch alone. */

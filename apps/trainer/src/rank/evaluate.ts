@@ -44,12 +44,12 @@ export const makeEvaluation = (
   return async ({ params, model: own }, batches) => {
     const parts: EvaluationSums[] = [];
     for await (const { batch, mask } of batches) {
-      const part: Record<string, number> = {};
+      const part: [string, number][] = [];
       for (const [name, sum] of Object.entries(await call(params, own, { ...batchTree(batch), mask }))) {
-        part[name] = (await backend.download(sum)).item();
+        part.push([name, (await backend.download(sum)).item()]);
         backend.free(sum);
       }
-      parts.push(part as Record<string, number> & EvaluationSums);
+      parts.push(Object.fromEntries(part) as Record<string, number> & EvaluationSums);
     }
     return totalSums(parts);
   };

@@ -7,7 +7,8 @@ export interface EvaluationSums {
 
 /** Sums over all parts of the samples, added up in their order. */
 export const totalSums = (parts: readonly EvaluationSums[]): EvaluationSums => {
-  const total: Record<string, number> & EvaluationSums = { lossSum: 0, count: 0 };
-  for (const part of parts) for (const [name, sum] of Object.entries(part)) total[name] = (total[name] ?? 0) + sum;
-  return total;
+  const total = new Map<string, number>();
+  for (const part of parts)
+    for (const [name, sum] of Object.entries(part)) total.set(name, (total.get(name) ?? 0) + sum);
+  return { lossSum: 0, count: 0, ...Object.fromEntries(total) };
 };

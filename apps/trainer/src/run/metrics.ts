@@ -37,6 +37,23 @@ const keepUpTo = (path: string, step: number): void => {
   renameSync(`${path}.tmp`, path);
 };
 
+/** Steps whose scalars are all in the event file; TensorBoard itself draws 1000 points of a tag. */
+const allStepsUpTo = 10_000;
+
+/**
+ * Whether the event file has the scalars of a step: of each one up to 10,000, then of each 10th up to 100,000, of each
+ * 100th up to a million, and so on. So a decade of steps has 9000 of them.
+ */
+export const isEventStep = (step: number): boolean => {
+  let every = 1;
+  while (step > allStepsUpTo * every) every *= 10;
+  return step % every === 0;
+};
+
+/** Types of lines that come with each step. */
+const isOfSteps = (type: Measurement["type"]): boolean =>
+  type === "step" || type === "update" || type.startsWith("rank-");
+
 /** Writes `metrics.jsonl` and TensorBoard events into the output folder of a run. */
 export class MetricFiles implements MetricSink {
   private readonly path: string;
@@ -65,7 +82,7 @@ export class MetricFiles implements MetricSink {
     this.log?.record(measurement);
     const { type, step, ...quantities } = measurement;
     const scalars = Object.entries(quantities).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
-    if (type !== "checkpoint" && type !== "histograms")
+    if (type !== "checkpoint" && type !== "histograms" && (!isOfSteps(type) || isEventStep(step)))
       this.events.scalars(
         step,
         Object.fromEntries(

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { ConfigError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
+import { recordSchema } from "../record-schema.ts";
 
 /** A trial, and what became of it. */
 export interface Trial {
@@ -57,7 +58,7 @@ const fileSchema: z.ZodType<SweepFile> = z.strictObject({
   trials: z.array(
     z.strictObject({
       trial: z.int().min(1),
-      values: z.record(z.string(), z.unknown()),
+      values: recordSchema(z.unknown()),
       state: z.enum(["under way", "finished", "failed"]),
       loss: z.number().optional(),
       accuracy: z.number().optional(),

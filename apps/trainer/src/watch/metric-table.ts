@@ -1,6 +1,8 @@
 /** Names of quantities of one kind of line; what has more is no run of anybody's. */
 const mostColumns = 4096;
 const longestName = 200;
+/** Default maximum number of rows of a type: 10 MiB of `step` lines with 16 quantities. */
+const defaultMaxRows = 2 ** 17;
 
 const grown = <A extends Float64Array | Float32Array>(array: A, length: number): A => {
   if (length <= array.length) return array;
@@ -69,6 +71,22 @@ export class Rows {
     this.length = row;
   }
 
+  /** Drop every second row, and keep the last. Memory stays for the rows to come. */
+  thin(): void {
+    const first = (this.length + 1) % 2;
+    const count = (this.length - first + 1) >> 1;
+    const compact = (array: Float64Array | Float32Array): void => {
+      for (let row = 0; row < count; row++) array[row] = array[first + 2 * row] ?? Number.NaN;
+    };
+    compact(this.steps);
+    compact(this.times);
+    for (const column of this.columns.values()) {
+      compact(column);
+      column.fill(Number.NaN, count); // a line that lacks the quantity has no number
+    }
+    this.length = count;
+  }
+
   /** The value of a row; NaN where it has none. */
   value(name: string, row: number): number {
     return this.columns.get(name)?.[row] ?? Number.NaN;
@@ -84,13 +102,21 @@ export class Rows {
   }
 }
 
-/** What is known of a run's numbers, by type of line. */
+/**
+ * What is known of a run's numbers, by type of line. When a type has more rows than `maxRows`, every second one is
+ * dropped: the memory of a long run is bounded, and the older its rows are, the fewer are kept.
+ */
 export class MetricTable {
   readonly byType: Map<string, Rows> = new Map();
   /** Lines that are no object with a type and a step. */
   skippedLines = 0;
   /** Grows whenever rows that were there are gone: who has a copy begins anew. */
   generation = 0;
+  private readonly maxRows: number;
+
+  constructor(maxRows: number = defaultMaxRows) {
+    this.maxRows = maxRows;
+  }
 
   /** A line of the file, without its end. */
   takeLine(text: string): void {
@@ -116,6 +142,10 @@ export class MetricTable {
     const { seconds } = quantities;
     const own = type === "step" && typeof seconds === "number" && seconds > 0 && Number.isFinite(seconds) ? seconds : 0;
     rows.add(step, this.trainedUpTo(step) + own, numbersOf(quantities));
+    if (rows.length > this.maxRows) {
+      rows.thin();
+      this.generation++;
+    }
   }
 
   /** A line that was too long to be read. */

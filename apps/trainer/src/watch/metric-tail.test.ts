@@ -197,3 +197,34 @@ describe("a tail", () => {
     expect(await tail.read()).toBe(false);
   });
 });
+
+test("a table of more lines than it may keep thins out from its beginning, and its end is whole", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 4, max: 20 }), fc.integer({ min: 2, max: 200 }), (maxRows, count) => {
+      const table = new MetricTable(maxRows);
+      let cuts = 0;
+      for (let step = 1; step <= count; step++) {
+        const before = table.generation;
+        table.takeLine(
+          JSON.stringify({ type: "step", step, seconds: 0.5, loss: step, ...(step % 3 === 0 && { third: step }) }),
+        );
+        cuts += table.generation - before;
+      }
+      const rows = table.byType.get("step")!;
+      const steps = [...rows.steps.subarray(0, rows.length)];
+      expect(rows.length).toBeLessThanOrEqual(maxRows);
+      expect(cuts > 0).toBe(count > maxRows);
+      expect(steps.at(-1)).toBe(count);
+      const gaps = steps.slice(1).map((step, i) => step - steps[i]!);
+      expect(gaps).toEqual(gaps.toSorted((a, b) => b - a)); // the older, the wider
+      expect(Math.min(...gaps, 1)).toBe(1);
+      for (const [row, step] of steps.entries()) {
+        expect([rows.times[row], rows.value("loss", row)]).toEqual([step / 2, step]);
+        expect(rows.value("third", row)).toBe(step % 3 === 0 ? step : Number.NaN);
+      }
+      expect(rows.last("loss")).toEqual({ step: count, value: count });
+      table.takeLine(JSON.stringify({ type: "step", step: 1, seconds: 1 })); // training goes back
+      expect([...rows.steps.subarray(0, rows.length)]).toEqual([1]);
+    }),
+  );
+});

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Leaves } from "@skein/data";
 import { dtypes } from "@skein/tensor-core";
 import { z } from "zod";
+import { recordSchema } from "../record-schema.ts";
 import type { Excerpt } from "../samples/sample-outputs.ts";
 import {
   longestSide,
@@ -34,8 +35,7 @@ const image: z.ZodType<SampleImage> = z.object({
   channels: z.union([z.literal(1), z.literal(3)]),
   bytes: z.base64(),
 });
-const excerpts: z.ZodType<Leaves<Excerpt<ToldNumber>>> = z.record(
-  z.string(),
+const excerpts: z.ZodType<Leaves<Excerpt<ToldNumber>>> = recordSchema(
   z.object({ dtype: z.enum(dtypes), shape: z.array(z.int().nonnegative()), first: values }),
 );
 const sample: z.ZodType<ToldSample> = z.discriminatedUnion("kind", [
@@ -52,7 +52,7 @@ const sample: z.ZodType<ToldSample> = z.discriminatedUnion("kind", [
 ]);
 const line = z.discriminatedUnion("type", [
   z.object({ type: z.literal("samples"), step: z.number(), samples: z.array(sample) }),
-  z.object({ type: z.literal("images"), step: z.number(), images: z.record(z.string(), image) }),
+  z.object({ type: z.literal("images"), step: z.number(), images: recordSchema(image) }),
 ]);
 
 /**
@@ -62,7 +62,7 @@ const line = z.discriminatedUnion("type", [
 export const readSamples = async (folder: string): Promise<ShownSamples> => {
   const path = join(folder, samplesFile);
   const evaluations: ShownSamples["evaluations"][number][] = [];
-  const images: Record<string, SampleImage> = {};
+  const images = new Map<string, SampleImage>();
   let text = "";
   try {
     const facts = await lstat(path);
@@ -79,8 +79,8 @@ export const readSamples = async (folder: string): Promise<ShownSamples> => {
     }
     const { data } = line.safeParse(content);
     if (data === undefined) continue;
-    if (data.type === "images") Object.assign(images, data.images);
+    if (data.type === "images") for (const [name, one] of Object.entries(data.images)) images.set(name, one);
     else evaluations.push({ step: data.step, samples: data.samples });
   }
-  return { evaluations: evaluations.slice(-mostEvaluations).toReversed(), images };
+  return { evaluations: evaluations.slice(-mostEvaluations).toReversed(), images: Object.fromEntries(images) };
 };

@@ -208,8 +208,8 @@ test("hands out traces that lie in a run's folder, and nothing else of it", asyn
 });
 
 test("tells runs as they come, grow and go", async () => {
-  const runs = await until((all) => all.has("a/b/1"));
-  expect([...runs.keys()]).toEqual(["a/b/1"]);
+  // The server may still have found a run that the test before has removed.
+  const runs = await until((all) => all.size === 1 && all.has("a/b/1"));
   expect(runs.get("a/b/1")).toMatchObject({
     state: "running",
     step: 3,

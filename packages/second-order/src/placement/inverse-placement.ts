@@ -79,7 +79,7 @@ export const checkPlacement = (
   const isRow = (row: InverterRow): boolean =>
     row === "everywhere" || row === "shared-out" || (Number.isInteger(row) && row >= 0 && row < workers);
   for (const path of paths) {
-    const place = layers[path];
+    const place = Object.hasOwn(layers, path) ? layers[path] : undefined;
     if (place === undefined) throw new ArgumentError(`placement: layer ${path} has no place; place every layer`);
     if (
       !Number.isInteger(place.column) ||

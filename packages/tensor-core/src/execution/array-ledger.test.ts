@@ -58,6 +58,51 @@ describe("array ledger", () => {
     expect(released).toEqual([256, 128]);
   });
 
+  test("arrays and blocks of owners that were dropped are released after a collection, others are kept", async () => {
+    const { ledger, released } = ledgerOf();
+    const kept = ledger.open(spec, 1000);
+    let owner: object | undefined = {};
+    ledger.attach(owner, [500, 501]);
+    for (let i = 0; i < 20; i++) ledger.open(spec, i);
+    expect(ledger.live).toEqual({ count: 21, bytes: 336 });
+    expect(ledger.describeLive()).toBe("21 live arrays hold 336 bytes");
+    await Promise.all([ledger.reclaim(), ledger.reclaim(() => released.length > 0)]);
+    // The engine may still hold the last one.
+    expect(released.length).toBeGreaterThanOrEqual(19);
+    expect(released).not.toContain(500);
+    expect(owner).toBeTypeOf("object");
+    owner = undefined;
+    await ledger.reclaim();
+    expect(released).toEqual(expect.arrayContaining([500, 501]));
+    expect(kept.memory).toBe(1000);
+  });
+
+  test("runs ask for a collection after live arrays have grown by 128 MiB or 65,536 arrays, and not again before", async () => {
+    const { ledger } = ledgerOf();
+    const large = { dtype: "f32", shape: [2 ** 23] } as const; // 32 MiB
+    const kept = Array.from({ length: 4 }, (_, i) => ledger.open(large, i));
+    expect(ledger.relieve()).toBeUndefined();
+    kept.push(ledger.open(large, 4));
+    const relief = ledger.relieve();
+    expect(relief).toBeInstanceOf(Promise);
+    await relief;
+    expect(ledger.relieve()).toBeUndefined();
+    for (const array of kept.splice(1)) ledger.free(array);
+    for (let i = 5; i < 10; i++) kept.push(ledger.open(large, i));
+    expect(ledger.relieve()).toBeInstanceOf(Promise);
+    expect(kept).toHaveLength(6);
+
+    const many = ledgerOf().ledger;
+    const small = Array.from({ length: 2 ** 16 }, (_, i) => many.open(spec, i));
+    expect(many.relieve()).toBeUndefined();
+    small.push(many.open(spec, -1));
+    const other = many.relieve();
+    expect(other).toBeInstanceOf(Promise);
+    await other;
+    expect(many.live.count).toBe(small.length);
+    expect(many.relieve()).toBeUndefined();
+  });
+
   test("an array of another ledger is refused", () => {
     const array = ledgerOf().ledger.open(spec, 0);
     expect(() => ledgerOf().ledger.own(array)).toThrow(/another backend/);
@@ -153,11 +198,13 @@ describe("array ledger", () => {
             else if (one.kind === "give back") loan.giveBack();
             else loan.lose();
           }
+          expect(ledger.live).toEqual({ count: next - released.length, bytes: 16 * (next - released.length) });
           for (const { memories } of loans) for (const memory of memories) expect(released).not.toContain(memory);
         }
         for (const { loan } of loans) loan.lose();
         for (const array of arrays) ledger.free(array);
         expect(released.toSorted((a, b) => a - b)).toEqual(Array.from({ length: next }, (_, address) => address));
+        expect(ledger.live).toEqual({ count: 0, bytes: 0 });
       }),
       { numRuns: 500 },
     );

@@ -2,17 +2,30 @@ import type { DeviceArray } from "./backend.ts";
 import type { DType } from "../dtype.ts";
 import { ArrayStateError } from "../errors.ts";
 import { byteLength, formatSpec, type Shape, type TensorSpec } from "../shape.ts";
-import { Shown } from "../shown.ts";
+import { ShownDeviceArray } from "../shown.ts";
 import { foreignArray } from "./foreign-array.ts";
+import { MemoryReclaimer } from "./memory-reclaimer.ts";
 
-/** Where an owned block lies; `undefined` once it was given back. */
+/** An owned block and the bytes of its array; `memory` is `undefined` after the block was given back. */
 interface Lease<Memory> {
   memory: Memory | undefined;
+  bytes: number;
 }
+
+/**
+ * Bytes by which live arrays may grow before a run collects garbage: few enough that 16 ranks of one process fit into
+ * its 4 GiB, many enough that a collection (a few milliseconds) is rare.
+ */
+const growthBytes = 128 * 2 ** 20;
+/**
+ * The same for the number of live arrays: a scalar has 4 bytes, but its block takes 64, and its objects and the record
+ * of its finalizer some hundred.
+ */
+const growthCount = 2 ** 16;
 
 /** The right to a block of device memory. Whoever holds it keeps the memory; when nobody does, it goes back. */
 class Holding<Memory> {
-  readonly lease: Lease<Memory> = { memory: undefined };
+  readonly lease: Lease<Memory> = { memory: undefined, bytes: 0 };
 }
 
 /** What has become of an array that has ended. */
@@ -38,7 +51,7 @@ const refusals: { readonly [state in Fate | "given"]: string } = {
 };
 
 /** An array in the memory of one backend. */
-export class OwnedArray<Memory> extends Shown implements DeviceArray {
+export class OwnedArray<Memory> extends ShownDeviceArray implements DeviceArray {
   readonly dtype: DType;
   readonly shape: Shape;
   readonly bytes: number;
@@ -48,8 +61,8 @@ export class OwnedArray<Memory> extends Shown implements DeviceArray {
   private readers = 0;
   private given = false;
 
-  protected get kind(): "DeviceArray" {
-    return "DeviceArray";
+  protected override dispose(): void {
+    this.ledger.free(this);
   }
 
   constructor(spec: TensorSpec, holding: Holding<Memory>, ledger: ArrayLedger<Memory>) {
@@ -114,25 +127,37 @@ export class OwnedArray<Memory> extends Shown implements DeviceArray {
 }
 
 /**
- * Who owns which memory of a backend, and who has borrowed it. An array that its owner drops without freeing it is
- * collected all the same; freeing only does it sooner. Memory goes back when its array has ended and no run uses it.
+ * Who owns which memory of a backend, and who has borrowed it. Memory goes back when its array has ended and no run
+ * uses it. An array that its owner drops without freeing it is freed after the engine has collected it; runs make the
+ * engine collect when live arrays have grown by 128 MiB or 65,536 arrays since the last collection.
  *
  * @param release takes a block back.
  */
 export class ArrayLedger<Memory> {
+  private readonly reclaimer = new MemoryReclaimer();
   private readonly release: (memory: Memory) => void;
-  private readonly dropped: FinalizationRegistry<Lease<Memory>>;
   // V8 keeps a record of each registration until the next full collection, so holdings are used again: a training step
   // registers nothing.
   private readonly idle: Holding<Memory>[] = [];
   // Arrays that a failed collective may still read: never collected, so that their memory is not used again.
   private readonly pinned = new Set<OwnedArray<Memory>>();
+  private count = 0;
+  private bytes = 0;
+  /** Smallest count and bytes since the last collection. */
+  private readonly floor = { count: 0, bytes: 0 };
 
   constructor(release: (memory: Memory) => void) {
     this.release = release;
-    this.dropped = new FinalizationRegistry(({ memory }) => {
-      if (memory !== undefined) release(memory);
-    });
+  }
+
+  /** Number of arrays that have memory, and their bytes. Arrays that were dropped count until they are collected. */
+  get live(): { readonly count: number; readonly bytes: number } {
+    return { count: this.count, bytes: this.bytes };
+  }
+
+  /** `12 live arrays hold 96000000 bytes` */
+  describeLive(): string {
+    return `${this.count} live ${this.count === 1 ? "array holds" : "arrays hold"} ${this.bytes} bytes`;
   }
 
   /** An array over memory that was allocated from the backend, and belongs to the array from now on. */
@@ -140,10 +165,48 @@ export class ArrayLedger<Memory> {
     let holding = this.idle.pop();
     if (holding === undefined) {
       holding = new Holding();
-      this.dropped.register(holding, holding.lease);
+      const { lease } = holding;
+      this.reclaimer.watch(holding, () => this.end(lease));
     }
     holding.lease.memory = memory;
+    holding.lease.bytes = byteLength(spec);
+    this.count++;
+    this.bytes += holding.lease.bytes;
     return new OwnedArray(spec, holding, this);
+  }
+
+  /**
+   * Give back the blocks that `blocks` holds when `owner`, such as an executable with its workspace, has been
+   * collected. An owner that gives blocks back itself takes them out of the list.
+   */
+  attach(owner: object, blocks: Memory[]): void {
+    const { release } = this;
+    this.reclaimer.watch(owner, () => blocks.splice(0).forEach((block) => release(block)));
+  }
+
+  /**
+   * Collect arrays that were dropped, if live arrays have grown by 128 MiB or 65,536 arrays since the last collection.
+   * Called by each run, before it allocates.
+   *
+   * @returns undefined if there is nothing to wait for.
+   */
+  relieve(): Promise<void> | undefined {
+    return this.hasGrown(1) ? this.reclaim(() => !this.hasGrown(0.5)) : undefined;
+  }
+
+  private hasGrown(share: number): boolean {
+    const { count, bytes } = this.floor;
+    return this.bytes - bytes > share * growthBytes || this.count - count > share * growthCount;
+  }
+
+  /**
+   * Collect arrays that were dropped.
+   *
+   * @param isEnough ends the collection early, so that some garbage may be left. Default: all garbage is collected.
+   */
+  async reclaim(isEnough?: () => boolean): Promise<void> {
+    await this.reclaimer.collect(isEnough);
+    if (isEnough?.() !== true) Object.assign(this.floor, this.live);
   }
 
   /** An array of this backend. @throws ArrayStateError for one of another. */
@@ -192,15 +255,28 @@ export class ArrayLedger<Memory> {
   takeOver(array: OwnedArray<Memory>, spec: TensorSpec): OwnedArray<Memory> {
     array.end("donated");
     array.takeBack();
-    return new OwnedArray(spec, array.surrender()!, this);
+    const holding = array.surrender()!;
+    this.bytes += byteLength(spec) - holding.lease.bytes;
+    holding.lease.bytes = byteLength(spec);
+    return new OwnedArray(spec, holding, this);
   }
 
   private close(array: OwnedArray<Memory>): void {
     const holding = array.surrender();
-    const memory = holding?.lease.memory;
-    if (memory === undefined) return;
+    if (holding === undefined || !this.end(holding.lease)) return;
+    this.idle.push(holding);
+  }
+
+  /** Give a block back, unless that was done. Returns whether it was given back now. */
+  private end(lease: Lease<Memory>): boolean {
+    const { memory, bytes } = lease;
+    if (memory === undefined) return false;
+    lease.memory = undefined;
+    this.count--;
+    this.bytes -= bytes;
+    this.floor.count = Math.min(this.floor.count, this.count);
+    this.floor.bytes = Math.min(this.floor.bytes, this.bytes);
     this.release(memory);
-    holding!.lease.memory = undefined;
-    this.idle.push(holding!);
+    return true;
   }
 }

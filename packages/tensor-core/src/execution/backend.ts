@@ -3,17 +3,20 @@ import type { DType } from "../dtype.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { NdArray } from "../nd-array.ts";
 import type { CollectiveOrder } from "../passes/collective-order.ts";
+import type { Disposing } from "../platform-types.ts";
 import type { Shape, TensorSpec } from "../shape.ts";
 import type { SpanSink } from "../span-sink.ts";
 
 /**
  * A value that lives on a backend. Created by `upload` and `run`; belongs to the caller until freed or donated.
+ * `backend.free(array)` frees its memory at once, `using array = …` at the end of the block. The memory of an array
+ * that the program just drops is freed after the engine has collected the array.
  *
  * While a run reads it, it is lent: it may be read and passed on, not donated, and when it is freed its memory stays
  * until the run has ended. What was donated nobody else may touch until the run has ended; if that fails, the array is
  * lost.
  */
-export interface DeviceArray extends TensorSpec {
+export interface DeviceArray extends TensorSpec, Disposing {
   readonly dtype: DType;
   readonly shape: Shape;
 }
@@ -59,4 +62,10 @@ export interface Backend {
   upload(array: NdArray): DeviceArray;
   download(array: DeviceArray): Promise<NdArray>;
   free(array: DeviceArray): void;
+  /**
+   * Make the engine collect arrays that the program has dropped, and free their memory. `jit` does so by itself when
+   * memory runs short; a loop of `upload` alone, which cannot wait, may call it. Absent: arrays have no memory outside
+   * the engine's own.
+   */
+  reclaim?(): Promise<void>;
 }

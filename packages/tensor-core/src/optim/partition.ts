@@ -78,7 +78,7 @@ export const partition = <States extends Readonly<Record<string, unknown>>>(
           ([name, part]) =>
             [name, part.update(own.get(name)!, state[name], { ...context, params: params.get(name)! })] as const,
         );
-        const after: Part = Object.assign({}, ...results.map(([, [each]]) => each));
+        const after: Part = Object.fromEntries(results.flatMap(([, [each]]) => Object.entries(each as Part)));
         return [
           unflattenTree(
             flattenTree(updates).structure,

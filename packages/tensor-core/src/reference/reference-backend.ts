@@ -4,17 +4,15 @@ import type { Graph } from "../graph/graph.ts";
 import type { ReferenceArray } from "../graph/operator.ts";
 import { NdArray } from "../nd-array.ts";
 import { collectiveOrderOf } from "../passes/collective-order.ts";
-import { Shown } from "../shown.ts";
+import { ShownDeviceArray } from "../shown.ts";
 import { interpretWorld, prepareForReference } from "./interpret.ts";
 
-class ReferenceDeviceArray extends Shown implements DeviceArray {
+class ReferenceDeviceArray extends ShownDeviceArray implements DeviceArray {
   readonly dtype: ReferenceArray["spec"]["dtype"];
   readonly shape: ReferenceArray["spec"]["shape"];
   readonly value: ReferenceArray;
 
-  protected get kind(): "DeviceArray" {
-    return "DeviceArray";
-  }
+  protected override dispose(): void {} // its values are the engine's
 
   constructor(value: ReferenceArray) {
     super();
