@@ -1,5 +1,13 @@
+export { type MeasuredStep, repeatLastDoubling } from "./repeat-last-doubling.ts";
 export { fitSlowdown } from "./fit-slowdown.ts";
 export { median } from "./median.ts";
+export {
+  type FittedNetworkGrowth,
+  fitNetworkGrowth,
+  grownSecondsPerByte,
+  type GrowthSample,
+  type NetworkGrowth,
+} from "./network-growth.ts";
 export {
   fitCollectiveModel,
   type FittedCollectiveModel,

@@ -1,4 +1,5 @@
 import type { LinkCosts, LinkTimes } from "@skein/collectives";
+import type { NetworkGrowth } from "../network-growth.ts";
 
 /** What operands of matrix products are stored as. `i4` and `i8` stand for quantized weights. */
 export type ComputeType = "f32" | "tf32" | "f16" | "bf16" | "f8" | "i8" | "i4";
@@ -93,6 +94,11 @@ export interface ClusterLinks extends LinkCosts {
   readonly source: string;
   /** Between hosts of different racks, where the topology names racks. */
   readonly betweenRacks?: LinkTimes | undefined;
+  /**
+   * Growth of the seconds per byte between hosts, and between racks, with the number of hosts of a group. Absent: none.
+   * `fitNetworkGrowth` fits it to links that were measured at several numbers of hosts.
+   */
+  readonly growth?: NetworkGrowth | undefined;
   readonly contention: Contention;
 }
 

@@ -51,12 +51,17 @@ test("what was written is read again", () => {
   };
   const ran: HardwareFile = { ...sound, device: { ...sound.device, running } };
   expect(parseHardwareFile(formatHardwareFile(ran), "desk.json")).toEqual(ran);
+  const growth = { numHosts: 2, sharePerDoubling: 0.04 };
+  const growing: HardwareFile = { ...sound, links: { ...sound.links, growth } };
+  expect(parseHardwareFile(formatHardwareFile(growing), "desk.json")).toEqual(growing);
 });
 
 test.each([
   ["device.flopsPerSecond.f32", -5, /device\.flopsPerSecond\.f32 is -5: /],
   ["device.flopsPerSecond.f32", 50, /device\.flopsPerSecond\.f32 is 50: .*wrong unit/],
   ["device.memoryBytesPerSecond", 20, /device\.flopsPerSecond\.f32 .*wrong unit/],
+  ["links.growth", { numHosts: 2, sharePerDoubling: -0.1 }, /links\.growth\.sharePerDoubling is -0\.1: /],
+  ["links.growth", { numHosts: 0, sharePerDoubling: 0.1 }, /links\.growth\.numHosts is 0: /],
   ["device.memoryBytes", 1.5, /device\.memoryBytes is 1\.5: /],
   ["device.kernelStartSeconds", "fast", /device\.kernelStartSeconds is "fast": /],
   ["device.assumedEfficiency", 1.2, /device\.assumedEfficiency is 1\.2: /],

@@ -103,6 +103,9 @@ const hardwareFileSchema: z.ZodType<HardwareFile> = z
       within: linkTimes,
       across: linkTimes,
       betweenRacks: linkTimes.optional(),
+      growth: z
+        .strictObject({ numHosts: z.number().min(1).max(1e6), sharePerDoubling: z.number().nonnegative().max(100) })
+        .optional(),
       reduceSecondsPerByte: seconds.max(1),
       contention: z.strictObject({ penaltyPerFlow: z.number().nonnegative().max(100) }),
     }),
