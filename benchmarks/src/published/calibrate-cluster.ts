@@ -1,5 +1,5 @@
 import { fitLeastSquares, type LeastSquaresFit } from "@skein/cost-model";
-import type { Cluster, ClusterNetwork } from "./cluster.ts";
+import { type Cluster, type ClusterNetwork, gpusPerNode } from "./cluster.ts";
 import { predictIteration } from "./predict-iteration.ts";
 import { type Cell, type Method, type Network, networks } from "./seven-methods.ts";
 
@@ -12,6 +12,8 @@ export interface FreeParameter {
    * above 0 or more.
    */
   readonly range: "positive" | "if-shown";
+  /** Whether cells can tell the parameter from the others. Absent: if moving the parameter changes a prediction. */
+  readonly isKnownBy?: (cells: readonly Cell[]) => boolean;
   readonly read: (cluster: Cluster) => number;
   readonly write: (cluster: Cluster, value: number) => Cluster;
 }
@@ -53,6 +55,17 @@ const ofNetwork = (
   }),
 });
 
+/** A growth can be told from the cost itself by cells of two numbers of nodes that use the network. */
+const growthOf = (network: Network): FreeParameter => ({
+  ...ofNetwork(network, "ringGrowthPerDoubling", "growth of the ring per doubling of nodes", "share", "if-shown"),
+  isKnownBy: (cells) =>
+    new Set(
+      cells
+        .filter((cell) => cell.network === network && cell.worldSize > gpusPerNode)
+        .map(({ worldSize }) => worldSize),
+    ).size > 1,
+});
+
 /** A group of parameters and the rows that settle them, the groups before it known. */
 export interface Stage {
   readonly title: string;
@@ -77,8 +90,8 @@ export const stages: readonly Stage[] = [
       shared("backwardShare", "share of the backward pass", "of an iteration"),
       ofNetwork("10GbE", "ringSecondsPerByte", "ring", "s/B"),
       ofNetwork("100GbE", "ringSecondsPerByte", "ring", "s/B"),
-      ofNetwork("10GbE", "ringGrowthPerDoubling", "growth of the ring per doubling of nodes", "share", "if-shown"),
-      ofNetwork("100GbE", "ringGrowthPerDoubling", "growth of the ring per doubling of nodes", "share", "if-shown"),
+      growthOf("10GbE"),
+      growthOf("100GbE"),
       ...networks.map((network) => ofNetwork(network, "ringStepSeconds", "ring step", "s")),
     ],
   },
@@ -179,7 +192,8 @@ export interface Calibration {
 }
 
 /** Whether moving a parameter by a thousandth, or from 0 to a thousandth, changes a prediction. */
-const shows = (cluster: Cluster, cells: readonly Cell[], { read, write }: FreeParameter): boolean => {
+const shows = (cluster: Cluster, cells: readonly Cell[], { read, write, isKnownBy }: FreeParameter): boolean => {
+  if (isKnownBy?.(cells) === false) return false;
   const before = relativeErrors(cluster, cells);
   return relativeErrors(write(cluster, read(cluster) * 1.001 || 0.001), cells).some(
     (error, i) => Math.abs(error - before[i]!) > 1e-9,

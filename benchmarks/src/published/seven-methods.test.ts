@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { multiplyAddsOf, profileOf } from "./architectures.ts";
 import { calibratedCluster } from "./calibrated-cluster.ts";
-import { predictCells } from "./calibrate-cluster.ts";
+import { calibrateCluster, predictCells } from "./calibrate-cluster.ts";
 import { negotiatedModel, ringModel, serverModel } from "./cluster.ts";
 import { allReduceMethods, summarizeErrors } from "./held-out.ts";
 import { comparePairs, isMisordered } from "./orderings.ts";
@@ -58,6 +58,14 @@ describe("prices of a cluster", () => {
     expect(perByte("100GbE", 16)).toBeCloseTo(1.0382 * 4.101e-10, 18);
     expect(perByte("100GbE", 32)).toBeCloseTo(1.0764 * 4.101e-10, 18);
     for (const network of ["10GbE", "100GbIB"] as const) expect(perByte(network, 32)).toBe(perByte(network, 8));
+  });
+
+  test("a calibration on one number of nodes finds no growth, and fails on nothing else", () => {
+    const known = cells.filter(
+      ({ method, network, worldSize }) =>
+        (method === "BSP-A2A" || method === "WFBP-A2A") && (network !== "100GbE" || worldSize < 16),
+    );
+    expect(calibrateCluster(known).cluster.networks["100GbE"].ringGrowthPerDoubling).toBe(0);
   });
 
   test("PCIe lanes slow down with the share of computing, cards do not", () => {
