@@ -35,6 +35,12 @@ test("given steps repeat their last doubling, whatever the file was calibrated w
   expect(from).toEqual([2, 4]);
 });
 
+test("rejects given steps of which none has fewer ranks than the job", () => {
+  expect(() => extrapolate({ name: "mnist", ranks: 8 }, calibrated, [parseMeasuredStep("8=0.3")])).toThrow(
+    "a step on 8 ranks cannot be extrapolated from 8 ranks; measure fewer ranks than 8",
+  );
+});
+
 test.each(["4", "4=", "4=0", "4=-1", "0=1", "2.5=1", "4=1=2", "four=1", "4=Infinity", "=1", "4=0.1s"])(
   "rejects --measured %s",
   (text) => {

@@ -35,7 +35,8 @@ export const parseMeasuredStep = (text: string): MeasuredStep => {
  * Extrapolate the step of a job to its ranks without a model, from measurements of fewer ranks: those that are given,
  * else those of the job of this name that the hardware file was calibrated with, over the links that it still has.
  *
- * @returns undefined if nothing was measured with fewer ranks.
+ * @returns undefined if nothing is given, and nothing was measured with fewer ranks.
+ * @throws ArgumentError if steps are given, none of them with fewer ranks.
  */
 export const extrapolate = (
   { name, ranks }: { readonly name: string; readonly ranks: number },
@@ -46,11 +47,12 @@ export const extrapolate = (
   const calibrated = runs
     .filter((run) => run.name === name)
     .map(({ measuredSeconds }) => ({ ranks: topology.ranks, stepSeconds: measuredSeconds }));
-  const measured = (given.length > 0 ? given : calibrated).filter((step) => step.ranks < ranks);
+  const isFewer = (step: MeasuredStep): boolean => step.ranks < ranks;
+  const measured = given.length > 0 ? given : calibrated.filter(isFewer);
   if (measured.length === 0) return undefined;
   return {
     stepSeconds: repeatLastDoubling(measured, ranks),
-    from: [...new Set(measured.map((step) => step.ranks))].toSorted((a, b) => a - b),
+    from: [...new Set(measured.filter(isFewer).map((step) => step.ranks))].toSorted((a, b) => a - b),
   };
 };
 
