@@ -87,6 +87,12 @@ const makeProgram = (finish: (code: number) => void): Command => {
       .argument("<job>", "job file, YAML or JSON"),
   )
     .requiredOption("--hardware <file>", "a hardware file, or the name of one that is shipped")
+    .option(
+      "--measured <ranks=seconds>",
+      "a measured step on fewer ranks: adds the extrapolation without a model; may be repeated",
+      collect,
+      [],
+    )
     .option("--json", "print the result as one line of JSON")
     .addHelpText("after", "\nExample:\n  skein-profile predict job.yaml --hardware hardware.json --ranks 8")
     .action(async (file: string, options: PredictCommandOptions) => finish(await predictCommand(file, options)));

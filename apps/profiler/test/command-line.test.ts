@@ -3,7 +3,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseHardwareFile } from "@skein/cost-model/files";
+import { type HardwareFile, hardwareNamed } from "@skein/cost-model";
+import { formatHardwareFile, parseHardwareFile } from "@skein/cost-model/files";
 import { parseReport, secondsOf, worldSteps } from "@skein/report";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openJob } from "skein-train/profiling";
@@ -240,6 +241,31 @@ test("a machine is calibrated by a job, and the job predicted on it", { tags: "f
   expect((JSON.parse(twice.stdout) as { stepSeconds: number }).stepSeconds).toBeGreaterThan(stepSeconds);
 });
 
+test("a prediction for more ranks than were measured shows the extrapolation without a model, and warns of its file", async () => {
+  const laptop = hardwareNamed("laptop-cpu");
+  const { topology } = laptop;
+  const run = { overlaps: true, predictedSeconds: 0.077, measuredSeconds: 0.1 };
+  const name = (await openJob(join(folder, "job.yaml"), {})).facts.name;
+  const calibrated: HardwareFile = {
+    ...laptop,
+    topology: { ...topology, ranks: 2, ranksPerHost: 2 },
+    calibration: { links: laptop.links.source, runs: [{ name, ...run }] },
+  };
+  writeFileSync(join(folder, "calibrated.json"), formatHardwareFile(calibrated));
+  const more = ["--ranks", "4", "--set", "batch=64", "--hardware", "HERE/calibrated.json"];
+  const predict = (...args: string[]) => inProcess("predict", "HERE/job.yaml", ...args);
+  const byFile = await predict(...more);
+  const given = await predict(...more, "--measured", "2=0.1", "--measured", "1=0.05");
+  const same = await predict("--hardware", "HERE/calibrated.json");
+  const json = await predict(...more, "--json");
+  expect(byFile.stderr).toBe("");
+  expect(byFile.stdout).toContain("without a model 100 ms a step, as on 2 ranks: the bar that the model has to beat");
+  expect(byFile.stdout).toMatch(/warning: 1 of the 1 jobs .* 1 of them with overlap\n {4}23 % too fast/);
+  expect(given.stdout).toContain("without a model 200 ms a step, the last doubling of 1, 2 ranks repeated");
+  expect(same.stdout).not.toContain("without a model");
+  expect(JSON.parse(json.stdout)).toMatchObject({ extrapolatedStepSeconds: 0.1 });
+});
+
 test("configurations are scored as predictions of each would be, fastest first", async () => {
   const on = ["--hardware", "laptop-cpu", "--ranks", "4", "--transport", "tcp", "--set", "batch=64", "--json"];
   const { code, stdout, stderr } = await inProcess("plan", "HERE/job.yaml", ...on);
@@ -361,6 +387,11 @@ test.each([
     "hardware that nobody ships",
     ["predict", "HERE/job.yaml", "--hardware", "abacus"],
     /no hardware is named "abacus"; use one of laptop-cpu/,
+  ],
+  [
+    "a measured step without seconds",
+    ["predict", "HERE/job.yaml", "--hardware", "laptop-cpu", "--measured", "4"],
+    /--measured 4 is not RANKS=SECONDS/,
   ],
   ["a job file as hardware", ["predict", "HERE/job.yaml", "--hardware", "HERE/job.yaml"], /job\.yaml is no JSON/],
   ["links of threads", ["links", "HERE/job.yaml"], /transport: threads has no links/],

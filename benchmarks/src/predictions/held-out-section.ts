@@ -45,11 +45,19 @@ const medianOf = (errors: readonly number[]): string =>
 
 const rehearsalTable = (rehearsed: readonly Rehearsed[]): string =>
   alignColumns([
-    ["method", "median, by the model", "worst", "median, with the ratio of 8 GPUs", "worst"],
+    [
+      "method",
+      "median, by the model",
+      "worst",
+      "median, with the ratio of 8 GPUs",
+      "worst",
+      "median, no model: 4 → 8 repeated",
+      "worst",
+    ],
     ...methods.map((method) => {
       const own = rehearsed.filter(({ cell }) => cell.method === method);
-      const [byModel, withRatio] = [own.map((one) => one.byModel), own.map((one) => one.withRatio)];
-      return [method, medianOf(byModel), worstOf(byModel), medianOf(withRatio), worstOf(withRatio)];
+      const ways = [own.map((one) => one.byModel), own.map((one) => one.withRatio), own.map((one) => one.repeated)];
+      return [method, ...ways.flatMap((errors) => [medianOf(errors), worstOf(errors)])];
     }),
   ]);
 
@@ -67,6 +75,7 @@ ${plot}
 
 ${foldTable(heldOut)}
 
-The rehearsal of the prediction below: all seven rows of 16 GPUs from 4 and 8 alone, by the model, and by the model times what it was off at 8 GPUs.
+The rehearsal of the prediction below: all seven rows of 16 GPUs from 4 and 8 alone, by the model, by the model times what it was off at 8 GPUs, and
+without a model. The step from 4 to 8 GPUs leaves the node, that from 8 to 16 does not, so repeating it is a low bar here; from 8 to 16 to 32 it is a high one.
 
 ${rehearsalTable(rehearsed)}`;

@@ -46,16 +46,30 @@ test("sentences say the worst and the middle of what was found", () => {
     calibration: { cluster: calibratedCluster, found: [], residuals: [] },
     predicted,
     heldOut: [{ fold: folds[0]!, predicted: asked.map((cell) => ({ ...cell, relativeError: 0.123 })) }],
-    rehearsed: asked.map((cell) => ({ cell, byModel: 0.5, withRatio: -0.031 })),
+    rehearsed: asked.map((cell) => ({ cell, byModel: 0.5, withRatio: -0.031, repeated: 0.21 })),
     larger: [],
   });
   expect(first).toContain("12.3 % at worst");
   expect(second).toContain("in the measured order in every column");
   expect(third).toContain("met to 3.1 %");
+  expect(third).toContain("without a model meets half of them to 21.0 %");
+});
+
+test("beside each prediction of 32 GPUs stands the last doubling, repeated without a model", () => {
+  const larger = predictLarger(
+    calibratedCluster,
+    predicted.filter(({ worldSize }) => worldSize === 16),
+  );
+  expect(larger).toHaveLength(63);
+  for (const { model, method, network, repeatedSamplesPerSecond } of larger) {
+    const [, of8, of16] = cells.filter((c) => c.model === model && c.method === method && c.network === network);
+    expect(repeatedSamplesPerSecond).toBeCloseTo(of16!.samplesPerSecond ** 2 / of8!.samplesPerSecond, 6);
+    expect(largerSection(larger)).toContain(`; ${formatRate(repeatedSamplesPerSecond)})`);
+  }
 });
 
 describe("the page that is committed", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../../docs/benchmarks/2026-11-23-predictions.md"), "utf8");
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/benchmarks/2026-11-28-predictions.md"), "utf8");
 
   test("says of 32 GPUs what the model says today, to 1 %", () => {
     const of16 = predicted.filter(({ worldSize }) => worldSize === 16);
@@ -65,9 +79,11 @@ describe("the page that is committed", () => {
         .split("\n## ")[0]!
         .split("\n")
         .filter((line) => modelNames.some((model) => line.startsWith(`| ${model}`)))
-        .flatMap((line) => [...line.matchAll(/([\d.]+) \(/g)].map(([, rate]) => Number(rate)));
+        .flatMap((line) =>
+          [...line.matchAll(/([\d.]+) \(([\d.]+); ([\d.]+)\)/g)].flatMap(([, ...rates]) => rates.map(Number)),
+        );
     const [written, now] = [figuresOf(page), figuresOf(largerSection(predictLarger(calibratedCluster, of16)))];
-    expect(written).toHaveLength(63);
+    expect(written).toHaveLength(3 * 63);
     for (const [i, rate] of written.entries()) expect(Math.abs(now[i]! / rate - 1)).toBeLessThan(0.01);
   });
 });

@@ -1,12 +1,19 @@
 import { fitLeastSquares, type LeastSquaresFit } from "@skein/cost-model";
-import type { Cluster, ClusterNetwork } from "./cluster.ts";
+import { type Cluster, type ClusterNetwork, gpusPerNode } from "./cluster.ts";
 import { predictIteration } from "./predict-iteration.ts";
 import { type Cell, type Method, type Network, networks } from "./seven-methods.ts";
 
-/** One free number of a cluster: always above 0, so fitted by its logarithm. */
+/** A free number of a cluster. */
 export interface FreeParameter {
   readonly name: string;
   readonly unit: string;
+  /**
+   * `positive`: above 0, fitted by its logarithm. `if-shown`: fitted as is, and 0 unless the fit puts it at √2 standard errors
+   * above 0 or more.
+   */
+  readonly range: "positive" | "if-shown";
+  /** Whether cells can tell the parameter from the others. Absent: if moving the parameter changes a prediction. */
+  readonly isKnownBy?: (cells: readonly Cell[]) => boolean;
   readonly read: (cluster: Cluster) => number;
   readonly write: (cluster: Cluster, value: number) => Cluster;
 }
@@ -18,6 +25,7 @@ const shared = (
 ): FreeParameter => ({
   name,
   unit,
+  range: "positive",
   read: (cluster) => cluster[key],
   write: (cluster, value) => ({ ...cluster, [key]: value }),
 });
@@ -25,13 +33,21 @@ const shared = (
 const negotiationOf = (of: "images" | "text", name: string): FreeParameter => ({
   name: `negotiation of a collective, ${name}`,
   unit: "s",
+  range: "positive",
   read: ({ negotiationSeconds }) => negotiationSeconds[of],
   write: (cluster, value) => ({ ...cluster, negotiationSeconds: { ...cluster.negotiationSeconds, [of]: value } }),
 });
 
-const ofNetwork = (network: Network, key: keyof ClusterNetwork, name: string, unit: string): FreeParameter => ({
+const ofNetwork = (
+  network: Network,
+  key: keyof ClusterNetwork,
+  name: string,
+  unit: string,
+  range: FreeParameter["range"] = "positive",
+): FreeParameter => ({
   name: `${name}, ${network}`,
   unit,
+  range,
   read: ({ networks: all }) => all[network][key],
   write: (cluster, value) => ({
     ...cluster,
@@ -39,14 +55,30 @@ const ofNetwork = (network: Network, key: keyof ClusterNetwork, name: string, un
   }),
 });
 
+/** A growth can be told from the cost itself by cells of two numbers of nodes that use the network. */
+const growthOf = (network: Network): FreeParameter => ({
+  ...ofNetwork(network, "ringGrowthPerDoubling", "growth of the ring per doubling of nodes", "share", "if-shown"),
+  isKnownBy: (cells) =>
+    new Set(
+      cells
+        .filter((cell) => cell.network === network && cell.worldSize > gpusPerNode)
+        .map(({ worldSize }) => worldSize),
+    ).size > 1,
+});
+
 /** A group of parameters and the rows that settle them, the groups before it known. */
 export interface Stage {
   readonly title: string;
   readonly methods: readonly Method[];
   readonly parameters: readonly FreeParameter[];
+  /**
+   * Whether each parameter is tried over a factor of 16 before the fit: plans of ByteScheduler change in jumps, and
+   * a fit that starts far away ends at one of them. Default: false.
+   */
+  readonly scanned?: boolean;
 }
 
-/** What the calibration finds: 9 numbers from all-reduces, 2 of ByteScheduler over them, 4 of parameter servers. */
+/** What the calibration finds: 9 to 11 numbers from all-reduces, 2 of ByteScheduler over them, 4 of parameter servers. */
 export const stages: readonly Stage[] = [
   {
     title: "all-reduce",
@@ -58,6 +90,8 @@ export const stages: readonly Stage[] = [
       shared("backwardShare", "share of the backward pass", "of an iteration"),
       ofNetwork("10GbE", "ringSecondsPerByte", "ring", "s/B"),
       ofNetwork("100GbE", "ringSecondsPerByte", "ring", "s/B"),
+      growthOf("10GbE"),
+      growthOf("100GbE"),
       ...networks.map((network) => ofNetwork(network, "ringStepSeconds", "ring step", "s")),
     ],
   },
@@ -65,6 +99,7 @@ export const stages: readonly Stage[] = [
     title: "ByteScheduler over all-reduce",
     methods: ["ByteScheduler-A2A"],
     parameters: [negotiationOf("images", "ResNet-50"), negotiationOf("text", "BERT")],
+    scanned: true,
   },
   {
     title: "parameter servers",
@@ -89,14 +124,27 @@ export const nominalCluster: Cluster = {
   negotiationSeconds: { images: 1e-3, text: 1e-3 },
   serverStartSeconds: 1e-4,
   networks: {
-    "10GbE": { ringStepSeconds: 1e-5, ringSecondsPerByte: 8e-10, serverSecondsPerByte: 8e-10 },
-    "100GbIB": { ringStepSeconds: 1e-5, ringSecondsPerByte: 0, serverSecondsPerByte: 2e-10 },
-    "100GbE": { ringStepSeconds: 1e-5, ringSecondsPerByte: 4e-10, serverSecondsPerByte: 4e-10 },
+    "10GbE": {
+      ringStepSeconds: 1e-5,
+      ringSecondsPerByte: 8e-10,
+      ringGrowthPerDoubling: 0,
+      serverSecondsPerByte: 8e-10,
+    },
+    "100GbIB": { ringStepSeconds: 1e-5, ringSecondsPerByte: 0, ringGrowthPerDoubling: 0, serverSecondsPerByte: 2e-10 },
+    "100GbE": {
+      ringStepSeconds: 1e-5,
+      ringSecondsPerByte: 4e-10,
+      ringGrowthPerDoubling: 0,
+      serverSecondsPerByte: 4e-10,
+    },
   },
 };
 
-const withValues = (cluster: Cluster, parameters: readonly FreeParameter[], logs: readonly number[]): Cluster =>
-  parameters.reduce((changed, { write }, k) => write(changed, Math.exp(logs[k]!)), cluster);
+const withValues = (cluster: Cluster, parameters: readonly FreeParameter[], fitted: readonly number[]): Cluster =>
+  parameters.reduce(
+    (changed, { range, write }, k) => write(changed, range === "positive" ? Math.exp(fitted[k]!) : fitted[k]!),
+    cluster,
+  );
 
 /** What a prediction depends on: within one node the network plays no part. */
 const keyOf = ({ model, method, network, worldSize }: Cell): string =>
@@ -143,12 +191,55 @@ export interface Calibration {
   readonly residuals: readonly number[];
 }
 
-/** A parameter shows where moving it by a thousandth changes a prediction. */
-const shows = (cluster: Cluster, cells: readonly Cell[], { read, write }: FreeParameter): boolean => {
+/** Whether moving a parameter by a thousandth, or from 0 to a thousandth, changes a prediction. */
+const shows = (cluster: Cluster, cells: readonly Cell[], { read, write, isKnownBy }: FreeParameter): boolean => {
+  if (isKnownBy?.(cells) === false) return false;
   const before = relativeErrors(cluster, cells);
-  return relativeErrors(write(cluster, read(cluster) * 1.001), cells).some(
+  return relativeErrors(write(cluster, read(cluster) * 1.001 || 0.001), cells).some(
     (error, i) => Math.abs(error - before[i]!) > 1e-9,
   );
+};
+
+/**
+ * Standard errors above 0 from which a parameter of range `if-shown` is kept: with √2 Akaike's criterion prefers the
+ * model that has the parameter.
+ */
+const shownFrom = Math.SQRT2;
+
+/** Factors of a start that are tried. */
+const scannedFactors = [1 / 4, 1 / 2, 1, 2, 4];
+
+/** The cluster with each parameter, in turn, at the scanned factor of its start with the least squares. */
+const scan = (start: Cluster, cells: readonly Cell[], parameters: readonly FreeParameter[]): Cluster =>
+  parameters.reduce((cluster, { read, write }) => {
+    const tried = scannedFactors.map((factor) => write(cluster, factor * read(cluster)));
+    const sums = tried.map((one) => relativeErrors(one, cells).reduce((sum, error) => sum + error ** 2, 0));
+    return tried[sums.indexOf(Math.min(...sums))]!;
+  }, start);
+
+interface StageFit {
+  /** Parameters that were fitted. */
+  readonly free: readonly FreeParameter[];
+  /** Absent if there are none. */
+  readonly fit: LeastSquaresFit | undefined;
+  readonly fitted: Cluster;
+}
+
+/** Fit parameters, and again without those of range `if-shown` that the cells do not show to differ from 0. */
+const fitShown = (before: Cluster, cells: readonly Cell[], free: readonly FreeParameter[]): StageFit => {
+  if (free.length === 0) return { free, fit: undefined, fitted: before };
+  const fit = fitLeastSquares(
+    (fitted) => relativeErrors(withValues(before, free, fitted), cells),
+    free.map(({ range, read }) => (range === "positive" ? Math.log(read(before)) : read(before))),
+    // Plans change in jumps, so slopes over some thousandths of a parameter are truer than those over less.
+    { relativeStep: 1e-4, tolerance: 1e-4, mostIterations: 30 },
+  );
+  const shown = free.filter(
+    ({ range }, k) => range === "positive" || fit.parameters[k]! >= shownFrom * fit.standardErrors[k]!,
+  );
+  return shown.length < free.length
+    ? fitShown(before, cells, shown)
+    : { free, fit, fitted: withValues(before, free, fit.parameters) };
 };
 
 /**
@@ -160,20 +251,11 @@ export const calibrateCluster = (cells: readonly Cell[], start: Cluster = nomina
   let cluster = start;
   const found: FoundParameter[] = [];
   const residuals: number[] = [];
-  for (const { methods, parameters } of stages) {
+  for (const { methods, parameters, scanned = false } of stages) {
     const own = cells.filter(({ method }) => methods.includes(method));
-    const free = parameters.filter((parameter) => own.length > 0 && shows(cluster, own, parameter));
-    const before = cluster;
-    const fit: LeastSquaresFit | undefined =
-      free.length === 0
-        ? undefined
-        : fitLeastSquares(
-            (logs) => relativeErrors(withValues(before, free, logs), own),
-            free.map(({ read }) => Math.log(read(before))),
-            // Plans change in jumps, so slopes over some thousandths of a parameter are truer than those over less.
-            { relativeStep: 1e-4, tolerance: 1e-4, mostIterations: 30 },
-          );
-    if (fit !== undefined) cluster = withValues(before, free, fit.parameters);
+    const shown = parameters.filter((parameter) => own.length > 0 && shows(cluster, own, parameter));
+    const { free, fit, fitted } = fitShown(scanned ? scan(cluster, own, shown) : cluster, own, shown);
+    cluster = fitted;
     residuals.push(fit?.residual ?? Number.NaN);
     for (const parameter of parameters) {
       const k = free.indexOf(parameter);

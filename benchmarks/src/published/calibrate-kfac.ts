@@ -60,7 +60,7 @@ const kfacStages: readonly KfacStage[] = [
     title: "computing factors",
     parameters: [
       parameter("factorStartSeconds", "start of a factor", "s"),
-      parameter("secondsPerMultiplyAdd", "multiply-add of a factor", "s"),
+      parameter("secondsPerFactorRow", "row of a factor, of any size", "s"),
     ],
     errors: (cluster, network) => [
       predictForm(cluster, publishedRun(network), "d").factorCompute / spdKfacStages[network].forms.d.factorCompute - 1,
@@ -95,7 +95,7 @@ const kfacStages: readonly KfacStage[] = [
 
 /** Where fits begin: orders of magnitude of a GPU of 10 Tflop/s and a link of 20 Gbit/s. */
 const nominalCluster: KfacCluster = {
-  secondsPerMultiplyAdd: 2e-13,
+  secondsPerFactorRow: 2e-8,
   factorStartSeconds: 1e-4,
   allReduceStartSeconds: 1e-3,
   broadcastStartSeconds: 1e-3,

@@ -1,4 +1,4 @@
-import type { LinearCollectiveModel, PiecewiseCollectiveModel } from "@skein/cost-model";
+import { grownSecondsPerByte, type LinearCollectiveModel, type PiecewiseCollectiveModel } from "@skein/cost-model";
 import type { Network } from "./seven-methods.ts";
 
 /** GPUs of a node; they share its PCIe lanes, and what leaves the node shares its one network card. */
@@ -10,6 +10,8 @@ export interface ClusterNetwork {
   readonly ringStepSeconds: number;
   /** Of the card, one way. 0 where the PCIe lanes of a node are slower, so that nobody can tell. */
   readonly ringSecondsPerByte: number;
+  /** Added share of `ringSecondsPerByte`, which is that of two nodes, for each doubling of the nodes. */
+  readonly ringGrowthPerDoubling: number;
   /** To the parameter servers and back, by the way there: 2 M of these for M bytes. */
   readonly serverSecondsPerByte: number;
 }
@@ -51,15 +53,15 @@ const withinNode = ({ nodeSecondsPerByte, slowdownWhileComputing }: Cluster, com
 /**
  * Price a ring of all-reduce over nodes of GPUs: 2 (P − 1) steps, and 2 (P − 1) / P · M bytes through the slowest link,
  * which is a PCIe link of a node or its network card. A ring crosses a card once each way, however many GPUs a node
- * has.
+ * has. The card's seconds per byte may grow with every doubling of the nodes.
  */
 export const ringModel = (cluster: Cluster, { network, worldSize, computing }: Place): LinearCollectiveModel => {
-  const { ringStepSeconds, ringSecondsPerByte } = cluster.networks[network];
+  const { ringStepSeconds, ringSecondsPerByte, ringGrowthPerDoubling } = cluster.networks[network];
+  const growth = { numHosts: 2, sharePerDoubling: ringGrowthPerDoubling };
+  const card = grownSecondsPerByte(ringSecondsPerByte, growth, worldSize / gpusPerNode);
   const within = withinNode(cluster, computing);
   const [step, perByte] =
-    worldSize <= gpusPerNode
-      ? [cluster.nodeRingStepSeconds, within]
-      : [ringStepSeconds, Math.max(within, ringSecondsPerByte)];
+    worldSize <= gpusPerNode ? [cluster.nodeRingStepSeconds, within] : [ringStepSeconds, Math.max(within, card)];
   return { startupSeconds: 2 * (worldSize - 1) * step, secondsPerByte: ((2 * (worldSize - 1)) / worldSize) * perByte };
 };
 

@@ -24,8 +24,8 @@ import { type ConvolutionLayer, convolutionLayers, inputRows, type NetworkName }
 
 /** All that predictions of K-FAC's stages rest on. */
 export interface KfacCluster {
-  /** Of one GPU, over the multiply-adds of `aᵀa` and `gᵀg`. */
-  readonly secondsPerMultiplyAdd: number;
+  /** Of one GPU, one row of `a` or `g`, in addition to its multiply-adds at the peak. */
+  readonly secondsPerFactorRow: number;
   /** Of one factor: what it takes to cut out patches and to start kernels. */
   readonly factorStartSeconds: number;
   readonly allReduceStartSeconds: number;
@@ -48,6 +48,19 @@ export interface KfacRun {
 }
 
 const numGpus = 64;
+/** Source: data sheet of the RTX 2080 Ti, 13.45 Tflop/s of f32. */
+export const peakMultiplyAddsPerSecond = 6.725e12;
+
+/**
+ * Seconds of one factor, `aᵀa` for `rows` rows of `size` numbers: start + rows · (seconds of a row + size² / peak). The
+ * part that does not depend on the size is that of small factors: their few output tiles leave most of a GPU idle, and
+ * each row is still read.
+ */
+export const factorSeconds = (
+  { factorStartSeconds, secondsPerFactorRow }: KfacCluster,
+  rows: number,
+  size: number,
+): number => factorStartSeconds + rows * (secondsPerFactorRow + size ** 2 / peakMultiplyAddsPerSecond);
 const bytesPerElement = 4;
 /** The forward pass has one product for each weight, the backward pass two. */
 const forwardShare = 1 / 3;
@@ -95,11 +108,7 @@ export const stageOptionsOf = (
     messages: "per-factor",
     times: {
       factorSeconds: ({ path, numInputs, numOutputs }, side) =>
-        cluster.factorStartSeconds +
-        cluster.secondsPerMultiplyAdd *
-          batchPerGpu *
-          byPath.get(path)!.positions *
-          (side === "input" ? numInputs : numOutputs) ** 2,
+        factorSeconds(cluster, batchPerGpu * byPath.get(path)!.positions, side === "input" ? numInputs : numOutputs),
       passSeconds: ({ path, numInputs, numOutputs }, side) =>
         ((side === "input" ? forwardShare : 1 - forwardShare) *
           passesSeconds *

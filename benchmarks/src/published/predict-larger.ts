@@ -1,7 +1,8 @@
+import { repeatLastDoubling } from "@skein/cost-model";
 import type { PredictedCell } from "./calibrate-cluster.ts";
 import type { Cluster } from "./cluster.ts";
 import { predictIteration, type Run } from "./predict-iteration.ts";
-import { singleGpu } from "./seven-methods.ts";
+import { cells, singleGpu } from "./seven-methods.ts";
 
 /** A prediction of a cluster that is twice as large as one that was measured. */
 export interface LargerPrediction extends Run {
@@ -12,12 +13,27 @@ export interface LargerPrediction extends Run {
    * with it.
    */
   readonly samplesPerSecond: number;
+  /** Without a model, the bar to beat: the last measured doubling of the same run, repeated. */
+  readonly repeatedSamplesPerSecond: number;
 }
+
+/** Repeat the last doubling of a run of the table up to a number of GPUs. */
+const repeatedSamplesPerSecond = ({ model, method, network, worldSize }: Run): number => {
+  const measured = cells
+    .filter((cell) => cell.model === model && cell.method === method && cell.network === network)
+    .map(({ worldSize: ranks, iterationSeconds: stepSeconds }) => ({ ranks, stepSeconds }));
+  return (worldSize * singleGpu[model].batch) / repeatLastDoubling(measured, worldSize);
+};
 
 /** Predict runs of twice as many GPUs as those that were measured and predicted. */
 export const predictLarger = (cluster: Cluster, before: readonly PredictedCell[]): readonly LargerPrediction[] =>
   before.map(({ model, method, network, worldSize, relativeError }) => {
     const run = { model, method, network, worldSize: 2 * worldSize };
     const modelSamplesPerSecond = (run.worldSize * singleGpu[model].batch) / predictIteration(cluster, run);
-    return { ...run, modelSamplesPerSecond, samplesPerSecond: modelSamplesPerSecond * (1 + relativeError) };
+    return {
+      ...run,
+      modelSamplesPerSecond,
+      samplesPerSecond: modelSamplesPerSecond * (1 + relativeError),
+      repeatedSamplesPerSecond: repeatedSamplesPerSecond(run),
+    };
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { multiplyAddsOf, profileOf } from "./architectures.ts";
 import { calibratedCluster } from "./calibrated-cluster.ts";
-import { predictCells } from "./calibrate-cluster.ts";
+import { calibrateCluster, predictCells } from "./calibrate-cluster.ts";
 import { negotiatedModel, ringModel, serverModel } from "./cluster.ts";
 import { allReduceMethods, summarizeErrors } from "./held-out.ts";
 import { comparePairs, isMisordered } from "./orderings.ts";
@@ -51,18 +51,35 @@ describe("prices of a cluster", () => {
       expect(ringModel(calibratedCluster, at(network, 4))).toEqual(ringModel(calibratedCluster, at("10GbE", 4)));
   });
 
+  test("a card that grows costs its share more with each doubling of the nodes, a PCIe link nothing", () => {
+    const perByte = (network: (typeof networks)[number], worldSize: number): number =>
+      ringModel(calibratedCluster, at(network, worldSize)).secondsPerByte / ((2 * (worldSize - 1)) / worldSize);
+    expect(perByte("100GbE", 8)).toBeCloseTo(4.101e-10, 18);
+    expect(perByte("100GbE", 16)).toBeCloseTo(1.0382 * 4.101e-10, 18);
+    expect(perByte("100GbE", 32)).toBeCloseTo(1.0764 * 4.101e-10, 18);
+    for (const network of ["10GbE", "100GbIB"] as const) expect(perByte(network, 32)).toBe(perByte(network, 8));
+  });
+
+  test("a calibration on one number of nodes finds no growth, and fails on nothing else", () => {
+    const known = cells.filter(
+      ({ method, network, worldSize }) =>
+        (method === "BSP-A2A" || method === "WFBP-A2A") && (network !== "100GbE" || worldSize < 16),
+    );
+    expect(calibrateCluster(known).cluster.networks["100GbE"].ringGrowthPerDoubling).toBe(0);
+  });
+
   test("PCIe lanes slow down with the share of computing, cards do not", () => {
     const [idle, half, busy] = [0, 0.5, 1].map(
       (computing) => ringModel(calibratedCluster, at("100GbIB", 16, computing)).secondsPerByte,
     );
-    expect(busy! / idle!).toBeCloseTo(2.724, 6);
-    expect(half! / idle!).toBeCloseTo(1 / (0.5 / 2.724 + 0.5), 6);
+    expect(busy! / idle!).toBeCloseTo(2.763, 6);
+    expect(half! / idle!).toBeCloseTo(1 / (0.5 / 2.763 + 0.5), 6);
     expect(ringModel(calibratedCluster, at("10GbE", 16, 1))).toEqual(ringModel(calibratedCluster, at("10GbE", 16, 0)));
   });
 
   test("servers take as long for any number of nodes; a negotiation is the least that a collective takes", () => {
     expect(serverModel(calibratedCluster, at("10GbE", 8))).toEqual(serverModel(calibratedCluster, at("10GbE", 32)));
-    expect(serverModel(calibratedCluster, at("10GbE", 8)).secondsPerByte).toBeCloseTo(2 * 7.535e-10, 18);
+    expect(serverModel(calibratedCluster, at("10GbE", 8)).secondsPerByte).toBeCloseTo(2 * 7.539e-10, 18);
     const [ring, negotiated] = [
       ringModel(calibratedCluster, at("10GbE", 8)),
       negotiatedModel(calibratedCluster, at("10GbE", 8), 1e-3),
@@ -75,7 +92,15 @@ describe("prices of a cluster", () => {
     const { networks: own } = calibratedCluster;
     const faster = {
       ...calibratedCluster,
-      networks: { ...own, "10GbE": { ringStepSeconds: 1e-6, ringSecondsPerByte: 1e-10, serverSecondsPerByte: 1e-10 } },
+      networks: {
+        ...own,
+        "10GbE": {
+          ringStepSeconds: 1e-6,
+          ringSecondsPerByte: 1e-10,
+          ringGrowthPerDoubling: 0,
+          serverSecondsPerByte: 1e-10,
+        },
+      },
     };
     for (const method of methods) {
       const model = "ResNet-50";

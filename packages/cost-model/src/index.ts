@@ -1,5 +1,13 @@
+export { type MeasuredStep, repeatLastDoubling } from "./repeat-last-doubling.ts";
 export { fitSlowdown } from "./fit-slowdown.ts";
 export { median } from "./median.ts";
+export {
+  type FittedNetworkGrowth,
+  fitNetworkGrowth,
+  grownSecondsPerByte,
+  type GrowthSample,
+  type NetworkGrowth,
+} from "./network-growth.ts";
 export {
   fitCollectiveModel,
   type FittedCollectiveModel,
@@ -118,10 +126,12 @@ export { type Slowdown, simultaneousTimeline, twoAtOnce } from "./simultaneous-t
 export { type CollectiveSpan, overlapBound, type Timeline, timelineOf } from "./timeline.ts";
 export { gigabitsPerSecond, kibibytes, mebibytes, microseconds, milliseconds } from "./units.ts";
 export type {
+  CalibratedRun,
   ClusterLinks,
   ComputeType,
   Contention,
   Device,
+  HardwareCalibration,
   HardwareFile,
   MeasuredEfficiency,
   RunningCosts,
@@ -152,7 +162,7 @@ export {
   stepProgram,
   type WaitStep,
 } from "./pricing/step-program.ts";
-export { overlapsOf } from "./pricing/overlaps.ts";
+export { besideCollectives, overlapsOf } from "./pricing/overlaps.ts";
 export { bucketOfScope } from "./pricing/exchange-places.ts";
 export { codecSeconds, type PricedExchange, pricedExchange, sentBytesOf } from "./pricing/priced-exchange.ts";
 export { foldKernels } from "./pricing/fold-kernels.ts";

@@ -12,6 +12,7 @@ import { formatHardwareFile } from "@skein/cost-model/files";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import { type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
 import { calibrateDevice } from "../calibrate/calibrate-device.ts";
+import { calibrationLines } from "../calibrate/calibration-lines.ts";
 import { measureKernelGrid } from "../calibrate/kernel-grid.ts";
 import { fitRunningCosts } from "../calibrate/running-costs.ts";
 import { linksOfThreads, noContention, threadLinks } from "../calibrate/thread-links.ts";
@@ -62,13 +63,13 @@ const waysToExchange = async (first: ProfiledJob): Promise<Way[]> => {
 /** What each of these is beside kernels and messages. */
 const runningLines = (running: RunningCosts, ranks: number): string[] => {
   const { secondsPerStep, secondsPerCollective, collectiveLatencySeconds, secondsPerByteBeside } = running;
-  const { stepVariation, messageDelaySeconds } = running;
+  const { stepVariation, messageDelaySeconds, overlapSlowdown = 0 } = running;
   const ofStep = `steps        ${milliseconds(secondsPerStep)} outside of kernels`;
   if (ranks === 1) return [ofStep];
   return [
     `${ofStep}; ranks differ by ${(100 * stepVariation).toFixed(0)} % within one`,
     `collectives  ${milliseconds(secondsPerCollective)} to hand one over, ${milliseconds(collectiveLatencySeconds)} beside its messages`,
-    `overlap      ${(1e9 * secondsPerByteBeside).toPrecision(3)} ns/B of a rank that computes, messages ${milliseconds(messageDelaySeconds)} later`,
+    `overlap      ${(1e9 * secondsPerByteBeside).toPrecision(3)} ns/B of a rank that computes, kernels ${(100 * overlapSlowdown).toFixed(0)} % slower, messages ${milliseconds(messageDelaySeconds)} later`,
   ];
 };
 
@@ -154,13 +155,15 @@ export const calibrateCommand = async (
   const { running, fits } = fitRunningCosts(
     ways.map(({ job, rounds: own }) => ({
       job,
-      steps: own.flatMap((run) => run.steps),
+      rounds: own.map((run) => run.steps),
       program: pricePrepared(own[0]!.step, job, kernels),
     })),
     kernels,
   );
   const device = { ...kernels.device, running };
-  writeFileSync(output, formatHardwareFile({ ...kernels, device }));
+  const calibrated = fits.map((fit, i) => ({ name: ways[i]!.name, ...fit }));
+  const calibration = { links: kernels.links.source, runs: calibrated };
+  writeFileSync(output, formatHardwareFile({ ...kernels, device, calibration }));
   process.stdout.write(
     [
       `products     ${(device.flopsPerSecond.f32 / 1e9).toPrecision(3)} GFLOP/s`,
@@ -168,11 +171,7 @@ export const calibrateCommand = async (
       `kernel start ${(device.kernelStartSeconds * 1e6).toPrecision(2)} µs`,
       `operators    ${device.efficiencies.length} sizes of ${new Set(device.efficiencies.map(({ operator }) => operator)).size}, from ${samples.length} kernels`,
       ...runningLines(running, ranks),
-      "jobs         measured   with these figures",
-      ...fits.map(
-        ({ measuredSeconds, predictedSeconds }, i) =>
-          `  ${milliseconds(measuredSeconds).padStart(17)} ${milliseconds(predictedSeconds).padStart(12)}  ${ways[i]!.name}`,
-      ),
+      ...calibrationLines(calibrated),
       asTyped(`written to ${output}; use it with skein-profile predict <job> --hardware ${output}`),
       "",
     ].join("\n"),

@@ -1,5 +1,6 @@
 import { secondsText, shareText } from "@skein/report";
 import { type JobOptions, openJob } from "skein-train/profiling";
+import { missedRunLines } from "../calibrate/calibration-lines.ts";
 import { exitCodes } from "../errors.ts";
 import { algorithmPrices } from "../plan/algorithm-prices.ts";
 import { setOf } from "../plan/candidates.ts";
@@ -9,6 +10,7 @@ import { type Keep, type PlannedWorld, planWorlds } from "../plan/plan-worlds.ts
 import { rankList } from "../plan/rank-list.ts";
 import { requireNewJob, writeJob } from "../plan/write-job.ts";
 import { groupsOn } from "../predict/groups-on.ts";
+import { extrapolate, extrapolationLines } from "../predict/extrapolation.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
 import { predictStep } from "../predict/predict-step.ts";
 
@@ -91,6 +93,8 @@ export const planCommand = async (
           `${machine.name} has ${machine.topology.ranks} ranks: the others are taken to stand on more hosts like its own`,
         ]
       : []),
+    ...(outside ? extrapolationLines(own.facts, machine, extrapolate(own.facts, machine, [])) : []),
+    ...missedRunLines(machine.calibration?.runs ?? []),
     "",
     ...(several
       ? [...worldLines(worlds, keep, columns), ...planned.leftOut.map((line) => `left out: ${line}`), ""]

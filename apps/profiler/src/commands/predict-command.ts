@@ -1,22 +1,27 @@
 import { type JobOptions, openJob } from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
+import { extrapolate, parseMeasuredStep } from "../predict/extrapolation.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
 import { predictStep } from "../predict/predict-step.ts";
 import { predictionLines } from "../predict/prediction-lines.ts";
 
 export interface PredictCommandOptions extends Pick<JobOptions, "ranks" | "transport" | "set"> {
   readonly hardware: string;
+  /** RANKS=SECONDS of measured steps of the job. */
+  readonly measured?: readonly string[];
   readonly json?: boolean;
 }
 
 /** `skein-profile predict`: what a step of a job would take on some hardware. */
 export const predictCommand = async (
   file: string,
-  { hardware, json = false, ...jobOptions }: PredictCommandOptions,
+  { hardware, measured = [], json = false, ...jobOptions }: PredictCommandOptions,
 ): Promise<number> => {
+  const given = measured.map(parseMeasuredStep);
   const machine = hardwareOf(hardware);
   const job = await openJob(file, jobOptions);
   const prediction = await predictStep(job, machine);
+  const extrapolated = extrapolate(job.facts, machine, given);
   const lines = json
     ? [
         JSON.stringify({
@@ -24,9 +29,10 @@ export const predictCommand = async (
           hardware: machine.name,
           stepSeconds: prediction.simulated.stepSeconds,
           exposedSeconds: prediction.simulated.exposedSeconds,
+          ...(extrapolated !== undefined && { extrapolatedStepSeconds: extrapolated.stepSeconds }),
         }),
       ]
-    : predictionLines(job.facts, machine, prediction);
+    : predictionLines(job.facts, machine, prediction, extrapolated);
   for (const line of lines) process.stdout.write(`${line}\n`);
   return exitCodes.ok;
 };

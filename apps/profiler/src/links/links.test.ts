@@ -62,6 +62,10 @@ test("hardware takes the links that were measured, keeps the others, and stays a
   });
   const { hardware, kept } = withLinks(before, links({ within: fit(1e-4, 1e-9), across: fit(2e-4, 2e-9) }));
   expect([kept, hardware.links.across]).toEqual([undefined, { secondsPerMessage: 2e-4, secondsPerByte: 2e-9 }]);
+  const growth = { numHosts: 2, sharePerDoubling: 0.1 };
+  const growing = { ...before, links: { ...before.links, growth } };
+  expect(withLinks(growing, links({ within: fit(1e-4, 1e-9) })).hardware.links.growth).toEqual(growth);
+  expect(withLinks(growing, links({ across: fit(1e-4, 1e-9) })).hardware.links.growth).toBeUndefined();
   for (const file of [measured.hardware, hardware])
     expect(parseHardwareFile(formatHardwareFile(file), "desk.json")).toEqual(file);
 });

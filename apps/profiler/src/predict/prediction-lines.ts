@@ -1,6 +1,8 @@
 import type { HardwareFile, KernelStep } from "@skein/cost-model";
 import type { JobFacts } from "skein-train/profiling";
+import { missedRunLines } from "../calibrate/calibration-lines.ts";
 import { milliseconds } from "../milliseconds.ts";
+import { type Extrapolation, extrapolationLines } from "./extrapolation.ts";
 import type { Prediction } from "./predict-step.ts";
 
 /** What is to be known of an exchange that its job file does not say. */
@@ -20,6 +22,7 @@ export const predictionLines = (
   facts: JobFacts,
   hardware: HardwareFile,
   { program, simulated }: Prediction,
+  extrapolated?: Extrapolation,
 ): string[] => {
   const { stepSeconds, exposedSeconds, symmetry } = simulated;
   const exposed = Math.max(...exposedSeconds);
@@ -44,6 +47,8 @@ export const predictionLines = (
         ]
       : []),
     ...exchangeLines[facts.exchange],
+    ...extrapolationLines(facts, hardware, extrapolated).map((line) => `  ${line}`),
+    ...missedRunLines(hardware.calibration?.runs ?? []).map((line) => `  ${line}`),
     "",
     ...byName.map(
       ({ name, calls, seconds }) =>

@@ -69,7 +69,7 @@ export const bestSchedule = async (
     throw error;
   }
   const program = pricePrepared(measured.step, job, hardware);
-  const { running, fits } = fitRunningCosts([{ job, steps: measured.steps, program }], hardware);
+  const { running, fits } = fitRunningCosts([{ job, rounds: [measured.steps], program }], hardware);
   const ownSeconds = fits[0]!.predictedSeconds;
   hardware = { ...hardware, device: { ...hardware.device, running } };
   const compressions = job.facts.compression === "identity" ? [dense] : (["own"] as const);

@@ -1,4 +1,5 @@
 import type { LinkCosts, LinkTimes } from "@skein/collectives";
+import type { NetworkGrowth } from "../network-growth.ts";
 
 /** What operands of matrix products are stored as. `i4` and `i8` stand for quantized weights. */
 export type ComputeType = "f32" | "tf32" | "f16" | "bf16" | "f8" | "i8" | "i4";
@@ -41,6 +42,11 @@ export interface RunningCosts {
    * own, they take those of the ranks.
    */
   readonly secondsPerByteBeside: number;
+  /**
+   * Share by which a kernel takes longer while a collective travels beside it, in addition to the cost of its bytes:
+   * caches, memory bandwidth and cores are shared. Absent: 0.
+   */
+  readonly overlapSlowdown?: number | undefined;
   /** Coefficient of variation of what a rank computes in a step: others wait for the slowest. */
   readonly stepVariation: number;
   /** What a message takes longer while its sender or receiver computes: threads that communicate wait for a core. */
@@ -93,7 +99,31 @@ export interface ClusterLinks extends LinkCosts {
   readonly source: string;
   /** Between hosts of different racks, where the topology names racks. */
   readonly betweenRacks?: LinkTimes | undefined;
+  /**
+   * Growth of the seconds per byte between hosts, and between racks, with the number of hosts of a group. Absent: none.
+   * `fitNetworkGrowth` fits it to links that were measured at several numbers of hosts.
+   */
+  readonly growth?: NetworkGrowth | undefined;
   readonly contention: Contention;
+}
+
+/** A job that a hardware file was calibrated with, and how well the file predicts it. */
+export interface CalibratedRun {
+  readonly name: string;
+  /** Whether collectives travel while the job computes. */
+  readonly overlaps: boolean;
+  readonly measuredSeconds: number;
+  readonly predictedSeconds: number;
+  /** Largest less smallest median step of the rounds, as a share of their median. Absent: one round. */
+  readonly spread?: number | undefined;
+}
+
+/** Jobs that a hardware file was calibrated with. */
+export interface HardwareCalibration {
+  /** `links.source` at that time: measured steps are no measurements of other links. */
+  readonly links: string;
+  /** Of `topology.ranks` ranks each. */
+  readonly runs: readonly CalibratedRun[];
 }
 
 /** A machine or a cluster, as `skein-profile` reads and writes it. */
@@ -105,4 +135,6 @@ export interface HardwareFile {
   readonly device: Device;
   readonly topology: Topology;
   readonly links: ClusterLinks;
+  /** Absent: the file was not calibrated with jobs. */
+  readonly calibration?: HardwareCalibration | undefined;
 }

@@ -19,3 +19,24 @@ test("racks without links between them are refused", () => {
     "hosts lie in racks of 2, but links.betweenRacks is not given",
   );
 });
+
+test("seconds per byte between hosts grow with the hosts of a group, between racks too, and nothing else does", () => {
+  const growing = { ...links, growth: { numHosts: 2, sharePerDoubling: 0.5 } };
+  const hosts = { ranks: 64, ranksPerHost: 4 };
+  const byRanks = (numRanks: number) => linksOfGroup([...Array(numRanks).keys()], { topology: hosts, links: growing });
+  for (const [numRanks, factor] of [
+    [4, 1],
+    [8, 1],
+    [16, 1.5],
+    [64, 2.5],
+  ] as const) {
+    expect(byRanks(numRanks).across.secondsPerByte).toBeCloseTo(factor * links.across.secondsPerByte, 20);
+    expect(byRanks(numRanks)).toMatchObject({
+      within: links.within,
+      across: { secondsPerMessage: links.across.secondsPerMessage },
+    });
+  }
+  const racks = linksOfGroup([0, 4, 8, 12], { topology, links: { ...growing, betweenRacks } });
+  expect(racks.across.secondsPerMessage).toBe(1e-3);
+  expect(racks.across.secondsPerByte).toBeCloseTo(1.5e-8, 20);
+});

@@ -1,27 +1,44 @@
-import type { LinkCosts } from "@skein/collectives";
+import type { LinkCosts, LinkTimes } from "@skein/collectives";
 import { ArgumentError } from "@skein/tensor-core";
+import { grownSecondsPerByte } from "../network-growth.ts";
 import type { HardwareFile } from "./hardware.ts";
+import { hostsOfGroup } from "./hosts-of-group.ts";
 
 /**
- * Tell what links a group of ranks has: as the file says, but where its hosts lie in several racks, a message between
- * hosts costs as much as one between racks. That is right for a ring, which goes no faster than its slowest link, and
- * for others the most that it can be.
+ * Compute the link costs of a group of ranks: those of the file, with two exceptions. If the hosts of the group are in
+ * several racks, messages between hosts cost as much as messages between racks: exact for a ring, whose slowest link
+ * decides, and an upper bound for other algorithms. If the file has a growth, seconds per byte between hosts grow with
+ * the number of hosts of the group.
  *
- * @throws ArgumentError where racks are named and the links between them are not: `parseHardwareFile` lets no such file
- * pass.
+ * @throws ArgumentError if racks are given without the links between them; `parseHardwareFile` rejects such files.
  */
 export const linksOfGroup = (
   group: readonly number[],
   { topology, links }: Pick<HardwareFile, "topology" | "links">,
 ): LinkCosts => {
+  const across = slowestBetweenHosts(group, { topology, links });
+  const { growth } = links;
+  if (growth === undefined) return across === links.across ? links : { ...links, across };
+  const numHosts = hostsOfGroup(group, topology).length;
+  return {
+    ...links,
+    across: { ...across, secondsPerByte: grownSecondsPerByte(across.secondsPerByte, growth, numHosts) },
+  };
+};
+
+/** Costs between the hosts of a group, or between their racks if there are several. */
+const slowestBetweenHosts = (
+  group: readonly number[],
+  { topology, links }: Pick<HardwareFile, "topology" | "links">,
+): LinkTimes => {
   const { ranksPerHost, hostsPerRack } = topology;
-  if (hostsPerRack === undefined) return links;
+  if (hostsPerRack === undefined) return links.across;
   const rackOf = (rank: number): number => Math.floor(rank / (ranksPerHost * hostsPerRack));
   const [first, ...others] = group.map(rackOf);
-  if (others.every((rack) => rack === first)) return links;
+  if (others.every((rack) => rack === first)) return links.across;
   if (links.betweenRacks === undefined)
     throw new ArgumentError(
       `hosts lie in racks of ${hostsPerRack}, but links.betweenRacks is not given; give it, or leave hostsPerRack out`,
     );
-  return { ...links, across: links.betweenRacks };
+  return links.betweenRacks;
 };

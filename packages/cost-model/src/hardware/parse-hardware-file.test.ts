@@ -49,14 +49,30 @@ test("what was written is read again", () => {
     stepVariation: 0.1,
     messageDelaySeconds: 0.003,
   };
-  const ran: HardwareFile = { ...sound, device: { ...sound.device, running } };
-  expect(parseHardwareFile(formatHardwareFile(ran), "desk.json")).toEqual(ran);
+  for (const own of [running, { ...running, overlapSlowdown: 0.2 }]) {
+    const ran: HardwareFile = { ...sound, device: { ...sound.device, running: own } };
+    expect(parseHardwareFile(formatHardwareFile(ran), "desk.json")).toEqual(ran);
+  }
+  const runs = [
+    { name: "mnist", overlaps: false, measuredSeconds: 0.02, predictedSeconds: 0.021 },
+    { name: "mnist beside", overlaps: true, measuredSeconds: 0.02, predictedSeconds: 0.015, spread: 0.04 },
+  ];
+  const calibration = { links: "made up", runs };
+  expect(parseHardwareFile(formatHardwareFile({ ...sound, calibration }), "desk.json")).toEqual({
+    ...sound,
+    calibration,
+  });
+  const growth = { numHosts: 2, sharePerDoubling: 0.04 };
+  const growing: HardwareFile = { ...sound, links: { ...sound.links, growth } };
+  expect(parseHardwareFile(formatHardwareFile(growing), "desk.json")).toEqual(growing);
 });
 
 test.each([
   ["device.flopsPerSecond.f32", -5, /device\.flopsPerSecond\.f32 is -5: /],
   ["device.flopsPerSecond.f32", 50, /device\.flopsPerSecond\.f32 is 50: .*wrong unit/],
   ["device.memoryBytesPerSecond", 20, /device\.flopsPerSecond\.f32 .*wrong unit/],
+  ["links.growth", { numHosts: 2, sharePerDoubling: -0.1 }, /links\.growth\.sharePerDoubling is -0\.1: /],
+  ["links.growth", { numHosts: 0, sharePerDoubling: 0.1 }, /links\.growth\.numHosts is 0: /],
   ["device.memoryBytes", 1.5, /device\.memoryBytes is 1\.5: /],
   ["device.kernelStartSeconds", "fast", /device\.kernelStartSeconds is "fast": /],
   ["device.assumedEfficiency", 1.2, /device\.assumedEfficiency is 1\.2: /],

@@ -47,6 +47,7 @@ const running = z.strictObject({
   secondsPerCollective: seconds.max(1),
   collectiveLatencySeconds: seconds.max(1),
   secondsPerByteBeside: seconds.max(1e-3),
+  overlapSlowdown: z.number().nonnegative().max(100).optional(),
   stepVariation: z.number().nonnegative().max(10),
   messageDelaySeconds: seconds.max(1),
 });
@@ -90,6 +91,14 @@ const topology = z
     error: "does not divide the ranks: hosts are alike",
   });
 
+const calibratedRun = z.strictObject({
+  name: z.string().min(1),
+  overlaps: z.boolean(),
+  measuredSeconds: positive,
+  predictedSeconds: positive,
+  spread: z.number().nonnegative().optional(),
+});
+
 const hardwareFileSchema: z.ZodType<HardwareFile> = z
   .strictObject({
     format: z.literal("skein-hardware"),
@@ -103,9 +112,13 @@ const hardwareFileSchema: z.ZodType<HardwareFile> = z
       within: linkTimes,
       across: linkTimes,
       betweenRacks: linkTimes.optional(),
+      growth: z
+        .strictObject({ numHosts: z.number().min(1).max(1e6), sharePerDoubling: z.number().nonnegative().max(100) })
+        .optional(),
       reduceSecondsPerByte: seconds.max(1),
       contention: z.strictObject({ penaltyPerFlow: z.number().nonnegative().max(100) }),
     }),
+    calibration: z.strictObject({ links: z.string(), runs: z.array(calibratedRun) }).optional(),
   })
   .refine(
     ({ topology: { hostsPerRack }, links: { betweenRacks } }) =>

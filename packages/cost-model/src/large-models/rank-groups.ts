@@ -3,6 +3,7 @@ import type { CollectiveKind } from "@skein/tensor-core/backend";
 import { collectiveModelOfGroup } from "../group-collective-model.ts";
 import type { HardwareFile } from "../hardware/hardware.ts";
 import { hostsOfGroup } from "../hardware/hosts-of-group.ts";
+import { linksOfGroup } from "../hardware/links-of-group.ts";
 import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 
 /** What collectives of one mesh axis take, by kind; made once for each kind that is asked for. */
@@ -42,11 +43,9 @@ export const axisPrices = (
 ): { readonly data: AxisPrices; readonly tensor: AxisPrices } => {
   const { ranks, ranksPerHost } = topology;
   const groupOf = (worldSize: number, stride: number, groupsPerHost: number): GroupSituation => {
-    const hosts = hostsOfGroup(
-      Array.from({ length: worldSize }, (_, index) => index * stride),
-      topology,
-    );
-    const { within, across, reduceSecondsPerByte } = links;
+    const group = Array.from({ length: worldSize }, (_, index) => index * stride);
+    const hosts = hostsOfGroup(group, topology);
+    const { within, across, reduceSecondsPerByte } = linksOfGroup(group, { topology, links });
     const shared = { ...across, secondsPerByte: across.secondsPerByte * groupsPerHost };
     return {
       worldSize,

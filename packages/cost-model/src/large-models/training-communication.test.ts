@@ -1,3 +1,4 @@
+import type { HardwareFile } from "../hardware/hardware.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hardwareNamed } from "../hardware/shipped/index.ts";
@@ -133,5 +134,17 @@ describe("groups of a mesh", () => {
   test("of tensor ranks lie within a host as far as they can", () => {
     expect(axisPrices(hardware, 4).tensor.secondsOf("all-reduce", 1e9)).toBe(0);
     expect(axisPrices(hardware, 8).tensor.secondsOf("all-reduce", 1e9)).toBeCloseTo(1, 6);
+  });
+  test("of ranks in several racks pay the links between racks, and the growth of the network", () => {
+    const hosts = { ranks: 16, ranksPerHost: 4 };
+    const seconds = (topology: HardwareFile["topology"], links: Partial<HardwareFile["links"]>): number =>
+      axisPrices({ ...hardware, topology, links: { ...hardware.links, ...links } }, 1).data.secondsOf(
+        "all-reduce",
+        1e9,
+      );
+    const plain = seconds(hosts, {});
+    const betweenRacks = { ...slow, secondsPerByte: 3e-9 };
+    expect(seconds({ ...hosts, hostsPerRack: 2 }, { betweenRacks })).toBeCloseTo(3 * plain, 6);
+    expect(seconds(hosts, { growth: { numHosts: 2, sharePerDoubling: 0.5 } })).toBeCloseTo(1.5 * plain, 6);
   });
 });

@@ -25,3 +25,17 @@ export const overlapsOf = (program: StepProgram): Overlap[] => {
     return computedSeconds > 0 ? [{ start: step.start, wait, computedSeconds, sentBytes: begun.price.sentBytes }] : [];
   });
 };
+
+/** Whether a collective travels beside the kernel at each place of a step; false for what is no kernel. Cost: O(steps). */
+export const besideCollectives = (program: StepProgram): readonly boolean[] => {
+  const changes = new Int32Array(program.length + 1);
+  for (const { start, wait } of overlapsOf(program)) {
+    changes[start]! += 1;
+    changes[wait]! -= 1;
+  }
+  let underWay = 0;
+  return program.map((step, place) => {
+    underWay += changes[place]!;
+    return step.kind === "kernel" && underWay > 0;
+  });
+};

@@ -52,6 +52,17 @@ describe("what running ranks take beside kernels and messages", () => {
     expect(computed(stepTasks(program, { ...nothing, secondsPerByteBeside: 0.2 }))).toEqual([1, 2.5, 7.5, 4]);
   });
 
+  test("overlap slows the kernels beside collectives once, however many travel, on top of their bytes", () => {
+    const program = [kernel(1), start(1), kernel(2), start(1), kernel(2), wait(1), kernel(2), wait(3), kernel(3)];
+    expect(computed(stepTasks(program, { ...nothing, overlapSlowdown: 0.5 }))).toEqual([1, 3, 3, 3, 3]);
+    const both = computed(stepTasks(program, { ...nothing, overlapSlowdown: 0.5, secondsPerByteBeside: 1 }));
+    expect(both[1]).toBeCloseTo(2 * (1 + 0.5 + 1 / 4), 12);
+    expect(both[2]).toBeCloseTo(2 * (1 + 0.5 + 2 / 4), 12);
+    expect(both.at(-1)).toBe(3);
+    const alone = [kernel(1), start(9), wait(1), kernel(2)];
+    expect(computed(stepTasks(alone, { ...nothing, overlapSlowdown: 0.5 }))).toEqual([1, 2]);
+  });
+
   test("two on their way at once lengthen what both have beside them by both", () => {
     const program = [start(1), kernel(2), start(1), kernel(2), wait(0), kernel(2), wait(2)];
     const [first, both, second] = computed(stepTasks(program, { ...nothing, secondsPerByteBeside: 1 }));

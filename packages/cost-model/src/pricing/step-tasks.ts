@@ -1,6 +1,6 @@
 import type { RunningCosts } from "../hardware/hardware.ts";
 import type { Phase, Program, Task } from "../simulation/task.ts";
-import { overlapsOf } from "./overlaps.ts";
+import { besideCollectives, overlapsOf } from "./overlaps.ts";
 import type { StepProgram } from "./step-program.ts";
 
 /** What running ranks take beside kernels and messages. */
@@ -14,18 +14,25 @@ const nothing: Beside = {
 };
 
 /**
- * By place: how much longer a kernel there takes for what travels meanwhile, over its own time. What the bytes of a
- * collective take is spread evenly over the kernels between its start and its wait, and is no more than these take.
+ * Compute by place how much longer a kernel takes for the collectives beside it, as a share of its own time. The cost of
+ * a collective's bytes is spread evenly over the kernels between its start and its wait, and is no more than these take;
+ * the slowdown of overlap counts once, however many collectives travel.
  */
-const slownessOf = (program: StepProgram, secondsPerByteBeside: number): readonly number[] => {
+const slownessOf = (
+  program: StepProgram,
+  { secondsPerByteBeside, overlapSlowdown = 0 }: Pick<Beside, "secondsPerByteBeside" | "overlapSlowdown">,
+): readonly number[] => {
   const changes = new Float64Array(program.length);
   for (const { start, wait, computedSeconds, sentBytes } of overlapsOf(program)) {
     const slowness = Math.min(1, (secondsPerByteBeside * sentBytes) / computedSeconds);
     changes[start]! += slowness;
     changes[wait]! -= slowness;
   }
+  const beside = besideCollectives(program);
   let slowness = 0;
-  return [...changes].map((change) => Math.max(0, (slowness += change)));
+  return [...changes].map(
+    (change, place) => Math.max(0, (slowness += change)) + (beside[place]! ? overlapSlowdown : 0),
+  );
 };
 
 const laterBy = (phases: readonly Phase[], seconds: number): readonly Phase[] => {
@@ -43,12 +50,11 @@ const laterBy = (phases: readonly Phase[], seconds: number): readonly Phase[] =>
  * @param beside of a step, at its end; of a collective, where it starts and on the network; of its bytes, in the
  * kernels beside it. Default: nothing.
  */
-export const stepTasks = (
-  program: StepProgram,
-  { secondsPerStep, secondsPerCollective, collectiveLatencySeconds, secondsPerByteBeside }: Beside = nothing,
-): Program => {
+export const stepTasks = (program: StepProgram, beside: Beside = nothing): Program => {
+  const { secondsPerStep, secondsPerCollective, collectiveLatencySeconds, secondsPerByteBeside } = beside;
   let lastKernel: number | undefined;
-  const slowness = secondsPerByteBeside === 0 ? undefined : slownessOf(program, secondsPerByteBeside);
+  const isSlowed = secondsPerByteBeside > 0 || (beside.overlapSlowdown ?? 0) > 0;
+  const slowness = isSlowed ? slownessOf(program, beside) : undefined;
   const tasks = program.map((step, index): Task => {
     const { name, args } = step;
     if (step.kind === "wait") return { kind: "wait", for: step.start };

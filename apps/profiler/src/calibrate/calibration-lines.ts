@@ -1,0 +1,53 @@
+import type { CalibratedRun } from "@skein/cost-model";
+import { milliseconds } from "../milliseconds.ts";
+
+/** Relative error of a calibrated run from which it is warned of. */
+const tolerance = 0.1;
+
+const errorOf = ({ measuredSeconds, predictedSeconds }: CalibratedRun): number =>
+  predictedSeconds / measuredSeconds - 1;
+
+const percent = (share: number): string => `${(100 * Math.abs(share)).toFixed(0)} %`;
+
+/** −0.23 → "23 % too fast". */
+const inWords = (error: number): string => `${percent(error)} too ${error < 0 ? "fast" : "slow"}`;
+
+/** How far the rounds of the run that differ most are apart; none if each run has one round. */
+const noiseLines = (runs: readonly CalibratedRun[]): string[] => {
+  const spreads = runs.flatMap(({ spread }) => (spread === undefined ? [] : [spread]));
+  return spreads.length === 0
+    ? ["noise        unknown from one round; measure with --rounds 3"]
+    : [`noise        rounds of one job differ by up to ${percent(Math.max(...spreads))}`];
+};
+
+/**
+ * Warn of calibrated runs that their own hardware file predicts more than 10 % off, the worst first. No lines if there
+ * are none.
+ */
+export const missedRunLines = (runs: readonly CalibratedRun[]): string[] => {
+  const missed = runs
+    .filter((run) => Math.abs(errorOf(run)) > tolerance)
+    .toSorted((a, b) => Math.abs(errorOf(b)) - Math.abs(errorOf(a)));
+  const [worst] = missed;
+  if (worst === undefined) return [];
+  const overlapped = missed.filter(({ overlaps }) => overlaps).length;
+  return [
+    `warning: ${missed.length} of the ${runs.length} jobs that it was calibrated with are predicted more than ${percent(tolerance)} off, ${overlapped} of them with overlap`,
+    ...missed.map((run) => {
+      const spread = run.spread === undefined ? "" : `, its rounds differ by ${percent(run.spread)}`;
+      return `  ${inWords(errorOf(run))}${spread}: ${run.name}`;
+    }),
+    "  expect other predictions to be off as far; calibrate on a machine without other work, with more --rounds",
+  ];
+};
+
+/** What `calibrate` shows of the jobs that it measured: times, noise, and warnings. */
+export const calibrationLines = (runs: readonly CalibratedRun[]): string[] => [
+  "jobs         measured   with these figures",
+  ...runs.map(
+    (run) =>
+      `  ${milliseconds(run.measuredSeconds).padStart(17)} ${milliseconds(run.predictedSeconds).padStart(12)}  ${run.name}`,
+  ),
+  ...noiseLines(runs),
+  ...missedRunLines(runs),
+];

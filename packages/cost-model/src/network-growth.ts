@@ -1,0 +1,69 @@
+import { fitLink } from "@skein/collectives";
+import { ArgumentError } from "@skein/tensor-core";
+
+/**
+ * Growth of a network's seconds per byte with the number of hosts: switches, TCP windows and stragglers cost more with
+ * every doubling of the hosts than the bytes of a schedule account for.
+ */
+export interface NetworkGrowth {
+  /** Number of hosts at which the seconds per byte were measured; 1 or more. */
+  readonly numHosts: number;
+  /** Added share of the seconds per byte for each doubling of the hosts; 0 or more. */
+  readonly sharePerDoubling: number;
+}
+
+/** Seconds per byte of a network at one number of hosts. */
+export interface GrowthSample {
+  readonly numHosts: number;
+  /** Of a link, one way: a ring all-reduce of M bytes over P hosts takes 2 (P − 1) / P · M of these. */
+  readonly secondsPerByte: number;
+}
+
+/** Seconds per byte at the smallest measured number of hosts, and their growth from there. */
+export interface FittedNetworkGrowth {
+  readonly secondsPerByte: number;
+  readonly growth: NetworkGrowth;
+}
+
+/**
+ * Compute the seconds per byte of a network of `numHosts` hosts: b · (1 + g · log2(numHosts / n)) with b measured at n
+ * hosts. Fewer hosts than n cost b.
+ */
+export const grownSecondsPerByte = (
+  secondsPerByte: number,
+  { numHosts: measuredAt, sharePerDoubling }: NetworkGrowth,
+  numHosts: number,
+): number => secondsPerByte * (1 + sharePerDoubling * Math.max(0, Math.log2(numHosts / measuredAt)));
+
+/**
+ * Fit b · (1 + g · log2(numHosts / n)) to seconds per byte at several numbers of hosts, n the smallest of them: least
+ * squares of relative errors with b, g ≥ 0. A network that becomes faster with more hosts gets g = 0.
+ *
+ * @param samples at two or more numbers of hosts.
+ * @throws ArgumentError for fewer numbers of hosts, values that are not finite and positive, and samples that scatter so
+ * widely that the best line has b = 0.
+ */
+export const fitNetworkGrowth = (samples: readonly GrowthSample[]): FittedNetworkGrowth => {
+  const wrong = samples.find(
+    ({ numHosts, secondsPerByte }) =>
+      !(numHosts >= 1 && Number.isFinite(numHosts) && secondsPerByte > 0 && Number.isFinite(secondsPerByte)),
+  );
+  if (wrong !== undefined)
+    throw new ArgumentError(
+      `fitNetworkGrowth: ${wrong.secondsPerByte} s/byte on ${wrong.numHosts} hosts is not a measurement; both must be finite, the first above 0 and the second 1 or more`,
+    );
+  const sizes = [...new Set(samples.map(({ numHosts }) => numHosts))];
+  if (sizes.length < 2)
+    throw new ArgumentError(
+      `fitNetworkGrowth: all ${samples.length} samples are of ${sizes[0] ?? 0} hosts; growth needs two numbers of hosts, such as 2 and 4`,
+    );
+  const numHosts = Math.min(...sizes);
+  const { secondsPerMessage: secondsPerByte, secondsPerByte: perDoubling } = fitLink(
+    samples.map((sample) => ({ bytes: Math.log2(sample.numHosts / numHosts), seconds: sample.secondsPerByte })),
+  );
+  if (secondsPerByte === 0)
+    throw new ArgumentError(
+      `fitNetworkGrowth: the best line is 0 s/byte at ${numHosts} hosts, so the samples contradict each other; measure ${numHosts} hosts again`,
+    );
+  return { secondsPerByte, growth: { numHosts, sharePerDoubling: perDoubling / secondsPerByte } };
+};

@@ -1,0 +1,42 @@
+import { ArgumentError } from "@skein/tensor-core";
+
+/** Measured seconds of a step on some number of ranks. */
+export interface MeasuredStep {
+  readonly ranks: number;
+  readonly stepSeconds: number;
+}
+
+/**
+ * Extrapolate the seconds of a step to more ranks without a model: each doubling of the ranks multiplies them by the
+ * same factor as the last measured one. A prediction by a model is worth its trouble only if it is closer than this.
+ *
+ * The factor is that of the two largest measured numbers of ranks below `ranks`. With one measurement it is 1.
+ *
+ * @param measured several measurements of one number of ranks count by their mean.
+ * @throws ArgumentError without a measurement of fewer ranks, and for values that are not positive and finite.
+ */
+export const repeatLastDoubling = (measured: readonly MeasuredStep[], ranks: number): number => {
+  const wrong = measured.find(
+    ({ ranks: own, stepSeconds }) =>
+      !(own >= 1 && Number.isFinite(own) && stepSeconds > 0 && Number.isFinite(stepSeconds)),
+  );
+  if (wrong !== undefined)
+    throw new ArgumentError(
+      `a step of ${wrong.stepSeconds} s on ${wrong.ranks} ranks is not a measurement; seconds must be above 0 and ranks 1 or more`,
+    );
+  const byRanks = [...Map.groupBy(measured, ({ ranks: own }) => own)]
+    .filter(([own]) => own < ranks)
+    .toSorted(([a], [b]) => b - a)
+    .map(([own, same]) => ({
+      ranks: own,
+      stepSeconds: same.reduce((sum, { stepSeconds }) => sum + stepSeconds, 0) / same.length,
+    }));
+  const [last, before] = byRanks;
+  if (last === undefined)
+    throw new ArgumentError(
+      `a step on ${ranks} ranks cannot be extrapolated from ${measured.length === 0 ? "no measurement" : `${measured.map((one) => one.ranks).join(", ")} ranks`}; measure fewer ranks than ${ranks}`,
+    );
+  if (before === undefined) return last.stepSeconds;
+  const exponent = Math.log(last.stepSeconds / before.stepSeconds) / Math.log(last.ranks / before.ranks);
+  return last.stepSeconds * (ranks / last.ranks) ** exponent;
+};
