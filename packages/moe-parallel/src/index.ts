@@ -56,16 +56,12 @@ export { importanceLoadLoss, type ImportanceLoadLossOptions } from "./losses/imp
 export { zLoss, type ZLossOptions } from "./losses/z-loss.ts";
 export {
   type MoeContext,
-  type MoeFigures,
   moeLayer,
   type MoeLayer,
-  type MoeLayerApplied,
   type MoeLayerOptions,
-  type MoeLayerParts,
   type MoeParams,
-  type MoeReport,
-  type MoeState,
 } from "./moe-layer.ts";
+export type { MoeFigures, MoeLayerApplied, MoeLayerParts, MoeReport, MoeState } from "./moe-report.ts";
 export { type Order, type OrderOptions, orderTokens, type WeightNormalisation } from "./order.ts";
 export { placeReplicated, type ReplicatedPlacementOptions } from "./placement/eplb.ts";
 export type { ExchangeLevel, ExchangeLevels, ExchangeLine } from "./placement/exchange-levels.ts";

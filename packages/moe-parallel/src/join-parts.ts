@@ -1,6 +1,6 @@
 // Shapes: E experts.
 import { add, divide, maximum, multiply, subtract, sum, type Tensor, zipTrees } from "@skein/tensor-core";
-import type { MoeFigures, MoeLayerApplied, MoeLayerParts, MoeState } from "./moe-layer.ts";
+import type { MoeFigures, MoeLayerApplied, MoeLayerParts, MoeState } from "./moe-report.ts";
 import type { Gate } from "./gates/gate.ts";
 import type { TokenSums } from "./losses/auxiliary-loss.ts";
 import { rememberLoad } from "./routing/load-memory.ts";

@@ -19,13 +19,13 @@ import {
 import {
   accumulate,
   type Accumulated,
-  type Ahead,
   lookAhead,
   needsWhole,
   type Seen,
   type StepInputs,
 } from "../step/loss-and-gradients.ts";
 import { deferredPart, settle, type Settled } from "../step/deferred-step.ts";
+import type { Ahead } from "../step/scaled-gradients.ts";
 import { exchangedGradients } from "../step/exchanged-gradients.ts";
 import type { Job } from "../job/job.ts";
 import { type CurvatureMode, modeNames } from "../step/curvature.ts";

@@ -25,7 +25,7 @@ import {
   zipTrees,
 } from "@skein/tensor-core";
 import { countOfPart, splitOf } from "./loss-of-part.ts";
-import { type LossContext, scaledGradients } from "./scaled-gradients.ts";
+import { type Ahead, type LossContext, scaledGradients } from "./scaled-gradients.ts";
 import type { CurvatureMode } from "./curvature.ts";
 import { axisSize } from "@skein/tensor-core/backend";
 import type { Parts, TrainState } from "./train-state.ts";
@@ -48,17 +48,6 @@ export interface StepResult {
   readonly skipped: Tensor;
   /** See `modelFigures`. */
   readonly figures: Tensor | readonly [];
-}
-
-/** What a part of a rank's batch knows of the whole batch. */
-export interface Ahead<Leaf> {
-  /**
-   * Number of rows that count in the rank's whole batch, f32 scalar. None for a batch of one part, and for a model whose
-   * count is a constant.
-   */
-  readonly rankCount: Leaf | readonly [];
-  /** State of the model after the whole batch, for a model that needs it (`needsWhole`). None otherwise. */
-  readonly model: unknown;
 }
 
 /** What a pass over parts of a rank's batch has seen so far. */

@@ -1,8 +1,18 @@
 import { multiply, type Tensor, valueAndGradWithAux } from "@skein/tensor-core";
 import type { AnyModel, BatchTree } from "../modules/task.ts";
 import { withParameters } from "./frozen.ts";
-import type { Ahead } from "./loss-and-gradients.ts";
 import { type BatchSplit, lossOfPart } from "./loss-of-part.ts";
+
+/** What a part of a rank's batch knows of the whole batch. */
+export interface Ahead<Leaf> {
+  /**
+   * Number of rows that count in the rank's whole batch, f32 scalar. None for a batch of one part, and for a model whose
+   * count is a constant.
+   */
+  readonly rankCount: Leaf | readonly [];
+  /** State of the model after the whole batch, for a model that needs it (`needsWhole`). None otherwise. */
+  readonly model: unknown;
+}
 
 /** What a loss is computed from, next to parameters and batch. */
 export interface LossContext {
