@@ -123,7 +123,7 @@ export function dotRows(a: usize, x: usize, y: usize, rows: i32, inner: i32, acc
   const block = evenBlock(inner, INNER_BLOCK);
   let m = 0;
   if (ASC_FEATURE_SIMD) {
-    const second = row, third = 2 * row, fourth = 3 * row;
+    const second: usize = row, third: usize = 2 * row, fourth: usize = 3 * row;
     for (; m + 16 <= rows; m += 16) {
       for (let k0 = 0; k0 < inner; k0 += block) {
         const count = min(block, inner - k0);
@@ -165,7 +165,7 @@ export function dotRows(a: usize, x: usize, y: usize, rows: i32, inner: i32, acc
     for (; m < rows; m += 4) {
       // Rows past the last one repeat the last one, and their sums are not stored.
       const there = min(4, rows - m);
-      const second = there > 1 ? row : 0, third = there > 2 ? 2 * row : second, fourth = there > 3 ? 3 * row : third;
+      const second: usize = there > 1 ? row : 0, third: usize = there > 2 ? 2 * row : second, fourth: usize = there > 3 ? 3 * row : third;
       for (let k0 = 0; k0 < inner; k0 += block) {
         const count = min(block, inner - k0);
         let at = a + (<usize>k0 << 2);

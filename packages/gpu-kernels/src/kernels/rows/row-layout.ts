@@ -20,6 +20,8 @@ const powerOfTwoBelow = (value: number): number => 2 ** Math.floor(Math.log2(Mat
 const floatsPerLane = 32;
 /** Enough loads in flight that memory never waits for a lane; more only costs registers. */
 const vectorsInFlight = 4;
+/** Most vectors that a lane adds up one after the other on a processor: bounds the rounding of its sums. */
+const longestChain = 512;
 /** Longest row that one workgroup reads. */
 const longestOfGroup = 131_072;
 /** Most workgroups of a row: as many as keep a large device busy with one row. */
@@ -56,7 +58,7 @@ export const rowLayout = (
   const perLane = floats / width;
   const shared = { width, columns: vectors, shuffled };
   // Processors read a row again from their cache, and stop all lanes at a barrier.
-  if (facts.software && (!keep || vectors > shuffled * perLane))
+  if (facts.software && vectors <= shuffled * longestChain && (!keep || vectors > shuffled * perLane))
     return { ...shared, lanes: shuffled, workgroupSize: Math.max(shuffled, 64), parts: 1, kind: "streamed" };
   const isResident = keep && vectors <= perLane * Math.min(512, largest);
   if (isResident || (!keep && columns <= longestOfGroup)) {
