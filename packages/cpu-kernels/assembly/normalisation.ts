@@ -70,8 +70,8 @@ function restOfMean(row: usize, width: i32, mean: f32): f32 {
 }
 
 /**
- * Standard deviations between 0 and a mean from which the rest of the mean is subtracted, too: below it, the rounding of
- * the mean is some 1e-6 of a standard deviation.
+ * Standard deviations between 0 and a mean from which the rest of the mean is subtracted, too: below it, the rounding
+ * of the mean is some 1e-6 of a standard deviation.
  */
 const FAR_FROM_ZERO: f32 = 16;
 

@@ -34,7 +34,7 @@ export const rowRanges = (rows: number): readonly (readonly [begin: number, end:
 export const checkRows = async (
   { name, rows, inputs, fn, dim }: RowCase,
   backend: Backend,
-  ranges = rowRanges(rows),
+  ranges: ReturnType<typeof rowRanges> = rowRanges(rows),
 ): Promise<void> => {
   const run = evaluate((...xs: Tensor[]) => fn(...xs), backend);
   const whole = (await run(...inputs(0, rows))) as NdArray;

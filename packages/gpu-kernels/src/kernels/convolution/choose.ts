@@ -27,7 +27,8 @@ export const tiles: readonly Tile[] = [
 const wantedGroups = (facts: DeviceFacts): number => (facts.software ? 16 : 512);
 
 /**
- * Images that the cut of a sum is chosen for, whatever the batch: a sample must have the same bits alone and in a batch.
+ * Images that the cut of a sum is chosen for, whatever the batch: a sample must have the same bits alone and in a
+ * batch.
  */
 const usualBatch = 16;
 

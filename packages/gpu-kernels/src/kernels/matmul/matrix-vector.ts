@@ -17,8 +17,8 @@ const stride = width + 1;
 const mostRows = 8;
 
 /**
- * `y[r, o] = Σₖ v[r, k] · x[k, o]` for few r: the product of few rows (x = b) or, seen from the other side, of one column
- * (x = aᵀ).
+ * `y[r, o] = Σₖ v[r, k] · x[k, o]` for few r: the product of few rows (x = b) or, seen from the other side, of one
+ * column (x = aᵀ).
  */
 interface VectorProduct {
   /** Operand that is x. */
@@ -81,7 +81,8 @@ const stagedCode = (product: Product, vectors: VectorProduct, element: string): 
       ${own.map((i) => `var sum_${i} = 0.0;`)}
       ${rounds.map((round) => `var next_${round} = mat4x4<f32>();`)}
       ${range(count).map((r) => `var next_v_${r} = 0.0;`)}
-      // Each round fetches the next tile while it sums the present one; the first has none to sum, the last none to fetch.
+      // Each round fetches the next tile while it sums the present one; the first has none to sum, the last none to
+      // fetch.
       for (var k = k_begin; k < k_end + ${depth}u; k += ${depth}u) {
         if (k < k_end) {
           ${rounds.map((round) => {

@@ -54,8 +54,8 @@ export const columnGeometry = (
 };
 
 /**
- * Geometry that joins the states of `parts` parts of `states` sums in one pass, in an order that follows from the number
- * of parts alone.
+ * Geometry that joins the states of `parts` parts of `states` sums in one pass, in an order that follows from the
+ * number of parts alone.
  */
 export const partsGeometry = (parts: number, states: number): ColumnGeometry => {
   const lanes = states % 4 === 0 ? 4 : 1;

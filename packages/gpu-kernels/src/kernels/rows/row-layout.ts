@@ -37,8 +37,8 @@ export const shuffledLanes = ({ subgroups, minSubgroupSize }: DeviceFacts): numb
 /**
  * Lay rows of `columns` entries out: a few lanes for a short row, a subgroup where the row fits in its registers, a
  * workgroup for a long one. Rows stay in registers between their statistics and their results up to 16,384 entries;
- * longer ones are read twice, above 131,072 by several workgroups. Software adapters get few lanes
- * a row, and no barriers.
+ * longer ones are read twice, above 131,072 by several workgroups. Software adapters get few lanes for rows that are
+ * not too long, and no barriers.
  *
  * The number of rows has no say: the order of a row's sums follows from its layout, and a row has the same bits alone
  * and among others.
