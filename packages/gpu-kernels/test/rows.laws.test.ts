@@ -24,18 +24,9 @@ describe.skipIf(!hasAdapter)("rows do not depend on other rows on WebGPU", () =>
   // Plans for a GPU, which the adapter of this machine is usually not: other layouts of rows, tiles and cut sums.
   const gpu: DeviceFacts = leastDevice;
   const gamma = normalArray([600], 2);
-  const kernel = normalArray([3, 3, 64, 16], 2);
-  test.each([
-    ["sum", [150], [], { dims: [1] }],
-    ["sum", [20_000], [], { dims: [1] }],
-    ["sum", [300, 5], [], { dims: [1] }],
-    ["softmax", [600], [], {}],
-    ["layer-norm", [600], [gamma, gamma], { epsilon: 1e-5 }],
-    ["cumsum", [150], [], { dim: 1, reverse: false }],
+  const convolved = (kernel: readonly number[], groups = 1) =>
     [
-      "conv2d",
-      [6, 6, 64],
-      [kernel],
+      [normalArray(kernel, 2)],
       {
         stride: [1, 1],
         padding: [
@@ -43,9 +34,20 @@ describe.skipIf(!hasAdapter)("rows do not depend on other rows on WebGPU", () =>
           [1, 1],
         ],
         dilation: [1, 1],
-        groups: 1,
+        groups,
       },
-    ],
+    ] as const;
+  test.each([
+    ["sum", [150], [], { dims: [1] }],
+    ["sum", [20_000], [], { dims: [1] }],
+    ["sum", [300, 5], [], { dims: [1] }],
+    ["softmax", [600], [], {}],
+    ["layer-norm", [600], [gamma, gamma], { epsilon: 1e-5 }],
+    ["cumsum", [150], [], { dim: 1, reverse: false }],
+    ["conv2d", [6, 6, 64], ...convolved([3, 3, 64, 16])],
+    // More pixels per invocation from 2¹⁸ results on.
+    ["conv2d", [64, 64, 2], ...convolved([3, 3, 2, 8])],
+    ["conv2d", [64, 64, 8], ...convolved([3, 3, 1, 8], 8)],
   ] as const)("%s of rows %j by the plans of a GPU", async (op, shape, others, params) => {
     const x = normalArray([9, ...shape], 1);
     const run = async (input: NdArray): Promise<NdArray> =>
@@ -59,6 +61,25 @@ describe.skipIf(!hasAdapter)("rows do not depend on other rows on WebGPU", () =>
       expect((await run(rowSlice(x, 0, begin, end))).toNumbers(), `rows ${begin} to ${end}`).toEqual(
         rowSlice(whole, 0, begin, end).toNumbers(),
       );
+  });
+});
+
+describe.skipIf(!hasAdapter)("entries of the batch of attention by the plans of a GPU", () => {
+  let backend: WebGpuBackend;
+  beforeAll(async () => {
+    backend = await openBackend();
+  });
+  afterAll(() => backend.close());
+
+  test("do not depend on other entries, nor queries on other queries", { tags: "full" }, async () => {
+    // From 256 tiles of queries on, tiles are larger.
+    const [q, k, v] = [1, 2, 3].map((seed) => normalArray([9, 30, 33, 16], seed)) as [NdArray, NdArray, NdArray];
+    const run = async (...inputs: NdArray[]): Promise<NdArray> =>
+      (await runNode(backend, "attention", inputs, { causal: false, scale: 0.25 }, { facts: leastDevice }))[0]!;
+    const whole = await run(q, k, v);
+    const entry = [q, k, v].map((array) => rowSlice(array, 0, 4, 5)) as [NdArray, NdArray, NdArray];
+    expect((await run(...entry)).toNumbers()).toEqual(rowSlice(whole, 0, 4, 5).toNumbers());
+    expect((await run(rowSlice(q, 2, 5, 6), k, v)).toNumbers()).toEqual(rowSlice(whole, 2, 5, 6).toNumbers());
   });
 });
 

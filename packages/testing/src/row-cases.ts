@@ -7,6 +7,7 @@ import {
   conv2d,
   crossEntropyPerRow,
   cumsum,
+  eigh,
   gather,
   gelu,
   groupedMatmul,
@@ -19,6 +20,7 @@ import {
   maxPool2d,
   multiply,
   NdArray,
+  qr,
   reduceMax,
   relu,
   rmsNorm,
@@ -29,6 +31,7 @@ import {
   type Tensor,
   topK,
   transpose,
+  triangularSolve,
   variance,
   vjp,
 } from "@skein/tensor-core";
@@ -278,6 +281,15 @@ const rowwise: readonly RowCase[] = [
   rowCase("cholesky: matrices of a batch", (x) => cholesky(matmul(x!, x!, { transposeB: true })), [
     cut(normalArray([4, 6, 20], 1)),
   ]),
+  rowCase("qr: matrices of a batch", (x) => qr(x!).r, [cut(normalArray([4, 20, 6], 1))]),
+  rowCase("eigh: matrices of a batch", (x) => eigh(matmul(x!, x!, { transposeB: true })).vectors, [
+    cut(normalArray([4, 6, 20], 1)),
+  ]),
+  rowCase(
+    "triangularSolve: matrices of a batch",
+    (l, b) => triangularSolve(l!, b!, { lower: true, transpose: false }),
+    [cut(normalArray([4, 6, 6], 1)), cut(normalArray([4, 6, 3], 2))],
+  ),
 ];
 
 /** Functions whose rows do not depend on each other: those rows by themselves must have the bits of the whole. */
