@@ -1,10 +1,10 @@
 // Matrix products: y (+)= op(a) · op(b), f32, row-major, either operand transposed.
 import { COLUMN_BLOCK, INNER_BLOCK, PRODUCT_HEAD_BYTES, READ_ONCE_PANELS, ROW_BLOCK, TILE_COLUMNS, TILE_ROWS } from "./blocks";
-import { madd, sumLanes } from "./lanes";
 import { transposeTile } from "./movement";
 import { packPanels, packRows } from "./pack";
 import { partBegin } from "./parts";
 import { copyTile, evenBlock, tile4, tile6, tileRows } from "./tile";
+import { combineRows, dotRows } from "./vector-product";
 
 /**
  * One product with the roles settled: rows come from `a` by address, columns from packed panels of `b`.
@@ -106,106 +106,6 @@ function productAbove(
 }
 
 /**
- * y[n] (+)= Σₖ x[k] · b[k][n]: four rows of `b` at a time are streamed once, in order, and added to `y`, which stays
- * near.
- */
-function combineRows(x: usize, b: usize, y: usize, columns: i32, inner: i32, accumulate: bool): void {
-  const bytes = (<usize>columns) << 2;
-  if (!accumulate) memory.fill(y, 0, bytes);
-  let k = 0;
-  if (ASC_FEATURE_SIMD) {
-    for (; k + 4 <= inner; k += 4) {
-      const x0 = v128.load32_splat(x),
-        x1 = v128.load32_splat(x, 4),
-        x2 = v128.load32_splat(x, 8),
-        x3 = v128.load32_splat(x, 12);
-      const row1 = b + bytes,
-        row2 = row1 + bytes,
-        row3 = row2 + bytes;
-      let j: usize = 0;
-      for (; j + 16 <= bytes; j += 16) {
-        const even = madd(x2, v128.load(row2 + j), madd(x0, v128.load(b + j), v128.load(y + j)));
-        const odd = madd(x3, v128.load(row3 + j), f32x4.mul(x1, v128.load(row1 + j)));
-        v128.store(y + j, f32x4.add(even, odd));
-      }
-      for (; j < bytes; j += 4) {
-        const even = load<f32>(x) * load<f32>(b + j) + load<f32>(x, 8) * load<f32>(row2 + j);
-        const odd = load<f32>(x, 4) * load<f32>(row1 + j) + load<f32>(x, 12) * load<f32>(row3 + j);
-        store<f32>(y + j, load<f32>(y + j) + even + odd);
-      }
-      x += 16;
-      b = row3 + bytes;
-    }
-  }
-  for (; k < inner; k++) {
-    for (let j: usize = 0; j < bytes; j += 4) store<f32>(y + j, load<f32>(y + j) + load<f32>(x) * load<f32>(b + j));
-    x += 4;
-    b += bytes;
-  }
-}
-
-/** y[m] (+)= Σₖ a[m][k] · x[k]: four rows share each load of `x`. */
-function dotRows(a: usize, x: usize, y: usize, rows: i32, inner: i32, accumulate: bool): void {
-  const bytes = (<usize>inner) << 2;
-  let m = 0;
-  if (ASC_FEATURE_SIMD) {
-    for (; m + 4 <= rows; m += 4) {
-      let s0 = f32x4.splat(0),
-        s1 = f32x4.splat(0),
-        s2 = f32x4.splat(0),
-        s3 = f32x4.splat(0);
-      const row1 = a + bytes,
-        row2 = row1 + bytes,
-        row3 = row2 + bytes;
-      let k: usize = 0;
-      for (; k + 16 <= bytes; k += 16) {
-        const v = v128.load(x + k);
-        s0 = madd(v, v128.load(a + k), s0);
-        s1 = madd(v, v128.load(row1 + k), s1);
-        s2 = madd(v, v128.load(row2 + k), s2);
-        s3 = madd(v, v128.load(row3 + k), s3);
-      }
-      let t0 = sumLanes(s0),
-        t1 = sumLanes(s1),
-        t2 = sumLanes(s2),
-        t3 = sumLanes(s3);
-      for (; k < bytes; k += 4) {
-        const v = load<f32>(x + k);
-        t0 += v * load<f32>(a + k);
-        t1 += v * load<f32>(row1 + k);
-        t2 += v * load<f32>(row2 + k);
-        t3 += v * load<f32>(row3 + k);
-      }
-      if (accumulate) {
-        t0 += load<f32>(y);
-        t1 += load<f32>(y, 4);
-        t2 += load<f32>(y, 8);
-        t3 += load<f32>(y, 12);
-      }
-      store<f32>(y, t0);
-      store<f32>(y, t1, 4);
-      store<f32>(y, t2, 8);
-      store<f32>(y, t3, 12);
-      a = row3 + bytes;
-      y += 16;
-    }
-  }
-  for (; m < rows; m++) {
-    let k: usize = 0;
-    let sum: f32 = accumulate ? load<f32>(y) : 0;
-    if (ASC_FEATURE_SIMD) {
-      let s = f32x4.splat(0);
-      for (; k + 16 <= bytes; k += 16) s = madd(v128.load(x + k), v128.load(a + k), s);
-      sum += sumLanes(s);
-    }
-    for (; k < bytes; k += 4) sum += load<f32>(x + k) * load<f32>(a + k);
-    store<f32>(y, sum);
-    a += bytes;
-    y += 4;
-  }
-}
-
-/**
  * y[rows, columns] = op(a) · op(b), or += when `accumulate`.
  *
  * The operand that is read by address costs nothing to prepare, the other one is packed. So `b` takes the row role, and
@@ -230,7 +130,8 @@ export function gemm(
 
 /**
  * Part `part` of `parts` of `gemm`: some of the columns of the packed operand, or of the rows of the other one where
- * those cut evenly. An element's sum does not depend on where its tile lies, so the parts write the bits of the whole.
+ * those cut evenly. A sum depends on its row, its column and `inner` alone, so the parts write the bits of the whole,
+ * and a row has the same bits alone and among others.
  */
 export function gemmPart(
   a: usize,
@@ -247,20 +148,16 @@ export function gemmPart(
   parts: i32,
 ): void {
   const stride = (<usize>columns) << 2;
-  if ((inner == 0 || rows == 1 || columns == 1) && part > 0) return; // the first part does it all
   if (inner == 0) {
-    if (!accumulate) memory.fill(y, 0, <usize>rows * stride);
+    if (!accumulate && part == 0) memory.fill(y, 0, <usize>rows * stride);
     return;
   }
-  // One row or column: a matrix is read once, so memory sets the pace and packing would double the traffic.
   if (rows == 1) {
-    if (transposeB) dotRows(b, a, y, columns, inner, accumulate);
-    else combineRows(a, b, y, columns, inner, accumulate);
+    vectorPart(a, b, y, columns, inner, transposeB, accumulate, scratch, part, parts);
     return;
   }
   if (columns == 1) {
-    if (transposeA) combineRows(b, a, y, rows, inner, accumulate);
-    else dotRows(a, b, y, rows, inner, accumulate);
+    vectorPart(b, a, y, rows, inner, !transposeA, accumulate, scratch, part, parts);
     return;
   }
   if (a == b && transposeA != transposeB && rows == columns && !accumulate) {
@@ -276,6 +173,28 @@ export function gemmPart(
   } else {
     productPart(a, aRow, aInner, b, bColumn, bInner, y, stride, rows, columns, inner, false, accumulate, scratch, part, parts);
   }
+}
+
+/** Results in a cache line: threads that write into one line would wait for each other. */
+const LINE_RESULTS: i32 = 16;
+
+/**
+ * Part of the product of the vector `x` [inner] and a matrix, which is [outer, inner] if `rowsAreSums`, else
+ * [inner, outer]. The matrix is read once, so memory sets the pace, and packing would double the traffic.
+ */
+// @ts-ignore: decorator
+@inline
+function vectorPart(
+  x: usize, matrix: usize, y: usize, outer: i32, inner: i32, rowsAreSums: bool, accumulate: bool, scratch: usize,
+  part: i32, parts: i32,
+): void {
+  const lines = (outer + LINE_RESULTS - 1) / LINE_RESULTS;
+  const first = partBegin(lines, part, parts) * LINE_RESULTS;
+  const count = min(outer, partBegin(lines, part + 1, parts) * LINE_RESULTS) - first;
+  if (count <= 0) return;
+  const from = <usize>first << 2;
+  if (rowsAreSums) dotRows(matrix + from * <usize>inner, x, y + from, count, inner, accumulate);
+  else combineRows(x, matrix + from, <usize>outer << 2, y + from, count, inner, accumulate, scratch);
 }
 
 /** Panels per part from which one more or less is no matter. */

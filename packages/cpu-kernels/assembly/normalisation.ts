@@ -45,25 +45,65 @@ function sumOfSquares(row: usize, bytes: usize, centre: f32): f32 {
   return bytes <= BLOCK_BYTES ? sumOfBlockSquares(row, bytes, centre) : sumOfLongSquares(row, bytes, centre);
 }
 
+/** Σ (row − centre) over a block. */
+// @ts-ignore: decorator
+@inline
+function sumOfBlockDeviations(row: usize, bytes: usize, centre: f32): f32 {
+  let total: f32 = 0;
+  let i: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    const centres = f32x4.splat(centre);
+    let lanes = f32x4.splat(0);
+    for (; i + 16 <= bytes; i += 16) lanes = f32x4.add(lanes, f32x4.sub(v128.load(row + i), centres));
+    total = sumLanes(lanes);
+  }
+  for (; i < bytes; i += 4) total += load<f32>(row + i) - centre;
+  return total;
+}
+
+/** What f32 rounds off the mean of a row, given the rounded mean. */
+function restOfMean(row: usize, width: i32, mean: f32): f32 {
+  const bytes = <usize>width << 2;
+  let total: f64 = 0;
+  for (let i: usize = 0; i < bytes; i += BLOCK_BYTES) total += <f64>sumOfBlockDeviations(row + i, min(BLOCK_BYTES, bytes - i), mean);
+  return <f32>(total / <f64>width);
+}
+
+/**
+ * Standard deviations between 0 and a mean from which the rest of the mean is subtracted, too: below it, the rounding
+ * of the mean is some 1e-6 of a standard deviation.
+ */
+const FAR_FROM_ZERO: f32 = 16;
+
 /**
  * `(x − mean) · rstd · gamma + beta` per row; keeps mean and rstd of each. Two passes over a row, since a sum of
- * squares alone would cancel.
+ * squares alone would cancel, and one more if the row is far from zero.
  */
 export function layerNorm(y: usize, means: usize, rstds: usize, x: usize, gamma: usize, beta: usize, rows: i32, width: i32, epsilon: f32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
     const mean = sumRow(x, width) / <f32>width;
-    const rstd = <f32>1 / sqrt<f32>(sumOfSquares(x, bytes, mean) / <f32>width + epsilon);
-    store<f32>(means + (<usize>row << 2), mean);
+    const variance = sumOfSquares(x, bytes, mean) / <f32>width;
+    let rstd = <f32>1 / sqrt<f32>(variance + epsilon);
+    let rest: f32 = 0;
+    if (abs<f32>(mean) * rstd > FAR_FROM_ZERO) {
+      rest = restOfMean(x, width, mean);
+      rstd = <f32>1 / sqrt<f32>(max<f32>(variance - rest * rest, 0) + epsilon);
+    }
+    store<f32>(means + (<usize>row << 2), mean + rest);
     store<f32>(rstds + (<usize>row << 2), rstd);
     let i: usize = 0;
     if (ASC_FEATURE_SIMD) {
       for (; i + 16 <= bytes; i += 16) {
-        const normal = f32x4.mul(f32x4.sub(v128.load(x + i), f32x4.splat(mean)), f32x4.splat(rstd));
+        const deviation = f32x4.sub(f32x4.sub(v128.load(x + i), f32x4.splat(mean)), f32x4.splat(rest));
+        const normal = f32x4.mul(deviation, f32x4.splat(rstd));
         v128.store(y + i, madd(normal, v128.load(gamma + i), v128.load(beta + i)));
       }
     }
-    for (; i < bytes; i += 4) store<f32>(y + i, (load<f32>(x + i) - mean) * rstd * load<f32>(gamma + i) + load<f32>(beta + i));
+    for (; i < bytes; i += 4) {
+      const normal = (load<f32>(x + i) - mean - rest) * rstd;
+      store<f32>(y + i, normal * load<f32>(gamma + i) + load<f32>(beta + i));
+    }
     x += bytes;
     y += bytes;
   }

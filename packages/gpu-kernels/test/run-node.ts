@@ -9,7 +9,14 @@ import { nodeOf, runPlan } from "./run-plan.ts";
 
 type Params = Parameters<Operator["infer"]>[1];
 
-const bytesOf: { readonly [type: string]: number } = { u32: 4, i32: 4, f32: 4, "atomic<u32>": 4, "vec2<u32>": 8 };
+const bytesOf: { readonly [type: string]: number } = {
+  u32: 4,
+  i32: 4,
+  f32: 4,
+  "atomic<u32>": 4,
+  "vec2<u32>": 8,
+  "vec2<f32>": 8,
+};
 
 const sizeOf = (type: string): number => {
   const [, element, count] = /^array<(.+), (\d+)>$/.exec(type) ?? [undefined, type, "1"];

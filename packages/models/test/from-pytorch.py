@@ -1,9 +1,10 @@
-"""Run the PyTorch column of docs/guides/from-pytorch.md and write from-pytorch.json beside this file: inputs and results, in Skein's layout.
+"""Run the PyTorch column of docs/guides/from-pytorch.md and write from-pytorch.json and from-pytorch-hard.json beside this file: inputs, results and gradients, in Skein's layout.
 
 Needs PyTorch 1.13 or later (Debian: python3-torch). The tests need only the JSON.
 """
 
 import json
+import math
 import pathlib
 import re
 
@@ -59,13 +60,22 @@ inputs = {
 there = {name: value if order is None else value.permute(order).contiguous() for name, (value, order) in inputs.items()}
 
 
+def number(entry):
+    """JSON has no NaN and no infinities: they are written as texts."""
+    if not isinstance(entry, float):
+        return int(entry)
+    if math.isfinite(entry):
+        return float(f"{entry:.8g}")
+    return "NaN" if math.isnan(entry) else "Infinity" if entry > 0 else "-Infinity"
+
+
 def written(value):
     kinds = {torch.float32: "f32", torch.int64: "i32", torch.int32: "i32", torch.bool: "bool"}
     flat = value.reshape(-1).tolist()
     return {
         "dtype": kinds[value.dtype],
         "shape": list(value.shape),
-        "values": [float(f"{entry:.8g}") if isinstance(entry, float) else int(entry) for entry in flat],
+        "values": [number(entry) for entry in flat],
     }
 
 
@@ -80,6 +90,62 @@ for part in page.split("\n## ")[1:]:
             back = {4: (0, 2, 3, 1), 3: (0, 2, 1)}
             leaves = [leaf.permute(back[leaf.dim()]) if leaf.dim() in back else leaf for leaf in leaves]
         results[code] = [written(leaf) for leaf in leaves]
+
+# Values and gradients at hard points: zeros and ties, infinities, NaN. The tests name the rows that differ.
+inf, nan = float("inf"), float("nan")
+
+
+def repeated(shape, entries):
+    count = 1
+    for size in shape:
+        count *= size
+    return torch.tensor([entries[i % len(entries)] for i in range(count)]).reshape(shape)
+
+
+hardEntries = {
+    "zeros": {name: [0.0] for name in ["x", "y", "t", "m", "v", "positive", "logits"]},
+    "ties": {
+        "x": [1.0, 1.0, -1.0, 0.0, 2.0, 2.0], "y": [1.0, -1.0, -1.0, 0.0, 3.0, 2.0], "t": [1.0, 1.0, 0.0, 2.0, 2.0],
+        "m": [0.0, 1.0], "v": [1.0, 1.0, 0.0], "positive": [1.0], "logits": [1.0, 1.0, 3.0, 3.0, 0.0],
+    },
+    "infinities": {
+        "x": [-inf, 0.0, 1.0, 2.0, inf, -1.0], "y": [0.0, 1.0, inf, -inf, 2.0, -1.0], "t": [1.0, -inf, 0.0, 2.0, 5.0],
+        "positive": [0.0, inf, 1.0], "logits": [-inf, 1.0, 0.0, 2.0, 3.0, 1.0],
+    },
+    "NaN": {
+        "x": [nan, 0.0, 1.0, 2.0, 3.0, nan], "y": [0.0, nan, 1.0, 2.0, -1.0, nan], "t": [1.0, nan, 0.0, 2.0, 5.0],
+        "positive": [nan, 1.0], "logits": [nan, 1.0, 0.0, 2.0, 3.0, 1.0, 4.0],
+    },
+}
+hardSections = ("Elementwise", "Reductions and order", "Products", "Taking by number", "Losses")
+hard = {}
+for name, entries in hardEntries.items():
+    own = {key: repeated(inputs[key][0].shape, values) for key, values in entries.items()}
+    rows = {}
+    for part in page.split("\n## ")[1:]:
+        if not part.startswith(hardSections):
+            continue
+        for code in re.findall(r"^\| `(.*?)` \| `", part, flags=re.M):
+            names = [key for key in own if re.search(rf"\b{key}\b", code)]
+            if not names or re.search(r"cholesky|eigh|qr", code):
+                continue
+            values = {**there, **{key: value.clone().requires_grad_() for key, value in own.items()}}
+            value = eval(code, {"torch": torch, "F": F, **values})
+            leaves = list(value) if isinstance(value, tuple) else [value]
+            row = {"values": [written(leaf.detach()) for leaf in leaves]}
+            floats = [leaf for leaf in leaves if leaf.requires_grad]
+            if floats:
+                weights = [repeated(leaf.shape, [1.0, -2.0, 0.5]) for leaf in floats]
+                wanted = [values[key] for key in names]
+                found = torch.autograd.grad(floats, wanted, weights, allow_unused=True)
+                row["gradients"] = {
+                    key: written(torch.zeros_like(values[key]) if gradient is None else gradient)
+                    for key, gradient in zip(names, found)
+                }
+            rows[code] = row
+    hard[name] = {"inputs": {key: written(value) for key, value in own.items()}, "rows": rows}
+out = {"torch": torch.__version__, "hard": hard}
+(here / "from-pytorch-hard.json").write_text(json.dumps(out) + "\n")
 
 out = {"torch": torch.__version__, "inputs": {name: written(value) for name, (value, _) in inputs.items()}, "results": results}
 (here / "from-pytorch.json").write_text(json.dumps(out) + "\n")

@@ -16,7 +16,7 @@ import { foldConstants } from "./fold-constants.ts";
 import { mergeTraces } from "./merge-traces.ts";
 import { ModelWriter } from "./model-writer.ts";
 import { needConstant, refuseNode } from "./operators/emitter.ts";
-import { emitters } from "./operators/table.ts";
+import { emitters, unwritten } from "./operators/table.ts";
 import { encodeModel, type OnnxGraph, type OnnxTensor, type OnnxValue, typeCode } from "./proto.ts";
 
 /** What is written. */
@@ -172,6 +172,13 @@ const build = <Weights>(source: OnnxSource<Weights>): Built => {
   const { inputs: argumentIds, outputs } = graphs[0]!;
   const argumentAt = new Map(argumentIds.map((id, index) => [id, index]));
   const constants = foldConstants(graphs[0]!, nodes);
+  const missing = nodes.filter(
+    ({ id, op }) => !argumentAt.has(id) && !constants.has(valueKey({ node: id, output: 0 })) && !emitters.has(op),
+  );
+  // Before anything else is refused: what has no form at all has no cure by other sizes.
+  const reported = missing.find(({ op }) => unwritten.has(op)) ?? missing[0];
+  if (reported !== undefined)
+    refuseNode(reported, unwritten.get(reported.op) ?? "no operators of ONNX do it; leave it out of what is exported");
   const constantOf = (ref: ValueRef): string | undefined => {
     const array = constants.get(valueKey(ref));
     if (array === undefined) return undefined;
@@ -202,8 +209,7 @@ const build = <Weights>(source: OnnxSource<Weights>): Built => {
     }
     if (constants.has(valueKey({ node: node.id, output: 0 }))) continue;
     const operands = node.inputs.map(valueOf);
-    const emit = emitters.get(node.op);
-    if (emit === undefined) return refuseNode(node, "no operators of ONNX do it; leave it out of what is exported");
+    const emit = emitters.get(node.op)!;
     if (node.op !== "cast" && node.specs.some(({ dtype }) => dtype === "bf16"))
       refuseNode(node, "runtimes do not compute with bf16; cast to f32 before");
     writer.startNode(`${node.scope === "" ? "" : `${node.scope}/`}${node.op}_${node.id}`);

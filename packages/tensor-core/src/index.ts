@@ -170,6 +170,7 @@ export { einsum } from "./functions/einsum.ts";
 export { flip } from "./functions/flip.ts";
 export { groupNorm, type GroupNormOptions } from "./functions/group-norm.ts";
 export { logSumExp } from "./functions/log-sum-exp.ts";
+export { norm } from "./functions/norm.ts";
 export { optimizationBarrier } from "./functions/optimization-barrier.ts";
 export { prod } from "./functions/product.ts";
 export { roll } from "./functions/roll.ts";

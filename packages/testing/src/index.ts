@@ -13,6 +13,9 @@ export {
 export type { ConformanceCase } from "./conformance-case.ts";
 export { examples } from "./examples.ts";
 export { type RankLayout, runOnRanks, toReference } from "./run-on-ranks.ts";
+export { groupedRows, productRows, rowCases } from "./row-cases.ts";
+export { rowSlice } from "./row-slice.ts";
+export { checkRows, rowRanges, type RowCase } from "./row-laws.ts";
 export { normalArray, seeded, uniformArray } from "./seeded.ts";
 export { spread } from "./spread.ts";
 export { gradedSpectrum, symmetricArray, withSpectrum } from "./symmetric.ts";

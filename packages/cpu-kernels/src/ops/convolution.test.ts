@@ -266,4 +266,12 @@ test("Winograd is for 3 × 3 convolutions of stride 1 whose products outweigh th
   expect(suits([8, 32, 32, 66], [3, 3, 66, 64])).toBe(false);
   expect(suits([64, 28, 28, 4], [3, 3, 4, 32])).toBe(false);
   expect(suits([1, 4, 4, 64], [3, 3, 64, 64])).toBe(false);
+  // A sample has the same bits in every batch.
+  expect([1, 2, 16, 64].map((batch) => suits([batch, 8, 8, 64], [3, 3, 64, 64]))).toEqual([true, true, true, true]);
+  expect([1, 2, 16, 64].map((batch) => suits([batch, 14, 14, 16], [3, 3, 16, 16]))).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
 });

@@ -1,6 +1,7 @@
 import { elementCount } from "@skein/tensor-core";
 import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import { alignUp } from "../arena.ts";
+import { mostColumnParts } from "../column-parts.ts";
 import { multiplyAddNanoseconds, productScratchBytes } from "../contraction-scratch.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { partBegin } from "../team/team.ts";
@@ -22,6 +23,9 @@ export const productSizes = (
 /** Products per thread from which one more or less is no matter. */
 const manyProducts = 4;
 
+/** Nanoseconds of a multiply-add of a product of one row or one column, in one thread: its matrix is read once. */
+const vectorTermNanoseconds = 1 / 10;
+
 /** Of one part. */
 const scratchOf = (node: KernelNode<OperatorParams["matmul"]>): number => {
   const { rows, columns, inner } = productSizes(node);
@@ -37,10 +41,12 @@ export const matmulKernel: Kernel = kernelOf({
     const { batch, rows, columns, inner } = productSizes(node);
     const flags = [Number(node.params.transposeA), Number(node.params.transposeB)];
     const scratchBytes = scratchOf(node);
-    const work = batch * rows * columns * inner * multiplyAddNanoseconds;
     const isMatrix = rows > 1 && columns > 1;
-    const parts = team.partsOf(work, isMatrix ? Infinity : batch);
-    if (!isMatrix || batch % parts === 0 || batch >= manyProducts * parts) {
+    const work = batch * rows * columns * inner * (isMatrix ? multiplyAddNanoseconds : vectorTermNanoseconds);
+    const mostVectorParts = mostColumnParts(Math.max(rows, columns));
+    const parts = team.partsOf(work, isMatrix ? Infinity : Math.max(batch, mostVectorParts));
+    const canCutProducts = isMatrix || parts <= mostVectorParts;
+    if (!canCutProducts || batch % parts === 0 || batch >= manyProducts * parts) {
       const products = team.indexOf("gemmBatched");
       return ([a, b], [y], scratch) =>
         team.run(parts, (part, call) => {

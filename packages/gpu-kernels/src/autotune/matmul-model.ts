@@ -1,5 +1,6 @@
 import type { Choices, DeviceFacts, MatmulRequest } from "../kernel.ts";
 import { staticChoice } from "../kernels/matmul/choose.ts";
+import { keepsSumOrder } from "../kernels/matmul/sum-order.ts";
 import { matmulVariant } from "../kernels/matmul/variants.ts";
 import { nearestProduct } from "./nearest-product.ts";
 
@@ -133,13 +134,16 @@ export const rankedChoices = (model: MatmulModel, request: MatmulRequest): reado
 /**
  * Choices for `createWebGpuBackend`.
  *
- * @param facts of the device that the model was measured on; a variant that it cannot run for some product is passed
- * over.
+ * @param facts of the device that the model was measured on; a variant is passed over if the device cannot run it for a
+ * product, or if it adds in another order than the other row counts of that product.
  */
 export const choicesFrom = (model: MatmulModel, facts: DeviceFacts): Choices => ({
   matmulVariant: (request) => {
     const product = { ...request, resultDtype: request.dtype };
-    const supported = rankedChoices(model, request).find((name) => matmulVariant(name)?.supports(product, facts));
+    const supported = rankedChoices(model, request).find((name) => {
+      const variant = matmulVariant(name);
+      return variant?.supports(product, facts) && keepsSumOrder(variant, product, facts);
+    });
     return supported ?? staticChoice(product, facts).name;
   },
 });

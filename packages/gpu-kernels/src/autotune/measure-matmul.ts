@@ -2,6 +2,7 @@ import { ArgumentError, type DeviceArray, matmul, NdArray, SpanRecorder, type Te
 import type { Executable } from "@skein/tensor-core/backend";
 import type { DeviceFacts, MatmulRequest } from "../kernel.ts";
 import { kernelSeconds } from "../kernel-seconds.ts";
+import { keepsSumOrder } from "../kernels/matmul/sum-order.ts";
 import { matmulVariant, supportedVariants } from "../kernels/matmul/variants.ts";
 import { createWebGpuBackend, type WebGpuBackend } from "../webgpu-backend.ts";
 import type { MatmulMeasurement } from "./matmul-model.ts";
@@ -140,6 +141,7 @@ export const measureMatmul = async (
       const names =
         options.variants ??
         supportedVariants({ ...request, resultDtype: dtype }, facts)
+          .filter((variant) => keepsSumOrder(variant, { ...request, resultDtype: dtype }, facts))
           .map(({ name }) => name)
           .filter((name) => isCandidate(name, facts));
       const seconds: { [variant: string]: number } = {};

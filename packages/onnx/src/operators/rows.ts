@@ -1,5 +1,5 @@
 import { typeCode } from "../proto.ts";
-import type { Dim } from "../affine.ts";
+import { attention } from "./attention.ts";
 import type { ModelWriter } from "../model-writer.ts";
 import {
   type Emitter,
@@ -109,38 +109,6 @@ const rotary: Emitter = ({ node, inputs: [x], specs, writer }) => {
     writer.node("Add", [times(second, cosines!), times(first, sines!)]),
   ];
   return writer.node("Concat", turned, { axis: -1 });
-};
-
-/** softmax(scale · q kᵀ + mask) v. Heads of keys are repeated where they serve several of queries. */
-const attention: Emitter = ({ node, inputs, specs, writer }) => {
-  needTypes(node, specs, ["f32"]);
-  if (inputs.length > 3) refuseNode(node, "lengths of keys are given at run time; export a model without a cache");
-  const [batch] = specs[0]!.shape as readonly [Dim];
-  const [numHeads, queries, width] = [-3, -2, -1].map((dim) => knownSize(node, specs[0]!, dim)) as [
-    number,
-    number,
-    number,
-  ];
-  const [numKeyHeads, keys] = [knownSize(node, specs[1]!, -3), knownSize(node, specs[1]!, -2)];
-  const [q, k, v] = inputs as readonly [string, string, string];
-  const forAll = (name: string): string => {
-    if (numKeyHeads === numHeads) return name;
-    const apart = writer.node("Unsqueeze", [name, writer.sizes([2])]);
-    const shape = [batch, numKeyHeads, numHeads / numKeyHeads, keys, width];
-    const repeated = writer.node("Expand", [apart, writer.sizes(shape)]);
-    return writer.node("Reshape", [repeated, writer.sizes([batch, numHeads, keys, width])], { allowzero: 1 });
-  };
-  const transposed = writer.node("Transpose", [forAll(k)], { perm: [0, 1, 3, 2] });
-  const scale = writer.scalar("f32", param<number>(node, "scale"));
-  let scores = writer.node("Mul", [writer.node("MatMul", [q, transposed]), scale]);
-  if (param<boolean>(node, "causal")) {
-    if (queries > keys) refuseNode(node, `${queries - keys} of its queries see no key; give as many keys as queries`);
-    const mask = Array.from({ length: queries * keys }, (_, i) =>
-      (i % keys) - Math.floor(i / keys) > keys - queries ? -Infinity : 0,
-    );
-    scores = writer.node("Add", [scores, writer.numbers("f32", [queries, keys], mask)]);
-  }
-  return [writer.node("MatMul", [writer.node("Softmax", [scores], { axis: -1 }), forAll(v)]), undefined];
 };
 
 /** Of equals the first comes first in ours; onnxruntime keeps to it, too. */

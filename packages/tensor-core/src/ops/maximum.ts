@@ -1,4 +1,4 @@
-import { equal, greater, multiply, where } from "../functions/elementwise.ts";
+import { equal, less, multiply, where } from "../functions/elementwise.ts";
 import type { Node, ValueRef } from "../graph/graph.ts";
 import type { Operator } from "../graph/operator.ts";
 import type { RewriteContext, RewriteRule } from "../graph/rewrite-rule.ts";
@@ -40,7 +40,10 @@ const greatestMagnitude: RewriteRule = ({ inputs, specs: [spec] }, context) => {
   return undefined;
 };
 
-/** The greater of `a` and `b`; NaN if either is NaN. Where they tie, each gets half of the gradient. */
+/**
+ * The greater of `a` and `b`; NaN if either is NaN. Where they tie, each gets half of the gradient;
+ * where one is NaN, each gets all of it, as in PyTorch.
+ */
 export const maximumOperator: Operator = elementwise({
   name: "maximum",
   foldRewrites: [greatestMagnitude],
@@ -49,7 +52,7 @@ export const maximumOperator: Operator = elementwise({
   dtypes: arithmetic,
   scalar: ([a, b]) => Math.max(a!, b!),
   vjp: ({ inputs: [a, b], cotangents: [g] }) => {
-    const tied = multiply(g!, where(equal(a!, b!), 0.5, 0));
-    return [where(greater(a!, b!), g!, tied), where(greater(b!, a!), g!, tied)];
+    const shared = where(equal(a!, b!), multiply(g!, 0.5), g!);
+    return [where(less(a!, b!), 0, shared), where(less(b!, a!), 0, shared)];
   },
 });

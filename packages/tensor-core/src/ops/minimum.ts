@@ -1,8 +1,11 @@
-import { equal, less, multiply, where } from "../functions/elementwise.ts";
+import { equal, greater, multiply, where } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { arithmetic, elementwise } from "./shared/elementwise.ts";
 
-/** The lesser of `a` and `b`; NaN if either is NaN. Where they tie, each gets half of the gradient. */
+/**
+ * The lesser of `a` and `b`; NaN if either is NaN. Where they tie, each gets half of the gradient;
+ * where one is NaN, each gets all of it, as in PyTorch.
+ */
 export const minimumOperator: Operator = elementwise({
   name: "minimum",
   commutative: true,
@@ -10,7 +13,7 @@ export const minimumOperator: Operator = elementwise({
   dtypes: arithmetic,
   scalar: ([a, b]) => Math.min(a!, b!),
   vjp: ({ inputs: [a, b], cotangents: [g] }) => {
-    const tied = multiply(g!, where(equal(a!, b!), 0.5, 0));
-    return [where(less(a!, b!), g!, tied), where(less(b!, a!), g!, tied)];
+    const shared = where(equal(a!, b!), multiply(g!, 0.5), g!);
+    return [where(greater(a!, b!), 0, shared), where(greater(b!, a!), 0, shared)];
   },
 });

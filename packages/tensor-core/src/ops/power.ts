@@ -5,7 +5,10 @@ import { elementwise, floating } from "./shared/elementwise.ts";
 /** IEEE 754 `pow`; `**` differs from it where the base is 1 or -1 and the exponent NaN or infinite. */
 const pow = (a: number, b: number): number => (a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b);
 
-/** `a^b` by the rules of IEEE 754 `pow`. The gradient towards `b` is zero where `a` is zero. */
+/**
+ * `a^b` by the rules of IEEE 754 `pow`. The gradient towards `a` is zero where `b` is zero, also at 0⁰; the gradient
+ * towards `b` is zero where `a` is zero.
+ */
 export const powerOperator: Operator = elementwise({
   name: "power",
   arity: 2,
@@ -13,7 +16,7 @@ export const powerOperator: Operator = elementwise({
   flops: 20,
   scalar: ([a, b]) => pow(a!, b!),
   vjp: ({ inputs: [a, b], outputs: [result], cotangents: [g] }) => [
-    multiply(g!, multiply(b!, power(a!, subtract(b!, 1)))),
+    where(equal(b!, 0), 0, multiply(g!, multiply(b!, power(a!, subtract(b!, 1))))),
     multiply(g!, where(equal(a!, 0), 0, multiply(result!, log(a!)))),
   ],
 });

@@ -1,12 +1,12 @@
-import { greater, where } from "../functions/elementwise.ts";
+import { lessEqual, where } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise, floating } from "./shared/elementwise.ts";
 
-/** `max(x, 0)`; NaN stays NaN. The gradient at 0 is 0. */
+/** `max(x, 0)`; NaN stays NaN. The gradient is 0 at 0, and passes at NaN, as in PyTorch. */
 export const reluOperator: Operator = elementwise({
   name: "relu",
   arity: 1,
   dtypes: floating,
   scalar: ([x]) => Math.max(x!, 0),
-  vjp: ({ outputs: [y], cotangents: [g] }) => [where(greater(y!, 0), g!, 0)],
+  vjp: ({ outputs: [y], cotangents: [g] }) => [where(lessEqual(y!, 0), 0, g!)],
 });

@@ -13,6 +13,8 @@ import {
   leakyRelu,
   logSumExp,
   NdArray,
+  norm,
+  onesLike,
   prod,
   reshape,
   roll,
@@ -23,6 +25,7 @@ import {
   type Tensor,
   tril,
   triu,
+  vjp,
 } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, uniformArray } from "../seeded.ts";
@@ -47,6 +50,20 @@ const apart = (shape: Shape, seed: number): NdArray => {
 
 const labels = NdArray.from([3, -100, 0, 4, -100, 1], [2, 3], "i32");
 const counted = NdArray.from([1, 1, 1, 0, 0, 1], [2, 3], "bool");
+
+const norms: readonly ConformanceCase[] = [
+  row("norm", "all entries", (x) => norm(x!), [normalArray([3, 5], 1)]),
+  row("norm", "along a dimension", (x) => norm(x!, { dims: 0, keepDims: true }), [normalArray([3, 5], 2)]),
+  {
+    op: "norm",
+    name: "value and gradient at rows of zeros, of nothing and of infinities",
+    fn: (x) => {
+      const { value, pullback } = vjp((y: Tensor) => norm(y, { dims: 1 }), x!);
+      return [value, pullback(onesLike(value)) as Tensor];
+    },
+    inputs: [NdArray.from([0, 0, 3, 4, 0, -2, Infinity, 1], [4, 2])],
+  },
+];
 
 const losses: readonly ConformanceCase[] = [
   row("crossEntropy", "ignored labels", (x, l) => crossEntropy(x!, l!, { ignoreIndex: -100 }), [
@@ -260,6 +277,7 @@ const einsums: readonly ConformanceCase[] = [
  */
 export const composedCases: readonly ConformanceCase[] = [
   ...losses,
+  ...norms,
   ...activations,
   ...images,
   ...orders,

@@ -6,9 +6,11 @@ import {
   layerNorm,
   logSoftmax,
   NdArray,
+  ones,
   rmsNorm,
   type Shape,
   softmax,
+  zeros,
 } from "@skein/tensor-core";
 import { emit, emitOne } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
@@ -220,6 +222,34 @@ export const normalisationCases: readonly ConformanceCase[] = [
     fn: (x, gamma, beta) => layerNorm(x!, gamma!, beta!),
     inputs: [uniformArray([4, 65], 1000, 1002), ...perColumn([65])],
     tolerance: { absolute: 1e-3, relative: 1e-3 },
+  },
+  {
+    op: "layer-norm",
+    name: "far from zero, to the digits of rows at zero",
+    fn: (x) => layerNorm(x!, ones([16]), zeros([16])),
+    inputs: [
+      NdArray.from(
+        normalArray([40, 16], 9)
+          .toNumbers()
+          .map((value) => Math.fround(1000 + value)),
+        [40, 16],
+      ),
+    ],
+    tolerance: { absolute: 5e-6, relative: 5e-6 },
+  },
+  {
+    op: "layer-norm",
+    name: "long rows far from zero, to the digits of rows at zero",
+    fn: (x) => layerNorm(x!, ones([777]), zeros([777])),
+    inputs: [
+      NdArray.from(
+        normalArray([5, 777], 9)
+          .toNumbers()
+          .map((value) => Math.fround(1000 + value)),
+        [5, 777],
+      ),
+    ],
+    tolerance: { absolute: 5e-6, relative: 5e-6 },
   },
   {
     op: "layer-norm",

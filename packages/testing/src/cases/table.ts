@@ -8,6 +8,7 @@ import { elementwiseCases } from "./elementwise.ts";
 import { fusedCases } from "./fused.ts";
 import { groupedCases } from "./grouped.ts";
 import { halfRows, wideResultRows } from "./half.ts";
+import { hardGradientCases } from "./hard-gradients.ts";
 import { histogramCases } from "./histogram.ts";
 import { indexingCases } from "./indexing.ts";
 import { linearCases } from "./linear.ts";
@@ -32,6 +33,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ),
   ...wideResultRows,
   ...groupedCases,
+  ...hardGradientCases,
   ...histogramCases,
   ...indexingCases,
   ...linearCases,

@@ -26,6 +26,12 @@ export const tiles: readonly Tile[] = [
  */
 const wantedGroups = (facts: DeviceFacts): number => (facts.software ? 16 : 512);
 
+/**
+ * Images that the cut of a sum is chosen for, whatever the batch: a sample must have the same bits alone and in a
+ * batch.
+ */
+const usualBatch = 16;
+
 const groupsOf = (tile: Tile, rows: number, columns: number): number =>
   Math.ceil(rows / tile.rows) * Math.ceil(columns / tile.columns);
 
@@ -61,7 +67,10 @@ export const gatherPlan = (
     return { passes: [stripPass(gather, { pixels, operands, result })] };
   const copies = groups * phasesOf(gather);
   const tile = chooseTile(rows, columns, copies, facts);
-  const splits = inner % 4 === 0 ? chooseSplits(copies * groupsOf(tile, rows, columns), length, 256, facts) : 1;
+  const usualRows = geometry.batch === 0 ? 0 : (rows / geometry.batch) * usualBatch;
+  const usualTile = chooseTile(usualRows, columns, copies, facts);
+  const usualGroups = copies * groupsOf(usualTile, usualRows, columns);
+  const splits = inner % 4 === 0 ? chooseSplits(usualGroups, length, 256, facts) : 1;
   if (splits === 1) return { passes: [tiledPass(gather, { tile, splits, operands, result })] };
   const each = Math.ceil(elementCount(output.shape) / 4) * 4;
   return {

@@ -99,6 +99,9 @@ export interface TiledOptions {
   readonly result: Stored;
 }
 
+/** A split has whole steps of every tile, so that the cut of a sum does not follow from the tile. */
+const splitStep = 32;
+
 /**
  * A gather as a product of matrices, `[pixels, taps · q] · [taps · q, columns]`, of which the first is never written
  * down (implicit GEMM): each workgroup gathers blocks of it into workgroup memory beside blocks of the weight.
@@ -113,8 +116,7 @@ export const tiledPass = (gather: Gather, { tile, splits, operands, result }: Ti
   const [rowVectors, columnVectors, steps] = [tile.rows / 4, tile.columns / 4, tile.inner / 4];
   const columnTiles = Math.ceil(columns / tile.columns);
   const phases = phasesOf(gather);
-  // Whole steps of the longest phase for each split.
-  const splitLength = Math.ceil(innerLength(gather) / splits / tile.inner) * tile.inner;
+  const splitLength = Math.ceil(innerLength(gather) / splits / splitStep) * splitStep;
   const rows = rowsOf(gather);
   const rowTiles = Math.ceil(rows / tile.rows);
 

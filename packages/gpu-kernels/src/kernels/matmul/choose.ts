@@ -1,6 +1,7 @@
 import { InvariantError } from "@skein/tensor-core";
 import type { Choices, DeviceFacts } from "../../kernel.ts";
 import { flopsOf, type MatmulVariant, type Product } from "./product.ts";
+import { sumOrderOf } from "./sum-order.ts";
 import { tilesOf, tileShapes, tileName } from "./register-tiled.ts";
 import { matmulVariant, supportedVariants } from "./variants.ts";
 
@@ -26,19 +27,28 @@ const softwareChoice = (flops: number, { maxSubgroupSize }: DeviceFacts): readon
   return [flops <= 2 ** 25 ? "direct-4x4" : "direct-8x4"];
 };
 
-/** The rule of thumb for a device that was not measured. */
+/**
+ * The rule of thumb for a device that was not measured. It keeps the order of sums of the product, so only what is fast
+ * follows from the number of rows.
+ */
 export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVariant => {
   const { rows, columns, inner } = product;
   const choose = (...names: string[]): MatmulVariant => firstSupported(names, product, facts);
   if (inner === 0) return choose("naive");
+  const order = sumOrderOf(product, facts);
+  if (order === "by matrices") return choose("subgroup-matrix-64x64");
   if (rows === 1 || columns === 1) return choose("matrix-vector");
   // On a processor the compiler of large shaders takes seconds: only products that earn them get one.
   if (facts.software) return choose(...softwareChoice(flopsOf(product), facts));
-  const matrices = choose("subgroup-matrix-64x64");
-  if (matrices.name !== "naive" && tilesOf(product, { rows: 64, columns: 64, perRows: 4, perColumns: 4 }) >= 16)
-    return matrices;
-  if (rows <= 8) return choose("split-direct-8x4", "direct-8x4");
-  // The largest tile of which there are enough; below that, cut long sums, or make do with small tiles.
+  if (rows <= 8) return choose("few-rows");
+  if (order === "in pieces")
+    return choose(
+      "split-register-64x64-8x8",
+      "split-register-64x64-4x4",
+      "split-register-32x32-4x4",
+      "split-direct-8x4",
+    );
+  // The largest tile of which there are enough; below that, make do with small tiles.
   const large = [...tileShapes]
     .reverse()
     .filter((tile) => tile.perRows * tile.perColumns === 64 || tile.rows * tile.columns <= 64 * 64);
@@ -47,7 +57,6 @@ export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVarian
       tilesOf(product, tile) >= enoughGroups && matmulVariant(`register-${tileName(tile)}`)!.supports(product, facts),
   );
   if (filling !== undefined) return choose(`register-${tileName(filling)}`);
-  if (inner >= 512) return choose("split-register-64x64-8x8", "split-register-64x64-4x4", "register-32x32-4x4");
   return choose("register-32x32-4x4", "direct-4x4");
 };
 

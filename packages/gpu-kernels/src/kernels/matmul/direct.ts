@@ -1,8 +1,9 @@
-import type { DeviceFacts, Pass } from "../../kernel.ts";
+import type { Pass } from "../../kernel.ts";
 import { type Placement, plainPlacement } from "./placement.ts";
 import { matrixSizes, operandOf, sinkOf } from "./operands.ts";
 import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from "./product.ts";
-import { type Splits, splitInner, splitPlan, whole } from "./split-inner.ts";
+import { type Splits, splitPlan, whole } from "./split-inner.ts";
+import { splitsOf } from "./sum-order.ts";
 import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
@@ -115,29 +116,15 @@ export const directName = ({ rows, columns }: DirectShape): string => `${rows}x$
 
 export const direct = (shape: DirectShape): MatmulVariant => ({
   name: `direct-${directName(shape)}`,
+  sums: "in order",
   supports: ({ inner }) => inner > 0,
   plan: (product) => ({ passes: [directPass(product, shape, whole(product))] }),
 });
 
-/** Workgroups of one or two waves that fill a GPU, or the few threads of a processor. */
-const wantedGroups = ({ software }: DeviceFacts): number => (software ? 16 : 1024);
-
-const splitsFor = (product: Product, shape: DirectShape, facts: DeviceFacts): Splits => {
-  const [groupsM, groupsN] = groupsOf(product, shape);
-  const groups = product.batch * groupsM * groupsN;
-  return splitInner(
-    product,
-    Math.max(1, Math.min(Math.ceil(wantedGroups(facts) / groups), Math.floor(product.inner / 64), 64)),
-    4,
-  );
-};
-
 /** Few rows over a long inner dimension: the sums are cut, so that enough of b is under way at a time. */
 export const splitDirect = (shape: DirectShape): MatmulVariant => ({
   name: `split-direct-${directName(shape)}`,
-  supports: (product, facts) => product.inner >= 128 && splitsFor(product, shape, facts).count > 1,
-  plan: (product, facts) => {
-    const splits = splitsFor(product, shape, facts);
-    return splitPlan(product, splits, (cut) => directPass(product, shape, cut));
-  },
+  sums: "in pieces",
+  supports: (product) => splitsOf(product).count > 1,
+  plan: (product) => splitPlan(product, splitsOf(product), (cut) => directPass(product, shape, cut)),
 });

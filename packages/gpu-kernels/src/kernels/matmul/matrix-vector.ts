@@ -1,138 +1,199 @@
-import type { Pass } from "../../kernel.ts";
+import type { DeviceFacts, Pass } from "../../kernel.ts";
+import { matrixSizes, operandOf } from "./operands.ts";
 import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from "./product.ts";
+import { type Splits, splitPlan } from "./split-inner.ts";
+import { splitsByRule } from "./sum-order.ts";
 import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
+/** Results of a workgroup, and inner elements that are in workgroup memory at a time. */
+const [width, depth] = [32, 64] as const;
+
+/** A row of the tile in workgroup memory is longer by one, so that writes along the inner dimension hit all banks. */
+const stride = width + 1;
+
+/** Most rows of `few-rows`. */
+const mostRows = 8;
+
 /**
- * `y[o] = Σₖ v[k] · x[k, o]`: the product of one row (x = b) or, seen from the other side, of one column (x = aᵀ).
- * Reads x once, so it is bound by memory: 2 flops per element.
+ * `y[r, o] = Σₖ v[r, k] · x[k, o]` for few r: the product of few rows (x = b) or, seen from the other side, of one
+ * column (x = aᵀ).
  */
-interface MatrixVector {
+interface VectorProduct {
+  /** Operand that is x. */
+  readonly side: "a" | "b";
+  /** Number of vectors. */
+  readonly count: number;
+  /** Results of one vector. */
   readonly outer: number;
-  readonly vector: "a" | "b";
-  /** The inner dimension of x is contiguous. */
-  readonly innerContiguous: boolean;
+  /** WGSL of element k of vector r of the matrix that begins at `base_v`. */
+  readonly vectorAt: (r: string, k: string) => string;
 }
 
-const matrixVectorOf = ({ rows, columns, transposeA, transposeB }: Product): MatrixVector =>
-  rows === 1
-    ? { outer: columns, vector: "a", innerContiguous: transposeB }
-    : { outer: rows, vector: "b", innerContiguous: !transposeA };
+const vectorProductOf = ({ rows, columns, inner, transposeA }: Product): VectorProduct =>
+  columns === 1 && rows > 1
+    ? { side: "a", count: 1, outer: rows, vectorAt: (_, k) => `base_v + ${k}` }
+    : {
+        side: "b",
+        count: rows,
+        outer: columns,
+        vectorAt: (r, k) => (transposeA ? `base_v + ${k} * ${rows}u + ${r}` : `base_v + ${r} * ${inner}u + ${k}`),
+      };
 
-/**
- * Σ over a group of `width` neighbouring invocations, by halves, so the order is fixed. The first of them gets the sum.
- */
-const treeSum = (type: string, width: number): string => wgsl`
-  var<workgroup> sums: array<${type}, ${lanes}>;
-  fn tree_sum(own: ${type}, lane: u32) -> ${type} {
-    sums[lane] = own;
-    for (var half = ${width / 2}u; half > 0u; half = half / 2u) {
-      workgroupBarrier();
-      if (lane % ${width}u < half) { sums[lane] += sums[lane + half]; }
-    }
-    return sums[lane];
-  }
+/** `layer`, `o0`, where the operands of a workgroup begin, and the range of its sum. */
+const placeText = ({ inner }: Product, { count, outer }: VectorProduct, resultsOfGroup: number): string => wgsl`
+  let layer = group / sizes.groups;
+  let o0 = (group - layer * sizes.groups) * ${resultsOfGroup}u;
+  let matrix = layer % sizes.batch;
+  let base_x = matrix * ${outer * inner}u;
+  let base_v = matrix * ${count * inner}u;
+  let k_begin = layer / sizes.batch * sizes.split_length;
+  let k_end = min(k_begin + sizes.split_length, sizes.inner);
 `;
 
-/**
- * Rows of x lie along the inner dimension: 16 invocations walk one row with vectors, 256 contiguous bytes at a time.
- */
-const dotCode = (aligned: boolean, dtype: string, resultDtype: string): string => {
-  const width = 16;
-  const load = (name: string): string =>
-    aligned
-      ? `vec4<f32>(${name}[(${name}_at + k) >> 2u])`
-      : `vec4<f32>(vec4<${dtype}>(${range(4)
-          .map((i) => `${name}[${name}_at + k + ${i}u]`)
-          .join(", ")}))`;
+/** Both operands through workgroup memory: all invocations load, and half of the results are summed by each half. */
+const stagedCode = (product: Product, vectors: VectorProduct, element: string): string => {
+  const { side, count, outer, vectorAt } = vectors;
+  const { innerContiguous, code } = operandOf(product, side);
+  const [blocksOuter, blocksInner] = [width / 4, depth / 4];
+  const rounds = range((blocksOuter * blocksInner) / lanes);
+  // Invocations beside each other read what lies beside each other.
+  const placesOf = (round: number): readonly [outerBlock: string, innerBlock: string] => {
+    const block = `(lane + ${round * lanes}u)`;
+    return innerContiguous
+      ? [`${block} / ${blocksInner}u`, `${block} % ${blocksInner}u`]
+      : [`${block} % ${blocksOuter}u`, `${block} / ${blocksOuter}u`];
+  };
+  const halves = Math.min(2, count);
+  const own = range(Math.ceil(count / halves));
+  const rowOf = (i: number): string => (halves === 1 ? `${i}u` : `(${halves * i}u + lane / ${width}u)`);
+  const vector = (r: number): string =>
+    `select(0.0, f32(v[min(${vectorAt(`${r}u`, "(k + lane)")}, last_v)]), k + lane < k_end)`;
   return wgsl`
-    ${treeSum("f32", width)}
+    ${code}
+    var<workgroup> tile: array<f32, ${depth * stride}>;
+    var<workgroup> staged: array<f32, ${count * depth}>;
     fn main(group: u32, lane: u32) {
-      let o = group * ${lanes / width}u + lane / ${width}u;
-      let inside = min(o, sizes.count - 1u);
-      let x_at = inside * sizes.inner;
-      let v_at = inside / sizes.outer * sizes.inner;
-      var sum = vec4<f32>();
-      var k = lane % ${width}u * 4u;
-      for (; k + 4u <= sizes.inner; k += ${4 * width}u) { sum = fma(${load("v")}, ${load("x")}, sum); }
-      var total = (sum.x + sum.y) + (sum.z + sum.w);
-      ${aligned ? "" : `for (; k < sizes.inner; k++) { total = fma(f32(v[v_at + k]), f32(x[x_at + k]), total); }`}
-      total = tree_sum(total, lane);
-      if (lane % ${width}u == 0u && o < sizes.count) { y[o] = ${resultDtype}(total); }
-    }
-  `;
-};
-
-/**
- * Rows of x lie along the results: 8 neighbours read 32 results of one row, and 8 such groups take every eighth row.
- */
-const columnsCode = (aligned: boolean, dtype: string, resultDtype: string): string => {
-  const [vectors, slices] = [8, lanes / 8];
-  const load = aligned
-    ? "vec4<f32>(x[at >> 2u])"
-    : `vec4<f32>(vec4<${dtype}>(${range(4)
-        .map((i) => `x[at + ${i}u]`)
-        .join(", ")}))`;
-  return wgsl`
-    var<workgroup> sums: array<vec4<f32>, ${lanes}>;
-    fn main(group: u32, lane: u32) {
-      let matrix = group / sizes.groups;
-      let o = (group - matrix * sizes.groups) * ${4 * vectors}u + lane % ${vectors}u * 4u;
-      let inside = min(o, sizes.outer - ${aligned ? 4 : 1}u);
-      var sum = vec4<f32>();
-      for (var k = lane / ${vectors}u; k < sizes.inner; k += ${slices}u) {
-        let at = (matrix * sizes.inner + k) * sizes.outer + inside;
-        sum = fma(vec4<f32>(f32(v[matrix * sizes.inner + k])), ${load}, sum);
-      }
-      sums[lane] = sum;
-      for (var half = ${lanes / 2}u; half >= ${vectors}u; half = half / 2u) {
+      ${placeText(product, vectors, width)}
+      let last_v = ${product.batch * count * product.inner - 1}u;
+      let o = lane % ${width}u;
+      ${own.map((i) => `var sum_${i} = 0.0;`)}
+      ${rounds.map((round) => `var next_${round} = mat4x4<f32>();`)}
+      ${range(count).map((r) => `var next_v_${r} = 0.0;`)}
+      // Each round fetches the next tile while it sums the present one; the first has none to sum, the last none to
+      // fetch.
+      for (var k = k_begin; k < k_end + ${depth}u; k += ${depth}u) {
+        if (k < k_end) {
+          ${rounds.map((round) => {
+            const [outerBlock, innerBlock] = placesOf(round);
+            return `next_${round} = fetch_${side}_tail(base_x, o0 + 4u * (${outerBlock}), k + 4u * (${innerBlock}), k_end);`;
+          })}
+          ${range(count).map((r) => `next_v_${r} = ${vector(r)};`)}
+        }
+        if (k > k_begin) {
+          for (var j = 0u; j < ${depth}u; j++) {
+            let x = tile[j * ${stride}u + o];
+            ${own.map((i) => `sum_${i} = fma(staged[min(${rowOf(i)}, ${count - 1}u) * ${depth}u + j], x, sum_${i});`)}
+          }
+        }
         workgroupBarrier();
-        if (lane < half) { sums[lane] += sums[lane + half]; }
+        if (k < k_end) {
+          ${rounds.map((round) => {
+            const [outerBlock, innerBlock] = placesOf(round);
+            return wgsl`
+              {
+                let at = 4u * (${innerBlock}) * ${stride}u + 4u * (${outerBlock});
+                ${range(4).flatMap((j) => range(4).map((i) => `tile[at + ${j * stride + i}u] = next_${round}[${j}][${i}];`))}
+              }
+            `;
+          })}
+          ${range(count).map((r) => `staged[${r * depth}u + lane] = next_v_${r};`)}
+        }
+        workgroupBarrier();
       }
-      if (lane < ${vectors}u) {
-        ${range(4).map(
-          (i) =>
-            `if (o + ${i}u < sizes.outer) { y[matrix * sizes.outer + o + ${i}u] = ${resultDtype}(sums[lane][${i}]); }`,
-        )}
+      ${halves === 1 ? `if (lane >= ${width}u) { return; }` : ""}
+      if (o0 + o < ${outer}u) {
+        ${own.map((i) => `if (${rowOf(i)} < ${count}u) { y[(layer * ${count}u + ${rowOf(i)}) * ${outer}u + o0 + o] = ${element}(sum_${i}); }`)}
       }
     }
   `;
 };
 
-export const matrixVectorPass = (product: Product): Pass => {
-  const { batch, inner, dtype, resultDtype } = product;
-  const { outer, vector, innerContiguous } = matrixVectorOf(product);
-  const aligned = (innerContiguous ? inner : outer) % 4 === 0;
-  const groups = innerContiguous ? Math.ceil((batch * outer) / (lanes / 16)) : batch * Math.ceil(outer / 32);
-  const input = { a: { input: 0 }, b: { input: 1 } } as const;
+/** Each invocation sums four results straight from memory: processors stop all invocations at a barrier. */
+const plainCode = (product: Product, vectors: VectorProduct, element: string): string => {
+  const { side, count, outer, vectorAt } = vectors;
+  const { code } = operandOf(product, side);
+  const tail = product.inner % 4 !== 0;
+  const vector = (r: number, j: number): string => {
+    const value = `f32(v[${vectorAt(`${r}u`, tail ? `min(k + ${j}u, k_end - 1u)` : `(k + ${j}u)`)}])`;
+    return tail ? `select(0.0, ${value}, k + ${j}u < k_end)` : value;
+  };
+  return wgsl`
+    ${code}
+    fn main(group: u32, lane: u32) {
+      ${placeText(product, vectors, 4 * lanes)}
+      let o = o0 + 4u * lane;
+      if (o >= ${outer}u) { return; }
+      ${range(count).map((r) => `var sum_${r} = vec4<f32>();`)}
+      for (var k = k_begin; k < k_end; k += 4u) {
+        let x = fetch_${side}${tail ? "_tail" : ""}(base_x, o, k${tail ? ", k_end" : ""});
+        ${range(4).flatMap((j) => range(count).map((r) => `sum_${r} = fma(vec4<f32>(${vector(r, j)}), x[${j}], sum_${r});`))}
+      }
+      ${range(count).flatMap((r) =>
+        range(4).map(
+          (i) =>
+            `if (o + ${i}u < ${outer}u) { y[(layer * ${count}u + ${r}u) * ${outer}u + o + ${i}u] = ${element}(sum_${r}[${i}]); }`,
+        ),
+      )}
+    }
+  `;
+};
+
+/**
+ * One column or few rows: x is read once, so memory sets the pace, 2 · rows flops per element. Each sum is one chain
+ * along the inner dimension, or along each piece of it.
+ */
+const vectorPass = (product: Product, splits: Splits, { software }: DeviceFacts): Pass => {
+  const { batch, dtype, resultDtype } = product;
+  const vectors = vectorProductOf(product);
+  const partial = splits.count > 1;
+  const element = partial ? "f32" : resultDtype;
+  const groups = Math.ceil(vectors.outer / (software ? 4 * lanes : width));
+  const { binding } = operandOf(product, vectors.side);
   return {
-    label: `matmul ${layoutOf(product)} matrix-vector`,
+    label: `matmul ${layoutOf(product)} ${vectors.count === 1 ? "matrix-vector" : `${vectors.count} rows`}${partial ? `, ${splits.count} splits` : ""}`,
     bindings: [
+      binding,
+      { name: "v", type: `array<${dtype}>`, source: { input: vectors.side === "a" ? 1 : 0 }, access: "read" },
       {
-        name: "v",
-        type: `array<${aligned && innerContiguous ? `vec4<${dtype}>` : dtype}>`,
-        source: input[vector],
-        access: "read",
+        name: "y",
+        type: `array<${element}>`,
+        source: partial ? { scratch: 0 } : { output: 0 },
+        access: "write",
       },
-      {
-        name: "x",
-        type: `array<${aligned ? `vec4<${dtype}>` : dtype}>`,
-        source: input[vector === "a" ? "b" : "a"],
-        access: "read",
-      },
-      { name: "y", type: `array<${resultDtype}>`, source: { output: 0 }, access: "write" },
     ],
     workgroupSize: lanes,
-    groups,
-    sizes: { inner, outer, count: batch * outer, groups: Math.ceil(outer / 32) },
+    groups: splits.count * batch * groups,
+    sizes: { ...matrixSizes(product), batch, groups, split_length: splits.length },
     ...featuresOf(product),
-    code: (innerContiguous ? dotCode : columnsCode)(aligned, dtype, resultDtype),
+    code: (software ? plainCode : stagedCode)(product, vectors, element),
   };
 };
 
+const plan: MatmulVariant["plan"] = (product, facts) =>
+  splitPlan(product, splitsByRule(product, facts), (splits) => vectorPass(product, splits, facts));
+
 export const matrixVector: MatmulVariant = {
   name: "matrix-vector",
+  sums: "by rule",
   supports: ({ rows, columns, inner }) => inner > 0 && (rows === 1 || columns === 1),
-  plan: (product) => ({ passes: [matrixVectorPass(product)] }),
+  plan,
+};
+
+export const fewRows: MatmulVariant = {
+  name: "few-rows",
+  sums: "by rule",
+  supports: ({ rows, columns, inner }) => inner > 0 && rows > 1 && rows <= mostRows && columns > 1,
+  plan,
 };

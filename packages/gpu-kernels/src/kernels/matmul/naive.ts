@@ -33,7 +33,7 @@ export const naivePass = (product: Product): Pass => {
         let from_b = matrix * sizes.inner * sizes.columns + ${transposeB ? "n * sizes.inner" : "n"};
         var sum = 0.0;
         for (var k = 0u; k < sizes.inner; k++) {
-          sum += f32(a[from_a + k${transposeA ? " * sizes.rows" : ""}]) * f32(b[from_b + k${transposeB ? "" : " * sizes.columns"}]);
+          sum = fma(f32(a[from_a + k${transposeA ? " * sizes.rows" : ""}]), f32(b[from_b + k${transposeB ? "" : " * sizes.columns"}]), sum);
         }
         y[at] = ${resultDtype}(sum);
       }
@@ -43,6 +43,7 @@ export const naivePass = (product: Product): Pass => {
 
 export const naive: MatmulVariant = {
   name: "naive",
+  sums: "in order",
   supports: () => true,
   plan: (product) => ({ passes: [naivePass(product)] }),
 };

@@ -10,10 +10,21 @@ export interface Product extends MatmulRequest {
   readonly resultDtype: "f32" | "f16";
 }
 
-/** One way to compute a product. All variants agree up to the order of their sums. */
+/**
+ * Order of the additions of a product.
+ *
+ * - `in order`: one chain of f32 multiply-adds along the inner dimension.
+ * - `in pieces`: one such chain along each piece of the inner dimension, and the pieces added up in order.
+ * - `by matrices`: the order of the device's matrix units.
+ */
+export type SumOrder = "in order" | "in pieces" | "by matrices";
+
+/** One way to compute a product. Variants with one order of sums give the same bits. */
 export interface MatmulVariant {
   /** Unique; stored in learned models, so it never changes its meaning. */
   readonly name: string;
+  /** The order of its sums; `by rule` if it has the order of the device for each product. */
+  readonly sums: SumOrder | "by rule";
   /** Whether this device can run it and the shape is one that it was made for. */
   readonly supports: (product: Product, facts: DeviceFacts) => boolean;
   readonly plan: (product: Product, facts: DeviceFacts) => KernelPlan;

@@ -2,7 +2,8 @@ import type { DeviceFacts, Pass } from "../../kernel.ts";
 import { type Placement, plainPlacement } from "./placement.ts";
 import { matrixSizes, type Operand, operandOf, sinkOf } from "./operands.ts";
 import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from "./product.ts";
-import { type Splits, splitInner, splitPlan, whole } from "./split-inner.ts";
+import { type Splits, splitPlan, whole } from "./split-inner.ts";
+import { splitsOf } from "./sum-order.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /** A workgroup computes `rows × columns` elements, an invocation `perRows × perColumns` of them; all multiples of 4. */
@@ -226,33 +227,15 @@ export const tileShapes: readonly TileShape[] = [
 
 export const registerTiled = (tile: TileShape): MatmulVariant => ({
   name: `register-${tileName(tile)}`,
+  sums: "in order",
   supports: ({ inner }, facts) => inner > 0 && fitsDevice(tile, facts),
   plan: (product) => ({ passes: [registerTiledPass(product, tile, whole(product))] }),
 });
 
-/** Workgroups that keep a large GPU busy: more than the 132 cores of the largest, a few on each. */
-const wantedGroups = 384;
-
-/** Inner elements that are worth a workgroup of their own. */
-const minSplitLength = 128;
-
-/** As many splits as fill a GPU, as long as each is worth it. */
-export const splitsFor = (product: Product, tiles: number): Splits =>
-  splitInner(
-    product,
-    Math.max(1, Math.min(Math.ceil(wantedGroups / tiles), Math.floor(product.inner / minSplitLength), 64)),
-    4 * depth,
-  );
-
 /** Few results of long sums, as in weight gradients: the sums are cut, so that there is work for all. */
 export const splitRegisterTiled = (tile: TileShape): MatmulVariant => ({
   name: `split-register-${tileName(tile)}`,
-  supports: (product, facts) =>
-    product.inner >= 2 * minSplitLength &&
-    fitsDevice(tile, facts) &&
-    splitsFor(product, tilesOf(product, tile)).count > 1,
-  plan: (product) => {
-    const splits = splitsFor(product, tilesOf(product, tile));
-    return splitPlan(product, splits, (cut) => registerTiledPass(product, tile, cut));
-  },
+  sums: "in pieces",
+  supports: (product, facts) => fitsDevice(tile, facts) && splitsOf(product).count > 1,
+  plan: (product) => splitPlan(product, splitsOf(product), (cut) => registerTiledPass(product, tile, cut)),
 });

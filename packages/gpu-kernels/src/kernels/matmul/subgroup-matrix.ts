@@ -125,21 +125,25 @@ export const subgroupMatrixPass = (
 const workgroupBytes = ({ rows, columns }: SubgroupMatrixShape): number =>
   2 * (side * strideK + depth * strideN) + 4 * numSubgroups * rows * columns;
 
+/** Whether the device multiplies operands of this dtype by matrix units, whatever the number of rows. */
+export const supportsMatrices = ({ inner, dtype }: Product, facts: DeviceFacts): boolean => {
+  const shape = matrixShapeFor(facts);
+  return (
+    inner > 0 &&
+    dtype === "f16" &&
+    facts.f16 &&
+    facts.subgroups &&
+    shape !== undefined &&
+    // Which subgroup an invocation belongs to is only known where all have one size.
+    facts.minSubgroupSize === facts.maxSubgroupSize &&
+    numSubgroups * facts.maxSubgroupSize <= facts.maxWorkgroupSize &&
+    workgroupBytes(shape) <= facts.maxWorkgroupBytes
+  );
+};
+
 export const subgroupMatrix: MatmulVariant = {
   name: "subgroup-matrix-64x64",
-  supports: ({ inner, dtype }, facts) => {
-    const shape = matrixShapeFor(facts);
-    return (
-      inner > 0 &&
-      dtype === "f16" &&
-      facts.f16 &&
-      facts.subgroups &&
-      shape !== undefined &&
-      // Which subgroup an invocation belongs to is only known where all have one size.
-      facts.minSubgroupSize === facts.maxSubgroupSize &&
-      numSubgroups * facts.maxSubgroupSize <= facts.maxWorkgroupSize &&
-      workgroupBytes(shape) <= facts.maxWorkgroupBytes
-    );
-  },
+  sums: "by matrices",
+  supports: supportsMatrices,
   plan: (product, facts) => ({ passes: [subgroupMatrixPass(product, matrixShapeFor(facts)!, facts.maxSubgroupSize)] }),
 };

@@ -83,6 +83,7 @@ export const subgroupPass = (product: Product, { minSubgroupSize }: DeviceFacts)
 
 export const subgroup: MatmulVariant = {
   name: "subgroup-8x4",
+  sums: "in order",
   supports: ({ inner }, { subgroups, minSubgroupSize }) => inner > 0 && subgroups && minSubgroupSize >= 4,
   plan: (product, facts) => ({ passes: [subgroupPass(product, facts)] }),
 };

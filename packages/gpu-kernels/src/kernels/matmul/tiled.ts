@@ -52,7 +52,7 @@ export const tiledPass = (product: Product): Pass => {
           tile_a[l.${aOuter} * ${side + 1}u + l.${aInner}] = from_a;
           tile_b[l.${bInner} * ${side + 1}u + l.${bOuter}] = from_b;
           workgroupBarrier();
-          for (var k = 0u; k < ${side}u; k++) { sum += tile_a[l.y * ${side + 1}u + k] * tile_b[k * ${side + 1}u + l.x]; }
+          for (var k = 0u; k < ${side}u; k++) { sum = fma(tile_a[l.y * ${side + 1}u + k], tile_b[k * ${side + 1}u + l.x], sum); }
           workgroupBarrier();
         }
         if (m0 + l.y < sizes.rows && n0 + l.x < sizes.columns) {
@@ -65,6 +65,7 @@ export const tiledPass = (product: Product): Pass => {
 
 export const tiled: MatmulVariant = {
   name: "tiled-16x16",
+  sums: "in order",
   supports: ({ inner }, { maxWorkgroupSize }) => inner > 0 && maxWorkgroupSize >= side * side,
   plan: (product) => ({ passes: [tiledPass(product)] }),
 };

@@ -44,6 +44,7 @@ export const transposePass = (product: Product): Pass => {
  */
 export const transposedFirst = (after: MatmulVariant): MatmulVariant => ({
   name: `transpose-${after.name}`,
+  sums: after.sums,
   supports: (product, facts) =>
     product.transposeB &&
     product.inner > 0 &&

@@ -1,6 +1,6 @@
 import type { DeviceFacts } from "../../kernel.ts";
 import { direct, directShapes, splitDirect } from "./direct.ts";
-import { matrixVector } from "./matrix-vector.ts";
+import { fewRows, matrixVector } from "./matrix-vector.ts";
 import { naive } from "./naive.ts";
 import type { MatmulVariant, Product } from "./product.ts";
 import { registerTiled, splitRegisterTiled, tileShapes } from "./register-tiled.ts";
@@ -21,6 +21,7 @@ export const matmulVariants: readonly MatmulVariant[] = [
   ...directs,
   ...directShapes.map(splitDirect),
   matrixVector,
+  fewRows,
   subgroup,
   subgroupMatrix,
   ...[...registers, ...directs].map(transposedFirst),

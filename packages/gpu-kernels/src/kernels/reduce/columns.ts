@@ -33,10 +33,20 @@ export interface ColumnGeometry extends ColumnTile {
 
 const longestChain = 64 * turn;
 
-/** @param groupsWanted workgroups that several share a column for. */
-export const columnGeometry = ({ outer, size, inner }: ReductionStep, groupsWanted: number): ColumnGeometry => {
+/** Invocations that share the states of the parts of a sum. */
+const rankedStates = 16;
+
+/**
+ * Geometry of columns. `outer` has no say: what lies there, often samples, has the same bits alone and among others.
+ *
+ * @param groupsWanted workgroups that share the columns of one [size, inner] at most.
+ */
+export const columnGeometry = (
+  { size, inner }: Pick<ReductionStep, "size" | "inner">,
+  groupsWanted: number,
+): ColumnGeometry => {
   const tile = columnTile(inner);
-  const wanted = Math.ceil(groupsWanted / (outer * tile.blocks));
+  const wanted = Math.ceil(groupsWanted / tile.blocks);
   const most = Math.max(1, Math.floor(size / (tile.down * turn)));
   const least = Math.ceil(size / (tile.down * longestChain));
   const chunk = Math.max(1, Math.ceil(size / Math.max(1, least, Math.min(wanted, most))));
@@ -44,7 +54,17 @@ export const columnGeometry = ({ outer, size, inner }: ReductionStep, groupsWant
 };
 
 /**
- * Fold the middle of a dense [outer, size, inner], inner > 1: invocations beside each other take columns beside each
+ * Geometry that joins the states of `parts` parts of `states` sums in one pass, in an order that follows from the
+ * number of parts alone.
+ */
+export const partsGeometry = (parts: number, states: number): ColumnGeometry => {
+  const lanes = states % 4 === 0 ? 4 : 1;
+  const across = Math.min(workgroupSize / rankedStates, states / lanes);
+  return { lanes, across, down: rankedStates, blocks: Math.ceil(states / lanes / across), parts: 1, chunk: parts };
+};
+
+/**
+ * Fold the middle of a dense [outer, size, inner]: invocations beside each other take columns beside each
  * other, those below each other take rows in turn and join at the end. The states of part p go to `p · outer · inner
  * …`. Reads everything once.
  */

@@ -1,7 +1,7 @@
 import type { ReductionStep } from "@skein/tensor-core/backend";
 import type { DeviceFacts, Pass } from "../../kernel.ts";
 import type { ScratchBlocks } from "../scratch-blocks.ts";
-import { columnGeometry, columnsPass } from "./columns.ts";
+import { columnGeometry, columnsPass, partsGeometry } from "./columns.ts";
 import { type Fold, type Sink, type Source, type StateBlocks, stateSink, stateSource } from "./fold.ts";
 import { rowGeometry, rowsPass, workgroupsWanted } from "./rows.ts";
 
@@ -21,26 +21,29 @@ export const foldPasses = (
   facts: DeviceFacts,
 ): Pass[] => {
   const passes: Pass[] = [];
-  const todo = [...steps];
-  let wanted = workgroupsWanted(facts);
   let from = source;
-  while (todo.length > 0) {
-    const step = todo.shift()!;
+  const wanted = workgroupsWanted(facts);
+  steps.forEach((step, i) => {
     const { outer, size, inner } = step;
-    const rows = inner === 1 ? rowGeometry(outer, size, wanted) : undefined;
+    const isLast = i === steps.length - 1;
+    const rows = inner === 1 ? rowGeometry(size, wanted) : undefined;
     const columns = columnGeometry(step, wanted);
     const { parts } = rows ?? columns;
-    if (parts > 1) todo.unshift({ outer: 1, size: parts, inner: outer * inner });
-    // The states of parts are few: a further pass would cost more than it saves.
-    wanted = parts > 1 ? 1 : workgroupsWanted(facts);
-    const states = todo.length > 0 ? take(fold, blocks, parts * outer * inner) : undefined;
-    const to = states === undefined ? sink : stateSink(fold, states);
-    passes.push(
+    const results = outer * inner;
+    const push = (split: boolean, pass: (to: Sink) => Pass): void => {
+      const states = split || !isLast ? take(fold, blocks, (split ? parts : 1) * results) : undefined;
+      passes.push(pass(states === undefined ? sink : stateSink(fold, states)));
+      if (states !== undefined) from = stateSource(fold, states);
+    };
+    push(parts > 1, (to) =>
       rows === undefined
         ? columnsPass(fold, from, to, step, columns)
         : rowsPass(fold, from, to, { rows: outer, size }, rows),
     );
-    if (states !== undefined) from = stateSource(fold, states);
-  }
+    if (parts > 1) {
+      const joined = { outer: 1, size: parts, inner: results };
+      push(false, (to) => columnsPass(fold, from, to, joined, partsGeometry(parts, results)));
+    }
+  });
   return passes;
 };

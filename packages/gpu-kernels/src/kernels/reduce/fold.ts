@@ -75,10 +75,6 @@ export const foldText = (fold: Fold, lanes: Lanes, narrows: boolean): string => 
     fn narrow(s: State) -> Result {
       return join_Result(join_Result(${part("x")}, ${part("y")}), join_Result(${part("z")}, ${part("w")}));
     }
-    fn keep(s: State, valid: vec4<bool>) -> State {
-      let none = start_State();
-      return State(${fold.fields.map(({ name }) => `select(none.${name}, s.${name}, valid)`).join(", ")});
-    }
   `;
 };
 

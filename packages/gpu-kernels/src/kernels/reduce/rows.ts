@@ -21,25 +21,27 @@ export const workgroupsWanted = (facts: DeviceFacts): number => (facts.software 
 /** Registers that one invocation joins one after the other at most: bounds the rounding of long sums. */
 const longestChain = 64 * turn;
 
-/** @param groupsWanted workgroups that several share a row for. */
-export const rowGeometry = (rows: number, size: number, groupsWanted: number): RowGeometry => {
-  const whole = size % 4 === 0 || rows === 1;
-  const registers = Math.max(1, Math.ceil(size / 4) + (whole ? 0 : 1));
-  // A turn each; fewer where that leaves the device idle.
-  let perRow = Math.min(workgroupSize, powerOfTwoAbove(registers / (turn + 1)));
-  while (perRow < workgroupSize && perRow < registers && rows * perRow < (groupsWanted * workgroupSize) / 2)
-    perRow *= 2;
-  if (perRow < workgroupSize) return { lanes: 4, perRow, parts: 1, chunk: registers };
-  const wanted = Math.ceil(groupsWanted / rows);
+/**
+ * Geometry of rows of `size` neighbours. The number of rows has no say: the order of a row's joins follows from the
+ * geometry, and a row has the same bits alone and among others.
+ *
+ * @param groupsWanted workgroups that share one long row at most.
+ */
+export const rowGeometry = (size: number, groupsWanted: number): RowGeometry => {
+  const lanes = size % 4 === 0 ? 4 : 1;
+  const registers = Math.max(1, size / lanes);
+  // A turn each.
+  const perRow = Math.min(workgroupSize, powerOfTwoAbove(registers / (turn + 1)));
+  if (perRow < workgroupSize) return { lanes, perRow, parts: 1, chunk: registers };
   const most = Math.max(1, Math.floor(registers / (workgroupSize * turn)));
   const least = Math.ceil(registers / (workgroupSize * longestChain));
-  const chunk = Math.ceil(registers / Math.max(least, Math.min(wanted, most)));
-  return { lanes: 4, perRow, parts: Math.ceil(registers / chunk), chunk };
+  const chunk = Math.ceil(registers / Math.max(least, Math.min(groupsWanted, most)));
+  return { lanes, perRow, parts: Math.ceil(registers / chunk), chunk };
 };
 
 /**
- * Fold each of `rows` rows of `size` neighbours, in registers of four whatever the row's beginning: what belongs to
- * other rows is masked. The state of part p of row r goes to `p · rows + r`. Reads everything once.
+ * Fold each of `rows` rows of `size` neighbours, in registers of `lanes`. The state of part p of row r goes to
+ * `p · rows + r`. Reads everything once.
  */
 export const rowsPass = (
   fold: Fold,
@@ -48,40 +50,25 @@ export const rowsPass = (
   { rows, size }: { readonly rows: number; readonly size: number },
   { lanes, perRow, parts, chunk }: RowGeometry,
 ): Pass => {
-  const masked = size % 4 !== 0;
   const rowsPerGroup = workgroupSize / perRow;
-  const take = masked
-    ? wgsl`
-      fn take(v: u32, row: u32) -> State {
-        let element = 4u * v + vec4<u32>(0u, 1u, 2u, 3u);
-        let first = row * sizes.size;
-        return keep(lift(v, 4u * v - first, row), (element >= vec4<u32>(first)) & (element < vec4<u32>(first + sizes.size)));
-      }
-    `
-    : "fn take(v: u32, row: u32) -> State { return lift(v, 4u * v - row * sizes.size, row); }";
-  // Whole turns only between the masked ends of a row.
-  const inside = masked ? `let calm = min(stop, (first + sizes.size) / 4u);` : "let calm = stop;";
   const code = wgsl`
     ${foldText(fold, lanes, true)}
     ${source.code(lanes, true)}
     ${turnText(source, lanes)}
     ${sink.code(1)}
-    ${treeText(fold, "Result", 1, perRow, 1)}
-    ${take}
+    ${treeText(fold, lanes === 1 ? "State" : "Result", 1, perRow, 1)}
     fn main(group: u32, lane: u32) {
       let rank = lane % ${perRow}u;
       let row = ${parts > 1 ? `group % sizes.rows` : rowsPerGroup === 1 ? "group" : `group * ${rowsPerGroup}u + lane / ${perRow}u`};
       let part = ${parts > 1 ? "group / sizes.rows" : "0u"};
-      let first = row * sizes.size;
-      let end = select(0u, (first + sizes.size + 3u) / 4u, row < sizes.rows);
-      let begin = first / 4u + part * sizes.chunk;
+      let first = row * sizes.registers;
+      let end = select(0u, first + sizes.registers, row < sizes.rows);
+      let begin = first + part * sizes.chunk;
       let stop = min(begin + sizes.chunk, end);
-      ${inside}
       var s = start_State();
       var v = begin + rank;
-      ${masked ? `if (4u * v < first && v < stop) { s = take(v, row); v += ${perRow}u; }` : ""}
-      for (; v + ${(turn - 1) * perRow}u < calm; v += ${turn * perRow}u) { s = join_State(s, lift_turn(v, ${perRow}u, 4u * v - first, ${4 * perRow}u, row)); }
-      for (; v < stop; v += ${perRow}u) { s = join_State(s, take(v, row)); }
+      for (; v + ${(turn - 1) * perRow}u < stop; v += ${turn * perRow}u) { s = join_State(s, lift_turn(v, ${perRow}u, ${lanes}u * (v - first), ${lanes * perRow}u, row)); }
+      for (; v < stop; v += ${perRow}u) { s = join_State(s, lift(v, ${lanes}u * (v - first), row)); }
       let result = tree(lane, rank, narrow(s));
       if (rank == 0u && row < sizes.rows) { store(part * sizes.rows + row, result); }
     }
@@ -92,6 +79,6 @@ export const rowsPass = (
     workgroupSize,
     groups: parts > 1 ? parts * rows : Math.ceil(rows / rowsPerGroup),
     code,
-    sizes: { rows, size, chunk },
+    sizes: { rows, registers: size / lanes, chunk },
   };
 };

@@ -257,7 +257,7 @@ export const normBackwardPlan = (centred: boolean, x: TensorSpec, facts: DeviceF
       passes: [blockPass(kind, block.layout, block.rowsEach, sums, rows), sumBlocks(label, sums)],
     };
   }
-  const { scratch = [], passes } = planWith(normBackwardProgram(kind), rowLayout(rows, columns, facts, true), rows);
+  const { scratch = [], passes } = planWith(normBackwardProgram(kind), rowLayout(columns, facts, true), rows);
   const sums = sumsOf(blocksForTiles(rows, columns / width, facts), scratch.length);
   return {
     scratch: [...scratch, partialBytes(sums)],

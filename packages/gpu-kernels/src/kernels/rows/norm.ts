@@ -4,16 +4,18 @@ import { wgsl } from "../../wgsl.ts";
 /**
  * Mean and sum of squared deviations of each row. Each entry of a lane's vectors is a stream of its own, and takes
  * several vectors as one sample (Chan, Golub and LeVeque 1983, "Algorithms for computing the sample variance"): squares
- * of raw entries would cancel. The last step corrects the mean by the mean of what is left.
+ * of raw entries would cancel. Entries are taken relative to the first one of their row, `pivot`: far from zero, a mean
+ * would be rounded by much of a standard deviation. The last step corrects the mean by the mean of what is left.
  */
 const moments: NonNullable<RowProgram["statistics"]> = {
   fields: ["count", "average", "squares"],
   begin: "var seen_count = 0.0; var seen_average = values(); var seen_squares = values();",
   accumulate: (ids) => {
     const count = `${ids.length}.0`;
-    const deviations = ids.map((id) => `(x${id} - sample) * (x${id} - sample)`).join(" + ");
+    const deviations = ids.map((id) => `(d${id} - sample) * (d${id} - sample)`).join(" + ");
     return wgsl`
-      { let sample = (${ids.map((id) => `x${id}`).join(" + ")}) * ${1 / ids.length};
+      { ${ids.map((id) => `let d${id} = x${id} - pivot;`)}
+        let sample = (${ids.map((id) => `d${id}`).join(" + ")}) * ${1 / ids.length};
         let step = sample - seen_average; let fraction = ${count} / (seen_count + ${count});
         seen_squares += (${deviations}) + step * step * (seen_count * fraction);
         seen_average += step * fraction; seen_count += ${count}; }
@@ -55,10 +57,11 @@ export const layerNormProgram = (epsilon: number): RowProgram => ({
     { name: "rstds", per: "row", source: { output: 2 } },
   ],
   functions: momentFunctions,
+  prologue: "let pivot = values(entry_of(x[base], 0u));",
   statistics: moments,
   row: `let center = values(state.average); let rstd = inverseSqrt(state.squares / state.count + ${literal(epsilon)});`,
-  perRow: "means[row] = state.average; rstds[row] = rstd;",
-  finish: (id) => `y[at${id}] = (x${id} - center) * rstd * gamma[c${id}] + beta[c${id}];`,
+  perRow: "means[row] = entry_of(pivot, 0u) + state.average; rstds[row] = rstd;",
+  finish: (id) => `y[at${id}] = ((x${id} - pivot) - center) * rstd * gamma[c${id}] + beta[c${id}];`,
 });
 
 /** `x · rstd · γ`, rstd = 1/√(mean x² + ε); keeps rstd. */

@@ -24,5 +24,5 @@ export const planWith = (program: RowProgram, layout: RowLayout, rows: number): 
 /** Run a program over the rows of `spec`, which has elements. */
 export const rowPlan = (program: RowProgram, spec: TensorSpec, facts: DeviceFacts): KernelPlan => {
   const { rows, columns } = rowsOf(spec);
-  return planWith(program, rowLayout(rows, columns, facts, program.finish !== undefined), rows);
+  return planWith(program, rowLayout(columns, facts, program.finish !== undefined), rows);
 };

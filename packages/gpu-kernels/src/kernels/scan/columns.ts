@@ -22,10 +22,12 @@ interface Segments {
 /** Bounds the rounding of sums that one invocation adds up, and the passes of small tensors. */
 const [shortest, longest] = [32, 512];
 
-const segmentsOf = ({ outer, size, inner }: ColumnScan, facts: DeviceFacts): Segments => {
+const segmentsOf = ({ type, outer, size, inner }: ColumnScan, facts: DeviceFacts): Segments => {
   const lanes = inner % 4 === 0 ? 4 : 1;
   const wanted = (workgroupsWanted(facts) * workgroupSize) / 4;
-  const length = Math.min(longest, Math.max(shortest, Math.floor((size * outer * inner) / lanes / wanted)));
+  // Sums of floats have one order, whatever the size of `outer`; integers give the same bits in any.
+  const lines = type === "u32" ? outer : 1;
+  const length = Math.min(longest, Math.max(shortest, Math.floor((size * lines * inner) / lanes / wanted)));
   return { lanes, length, segments: Math.ceil(size / length) };
 };
 

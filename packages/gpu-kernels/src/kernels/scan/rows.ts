@@ -24,11 +24,13 @@ interface Tile {
   readonly tiles: number;
 }
 
-const tileOf = ({ rows, size }: RowScan): Tile => {
-  const lanes = size % 4 === 0 || rows === 1 ? 4 : 1;
+const tileOf = ({ type, rows, size }: RowScan): Tile => {
+  // Floats of a row have one order of additions, whatever the number of rows; integers give the same bits in any.
+  const free = type === "u32";
+  const lanes = size % 4 === 0 || (free && rows === 1) ? 4 : 1;
   const vectors = Math.ceil(size / lanes);
   // Four registers for one scan over invocations, unless that leaves most of them idle.
-  const registers = vectors > workgroupSize || (vectors >= 16 && rows * vectors > 65_536) ? 4 : 1;
+  const registers = vectors > workgroupSize || (free && vectors >= 16 && rows * vectors > 65_536) ? 4 : 1;
   const perRow = Math.min(workgroupSize, powerOfTwoAbove(Math.ceil(vectors / registers)));
   return { lanes, perRow, registers, tiles: Math.ceil(vectors / (perRow * registers)) };
 };

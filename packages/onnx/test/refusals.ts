@@ -1,0 +1,112 @@
+import type { DType } from "@skein/tensor-core";
+import type { ConformanceCase } from "@skein/testing";
+
+/** Operators that no operators of ONNX compute, or that only gradients need. */
+const withoutForm: readonly string[] = [
+  "attention-backward",
+  "avg-pool2d-backward",
+  "batch-norm",
+  "batch-norm-backward",
+  "bitcast",
+  "bitwise-and",
+  "bitwise-or",
+  "bitwise-xor",
+  "cholesky",
+  "compact",
+  "conv2d-backward-input",
+  "conv2d-backward-weight",
+  "cross-entropy",
+  "cross-entropy-backward",
+  "dynamic-slice",
+  "dynamic-update-slice",
+  "eigh",
+  "fold-in",
+  "grouped-matmul",
+  "grouped-matmul-backward-weight",
+  "histogram",
+  "layer-norm-backward",
+  "log-softmax-backward",
+  "max-pool2d-backward",
+  "nonzero",
+  "pack-bits",
+  "qr",
+  "random-bits",
+  "rms-norm-backward",
+  "scatter-add",
+  "shift-left",
+  "shift-right",
+  "softmax-backward",
+  "triangular-solve",
+  "unpack-bits",
+];
+
+/** Dtypes that runtimes do not compute an operator of. */
+const otherTypes: Readonly<Record<string, readonly DType[]>> = {
+  add: ["u32"],
+  argmax: ["u32", "u8", "bool"],
+  argmin: ["u32", "u8", "bool"],
+  cumsum: ["u32"],
+  divide: ["u32"],
+  equal: ["u32", "u8", "bool"],
+  gather: ["u32"],
+  greater: ["u32", "u8", "bool"],
+  "greater-equal": ["u32", "u8", "bool"],
+  less: ["u32", "u8", "bool"],
+  "less-equal": ["u32", "u8", "bool"],
+  maximum: ["u32"],
+  minimum: ["u32"],
+  multiply: ["u32"],
+  negate: ["u32"],
+  "not-equal": ["u32", "u8", "bool"],
+  pad: ["u32"],
+  "reduce-max": ["u32", "u8", "bool"],
+  "reduce-min": ["u32", "u8", "bool"],
+  subtract: ["u32"],
+  sum: ["u32"],
+  "top-k": ["u32"],
+};
+
+interface Refusal {
+  /** The operator that refuses, and for a function of several operators one of them. */
+  readonly op: string;
+  /** What its message says behind the name. */
+  readonly why: RegExp;
+  /** Cases that it may refuse. */
+  readonly of: (one: ConformanceCase) => boolean;
+}
+
+const any = (): boolean => true;
+
+/** Single cases of operators that are written. */
+const singleCases: readonly Refusal[] = [
+  { op: "attention", why: /its result 1 is there in ours alone/, of: ({ name }) => name.startsWith("scores up to") },
+  { op: "constant", why: /a constant of f16 is not written/, of: ({ name }) => name.endsWith("f16") },
+  { op: "constant", why: /do not compute with bf16/, of: ({ name }) => name.endsWith("bf16") },
+  { op: "gather", why: /there are no rows to pick from/, of: ({ name }) => name === "from an empty table" },
+  { op: "layer-norm", why: /its result 1 is there in ours alone/, of: ({ name }) => name === "mean and rstd of rows" },
+  { op: "literal", why: /a constant of (f16|bf16) is not written/, of: ({ name }) => name.endsWith("f16") },
+  { op: "pad", why: /elements are spread, and padded between/, of: ({ op }) => op === "pad" },
+  { op: "rms-norm", why: /its result 1 is there in ours alone/, of: ({ name }) => name === "rstd of rows" },
+  { op: "top-k", why: /it takes the greatest magnitudes/, of: ({ op }) => op === "top-k" },
+];
+
+/**
+ * All that may be refused. A case that is refused otherwise is a fault, and so is an entry that no case needs any more.
+ */
+export const refusals: readonly Refusal[] = [
+  ...withoutForm.map(
+    (op): Refusal => ({
+      op,
+      why: /(no operators of ONNX|mixtures of experts are not exported)/,
+      of: any,
+    }),
+  ),
+  ...Object.entries(otherTypes).flatMap(([op, dtypes]) =>
+    dtypes.map((dtype): Refusal => ({ op, why: new RegExp(`not of ${dtype}; cast its operands`), of: any })),
+  ),
+  ...singleCases,
+];
+
+/** The entry that allows a refusal of a case; undefined if none does. */
+export const refusalOf = (one: ConformanceCase, message: string): Refusal | undefined =>
+  refusals.find(({ op, why, of }) => message.startsWith(`${op} #`) && why.test(message) && of(one));
