@@ -9,7 +9,7 @@ import {
   type TensorSpec,
   trace,
 } from "@skein/tensor-core";
-import { excerpt, formatSpec, sameSpec } from "@skein/tensor-core/backend";
+import { excerpt, formatSpec, leavesByPath, sameSpec } from "@skein/tensor-core/backend";
 import { buildData, buildModel, buildOwnModel } from "./build.ts";
 import { requireSameStream } from "../checkpoint/data-standing.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "../checkpoint/checkpoint.ts";
@@ -21,6 +21,7 @@ import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "../errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "../planning/exchange-plan.ts";
 import { isExpertsPlanned } from "../planning/experts-plan.ts";
+import { wantedPlan } from "../planning/kept-plan.ts";
 import { trainedOf } from "../step/frozen.ts";
 import { requireSmoothing } from "./label-smoothing.ts";
 import { placeOf, replicasAxisOf } from "../step/mesh.ts";
@@ -74,6 +75,8 @@ export interface Prepared {
   readonly params: unknown;
   /** Of those that are trained. */
   readonly trained: unknown;
+  /** Hash of the paths, dtypes and shapes of the trained parameters, 16 hexadecimal digits. */
+  readonly trainedHash: string;
   /** Specs of what the model moves itself. */
   readonly modelState: unknown;
   readonly modelHash: string;
@@ -378,6 +381,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     sharding,
     params: specs.params,
     trained,
+    trainedHash: sha256(specsText(leavesByPath<TensorSpec>(trained))).slice(0, 16),
     modelState: specs.model,
     modelHash: sha256(specsText(whole)),
     jobHash: jobHashOf(job, digest, decoderOf(data.train)),
@@ -423,11 +427,11 @@ export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): stri
   const hasOwn = prepared.ownLeaves.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
   if (hasOwn && manifest.worldSize !== job.ranks) {
     throw new CheckpointError(
-      `${folder} was written by ${manifest.worldSize} ranks, each with residuals of its own, but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,
+      `${folder} was written by ${manifest.worldSize} ranks, each with state of its own (residuals or inverses), but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,
     );
   }
   if (hasOwn)
-    for (const [rank, own] of ownSpecs(prepared, manifest.plan).entries())
+    for (const [rank, own] of ownSpecs(prepared, wantedPlan(job, manifest.plan)).entries())
       requireSameTensors(tensors.get(rankFile(rank)) ?? new Map(), own, `${folder} (rank ${rank})`);
   return manifest.jobHash === jobHash
     ? []

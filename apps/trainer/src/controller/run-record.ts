@@ -165,7 +165,7 @@ export class RunRecord {
       }
       case "planned":
         this.plan = message.plan;
-        this.input.progress.note(message.remark);
+        if (message.remark !== "") this.input.progress.note(message.remark);
         return;
       case "moved": {
         const { step, layers, seconds } = message;
