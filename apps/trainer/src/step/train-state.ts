@@ -1,6 +1,6 @@
 import { type Aggregator, beginExchange, initExchange } from "@skein/compressors";
 import type { BucketPlan } from "@skein/tensor-core";
-import { findLayers } from "@skein/second-order";
+import { findLayers, type ModelLayers } from "@skein/second-order";
 import {
   type DeviceArray,
   leafPaths,
@@ -30,6 +30,7 @@ import { withSmoothing } from "../building/label-smoothing.ts";
 import { scaledGradients } from "./scaled-gradients.ts";
 import type { OwnParts } from "../modules/own-parts.ts";
 import { batchSpecs, type AnyModel } from "../modules/task.ts";
+import { stackDimsOf } from "../building/stacked-parameters.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "../building/build.ts";
 import { buildLearningRate } from "../building/build-learning-rate.ts";
 import { buildBuckets, buildCompression } from "../building/build-exchange.ts";
@@ -156,8 +157,9 @@ export const buildParts = ({ job, model: plain, totalSteps, train, own }: PartsI
   const frozen = frozenPaths(job.freeze, params);
   const trained = trainedOf({ frozen }, params);
   const groups = parameterGroups(job, params, { frozen });
-  const find = () =>
-    findLayers(
+  let layers: ModelLayers | undefined;
+  const find = (): ModelLayers =>
+    (layers ??= findLayers(
       scaledGradients(model),
       [
         trained as never,
@@ -165,13 +167,14 @@ export const buildParts = ({ job, model: plain, totalSteps, train, own }: PartsI
         batchSpecs(train, samplesAtOnce(job)) as never,
       ],
       { mesh },
-    );
+    ));
+  const stackDims = stackDimsOf(job, trained, find);
   const rate = buildLearningRate(job.learningRate, totalSteps, own?.schedule);
-  const curvature = buildCurvature(job, rate, { find, groups, plan: plan?.curvature });
+  const curvature = buildCurvature(job, rate, { find, stackDims, groups, plan: plan?.curvature });
   const planned = plan?.buckets ?? buildBuckets(job.buckets, trained, job.overlap);
   return {
     model,
-    optimizer: buildOptimizer(job, rate, { sharding, mesh }, { groups, curvature, own: own?.optimizer }),
+    optimizer: buildOptimizer(job, rate, { sharding, mesh }, { groups, curvature, stackDims, own: own?.optimizer }),
     curvature,
     learningRateOf: buildLearningRateOf(rate),
     compressorAt: buildCompression(job.compression, plan, own?.compression),
