@@ -28,6 +28,7 @@ import { placeOf, replicasAxisOf } from "../step/mesh.ts";
 import { hashedData } from "../job/image-decoding.ts";
 import type { DataJob, ExpertsJob, Job } from "../job/job.ts";
 import { requireDeclared, requireElementwise, requireStateByParameter, sharesOut } from "../modules/elementwise.ts";
+import { requireSharedState } from "../modules/model-state.ts";
 import { givenName } from "../modules/given-thing.ts";
 import { moduleName } from "../modules/load-module.ts";
 import { withoutModulePlaces } from "../modules/module-keys.ts";
@@ -339,6 +340,8 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
   // what is wrong with it is told once and at once, not by every rank; a program's was traced before
   const traced = given.model ?? (isOwnModel ? traceModel(model, data, job) : undefined);
   if (traced === undefined) requireSmoothing(model, data, job);
+  else
+    requireSharedState(traced, job, job.model.kind === "module" ? moduleName("model", job.model) : givenName("model"));
   requireComparable(job, comparedFigures(data.predicts, model.metrics));
   const own = await loadOwnParts(job, totalSteps, given.parts?.parts);
   const isShared = own.optimizer !== undefined && sharesOut(job);

@@ -114,6 +114,8 @@ export interface OperatorFacts<P extends Params = Params> {
    * inferred has neighbouring dimensions merged.
    */
   readonly runsProgram?: boolean;
+  /** A collective of which all ranks along its axis get the same result. */
+  readonly isAlike?: boolean;
   /** A collective whose second operand says at run time how much of the first one travels. */
   readonly ragged?: RaggedFact;
   /** How it is written in the formulas of a program. Default: its name with the operands in parentheses. */
