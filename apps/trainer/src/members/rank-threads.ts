@@ -37,7 +37,7 @@ export interface RankThreadsInput extends RankWork {
 /** The thread of a rank that trains. @param file its entry. */
 export const trainingRank = (
   assignment: Assignment,
-  { data, dataDigest, traced, sampleKind, given, totalSteps, trainedHash, ownLeaves }: Prepared,
+  { data, dataDigest, traced, sampleKind, given, trainedHash, ownLeaves }: Prepared,
   module: WebAssembly.Module,
   stop: StopSignal,
   file: URL = new URL("../rank/rank.ts", import.meta.url),
@@ -58,7 +58,6 @@ export const trainingRank = (
     trainedHash,
     boundPlans: boundPlans(ownLeaves.keys()),
     recordings: given?.recordings,
-    totalSteps,
     stop: stop.words.buffer as SharedArrayBuffer,
   });
   return { file, input };

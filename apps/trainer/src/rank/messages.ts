@@ -47,6 +47,10 @@ export interface Assignment {
    * job wants it.
    */
   readonly plan?: ExchangePlan | undefined;
+  /** Steps done when the run is over. */
+  readonly totalSteps: number;
+  /** See `stepOffsetAfter`. */
+  readonly stepOffset: number;
   /**
    * Spans of the first steps are kept: how many, the milliseconds since 1970 from which their times count, and of how
    * many steps one has more than its own span.
@@ -101,7 +105,6 @@ export interface RankInput extends Assignment {
   readonly boundPlans: readonly PlanName[];
   /** What was recorded of other parts that a program gave. */
   readonly recordings: PartRecordings | undefined;
-  readonly totalSteps: number;
   /** Words of `StopSignal`. */
   readonly stop: SharedArrayBuffer;
 }

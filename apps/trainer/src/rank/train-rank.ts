@@ -31,7 +31,7 @@ import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
 import { type RankRun, trainLoop } from "./train-loop.ts";
-import { buildParts, type DeviceState, learntParams } from "../step/train-state.ts";
+import { buildParts, type DeviceState, learntParams, scheduleOffsetOf } from "../step/train-state.ts";
 import { batchPartOf, everyRankAxis, meshGroups, meshOf } from "../step/mesh.ts";
 
 /** Something that goes wrong before a step, as a test wants it. @returns the state that the step consumes. */
@@ -83,7 +83,7 @@ const trainOn = async (
   report: RankReport,
   fault?: Fault,
 ): Promise<void> => {
-  const { job, connection, data, totalSteps, output, resume } = input;
+  const { job, connection, data, totalSteps, stepOffset, output, resume } = input;
   const { rank, worldSize } = connection;
   const waitClock: WaitClock = { seconds: 0 };
   const world = timedCommunicator(await joinRank(connection), waitClock);
@@ -103,8 +103,9 @@ const trainOn = async (
     given: input.traced && modelOf(input.traced),
     experts: experts?.plan ?? kept?.experts,
   });
-  const own = await loadOwnParts(job, totalSteps, program);
-  const ingredients = { job, model, totalSteps, train: data.train, own };
+  const scheduleOffset = scheduleOffsetOf(job, stepOffset);
+  const own = await loadOwnParts(job, { totalSteps, offset: scheduleOffset }, program);
+  const ingredients = { job, model, totalSteps, scheduleOffset, train: data.train, own };
   let plan = kept;
   if (planNames.some((name) => isDue(name, job, kept))) {
     const agreed = await planRun(
@@ -139,6 +140,7 @@ const trainOn = async (
     predicts: data.predicts,
     totalSteps,
     firstStep: resume?.step ?? 0,
+    stepOffset,
     best: resume?.best,
     lanes: resume?.lanes,
     stop: new StopSignal(input.stop),

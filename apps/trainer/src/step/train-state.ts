@@ -142,6 +142,8 @@ export interface PartsInput {
   readonly job: Job;
   readonly model: AnyModel;
   readonly totalSteps: number;
+  /** See `scheduleOffsetOf`. Default: 0. */
+  readonly scheduleOffset?: number | undefined;
   /** The fields of samples: layers are found in a step on a batch of them. */
   readonly train: { readonly fields: Readonly<Record<string, TensorSpec>> };
   /** What modules of the job make. */
@@ -149,7 +151,10 @@ export interface PartsInput {
 }
 
 /** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
-export const buildParts = ({ job, model: plain, totalSteps, train, own }: PartsInput, plan?: ExchangePlan): Parts => {
+export const buildParts = (
+  { job, model: plain, totalSteps, scheduleOffset = 0, train, own }: PartsInput,
+  plan?: ExchangePlan,
+): Parts => {
   const model = withSmoothing(plain, job);
   const mesh = meshOf(job);
   const sharding = shardingOn(mesh, model.sharding ?? unsharded);
@@ -169,7 +174,7 @@ export const buildParts = ({ job, model: plain, totalSteps, train, own }: PartsI
       { mesh },
     ));
   const stackDims = stackDimsOf(job, trained, find);
-  const rate = buildLearningRate(job.learningRate, totalSteps, own?.schedule);
+  const rate = buildLearningRate(job.learningRate, { totalSteps, offset: scheduleOffset }, own?.schedule);
   const curvature = buildCurvature(job, rate, { find, stackDims, groups, plan: plan?.curvature });
   const planned = plan?.buckets ?? buildBuckets(job.buckets, trained, job.overlap);
   return {
@@ -342,6 +347,13 @@ export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
     own: new Map(own),
   };
 };
+
+/**
+ * Steps by which the learning rate is ahead of the updates made, after the batch of a run has changed. The schedule of a
+ * job with `epochs` follows the samples seen, that of a job with `steps` the updates.
+ */
+export const scheduleOffsetOf = ({ steps }: Pick<Job, "steps">, stepOffset: number): number =>
+  steps === undefined ? stepOffset : 0;
 
 /** Steps of a job: given, or its epochs. */
 export const totalStepsOf = (job: Job, stepsPerEpoch: number): number => job.steps ?? job.epochs! * stepsPerEpoch;
