@@ -47,7 +47,9 @@ const run = (settings: Settings, ranks: number, steps: number, output: string, r
   }));
 };
 
-/** Numbers of ranks of a run that is stopped and resumed. Planning on threads is slow, so one of them runs by default. */
+/**
+ * Numbers of ranks of a run that is stopped and resumed. Planning on threads is slow, so one of them runs by default.
+ */
 const chains: readonly (readonly [name: string, ranks: readonly number[]])[] = [
   ["K-FAC, form spd", [2, 4, 1]],
   ["K-FAC, form spd", [4, 2, 1, 2]],

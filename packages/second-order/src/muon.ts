@@ -36,8 +36,8 @@ export interface OrthogonaliseOptions extends NewtonSchulzOptions {
 
 /**
  * Put the nearest matrix with orthonormal rows or columns in the place of each matrix, by `newtonSchulz`, times
- * `√max(1, outputs / inputs)`. Kernels of convolutions are read as [height · width · inputs, outputs], matrices of a stack
- * each alone; vectors stay.
+ * `√max(1, outputs / inputs)`. Kernels of convolutions are read as [height · width · inputs, outputs], matrices of a
+ * stack each alone; vectors stay.
  *
  * Cost: see `newtonSchulz`; along an axis a rank does its share of the matrices, and sends them to the others.
  * Source: K. Jordan 2024, "Muon".

@@ -54,7 +54,9 @@ export interface ShampooOptions {
   readonly axis?: string;
 }
 
-/** Of one parameter: [blocks, rows, rows] and [blocks, columns, columns], blocks of all matrices of a stack in order. */
+/**
+ * Of one parameter: [blocks, rows, rows] and [blocks, columns, columns], blocks of all matrices of a stack in order.
+ */
 export interface ShampooSides {
   readonly left: Tensor;
   readonly right: Tensor;

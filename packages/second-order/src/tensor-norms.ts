@@ -5,8 +5,9 @@ import { normSquare } from "./rank-one.ts";
 import { leastLoaded } from "./least-loaded.ts";
 
 /**
- * The Euclidean norm of each tensor, f32 scalar, or of each entry of its leading dimensions, f32 of these. Along an axis, whose ranks have the same tensors, each rank computes
- * those of its share, and one small all-gather hands them round: the parallel tensor operator.
+ * The Euclidean norm of each tensor, f32 scalar, or of each entry of its leading dimensions, f32 of these. Along an
+ * axis, whose ranks have the same tensors, each rank computes those of its share, and one small all-gather hands them
+ * round: the parallel tensor operator.
  *
  * @param stackDims number of leading dimensions of each tensor that keep norms of their own. Default: none.
  * Cost: a read of all tensors, over P; one all-gather of `⌈n/P⌉` numbers or a few more.

@@ -37,7 +37,8 @@ const ownSources = (
  * key. No state is f16 or bf16.
  *
  * @param what names the model in errors.
- * @throws ModuleError for a leaf of 16 bits, and for one that is not f32 and depends on what ranks, or parts of a batch, have differently.
+ * @throws ModuleError for a leaf of 16 bits, and for one that is not f32 and depends on what ranks, or parts of a
+ * batch, have differently.
  */
 export const requireSharedState = (
   { init, loss }: Pick<TracedModel, "init" | "loss">,

@@ -349,8 +349,8 @@ export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
 };
 
 /**
- * Steps by which the learning rate is ahead of the updates made, after the batch of a run has changed. The schedule of a
- * job with `epochs` follows the samples seen, that of a job with `steps` the updates.
+ * Steps by which the learning rate is ahead of the updates made, after the batch of a run has changed. The schedule of
+ * a job with `epochs` follows the samples seen, that of a job with `steps` the updates.
  */
 export const scheduleOffsetOf = ({ steps }: Pick<Job, "steps">, stepOffset: number): number =>
   steps === undefined ? stepOffset : 0;
