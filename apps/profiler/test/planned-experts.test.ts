@@ -14,8 +14,7 @@ test("a step whose way of tokens is planned is as a run has planned it, and with
     );
   const auto = await gptWith("dispatch: auto, chunks: auto");
   const opsOf = ({ graph }: ReturnType<typeof auto.step>): readonly string[] => graph.nodes.map(({ op }) => op);
-  const on = { ranks: 4, expert: 4, levels: [] };
-  const planned = opsOf(auto.step({ experts: { dispatch: "duplicate-free", chunks: 2, on } }));
+  const planned = opsOf(auto.step({ experts: { dispatch: "duplicate-free", chunks: 2 } }));
   expect(planned).toEqual(opsOf((await gptWith("dispatch: duplicate-free, chunks: 2")).step()));
   expect(opsOf(auto.step())).toEqual(opsOf((await gptWith("dispatch: ragged")).step()));
   expect(planned).not.toEqual(opsOf(auto.step()));

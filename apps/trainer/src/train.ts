@@ -49,7 +49,8 @@ import type {
 import type { Standing } from "./run/progress.ts";
 import type { RunEvent } from "./run/run-events.ts";
 import { runJob } from "./run/run-job.ts";
-import { savedParams } from "./checkpoint/saved-run.ts";
+import { inLogicalOrder, type LearntWeights } from "./checkpoint/logical-experts.ts";
+import { savedParams, savedTree } from "./checkpoint/saved-run.ts";
 import type { Summary } from "./run/summary.ts";
 
 /** What has a name in a job file, or is a module there, and may be an object or a factory of the program here. */
@@ -99,7 +100,7 @@ export interface TrainOptions {
 }
 
 /** What became of a run. */
-export interface TrainResult<Params = unknown> {
+export interface TrainResult<Params = unknown, State = unknown> {
   /** The folder with metrics, checkpoints and the job. */
   readonly output: string;
   readonly step: number;
@@ -110,8 +111,19 @@ export interface TrainResult<Params = unknown> {
   readonly checkpoint: string | undefined;
   /** Why there is no trace, although one was asked for. */
   readonly traceFault: SkeinError | undefined;
-  /** The parameters of that checkpoint, read from its file and checked. @throws CheckpointError when there is none. */
+  /**
+   * The parameters of that checkpoint, read from its file and checked; experts in the order of their numbers.
+   *
+   * @throws CheckpointError when there is none.
+   */
   parameters(): MapTree<Params, Tensor, NdArray>;
+  /**
+   * What the model has moved itself, of the same checkpoint: running statistics, biases of gates. Apply the model to
+   * these parameters with it.
+   *
+   * @throws CheckpointError when there is none.
+   */
+  state(): MapTree<State, Tensor, NdArray>;
 }
 
 /** Keys of a job whose values hold functions where a name is to stand. */
@@ -247,10 +259,14 @@ const withPartDigests = (job: Job, recordings: PartRecordings): Job => {
   };
 };
 
-const parametersOf = (folder: string | undefined, prepared: Prepared): unknown => {
+const weightsOf = (folder: string | undefined, prepared: Prepared): LearntWeights => {
   if (folder === undefined)
     throw new CheckpointError("the run has saved nothing yet, so there are no parameters; let it make a step");
-  return savedParams(prepared, readCheckpoint(nodeFiles, folder, checkpointSecret(process.env)));
+  const checkpoint = readCheckpoint(nodeFiles, folder, checkpointSecret(process.env));
+  return inLogicalOrder(prepared.model, {
+    params: savedParams(prepared, checkpoint),
+    state: savedTree("model", prepared.modelState, { whole: prepared.whole, checkpoint }),
+  });
 };
 
 /** What happens in a run, and what people would be told. */
@@ -263,7 +279,9 @@ export type TrainEvent = RunEvent | { readonly type: "note"; readonly line: stri
  * The run waits for no loop. For one that is slower the newest 1000 steps and 1000 notes are kept, and older ones left
  * out; then its last event is a note that tells how many. All other events arrive, and all in order.
  */
-export interface TrainRun<Params = unknown> extends Promise<TrainResult<Params>>, AsyncIterable<TrainEvent> {
+export interface TrainRun<Params = unknown, State = unknown>
+  extends Promise<TrainResult<Params, State>>,
+    AsyncIterable<TrainEvent> {
   [Symbol.asyncIterator](): AsyncGenerator<TrainEvent, void, undefined>;
 }
 
@@ -316,7 +334,7 @@ const stopsOnFault = <Argument>(
 export const train = <Params = unknown, State = unknown>(
   job: TrainJob<Params, State>,
   options: TrainOptions = {},
-): TrainRun<Params> => {
+): TrainRun<Params, State> => {
   const events = new EventStream<TrainEvent>((lost) => ({
     type: "note",
     line: `the loop over this run has missed ${lost}: it is slower than they come, and ${mostWaiting} of each wait for it at most; have it do less, or only at evaluations, of which it gets each`,
@@ -336,7 +354,7 @@ const trainWith = async <Params, State>(
   trained: TrainJob<Params, State>,
   { output: folder, resume = false, signal, onStep, onNote, trace, maxRestarts }: TrainOptions,
   { interruption, emit }: { readonly interruption: Interruption; readonly emit: (event: TrainEvent) => void },
-): Promise<TrainResult<Params>> => {
+): Promise<TrainResult<Params, State>> => {
   const { job: said, things } = apart(trained as TrainJob<never, never>);
   if (resume && folder === undefined)
     throw new ConfigError(["train(): resume needs the folder to look for checkpoints in; give output too"]);
@@ -384,7 +402,8 @@ const trainWith = async <Params, State>(
       summary,
       checkpoint,
       traceFault,
-      parameters: () => parametersOf(checkpoint, prepared) as MapTree<Params, Tensor, NdArray>,
+      parameters: () => weightsOf(checkpoint, prepared).params as MapTree<Params, Tensor, NdArray>,
+      state: () => weightsOf(checkpoint, prepared).state as MapTree<State, Tensor, NdArray>,
     };
   } catch (error) {
     throw faults.length > 0 && describeError(error).code === "interrupted" ? faults[0] : error;

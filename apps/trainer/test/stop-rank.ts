@@ -53,6 +53,7 @@ if (parentPort !== null) {
         train: data.train,
         predicts: data.predicts,
         totalSteps,
+        stepOffset: 0,
         firstStep: 0,
         stop,
         output: "nowhere",

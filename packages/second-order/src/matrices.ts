@@ -1,6 +1,7 @@
 import {
   broadcastTo,
   type DecayMask,
+  elementCount,
   equal,
   full,
   iota,
@@ -12,17 +13,45 @@ import {
   where,
 } from "@skein/tensor-core";
 
-/** Whether a tensor is read as a matrix: dense weights [inputs, outputs], kernels [height, width, inputs, outputs]. */
-export const isMatrix = ({ shape }: { readonly shape: Shape }): boolean => shape.length >= 2;
+/**
+ * Number of leading dimensions of the parameter at a path that index separate matrices: 1 for the weights of experts
+ * [experts, inputs, outputs], 0 for a kernel [height, width, inputs, outputs], which is one matrix. `findLayers` tells
+ * it of the parameters of a model.
+ */
+export type StackDims = (path: string) => number;
 
-/** Weights and kernels; no biases and gains of norms. */
-export const onlyMatrices: DecayMask = (_, param) => isMatrix(param);
+export const noStacks: StackDims = () => 0;
 
-/** A weight as a matrix [inputs, outputs]: all dimensions but the last one together. */
-export const asMatrix = (x: Tensor): Tensor => (x.rank === 2 ? x : reshape(x, [-1, x.shape.at(-1)!]));
+/**
+ * Whether a tensor holds matrices: dense weights [inputs, outputs], kernels [height, width, inputs, outputs], stacks
+ * [experts, inputs, outputs].
+ *
+ * @param stackDims number of leading dimensions that index separate matrices. Default: 0.
+ */
+export const isMatrix = ({ shape }: { readonly shape: Shape }, stackDims = 0): boolean => shape.length >= stackDims + 2;
+
+/** Weights, kernels and stacks of weights; no biases and gains of norms. */
+export const matricesBy =
+  (stackDims: StackDims): DecayMask =>
+  (path, param) =>
+    isMatrix(param, stackDims(path));
+
+/**
+ * A weight as a matrix [inputs, outputs], all dimensions except the last as rows; a stack as [matrices, inputs,
+ * outputs].
+ */
+export const asMatrices = (x: Tensor, stackDims = 0): Tensor => {
+  const columns = x.shape.at(-1)!;
+  if (stackDims > 0) return reshape(x, [elementCount(x.shape.slice(0, stackDims)), -1, columns]);
+  return x.rank === 2 ? x : reshape(x, [-1, columns]);
+};
+
+/** Rows and columns of each matrix of [..., rows, columns]. */
+export const sidesOf = ({ shape }: Tensor): readonly [rows: number, columns: number] =>
+  shape.slice(-2) as unknown as [number, number];
 
 export const likeBefore = (matrix: Tensor, before: Tensor): Tensor =>
-  before.rank === 2 ? matrix : reshape(matrix, before.shape);
+  matrix.rank === before.rank ? matrix : reshape(matrix, before.shape);
 
 /** bool [n, n] */
 export const onDiagonal = (n: number): Tensor =>

@@ -9,6 +9,7 @@ import {
   elementCount,
   type EmptyState,
   flattenTree,
+  leafPaths,
   type GradientTransformation,
   type MomentumState,
   multiply,
@@ -23,34 +24,39 @@ import {
   unflattenTree,
 } from "@skein/tensor-core";
 import { newtonSchulz, type NewtonSchulzOptions } from "./inverse/newton-schulz.ts";
-import { asMatrix, isMatrix, likeBefore } from "./matrices.ts";
+import { asMatrices, isMatrix, likeBefore, noStacks, sidesOf, type StackDims } from "./matrices.ts";
 import { shareWork } from "./share-work.ts";
 
 export interface OrthogonaliseOptions extends NewtonSchulzOptions {
+  /** Which parameters are stacks, whose matrices are treated one by one. Default: none. */
+  readonly stackDims?: StackDims;
   /** Mesh axis over whose ranks the matrices are shared out. Default: each rank does all of them. */
   readonly axis?: string;
 }
 
 /**
  * Put the nearest matrix with orthonormal rows or columns in the place of each matrix, by `newtonSchulz`, times
- * `√max(1, outputs / inputs)`. Kernels of convolutions are read as [height · width · inputs, outputs]; vectors stay.
+ * `√max(1, outputs / inputs)`. Kernels of convolutions are read as [height · width · inputs, outputs], matrices of a
+ * stack each alone; vectors stay.
  *
  * Cost: see `newtonSchulz`; along an axis a rank does its share of the matrices, and sends them to the others.
  * Source: K. Jordan 2024, "Muon".
  */
 export const orthogonaliseUpdates = ({
   axis,
+  stackDims = noStacks,
   ...options
 }: OrthogonaliseOptions = {}): GradientTransformation<EmptyState> =>
   stateless((updates) => {
     const { leaves, structure } = flattenTree<Tensor>(updates);
-    const matrices = leaves.filter(isMatrix);
+    const stacks = leafPaths(updates).map(stackDims);
+    const matrices = leaves.flatMap((leaf, i) => (isMatrix(leaf, stacks[i]) ? [{ leaf, stack: stacks[i] }] : []));
     const results = shareWork(
       "orthogonal",
       axis,
-      matrices.map((leaf) => {
-        const matrix = asMatrix(leaf);
-        const [inputs, outputs] = matrix.shape as [number, number];
+      matrices.map(({ leaf, stack }) => {
+        const matrix = asMatrices(leaf, stack);
+        const [inputs, outputs] = sidesOf(matrix);
         return {
           shape: leaf.shape,
           cost: elementCount(matrix.shape) * Math.min(inputs, outputs),
@@ -63,7 +69,7 @@ export const orthogonaliseUpdates = ({
     let next = 0;
     return unflattenTree(
       structure,
-      leaves.map((leaf) => (isMatrix(leaf) ? results[next++] : leaf)),
+      leaves.map((leaf, i) => (isMatrix(leaf, stacks[i]) ? results[next++] : leaf)),
     );
   });
 
@@ -108,25 +114,29 @@ export const muon = ({
   mask,
   adamShare = 0.015,
   adam: adamOptions = {},
+  stackDims = noStacks,
   ...options
 }: MuonOptions): GradientTransformation<MuonState> => {
   if (!(adamShare > 0 && adamShare < Infinity))
     throw new ArgumentError(`muon: adamShare is ${adamShare}, but it multiplies the learning rate; use 0.015`);
-  return partition<MuonState>((path, param) => (isMatrix(param) && isHidden(path, param) ? "muon" : "adam"), {
-    muon: chain(
-      accumulateMomentum({ decay, nesterov }),
-      orthogonaliseUpdates(options),
-      addDecayedWeights(weightDecay, mask),
-      scaleByLearningRate(learningRate),
-    ),
-    adam: chain(
-      scaleByAdam({ beta1: 0.9, beta2: 0.95, epsilon: 1e-10, ...adamOptions }),
-      addDecayedWeights(weightDecay, mask),
-      scaleByLearningRate(
-        typeof learningRate === "number"
-          ? learningRate * adamShare
-          : (step) => multiply(resolveSchedule(learningRate, step), adamShare),
+  return partition<MuonState>(
+    (path, param) => (isMatrix(param, stackDims(path)) && isHidden(path, param) ? "muon" : "adam"),
+    {
+      muon: chain(
+        accumulateMomentum({ decay, nesterov }),
+        orthogonaliseUpdates({ ...options, stackDims }),
+        addDecayedWeights(weightDecay, mask),
+        scaleByLearningRate(learningRate),
       ),
-    ),
-  });
+      adam: chain(
+        scaleByAdam({ beta1: 0.9, beta2: 0.95, epsilon: 1e-10, ...adamOptions }),
+        addDecayedWeights(weightDecay, mask),
+        scaleByLearningRate(
+          typeof learningRate === "number"
+            ? learningRate * adamShare
+            : (step) => multiply(resolveSchedule(learningRate, step), adamShare),
+        ),
+      ),
+    },
+  );
 };

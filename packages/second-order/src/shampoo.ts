@@ -8,23 +8,34 @@ import {
   full,
   type GradientTransformation,
   greater,
+  leafPaths,
   matmul,
   multiply,
   pad,
   reshape,
   slice,
   sqrt,
+  square,
+  sum,
+  swapDims,
   type Tensor,
-  transpose,
   unflattenTree,
   where,
 } from "@skein/tensor-core";
 import { inverseRoot } from "./inverse/inverse-root.ts";
 import { newtonInverseRoot } from "./inverse/newton-inverse-root.ts";
-import { asMatrix, identityMatrix, isMatrix, likeBefore, partsOf } from "./matrices.ts";
+import {
+  asMatrices,
+  identityMatrix,
+  isMatrix,
+  likeBefore,
+  noStacks,
+  partsOf,
+  sidesOf,
+  type StackDims,
+} from "./matrices.ts";
 import { shareWork } from "./share-work.ts";
 import { checkDecay } from "./options.ts";
-import { normSquare } from "./rank-one.ts";
 
 export interface ShampooOptions {
   /** Share of the past in the second moments, in [0, 1); 1 adds all of them up. Default: 1. */
@@ -37,11 +48,15 @@ export interface ShampooOptions {
   readonly grafting?: boolean;
   /** How roots are derived: by eigenvalues, or by Newton's iteration, matrix products alone. Default: eigen. */
   readonly root?: "eigen" | "newton";
+  /** Which parameters are stacks, whose matrices are preconditioned one by one. Default: none. */
+  readonly stackDims?: StackDims;
   /** Mesh axis over whose ranks the roots are shared out. Default: each rank derives all of them. */
   readonly axis?: string;
 }
 
-/** Of one matrix: [blocks, rows, rows] and [blocks, columns, columns]. */
+/**
+ * Of one parameter: [blocks, rows, rows] and [blocks, columns, columns], blocks of all matrices of a stack in order.
+ */
 export interface ShampooSides {
   readonly left: Tensor;
   readonly right: Tensor;
@@ -67,38 +82,39 @@ const blocksOf = ([n, m]: readonly [number, number], most: number): Blocks => {
   return { down: rows.count, across: columns.count, rows: rows.size, columns: columns.size };
 };
 
-/** [n, m] as [blocks, rows, columns]. */
-const cut = (matrix: Tensor, { down, across, rows, columns }: Blocks): Tensor => {
-  const [n, m] = matrix.shape as [number, number];
-  const whole = pad(matrix, [
+/** [n, m] or [matrices, n, m] as [blocks, rows, columns]. */
+const cut = (matrices: Tensor, { down, across, rows, columns }: Blocks): Tensor => {
+  const [n, m] = sidesOf(matrices);
+  const whole = pad(matrices, [
+    ...matrices.shape.slice(0, -2).map(() => [0, 0] as const),
     [0, down * rows - n],
     [0, across * columns - m],
   ]);
-  return reshape(transpose(reshape(whole, [down, rows, across, columns]), [0, 2, 1, 3]), [
-    down * across,
-    rows,
-    columns,
-  ]);
+  return reshape(swapDims(reshape(whole, [-1, rows, across, columns]), 1, 2), [-1, rows, columns]);
 };
 
-const joined = (blocks: Tensor, { down, across, rows, columns }: Blocks, [n, m]: readonly [number, number]): Tensor =>
-  slice(
-    reshape(transpose(reshape(blocks, [down, across, rows, columns]), [0, 2, 1, 3]), [down * rows, across * columns]),
-    [0, 0],
-    [n, m],
+/** Undo `cut`. */
+const joined = (blocks: Tensor, { down, across, rows, columns }: Blocks, { shape }: Tensor): Tensor => {
+  const whole = swapDims(reshape(blocks, [-1, across, rows, columns]), 1, 2);
+  return slice(
+    reshape(whole, [...shape.slice(0, -2), down * rows, across * columns]),
+    shape.map(() => 0),
+    shape,
   );
+};
 
-/** The norm of `size` for what has the direction of `x`. */
+/** Each matrix of `x` with the norm of that of `size`. */
 const withNormOf = (x: Tensor, size: Tensor): Tensor => {
-  const own = normSquare(x);
+  const squares = (of: Tensor): Tensor => sum(square(of), { dims: [-2, -1], keepDims: true });
+  const own = squares(x);
   const moves = greater(own, 0);
-  return multiply(x, where(moves, sqrt(divide(normSquare(size), where(moves, own, 1))), 1));
+  return multiply(x, where(moves, sqrt(divide(squares(size), where(moves, own, 1))), 1));
 };
 
 /**
  * Shampoo: each matrix of the gradient times the inverse fourth roots of the sums of `∇∇ᵀ` from the left and `∇ᵀ∇` from
- * the right. Kernels of convolutions are read as [height · width · inputs, outputs]; vectors stay. Momentum and
- * learning rate come after it.
+ * the right. Kernels of convolutions are read as [height · width · inputs, outputs], matrices of a stack each alone;
+ * vectors stay. Momentum and learning rate come after it.
  *
  * Roots are derived anew where `update` is told to (`refresh`), with the moments of that step; before that first time
  * they are identities.
@@ -113,6 +129,7 @@ export const shampoo = ({
   ridge = 1e-6,
   grafting = true,
   root = "eigen",
+  stackDims = noStacks,
   axis,
 }: ShampooOptions = {}): GradientTransformation<ShampooState> => {
   if (decay !== 1) checkDecay("shampoo", decay);
@@ -122,8 +139,13 @@ export const shampoo = ({
     throw new ArgumentError(`shampoo: root is ${String(root)}; use eigen or newton`);
   if (!(ridge > 0 && ridge < Infinity))
     throw new ArgumentError(`shampoo: ridge is ${ridge}; use a positive number, such as 1e-6`);
-  const matricesOf = (tree: unknown): Tensor[] => flattenTree<Tensor>(tree).leaves.filter(isMatrix);
-  const sizeOf = (matrix: Tensor): [number, number] => matrix.shape as unknown as [number, number];
+  /** Of each leaf [n, m], or [matrices, n, m]; undefined for vectors. */
+  const matricesOf = (tree: unknown): (Tensor | undefined)[] => {
+    const stacks = leafPaths(tree).map(stackDims);
+    return flattenTree<Tensor>(tree).leaves.map((leaf, i) =>
+      isMatrix(leaf, stacks[i]) ? asMatrices(leaf, stacks[i]) : undefined,
+    );
+  };
   const rootOf = (moment: Tensor): Tensor =>
     root === "eigen" ? inverseRoot(moment, { p: 4, ridge }) : newtonInverseRoot(moment, { p: 4, ridge });
   /** Roots of all moments, each derived by one rank. */
@@ -145,9 +167,11 @@ export const shampoo = ({
   return {
     init: (params) => {
       const each = (fill: (size: number, count: number) => Tensor): ShampooSides[] =>
-        matricesOf(params).map((leaf) => {
-          const { rows, columns, down, across } = blocksOf(sizeOf(asMatrix(leaf)), blockSize);
-          return { left: fill(rows, down * across), right: fill(columns, down * across) };
+        matricesOf(params).flatMap((matrix) => {
+          if (matrix === undefined) return [];
+          const { rows, columns, down, across } = blocksOf(sidesOf(matrix), blockSize);
+          const count = elementCount(matrix.shape.slice(0, -2)) * down * across;
+          return [{ left: fill(rows, count), right: fill(columns, count) }];
         });
       return {
         moments: each((size, count) => full([count, size, size], 0)),
@@ -158,11 +182,12 @@ export const shampoo = ({
       const { leaves, structure } = flattenTree<Tensor>(gradients);
       const mixed = (old: Tensor, now: Tensor): Tensor =>
         decay === 1 ? add(old, now) : add(multiply(old, decay), multiply(now, 1 - decay));
-      const matrices = leaves.filter(isMatrix).map((leaf) => {
-        const matrix = asMatrix(leaf);
-        const blocks = blocksOf(sizeOf(matrix), blockSize);
+      const ofLeaves = matricesOf(gradients).map((matrix) => {
+        if (matrix === undefined) return undefined;
+        const blocks = blocksOf(sidesOf(matrix), blockSize);
         return { matrix, blocks, pieces: cut(matrix, blocks) };
       });
+      const matrices = ofLeaves.filter((each) => each !== undefined);
       const moments = matrices.map(({ pieces }, i): ShampooSides => {
         const { left, right } = state.moments[i]!;
         return {
@@ -172,11 +197,12 @@ export const shampoo = ({
       });
       const roots = refresh ? rootsOf(moments) : state.roots;
       let next = 0;
-      const updates = leaves.map((leaf) => {
-        if (!isMatrix(leaf)) return leaf;
-        const { matrix, blocks, pieces } = matrices[next]!;
+      const updates = leaves.map((leaf, i) => {
+        const own = ofLeaves[i];
+        if (own === undefined) return leaf;
+        const { matrix, blocks, pieces } = own;
         const { left, right } = roots[next++]!;
-        const direction = joined(matmul(matmul(left, pieces), right), blocks, sizeOf(matrix));
+        const direction = joined(matmul(matmul(left, pieces), right), blocks, matrix);
         return likeBefore(grafting ? withNormOf(direction, matrix) : direction, leaf);
       });
       return [unflattenTree(structure, updates), { moments, roots }];

@@ -4,17 +4,22 @@ import {
   type AdamState,
   argsort,
   ArgumentError,
+  broadcastTo,
   cast,
   chain,
   concat,
   type DecayMask,
   eigh,
+  elementCount,
   type EmptyState,
+  expandDims,
   flattenTree,
   flip,
   full,
   gather,
   type GradientTransformation,
+  iota,
+  leafPaths,
   matmul,
   multiply,
   qr,
@@ -23,13 +28,23 @@ import {
   scaleByLearningRate,
   type Schedule,
   type ScheduleState,
-  slice,
+  split,
   square,
   sum,
+  swapDims,
   type Tensor,
   unflattenTree,
 } from "@skein/tensor-core";
-import { asMatrix, identityMatrix, isMatrix, likeBefore, onlyMatrices } from "./matrices.ts";
+import {
+  asMatrices,
+  identityMatrix,
+  isMatrix,
+  likeBefore,
+  matricesBy,
+  noStacks,
+  sidesOf,
+  type StackDims,
+} from "./matrices.ts";
 import { checkDecay } from "./options.ts";
 import { shareWork } from "./share-work.ts";
 
@@ -42,11 +57,16 @@ export interface SoapOptions {
   readonly epsilon?: number;
   /** Most rows or columns that get a basis; a longer side stays as it is. Default: 1024. */
   readonly largestSide?: number;
+  /** Which parameters are stacks, whose matrices get bases one by one. Default: none. */
+  readonly stackDims?: StackDims;
   /** Mesh axis over whose ranks the bases are shared out. Default: each rank derives all of them. */
   readonly axis?: string;
 }
 
-/** Of a matrix [n, m]: of its rows [n, n] and of its columns [m, m]; none of a side that stays. */
+/**
+ * Of a matrix [n, m]: of its rows [n, n] and of its columns [m, m]; of a stack [matrices, n, m] [matrices, n, n] and
+ * [matrices, m, m]. Absent: that side stays.
+ */
 export interface SoapSides {
   readonly left?: Tensor;
   readonly right?: Tensor;
@@ -88,21 +108,32 @@ const turnedBack = (x: Tensor, { left, right }: SoapSides): Tensor => {
  */
 const iterated = (moment: Tensor, basis: Tensor): Tensor => {
   const product = matmul(moment, basis);
-  const order = argsort(sum(multiply(basis, product), { dims: 0 }), { descending: true });
-  const { q } = qr(gather(product, order, { dim: 1 }));
-  return concat([q, reshape(cast(order, "f32"), [-1, 1])], { dim: 1 });
+  const order = argsort(sum(multiply(basis, product), { dims: -2 }), { descending: true });
+  const { q } = qr(columnsOf(product, order));
+  return concat([q, expandDims(cast(order, "f32"), { dims: -1 })], { dim: -1 });
 };
 
 /** The same of eigenvectors, which come from no others. */
 const decomposed = (moment: Tensor): Tensor => {
-  const vectors = flip(eigh(moment).vectors, { dims: 1 });
-  return concat([vectors, full([moment.shape[0]!, 1], 0)], { dim: 1 });
+  const vectors = flip(eigh(moment).vectors, { dims: -1 });
+  return concat([vectors, full([...moment.shape.slice(0, -1), 1], 0)], { dim: -1 });
 };
+
+/** Rows of [n, m] by their numbers [k]; of each matrix of [matrices, n, m] by those of [matrices, k]. */
+const rowsOf = (x: Tensor, order: Tensor): Tensor => {
+  if (x.rank === 2) return gather(x, order);
+  const [count, n, m] = x.shape as [number, number, number];
+  const first = multiply(iota([count, 1], "i32", { dim: 0 }), n);
+  return gather(reshape(x, [count * n, m]), add(order, first));
+};
+
+const columnsOf = (x: Tensor, order: Tensor): Tensor =>
+  x.rank === 2 ? gather(x, order, { dim: 1 }) : swapDims(rowsOf(swapDims(x, -1, -2), order), -1, -2);
 
 /**
  * Adam in the eigenbases of Shampoo's second moments `E[∇∇ᵀ]` and `E[∇ᵀ∇]`: a gradient is turned into them, and the
  * direction that Adam finds there is turned back. Kernels of convolutions are read as [height · width · inputs,
- * outputs]; vectors are Adam's as they are.
+ * outputs], matrices of a stack each alone; vectors are Adam's as they are.
  *
  * Bases are derived anew, after the update, in steps that are told to (`refresh`): by a decomposition where nothing is
  * known yet (`first`), else by one power iteration and a QR factorisation, after columns were put in the order of their
@@ -119,27 +150,41 @@ export const scaleBySoap = ({
   beta2 = 0.95,
   epsilon = 1e-8,
   largestSide = 1024,
+  stackDims = noStacks,
   axis,
 }: SoapOptions = {}): GradientTransformation<SoapState> => {
   checkDecay("scaleBySoap", beta2);
   if (!Number.isInteger(largestSide) || largestSide < 1)
     throw new ArgumentError(`scaleBySoap: largestSide is ${largestSide}; use a whole number of rows from 1, as 1024`);
   const adam = scaleByAdam({ beta1, beta2, epsilon });
-  const matricesOf = (tree: unknown): Tensor[] => flattenTree<Tensor>(tree).leaves.filter(isMatrix).map(asMatrix);
+  const matricesOf = (tree: unknown): Tensor[] => {
+    const stacks = leafPaths(tree).map(stackDims);
+    return flattenTree<Tensor>(tree).leaves.flatMap((leaf, i) =>
+      isMatrix(leaf, stacks[i]) ? [asMatrices(leaf, stacks[i])] : [],
+    );
+  };
   /** The same tree with its matrices, as they are in the bases. */
   const mapMatrices = <T>(tree: T, fn: (matrix: Tensor, i: number) => Tensor): T => {
     const { leaves, structure } = flattenTree<Tensor>(tree);
+    const stacks = leafPaths(tree).map(stackDims);
     let next = 0;
     return unflattenTree<T>(
       structure,
-      leaves.map((leaf) => (isMatrix(leaf) ? likeBefore(fn(asMatrix(leaf), next++), leaf) : leaf)),
+      leaves.map((leaf, i) =>
+        isMatrix(leaf, stacks[i]) ? likeBefore(fn(asMatrices(leaf, stacks[i]), next++), leaf) : leaf,
+      ),
     );
   };
+  /** @param fill gives [size, size] of one matrix. */
   const eachSide = (params: unknown, fill: (size: number) => Tensor): SoapSides[] =>
-    matricesOf(params).map(({ shape: [n, m] }) => ({
-      ...(n! <= largestSide && { left: fill(n!) }),
-      ...(m! <= largestSide && { right: fill(m!) }),
-    }));
+    matricesOf(params).map((matrix) => {
+      const [n, m] = sidesOf(matrix);
+      const filled = (size: number): Tensor => {
+        const stack = matrix.shape.slice(0, -2);
+        return stack.length === 0 ? fill(size) : broadcastTo(fill(size), [...stack, size, size]);
+      };
+      return { ...(n <= largestSide && { left: filled(n) }), ...(m <= largestSide && { right: filled(m) }) };
+    });
 
   /** Bases of all sides, each derived by one rank, and the order of their columns. */
   const nextBases = (
@@ -153,24 +198,25 @@ export const scaleBySoap = ({
       "bases",
       axis,
       pieces.map(({ i, side, basis }) => {
-        const n = basis.shape[0]!;
+        const n = basis.shape.at(-1)!;
         return {
-          shape: [n, n + 1],
-          cost: n ** 3,
+          shape: [...basis.shape.slice(0, -1), n + 1],
+          cost: elementCount(basis.shape) * n,
           inputs: [moments[i]![side]!, basis],
           compute: (moment: Tensor, old: Tensor) => (isFirst ? decomposed(moment) : iterated(moment, old)),
         };
       }),
     );
-    const partOf = (read: (both: Tensor, n: number) => Tensor): SoapSides[] =>
+    const partOf = (read: (both: readonly [vectors: Tensor, order: Tensor]) => Tensor): SoapSides[] =>
       bases.map((own, i) =>
-        mapSides(own, (basis, side) =>
-          read(derived[pieces.findIndex((piece) => piece.i === i && piece.side === side)]!, basis.shape[0]!),
-        ),
+        mapSides(own, (basis, side) => {
+          const both = derived[pieces.findIndex((piece) => piece.i === i && piece.side === side)]!;
+          return read(split(both, [basis.shape.at(-1)!, 1], { dim: -1 }) as [Tensor, Tensor]);
+        }),
       );
     return {
-      bases: partOf((both, n) => slice(both, [0, 0], [n, n])),
-      orders: partOf((both, n) => cast(reshape(slice(both, [0, n], [n, n + 1]), [n]), "i32")),
+      bases: partOf(([vectors]) => vectors),
+      orders: partOf(([vectors, order]) => cast(reshape(order, vectors.shape.slice(0, -1)), "i32")),
     };
   };
 
@@ -203,8 +249,8 @@ export const scaleBySoap = ({
         // As if the first gradient had been seen in the bases that were found after it.
         if (first) return multiply(square(turned(matrices[i]!, bases[i]!)), 1 - beta2);
         const { left, right } = orders[i]!;
-        const rows = left === undefined ? matrix : gather(matrix, left);
-        return right === undefined ? rows : gather(rows, right, { dim: 1 });
+        const rows = left === undefined ? matrix : rowsOf(matrix, left);
+        return right === undefined ? rows : columnsOf(rows, right);
       });
       return [updates, { moments, bases, adam: { ...after, mean, square: squares } }];
     },
@@ -216,7 +262,7 @@ export interface SoapOptimizerOptions extends SoapOptions {
   readonly learningRate: Schedule;
   /** Decoupled, of what the mask picks. Default: 0.01. */
   readonly weightDecay?: number;
-  /** Default: matrices and kernels. */
+  /** Default: matrices and kernels, and the matrices of stacks. */
   readonly mask?: DecayMask;
 }
 
@@ -229,7 +275,12 @@ export interface SoapOptimizerOptions extends SoapOptions {
 export const soap = ({
   learningRate,
   weightDecay = 0.01,
-  mask = onlyMatrices,
+  stackDims = noStacks,
+  mask = matricesBy(stackDims),
   ...options
 }: SoapOptimizerOptions): GradientTransformation<[SoapState, EmptyState, ScheduleState]> =>
-  chain(scaleBySoap(options), addDecayedWeights(weightDecay, mask), scaleByLearningRate(learningRate));
+  chain(
+    scaleBySoap({ ...options, stackDims }),
+    addDecayedWeights(weightDecay, mask),
+    scaleByLearningRate(learningRate),
+  );

@@ -1,19 +1,28 @@
-import { allGather, concat, full, meshPlace, reshape, slice, sqrt, type Tensor } from "@skein/tensor-core";
+import { allGather, concat, full, meshPlace, reshape, slice, sqrt, square, sum, type Tensor } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { elementCount } from "@skein/tensor-core";
 import { normSquare } from "./rank-one.ts";
 import { leastLoaded } from "./least-loaded.ts";
 
 /**
- * The Euclidean norm of each tensor, f32 scalars. Along an axis, whose ranks have the same tensors, each rank computes
- * those of its share, and one small all-gather hands them round: the parallel tensor operator.
+ * The Euclidean norm of each tensor, f32 scalar, or of each entry of its leading dimensions, f32 of these. Along an
+ * axis, whose ranks have the same tensors, each rank computes those of its share, and one small all-gather hands them
+ * round: the parallel tensor operator.
  *
+ * @param stackDims number of leading dimensions of each tensor that keep norms of their own. Default: none.
  * Cost: a read of all tensors, over P; one all-gather of `⌈n/P⌉` numbers or a few more.
  * Source: Shi et al. 2020, arXiv 2010.10458, section 3.3.
  */
-export const tensorNorms = (tensors: readonly Tensor[], axis?: string): Tensor[] => {
+export const tensorNorms = (tensors: readonly Tensor[], axis?: string, stackDims: readonly number[] = []): Tensor[] => {
   const numRanks = axis === undefined ? 1 : axisSize(axis);
-  if (axis === undefined || numRanks === 1) return tensors.map((tensor) => sqrt(normSquare(tensor)));
+  const normOf = (i: number): Tensor => {
+    const [tensor, stack] = [tensors[i]!, stackDims[i] ?? 0];
+    if (stack === 0) return sqrt(normSquare(tensor));
+    return sqrt(sum(square(tensor), { dims: Array.from({ length: tensor.rank - stack }, (_, at) => stack + at) }));
+  };
+  if (axis === undefined || numRanks === 1) return tensors.map((_, i) => normOf(i));
+  const shapes = tensors.map(({ shape }, i) => shape.slice(0, stackDims[i] ?? 0));
+  const sizes = shapes.map((shape) => elementCount(shape));
   const owners = leastLoaded(
     tensors.map(({ shape }) => elementCount(shape)),
     numRanks,
@@ -21,13 +30,15 @@ export const tensorNorms = (tensors: readonly Tensor[], axis?: string): Tensor[]
   const shares = Array.from({ length: numRanks }, (_, rank) =>
     tensors.flatMap((_tensor, i) => (owners[i] === rank ? [i] : [])),
   );
-  const room = Math.max(...shares.map(({ length }) => length));
+  const sizeOf = (some: readonly number[]): number => some.reduce((total, i) => total + sizes[i]!, 0);
+  const room = Math.max(...shares.map(sizeOf));
   const own = shares[meshPlace(axis)]!;
-  const norms = own.map((i) => reshape(sqrt(normSquare(tensors[i]!)), [1]));
-  const filled = norms.length < room ? [...norms, full([room - norms.length], 0)] : norms;
-  const all = allGather(concat(filled), axis);
+  const norms = own.map((i) => reshape(normOf(i), [sizes[i]!]));
+  const left = room - sizeOf(own);
+  const all = allGather(concat(left > 0 ? [...norms, full([left], 0)] : norms), axis);
   return tensors.map((_, i) => {
-    const at = owners[i]! * room + shares[owners[i]!]!.indexOf(i);
-    return reshape(slice(all, [at], [at + 1]), []);
+    const share = shares[owners[i]!]!;
+    const at = owners[i]! * room + sizeOf(share.slice(0, share.indexOf(i)));
+    return reshape(slice(all, [at], [at + sizes[i]!]), shapes[i]!);
   });
 };

@@ -15,6 +15,7 @@ import {
   logicalAnd,
   type MomentumState,
   multiply,
+  reshape,
   scaleByAdam,
   scaleByLearningRate,
   type Schedule,
@@ -26,7 +27,7 @@ import {
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { keptAlike } from "./kept-alike.ts";
-import { onlyMatrices } from "./matrices.ts";
+import { matricesBy, noStacks, type StackDims } from "./matrices.ts";
 import { tensorNorms } from "./tensor-norms.ts";
 
 export interface TrustRatioOptions {
@@ -34,15 +35,21 @@ export interface TrustRatioOptions {
   readonly coefficient?: number;
   /** Added to the denominator. Default: 0. */
   readonly epsilon?: number;
-  /** Which parameters get their ratio; all others keep their updates. Default: matrices and kernels. */
+  /** Which parameters get their ratio; all others keep their updates. Default: matrices, kernels and stacks. */
   readonly mask?: DecayMask;
+  /** Which parameters are stacks, whose matrices have a ratio each. Default: none. */
+  readonly stackDims?: StackDims;
   /** Mesh axis over whose ranks the norms are shared out: see `tensorNorms`. */
   readonly axis?: string;
 }
 
+/** A number for each matrix of a stack, shaped so that it meets all entries of that matrix. */
+const alongRows = (each: Tensor, { rank }: Tensor): Tensor =>
+  reshape(each, [...each.shape, ...new Array<number>(rank - each.rank).fill(1)]);
+
 /**
- * Give each tensor a step in proportion to its own size: `coefficient · ‖w‖ / (‖u‖ + ε) · u`; the update as it is where
- * one of both is 0.
+ * Give each tensor, and each matrix of a stack, a step in proportion to its own size: `coefficient · ‖w‖ / (‖u‖ + ε) ·
+ * u`; the update as it is where one of both is 0.
  *
  * Cost: two reads of all tensors and a product.
  * Source: You et al. 2017, arXiv 1708.03888.
@@ -50,7 +57,8 @@ export interface TrustRatioOptions {
 export const scaleByTrustRatio = ({
   coefficient = 1,
   epsilon = 0,
-  mask = onlyMatrices,
+  stackDims = noStacks,
+  mask = matricesBy(stackDims),
   axis,
 }: TrustRatioOptions = {}): GradientTransformation<EmptyState> =>
   stateless((updates, { params }) => {
@@ -60,13 +68,16 @@ export const scaleByTrustRatio = ({
     const weights = flattenTree<Tensor>(own).leaves;
     const { leaves, structure } = flattenTree<Tensor>(moved);
     const chosen = leaves.flatMap((_, i) => (mask(paths[i]!, weights[i]!) ? [i] : []));
-    const norms = tensorNorms([...chosen.map((i) => weights[i]!), ...chosen.map((i) => leaves[i]!)], axis);
+    const stacks = chosen.map((i) => stackDims(paths[i]!));
+    const both = [...chosen.map((i) => weights[i]!), ...chosen.map((i) => leaves[i]!)];
+    const norms = tensorNorms(both, axis, [...stacks, ...stacks]);
     const scaled = new Map(
       chosen.map((i, at) => {
         const [weight, update] = [norms[at]!, norms[chosen.length + at]!];
         const moves = logicalAnd(greater(weight, 0), greater(update, 0));
         const ratio = where(moves, divide(multiply(weight, coefficient), add(where(moves, update, 1), epsilon)), 1);
-        return [i, multiply(leaves[i]!, ratio)];
+        const leaf = leaves[i]!;
+        return [i, multiply(leaf, stacks[at] === 0 ? ratio : alongRows(ratio, leaf))];
       }),
     );
     return unflattenTree(
@@ -97,13 +108,14 @@ export const lars = ({
   decay = 0.9,
   weightDecay = 0,
   coefficient = 0.001,
-  mask = onlyMatrices,
+  stackDims = noStacks,
+  mask = matricesBy(stackDims),
   decayMask = mask,
   axis,
 }: LarsOptions): GradientTransformation<[EmptyState, EmptyState, MomentumState, ScheduleState]> =>
   chain(
     addDecayedWeights(weightDecay, decayMask),
-    scaleByTrustRatio({ coefficient, mask, ...(axis !== undefined && { axis }) }),
+    scaleByTrustRatio({ coefficient, mask, stackDims, ...(axis !== undefined && { axis }) }),
     accumulateMomentum({ decay }),
     scaleByLearningRate(learningRate),
   );
@@ -125,7 +137,8 @@ export interface LambOptions extends AdamOptions, Omit<TrustRatioOptions, "epsil
 export const lamb = ({
   learningRate,
   weightDecay = 0.01,
-  mask = onlyMatrices,
+  stackDims = noStacks,
+  mask = matricesBy(stackDims),
   decayMask = mask,
   axis,
   epsilon = 1e-6,
@@ -134,6 +147,6 @@ export const lamb = ({
   chain(
     scaleByAdam({ ...options, epsilon }),
     addDecayedWeights(weightDecay, decayMask),
-    scaleByTrustRatio({ mask, ...(axis !== undefined && { axis }) }),
+    scaleByTrustRatio({ mask, stackDims, ...(axis !== undefined && { axis }) }),
     scaleByLearningRate(learningRate),
   );

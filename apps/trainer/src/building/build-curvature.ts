@@ -16,6 +16,7 @@ import {
   type Preconditioner,
   shampoo,
   soap,
+  type StackDims,
   type UpdateSizeOptions,
 } from "@skein/second-order";
 import {
@@ -26,6 +27,7 @@ import {
   momentum,
   type Schedule,
 } from "@skein/tensor-core";
+import { isOfGate } from "@skein/moe-parallel";
 import type { Curvature, CurvatureMode } from "../step/curvature.ts";
 import { decayMaskOf, type ParameterGroups } from "../step/parameter-groups.ts";
 import type { CurvaturePlan } from "../planning/curvature-plan.ts";
@@ -112,10 +114,16 @@ const withMomentum = (
 ): GradientTransformation<unknown> =>
   chain(preconditioner, momentum({ learningRate, decay, weightDecay, mask })) as GradientTransformation<unknown>;
 
+/** Whether a weight gives the scores by which tokens choose experts: a gradient of few experts at a time. */
+const isRouter = (path: string, { scopes }: ModelLayers): boolean =>
+  scopes.get(path)!.some((scope) => isOfGate({ scope }));
+
 /** What curvature follows from beside the job. */
 export interface CurvatureInput {
   /** The layers of the job's model. */
   readonly find: () => ModelLayers;
+  /** Which parameters are stacks of matrices. */
+  readonly stackDims: StackDims;
   readonly groups: ParameterGroups;
   /** Where the form follows from measurements. */
   readonly plan: CurvaturePlan | undefined;
@@ -130,7 +138,7 @@ export interface CurvatureInput {
 export const buildCurvature = (
   job: Job,
   rate: Schedule,
-  { find, groups, plan }: CurvatureInput,
+  { find, stackDims, groups, plan }: CurvatureInput,
 ): Curvature | undefined => {
   const { optimizer, ranks } = job;
   const mask = decayMaskOf(groups, () => true);
@@ -176,12 +184,12 @@ export const buildCurvature = (
     }
     case "eva-s": {
       const { damping, variant, size, klClip } = optimizer;
-      const preconditioner = evaS({ damping, variant, size, klClip, learningRate: rate });
+      const preconditioner = evaS({ damping, variant, size, klClip, learningRate: rate, stackDims });
       return { ...always, rule: withMomentum(preconditioner as never, optimizer, rate, mask), hasFigures: true };
     }
     case "shampoo": {
       const { secondMomentDecay: decay, blockSize, ridge, grafting, rootsEvery } = optimizer;
-      const preconditioner = shampoo({ decay, blockSize, ridge, grafting, axis: dataAxis });
+      const preconditioner = shampoo({ decay, blockSize, ridge, grafting, stackDims, axis: dataAxis });
       return {
         ...always,
         rule: withMomentum(preconditioner as never, optimizer, rate, mask),
@@ -195,6 +203,7 @@ export const buildCurvature = (
         ...options,
         learningRate: rate,
         mask: decayMaskOf(groups, decayMatrices),
+        stackDims,
         axis: dataAxis,
       });
       return {
@@ -207,10 +216,11 @@ export const buildCurvature = (
     case "muon": {
       const { kind, adamShare, momentum: decay, nesterov, steps, weightDecay } = optimizer;
       const found = find();
+      const weights = requireLayers(kind, found).filter((layer) => layer.kind !== "embedding");
       const hidden = new Set(
-        requireLayers(kind, found)
-          .filter((layer) => layer.kind !== "embedding" && layer.path !== found.head)
-          .map(({ path }) => path),
+        [...weights.map(({ path }) => path), ...found.stacks.keys()].filter(
+          (path) => path !== found.head && !isRouter(path, found),
+        ),
       );
       const rule = muon({
         learningRate: rate,
@@ -221,6 +231,7 @@ export const buildCurvature = (
         weightDecay,
         mask,
         adamShare,
+        stackDims,
         axis: dataAxis,
       });
       return { ...always, rule: rule as GradientTransformation<unknown>, hasFigures: false };

@@ -1,8 +1,10 @@
 import {
+  add,
   cosineDecay,
   InvariantError,
   joinSchedules,
   linearRamp,
+  maximum,
   polynomialDecay,
   type Schedule,
   stepDecay,
@@ -51,12 +53,24 @@ const buildDecay = (job: LearningRateJob, steps: number): Schedule => {
   }
 };
 
-/**
- * @param totalSteps steps of the whole run: where all that falls to `final` ends.
- * @param own what follows the warm-up, where a module of the job's says that.
- */
-export const buildLearningRate = (job: LearningRateJob, totalSteps: number, own?: Schedule): Schedule => {
+/** Which steps a schedule is for. */
+export interface ScheduledSteps {
+  /** Steps done when the run is over: where all that falls to `final` ends. */
+  readonly totalSteps: number;
+  /** Steps by which the schedule is ahead of the updates made: see `scheduleOffsetOf`. Default: 0. */
+  readonly offset?: number;
+}
+
+/** Steps of the schedule itself. */
+export const scheduleStepsOf = ({ totalSteps, offset = 0 }: ScheduledSteps): number => totalSteps + offset;
+
+/** @param own what follows the warm-up, where a module of the job's says that. */
+export const buildLearningRate = (job: LearningRateJob, steps: ScheduledSteps, own?: Schedule): Schedule => {
   if (job.schedule !== undefined && own === undefined)
     throw new InvariantError("a learning rate was built without the schedule that its module makes");
-  return warmUp(job.warmupSteps, own ?? buildDecay(job, Math.max(1, totalSteps - job.warmupSteps)));
+  const numSteps = Math.max(1, scheduleStepsOf(steps) - job.warmupSteps);
+  const schedule = warmUp(job.warmupSteps, own ?? buildDecay(job, numSteps));
+  const { offset = 0 } = steps;
+  if (offset === 0 || typeof schedule === "number") return schedule;
+  return (step) => schedule(maximum(add(step, offset), 0)); // updates left out may be more than steps ahead
 };

@@ -15,7 +15,7 @@ import {
   openImageStream,
   readManifest,
 } from "@skein/data/node";
-import { lamb, lars } from "@skein/second-order";
+import { lamb, lars, type StackDims } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, normalised, resnet18 } from "@skein/models";
 import {
   adam,
@@ -310,6 +310,8 @@ const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settin
 interface RuleInput {
   /** What the job says of single parameters. */
   readonly groups: ParameterGroups;
+  /** Which parameters are stacks of matrices. */
+  readonly stackDims: StackDims;
   /** Of the job, where its optimizer looks at it. */
   readonly curvature: Curvature | undefined;
   /** What a module makes, where the job names one. */
@@ -319,7 +321,7 @@ interface RuleInput {
 const buildRule = (
   job: OptimizerJob,
   learningRate: Schedule,
-  { groups, curvature, own }: RuleInput,
+  { groups, curvature, own, stackDims }: RuleInput,
 ): GradientTransformation<unknown> => {
   const mask = decayMaskOf(groups, () => true);
   const matrices = decayMaskOf(groups, decayMatrices);
@@ -343,6 +345,7 @@ const buildRule = (
         ...settingsOf(job),
         learningRate,
         decayMask: matrices,
+        stackDims,
         axis: dataAxis,
       }) as GradientTransformation<unknown>;
     case "lamb":
@@ -350,6 +353,7 @@ const buildRule = (
         ...settingsOf(job),
         learningRate,
         decayMask: matrices,
+        stackDims,
         axis: dataAxis,
       }) as GradientTransformation<unknown>;
     default:

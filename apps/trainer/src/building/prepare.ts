@@ -9,9 +9,11 @@ import {
   type TensorSpec,
   trace,
 } from "@skein/tensor-core";
-import { excerpt, formatSpec, sameSpec } from "@skein/tensor-core/backend";
+import { excerpt, formatSpec, leavesByPath, sameSpec } from "@skein/tensor-core/backend";
 import { buildData, buildModel, buildOwnModel } from "./build.ts";
-import { requireSameStream } from "../checkpoint/data-standing.ts";
+import { requireSameStream, stepOffsetAfter } from "../checkpoint/data-standing.ts";
+import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
+import { differencesOf, flatSettings } from "../checkpoint/job-settings.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "../checkpoint/checkpoint.ts";
 import { sha256 } from "../checkpoint/checkpoint-part.ts";
 import { cutsOf, shardFilesIn, wholeSpec } from "../checkpoint/checkpoint-shards.ts";
@@ -21,12 +23,14 @@ import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "../errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "../planning/exchange-plan.ts";
 import { isExpertsPlanned } from "../planning/experts-plan.ts";
+import { wantedPlan } from "../planning/kept-plan.ts";
 import { trainedOf } from "../step/frozen.ts";
 import { requireSmoothing } from "./label-smoothing.ts";
 import { placeOf, replicasAxisOf } from "../step/mesh.ts";
 import { hashedData } from "../job/image-decoding.ts";
 import type { DataJob, ExpertsJob, Job } from "../job/job.ts";
 import { requireDeclared, requireElementwise, requireStateByParameter, sharesOut } from "../modules/elementwise.ts";
+import { requireSharedState } from "../modules/model-state.ts";
 import { givenName } from "../modules/given-thing.ts";
 import { moduleName } from "../modules/load-module.ts";
 import { withoutModulePlaces } from "../modules/module-keys.ts";
@@ -43,6 +47,7 @@ import {
   type Parts,
   type PartsInput,
   type SavedLeaves,
+  scheduleOffsetOf,
   splitLeaves,
   stateSharding,
   stateSpecs,
@@ -60,7 +65,10 @@ export interface Prepared {
   /** Parts that a program gave. */
   readonly given: GivenParts | undefined;
   readonly stepsPerEpoch: number;
+  /** Steps done when the run is over. */
   readonly totalSteps: number;
+  /** Of a resumed run: see `stepOffsetAfter`. Otherwise 0. */
+  readonly stepOffset: number;
   /** What modules of the job make of its training step. */
   readonly own: OwnParts;
   /** Specs of what a checkpoint holds of all ranks, by name; whole, also of what ranks share out. */
@@ -74,10 +82,14 @@ export interface Prepared {
   readonly params: unknown;
   /** Of those that are trained. */
   readonly trained: unknown;
+  /** Hash of the paths, dtypes and shapes of the trained parameters, 16 hexadecimal digits. */
+  readonly trainedHash: string;
   /** Specs of what the model moves itself. */
   readonly modelState: unknown;
   readonly modelHash: string;
   readonly jobHash: string;
+  /** The settings under that hash, by dotted key: see `flatSettings`. */
+  readonly jobSettings: Readonly<Record<string, string>>;
   /** Of the samples, where they are the user's own. */
   readonly dataDigest: string | undefined;
   /** As what samples are shown, where the job wants it and ranks do not share the model out. */
@@ -121,12 +133,12 @@ const steeringPart = (part: object): object =>
   Object.fromEntries(Object.entries(part).filter(([key]) => !notSteering.includes(key)));
 
 /**
- * Hash of what steers the training: same hash and same step, same bits.
+ * What steers the training: with the same of it and the same step, the same bits.
  *
  * @param data digest of the samples, where their kind does not say which they are.
  * @param decoder what makes samples of the bytes under that digest, where it is of encoded ones.
  */
-export const jobHashOf = (job: Job, data?: string, decoder?: string): string => {
+const steeringOf = (job: Job, data?: string, decoder?: string): Readonly<Record<string, unknown>> => {
   const steered = {
     ...withoutModulePlaces(job),
     data: steeringPart(hashedData(job.data)),
@@ -145,8 +157,19 @@ export const jobHashOf = (job: Job, data?: string, decoder?: string): string => 
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
   if (data !== undefined) entries.push(["samples", data]);
   if (decoder !== undefined) entries.push(["decoder", decoder]);
-  return sha256(JSON.stringify(Object.fromEntries(entries)));
+  return Object.fromEntries(entries);
 };
+
+type SteeringInput = Parameters<typeof steeringOf>;
+
+/** Hash of what steers the training. */
+export const jobHashOf = (...input: SteeringInput): string => sha256(JSON.stringify(steeringOf(...input)));
+
+/** What a manifest keeps of that: its hash, and each setting by its dotted key, for messages. */
+const settingsOf = (...input: SteeringInput): Pick<Prepared, "jobHash" | "jobSettings"> => ({
+  jobHash: jobHashOf(...input),
+  jobSettings: flatSettings(steeringOf(...input)),
+});
 
 /**
  * Whether the samples lie in files of the user's, which may change. Those of a program have their digest in the job.
@@ -280,8 +303,12 @@ export interface Given {
 }
 
 /** @param plan of a run, where how tokens travel to experts follows from measurements. */
-export const partsInputOf = ({ job, model, totalSteps, data, own }: Prepared, plan?: ExchangePlan): PartsInput => ({
+export const partsInputOf = (
+  { job, model, totalSteps, stepOffset, data, own }: Prepared,
+  plan?: ExchangePlan,
+): PartsInput => ({
   job,
+  scheduleOffset: scheduleOffsetOf(job, stepOffset),
   own,
   model:
     job.model.kind === "gpt" && isExpertsPlanned(job)
@@ -336,8 +363,10 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
   // what is wrong with it is told once and at once, not by every rank; a program's was traced before
   const traced = given.model ?? (isOwnModel ? traceModel(model, data, job) : undefined);
   if (traced === undefined) requireSmoothing(model, data, job);
+  else
+    requireSharedState(traced, job, job.model.kind === "module" ? moduleName("model", job.model) : givenName("model"));
   requireComparable(job, comparedFigures(data.predicts, model.metrics));
-  const own = await loadOwnParts(job, totalSteps, given.parts?.parts);
+  const own = await loadOwnParts(job, { totalSteps }, given.parts?.parts);
   const isShared = own.optimizer !== undefined && sharesOut(job);
   if (isShared) requireDeclared(own.optimizer, job);
   const built = buildParts({ job, model, totalSteps, train: data.train, own });
@@ -371,6 +400,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     given: given.parts,
     stepsPerEpoch: perEpoch,
     totalSteps,
+    stepOffset: 0,
     own,
     whole,
     ownLeaves: saved.own,
@@ -378,9 +408,10 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     sharding,
     params: specs.params,
     trained,
+    trainedHash: sha256(specsText(leavesByPath<TensorSpec>(trained))).slice(0, 16),
     modelState: specs.model,
     modelHash: sha256(specsText(whole)),
-    jobHash: jobHashOf(job, digest, decoderOf(data.train)),
+    ...settingsOf(job, digest, decoderOf(data.train)),
     dataDigest: digest,
     sampleKind: samplePass && sampleKindOf(samplePass, data),
     remarks: [...(data.remarks ?? []), ...remarksOn(job, totalSteps)],
@@ -395,7 +426,24 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
 export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepared => {
   const job = { ...prepared.job, backend };
   requireRoom({ ...prepared, job });
-  return { ...prepared, job, jobHash: jobHashOf(job, prepared.dataDigest, decoderOf(prepared.data.train)) };
+  return { ...prepared, job, ...settingsOf(job, prepared.dataDigest, decoderOf(prepared.data.train)) };
+};
+
+/**
+ * The job as it resumes from a checkpoint, if any: its place among the samples, and the step at which it is over. With
+ * `epochs` that step follows the samples seen; `steps` counts steps done.
+ */
+export const resumedAt = (prepared: Prepared, manifest: Manifest | undefined): Prepared => {
+  const { job, stepsPerEpoch: perEpoch } = prepared;
+  const stepOffset =
+    manifest === undefined
+      ? 0
+      : stepOffsetAfter(manifest.data, manifest.step, { batch: job.batch, stepsPerEpoch: perEpoch });
+  return {
+    ...prepared,
+    stepOffset,
+    totalSteps: Math.max(manifest?.step ?? 0, totalStepsOf(job, perEpoch) - scheduleOffsetOf(job, stepOffset)),
+  };
 };
 
 /** Specs of what each rank has alone, under a plan that was made when the run began, if any. */
@@ -423,13 +471,15 @@ export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): stri
   const hasOwn = prepared.ownLeaves.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
   if (hasOwn && manifest.worldSize !== job.ranks) {
     throw new CheckpointError(
-      `${folder} was written by ${manifest.worldSize} ranks, each with residuals of its own, but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,
+      `${folder} was written by ${manifest.worldSize} ranks, each with state of its own (residuals or inverses), but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,
     );
   }
   if (hasOwn)
-    for (const [rank, own] of ownSpecs(prepared, manifest.plan).entries())
+    for (const [rank, own] of ownSpecs(prepared, wantedPlan(job, manifest.plan)).entries())
       requireSameTensors(tensors.get(rankFile(rank)) ?? new Map(), own, `${folder} (rank ${rank})`);
   return manifest.jobHash === jobHash
     ? []
-    : ["the job differs from the one that wrote the checkpoint: this run will not equal an uninterrupted one"];
+    : [
+        `the job differs from the one that wrote the checkpoint${differencesOf(manifest.job, prepared.jobSettings)}: this run will not equal an uninterrupted one`,
+      ];
 };

@@ -21,6 +21,8 @@ export interface Manifest {
   readonly modelHash: string;
   /** Of everything in the job that steers the training. */
   readonly jobHash: string;
+  /** The settings under that hash by dotted key, as JSON or, if that is long, its hash. Absent in older checkpoints. */
+  readonly job?: Readonly<Record<string, string>> | undefined;
   /** What was measured and decided about the exchange of gradients; residuals lie as it says. */
   readonly plan?: ExchangePlan | undefined;
   /** How evaluations compared, where something follows from that. */
@@ -36,6 +38,7 @@ const manifestSchema: z.ZodType<Manifest> = z.strictObject({
   worldSize: z.int().min(1),
   modelHash: digest,
   jobHash: digest,
+  job: z.record(z.string(), z.string()).optional(),
   plan: exchangePlanSchema.optional(),
   best: bestSoFarSchema.optional(),
   files: z

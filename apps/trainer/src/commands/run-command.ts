@@ -7,6 +7,7 @@ import { discoverRank } from "../controller/rank-discovery.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { jobOfFoundBatch } from "../find-batch/find-batch-command.ts";
 import type { Job } from "../job/job.ts";
+import { editedJobLine } from "../run/edited-job.ts";
 import { newestRun } from "../run/newest-run.ts";
 import { overfitJob } from "../rank/overfit.ts";
 import { savedJob } from "../run/output-folder.ts";
@@ -53,5 +54,7 @@ export const resumeCommand = async (folder: string, options: RunOptions): Promis
     throw new ConfigError([
       "resume starts the processes of a run itself, but a launcher has started this one as one of several; use run <job> --output <folder> --resume-if-possible",
     ]);
+  const edited = editedJobLine(output);
+  if (edited !== undefined && options.quiet !== true) process.stderr.write(`${edited}\n`);
   return (await execute({ job, runner: localRunner(job), output, start: "from checkpoint" }, options)).code;
 };

@@ -165,7 +165,7 @@ export class RunRecord {
       }
       case "planned":
         this.plan = message.plan;
-        this.input.progress.note(message.remark);
+        if (message.remark !== "") this.input.progress.note(message.remark);
         return;
       case "moved": {
         const { step, layers, seconds } = message;
@@ -287,7 +287,7 @@ export class RunRecord {
 
   private saved(step: number, parts: readonly SavedMessage[]): void {
     const { prepared } = this.input;
-    const { job, modelHash, jobHash } = prepared;
+    const { job, modelHash, jobHash, jobSettings } = prepared;
     const manifest: Manifest = {
       format: "skein-checkpoint",
       version: 2,
@@ -300,6 +300,7 @@ export class RunRecord {
       worldSize: job.ranks,
       modelHash,
       jobHash,
+      job: jobSettings,
       ...(this.plan && { plan: this.plan }),
       ...(this.best && { best: this.best }),
       files: parts.flatMap(({ files }) => files),

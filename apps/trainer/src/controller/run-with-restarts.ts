@@ -6,6 +6,7 @@ import { writeChromeTrace } from "../run/chrome-trace.ts";
 import { describeError, explainDiskFull, TraceError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import type { Interruption } from "./interruption.ts";
+import { resumedAt } from "../building/prepare.ts";
 import { RunRecord, type RunRecordInput } from "./run-record.ts";
 import type { Job } from "../job/job.ts";
 import type { Assignment } from "../rank/messages.ts";
@@ -103,7 +104,9 @@ export const runWithRestarts = async (input: RunInput): Promise<Outcome> => {
   }
 };
 
-const runOnce = async (input: RunInput): Promise<Outcome> => {
+const runOnce = async (given: RunInput): Promise<Outcome> => {
+  // A restart may resume from a checkpoint of another batch.
+  const input = { ...given, prepared: resumedAt(given.prepared, given.resume?.manifest) };
   const { prepared, output, resume, tracePath, profile, detailEvery = 1 } = input;
   const { samples: shown } = prepared.job.evaluation;
   const samples =
@@ -124,6 +127,8 @@ const runOnce = async (input: RunInput): Promise<Outcome> => {
       ...("lanes" in resume.manifest.data && { lanes: resume.manifest.data.lanes }),
     },
     plan: resume?.manifest.plan,
+    totalSteps: prepared.totalSteps,
+    stepOffset: prepared.stepOffset,
     ...(tracedSteps > 0 && {
       trace: { originMilliseconds: performance.timeOrigin + performance.now(), steps: tracedSteps, detailEvery },
     }),

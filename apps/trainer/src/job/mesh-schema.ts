@@ -39,7 +39,7 @@ export const meshSchema: z.ZodType<
 const byElement: readonly Job["optimizer"]["kind"][] = ["sgd", "momentum", "nesterov", "adam", "adamw"];
 
 /** Whether an optimizer cannot work on parts of parameters; one of a user's says itself whether it can. */
-const looksAtWholes = ({ kind }: Job["optimizer"]): boolean =>
+export const looksAtWholes = ({ kind }: Job["optimizer"]): boolean =>
   kind !== "module" && kind !== "program" && !byElement.includes(kind);
 
 /** What is said about a field. */

@@ -74,7 +74,7 @@ export const measureLinks = async (job: Job, note: (line: string) => void): Prom
   requireLinks(job);
   const record = new LinkRecord();
   await localRunner(job).run({
-    assignment: { task: "measure-links", job, output: "" },
+    assignment: { task: "measure-links", job, output: "", totalSteps: 0, stepOffset: 0 },
     record,
     interruption: new Interruption(),
     note,

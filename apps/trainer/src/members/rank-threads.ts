@@ -7,6 +7,7 @@ import { blasOf } from "../backend/job-blas.ts";
 import { threadsOf } from "../backend/job-threads.ts";
 import type { Assignment, LinksRankInput, RankInput, RankMessage } from "../rank/messages.ts";
 import type { Prepared } from "../building/prepare.ts";
+import { boundPlans } from "../planning/kept-plan.ts";
 import type { StopSignal } from "../rank/stop-signal.ts";
 import { timeLimits } from "../run/time-limits.ts";
 
@@ -36,7 +37,7 @@ export interface RankThreadsInput extends RankWork {
 /** The thread of a rank that trains. @param file its entry. */
 export const trainingRank = (
   assignment: Assignment,
-  { data, dataDigest, traced, sampleKind, given, totalSteps }: Prepared,
+  { data, dataDigest, traced, sampleKind, given, trainedHash, ownLeaves }: Prepared,
   module: WebAssembly.Module,
   stop: StopSignal,
   file: URL = new URL("../rank/rank.ts", import.meta.url),
@@ -54,8 +55,9 @@ export const trainingRank = (
     dataDigest,
     traced,
     sampleKind,
+    trainedHash,
+    boundPlans: boundPlans(ownLeaves.keys()),
     recordings: given?.recordings,
-    totalSteps,
     stop: stop.words.buffer as SharedArrayBuffer,
   });
   return { file, input };

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { Aggregator } from "@skein/compressors";
 import type { Schedule } from "@skein/tensor-core";
-import { buildLearningRate } from "../building/build-learning-rate.ts";
+import { buildLearningRate, type ScheduledSteps, scheduleStepsOf } from "../building/build-learning-rate.ts";
 import type { Job, ModuleJob } from "../job/job.ts";
 import { checkedCompression } from "./checked-compression.ts";
 import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
@@ -31,12 +31,12 @@ const originOf = (key: ModuleKey, module: ModuleJob): Origin => ({
  */
 export const loadOwnParts = async (
   { optimizer, learningRate, compression, ranks }: Job,
-  totalSteps: number,
+  scheduled: ScheduledSteps,
   program?: ProgramParts,
 ): Promise<OwnParts> => {
   const { schedule: own, peak, final, warmupSteps } = learningRate;
   const given = (key: ModuleKey): ProgramParts => program ?? ofAProgram(key);
-  const ofSchedule: ScheduleContext = { peak, final, steps: Math.max(1, totalSteps - warmupSteps) };
+  const ofSchedule: ScheduleContext = { peak, final, steps: Math.max(1, scheduleStepsOf(scheduled) - warmupSteps) };
   const schedule =
     own &&
     (own.kind === "program"
@@ -45,7 +45,10 @@ export const loadOwnParts = async (
           await makeOwn("learningRate.schedule", own, ofSchedule),
           originOf("learningRate.schedule", own),
         ));
-  const ofOptimizer = { learningRate: buildLearningRate(learningRate, totalSteps, schedule), totalSteps };
+  const ofOptimizer = {
+    learningRate: buildLearningRate(learningRate, scheduled, schedule),
+    totalSteps: scheduled.totalSteps,
+  };
   return {
     ...(schedule !== undefined && { schedule }),
     ...(optimizer.kind === "program" && { optimizer: await given("optimizer").optimizer(ofOptimizer) }),

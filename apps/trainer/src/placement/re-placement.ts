@@ -6,6 +6,7 @@ import {
   elementCount,
 } from "@skein/tensor-core";
 import { RunError } from "../errors.ts";
+import { causesOfDrift } from "../rank/replica-check.ts";
 import type { Job } from "../job/job.ts";
 import type { LiveState } from "../rank/live-state.ts";
 import { expertReplicasAxis } from "../step/mesh.ts";
@@ -97,7 +98,7 @@ export const rePlacement = (input: RePlacementInput): RePlacement | undefined =>
       throw new RunError(
         "replicas-differ",
         `step ${step}: rank ${other} would place experts at ${all[other]}, rank 0 at ${all[0]}; ranks decide by a state that is the same on all of them. ` +
-          "The memory or processor of a host may be faulty: test it, then go on with skein-train resume from the last checkpoint",
+          `${causesOfDrift}, then go on with skein-train resume from the last checkpoint`,
       );
   };
 

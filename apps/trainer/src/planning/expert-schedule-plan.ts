@@ -6,15 +6,13 @@ import { recordSchema } from "../record-schema.ts";
 /** Who does what where ranks along "tensor" share each expert out, decided before the first step. */
 export interface ExpertSchedulePlan {
   readonly schedule: ShardSchedule;
-  /** Ranks that it was decided for. */
-  readonly mesh: { readonly expert: number; readonly tensor: number };
   /** Of a pass through a layer, by each schedule that its dispatcher allows. */
   readonly seconds: Readonly<Record<string, number>>;
 }
 
-export const expertSchedulePlanSchema: z.ZodType<ExpertSchedulePlan> = z.strictObject({
+/** Older checkpoints have another key, `mesh`, which is not read. */
+export const expertSchedulePlanSchema: z.ZodType<ExpertSchedulePlan> = z.object({
   schedule: z.enum(["baseline", "split-before-gate", "split-after-gate"]),
-  mesh: z.strictObject({ expert: z.int().min(1), tensor: z.int().min(1) }),
   seconds: recordSchema(z.number().min(0)),
 });
 
@@ -22,17 +20,9 @@ export const expertSchedulePlanSchema: z.ZodType<ExpertSchedulePlan> = z.strictO
 export const isAllowed = (job: Pick<Job, "model">, schedule: ShardSchedule): boolean =>
   schedule !== "split-after-gate" || expertsOf(job)?.dispatch === "dense";
 
-/**
- * Whether the schedule of a job's experts is still to be decided.
- *
- * @param known what an earlier attempt has decided, which stays on the same mesh, and where the job still allows it.
- */
-export const isScheduleDue = (job: Pick<Job, "model" | "mesh">, known?: ExpertSchedulePlan): boolean => {
-  if (!hasShards(job) || expertsOf(job)!.shards !== "auto") return false;
-  const { expert, tensor } = job.mesh;
-  const stays = known?.mesh.expert === expert && known.mesh.tensor === tensor && isAllowed(job, known.schedule);
-  return !stays;
-};
+/** Whether the job leaves the schedule of its expert shards to measurements. */
+export const isSchedulePlanned = (job: Pick<Job, "model" | "mesh">): boolean =>
+  hasShards(job) && expertsOf(job)!.shards === "auto";
 
 /** The job with the schedule of its plan in the place of `auto`. */
 export const withPlannedSchedule = (job: Job, plan: ExpertSchedulePlan | undefined): Job => {

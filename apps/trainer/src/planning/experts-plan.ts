@@ -14,15 +14,13 @@ export interface ExpertsPlan {
   readonly chunks: number;
   /** Of the backward pass, where they are others. */
   readonly backwardChunks?: number | undefined;
-  /** The ranks that it was made for; others plan anew. */
-  readonly on: { readonly ranks: number; readonly expert: number; readonly levels: readonly number[] };
 }
 
-export const expertsPlanSchema: z.ZodType<ExpertsPlan> = z.strictObject({
+/** Older checkpoints have another key, `on`, which is not read. */
+export const expertsPlanSchema: z.ZodType<ExpertsPlan> = z.object({
   dispatch: z.enum(["dense", "ragged", "hierarchical", "duplicate-free"]),
   chunks: z.int().min(1),
   backwardChunks: z.int().min(1).optional(),
-  on: z.strictObject({ ranks: z.int().min(1), expert: z.int().min(1), levels: z.array(z.int().min(1)) }),
 });
 
 /** An axis that tokens travel along, with its ranks. */
@@ -38,13 +36,6 @@ export const travelLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJob)
   );
   return levels.length > 1 ? levels : [];
 };
-
-/** The ranks that a plan of a job is for. */
-export const plannedOn = ({ ranks, mesh }: Pick<Job, "ranks" | "mesh">): ExpertsPlan["on"] => ({
-  ranks,
-  expert: mesh.expert,
-  levels: travelLevels({ shards: "none" }, mesh).map(({ size }) => size),
-});
 
 /** Numbers of chunks that are looked at, as the planners of pipelines do. */
 const degrees: readonly number[] = [1, 2, 4, 8];
@@ -95,23 +86,20 @@ export const isSameChoice = (a: DispatchChoice, b: DispatchChoice): boolean =>
 const isAuto = ({ dispatch, chunks, backwardChunks }: ExpertsJob): boolean =>
   dispatch === "auto" || chunks === "auto" || backwardChunks === "auto";
 
-/** Whether a plan is one that this job could have made, on as many ranks. */
-const isOf = (plan: ExpertsPlan, job: Pick<Job, "model" | "mesh" | "ranks">, experts: ExpertsJob): boolean => {
-  const { dispatch: way, chunks: numChunks, backwardChunks, on } = plan;
-  return (
-    JSON.stringify(on) === JSON.stringify(plannedOn(job)) &&
-    dispatchChoices(experts, job.mesh).some((choice) => isSameChoice(choice, { way, numChunks, backwardChunks }))
-  );
+/** Whether the job leaves the way of tokens to measurements before its first step. */
+export const isExpertsPlanned = (job: Pick<Job, "model">): boolean => {
+  const experts = expertsOf(job);
+  return experts !== undefined && isAuto(experts);
 };
 
-/**
- * Whether the way of tokens is measured for before the first step of a job.
- *
- * @param known what an earlier attempt has decided.
- */
-export const isExpertsPlanned = (job: Pick<Job, "model" | "mesh" | "ranks">, known?: ExpertsPlan): boolean => {
+/** Whether a plan is one that this job could have made. */
+export const isExpertsPlanFor = (plan: ExpertsPlan, job: Pick<Job, "model" | "mesh">): boolean => {
   const experts = expertsOf(job);
-  return experts !== undefined && isAuto(experts) && (known === undefined || !isOf(known, job, experts));
+  const { dispatch: way, chunks: numChunks, backwardChunks } = plan;
+  return (
+    experts !== undefined &&
+    dispatchChoices(experts, job.mesh).some((choice) => isSameChoice(choice, { way, numChunks, backwardChunks }))
+  );
 };
 
 /** Experts of which it is settled how tokens travel to them. */
@@ -127,7 +115,7 @@ export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks" | "backwardC
  */
 export const settledExperts = (experts: ExpertsJob, mesh: MeshJob, plan: ExpertsPlan | undefined): SettledExperts => {
   const [{ way, numChunks }] = dispatchChoices(experts, mesh);
-  const { dispatch, chunks, backwardChunks }: Omit<ExpertsPlan, "on"> = plan ?? { dispatch: way, chunks: numChunks };
+  const { dispatch, chunks, backwardChunks }: ExpertsPlan = plan ?? { dispatch: way, chunks: numChunks };
   return {
     ...experts,
     dispatch: experts.dispatch === "auto" ? dispatch : experts.dispatch,

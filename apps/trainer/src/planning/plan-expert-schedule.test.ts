@@ -2,7 +2,7 @@ import type { LinearCollectiveModel, ParmModels } from "@skein/cost-model";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Job } from "../job/job.ts";
-import { expertSchedulePlanSchema, isScheduleDue, withPlannedSchedule } from "./expert-schedule-plan.ts";
+import { expertSchedulePlanSchema, isAllowed, isSchedulePlanned, withPlannedSchedule } from "./expert-schedule-plan.ts";
 import { decideSchedule, toldSchedule } from "./plan-expert-schedule.ts";
 
 const jobOf = (experts: object = {}, tensor = 2): Job =>
@@ -86,19 +86,18 @@ describe("the schedule of a job's experts", () => {
     expect(decideSchedule(jobOf(), length, { models: slow, secondsPerFlop: 0 }).schedule).toBe("baseline");
   });
 
-  test("is decided once for a mesh, unless the job does not allow it any more, and for auto alone", () => {
+  test("is planned for auto alone, and used by jobs that allow it", () => {
     const plan = decideSchedule(jobOf(), length, { models: modelsOf(), secondsPerFlop: 1e-10 });
     expect(expertSchedulePlanSchema.parse(JSON.parse(JSON.stringify(plan)))).toEqual(plan);
     expect(toldSchedule(plan)).toContain(`experts are shared out by ${plan.schedule}; `);
-    expect(isScheduleDue(jobOf())).toBe(true);
-    expect(isScheduleDue(jobOf(), plan)).toBe(false);
-    expect(isScheduleDue(jobOf({}, 1))).toBe(false);
-    expect(isScheduleDue(jobOf({}, 4), plan)).toBe(true); // other ranks
+    expect(isSchedulePlanned(jobOf())).toBe(true);
+    expect(isSchedulePlanned(jobOf({}, 1))).toBe(false);
     const after = { ...plan, schedule: "split-after-gate" } as const;
-    expect(isScheduleDue(jobOf({ dispatch: "ragged" }), after)).toBe(true);
+    expect(isAllowed(jobOf(), after.schedule)).toBe(true);
+    expect(isAllowed(jobOf({ dispatch: "ragged" }), after.schedule)).toBe(false);
     expect(withPlannedSchedule(jobOf(), after)).toEqual(jobOf({ shards: "split-after-gate" }));
     for (const shards of ["none", "baseline"]) {
-      expect(isScheduleDue(jobOf({ shards }))).toBe(false);
+      expect(isSchedulePlanned(jobOf({ shards }))).toBe(false);
       expect(withPlannedSchedule(jobOf({ shards }), after)).toEqual(jobOf({ shards }));
     }
   });

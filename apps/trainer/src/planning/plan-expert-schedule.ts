@@ -56,7 +56,6 @@ export const decideSchedule = (
   const chosen = chooseParmSchedule({ baseline: unless("baseline"), S1: unless("S1"), S2: unless("S2") });
   return {
     schedule: scheduleNames[chosen],
-    mesh: { expert: job.mesh.expert, tensor: job.mesh.tensor },
     seconds: Object.fromEntries(allowed.map((name) => [scheduleNames[name], costs[name].seconds])),
   };
 };

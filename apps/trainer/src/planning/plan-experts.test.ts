@@ -17,9 +17,9 @@ import { firstPlace, meshOf } from "../step/mesh.ts";
 import {
   dispatchChoices,
   type ExpertsPlan,
+  isExpertsPlanFor,
   isExpertsPlanned,
   mostChunksOf,
-  plannedOn,
   settledExperts,
 } from "./experts-plan.ts";
 import {
@@ -112,45 +112,34 @@ describe("what a plan may choose", () => {
 });
 
 describe("a plan that is known", () => {
-  const planOn = (job: Job, own: Partial<ExpertsPlan> = {}): ExpertsPlan => ({
-    dispatch: "ragged",
-    chunks: 4,
-    on: plannedOn(job),
-    ...own,
-  });
+  const planOf = (own: Partial<ExpertsPlan> = {}): ExpertsPlan => ({ dispatch: "ragged", chunks: 4, ...own });
 
-  test("stays, until the job runs on other ranks or says itself what is not in it", () => {
-    const plan = planOn(jobOf(levels), { dispatch: "hierarchical" });
+  test("fits jobs that could have made it", () => {
+    const plan = planOf({ dispatch: "hierarchical" });
     expect(isExpertsPlanned(jobOf(levels))).toBe(true);
-    expect(isExpertsPlanned(jobOf(levels), plan)).toBe(false);
-    for (const other of [
-      jobOf(),
-      jobOf("ranks=8", levels),
-      jobOf("mesh={expert: 2}"),
-      jobOf(levels, "model.experts.gate=soft"),
-      jobOf(levels, "model.experts.chunks=2"),
-    ])
-      expect(isExpertsPlanned(other, plan)).toBe(true);
-    expect(isExpertsPlanned(jobOf("model.experts.dispatch=dense", "model.experts.chunks=1"), plan)).toBe(false);
+    expect(isExpertsPlanFor(plan, jobOf(levels))).toBe(true);
+    for (const other of [jobOf(), jobOf(levels, "model.experts.gate=soft"), jobOf(levels, "model.experts.chunks=2")])
+      expect(isExpertsPlanFor(plan, other)).toBe(false);
+    expect(isExpertsPlanned(jobOf("model.experts.dispatch=dense", "model.experts.chunks=1"))).toBe(false);
   });
 
   test("with chunks of backward is for jobs that leave those open", () => {
-    const plan = planOn(jobOf(), { dispatch: "dense", backwardChunks: 2 });
+    const plan = planOf({ dispatch: "dense", backwardChunks: 2 });
     const open = jobOf("model.experts.backwardChunks=auto");
     const { dispatch, chunks, backwardChunks } = settledExperts(open.experts, open.mesh, plan);
     expect([dispatch, chunks, backwardChunks]).toEqual(["dense", 4, 2]);
     expect(settledExperts(open.experts, open.mesh, undefined).backwardChunks).toBeUndefined();
-    expect(isExpertsPlanned(open, plan)).toBe(false);
-    expect(isExpertsPlanned(jobOf(), plan)).toBe(true);
+    expect(isExpertsPlanFor(plan, open)).toBe(true);
+    expect(isExpertsPlanFor(plan, jobOf())).toBe(false);
     // The same number as forward's is no number of its own.
-    expect(isExpertsPlanned(jobOf(), { ...plan, backwardChunks: 4 })).toBe(false);
+    expect(isExpertsPlanFor({ ...plan, backwardChunks: 4 }, jobOf())).toBe(true);
     const only = ["dispatch=dense", "chunks=4", "backwardChunks=auto"].map((one) => `model.experts.${one}`);
     expect(isExpertsPlanned(jobOf(...only))).toBe(true);
-    expect(isExpertsPlanned(jobOf(...only), plan)).toBe(false);
+    expect(isExpertsPlanFor(plan, jobOf(...only))).toBe(true);
   });
 
   test("is what auto stands for, and nothing else", () => {
-    const plan = planOn(jobOf());
+    const plan = planOf();
     const settled = (known: ExpertsPlan | undefined, ...set: string[]): readonly unknown[] => {
       const { experts, mesh } = jobOf(...set);
       const { dispatch, chunks } = settledExperts(experts, mesh, known);

@@ -11,14 +11,7 @@ import {
 import { numFusedShards } from "../building/build-shards.ts";
 import { everyRankAxis, expertAxis, expertShardsAxis, meshOf } from "../step/mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
-import {
-  dispatchChoices,
-  type ExpertsPlan,
-  isSameChoice,
-  mostChunksOf,
-  plannedOn,
-  travelLevels,
-} from "./experts-plan.ts";
+import { dispatchChoices, type ExpertsPlan, isSameChoice, mostChunksOf, travelLevels } from "./experts-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } from "./measure-experts.ts";
 
@@ -144,7 +137,6 @@ export const planExperts = async (input: ExpertsInput): Promise<PlannedExperts> 
     dispatch: way,
     chunks: numChunks,
     ...(backwardChunks !== undefined && { backwardChunks }),
-    on: plannedOn(job),
   });
   const [flat] = choices;
   if (choices.length === 1)

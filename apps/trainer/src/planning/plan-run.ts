@@ -1,7 +1,5 @@
 import { expertAxis } from "../step/mesh.ts";
-import { isMoveWeighed } from "../placement/placed-anew.ts";
-import { isCurvaturePlanned } from "./curvature-plan.ts";
-import { type ExchangePlan, isExchangePlanned } from "./exchange-plan.ts";
+import { type ExchangePlan, isDue, type PlanBasis, type PlanName, planNames } from "./exchange-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { planCurvature } from "./plan-curvature.ts";
 import type { PlannedExperts } from "./plan-experts.ts";
@@ -19,28 +17,38 @@ export interface DecidedBefore {
 /**
  * Measure what the plans of a job rest on, one after the other, and decide. All ranks call it together.
  *
- * @param known what an earlier attempt has decided, which stays.
+ * @param kept the parts of an earlier plan that stay.
  * @param decided just now, before there was a model.
+ * @param basisOf what a part that is planned now depends on.
  */
 export const planRun = async (
   input: ProfileInput,
-  known?: ExchangePlan,
-  { schedule, experts }: DecidedBefore = {},
+  kept: ExchangePlan | undefined,
+  { schedule, experts }: DecidedBefore,
+  basisOf: (name: PlanName) => PlanBasis,
 ): Promise<AgreedPlan> => {
   const { job } = input;
-  const exchange = known?.buckets === undefined && isExchangePlanned(job) ? await planTogether(input) : undefined;
-  const curvature = known?.curvature === undefined && isCurvaturePlanned(job) ? await planCurvature(input) : undefined;
-  const expertExchange =
-    known?.expertExchange === undefined && isMoveWeighed(job)
-      ? (experts?.allToAll ?? (await measureAllToAlls(input, [expertAxis]))[0]!)
-      : undefined;
+  const exchange = isDue("exchange", job, kept) ? await planTogether(input) : undefined;
+  const curvature = isDue("curvature", job, kept) ? await planCurvature(input) : undefined;
+  const expertExchange = isDue("expertExchange", job, kept)
+    ? (experts?.allToAll ?? (await measureAllToAlls(input, [expertAxis]))[0]!)
+    : undefined;
+  const made: { readonly [name in PlanName]: unknown } = {
+    expertSchedule: schedule,
+    experts,
+    exchange,
+    curvature,
+    expertExchange,
+  };
+  const names = planNames.filter((name) => made[name] !== undefined);
   const plan: ExchangePlan = {
-    ...known,
+    ...kept,
     ...exchange?.plan,
     ...(curvature !== undefined && { curvature: curvature.plan }),
     ...(experts !== undefined && { experts: experts.plan }),
     ...(expertExchange !== undefined && { expertExchange }),
     ...(schedule !== undefined && { expertSchedule: schedule }),
+    basis: { ...kept?.basis, ...Object.fromEntries(names.map((name) => [name, basisOf(name)])) },
   };
   const ofExchange =
     expertExchange &&

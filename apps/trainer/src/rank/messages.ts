@@ -12,7 +12,7 @@ import type { ErrorReport } from "../errors.ts";
 import type { EvaluationSums } from "./evaluation-sums.ts";
 import type { RoutingJson } from "../placement/routing-file.ts";
 import type { MovedLayer } from "../placement/moved-layer.ts";
-import type { ExchangePlan } from "../planning/exchange-plan.ts";
+import type { ExchangePlan, PlanName } from "../planning/exchange-plan.ts";
 import type { Job } from "../job/job.ts";
 import type { AllToAllSamples } from "../links/all-to-all-times.ts";
 import type { PartRecordings } from "../modules/program-parts.ts";
@@ -47,6 +47,10 @@ export interface Assignment {
    * job wants it.
    */
   readonly plan?: ExchangePlan | undefined;
+  /** Steps done when the run is over. */
+  readonly totalSteps: number;
+  /** See `stepOffsetAfter`. */
+  readonly stepOffset: number;
   /**
    * Spans of the first steps are kept: how many, the milliseconds since 1970 from which their times count, and of how
    * many steps one has more than its own span.
@@ -95,9 +99,12 @@ export interface RankInput extends Assignment {
   readonly traced: TracedModel | undefined;
   /** As what samples are shown; none where ranks share the model out. */
   readonly sampleKind: SampleKind | undefined;
+  /** Hash of the paths, dtypes and shapes of the trained parameters. */
+  readonly trainedHash: string;
+  /** Parts of a plan that state of single ranks is laid out by. */
+  readonly boundPlans: readonly PlanName[];
   /** What was recorded of other parts that a program gave. */
   readonly recordings: PartRecordings | undefined;
-  readonly totalSteps: number;
   /** Words of `StopSignal`. */
   readonly stop: SharedArrayBuffer;
 }
@@ -144,7 +151,7 @@ export type RankMessage =
     }
   /** What the model makes of this rank's share of some held-out samples, before the figures of that evaluation. */
   | { readonly type: "sampled"; readonly step: number; readonly samples: readonly SampleOutput[] }
-  /** Of rank 0: what all ranks have agreed upon before the first step, and a word on it for people. */
+  /** From rank 0: the plan that all ranks train by, and a line for people if any of it was decided in this run. */
   | { readonly type: "planned"; readonly plan: ExchangePlan; readonly remark: string }
   /** Of rank 0: experts that were moved after a step, and what it took. */
   | {

@@ -49,6 +49,11 @@ const describe = (drift: readonly Drift[]): string => {
   return `${listed.join("; ")}${drift.length > listed.length ? `; ${drift.length - listed.length} more tensors differ` : ""}`;
 };
 
+/** For messages: what makes ranks differ, the program before the hardware. */
+export const causesOfDrift: string =
+  "Code of your own may have computed something else on each rank (Math.random, a clock, an environment variable, a file of one host): look there first. " +
+  "Otherwise the memory or processor of a host may be faulty: test it";
+
 /**
  * Make what compares between ranks, bit for bit, all that rank 0 saves for everybody: parameters, running statistics,
  * the optimizer's state. After each step all ranks must hold the same; residuals are each rank's own. Each rank reads
@@ -95,6 +100,6 @@ export const replicaCheck =
     throw new RunError(
       "replicas-differ",
       `step ${step}: ${describe(drift)}; replicas must hold the same bits after every step. ` +
-        "The memory or processor of a host may be faulty: test it, then go on with skein-train resume from the last checkpoint, when all were the same",
+        `${causesOfDrift}, then go on with skein-train resume from the last checkpoint, when all were the same`,
     );
   };

@@ -53,6 +53,8 @@ export interface RankRun {
   readonly predicts: Prediction;
   readonly totalSteps: number;
   readonly firstStep: number;
+  /** See `stepOffsetAfter`. */
+  readonly stepOffset: number;
   /** Where lanes of a stream stand before the first step. */
   readonly lanes?: readonly LanePosition[] | undefined;
   /** How evaluations compared so far, where that is known. */
@@ -238,7 +240,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     evaluated = state.done;
   };
 
-  const position = positionOf(firstStep, stepsAnEpoch);
+  const position = positionOf(firstStep + run.stepOffset, stepsAnEpoch);
   const batches = new Prefetcher(train, {
     batchSize: job.batch,
     seed: job.seed,
@@ -292,7 +294,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
 
       // Where ranks evaluate together all of them do, whoever has heard of a stop; the loop ends before the next step.
       if (!evaluatesTogether && stop.stopsAfter(state.done)) break;
-      const evaluates = isDue(state.done, evaluateEvery) || isDue(state.done, everySteps);
+      const evaluates = isDue(state.done + run.stepOffset, evaluateEvery) || isDue(state.done, everySteps);
       // What is saved tells how evaluations compare, this one among them.
       if (evaluates && compares) await evaluate();
       const isBest = job.checkpoint.best === true && evaluated === state.done && best?.step === state.done;

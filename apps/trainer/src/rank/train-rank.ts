@@ -1,5 +1,6 @@
 import { openBlas } from "@skein/blas/node";
-import { agreeOnFacts } from "@skein/collectives";
+import { hostname } from "node:os";
+import { agreeOnFacts, hostsOf } from "@skein/collectives";
 import type { PlacedLane } from "@skein/data";
 import { EvaluationReader } from "@skein/data/node";
 import { type Backend, type Communicator, SpanRecorder } from "@skein/tensor-core";
@@ -13,10 +14,10 @@ import { partsOfRecordings } from "../modules/program-parts.ts";
 import { taskOf, type AnyModel } from "../modules/task.ts";
 import { modelOf } from "../modules/traced-model.ts";
 import { PartWriter } from "../checkpoint/part-writer.ts";
-import { type ExchangePlan, isPlanned } from "../planning/exchange-plan.ts";
-import { isExpertsPlanned } from "../planning/experts-plan.ts";
+import { type ExchangePlan, isDue, isPlanned, planNames } from "../planning/exchange-plan.ts";
+import { keptPlan, planBasis, type PlanWorld } from "../planning/kept-plan.ts";
 import { type PlannedExperts, planExperts } from "../planning/plan-experts.ts";
-import { isScheduleDue, withPlannedSchedule } from "../planning/expert-schedule-plan.ts";
+import { withPlannedSchedule } from "../planning/expert-schedule-plan.ts";
 import { planExpertSchedule } from "../planning/plan-expert-schedule.ts";
 import { planRun } from "../planning/plan-run.ts";
 import type { ProfileInput } from "../planning/profile-steps.ts";
@@ -30,7 +31,7 @@ import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
 import { type RankRun, trainLoop } from "./train-loop.ts";
-import { buildParts, type DeviceState, learntParams } from "../step/train-state.ts";
+import { buildParts, type DeviceState, learntParams, scheduleOffsetOf } from "../step/train-state.ts";
 import { batchPartOf, everyRankAxis, meshGroups, meshOf } from "../step/mesh.ts";
 
 /** Something that goes wrong before a step, as a test wants it. @returns the state that the step consumes. */
@@ -82,31 +83,40 @@ const trainOn = async (
   report: RankReport,
   fault?: Fault,
 ): Promise<void> => {
-  const { job, connection, data, totalSteps, output, resume } = input;
+  const { job, connection, data, totalSteps, stepOffset, output, resume } = input;
   const { rank, worldSize } = connection;
   const waitClock: WaitClock = { seconds: 0 };
   const world = timedCommunicator(await joinRank(connection), waitClock);
   const communicators = communicatorsOf(job, world);
   if (worldSize > 1) await agreeOnFacts(world, await rankFacts(input, backend));
-  let { plan } = input;
+  const planWorld = await planWorldOf(input, world);
+  const { plan: kept, remarks } = keptPlan(input.plan, job, planWorld, input.boundPlans);
+  for (const remark of remarks) report.remark(remark);
   const measured = { job, backend, communicators, rank, train: data.train };
   // Before there is a model, which is made with them.
-  const schedule = isScheduleDue(job, plan?.expertSchedule) ? await planExpertSchedule(measured) : undefined;
-  const shared = withPlannedSchedule(job, schedule ?? plan?.expertSchedule);
-  const experts = await plannedExperts({ ...measured, job: shared }, plan);
+  const schedule = isDue("expertSchedule", job, kept) ? await planExpertSchedule(measured) : undefined;
+  const shared = withPlannedSchedule(job, schedule ?? kept?.expertSchedule);
+  const experts = await plannedExperts({ ...measured, job: shared }, kept);
   const program = input.recordings && partsOfRecordings(input.recordings);
   const model = await buildModel(shared, taskOf(data), {
     program,
     given: input.traced && modelOf(input.traced),
-    experts: experts?.plan ?? plan?.experts,
+    experts: experts?.plan ?? kept?.experts,
   });
-  const own = await loadOwnParts(job, totalSteps, program);
-  const ingredients = { job, model, totalSteps, train: data.train, own };
-  if (schedule !== undefined || isPlanned(shared, plan)) {
-    const agreed = await planRun({ ...measured, parts: buildParts(ingredients, plan) }, plan, { schedule, experts });
+  const scheduleOffset = scheduleOffsetOf(job, stepOffset);
+  const own = await loadOwnParts(job, { totalSteps, offset: scheduleOffset }, program);
+  const ingredients = { job, model, totalSteps, scheduleOffset, train: data.train, own };
+  let plan = kept;
+  if (planNames.some((name) => isDue(name, job, kept))) {
+    const agreed = await planRun(
+      { ...measured, parts: buildParts(ingredients, kept) },
+      kept,
+      { schedule, experts },
+      (name) => planBasis(name, job, planWorld),
+    );
     report.planned(agreed);
     ({ plan } = agreed);
-  }
+  } else if (JSON.stringify(kept) !== JSON.stringify(input.plan)) report.planned({ plan: kept ?? {}, remark: "" });
   const parts = buildParts(ingredients, plan);
   const trace = traceOf(input);
   const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators });
@@ -130,6 +140,7 @@ const trainOn = async (
     predicts: data.predicts,
     totalSteps,
     firstStep: resume?.step ?? 0,
+    stepOffset,
     best: resume?.best,
     lanes: resume?.lanes,
     stop: new StopSignal(input.stop),
@@ -183,13 +194,19 @@ const samplesOf = async (
   return undefined;
 };
 
+/** What plans depend on next to the job. Ranks exchange host names only if the job or its checkpoint has plans. */
+const planWorldOf = async ({ job, plan, trainedHash }: RankInput, world: Communicator): Promise<PlanWorld> => {
+  const isNeeded = world.worldSize > 1 && (plan !== undefined || isPlanned(job));
+  return { trainedHash, hosts: isNeeded ? hostsOf(await world.exchangeTexts(hostname())) : [[0]] };
+};
+
 /** How tokens travel to experts, where that is to be measured for. */
 const plannedExperts = async (
   input: Omit<ProfileInput, "parts">,
   known: ExchangePlan | undefined,
 ): Promise<PlannedExperts | undefined> => {
   const { model } = input.job;
-  return model.kind === "gpt" && model.experts !== undefined && isExpertsPlanned(input.job, known?.experts)
+  return model.kind === "gpt" && model.experts !== undefined && isDue("experts", input.job, known)
     ? planExperts({ ...input, experts: model.experts, width: model.width })
     : undefined;
 };

@@ -22,7 +22,7 @@ import { holdOutput } from "./hold-output.ts";
 import { requireWritable } from "./places.ts";
 import { type Ended, Provenance } from "../provenance/provenance.ts";
 import type { EndEvent, RunEvent } from "./run-events.ts";
-import { checkResumable, type Given, prepare, type Prepared, withBackend } from "../building/prepare.ts";
+import { checkResumable, type Given, prepare, type Prepared, resumedAt, withBackend } from "../building/prepare.ts";
 
 /** A job to run, and where. */
 export interface JobRun
@@ -206,7 +206,8 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
     (reason) => skipped.push(`passed over a damaged checkpoint: ${reason}`),
     checkpointSecret,
   );
-  const { prepared, notes } = await prepareOn(run);
+  const { prepared: whole, notes } = await prepareOn(run);
+  const prepared = resumedAt(whole, resume.manifest);
   const callbacks = await callbacksOf(run);
   run.onPrepared?.();
   for (const note of [...skipped, ...notes, ...prepared.remarks, ...checkResumable(prepared, resume)])

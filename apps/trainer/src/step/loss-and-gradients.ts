@@ -295,12 +295,12 @@ const ofMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
   });
 
 /**
- * Means over the ranks, in one message: it is the number of messages that small tensors cost. Whole numbers, such as
- * the places of experts, are the same on all ranks, and stay.
+ * Means over the ranks, in one message: it is the number of messages that small tensors cost. What is not f32, such as
+ * the places of experts, is the same on all ranks, and stays: see `requireSharedState`.
  */
 const meanOverRanks = <T>(tree: T, axis: string): T => {
   const { leaves, structure } = flattenTree<Tensor>(tree);
-  const hasMean = leaves.map(({ dtype }) => dtype !== "i32" && dtype !== "u32");
+  const hasMean = leaves.map(({ dtype }) => dtype === "f32");
   const means = fusedMean(
     leaves.filter((_, i) => hasMean[i]!),
     { axis },

@@ -1,6 +1,6 @@
 import { type Aggregator, beginExchange, initExchange } from "@skein/compressors";
 import type { BucketPlan } from "@skein/tensor-core";
-import { findLayers } from "@skein/second-order";
+import { findLayers, type ModelLayers } from "@skein/second-order";
 import {
   type DeviceArray,
   leafPaths,
@@ -31,6 +31,7 @@ import { scaledGradients } from "./scaled-gradients.ts";
 import { splitOf } from "./loss-of-part.ts";
 import type { OwnParts } from "../modules/own-parts.ts";
 import { batchSpecs, type AnyModel } from "../modules/task.ts";
+import { stackDimsOf } from "../building/stacked-parameters.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "../building/build.ts";
 import { buildLearningRate } from "../building/build-learning-rate.ts";
 import { buildBuckets, buildCompression } from "../building/build-exchange.ts";
@@ -145,6 +146,8 @@ export interface PartsInput {
   readonly job: Job;
   readonly model: AnyModel;
   readonly totalSteps: number;
+  /** See `scheduleOffsetOf`. Default: 0. */
+  readonly scheduleOffset?: number | undefined;
   /** The fields of samples: layers are found in a step on a batch of them. */
   readonly train: { readonly fields: Readonly<Record<string, TensorSpec>> };
   /** What modules of the job make. */
@@ -152,7 +155,10 @@ export interface PartsInput {
 }
 
 /** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
-export const buildParts = ({ job, model: plain, totalSteps, train, own }: PartsInput, plan?: ExchangePlan): Parts => {
+export const buildParts = (
+  { job, model: plain, totalSteps, scheduleOffset = 0, train, own }: PartsInput,
+  plan?: ExchangePlan,
+): Parts => {
   const model = withSmoothing(plain, job);
   const mesh = meshOf(job);
   const sharding = shardingOn(mesh, model.sharding ?? unsharded);
@@ -160,8 +166,9 @@ export const buildParts = ({ job, model: plain, totalSteps, train, own }: PartsI
   const frozen = frozenPaths(job.freeze, params);
   const trained = trainedOf({ frozen }, params);
   const groups = parameterGroups(job, params, { frozen });
-  const find = () =>
-    findLayers(
+  let layers: ModelLayers | undefined;
+  const find = (): ModelLayers =>
+    (layers ??= findLayers(
       scaledGradients(model, splitOf({ mesh, accumulate: job.accumulate ?? 1 })),
       [
         trained as never,
@@ -169,13 +176,14 @@ export const buildParts = ({ job, model: plain, totalSteps, train, own }: PartsI
         batchSpecs(train, samplesAtOnce(job)) as never,
       ],
       { mesh },
-    );
-  const rate = buildLearningRate(job.learningRate, totalSteps, own?.schedule);
-  const curvature = buildCurvature(job, rate, { find, groups, plan: plan?.curvature });
+    ));
+  const stackDims = stackDimsOf(job, trained, find);
+  const rate = buildLearningRate(job.learningRate, { totalSteps, offset: scheduleOffset }, own?.schedule);
+  const curvature = buildCurvature(job, rate, { find, stackDims, groups, plan: plan?.curvature });
   const planned = plan?.buckets ?? buildBuckets(job.buckets, trained, job.overlap);
   return {
     model,
-    optimizer: buildOptimizer(job, rate, { sharding, mesh }, { groups, curvature, own: own?.optimizer }),
+    optimizer: buildOptimizer(job, rate, { sharding, mesh }, { groups, curvature, stackDims, own: own?.optimizer }),
     curvature,
     learningRateOf: buildLearningRateOf(rate),
     compressorAt: buildCompression(job.compression, plan, own?.compression),
@@ -343,6 +351,13 @@ export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
     own: new Map(own),
   };
 };
+
+/**
+ * Steps by which the learning rate is ahead of the updates made, after the batch of a run has changed. The schedule of
+ * a job with `epochs` follows the samples seen, that of a job with `steps` the updates.
+ */
+export const scheduleOffsetOf = ({ steps }: Pick<Job, "steps">, stepOffset: number): number =>
+  steps === undefined ? stepOffset : 0;
 
 /** Steps of a job: given, or its epochs. */
 export const totalStepsOf = (job: Job, stepsPerEpoch: number): number => job.steps ?? job.epochs! * stepsPerEpoch;

@@ -42,6 +42,13 @@ export interface ModelLayers {
   /** Path of the weight that is applied last, of a layer or not; undefined without any. */
   readonly head: string | undefined;
   readonly firstOrder: readonly FirstOrderWeight[];
+  /**
+   * Number of leading dimensions that index separate matrices, by path of the parameters that have any: 1 for weights
+   * of experts [experts, inputs, outputs].
+   */
+  readonly stacks: ReadonlyMap<string, number>;
+  /** Scopes of the nodes that apply a weight, by its path. */
+  readonly scopes: ReadonlyMap<string, readonly string[]>;
 }
 
 /** A layer and where one trace applies it. */
@@ -101,7 +108,7 @@ const ownBias = (uses: readonly LayerUse[], layers: ReturnType<typeof layersOf>)
 export const appliedLayers = (
   traced: Traced,
   params: unknown,
-): { readonly applied: readonly AppliedLayer[] } & Pick<ModelLayers, "head" | "firstOrder"> => {
+): { readonly applied: readonly AppliedLayer[] } & Omit<ModelLayers, "layers"> => {
   const paths = leafPaths(params);
   const found = layersOf(traced);
   if (found.length !== paths.length)
@@ -138,7 +145,15 @@ export const appliedLayers = (
     .flatMap(({ uses }, leaf) => uses.map(({ node, kind }) => ({ leaf, node, kind })))
     .filter(({ kind }) => kind !== "norm")
     .toSorted((a, b) => b.node - a.node)[0];
-  return { applied, firstOrder, head: last && paths[last.leaf] };
+  return {
+    applied,
+    firstOrder,
+    head: last && paths[last.leaf],
+    stacks: new Map(found.flatMap(({ stackDims }, leaf) => (stackDims > 0 ? [[paths[leaf]!, stackDims]] : []))),
+    scopes: new Map(
+      found.map(({ uses }, leaf) => [paths[leaf]!, uses.map(({ node }) => traced.graph.nodes[node]!.scope)]),
+    ),
+  };
 };
 
 /** A layer's gradient as a matrix [inputs, outputs], without the row of the bias. */

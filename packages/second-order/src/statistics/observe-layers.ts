@@ -36,8 +36,8 @@ export const findLayers = <Args extends readonly unknown[]>(
   args: MapTree<Args, Tensor, TensorSpec> | Args,
   options: Parameters<typeof trace>[2] = {},
 ): ModelLayers => {
-  const { applied, firstOrder, head } = appliedLayers(trace(step, args, options), args[0]);
-  return { layers: applied.map(({ layer }) => layer), head, firstOrder };
+  const { applied, ...others } = appliedLayers(trace(step, args, options), args[0]);
+  return { layers: applied.map(({ layer }) => layer), ...others };
 };
 
 /** Which statistics are gathered, of which layers and samples. */

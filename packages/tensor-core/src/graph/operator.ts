@@ -92,6 +92,11 @@ export interface OperatorFacts<P extends Params = Params> {
   readonly rearranges?: boolean;
   /** Its two operands are added. */
   readonly adds?: boolean;
+  /**
+   * Number of leading dimensions of operand 0 that stay as they are, of an operator that `rearranges` and does not
+   * keep the order. Absent: none.
+   */
+  readonly leadingDimsKept?: (params: P) => number;
   /** How it may be a layer with a weight: see `layersOf`. */
   readonly layer?: (node: KernelNode<P>) => readonly LayerReading[];
   /** The operand's elements, each several times: a kernel may read them with stride 0 instead. */
@@ -109,6 +114,8 @@ export interface OperatorFacts<P extends Params = Params> {
    * inferred has neighbouring dimensions merged.
    */
   readonly runsProgram?: boolean;
+  /** A collective of which all ranks along its axis get the same result. */
+  readonly isAlike?: boolean;
   /** A collective whose second operand says at run time how much of the first one travels. */
   readonly ragged?: RaggedFact;
   /** How it is written in the formulas of a program. Default: its name with the operands in parentheses. */

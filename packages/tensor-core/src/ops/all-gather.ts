@@ -6,6 +6,7 @@ import { collective, leadingRows } from "./shared/collective.ts";
 /** `[n, …] → [P·n, …]`: every rank gets the operands of all, in rank order. Adjoint: reduce-scatter. */
 export const allGatherOperator: Operator = collective({
   name: "all-gather",
+  isAlike: true,
   result: (input, { axisSize }) => ({
     dtype: input.dtype,
     shape: [leadingRows("all-gather", input) * axisSize, ...input.shape.slice(1)],

@@ -11,6 +11,7 @@ export type AllReduceParams = CollectiveParams & {
 /** Every rank gets the sum (or maximum, minimum) of all ranks' operands. The sum is its own adjoint. */
 export const allReduceOperator: Operator = collective<AllReduceParams>({
   name: "all-reduce",
+  isAlike: true,
   mayOverwrite: () => true,
   dtypes: reducible,
   result: (input) => input,

@@ -9,6 +9,7 @@ export type BroadcastParams = CollectiveParams & {
 /** Every rank gets the operand of rank `root`. Adjoint: the sum of all cotangents at `root`, zero elsewhere. */
 export const broadcastOperator: Operator = collective<BroadcastParams>({
   name: "broadcast",
+  isAlike: true,
   result: (input) => input,
   world: (ranks, { root }) => ranks.map(() => ranks[root]!.data.slice()),
   vjp: ({ cotangents: [g], params: { axis, root, priority } }) => [reduceToRoot(g!, axis, root, { priority })],

@@ -14,6 +14,7 @@ export type GroupedMatmulParams = { readonly transposeW: boolean };
  */
 export const groupedMatmulOperator: Operator = defineOperator<GroupedMatmulParams>({
   name: "grouped-matmul",
+  layer: () => [{ kind: "linear", input: 0, weight: 1 }],
   infer: ([x, w, counts], { transposeW }) => {
     if (w!.dtype !== "f32" || w!.shape.length !== 3)
       throw new ShapeError(

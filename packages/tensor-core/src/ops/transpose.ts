@@ -27,6 +27,10 @@ export type TransposeParams = { readonly permutation: readonly number[] };
 export const transposeOperator: Operator = defineOperator<TransposeParams>({
   name: "transpose",
   rearranges: true,
+  leadingDimsKept: ({ permutation }) => {
+    const first = permutation.findIndex((dim, at) => dim !== at);
+    return first < 0 ? permutation.length : first;
+  },
   rewrites: [ofConstant, transposeAsReshape, transposeOfTranspose],
   infer: ([x], { permutation }) => {
     const rank = x!.shape.length;

@@ -4,6 +4,7 @@ import { valueAndGrad } from "../autodiff/vjp.ts";
 import { conv2d } from "../functions/convolution.ts";
 import { add, cast, multiply, stopGradient } from "../functions/elementwise.ts";
 import { relu } from "../functions/activation.ts";
+import { groupedMatmul } from "../functions/grouped-matmul.ts";
 import { embedding } from "../functions/indexing.ts";
 import { matmul } from "../functions/linear.ts";
 import { slice, reshape, transpose } from "../functions/movement.ts";
@@ -117,5 +118,50 @@ describe("layersOf", () => {
     expect(
       layersOf(twice).flatMap(({ uses, unresolved }) => [...uses.map(({ kind }) => kind), ...unresolved]),
     ).toContain("linear");
+  });
+
+  it("counts the leading dimensions that index matrices, as the layers that read a weight say", () => {
+    const stacks = (fn: (params: Tensor[], ...rest: Tensor[]) => Tensor, ...shapes: number[][]): number[] =>
+      found(
+        fn,
+        shapes.map((shape) => f32(...shape)),
+        [f32(4, 3), { dtype: "i32", shape: [2] }, f32(2, 4, 3), f32(5, 2, 4, 3), f32(1, 8, 8, 3)],
+      ).layers.map(({ stackDims }) => stackDims);
+    // Experts, alone and together with another use of the same kind; with a penalty; stored as [experts, outputs,
+    // inputs].
+    expect(stacks(([w], x, counts) => sum(groupedMatmul(x!, w!, counts!)), [2, 3, 7])).toEqual([1]);
+    expect(
+      stacks(
+        ([w], x, counts, batch) => add(sum(groupedMatmul(x!, w!, counts!)), sum(matmul(batch!, cast(w!, "f32")))),
+        [2, 3, 3],
+      ),
+    ).toEqual([1]);
+    expect(
+      stacks(([w], x, counts) => add(sum(groupedMatmul(x!, w!, counts!)), sum(multiply(w!, w!))), [2, 3, 7]),
+    ).toEqual([1]);
+    expect(stacks(([w], x, counts) => sum(groupedMatmul(x!, transpose(w!, [0, 2, 1]), counts!)), [2, 3, 3])).toEqual([
+      1,
+    ]);
+    // Products with leading dimensions, of which the leaf has them apart or together with others.
+    expect(stacks(([w], _x, _counts, _batch, deep) => sum(matmul(deep!, w!)), [5, 2, 3, 7])).toEqual([2]);
+    expect(stacks(([w], _x, _counts, batch) => sum(matmul(batch!, reshape(w!, [2, 3, 6]))), [2, 3, 3, 2])).toEqual([1]);
+    // What is put in another order, or read as one matrix elsewhere, is no stack; so are kernels and plain weights.
+    expect(stacks(([w], _x, _counts, batch) => sum(matmul(batch!, transpose(w!, [1, 0, 2]))), [3, 2, 7])).toEqual([0]);
+    expect(stacks(([w], _x, _counts, batch) => sum(matmul(batch!, reshape(w!, [2, 3, 7]))), [3, 2, 7])).toEqual([0]);
+    expect(
+      stacks(
+        ([w], x, counts) => add(sum(groupedMatmul(x!, w!, counts!)), sum(matmul(x!, reshape(w!, [3, 14])))),
+        [2, 3, 7],
+      ),
+    ).toEqual([0]);
+    expect(
+      stacks(
+        ([kernel, w, b], x, _counts, _batch, _deep, image) =>
+          add(sum(conv2d(image!, kernel!)), sum(add(matmul(x!, w!), b!))),
+        [3, 3, 3, 2],
+        [3, 7],
+        [7],
+      ),
+    ).toEqual([0, 0, 0]);
   });
 });

@@ -34,6 +34,11 @@ export interface WeightLayers {
   readonly biasOf: readonly number[];
   /** Why some of its uses are none of a layer, in words; empty where all are. */
   readonly unresolved: readonly string[];
+  /**
+   * Number of leading dimensions of the leaf that index separate matrices, in all linear layers that read it, such as 1
+   * for weights of experts [experts, inputs, outputs]; 0 if the layers disagree or there is none.
+   */
+  readonly stackDims: number;
 }
 
 /** A value that is a weight in another shape, order, dtype, or repeated. */
@@ -43,9 +48,22 @@ interface Carried {
   readonly ref: ValueRef;
   readonly path: readonly number[];
   readonly isStretched: boolean;
+  /** Number of leading dimensions of the leaf that are leading dimensions here. */
+  readonly leadingDims: number;
 }
 
 const nameOf = (node: Node): string => `${node.op}${node.scope === "" ? "" : ` in ${node.scope}`}`;
+
+/** Number of leading dimensions of an operand that are those of its result; Infinity if all are. */
+const keptDims = (graph: Graph, { op, inputs, params, specs }: Node): number => {
+  const { keepsOrder, stretches, leadingDimsKept } = operators[op] ?? {};
+  if (leadingDimsKept !== undefined) return leadingDimsKept(params);
+  if (stretches === true) return 0;
+  if (keepsOrder !== true) return Infinity; // each element stays where it was
+  const [before, after] = [specOf(graph, inputs[0]!).shape, specs[0]!.shape];
+  const first = before.findIndex((size, dim) => size !== after[dim]);
+  return first < 0 ? before.length : first;
+};
 
 /** Per value, the nodes that read it on the way to the loss. */
 const readersOf = (graph: Graph): ReadonlyMap<string, readonly (readonly [node: Node, operand: number])[]> => {
@@ -97,12 +115,15 @@ export const layersOf = ({
           ref: { node: node.id, output },
           path: [...of.path, node.id],
           isStretched: of.isStretched || stretches === true,
+          leadingDims: Math.min(of.leadingDims, keptDims(graph, node)),
         });
       } else if (own !== undefined && !of.isStretched) readings.push({ of, node, operand, layer: own });
       else others.push({ of, node });
     }
   };
-  derivatives.primals.forEach((ref, leaf) => follow({ leaf, ref, path: [], isStretched: false }));
+  derivatives.primals.forEach((ref, leaf) =>
+    follow({ leaf, ref, path: [], isStretched: false, leadingDims: specOf(graph, ref).shape.length }),
+  );
 
   const leafOf = (ref: ValueRef): number | undefined => carried.get(valueKey(ref))?.leaf;
   /** The leaf that is added to each row of a value, and the node that adds it. */
@@ -120,11 +141,20 @@ export const layersOf = ({
     return undefined;
   };
 
-  const found = derivatives.primals.map((weight) => ({
+  /** A linear layer applies the last two dimensions of its weight; those before them count matrices. */
+  const stackDimsOf = (own: readonly (typeof readings)[number][]): number => {
+    const [first, ...others] = own.map(({ of, layer }) => {
+      const dims = layer.kind === "linear" ? specOf(graph, of.ref).shape.length - 2 : 0;
+      return dims <= of.leadingDims ? dims : 0;
+    });
+    return first !== undefined && others.every((dims) => dims === first) ? first : 0;
+  };
+  const found = derivatives.primals.map((weight, leaf) => ({
     weight,
     uses: [] as LayerUse[],
     biasOf: [] as number[],
     unresolved: [] as string[],
+    stackDims: stackDimsOf(readings.filter(({ of }) => of.leaf === leaf)),
   }));
   const explained = new Set<string>();
   for (const { of, node, operand, layer } of readings) {

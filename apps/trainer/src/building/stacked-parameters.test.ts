@@ -1,0 +1,68 @@
+import { flattenTree, leafPaths, type TensorSpec } from "@skein/tensor-core";
+import { describe, expect, test } from "vitest";
+import { parseJob, parseOverride } from "../job/config.ts";
+import { taskOf } from "../modules/task.ts";
+import { buildParts, stateSpecs } from "../step/train-state.ts";
+import { buildOwnModel, type OwnModelJob } from "./build.ts";
+
+const text = `
+name: small
+seed: 1
+ranks: 1
+batch: 8
+steps: 1
+data: { kind: moby-dick, window: 8, trainSamples: 400, testSamples: 30 }
+model: { kind: gpt, layers: 2, heads: 2, width: 8, experts: { count: 4, topK: 2, hidden: 6, dispatch: ragged } }
+optimizer: { kind: muon }
+learningRate: { peak: 0.01 }
+compression: { kind: identity }
+evaluation: { batch: 8 }
+`;
+
+/** Specs of the state of a job on text, by path. */
+const stateOf = (...set: string[]): ReadonlyMap<string, readonly number[]> => {
+  const job = parseJob(
+    text,
+    "job.yaml",
+    set.map((value) => parseOverride(value)),
+  );
+  const tokens = { dtype: "i32", shape: [8] } as const;
+  const train = { fields: { inputs: tokens, labels: tokens } };
+  const task = taskOf({ train, predicts: "tokens", classes: 32 } as never);
+  const model = buildOwnModel({ ...job, model: job.model as OwnModelJob }, task);
+  const parts = buildParts({ job, model, totalSteps: 1, train });
+  const specs = stateSpecs(parts) as never as Record<string, unknown>;
+  const { leaves } = flattenTree<TensorSpec>(specs);
+  return new Map(leafPaths(specs).map((path, i) => [path, leaves[i]!.shape]));
+};
+
+describe("experts of a layer are matrices of their own", () => {
+  test.each([
+    ["model.experts.dispatch=ragged"],
+    ["model.experts.dispatch=dense"],
+    ["model.experts.activation=swiglu"],
+    ["model.experts.gate=expert-choice", "model.experts.dispatch=dense"],
+    ["memory.recompute=blocks"],
+    ["accumulate=2"],
+    ["precision={kind: mixed-f16}"],
+    ["freeze=[blocks.0.*]"],
+  ])("of which muon makes each orthonormal, and leaves the gate to adam: %s", (...set) => {
+    const paths = [...stateOf(...set).keys()];
+    const ofMuon = paths.filter((path) => path.startsWith("optimizer.muon.0.velocity."));
+    const ofAdam = paths.filter((path) => path.startsWith("optimizer.adam.0.mean."));
+    expect(ofMuon.filter((path) => /experts/.test(path)).length).toBeGreaterThanOrEqual(2);
+    expect(ofMuon.filter((path) => /\.gate\./.test(path))).toEqual([]);
+    expect(ofAdam.filter((path) => /\.gate\./.test(path)).length).toBeGreaterThan(0);
+    expect(ofAdam.filter((path) => /_DF|_FD/.test(path))).toEqual([]);
+  });
+
+  test("of which soap and shampoo keep moments of each", () => {
+    const sides = (kind: string): number[][] =>
+      [...stateOf(`optimizer={kind: ${kind}}`)].flatMap(([path, shape]) =>
+        /moments\.\d+\.(left|right)$/.test(path) && shape[0] === 4 ? [[...shape]] : [],
+      );
+    expect(sides("soap")).toContainEqual([4, 8, 8]);
+    expect(sides("soap")).toContainEqual([4, 6, 6]);
+    expect(sides("shampoo")).toContainEqual([4, 6, 6]);
+  });
+});
