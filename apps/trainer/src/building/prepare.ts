@@ -15,8 +15,9 @@ import { requireSameStream } from "../checkpoint/data-standing.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "../checkpoint/checkpoint.ts";
 import { sha256 } from "../checkpoint/checkpoint-part.ts";
 import { cutsOf, shardFilesIn, wholeSpec } from "../checkpoint/checkpoint-shards.ts";
-import { comparedFigures } from "../rank/evaluation-figures.ts";
+import { comparedFigures, evaluatedOn } from "../rank/evaluation-figures.ts";
 import { exchangeOptions } from "../step/loss-and-gradients.ts";
+import { coverageRemarks } from "./class-coverage.ts";
 import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "../errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "../planning/exchange-plan.ts";
@@ -143,6 +144,8 @@ export const jobHashOf = (job: Job, data?: string, decoder?: string): string => 
   for (const name of ["freeze", "rates", "weightDecays", "labelSmoothing"] as const)
     if (job[name] !== undefined) entries.push([name, job[name]]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
+  // Until version 2 validation samples were the last ones of all data.
+  if (job.data.validationFraction !== undefined) entries.push(["validation", 2]);
   if (data !== undefined) entries.push(["samples", data]);
   if (decoder !== undefined) entries.push(["decoder", decoder]);
   return sha256(JSON.stringify(Object.fromEntries(entries)));
@@ -383,7 +386,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     jobHash: jobHashOf(job, digest, decoderOf(data.train)),
     dataDigest: digest,
     sampleKind: samplePass && sampleKindOf(samplePass, data),
-    remarks: [...(data.remarks ?? []), ...remarksOn(job, totalSteps)],
+    remarks: [...(data.remarks ?? []), ...coverageRemarks(data, evaluatedOn(job.data)), ...remarksOn(job, totalSteps)],
   };
 };
 

@@ -13,6 +13,7 @@ import {
   type EvaluationFigures,
   evaluationFigures,
   flatFigures,
+  evaluatedOn,
   formatFigures,
 } from "../rank/evaluation-figures.ts";
 import type { SampleOutput } from "../samples/sample-outputs.ts";
@@ -275,7 +276,7 @@ export class RunRecord {
     this.evaluation = totalSums(parts);
     const figures = this.figures();
     this.input.metrics.record({ type: "evaluation", step, ...flatFigures(figures) });
-    this.input.progress.note(`step ${step}: ${formatFigures(figures)}`);
+    this.input.progress.note(`step ${step}: ${formatFigures(figures, evaluatedOn(this.input.prepared.job.data))}`);
     this.input.happened?.({ type: "evaluation", step, ...figures });
   }
 
@@ -326,6 +327,7 @@ export class RunRecord {
     const { loss, accuracy, ...others } = this.figures();
     const steps = this.step - this.firstStep;
     return {
+      evaluatedOn: evaluatedOn(prepared.job.data),
       ...(accuracy === undefined ? {} : { testAccuracy: accuracy }),
       testLoss: loss,
       ...others,

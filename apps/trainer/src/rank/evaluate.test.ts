@@ -64,10 +64,10 @@ test("figures are ratios of sums; those of a model's own stand beside ours, in l
   const sums = { lossSum: 6, count: 4, correct: 3, squares: 10 };
   const own = evaluationFigures("classes", sums, { "mean-square": { sum: "squares", per: "count" } });
   expect(flatFigures(own)).toEqual({ loss: 1.5, accuracy: 0.75, "mean-square": 2.5 });
-  expect(formatFigures(own)).toBe("test loss 1.5000, 75.00 % right, mean-square 2.500");
+  expect(formatFigures(own, "validation")).toBe("validation loss 1.5000, 75.00 % right, mean-square 2.500");
   expect(flatFigures(evaluationFigures("classes", sums))).toEqual({ loss: 1.5, accuracy: 0.75 });
   expect(flatFigures(evaluationFigures("values", { lossSum: 6, count: 4 }))).toEqual({ loss: 1.5 });
-  expect(formatFigures(evaluationFigures("bytes", sums))).toBe(
+  expect(formatFigures(evaluationFigures("bytes", sums), "test")).toBe(
     "test loss 1.5000, 2.164 bits per byte, perplexity 4.48",
   );
 });
