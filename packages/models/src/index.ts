@@ -36,6 +36,7 @@ export {
   type InputsOf,
   type LabelledBatch,
   labelledModel,
+  type LogitsFacts,
   type LossOptions,
   type Model,
   type ModelExperts,

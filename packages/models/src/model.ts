@@ -1,4 +1,5 @@
 import { cast, crossEntropy, logicalAnd, notEqual, type Sharding, type Tensor } from "@skein/tensor-core";
+import { checkedApply } from "./checked-apply.ts";
 import { type Metrics, metricsOf, type Ratio, rowMask, type Sums } from "./metrics.ts";
 import type { Past } from "./past.ts";
 
@@ -75,10 +76,21 @@ export interface Model<
    * rank that is traced for. Default: every rank has everything.
    */
   readonly sharding?: Sharding;
+  /**
+   * For models whose `apply` returns logits [..., classes], scores of the classes that labels number from 0. Absent: the
+   * model does not say what its outputs are, and they are not compared with the classes of the data.
+   */
+  readonly logits?: LogitsFacts;
   /** Of models with layers of experts: what it takes to place those anew. */
   readonly experts?: ModelExperts<Params, State>;
   /** Numbers worth following that its state tells of the last step, by name. */
   figures?(state: State): Readonly<Record<string, Tensor>>;
+}
+
+/** Facts about a model's logits. */
+export interface LogitsFacts {
+  /** Label of rows that loss and metrics leave out, such as −100. Absent: every label must be a class. */
+  readonly ignoreIndex?: number;
 }
 
 /** Layers of experts within a model. */
@@ -110,10 +122,16 @@ export interface LossOptions {
  */
 export const labelledModel = <Params, State>(
   { init, apply }: Pick<Model<Params, State>, "init" | "apply">,
-  { labelSmoothing = 0, ignoreIndex }: LossOptions = {},
+  options: LossOptions = {},
+): Model<Params, State> => withLosses({ init, apply: checkedApply(apply, "logits") }, options);
+
+const withLosses = <Params, State>(
+  { init, apply }: Pick<Model<Params, State>, "init" | "apply">,
+  { labelSmoothing = 0, ignoreIndex }: LossOptions,
 ): Model<Params, State> => ({
   init,
   apply,
+  logits: ignoreIndex === undefined ? {} : { ignoreIndex },
   loss: (params, state, batch, context) => {
     const [logits, next] = apply(params, state, batch.inputs, context);
     const mask = countedRows(batch, ignoreIndex);

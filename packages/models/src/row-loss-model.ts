@@ -1,4 +1,5 @@
 import { cast, divide, full, mean, sum, type Tensor } from "@skein/tensor-core";
+import { checkedApply } from "./checked-apply.ts";
 import { type Ratio, rowMask, sumOfRows, type Sums } from "./metrics.ts";
 import type { InputsOf, Model } from "./model.ts";
 
@@ -52,7 +53,12 @@ const countOf = (rows: Tensor, mask: Tensor | undefined): Tensor =>
  *   losses: (restored, { pixels }) => mean(square(subtract(restored, pixels)), { dims: [1] }),
  * });
  */
-export const rowLossModel = <Params, State, Batch extends object, Outputs>({
+export const rowLossModel = <Params, State, Batch extends object, Outputs>(
+  parts: RowLosses<Params, State, Batch, Outputs>,
+): Model<Params, State, Batch, Sums, Outputs> =>
+  withRowLosses({ ...parts, apply: checkedApply(parts.apply, "outputs") });
+
+const withRowLosses = <Params, State, Batch extends object, Outputs>({
   init,
   apply,
   losses,

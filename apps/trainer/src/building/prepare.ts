@@ -24,6 +24,7 @@ import { type ExchangePlan, isExchangePlanned } from "../planning/exchange-plan.
 import { isExpertsPlanned } from "../planning/experts-plan.ts";
 import { trainedOf } from "../step/frozen.ts";
 import { requireSmoothing } from "./label-smoothing.ts";
+import { requireValues } from "./sample-values.ts";
 import { placeOf, replicasAxisOf } from "../step/mesh.ts";
 import { hashedData } from "../job/image-decoding.ts";
 import type { DataJob, ExpertsJob, Job } from "../job/job.ts";
@@ -335,6 +336,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     given: given.model && modelOf(given.model),
     program: given.parts?.parts,
   });
+  requireValues(job, data, model);
   const isOwnModel = job.model.kind === "module" || job.metrics !== undefined;
   // what is wrong with it is told once and at once, not by every rank; a program's was traced before
   const traced = given.model ?? (isOwnModel ? traceModel(model, data, job) : undefined);

@@ -169,6 +169,18 @@ describe("a model of a user's", () => {
       "init",
       /^model: init gave .*, but must give \{ params, state \}; state is \{\} where/,
     ],
+    [
+      { init: () => ({ params: {}, state: {} }) },
+      "init",
+      /^model: init gave no parameters, so there is nothing to train; put the tensors .* into params/,
+    ],
+    [
+      { init: () => ({ params: [zeros([0, 4]), zeros([0])], state: {} }) },
+      "init",
+      /^model: init gave no parameter with an element \(0 is f32\[0, 4\]\), so there is nothing to train/,
+    ],
+    [{ logits: "of classes" }, "init", /^model: its logits gave "of classes", but must give \{\} or \{ ignoreIndex \}/],
+    [{ logits: { ignoreIndex: 0.5 } }, "init", /^model: its logits gave .*, the label of rows that its loss leaves/],
     [{ init: undefined }, "init", /^model: its init is nothing, but must be a function/],
     [{ loss: () => zeros([]) }, "loss", /^model: loss gave .*, but must give \[loss, state\]/],
     [

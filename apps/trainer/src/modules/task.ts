@@ -31,6 +31,8 @@ export interface DataSet<Of extends Samples = Samples> {
   readonly classes?: number | undefined;
   /** How training changes the images of `train`, the field `inputs`, from epoch to epoch. */
   readonly augmentation?: Augmentation | undefined;
+  /** Whether samples may hold NaN and infinities, because the model handles them. Default: false. */
+  readonly allowNonFinite?: boolean | undefined;
   /** What people should know of the samples, a line each. */
   readonly remarks?: readonly string[] | undefined;
 }

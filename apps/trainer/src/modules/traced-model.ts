@@ -1,4 +1,4 @@
-import type { Metrics, Ratio } from "@skein/models";
+import type { LogitsFacts, Metrics, Ratio } from "@skein/models";
 import {
   customGradient,
   flattenTree,
@@ -15,6 +15,7 @@ import { evaluationBatch } from "../rank/evaluate.ts";
 import type { Job } from "../job/job.ts";
 import { requireSmoothing, withSmoothing } from "../building/label-smoothing.ts";
 import { meshOf, numBatchParts, samplesAtOnce } from "../step/mesh.ts";
+import { requireLogits } from "./checked-logits.ts";
 import { composed } from "./composed-graph.ts";
 import type { Weights } from "./forward-pass.ts";
 import { resultSpecs } from "./result-specs.ts";
@@ -39,6 +40,7 @@ export interface TracedModel {
    * makes of samples and ranks do not share it out.
    */
   readonly outputs?: Traced;
+  readonly logits?: LogitsFacts;
   readonly metrics?: Readonly<Record<string, Ratio>>;
 }
 
@@ -54,7 +56,7 @@ const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolea
  */
 export const traceModel = (
   plain: AnyModel,
-  data: Pick<TrainingData, "train" | "test" | "predicts">,
+  data: Pick<TrainingData, "train" | "test" | "predicts" | "classes">,
   job: Job,
 ): TracedModel => {
   const { train, test } = data;
@@ -64,6 +66,7 @@ export const traceModel = (
   const key = randomKey(0) as unknown as Tensor;
   const init = trace((own: Tensor) => model.init(own), [key], { mesh });
   const { params, state } = resultSpecs<Weights>(init);
+  requireLogits(plain, data, job, { params, state });
   const samples = batchSpecs(train, samplesAtOnce(job)) as never;
   const loss = trace(
     (own: unknown, moved: unknown, batch: BatchTree, fresh: Tensor) =>
@@ -90,6 +93,7 @@ export const traceModel = (
     ...(hasOwnDerivatives(loss) && { pullback: composed(pullback) }),
     evaluate: composed(evaluate),
     ...(outputs !== undefined && { outputs: composed(outputs) }),
+    ...(plain.logits !== undefined && { logits: plain.logits }),
     ...(plain.metrics !== undefined && { metrics: plain.metrics }),
   };
 };
@@ -101,7 +105,7 @@ const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): 
  * The model of those graphs, for batches of the job's shapes. Training asks for the loss and for the metrics; its
  * `apply` is for what shows samples, one at a time.
  */
-export const modelOf = ({ init, loss, pullback, evaluate, outputs, metrics }: TracedModel): AnyModel => {
+export const modelOf = ({ init, loss, pullback, evaluate, outputs, logits, metrics }: TracedModel): AnyModel => {
   type LossArguments = readonly [params: unknown, state: unknown, batch: BatchTree, key: Tensor | undefined];
   // What the pullback computes again of the loss is computed once: equal nodes are merged.
   const lossOf = (...args: LossArguments): readonly [Tensor, unknown] => call(loss, ...args);
@@ -122,6 +126,7 @@ export const modelOf = ({ init, loss, pullback, evaluate, outputs, metrics }: Tr
     },
     loss: (params, state, batch, { key }) => differentiable(params, state, batch as BatchTree, key),
     evaluate: (params, state, batch) => call<Metrics>(evaluate, params, state, batch),
+    ...(logits !== undefined && { logits }),
     ...(metrics !== undefined && { metrics }),
   };
 };
