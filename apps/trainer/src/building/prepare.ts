@@ -17,6 +17,7 @@ import { sha256 } from "../checkpoint/checkpoint-part.ts";
 import { cutsOf, shardFilesIn, wholeSpec } from "../checkpoint/checkpoint-shards.ts";
 import { comparedFigures, evaluatedOn } from "../rank/evaluation-figures.ts";
 import { exchangeOptions } from "../step/loss-and-gradients.ts";
+import { withCheckpointClasses } from "./class-names.ts";
 import { coverageRemarks } from "./class-coverage.ts";
 import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "../errors.ts";
@@ -323,7 +324,8 @@ const requireComparable = ({ evaluation: { compareBy } }: Job, figures: object):
 
 /** @throws DataError, ConfigError, ModuleError. */
 export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
-  const data: TrainingData = given.data ?? (await buildData(asked.data));
+  const loaded: TrainingData = given.data ?? (await buildData(asked.data));
+  const data = withCheckpointClasses(loaded, asked);
   const job = withHeadFor(asked, taskOf(data));
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);

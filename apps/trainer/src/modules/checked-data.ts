@@ -70,7 +70,8 @@ const requireAlike = (train: Records, test: Records, what: string): void => {
  * @throws ModuleError for what is none.
  */
 export const checkedData = (data: unknown, what: string): DataSet<Records> => {
-  const { train, test, predicts, classes, augmentation, remarks, allowNonFinite } = (data ?? {}) as Partial<DataSet>;
+  const { train, test, predicts, classes, augmentation, remarks, allowNonFinite, classNames } = (data ??
+    {}) as Partial<DataSet>;
   if (!predictions.includes(predicts))
     throw new ModuleError(
       `${what}: predicts is ${excerpt(predicts)}, but must be one of ${predictions.join(", ")}; it says what a label is (own: there is none, or the model's loss alone knows)`,
@@ -81,6 +82,11 @@ export const checkedData = (data: unknown, what: string): DataSet<Records> => {
       hasNone
         ? `${what}: classes is ${excerpt(classes)}, but with predicts: ${predicts} there are none; leave it out`
         : `${what}: classes is ${excerpt(classes)}, but must be how many ${predicts} there are to choose from; give a whole number`,
+    );
+  const isNamed = Array.isArray(classNames) && classNames.every((name) => typeof name === "string");
+  if (classNames !== undefined && (!isNamed || classNames.length !== classes || new Set(classNames).size !== classes))
+    throw new ModuleError(
+      `${what}: classNames is ${excerpt(classNames)}, but must be a list of ${classes ?? 0} different texts, one per class; correct it, or leave it out`,
     );
   const learned = requireRecords(train, predicts!, `${what}: train`);
   const heldOut = requireRecords(test, predicts!, `${what}: test`);
@@ -100,6 +106,7 @@ export const checkedData = (data: unknown, what: string): DataSet<Records> => {
     test: shareRecords(heldOut),
     predicts: predicts!,
     classes,
+    ...(classNames !== undefined && { classNames }),
     ...(augmentation !== undefined && {
       augmentation: requireAugmentation(augmentation, learned.fields["inputs"], what),
     }),

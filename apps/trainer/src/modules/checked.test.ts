@@ -32,7 +32,10 @@ describe("data of a user's", () => {
   test("keeps what it says of itself and of its images, and how these change is part of what the samples are", () => {
     const jitter = { brightness: 0.5, contrast: 0, saturation: 0 };
     const augmentation = { cropPadding: 1, flip: true, jitter };
-    expect(checkedData({ ...pictures, augmentation, remarks: ["of 1998"] }, "data")).toMatchObject({
+    expect(
+      checkedData({ ...pictures, augmentation, remarks: ["of 1998"], classNames: ["cat", "dog"] }, "data"),
+    ).toMatchObject({
+      classNames: ["cat", "dog"],
       augmentation,
       remarks: ["of 1998"],
     });
@@ -76,6 +79,12 @@ describe("data of a user's", () => {
       { ...good, classes: undefined },
       /^data: classes is nothing, but must be how many classes there are to choose from/,
     ],
+    [
+      { ...good, classNames: ["cat"] },
+      /^data: classNames is \["cat"\], but must be a list of 2 different texts, one per class; correct it/,
+    ],
+    [{ ...good, classNames: ["cat", "cat"] }, /^data: classNames is .*, but must be a list of 2 different texts/],
+    [{ ...good, classNames: ["cat", 7] }, /^data: classNames is .*, but must be a list of 2 different texts/],
     [{ ...good, classes: 2.5 }, /^data: classes is 2\.5, but must be/],
     [{ ...good, predicts: "values" }, /^data: classes is 2, but with predicts: values there are none; leave it out/],
     [{ ...good, train: [1, 2] }, /^data: train is \[1,2\], but must be records; make them with arrayRecords/],

@@ -17,6 +17,8 @@ export interface Summary {
   readonly bitsPerToken?: number;
   /** `exp(testLoss)`: among how many equally likely bytes or tokens the model would have to guess; language models. */
   readonly perplexity?: number;
+  /** Names of the classes, by number. Absent: classes have numbers only. */
+  readonly classNames?: readonly string[];
   /** Figures of the model's own, by name. */
   readonly metrics?: Readonly<Record<string, number>>;
   readonly backend: BackendName;
