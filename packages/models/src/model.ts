@@ -77,8 +77,8 @@ export interface Model<
    */
   readonly sharding?: Sharding;
   /**
-   * For models whose `apply` returns logits [..., classes], scores of the classes that labels number from 0. Absent: the
-   * model does not say what its outputs are, and they are not compared with the classes of the data.
+   * For models whose `apply` returns logits [..., classes], scores of the classes that labels number from 0. Absent:
+   * outputs may be anything, and are not compared with the classes of the data.
    */
   readonly logits?: LogitsFacts;
   /** Of models with layers of experts: what it takes to place those anew. */
