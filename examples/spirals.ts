@@ -11,6 +11,7 @@ import {
   NdArray,
   normal,
   randomKey,
+  splitKey,
   type Tensor,
   tanh,
   valueAndGrad,
@@ -45,13 +46,14 @@ const loss = (params: Params, x: Tensor, y: Tensor): Tensor => crossEntropy(logi
 
 const optimizer = adam({ learningRate: 0.01 });
 const start = (key: Tensor) => {
+  const [k1, k2, k3, k4, k5, k6] = splitKey(key, 6); // the same key would draw the same numbers again
   const params: Params = {
-    w1: normal(key, [2, width]),
-    b1: normal(key, [width], { deviation: 0.1 }),
-    w2: normal(key, [width, width], { deviation: width ** -0.5 }),
-    b2: normal(key, [width], { deviation: 0.1 }),
-    w3: normal(key, [width, 2], { deviation: width ** -0.5 }),
-    b3: normal(key, [2], { deviation: 0.1 }),
+    w1: normal(k1!, [2, width]),
+    b1: normal(k2!, [width], { deviation: 0.1 }),
+    w2: normal(k3!, [width, width], { deviation: width ** -0.5 }),
+    b2: normal(k4!, [width], { deviation: 0.1 }),
+    w3: normal(k5!, [width, 2], { deviation: width ** -0.5 }),
+    b3: normal(k6!, [2], { deviation: 0.1 }),
   };
   return { params, optim: optimizer.init(params) };
 };

@@ -213,8 +213,11 @@ const temporary: ReadonlySet<string> = new Set([
   "port-in-use",
 ]);
 
+/** Missing parts of the installation: a retry fails the same way, so launchers must not restart the run. */
+const incurable: ReadonlySet<string> = new Set(["mpi-missing"]);
+
 export const exitCodeOf = ({ kind, code }: Pick<ErrorReport, "kind" | "code">): number => {
-  if (kind === "user") return exitCodes.usage;
+  if (kind === "user" || incurable.has(code)) return exitCodes.usage;
   return temporary.has(code) ? exitCodes.temporary : exitCodes.failure;
 };
 

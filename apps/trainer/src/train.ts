@@ -205,7 +205,7 @@ const requireThreads = (job: Job, things: GivenThings): void => {
 };
 
 /** Of what steers the training: what is shown of samples does not. */
-const modelDigest = ({ outputs: _, ...steering }: TracedModel): string => sha256(JSON.stringify(steering));
+const modelDigest = ({ outputs: _, logits: __, ...steering }: TracedModel): string => sha256(JSON.stringify(steering));
 
 /** The job with the digests of what the program gave, and that as ranks take it. */
 const settle = async (job: Job, things: GivenThings): Promise<{ readonly job: Job; readonly given: Given }> => {

@@ -49,8 +49,9 @@ const startProcess = (
   return { child, ended: new Promise((resolve) => child.once("close", (code) => resolve({ code, ...written }))) };
 };
 
+/** The addon is there as far as `launch` looks; a fake mpirun loads none. */
 const startLaunch = (...args: string[]): ReturnType<typeof startProcess> =>
-  startProcess(process.execPath, [cli, "launch", "job.yaml", ...args]);
+  startProcess(process.execPath, [cli, "launch", "job.yaml", ...args], { SKEIN_MPI_ADDON: join(folder, "mpi.node") });
 const launch = (...args: string[]): Promise<Ended> => startLaunch(...args).ended;
 
 const untilThere = async (name: string): Promise<void> => {
@@ -199,6 +200,25 @@ for ((i = 0; i < 2000; i++)); do sleep 0.02; done`,
     expect(lines("signals")).toEqual([told]);
     expect(lines("calls")).toHaveLength(1);
   });
+
+  test.each([
+    ["Open MPI", "mpirun (Open MPI) 4.1.4", "open-mpi"],
+    ["MPICH", "HYDRA build details:", "mpich"],
+  ])(
+    "without an addon for %s nothing is started, and one line names the command that builds it",
+    async (_, version, family) => {
+      fakeMpirun("exit 0", version);
+      const env = { XDG_CACHE_HOME: join(folder, "cache") };
+      const args = [cli, "launch", "job.yaml", "--target", "mpirun", "--submit"];
+      const { code, stderr } = await startProcess(process.execPath, args, env).ended;
+      expect(stderr).toMatch(
+        new RegExp(`^no MPI addon for ${family} is in [^\n]+; build it on this machine with: [^\n]* mpi build\n$`),
+      );
+      expect(code).toBe(2);
+      expect(lines("calls")).toEqual([]);
+      expect(existsSync(join(folder, "runs"))).toBe(false);
+    },
+  );
 
   test("meets on the first host of a host file", async () => {
     fakeMpirun("exit 0");

@@ -14,7 +14,9 @@ const leavesOf = (tree: unknown): ReadonlyMap<string, number[]> => {
   return new Map(leafPaths(tree).map((path, i) => [path, leaves[i]!.toNumbers()]));
 };
 
-test("a program gets moved experts in the order of their numbers, with the state of the model", { tags: "full" }, async () => {
+test("a program gets moved experts in the order of their numbers, with the state of the model", {
+  tags: "full",
+}, async () => {
   const run = async (placement: object) => {
     const notes: string[] = [];
     const job = {

@@ -142,5 +142,5 @@ test("without the addon the run says how to build it", async (context) => {
     "--transport",
     "mpi",
   ).ended;
-  expectTold(ended, /none\.node.* mpi build/s, 1);
+  expectTold(ended, /none\.node.* mpi build/s, 2);
 });

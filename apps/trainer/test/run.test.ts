@@ -25,6 +25,7 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
   expect(code).toBe(0);
   const summary = JSON.parse(stdout.trimEnd().split("\n").at(-1)!) as Record<string, number | string>;
   expect(Object.keys(summary)).toEqual([
+    "evaluatedOn",
     "testAccuracy",
     "testLoss",
     "backend",

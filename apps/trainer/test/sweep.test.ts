@@ -18,7 +18,7 @@ test("a grid is tried on samples held back, what fails counts as the worst, and 
   const grid = ["--grid", "optimizer={kind: sgd}", "--grid", "learningRate.peak=0.05,1e33,0.0001"];
   const args = ["sweep", "job.yaml", ...small, ...grid, "--steps", "10", "--output", "out", "--parallel", "2"];
   const { code, stdout, stderr } = await skeinTrain(folder, ...args);
-  expect(stderr).toContain("data.validationFraction: 0.1 of the training samples, their last, are held back");
+  expect(stderr).toContain("data.validationFraction: 0.1 of the training samples are held back to evaluate on");
   expect(stderr).toMatch(/trial 2: .*failed, and counts as the worst: .*loss is not finite/);
   expect(code).toBe(0);
   const { trials } = sweepIn("out");

@@ -37,7 +37,7 @@ export const searchPage = (runs: readonly SearchRun[], resultOf: ResultOf): stri
     return `## ${model.title}\n\n${alignColumns([header, ...firsts.map(rowOf)])}\n`;
   });
   return `Every setting of a model, dense ones included, has the same budget: ${factors.length} tries, one seed each, that no setting is judged with later. The middle of the learning rates
-depends on model and optimizer alone. A try is trained without the last ${100 * validationFraction} % of the training samples and judged by these (right answers in %, or bits per
+depends on model and optimizer alone. A try is trained without ${100 * validationFraction} % of the training samples, which are held back, and judged by these (right answers in %, or bits per
 byte); the test samples take no part. The best is chosen, in bold, the lower rate of equals. The other options of a method (density, warm-up, rank) are
 not sought: they stand in \`benchmarks/src/convergence/settings.ts\`.
 

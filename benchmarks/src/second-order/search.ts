@@ -32,7 +32,7 @@ const page = (runs: readonly SearchRun[], resultOf: ResultOf): string => {
   });
   return `Every optimizer has the same budget: eight tries, of one seed that none is judged with later. First three learning rates by two values of one
 other option; then two more rates with the better value: on both sides of the best so far, or, where that lies at an edge, beyond it. Each is
-trained without the last ${100 * validationFraction} % of the training samples and judged by these; the test samples take no part. The best, in bold, is what
+trained without ${100 * validationFraction} % of the training samples, which are held back, and judged by these; the test samples take no part. The best, in bold, is what
 \`pnpm bench second-order\` trains with. Middles of the rates depend on task and optimizer alone; what is not named has the trainer's default.
 
 ${sections.join("\n\n")}

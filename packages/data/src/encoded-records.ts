@@ -97,6 +97,8 @@ export interface EncodedRecords {
   readonly images: EncodedImages;
   /** The image of sample 0; that of sample i is `firstImage` + i. */
   readonly firstImage: number;
+  /** Images of drawn samples: that of sample i is `order[firstImage + i]`. Absent: images in their own order. */
+  readonly order?: Int32Array<SharedArrayBuffer> | undefined;
 }
 
 /** Samples in memory, or in files. */

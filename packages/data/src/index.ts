@@ -27,6 +27,7 @@ export {
 } from "./encoded-records.ts";
 export { type FiledTokens, filedWindows, type FiledWindows } from "./filed-windows.ts";
 export { DataError } from "./errors.ts";
+export { type DrawnSamples, holdOut, sampleClasses } from "./hold-out.ts";
 export { fetchMnist } from "./fetch-mnist.ts";
 export { type IdxArray, parseIdx, takeIdx } from "./idx.ts";
 export { type ImageRecords, imageRecords, type NamedBytes } from "./images.ts";

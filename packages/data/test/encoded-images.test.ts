@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { augmentBatch } from "../src/augment.ts";
 import { evaluationBatches, trainingBatches } from "../src/batches.ts";
 import { splitRecords, takeRecords } from "../src/cut-records.ts";
+import { holdOut, sampleClasses } from "../src/hold-out.ts";
 import { imageState } from "../src/encoded-records.ts";
 import { DataError, type EncodedRecords, type Records } from "../src/index.ts";
 import { batchFiller } from "../src/node/batch-filler.ts";
@@ -166,7 +167,13 @@ describe("images that are decoded when a batch needs them", () => {
 
   test("are judged by in the same batches, of parts, too", async () => {
     const { train, test: held } = await open(folder, 3);
+    const drawn = [train, eager.train].map((samples) => {
+      const parts = holdOut(samples, 0.4, { name: "images", classes: sampleClasses(samples) });
+      return holdOut(parts.train, 0.5, { name: "images" });
+    });
     const parts = [
+      [drawn[0]!.train as EncodedRecords, drawn[1]!.train as Records],
+      [splitRecords(drawn[0]!.test, 0.5).valid as EncodedRecords, splitRecords(drawn[1]!.test, 0.5).valid as Records],
       [held, eager.test],
       [train, eager.train],
       [splitRecords(train, 0.4).valid, splitRecords(eager.train, 0.4).valid],

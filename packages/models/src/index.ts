@@ -39,6 +39,7 @@ export {
   type InputsOf,
   type LabelledBatch,
   labelledModel,
+  type LogitsFacts,
   type LossOptions,
   type Model,
   type ModelExperts,

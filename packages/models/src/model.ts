@@ -1,4 +1,5 @@
 import { cast, crossEntropyPerRow, logicalAnd, notEqual, type Sharding, sum, type Tensor } from "@skein/tensor-core";
+import { checkedApply } from "./checked-apply.ts";
 import { type LossResult, lossResult } from "./loss-sum.ts";
 import { type Metrics, metricsOf, type Ratio, rowCount, rowMask, type Sums } from "./metrics.ts";
 import type { Past } from "./past.ts";
@@ -101,6 +102,11 @@ export interface Model<
    * rank that is traced for. Default: every rank has everything.
    */
   readonly sharding?: Sharding;
+  /**
+   * For models whose `apply` returns logits [..., classes], scores of the classes that labels number from 0. Absent:
+   * outputs may be anything, and are not compared with the classes of the data.
+   */
+  readonly logits?: LogitsFacts;
   /** Of models with layers of experts: what it takes to place those anew. */
   readonly experts?: ModelExperts<Params, State>;
   /** Numbers worth following that its state tells of the last step, by name. */
@@ -117,6 +123,12 @@ export interface StatesOfParts<State> {
   readonly own: State;
   /** Number of earlier parts, u32 scalar, at least 1. */
   readonly numEarlier: Tensor;
+}
+
+/** Facts about a model's logits. */
+export interface LogitsFacts {
+  /** Label of rows that loss and metrics leave out, such as −100. Absent: every label must be a class. */
+  readonly ignoreIndex?: number;
 }
 
 /** Layers of experts within a model. */
@@ -148,10 +160,16 @@ export interface LossOptions {
  */
 export const labelledModel = <Params, State>(
   { init, apply }: Pick<Model<Params, State>, "init" | "apply">,
-  { labelSmoothing = 0, ignoreIndex }: LossOptions = {},
+  options: LossOptions = {},
+): Model<Params, State> => withLosses({ init, apply: checkedApply(apply, "logits") }, options);
+
+const withLosses = <Params, State>(
+  { init, apply }: Pick<Model<Params, State>, "init" | "apply">,
+  { labelSmoothing = 0, ignoreIndex }: LossOptions,
 ): Model<Params, State> => ({
   init,
   apply,
+  logits: ignoreIndex === undefined ? {} : { ignoreIndex },
   loss: (params, state, batch, context) => {
     const [logits, next] = apply(params, state, batch.inputs, context);
     const mask = countedRows(batch, ignoreIndex);

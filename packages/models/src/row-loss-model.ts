@@ -1,4 +1,5 @@
 import { cast, multiply, type Tensor } from "@skein/tensor-core";
+import { checkedApply } from "./checked-apply.ts";
 import { lossResult, type LossSum } from "./loss-sum.ts";
 import { type Ratio, rowCount, rowMask, sumOfRows, type Sums } from "./metrics.ts";
 import type { InputsOf, Model } from "./model.ts";
@@ -49,7 +50,12 @@ export interface RowLosses<Params, State, Batch, Outputs> {
  *   losses: (restored, { pixels }) => mean(square(subtract(restored, pixels)), { dims: [1] }),
  * });
  */
-export const rowLossModel = <Params, State, Batch extends object, Outputs>({
+export const rowLossModel = <Params, State, Batch extends object, Outputs>(
+  parts: RowLosses<Params, State, Batch, Outputs>,
+): Model<Params, State, Batch, Sums, Outputs> =>
+  withRowLosses({ ...parts, apply: checkedApply(parts.apply, "outputs") });
+
+const withRowLosses = <Params, State, Batch extends object, Outputs>({
   init,
   apply,
   losses,

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
-import type { MpiAddon } from "./addon.ts";
+import type { MpiAddon, MpiFamily } from "./addon.ts";
 import { builtAddons, defaultCacheFolder } from "./addon-cache.ts";
 import { MpiError } from "./errors.ts";
 import { findLauncher } from "./launcher.ts";
@@ -16,19 +16,29 @@ export interface LoadOptions {
 const rebuild = "build it on this machine with: skein-train mpi build";
 
 /**
+ * Path of the addon that `loadMpi` would load, without loading it.
+ *
+ * @param family of the MPI that the addon must be built for. Absent: the newest addon of any family.
+ * @throws MpiError `mpi-missing` when none is built.
+ */
+export const findAddon = (
+  { addon, environment = process.env, cacheFolder = defaultCacheFolder(environment) }: LoadOptions,
+  family: MpiFamily | undefined,
+): string => {
+  const file = addon ?? (environment["SKEIN_MPI_ADDON"] || builtAddons(cacheFolder, family)[0]);
+  if (file !== undefined) return file;
+  const what = family === undefined ? "" : ` for ${family}`;
+  throw new MpiError("mpi-missing", `no MPI addon${what} is in ${cacheFolder}; ${rebuild}`);
+};
+
+/**
  * Load the addon that `buildMpiAddon` has built. Where Open MPI and MPICH were both built for, the launcher of this
  * process decides.
  *
  * @throws MpiError `mpi-missing` when there is none, or its MPI library is gone or of the other family.
  */
 export const loadMpi = (options: LoadOptions = {}): MpiAddon => {
-  const { environment = process.env, cacheFolder = defaultCacheFolder(environment) } = options;
-  const family = findLauncher(environment)?.family;
-  const file = options.addon ?? (environment["SKEIN_MPI_ADDON"] || builtAddons(cacheFolder, family)[0]);
-  if (file === undefined) {
-    const what = family === undefined ? "" : ` for ${family}, whose launcher started this process,`;
-    throw new MpiError("mpi-missing", `no MPI addon${what} is in ${cacheFolder}; ${rebuild}`);
-  }
+  const file = findAddon(options, findLauncher(options.environment ?? process.env)?.family);
   let addon: MpiAddon;
   try {
     addon = createRequire(import.meta.url)(resolve(file)) as MpiAddon;

@@ -5,6 +5,6 @@ export { type ConnectOptions, connectMpi, type MpiConnection } from "./connect.t
 export { MpiError, MpiTransferError, NativeTimeoutError } from "./errors.ts";
 export { joinMpiWorld, type MpiWorldConnection } from "./join.ts";
 export { findLauncher, type Launcher } from "./launcher.ts";
-export { loadMpi, type LoadOptions } from "./load-addon.ts";
+export { findAddon, loadMpi, type LoadOptions } from "./load-addon.ts";
 export { createMpiWorld, type MpiProcessWorld, type MpiWorldOptions } from "./mpi-world.ts";
 export { type MpiWorld, openMpi, type OpenOptions } from "./world.ts";

@@ -46,7 +46,7 @@ const progressSection = ({ trials }: SweepReport): string => {
     { label: `Held-out loss by trial: ${over.length} trials`, axis: "trial" },
   );
   const key = legend([
-    ["exposed", "held-out loss of a trial"],
+    ["exposed", "validation loss of a trial"],
     ["update", "the best so far"],
   ]);
   return `<section aria-labelledby="trials-heading"><h2 id="trials-heading">Trials in their order</h2><figure>${svg}</figure>${key}</section>`;
@@ -80,7 +80,7 @@ const tableSection = ({ keys, trials }: SweepReport): string => {
     "Trials, the best first",
     [
       { heading: "trial", numeric: true },
-      { heading: "held-out loss", numeric: true },
+      { heading: "validation loss", numeric: true },
       ...keys.map(({ key }, index) => ({ heading: key, numeric: isNumeric[index]! })),
       { heading: "took", numeric: true },
       { heading: "state", numeric: false },
@@ -102,7 +102,7 @@ const bestSection = ({ keys, trials, command }: SweepReport): string => {
   const [best] = trials;
   if (best?.loss === undefined) return '<p class="quiet">No trial has ended with a loss.</p>';
   const tiles = [
-    tile("best held-out loss", digitsText(best.loss, 4), `trial ${best.trial} of ${trials.length}`),
+    tile("best validation loss", digitsText(best.loss, 4), `trial ${best.trial} of ${trials.length}`),
     ...keys.map(({ key }, index) => tile(key, textOf(best.values[index]), "of the best trial")),
   ];
   const train =

@@ -59,7 +59,7 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium, opened from
     await page.getByRole("button", { name: "operator", exact: true }).click();
     expect((await column(1))[0]).toBe("add");
     await page.getByLabel("Words").fill("MATMUL block-1");
-    await page.getByRole("combobox", { name: "Phase" }).selectOption("backward");
+    await page.getByRole("combobox", { name: "Phase", exact: true }).selectOption("backward");
     expect(new Set(await column(3))).toEqual(new Set(["backward"]));
     expect(await page.locator("[data-counts=operators]").innerText()).toBe(
       `${(await column(1)).length} of ${report.operators.length + 2}`,

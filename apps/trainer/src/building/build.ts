@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { type Augmentation, isStreamed, mnistClasses, type Samples, splitRecords, takeRecords } from "@skein/data";
+import { type Augmentation, isStreamed, mnistClasses, type Samples, takeRecords } from "@skein/data";
 import {
   findImages,
   findInParquet,
@@ -58,6 +58,7 @@ import { sidesOf } from "../job/image-sides.ts";
 import type { DataJob, DecodedJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "../job/job.ts";
 import { type ExpertsPlan, settledExperts } from "../planning/experts-plan.ts";
 import { mobyDickData, textData, tokenData } from "./text-data.ts";
+import { validationSplit } from "./validation-split.ts";
 import { pretrainedModel } from "../pretrained/pretrained-model.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
@@ -132,16 +133,12 @@ const loadData = async (job: DataJob): Promise<TrainingData> => {
 };
 
 /**
- * The samples that a job asks for: with a validation fraction the end of the training samples takes the place of the
- * test samples, where a run is judged by what it learns these do, and limits cut both.
+ * The samples that a job asks for. With a validation fraction, samples held back from training replace the test
+ * samples; with `judgeBy: training`, the training samples do. The limits `trainSamples` and `testSamples` apply last.
  */
-export const limited = <Of extends Samples>(
-  data: DataSet<Of>,
-  { validationFraction, trainSamples, testSamples, judgeBy }: DataJob,
-): DataSet<Of> => {
-  const split = validationFraction === undefined ? undefined : splitRecords<Of>(data.train, validationFraction);
-  const { train, test }: { readonly train: Of; readonly test: Of } =
-    split === undefined ? data : { train: split.train, test: split.valid };
+export const limited = <Of extends Samples>(data: DataSet<Of>, job: DataJob): DataSet<Of> => {
+  const { trainSamples, testSamples, judgeBy } = job;
+  const { train, test } = job.validationFraction === undefined ? data : validationSplit(data, job);
   const learnt = takeRecords<Of>(train, trainSamples ?? train.count);
   const judged = judgeBy === "training" ? learnt : test;
   return { ...data, train: learnt, test: takeRecords<Of>(judged, testSamples ?? judged.count) };

@@ -17,8 +17,10 @@ import { differencesOf, flatSettings } from "../checkpoint/job-settings.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "../checkpoint/checkpoint.ts";
 import { sha256 } from "../checkpoint/checkpoint-part.ts";
 import { cutsOf, shardFilesIn, wholeSpec } from "../checkpoint/checkpoint-shards.ts";
-import { comparedFigures } from "../rank/evaluation-figures.ts";
+import { comparedFigures, evaluatedOn } from "../rank/evaluation-figures.ts";
 import { exchangeOptions } from "../step/loss-and-gradients.ts";
+import { withCheckpointClasses } from "./class-names.ts";
+import { coverageRemarks } from "./class-coverage.ts";
 import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "../errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "../planning/exchange-plan.ts";
@@ -26,6 +28,7 @@ import { isExpertsPlanned } from "../planning/experts-plan.ts";
 import { wantedPlan } from "../planning/kept-plan.ts";
 import { trainedOf } from "../step/frozen.ts";
 import { requireSmoothing } from "./label-smoothing.ts";
+import { requireValues } from "./sample-values.ts";
 import { placeOf, replicasAxisOf } from "../step/mesh.ts";
 import { hashedData } from "../job/image-decoding.ts";
 import type { DataJob, ExpertsJob, Job } from "../job/job.ts";
@@ -155,6 +158,8 @@ const steeringOf = (job: Job, data?: string, decoder?: string): Readonly<Record<
   for (const name of ["freeze", "rates", "weightDecays", "labelSmoothing"] as const)
     if (job[name] !== undefined) entries.push([name, job[name]]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
+  // Until version 2 validation samples were the last ones of all data.
+  if (job.data.validationFraction !== undefined) entries.push(["validation", 2]);
   if (data !== undefined) entries.push(["samples", data]);
   if (decoder !== undefined) entries.push(["decoder", decoder]);
   return Object.fromEntries(entries);
@@ -346,7 +351,8 @@ const requireComparable = ({ evaluation: { compareBy } }: Job, figures: object):
 
 /** @throws DataError, ConfigError, ModuleError. */
 export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
-  const data: TrainingData = given.data ?? (await buildData(asked.data));
+  const loaded: TrainingData = given.data ?? (await buildData(asked.data));
+  const data = withCheckpointClasses(loaded, asked);
   const job = withHeadFor(asked, taskOf(data));
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);
@@ -359,6 +365,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     given: given.model && modelOf(given.model),
     program: given.parts?.parts,
   });
+  requireValues(job, data, model);
   const isOwnModel = job.model.kind === "module" || job.metrics !== undefined;
   // what is wrong with it is told once and at once, not by every rank; a program's was traced before
   const traced = given.model ?? (isOwnModel ? traceModel(model, data, job) : undefined);
@@ -414,7 +421,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     ...settingsOf(job, digest, decoderOf(data.train)),
     dataDigest: digest,
     sampleKind: samplePass && sampleKindOf(samplePass, data),
-    remarks: [...(data.remarks ?? []), ...remarksOn(job, totalSteps)],
+    remarks: [...(data.remarks ?? []), ...coverageRemarks(data, evaluatedOn(job.data)), ...remarksOn(job, totalSteps)],
   };
 };
 

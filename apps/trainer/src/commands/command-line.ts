@@ -11,6 +11,7 @@ import { loadJob, loadJobs } from "../job/config.ts";
 import { addEvaluateCommand } from "./evaluate-command.ts";
 import { addExportCommand } from "../export/export-command.ts";
 import { addGenerateCommand } from "../generate/generate-command.ts";
+import { foreignWord } from "./foreign-words.ts";
 import { diagnose, formatDiagnosis } from "./doctor.ts";
 import { describeError, exitCodeOf, exitCodes, formatError } from "../errors.ts";
 import { jobJsonSchema } from "../job/job-schema.ts";
@@ -68,6 +69,10 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .showHelpAfterError("(add --help for the options)")
     // Examples work when they are pasted; the columns above them stay as they are.
     .configureOutput({
+      outputError: (text, write) => {
+        const said = foreignWord(text);
+        write(said === undefined ? text : `${text.trimEnd()}; ${asTyped(said)}\n`);
+      },
       writeOut: (text) => void process.stdout.write(text.replaceAll(/^ {2}skein-train .*$/gm, (line) => asTyped(line))),
     })
     .exitOverride()

@@ -6,7 +6,7 @@ import { DamagedSamples } from "../building/damaged-samples.ts";
 import { exitCodes } from "../errors.ts";
 import { evaluationOrder, makeEvaluation } from "../rank/evaluate.ts";
 import { type EvaluationSums, totalSums } from "../rank/evaluation-sums.ts";
-import { evaluationFigures, flatFigures, formatFigures } from "../rank/evaluation-figures.ts";
+import { evaluatedOn, evaluationFigures, flatFigures, formatFigures } from "../rank/evaluation-figures.ts";
 import { openLoneBackend } from "../backend/lone-backend.ts";
 import { meshOf, numBatchParts } from "../step/mesh.ts";
 import { checkpointOption } from "./number-option.ts";
@@ -64,7 +64,7 @@ export const evaluateCommand = async (folder: string, options: EvaluateOptions):
   process.stdout.write(
     options.json === true
       ? `${JSON.stringify({ step: run.step, ...flatFigures(figures) })}\n`
-      : `step ${run.step}: ${formatFigures(figures)}\n`,
+      : `step ${run.step}: ${formatFigures(figures, evaluatedOn(run.job.data))}\n`,
   );
   return exitCodes.ok;
 };

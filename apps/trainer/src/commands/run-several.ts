@@ -78,7 +78,11 @@ export const runSeveral = async (jobs: readonly Job[], options: RunOptions): Pro
     }
   }
   if (options.dryRun !== true && options.json !== true)
-    for (const line of outcomeTable([...rows.values()], { heading: "job", width: process.stdout.columns ?? 200 }))
+    for (const line of outcomeTable([...rows.values()], {
+      heading: "job",
+      width: process.stdout.columns ?? 200,
+      lossOn: "held-out",
+    }))
       process.stdout.write(`${line}\n`);
   return code;
 };

@@ -5,6 +5,7 @@ import { bestBefore, type BestSoFar } from "../rank/best-so-far.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint/checkpoint.ts";
 import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
 import { standingOf } from "../checkpoint/data-standing.ts";
+import { namesOf } from "../building/class-names.ts";
 import { DamagedSamples } from "../building/damaged-samples.ts";
 import { reviveError } from "../errors.ts";
 import { type EvaluationSums, totalSums } from "../rank/evaluation-sums.ts";
@@ -13,6 +14,7 @@ import {
   type EvaluationFigures,
   evaluationFigures,
   flatFigures,
+  evaluatedOn,
   formatFigures,
 } from "../rank/evaluation-figures.ts";
 import type { SampleOutput } from "../samples/sample-outputs.ts";
@@ -275,7 +277,7 @@ export class RunRecord {
     this.evaluation = totalSums(parts);
     const figures = this.figures();
     this.input.metrics.record({ type: "evaluation", step, ...flatFigures(figures) });
-    this.input.progress.note(`step ${step}: ${formatFigures(figures)}`);
+    this.input.progress.note(`step ${step}: ${formatFigures(figures, evaluatedOn(this.input.prepared.job.data))}`);
     this.input.happened?.({ type: "evaluation", step, ...figures });
   }
 
@@ -326,10 +328,13 @@ export class RunRecord {
     const { prepared, output } = this.input;
     const { loss, accuracy, ...others } = this.figures();
     const steps = this.step - this.firstStep;
+    const classNames = namesOf(prepared.data);
     return {
+      evaluatedOn: evaluatedOn(prepared.job.data),
       ...(accuracy === undefined ? {} : { testAccuracy: accuracy }),
       testLoss: loss,
       ...others,
+      ...(classNames !== undefined && { classNames }),
       backend: prepared.job.backend as BackendName,
       ...(prepared.job.precision.kind === "mixed-f16" ? { skippedSteps: this.skipped } : {}),
       samplesPerSecond: steps === 0 ? 0 : (steps * prepared.job.batch) / this.trainSeconds,

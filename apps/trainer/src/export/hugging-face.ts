@@ -4,6 +4,8 @@ import { savePretrained, type SaveOptions } from "@skein/pretrained/node";
 import type { NdArray, Tensor } from "@skein/tensor-core";
 import type { MapTree } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
+import { namesOf } from "../building/class-names.ts";
+import type { TrainingData } from "../modules/task.ts";
 import { exportedImages } from "./exported-images.ts";
 import type { SavedRun } from "../checkpoint/saved-run.ts";
 
@@ -32,6 +34,16 @@ const copyCompanions = async (from: string, to: string, wanted: readonly string[
     if (wanted.includes(name) && !there.includes(name)) await copyFile(join(from, name), join(to, name));
 };
 
+/** Names of the run's classes as config.json has them: what a checkpoint called them before does not hold any more. */
+const labelConfig = (data: TrainingData): object => {
+  const names = data.predicts === "classes" ? namesOf(data) : undefined;
+  if (names === undefined) return {};
+  return {
+    id2label: Object.fromEntries(names.map((name, number) => [number, name])),
+    label2id: Object.fromEntries(names.map((name, number) => [name, number])),
+  };
+};
+
 /**
  * Write what a run has made of a checkpoint of Hugging Face's as such a checkpoint: `config.json`, safetensors,
  * `preprocessor_config.json` that says how its images were made, and the files of the tokenizer that it was trained
@@ -52,7 +64,11 @@ export const exportHuggingFace = async (
     ]);
   type Arrays = MapTree<unknown, Tensor, NdArray>;
   const images = exportedImages(data, prepared.data.train.fields["inputs"]);
-  const weights = { config: model.config!, params: params as Arrays, state: state as Arrays };
+  const weights = {
+    config: { ...model.config!, ...labelConfig(prepared.data) },
+    params: params as Arrays,
+    state: state as Arrays,
+  };
   await savePretrained(output, { ...weights, imageProcessor: images?.processor }, options);
   const tokenizer = "tokenizer" in data ? data.tokenizer : undefined;
   if (tokenizer !== undefined)

@@ -4,6 +4,7 @@ import { exportOnnxFiles } from "@skein/onnx";
 import { flattenTree, full, leafPaths, type NdArray, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { eliminateDeadCode, leavesByPath } from "@skein/tensor-core/backend";
 import { ConfigError } from "../errors.ts";
+import { namesOf } from "../building/class-names.ts";
 import { nodeFiles } from "../checkpoint/files.ts";
 import { requireReplaceable } from "../run/places.ts";
 import { forwardPass, namedResults, type Weights } from "../modules/forward-pass.ts";
@@ -42,7 +43,8 @@ const toldApart = (results: Leaves<Tensor>, inputs: readonly string[]): Leaves<T
 /**
  * Write what a run has trained as an ONNX model of its forward pass: an input for each field of its samples that this
  * looks at, under the path of the field, such as `inputs`; a result `logits` (or `values`, or `outputs`), or one for
- * each leaf of the tree that the model gives; batches of any size. Above 2 GiB, weights lie in a file beside it, see
+ * each leaf of the tree that the model gives; batches of any size. Names of classes are in the metadata `classes`, a
+ * JSON list. Above 2 GiB, weights lie in a file beside it, see
  * `replaceOnnxFiles`.
  *
  * @returns the names of the files.
@@ -63,6 +65,7 @@ export const exportOnnxModel = async (
   const { model, data } = prepared;
   const applied = forwardPass(model);
   const { fields } = data.train;
+  const names = namesOf(data);
   const used = usedLeaves(applied, { params, state }, fields);
   if (used.length === 0)
     throw new ConfigError([
@@ -81,7 +84,12 @@ export const exportOnnxModel = async (
     inputs: Object.fromEntries(used.map((path) => [path, { dtype: fields[path]!.dtype, shape: fields[path]!.shape }])),
     batch: "dynamic" as const,
     name: job.name,
-    metadata: { step: String(step), predicts: data.predicts, model: job.model.kind },
+    metadata: {
+      step: String(step),
+      predicts: data.predicts,
+      model: job.model.kind,
+      ...(names !== undefined && { classes: JSON.stringify(names) }),
+    },
     weightType: dtype,
   };
   const files = exportOnnxFiles<Weights>(source, {

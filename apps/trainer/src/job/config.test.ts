@@ -189,8 +189,14 @@ describe("one line names place, value, rule and cure", () => {
     [["compression={kind: gaussian-k, values: {kind: qsgd}}"], 'unknown key "compression.values"'],
     [["compression={kind: threshold}"], "compression.threshold is missing; give a number"],
     [["data={kind: webdataset, size: 8}"], "data.file is missing; give a string or an array"],
-    [["model=gpt"], 'model is "gpt", but must be an object; give it with keys of its own: kind'],
-    [["learningRate=0.1"], "learningRate is 0.1, but must be an object; give it with keys of its own: peak, warmup"],
+    [
+      ["model=gpt"],
+      'model is "gpt", but must be an object; give it with keys of its own, such as { kind: "gpt" }: kind',
+    ],
+    [
+      ["learningRate=0.1"],
+      "learningRate is 0.1, but must be an object; give it with keys of its own, such as { peak: 0.1 }: peak, warmup",
+    ],
     [
       ["compression={kind: hierarchical-top-k, ranksPerHost: 3}"],
       "compression.ranksPerHost: 2 ranks do not divide among hosts of 3; use a divisor of 2",

@@ -108,9 +108,14 @@ const suggestion = (word: unknown, known: readonly string[]): string => {
   return meant === undefined ? `use one of: ${known.join(", ")}` : `did you mean "${meant}"?`;
 };
 
-/** How an object is given, by the keys that it may have. */
-const withKeys = (known: readonly string[]): string =>
-  known.length === 0 ? "change it" : `give it with keys of its own: ${known.join(", ")}`;
+/** How an object is given, by the keys that it may have, and with the value that stands in its place as an example. */
+const withKeys = (known: readonly string[], value?: unknown): string => {
+  const [first] = known;
+  if (first === undefined) return "change it";
+  const isExample = typeof value === (first === "kind" ? "string" : "number");
+  const example = isExample ? `, such as { ${first}: ${excerpt(value, 40)} }` : "";
+  return `give it with keys of its own${example}: ${known.join(", ")}`;
+};
 
 /** One line per fault of a zod issue: place, key, value, rule, cure. */
 const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): string[] => {
@@ -158,7 +163,7 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
       return [
         line(
           `${name === "" ? "the job" : name} is ${excerpt(value)}, but must be ${article(issue.expected)}; ${
-            issue.expected === "object" ? withKeys(keysAt(path, root)) : "change it"
+            issue.expected === "object" ? withKeys(keysAt(path, root), name === "" ? undefined : value) : "change it"
           }`,
         ),
       ];

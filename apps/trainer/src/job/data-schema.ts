@@ -12,10 +12,13 @@ const side = count.max(mostSide);
 
 const judgeBy = z.literal("training");
 
+const validationFrom = z.enum(["draw", "end"]);
+
 const limits = (
   what: string,
 ): {
   readonly validationFraction: z.ZodOptional<typeof fraction>;
+  readonly validationFrom: z.ZodOptional<typeof validationFrom>;
   readonly trainSamples: z.ZodOptional<typeof count>;
   readonly testSamples: z.ZodOptional<typeof count>;
   readonly judgeBy: z.ZodOptional<typeof judgeBy>;
@@ -23,7 +26,12 @@ const limits = (
   validationFraction: fraction
     .optional()
     .describe(
-      `Hold back this part of the training ${what}, the last of them, and judge by it: to seek settings without a look at the test ${what}, which then take no part. Default: judge by the test ${what}.`,
+      `Hold back this fraction of the training ${what} and evaluate on them, to search for settings without the test ${what}. Default: evaluate on the test ${what}.`,
+    ),
+  validationFrom: validationFrom
+    .optional()
+    .describe(
+      `Where validation ${what} are taken from: draw (at random, the same in every run, in proportion to the classes) or end (the last of them, such as the newest of a time series). Default: end for text, tokens and overlapping windows, draw otherwise.`,
     ),
   trainSamples: count.optional().describe(`Use the first so many training ${what} only. Default: all.`),
   testSamples: count.optional().describe(`Use the first so many held-out ${what} only. Default: all.`),
@@ -410,6 +418,14 @@ export const dataFaults = ({ data }: Job): CrossFieldFault[] => [
         {
           path: ["data"],
           rule: `${data.file === undefined ? "neither file nor folder is" : "both file and folder are"} given; give file: an .npz, or folder: one of .npy files`,
+        },
+      ]
+    : []),
+  ...(data.validationFrom !== undefined && data.validationFraction === undefined
+    ? [
+        {
+          path: ["data", "validationFrom"],
+          rule: `${data.validationFrom} has no effect without validationFraction; give it, too, such as 0.1, or leave it out`,
         },
       ]
     : []),

@@ -108,7 +108,11 @@ export const jobSchema: z.ZodType<Job> = z
       ),
     evaluation: z
       .strictObject({
-        batch: count.default(500).describe("Samples per evaluation batch, of all ranks together; a multiple of ranks."),
+        batch: count
+          .default(500)
+          .describe(
+            "Samples per evaluation batch, of all ranks together; rounded up to a multiple of the ranks, and rows that fill a batch up do not count.",
+          ),
         everyEpochs: count.optional().describe("Evaluate after each so many epochs too. Default: at the end only."),
         everySteps: count.optional().describe("Evaluate after each so many steps too."),
         stopAfter: count
@@ -201,7 +205,6 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     }
   };
   divides(["batch"], job.batch);
-  divides(["evaluation", "batch"], job.evaluation.batch);
   const { accumulate = 1 } = job;
   if (job.batch % numParts === 0 && job.batch % (numParts * accumulate) !== 0)
     fault(

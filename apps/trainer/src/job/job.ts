@@ -149,8 +149,10 @@ export interface EmulatedLink {
 }
 
 interface Limits {
-  /** Part of the training samples, their last, by which a run is judged in place of the test samples. */
+  /** Fraction of the training samples that is held back and replaces the test samples, in (0, 1). */
   readonly validationFraction?: number | undefined;
+  /** Whether validation samples are drawn at random or are the last ones. Default: see `validationSplit`. */
+  readonly validationFrom?: "draw" | "end" | undefined;
   readonly trainSamples?: number | undefined;
   readonly testSamples?: number | undefined;
   /** The run is judged by the samples that it learns from: `run --overfit`. */

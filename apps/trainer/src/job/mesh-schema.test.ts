@@ -22,7 +22,7 @@ const gptOf = (experts: string): string =>
 const dropless = gptOf("capacity: all, every: 1, gate: sigmoid");
 
 test.each<[readonly string[], RegExp]>([
-  [["ranks=3", "mesh.expert=2", dropless, "batch=9", "evaluation.batch=9"], /3 ranks do not divide into groups of 2/],
+  [["ranks=3", "mesh.expert=2", dropless, "batch=9"], /3 ranks do not divide into groups of 2/],
   [
     ["ranks=4", "mesh={data: 4, expert: 2}", dropless],
     /data 4 × expert 2 are 8 ranks, but the job has 4; use ranks: 8/,
@@ -60,10 +60,7 @@ test.each<[readonly string[], RegExp]>([
   [[gptOf("topK: 5")], /a token cannot go to 5 of 4 experts; use at most 4/],
   [[gptOf("gate: switch")], /the gate switch chooses one expert, not 2; use topK: 1/],
   [[gptOf("topK: 1")], /the gate noisy-top-k divides weights by their sum, which leaves one choice no gradient/],
-  [
-    ["ranks=3", "mesh.tensor=2", gpt, "batch=9", "evaluation.batch=9"],
-    /3 ranks do not divide into groups of 2 along tensor; use ranks: 4/,
-  ],
+  [["ranks=3", "mesh.tensor=2", gpt, "batch=9"], /3 ranks do not divide into groups of 2 along tensor; use ranks: 4/],
   [
     ["ranks=4", "mesh={data: 2, expert: 2, tensor: 2}", dropless],
     /data 2 × expert 2 × tensor 2 are 8 ranks, but the job has 4; use ranks: 8/,

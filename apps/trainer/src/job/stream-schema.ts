@@ -50,7 +50,7 @@ export const streamFaults = ({ data, epochs, evaluation, batch }: Job): CrossFie
       ["evaluation", "everyEpochs"],
       `${evaluation.everyEpochs}, but nobody knows how many samples a stream has (data.stream); give everySteps instead`,
     );
-  for (const key of ["validationFraction", "trainSamples", "judgeBy"] as const)
+  for (const key of ["validationFraction", "validationFrom", "trainSamples", "judgeBy"] as const)
     if (data[key] !== undefined)
       fault(
         ["data", key],

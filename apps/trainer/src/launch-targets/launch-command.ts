@@ -172,6 +172,11 @@ const launchHere = async (plan: LaunchPlan): Promise<number> => {
 };
 
 const launchMpirun = async (plan: LaunchPlan, host: MpirunHost): Promise<number> => {
+  // other hosts have caches of their own, and their ranks check them
+  if (plan.transport === "mpi" && plan.hostfile === undefined) {
+    const { findAddon } = await import("@skein/mpi/node"); // only runs over MPI need its addon
+    findAddon({}, host.version === "hydra" ? "mpich" : "open-mpi");
+  }
   await coordinatorOf(plan); // a host file that cannot be used leaves no folder behind
   const output = resolve(plan.output ?? claimOutput(plan.name, undefined).path);
   const command = mpirunCommand(plan, host, output);

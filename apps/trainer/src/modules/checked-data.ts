@@ -3,6 +3,7 @@ import { type DType, dtypes } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { describeError, ModuleError } from "../errors.ts";
 import { requireAugmentation } from "./checked-augmentation.ts";
+import { requireFinite } from "./checked-values.ts";
 import { type DataSet, layoutOf } from "./task.ts";
 
 const predictions: readonly unknown[] = [
@@ -69,7 +70,8 @@ const requireAlike = (train: Records, test: Records, what: string): void => {
  * @throws ModuleError for what is none.
  */
 export const checkedData = (data: unknown, what: string): DataSet<Records> => {
-  const { train, test, predicts, classes, augmentation, remarks } = (data ?? {}) as Partial<DataSet>;
+  const { train, test, predicts, classes, augmentation, remarks, allowNonFinite, classNames } = (data ??
+    {}) as Partial<DataSet>;
   if (!predictions.includes(predicts))
     throw new ModuleError(
       `${what}: predicts is ${excerpt(predicts)}, but must be one of ${predictions.join(", ")}; it says what a label is (own: there is none, or the model's loss alone knows)`,
@@ -81,9 +83,22 @@ export const checkedData = (data: unknown, what: string): DataSet<Records> => {
         ? `${what}: classes is ${excerpt(classes)}, but with predicts: ${predicts} there are none; leave it out`
         : `${what}: classes is ${excerpt(classes)}, but must be how many ${predicts} there are to choose from; give a whole number`,
     );
+  const isNamed = Array.isArray(classNames) && classNames.every((name) => typeof name === "string");
+  if (classNames !== undefined && (!isNamed || classNames.length !== classes || new Set(classNames).size !== classes))
+    throw new ModuleError(
+      `${what}: classNames is ${excerpt(classNames)}, but must be a list of ${classes ?? 0} different texts, one per class; correct it, or leave it out`,
+    );
   const learned = requireRecords(train, predicts!, `${what}: train`);
   const heldOut = requireRecords(test, predicts!, `${what}: test`);
   requireAlike(learned, heldOut, what);
+  if (allowNonFinite !== undefined && typeof allowNonFinite !== "boolean")
+    throw new ModuleError(
+      `${what}: allowNonFinite is ${excerpt(allowNonFinite)}, but must be true or false; change it`,
+    );
+  if (allowNonFinite !== true) {
+    requireFinite(learned, `${what}: train`);
+    requireFinite(heldOut, `${what}: test`);
+  }
   if (remarks !== undefined && !(Array.isArray(remarks) && remarks.every((line) => typeof line === "string")))
     throw new ModuleError(`${what}: remarks is ${excerpt(remarks)}, but must be a list of lines; change it`);
   return {
@@ -91,6 +106,7 @@ export const checkedData = (data: unknown, what: string): DataSet<Records> => {
     test: shareRecords(heldOut),
     predicts: predicts!,
     classes,
+    ...(classNames !== undefined && { classNames }),
     ...(augmentation !== undefined && {
       augmentation: requireAugmentation(augmentation, learned.fields["inputs"], what),
     }),

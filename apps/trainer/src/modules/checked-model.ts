@@ -1,6 +1,14 @@
-import { type LossResult, lossResult, type LossSum, type Metrics, type Ratio, type RunContext } from "@skein/models";
-import { full, type Shard, type Sharding, Tensor } from "@skein/tensor-core";
-import { excerpt, formatSpec } from "@skein/tensor-core/backend";
+import {
+  type LogitsFacts,
+  type LossResult,
+  lossResult,
+  type LossSum,
+  type Metrics,
+  type Ratio,
+  type RunContext,
+} from "@skein/models";
+import { elementCount, full, type Shard, type Sharding, Tensor } from "@skein/tensor-core";
+import { excerpt, formatSpec, leavesByPath } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import { takenNames } from "../rank/evaluation-figures.ts";
 import { requireLike, requireTensors } from "./checked-tree.ts";
@@ -136,6 +144,7 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
       if (!isObject(made) || made["params"] === undefined || made["state"] === undefined)
         return refuse(`${what}: init`, made, "{ params, state }; state is {} where the model itself moves nothing");
       requireTensors(made, `${what}: init`);
+      requireParameters(made["params"], `${what}: init`);
       return made as ReturnType<AnyModel["init"]>;
     },
     apply: (params, state, inputs, context) => {
@@ -166,6 +175,7 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
       return sums as unknown as Metrics;
     },
     ...(metrics !== undefined && { metrics }),
+    ...(own.logits !== undefined && { logits: checkedLogitsFacts(own.logits, what) }),
     ...(own.sharding !== undefined && { sharding: checkedSharding(own.sharding, what) }),
     ...(own.joinParts !== undefined && {
       needsWhole: own.needsWhole === true,
@@ -177,6 +187,24 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
     }),
     ...(own.figures !== undefined && { figures: (state) => inside("figures", () => own.figures!(state)) }),
   };
+};
+
+/** @throws ModuleError for a model that has nothing to train. */
+const requireParameters = (params: unknown, what: string): void => {
+  const tensors = [...leavesByPath<Tensor>(params)];
+  if (tensors.some(([, tensor]) => elementCount(tensor.shape) > 0)) return;
+  const [path, empty] = tensors[0] ?? [];
+  throw new ModuleError(
+    `${what} gave ${empty === undefined ? "no parameters" : `no parameter with an element (${path} is ${formatSpec(empty)})`}, so there is nothing to train; put the tensors that training is to change into params`,
+  );
+};
+
+/** Facts about logits, as somebody else declares them. */
+const checkedLogitsFacts = (logits: unknown, what: string): LogitsFacts => {
+  const ignoreIndex: unknown = isObject(logits) ? logits["ignoreIndex"] : undefined;
+  if (!isObject(logits) || (ignoreIndex !== undefined && !Number.isInteger(ignoreIndex)))
+    return refuse(`${what}: its logits`, logits, "{} or { ignoreIndex }, the label of rows that its loss leaves out");
+  return ignoreIndex === undefined ? {} : { ignoreIndex: ignoreIndex as number };
 };
 
 const isShard = (shard: unknown): boolean =>

@@ -32,7 +32,10 @@ describe("data of a user's", () => {
   test("keeps what it says of itself and of its images, and how these change is part of what the samples are", () => {
     const jitter = { brightness: 0.5, contrast: 0, saturation: 0 };
     const augmentation = { cropPadding: 1, flip: true, jitter };
-    expect(checkedData({ ...pictures, augmentation, remarks: ["of 1998"] }, "data")).toMatchObject({
+    expect(
+      checkedData({ ...pictures, augmentation, remarks: ["of 1998"], classNames: ["cat", "dog"] }, "data"),
+    ).toMatchObject({
+      classNames: ["cat", "dog"],
       augmentation,
       remarks: ["of 1998"],
     });
@@ -76,6 +79,12 @@ describe("data of a user's", () => {
       { ...good, classes: undefined },
       /^data: classes is nothing, but must be how many classes there are to choose from/,
     ],
+    [
+      { ...good, classNames: ["cat"] },
+      /^data: classNames is \["cat"\], but must be a list of 2 different texts, one per class; correct it/,
+    ],
+    [{ ...good, classNames: ["cat", "cat"] }, /^data: classNames is .*, but must be a list of 2 different texts/],
+    [{ ...good, classNames: ["cat", 7] }, /^data: classNames is .*, but must be a list of 2 different texts/],
     [{ ...good, classes: 2.5 }, /^data: classes is 2\.5, but must be/],
     [{ ...good, predicts: "values" }, /^data: classes is 2, but with predicts: values there are none; leave it out/],
     [{ ...good, train: [1, 2] }, /^data: train is \[1,2\], but must be records; make them with arrayRecords/],
@@ -171,6 +180,18 @@ describe("a model of a user's", () => {
       "init",
       /^model: init gave .*, but must give \{ params, state \}; state is \{\} where/,
     ],
+    [
+      { init: () => ({ params: {}, state: {} }) },
+      "init",
+      /^model: init gave no parameters, so there is nothing to train; put the tensors .* into params/,
+    ],
+    [
+      { init: () => ({ params: [zeros([0, 4]), zeros([0])], state: {} }) },
+      "init",
+      /^model: init gave no parameter with an element \(0 is f32\[0, 4\]\), so there is nothing to train/,
+    ],
+    [{ logits: "of classes" }, "init", /^model: its logits gave "of classes", but must give \{\} or \{ ignoreIndex \}/],
+    [{ logits: { ignoreIndex: 0.5 } }, "init", /^model: its logits gave .*, the label of rows that its loss leaves/],
     [{ init: undefined }, "init", /^model: its init is nothing, but must be a function/],
     [{ loss: () => zeros([]) }, "loss", /^model: loss gave .*, but must give \[loss, state\]/],
     [

@@ -20,8 +20,9 @@ export const dataDigest = ({ train, test, predicts, classes, augmentation }: Tra
       continue;
     }
     if (isEncoded(samples)) {
-      const { count, firstImage, images } = samples;
+      const { count, firstImage, images, order } = samples;
       hash.update(JSON.stringify([images.digest, count, firstImage, predicts, classes ?? null]));
+      if (order !== undefined) hash.update(order);
       continue;
     }
     if (isFiled(samples)) {

@@ -1,4 +1,4 @@
-import { type Graph, leafPaths, type TensorSpec } from "@skein/tensor-core";
+import { type Graph, leafPaths } from "@skein/tensor-core";
 import { formatSpec, isHalf, operators, specOf } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
@@ -46,16 +46,17 @@ export const requireSharedState = (
   what: string,
 ): void => {
   const [parts, accumulate] = [numBatchParts(job), job.accumulate ?? 1];
-  const { graph } = loss;
+  const { graph } = loss.value;
   // Parameters and state, then the leaves of the batch, then the key.
   const own = graph.inputs.slice(init.graph.outputs.length);
   const sourceOf = new Map(
     own.map((node, i): [number, Source] => [node, i < own.length - 1 ? "the samples" : "the random key"]),
   );
   const sources = ownSources(graph, sourceOf, [dataAxis, everyRankAxis(meshOf(job))]);
-  const [, next] = resultSpecs<[loss: TensorSpec, state: unknown]>(loss);
-  leafPaths(next).forEach((path, i) => {
-    const ref = graph.outputs[1 + i]!; // the loss comes first
+  leafPaths(resultSpecs(loss.value)).forEach((full, i) => {
+    if (!full.startsWith("state.")) return;
+    const path = full.slice("state.".length);
+    const ref = graph.outputs[i]!;
     const spec = specOf(graph, ref);
     const source = sources[ref.node];
     if (isHalf(spec.dtype))

@@ -29,8 +29,12 @@ export interface DataSet<Of extends Samples = Samples> {
   readonly predicts: Prediction;
   /** How many classes, bytes or tokens there are to choose from: the width of the logits. None for others. */
   readonly classes?: number | undefined;
+  /** Names of the classes, by number. Absent: classes have numbers only. */
+  readonly classNames?: readonly string[] | undefined;
   /** How training changes the images of `train`, the field `inputs`, from epoch to epoch. */
   readonly augmentation?: Augmentation | undefined;
+  /** Whether samples may hold NaN and infinities, because the model handles them. Default: false. */
+  readonly allowNonFinite?: boolean | undefined;
   /** What people should know of the samples, a line each. */
   readonly remarks?: readonly string[] | undefined;
 }

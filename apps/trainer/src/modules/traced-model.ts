@@ -1,4 +1,12 @@
-import { type LossResult, lossResult, type LossSum, type Metrics, type Ratio, type StatesOfParts } from "@skein/models";
+import {
+  type LogitsFacts,
+  type LossResult,
+  lossResult,
+  type LossSum,
+  type Metrics,
+  type Ratio,
+  type StatesOfParts,
+} from "@skein/models";
 import {
   customGradient,
   flattenTree,
@@ -15,6 +23,7 @@ import { evaluationBatch } from "../rank/evaluate.ts";
 import type { Job } from "../job/job.ts";
 import { requireSmoothing, withSmoothing } from "../building/label-smoothing.ts";
 import { meshOf, numBatchParts, samplesAtOnce } from "../step/mesh.ts";
+import { requireLogits } from "./checked-logits.ts";
 import { composed } from "./composed-graph.ts";
 import type { Weights } from "./forward-pass.ts";
 import { resultSpecs } from "./result-specs.ts";
@@ -49,6 +58,7 @@ export interface TracedModel {
    * makes of samples and ranks do not share it out.
    */
   readonly outputs?: Traced;
+  readonly logits?: LogitsFacts;
   readonly metrics?: Readonly<Record<string, Ratio>>;
 }
 
@@ -89,7 +99,7 @@ const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolea
  */
 export const traceModel = (
   plain: AnyModel,
-  data: Pick<TrainingData, "train" | "test" | "predicts">,
+  data: Pick<TrainingData, "train" | "test" | "predicts" | "classes">,
   job: Job,
 ): TracedModel => {
   const { train, test } = data;
@@ -99,6 +109,7 @@ export const traceModel = (
   const key = randomKey(0) as unknown as Tensor;
   const init = trace((own: Tensor) => model.init(own), [key], { mesh });
   const { params, state } = resultSpecs<Weights>(init);
+  requireLogits(plain, data, job, { params, state });
   const samples = batchSpecs(train, samplesAtOnce(job)) as never;
   const numParts = job.accumulate ?? 1;
   /** @param whole nothing, or the state of the whole batch. */
@@ -146,6 +157,7 @@ export const traceModel = (
     ...(joinParts !== undefined && { joinParts: composed(joinParts) }),
     evaluate: composed(evaluate),
     ...(outputs !== undefined && { outputs: composed(outputs) }),
+    ...(plain.logits !== undefined && { logits: plain.logits }),
     ...(plain.metrics !== undefined && { metrics: plain.metrics }),
   };
 };
@@ -157,7 +169,16 @@ const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): 
  * The model of those graphs, for batches of the job's shapes. Training asks for the loss and for the metrics; its
  * `apply` is for what shows samples, one at a time.
  */
-export const modelOf = ({ init, loss, lossOfPart, joinParts, evaluate, outputs, metrics }: TracedModel): AnyModel => {
+export const modelOf = ({
+  init,
+  loss,
+  lossOfPart,
+  joinParts,
+  evaluate,
+  outputs,
+  logits,
+  metrics,
+}: TracedModel): AnyModel => {
   // What the pullback computes again of the loss is computed once: equal nodes are merged.
   const differentiable = ({ value, pullback }: TracedLoss): ((...args: LossArguments) => LossTensors) => {
     const lossOf = (...args: LossArguments): LossTensors => call(value, ...args);
@@ -189,6 +210,7 @@ export const modelOf = ({ init, loss, lossOfPart, joinParts, evaluate, outputs, 
       joinParts: (parts) => call<unknown>(joinParts, parts),
     }),
     evaluate: (params, state, batch) => call<Metrics>(evaluate, params, state, batch),
+    ...(logits !== undefined && { logits }),
     ...(metrics !== undefined && { metrics }),
   };
 };

@@ -10,12 +10,12 @@ import type { AnyModel, BatchTree } from "../modules/task.ts";
 export type Learnt = Pick<DeviceState, "params" | "model">;
 
 /**
- * Samples of an evaluation batch: what the job says, but no more than there are, in equal parts; the rest of a batch
- * would be padding, and computed in vain.
+ * Samples of an evaluation batch: `evaluation.batch` of the job, or all samples if there are fewer, rounded up to a
+ * multiple of the parts that ranks share a batch in. Rows that fill a batch up are masked.
  */
 export const evaluationBatch = (job: Pick<Job, "evaluation" | "ranks" | "mesh">, count: number): number => {
   const numParts = numBatchParts(job);
-  return Math.min(job.evaluation.batch, Math.ceil(count / numParts) * numParts);
+  return Math.ceil(Math.min(job.evaluation.batch, count) / numParts) * numParts;
 };
 
 /** Which part of held-out samples a rank judges. Where a model has collectives in it, all have as many batches. */

@@ -1,7 +1,16 @@
 import type { Ratio } from "@skein/models";
 import { digitsText } from "@skein/report";
 import type { EvaluationSums } from "./evaluation-sums.ts";
+import type { Job } from "../job/job.ts";
 import type { Prediction } from "../modules/task.ts";
+
+/** Which samples a run is evaluated on: test samples, or samples of the training part that are held back or not. */
+export type EvaluatedOn = "test" | "validation" | "training";
+
+export const evaluatedOn = ({ judgeBy, validationFraction }: Job["data"]): EvaluatedOn => {
+  if (judgeBy === "training") return "training";
+  return validationFraction === undefined ? "test" : "validation";
+};
 
 /** How well a model answers: the loss, and what it means for what is predicted. */
 export interface EvaluationFigures {
@@ -86,16 +95,12 @@ export const flatFigures = ({ metrics, ...figures }: EvaluationFigures): Readonl
 });
 
 /** For people: `test loss 0.0432, 98.60 % right`. */
-export const formatFigures = ({
-  loss,
-  accuracy,
-  bitsPerByte,
-  bitsPerToken,
-  perplexity,
-  metrics = {},
-}: EvaluationFigures): string =>
+export const formatFigures = (
+  { loss, accuracy, bitsPerByte, bitsPerToken, perplexity, metrics = {} }: EvaluationFigures,
+  on: EvaluatedOn,
+): string =>
   [
-    `test loss ${loss.toFixed(4)}`,
+    `${on} loss ${loss.toFixed(4)}`,
     ...(accuracy === undefined ? [] : [`${(accuracy * 100).toFixed(2)} % right`]),
     ...(bitsPerByte === undefined ? [] : [`${bitsPerByte.toFixed(3)} bits per byte`]),
     ...(bitsPerToken === undefined ? [] : [`${bitsPerToken.toFixed(3)} bits per token`]),

@@ -72,6 +72,7 @@ test("figures read well", () => {
   ]);
   expect([0, 59.6, 61, 3661, Infinity].map(formatSeconds)).toEqual(["0:00", "1:00", "1:01", "1:01:01", "-"]);
   const summary = {
+    evaluatedOn: "test" as const,
     testAccuracy: 0.98765,
     testLoss: 0.04,
     backend: "cpu" as const,
@@ -85,6 +86,8 @@ test("figures read well", () => {
   const lines = formatSummary(summary);
   expect(lines[0]).toBe("test accuracy  98.77 %");
   expect(lines[4]).toContain("(50.0 × less)");
+  const validated = formatSummary({ ...summary, evaluatedOn: "validation" });
+  expect(validated.slice(0, 2)).toEqual(["validation accuracy  98.77 %", "validation loss      0.0400 nats"]);
   expect(formatSummary({ ...summary, denseBytesPerRank: 400 })[4]).toContain("(2.5 × as much)");
   expect(nextSteps("my runs/1", 20, undefined)).toEqual([
     "What next:",

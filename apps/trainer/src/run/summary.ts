@@ -1,9 +1,12 @@
 import { digitsText } from "@skein/report";
 import type { BackendName } from "../backend/backend.ts";
 import type { BestSoFar } from "../rank/best-so-far.ts";
+import type { EvaluatedOn } from "../rank/evaluation-figures.ts";
 
-/** What a run tells at its end; with `--json`, the last line. */
+/** Figures at the end of a run; the last line of output with `--json`. */
 export interface Summary {
+  /** Samples that `testLoss`, `testAccuracy` and the figures derived from them are computed on. */
+  readonly evaluatedOn: EvaluatedOn;
   /** Right answers among the held-out samples, 0 to 1; classifiers. */
   readonly testAccuracy?: number;
   /** Mean loss on held-out samples: nats, but of values whatever the model's loss is. */
@@ -14,6 +17,8 @@ export interface Summary {
   readonly bitsPerToken?: number;
   /** `exp(testLoss)`: among how many equally likely bytes or tokens the model would have to guess; language models. */
   readonly perplexity?: number;
+  /** Names of the classes, by number. Absent: classes have numbers only. */
+  readonly classNames?: readonly string[];
   /** Figures of the model's own, by name. */
   readonly metrics?: Readonly<Record<string, number>>;
   readonly backend: BackendName;
@@ -79,6 +84,7 @@ const leastToldShare = 0.02;
 /** The summary for people, a line per figure. */
 export const formatSummary = (summary: Summary): string[] => {
   const {
+    evaluatedOn,
     testAccuracy,
     testLoss,
     bitsPerByte,
@@ -92,8 +98,11 @@ export const formatSummary = (summary: Summary): string[] => {
   const rows: [string, string][] = [
     ...(testAccuracy === undefined
       ? []
-      : [["test accuracy", `${(testAccuracy * 100).toFixed(2)} %`] as [string, string]]),
-    ["test loss", `${testLoss.toFixed(4)}${testAccuracy === undefined && perplexity === undefined ? "" : " nats"}`],
+      : [[`${evaluatedOn} accuracy`, `${(testAccuracy * 100).toFixed(2)} %`] as [string, string]]),
+    [
+      `${evaluatedOn} loss`,
+      `${testLoss.toFixed(4)}${testAccuracy === undefined && perplexity === undefined ? "" : " nats"}`,
+    ],
     ...(bitsPerByte === undefined ? [] : [["bits per byte", bitsPerByte.toFixed(4)] as [string, string]]),
     ...(bitsPerToken === undefined ? [] : [["bits per token", bitsPerToken.toFixed(4)] as [string, string]]),
     ...(perplexity === undefined

@@ -35,6 +35,9 @@ export type SampleOutput<Value = number, Text = readonly number[]> =
       readonly label: number;
       /** −1 where the logits are no numbers. */
       readonly predicted: number;
+      /** Names of both classes, where a file is written and the data names its classes. */
+      readonly labelName?: string;
+      readonly predictedName?: string;
       /** Of the predicted class, 0 to 1. */
       readonly probability: Value;
     }

@@ -118,7 +118,7 @@ test("whatever numbers a model gives, its samples are read back", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyOutput, { maxLength: 4 }), async (outputs) => {
       rmSync(join(folder, samplesFile), { force: true });
-      new SamplesFile(folder, 0, job, "own", {}).record(1, outputs);
+      new SamplesFile(folder, 0, job, { predicts: "own", images: {} }).record(1, outputs);
       const { evaluations } = await readSamples(folder);
       expect(evaluations).toEqual([{ step: 1, samples: JSON.parse(JSON.stringify(outputs, asTold)) }]);
     }),
@@ -134,6 +134,15 @@ test("a text is told in letters, or by numbers where nobody knows its letters", 
     { kind: "text", index: 0, prompt: "72 105", truth: "33", continuation: "63" },
     { kind: "text", index: 0, prompt: "Hi", truth: "!", continuation: "?" },
   ]);
+});
+
+test("classes are named as the data names them, the predicted one and that of the label", async () => {
+  const known = { predicts: "classes", classNames: ["cat", "dog"], images: {} } as const;
+  const wrong = { kind: "classes", index: 0, label: 1, predicted: 0, probability: 0.5 } as const;
+  new SamplesFile(folder, 0, job, known).record(1, [wrong, { ...wrong, predicted: -1 }]);
+  const { samples } = (await readSamples(folder)).evaluations[0]!;
+  expect(samples[0]).toMatchObject({ label: 1, predicted: 0, labelName: "dog", predictedName: "cat" });
+  expect(samples[1]).not.toHaveProperty("predictedName");
 });
 
 test("a link out of the folder is not followed", async () => {

@@ -90,7 +90,8 @@ export const openSamplesFile = async (
   job: Pick<Job, "data">,
   data: TrainingData,
   numSamples: number,
-): Promise<SamplesFile> => new SamplesFile(folder, fromStep, job, data.predicts, await imagesOf(data, numSamples));
+): Promise<SamplesFile> =>
+  new SamplesFile(folder, fromStep, job, { ...data, images: await imagesOf(data, numSamples) });
 
 const told = (value: number): ToldNumber => (Number.isFinite(value) ? value : (String(value) as ToldNumber));
 
@@ -104,18 +105,23 @@ export class SamplesFile {
   private readonly path: string;
   private readonly images: Readonly<Record<string, SampleImage>>;
   private readonly tokenizer: Tokenizer | undefined;
+  private readonly classNames: readonly string[] | undefined;
   private hasImages = false;
 
-  /** @param images that samples are shown with, by their indices. */
+  /** @param data with the images that samples are shown with, by their indices. */
   constructor(
     folder: string,
     fromStep: number,
     { data: source }: Pick<Job, "data">,
-    predicts: TrainingData["predicts"],
-    images: Readonly<Record<string, SampleImage>>,
+    {
+      predicts,
+      classNames,
+      images,
+    }: Pick<TrainingData, "predicts" | "classNames"> & { readonly images: Readonly<Record<string, SampleImage>> },
   ) {
     this.path = join(folder, samplesFile);
     this.images = images;
+    this.classNames = classNames;
     const place = "tokenizer" in source ? source.tokenizer : undefined;
     this.tokenizer =
       predicts === "bytes"
@@ -146,7 +152,7 @@ export class SamplesFile {
   private told(sample: SampleOutput): ToldSample {
     switch (sample.kind) {
       case "classes":
-        return { ...sample, probability: told(sample.probability) };
+        return { ...sample, ...this.namesIn(sample), probability: told(sample.probability) };
       case "values":
         return { ...sample, label: sample.label.map(told), predicted: sample.predicted.map(told) };
       case "tree":
@@ -156,6 +162,15 @@ export class SamplesFile {
         return { ...sample, prompt: this.text(prompt), truth: this.text(truth), continuation: this.text(continuation) };
       }
     }
+  }
+
+  /** Names of the class of a sample and of the predicted one, if the data has some. */
+  private namesIn({ label, predicted }: { readonly label: number; readonly predicted: number }): {
+    readonly labelName?: string;
+    readonly predictedName?: string;
+  } {
+    const [labelName, predictedName] = [this.classNames?.[label], this.classNames?.[predicted]];
+    return { ...(labelName !== undefined && { labelName }), ...(predictedName !== undefined && { predictedName }) };
   }
 
   /** Tokens without a tokenizer are told by their numbers. */

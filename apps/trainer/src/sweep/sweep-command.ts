@@ -16,6 +16,7 @@ import { holdOutput } from "../run/hold-output.ts";
 import { requireNoRun } from "../run/output-folder.ts";
 import { asTyped, sampleJob } from "../own-command.ts";
 import { explainPlace, requireFolder } from "../run/places.ts";
+import { type Chance, chanceOf } from "../building/class-coverage.ts";
 import { prepare } from "../building/prepare.ts";
 import { makeProgress } from "../run/progress.ts";
 import { overridesOf, type RunOptions } from "../commands/run-options.ts";
@@ -23,7 +24,7 @@ import { gridPoints } from "./choose-points.ts";
 import { knownPoints, runSweep, type SweepRun } from "./run-sweep.ts";
 import { type Dimension, keyOf, overridesAt, type Point, searchSpace } from "./search-space.ts";
 import { saveSweep, savedSweep, type SweepFile, sweepFile, type SweepSettings, type Trial } from "./sweep-file.ts";
-import { ranked, sweepTable, trainCommand, trialLine, valueText } from "./sweep-lines.ts";
+import { chanceRemark, ranked, sweepTable, trainCommand, trialLine, valueText } from "./sweep-lines.ts";
 
 interface SweepOptions extends RunOptions {
   readonly output: string;
@@ -143,12 +144,20 @@ export const sweepCommand = async (file: string, options: SweepOptions): Promise
   const { job, overrides, isOwnFraction } = await judged(file, overridesOf(options));
   const points = knownPoints(search, dimensions, { numTrials, seed });
   for (const point of points ?? corners(dimensions)) readJob(file, [...overrides, ...overridesAt(dimensions, point)]);
-  await prepare(job);
+  const chance = chanceOf((await prepare(job)).data);
   const settings: SweepSettings = { job: sha256(JSON.stringify(job)), search, space: [...dimensions], seed, parallel };
   openFolder(output);
   const letGo = holdOutput(output, "a sweep");
   try {
-    return await searchIn(file, options, { name: job.name, overrides, dimensions, settings, numTrials, isOwnFraction });
+    return await searchIn(file, options, {
+      name: job.name,
+      overrides,
+      dimensions,
+      settings,
+      numTrials,
+      isOwnFraction,
+      chance,
+    });
   } finally {
     letGo();
   }
@@ -161,13 +170,15 @@ interface CheckedSweep extends Pick<SweepRun, "overrides" | "dimensions" | "numT
   readonly settings: SweepSettings;
   /** Whether the job holds samples back by itself. */
   readonly isOwnFraction: boolean;
+  /** What guessing reaches on the validation samples. */
+  readonly chance: Chance;
 }
 
 /** Make the trials that its folder has not yet. @returns the exit code. */
 const searchIn = async (
   file: string,
   options: SweepOptions,
-  { name, overrides, dimensions, settings, numTrials, isOwnFraction }: CheckedSweep,
+  { name, overrides, dimensions, settings, numTrials, isOwnFraction, chance }: CheckedSweep,
 ): Promise<number> => {
   const { output } = options;
   const { search, parallel } = settings;
@@ -177,7 +188,7 @@ const searchIn = async (
   const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
   if (!isOwnFraction)
     progress.note(
-      `data.validationFraction: ${validationFraction} of the training samples, their last, are held back to judge by; the test samples take no part`,
+      `data.validationFraction: ${validationFraction} of the training samples are held back to evaluate on (see data.validationFrom); the test samples take no part`,
     );
   const isOver = ({ state }: Trial): boolean => state !== "under way";
   const numOver = sweep.trials.filter(isOver).length;
@@ -213,7 +224,7 @@ const searchIn = async (
     );
     return exitCodeOfSignal(cause);
   }
-  return tell(file, options, { done, dimensions, holdsBack: isOwnFraction });
+  return tell(file, options, { done, dimensions, holdsBack: isOwnFraction, chance });
 };
 
 /** What came of it: a page, and a table or JSON. @throws OutcomeError where every trial failed. */
@@ -224,11 +235,13 @@ const tell = (
     done,
     dimensions,
     holdsBack,
+    chance,
   }: {
     readonly done: SweepFile;
     readonly dimensions: readonly Dimension[];
     /** Whether the job holds samples back by itself. */
     readonly holdsBack: boolean;
+    readonly chance: Chance;
   },
 ): number => {
   const [best] = ranked(done.trials);
@@ -241,6 +254,8 @@ const tell = (
       "sweep-failed",
       `all ${done.trials.length} trials failed; the first: ${done.trials[0]!.reason!.split("\n")[0]!}; search elsewhere, such as at smaller learning rates`,
     );
+  const remark = chanceRemark(done.trials, chance);
+  if (remark !== undefined) process.stderr.write(`${remark}\n`);
   if (options.json !== true)
     process.stdout.write(
       `\npage   ${join(options.output, pageFile)}\nbest   trial ${best!.trial}; to train it${holdsBack ? " (the job itself holds samples back by data.validationFraction)" : " on all samples"}:\n       ${command}\n`,

@@ -1,6 +1,7 @@
 import { digitsText, printable, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
 import { shellCommand } from "../launch-targets/shell-quote.ts";
 import { toldText } from "../provenance/told-text.ts";
+import type { Chance } from "../building/class-coverage.ts";
 import { settingOf } from "./search-space.ts";
 import type { SweepFile, Trial } from "./sweep-file.ts";
 
@@ -26,10 +27,14 @@ export interface TableRow extends Pick<Trial, "loss" | "accuracy" | "seconds" | 
   readonly state: string;
 }
 
-/** Runs as lines of a table. @param heading of their names. @param width columns of the terminal. */
+/**
+ * Runs as lines of a table.
+ *
+ * @param heading of their names. @param width columns of the terminal. @param lossOn samples that the loss is of.
+ */
 export const outcomeTable = (
   rows: readonly TableRow[],
-  { heading, width }: { readonly heading: string; readonly width: number },
+  { heading, width, lossOn }: { readonly heading: string; readonly width: number; readonly lossOn: string },
 ): string[] => {
   const keys = Object.keys(rows[0]?.values ?? {});
   const hasAccuracy = rows.some(({ accuracy }) => accuracy !== undefined);
@@ -43,7 +48,7 @@ export const outcomeTable = (
   return textTable(
     [
       column(heading, 9, heading === "trial"),
-      column("held-out loss", 8, true),
+      column(`${lossOn} loss`, 8, true),
       ...(hasAccuracy ? [column("accuracy", 3, true)] : []),
       ...keys.map((key) => column(printable(key), 7, false)),
       column("took", 2, true),
@@ -65,7 +70,7 @@ export const outcomeTable = (
 export const sweepTable = ({ trials }: SweepFile, width: number): string[] =>
   outcomeTable(
     ranked(trials).map((trial) => ({ ...trial, name: String(trial.trial) })),
-    { heading: "trial", width },
+    { heading: "trial", width, lossOn: "validation" },
   );
 
 /**
@@ -80,12 +85,33 @@ export const trainCommand = (job: string, options: readonly string[], { values }
     ...Object.entries(values).flatMap(([key, value]) => ["--set", settingOf({ path: [key] }, value)]),
   ])}`;
 
+/**
+ * A remark if no finished trial is better than guessing, because the best of them is then arbitrary.
+ *
+ * @returns undefined if a trial is better than chance, or chance is unknown.
+ */
+export const chanceRemark = (trials: readonly Trial[], chance: Chance): string | undefined => {
+  const finished = trials.filter(({ state }) => state === "finished");
+  if (finished.length === 0) return undefined;
+  const cure = "the best of them is arbitrary; search elsewhere, train for more --steps, or check the labels";
+  if (chance.accuracy !== undefined && finished.every(({ accuracy }) => accuracy !== undefined)) {
+    const best = Math.max(...finished.map(({ accuracy }) => accuracy!));
+    return best > chance.accuracy
+      ? undefined
+      : `no trial is better than chance: the highest accuracy is ${shareText(best)}, and the most frequent class is ${shareText(chance.accuracy)} of the validation samples; ${cure}`;
+  }
+  const best = Math.min(...finished.map(({ loss }) => loss!));
+  return chance.loss === undefined || best < chance.loss
+    ? undefined
+    : `no trial is better than chance: the lowest loss is ${digitsText(best, 4)}, and a uniform guess has ${digitsText(chance.loss, 4)}; ${cure}`;
+};
+
 /** A trial that is over, in a line. */
 export const trialLine = ({ trial, values, state, loss, reason }: Trial): string => {
   const set = Object.entries(values)
     .map(([key, value]) => `${key}=${valueText(value)}`)
     .join(" ");
   return state === "finished"
-    ? `trial ${trial}: ${set}: held-out loss ${digitsText(loss, 4)}`
+    ? `trial ${trial}: ${set}: validation loss ${digitsText(loss, 4)}`
     : `trial ${trial}: ${set}: failed, and counts as the worst: ${reason!.split("\n")[0]!}`;
 };

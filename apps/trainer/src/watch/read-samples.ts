@@ -39,7 +39,15 @@ const excerpts: z.ZodType<Leaves<Excerpt<ToldNumber>>> = recordSchema(
   z.object({ dtype: z.enum(dtypes), shape: z.array(z.int().nonnegative()), first: values }),
 );
 const sample: z.ZodType<ToldSample> = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("classes"), index, label: z.number(), predicted: z.number(), probability: number }),
+  z.object({
+    kind: z.literal("classes"),
+    index,
+    label: z.number(),
+    predicted: z.number(),
+    labelName: z.string().exactOptional(),
+    predictedName: z.string().exactOptional(),
+    probability: number,
+  }),
   z.object({ kind: z.literal("values"), index, label: values, predicted: values }),
   z.object({ kind: z.literal("text"), index, prompt: z.string(), truth: z.string(), continuation: z.string() }),
   z.object({

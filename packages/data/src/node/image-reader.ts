@@ -62,8 +62,8 @@ export class ImageReader {
 
   /** The image of just that sample; undefined where it is damaged. */
   private async readSound(sample: number): Promise<Omit<ReadImage, "sample"> | undefined> {
-    const { images, firstImage } = this.records;
-    const image = firstImage + sample;
+    const { images, firstImage, order } = this.records;
+    const image = order === undefined ? firstImage + sample : order[firstImage + sample]!;
     const kept = keptPixels(images, image);
     if (kept !== undefined) return { pixels: kept, wasKept: true };
     if (Atomics.load(images.states, image) === imageState.damaged) return undefined;

@@ -29,6 +29,8 @@ export interface Images<Of extends Samples = Records> {
   readonly train: Of;
   readonly test: Of;
   readonly classes: number;
+  /** Names of the classes, by number. */
+  readonly classNames: readonly string[];
   /** A line each. */
   readonly remarks: readonly string[];
 }
@@ -111,7 +113,13 @@ export const loadFoundImages = async (found: FoundImages, options: ImageOptions)
   const test = await recordsIn(found.test);
   const left =
     damaged.length === 0 ? [] : [`${damaged.length} damaged images were left out: ${someOf(damaged.toSorted())}`];
-  return { train, test, classes: found.classes.length, remarks: remarksOn(found, options, { train, test }, left) };
+  return {
+    train,
+    test,
+    classes: found.classes.length,
+    classNames: found.classes,
+    remarks: remarksOn(found, options, { train, test }, left),
+  };
 };
 
 /**
@@ -153,7 +161,13 @@ export const openFoundImages = async (
       : [`${unread.length} images cannot be read, and others take their places: ${someOf(unread.toSorted())}`]),
     ...remarks,
   ];
-  return { train, test, classes: found.classes.length, remarks: remarksOn(found, options, { train, test }, further) };
+  return {
+    train,
+    test,
+    classes: found.classes.length,
+    classNames: found.classes,
+    remarks: remarksOn(found, options, { train, test }, further),
+  };
 };
 
 /**

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { bytesPerElement, elementCount, formatShape, type Shape } from "@skein/tensor-core";
 import { DataError } from "../errors.ts";
-import { holdOut } from "../hold-out.ts";
+import { holdOut, sampleClasses } from "../hold-out.ts";
 import type { NpyHeader } from "../npy.ts";
 import type { NpyTarget } from "../npy-writer.ts";
 import { makeRecords, type Records } from "../records.ts";
@@ -190,7 +190,7 @@ export const loadNumpy = async (options: NumpyOptions): Promise<NumpyData> => {
       );
     const parts =
       test === undefined
-        ? holdOut(train.records, options.testFraction, arrays.place)
+        ? holdOut(train.records, options.testFraction, { name: arrays.place, classes: sampleClasses(train.records) })
         : { train: train.records, test: test.records };
     return options.predicts === "values"
       ? { ...parts, predicts: "values" }

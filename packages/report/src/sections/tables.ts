@@ -85,7 +85,7 @@ export const operatorSection = ({ operators, outside }: ProfileReport): string =
     (phase) => `<option value="${phase}">${phase}</option>`,
   );
   return `<section aria-labelledby="operators-heading"><h2 id="operators-heading">Operators</h2>
-<div class="filters scripted" role="search"><label>Words <input type="search" data-filters="operators" placeholder="matmul block-0"></label><label>RowPhase <select name="phase" data-filters="operators"><option value="">all</option>${options.join(
+<div class="filters scripted" role="search"><label>Words <input type="search" data-filters="operators" placeholder="matmul block-0"></label><label>Phase <select name="phase" data-filters="operators"><option value="">all</option>${options.join(
     "",
   )}</select></label><output data-counts="operators"></output></div>
 ${sortableTable(

@@ -140,8 +140,8 @@ const Sample = ({
           {isRight ? "✓" : "✗"}{" "}
           {sample.predicted < 0
             ? "predicted nothing: its logits are no numbers"
-            : `predicted ${sample.predicted} (${likely(sample.probability)})`}
-          {isRight ? "" : `, is ${sample.label}`}
+            : `predicted ${sample.predictedName ?? sample.predicted} (${likely(sample.probability)})`}
+          {isRight ? "" : `, is ${sample.labelName ?? sample.label}`}
         </p>
       ) : (
         <p>

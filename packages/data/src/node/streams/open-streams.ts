@@ -172,6 +172,8 @@ export const openImageStream = async ({
   readonly train: StreamedRecords;
   readonly test: Samples;
   readonly classes: number;
+  /** Names of the classes, by number. */
+  readonly classNames: readonly string[];
   readonly remarks: readonly string[];
 }> => {
   const { size, channels, fit, resize, resample, skipDamaged, decoder: decodesBy = "sharp", from } = options;
@@ -220,6 +222,7 @@ export const openImageStream = async ({
     },
     test: records,
     classes: classes.length,
+    classNames: classes,
     remarks: [
       `${shardsText(learnt)}; ${records.count} images to judge by, of ${classes.length} classes`,
       ...remarks,

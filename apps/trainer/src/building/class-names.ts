@@ -1,0 +1,93 @@
+import {
+  type Field,
+  gatherBatch,
+  isEncoded,
+  isFiled,
+  isStreamed,
+  makeRecords,
+  type TrainingSamples,
+} from "@skein/data";
+import { ConfigError } from "../errors.ts";
+import type { Job, PretrainedJob } from "../job/job.ts";
+import type { TrainingData } from "../modules/task.ts";
+
+/** Most class names that an error lists. */
+const maxListed = 8;
+
+const listed = (names: readonly string[]): string =>
+  names.length <= maxListed ? names.join(", ") : `${names.slice(0, maxListed).join(", ")}, … (${names.length} in all)`;
+
+/** Class names of data; undefined if they are the numbers themselves, which name nothing. */
+export const namesOf = ({ classNames }: Pick<TrainingData, "classNames">): readonly string[] | undefined =>
+  classNames?.every((name, number) => name === String(number)) ? undefined : classNames;
+
+/** Class names of a checkpoint by number; undefined if its config.json has none, or placeholders such as LABEL_0. */
+const checkpointNames = ({ config }: Pick<PretrainedJob, "config">): readonly string[] | undefined => {
+  const names = config?.["id2label"];
+  if (typeof names !== "object" || names === null) return undefined;
+  const byNumber = Object.entries(names).map(([number, name]) => [Number(number), String(name)] as const);
+  const list = byNumber.toSorted(([a], [b]) => a - b).map(([, name]) => name);
+  return list.every((name, number) => name === `LABEL_${number}` || name === String(number)) ? undefined : list;
+};
+
+/** A field of labels with other numbers, i32; labels that are no class, such as an ignored one, stay. */
+const renumberedField = (field: Field, count: number, numbers: readonly number[]): Field => {
+  const all = Array.from({ length: count }, (_, i) => i);
+  const labels = gatherBatch(makeRecords(count, { labels: field }), all)["labels"]!.toNumbers();
+  const values = new Int32Array(new SharedArrayBuffer(4 * labels.length));
+  values.set(labels.map((label) => numbers[label] ?? label));
+  const strideBytes = (4 * labels.length) / count;
+  return { bytes: new Uint8Array(values.buffer), offsetBytes: 0, strideBytes, dtype: "i32", shape: field.shape };
+};
+
+/** Samples whose classes have other numbers. @param numbers the new number of each. @param names by new number. */
+const renumbered = <Some extends TrainingSamples>(
+  samples: Some,
+  numbers: readonly number[],
+  names: readonly string[],
+): Some => {
+  const known: TrainingSamples = samples;
+  if (isStreamed(known)) {
+    const { stream } = known;
+    return stream.samples.of === "texts"
+      ? samples
+      : { ...samples, stream: { ...stream, samples: { ...stream.samples, classes: names } } };
+  }
+  if (isFiled(known)) return samples;
+  const { count } = known;
+  if (isEncoded(known))
+    return {
+      ...samples,
+      stored: { ...known.stored, labels: renumberedField(known.stored["labels"]!, count, numbers) },
+      fields: { ...known.fields, labels: { dtype: "i32", shape: [] } },
+    };
+  const { fields } = known;
+  return { ...samples, fields: { ...fields, labels: renumberedField(fields["labels"]!, count, numbers) } };
+};
+
+/**
+ * The data with the class numbers of the job's checkpoint: its classes are matched by their names, so that a trained
+ * head keeps its meaning. Without a trained head, or without names on both sides, the data stays as it is.
+ *
+ * @throws ConfigError for classes that the checkpoint does not name.
+ */
+export const withCheckpointClasses = (data: TrainingData, { model }: Pick<Job, "model">): TrainingData => {
+  if (model.kind !== "pretrained" || model.head !== undefined || model.weights === "none") return data;
+  const [names, theirs] = [namesOf(data), checkpointNames(model)];
+  if (data.predicts !== "classes" || names === undefined || theirs === undefined) return data;
+  if (names.length !== theirs.length) return data; // the number of scores is checked when the model is built
+  if (names.every((name, number) => name === theirs[number])) return data;
+  const foreign = names.filter((name) => !theirs.includes(name));
+  if (foreign.length > 0)
+    throw new ConfigError([
+      `model.folder: the checkpoint tells the classes ${listed(theirs)}, but the data has ${listed(foreign)}; train a head of its own with head: new, or give the classes of the data the checkpoint's names`,
+    ]);
+  const numbers = names.map((name) => theirs.indexOf(name));
+  return {
+    ...data,
+    train: renumbered(data.train, numbers, theirs),
+    test: renumbered(data.test, numbers, theirs),
+    classNames: theirs,
+    remarks: [...(data.remarks ?? []), "classes have the numbers that the checkpoint's config.json gives their names"],
+  };
+};

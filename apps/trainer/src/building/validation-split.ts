@@ -1,0 +1,47 @@
+import {
+  holdOut,
+  isEncoded,
+  isFiled,
+  type Records,
+  type Samples,
+  sampleBytes,
+  sampleClasses,
+  splitRecords,
+} from "@skein/data";
+import { ConfigError } from "../errors.ts";
+import type { DataJob } from "../job/job.ts";
+import type { DataSet } from "../modules/task.ts";
+
+/** Whether samples share bytes with their neighbours, as overlapping windows of a time series do. */
+const overlaps = ({ fields }: Records): boolean =>
+  Object.values(fields).some((field) => field.strideBytes > 0 && field.strideBytes < sampleBytes(field));
+
+/** Whether neighbouring samples continue each other, so that a random draw would leak training samples. */
+const isSequence = ({ train, predicts }: Pick<DataSet, "train" | "predicts">): boolean =>
+  predicts === "bytes" || predicts === "tokens" || isFiled(train) || (!isEncoded(train) && overlaps(train));
+
+/**
+ * Hold back validation samples, which replace the test samples.
+ *
+ * @returns the two parts: of a sequence its beginning and its end, otherwise a draw in proportion to the classes.
+ * @throws ConfigError for a draw from a token file that stays on disk. @throws DataError for fewer than two samples.
+ */
+export const validationSplit = <Of extends Samples>(
+  data: DataSet<Of>,
+  { validationFraction, validationFrom = isSequence(data) ? "end" : "draw" }: DataJob,
+): { readonly train: Of; readonly test: Of } => {
+  const samples: Samples = data.train;
+  if (validationFrom === "end") {
+    const { train, valid } = splitRecords<Of>(data.train, validationFraction!);
+    return { train, test: valid };
+  }
+  if (isFiled(samples))
+    throw new ConfigError([
+      "data.validationFrom: draw, but windows of a token file on disk are read in their order; use end, or leave onDisk out",
+    ]);
+  const classes = data.predicts === "classes" ? sampleClasses(samples) : undefined;
+  return holdOut(samples, validationFraction!, { name: "data", classes }) as {
+    readonly train: Samples;
+    readonly test: Samples;
+  } as { readonly train: Of; readonly test: Of };
+};

@@ -1,0 +1,41 @@
+/** Options of other training programs, and what says the same here. */
+const options: Readonly<Record<string, string>> = {
+  "--batch": "--set batch=32",
+  "--batch-size": "--set batch=32",
+  "--device": "--set backend=webgpu",
+  "--epoch": "--set epochs=3",
+  "--epochs": "--set epochs=3",
+  "--gpus": "--ranks 2",
+  "--learning-rate": "--set learningRate.peak=0.1",
+  "--lr": "--set learningRate.peak=0.1",
+  "--max-steps": "--steps 100",
+  "--num-gpus": "--ranks 2",
+  "--nproc-per-node": "--ranks 2",
+  "--optimizer": "--set optimizer.kind=adam",
+  "--output-dir": "--output runs/mine",
+  "--resume": "the command resume runs/mine, or --resume-if-possible",
+  "--seed": "--set seed=1",
+  "--weight-decay": "--set optimizer.weightDecay=0.01",
+};
+
+const commands: Readonly<Record<string, string>> = { eval: "evaluate", fit: "run", test: "evaluate", train: "run" };
+
+/**
+ * What an unknown word of a command line is called here.
+ *
+ * @param fault the message about it, such as `error: unknown option '--lr'`.
+ * @returns a sentence without a full stop; undefined for a word that other programs do not have.
+ */
+export const foreignWord = (fault: string): string | undefined => {
+  // Option values come after "=", and a word in one dash or with underscores is the same word elsewhere.
+  const option = /unknown option '(-[^'=]+)/.exec(fault)?.[1]?.replace(/^-+/, "--").replaceAll("_", "-").toLowerCase();
+  if (option !== undefined) {
+    const known = Object.hasOwn(options, option) ? options[option] : undefined;
+    return known && `here it is ${known}`;
+  }
+  const command = /unknown command '([^']+)'/.exec(fault)?.[1];
+  if (command === undefined) return undefined;
+  if (/\.(ya?ml|json)$/i.test(command)) return `a job file is trained by: skein-train run ${command}`;
+  const known = Object.hasOwn(commands, command) ? commands[command] : undefined;
+  return known && `here it is skein-train ${known}`;
+};

@@ -1,0 +1,48 @@
+import { inputsOf } from "@skein/models";
+import { formatShape, Tensor, trace } from "@skein/tensor-core";
+import { ModuleError } from "../errors.ts";
+import type { Job } from "../job/job.ts";
+import { meshOf, samplesAtOnce } from "../step/mesh.ts";
+import { givenName } from "./given-thing.ts";
+import type { Weights } from "./forward-pass.ts";
+import { moduleName } from "./load-module.ts";
+import { type AnyModel, batchSpecs, type TrainingData } from "./task.ts";
+
+/** Name of a job's model in errors. */
+const nameOf = ({ model }: Pick<Job, "model">): string => {
+  if (model.kind === "module") return moduleName("model", model);
+  return model.kind === "program" ? givenName("model") : `model.kind ${model.kind}`;
+};
+
+/**
+ * Require that the logits of a model have a score for each class of the data: as many as there are classes, and of
+ * tokens at least as many, since vocabularies are padded. Models that declare no logits, and those whose ranks hold a
+ * part of them each, are not checked.
+ *
+ * @param weights specs of them.
+ * @throws ModuleError that names both widths; what the model's `apply` throws.
+ */
+export const requireLogits = (
+  model: Pick<AnyModel, "apply" | "logits" | "sharding">,
+  { train, predicts, classes }: Pick<TrainingData, "train" | "predicts" | "classes">,
+  job: Job,
+  { params, state }: Weights,
+): void => {
+  if (model.logits === undefined || model.sharding !== undefined || classes === undefined) return;
+  let logits: unknown;
+  trace(
+    (own: unknown, moved: unknown, inputs: Tensor) => {
+      [logits] = model.apply(own, moved, inputs, { train: false });
+      return logits as Tensor;
+    },
+    [params, state, inputsOf(batchSpecs(train, samplesAtOnce(job)))] as never,
+    { mesh: meshOf(job) },
+  );
+  if (!(logits instanceof Tensor) || logits.rank === 0) return; // the loss says what is wrong with it
+  const width = logits.shape.at(-1)!;
+  const isText = predicts !== "classes";
+  if (isText ? width >= classes : width === classes) return;
+  throw new ModuleError(
+    `${nameOf(job)}: apply gave logits ${formatShape(logits.shape)}, ${width} scores per row, but the data has ${classes} ${predicts}; make the last dimension ${isText ? "at least " : ""}${classes}, which is task.classes`,
+  );
+};
