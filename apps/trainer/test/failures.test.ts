@@ -185,7 +185,7 @@ test("a non-finite loss stops before the update and names the tensor", async () 
 
 test("a rank that fails ends the run, is named, and leaves nothing behind", async () => {
   const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", ...tooLarge);
-  expect(stderr).toMatch(/rank [01]: .*bytes were asked for, but the shared memory/);
+  expect(stderr).toMatch(/rank [01]: .*bytes were asked for, but .* shared memory of all ranks/);
   expect(code).toBe(1);
   expect(existsSync(join(folder, "runs"))).toBe(false); // not even the folders that were made for its own
 });

@@ -73,7 +73,8 @@ const quotas = (counts: ReadonlyMap<number, number>, total: number): Map<number,
  * are shuffled. The draw is a function of the number of samples and of their classes.
  *
  * @param fraction in (0, 1) that is held out, rounded down; at least one sample.
- * @param name of the data in errors. @param classes of the samples, see `sampleClasses`. Absent: a draw from all.
+ * @param options `name` of the data in errors, and `classes` of the samples (see `sampleClasses`). Without classes the
+ * draw is from all samples.
  * @throws ArgumentError for another fraction. @throws DataError for fewer than two samples.
  */
 export const holdOut = <Some extends DrawnSamples>(

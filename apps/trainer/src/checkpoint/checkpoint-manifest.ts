@@ -5,6 +5,7 @@ import { type DataStanding, dataStandingSchema, standingFault } from "./data-sta
 import { type BestSoFar, bestSoFarSchema } from "../rank/best-so-far.ts";
 import { ConfigError } from "../errors.ts";
 import { type ExchangePlan, exchangePlanSchema } from "../planning/exchange-plan.ts";
+import { recordSchema } from "../record-schema.ts";
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().min(0);
@@ -38,7 +39,7 @@ const manifestSchema: z.ZodType<Manifest> = z.strictObject({
   worldSize: z.int().min(1),
   modelHash: digest,
   jobHash: digest,
-  job: z.record(z.string(), z.string()).optional(),
+  job: recordSchema(z.string()).optional(),
   plan: exchangePlanSchema.optional(),
   best: bestSoFarSchema.optional(),
   files: z
