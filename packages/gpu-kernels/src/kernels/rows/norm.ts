@@ -4,8 +4,8 @@ import { wgsl } from "../../wgsl.ts";
 /**
  * Mean and sum of squared deviations of each row. Each entry of a lane's vectors is a stream of its own, and takes
  * several vectors as one sample (Chan, Golub and LeVeque 1983, "Algorithms for computing the sample variance"): squares
- * of raw entries would cancel. Entries are taken relative to the first one of their row, `pivot`: far from zero, a mean
- * would be rounded by much of a standard deviation. The last step corrects the mean by the mean of what is left.
+ * of raw entries would cancel. Entries are taken relative to one of their row, `pivot`: far from zero, a mean would be
+ * rounded by much of a standard deviation. It is the middle one of three, so that a single outlier is never the pivot. The last step corrects the mean by the mean of what is left.
  */
 const moments: NonNullable<RowProgram["statistics"]> = {
   fields: ["count", "average", "squares"],
@@ -57,7 +57,12 @@ export const layerNormProgram = (epsilon: number): RowProgram => ({
     { name: "rstds", per: "row", source: { output: 2 } },
   ],
   functions: momentFunctions,
-  prologue: "let pivot = values(entry_of(x[base], 0u));",
+  prologue: wgsl`
+    let first = entry_of(x[base], 0u);
+    let second = entry_of(x[base + row_columns / 2u], 0u);
+    let third = entry_of(x[base + row_columns - 1u], 0u);
+    let pivot = values(max(min(first, second), min(max(first, second), third)));
+  `,
   statistics: moments,
   row: `let center = values(state.average); let rstd = inverseSqrt(state.squares / state.count + ${literal(epsilon)});`,
   perRow: "means[row] = entry_of(pivot, 0u) + state.average; rstds[row] = rstd;",

@@ -38,7 +38,7 @@ export const rowPass = (
 };
 
 /**
- * `live`, `row` and `base` of a lane whose workgroup takes whole rows. Lanes behind the last row repeat it, so that
+ * `live`, `row`, `row_columns` and `base` of a lane whose workgroup takes whole rows. Lanes behind the last row repeat it, so that
  * barriers stay uniform.
  */
 const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
@@ -46,7 +46,8 @@ const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
     let wanted = group * ${workgroupSize / lanes}u + lane / ${lanes}u;
     let live = wanted < sizes.rows;
     let row = min(wanted, sizes.rows - 1u);
-    let base = row * ${columns}u;
+    let row_columns = ${columns}u;
+    let base = row * row_columns;
     let own = lane % ${lanes}u;
   `;
 
@@ -185,13 +186,14 @@ export const streamedPass = (program: RowProgram, layout: RowLayout, rows: numbe
   return rowPass(program, layout, rowGroups(layout, rows), rows, `streamed, ${layout.lanes} lanes`, body);
 };
 
-/** `row`, `base`, and the columns from `begin` to `end` of a workgroup that takes one of `parts` of a row. */
+/** `row`, `row_columns`, `base`, and the columns from `begin` to `end` of a workgroup that takes one of `parts` of a row. */
 const partOf = ({ parts, columns, lanes }: RowLayout): string => {
   const each = Math.ceil(columns / parts / lanes) * lanes;
   return wgsl`
     let row = group / ${parts}u;
     let part = group % ${parts}u;
-    let base = row * ${columns}u;
+    let row_columns = ${columns}u;
+    let base = row * row_columns;
     let own = lane;
     let begin = min(part * ${each}u, ${columns}u);
     let end = min(begin + ${each}u, ${columns}u);
