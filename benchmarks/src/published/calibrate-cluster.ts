@@ -8,8 +8,8 @@ export interface FreeParameter {
   readonly name: string;
   readonly unit: string;
   /**
-   * `positive`: above 0, fitted by its logarithm. `if-shown`: fitted as is, and 0 unless the fit puts it at √2 standard errors
-   * above 0 or more.
+   * `positive`: above 0, fitted by its logarithm. `if-shown`: fitted as is, and 0 unless the fit puts it at √2 standard
+   * errors above 0 or more.
    */
   readonly range: "positive" | "if-shown";
   /** Whether cells can tell the parameter from the others. Absent: if moving the parameter changes a prediction. */
@@ -78,7 +78,9 @@ export interface Stage {
   readonly scanned?: boolean;
 }
 
-/** What the calibration finds: 9 to 11 numbers from all-reduces, 2 of ByteScheduler over them, 4 of parameter servers. */
+/**
+ * What the calibration finds: 9 to 11 numbers from all-reduces, 2 of ByteScheduler over them, 4 of parameter servers.
+ */
 export const stages: readonly Stage[] = [
   {
     title: "all-reduce",

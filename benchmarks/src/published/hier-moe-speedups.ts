@@ -81,8 +81,8 @@ const allToAlls = (setting: HierMoeSetting, innerDelaySeconds: number) => {
 
 /**
  * Fit what the step within nodes takes longer after a step between nodes than by itself, to published speed-ups in two
- * steps on several nodes: least squares of relative errors of seconds. The fits of both steps by themselves are 18 to 30 %
- * too fast together, while three steps are met by theirs; the paper does not say why.
+ * steps on several nodes: least squares of relative errors of seconds. The fits of both steps by themselves are 18 to
+ * 30 % too fast together, while three steps are met by theirs; the paper does not say why.
  *
  * @returns seconds, 0 or more.
  */

@@ -40,8 +40,8 @@ export const grownSecondsPerByte = (
  * squares of relative errors with b, g ≥ 0. A network that becomes faster with more hosts gets g = 0.
  *
  * @param samples at two or more numbers of hosts.
- * @throws ArgumentError for fewer numbers of hosts, values that are not finite and positive, and samples that scatter so
- * widely that the best line has b = 0.
+ * @throws ArgumentError for fewer numbers of hosts, values that are not finite and positive, and samples that scatter
+ * so widely that the best line has b = 0.
  */
 export const fitNetworkGrowth = (samples: readonly GrowthSample[]): FittedNetworkGrowth => {
   const wrong = samples.find(

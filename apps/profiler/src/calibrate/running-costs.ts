@@ -191,11 +191,11 @@ const fitOverlap = (
 /**
  * Fit what running ranks cost beside kernels and messages to the steps of some jobs.
  *
- * What is outside of kernels and waits, how ranks scatter, and how much longer kernels take beside messages, by the bytes
- * of these and by the time, is read off the spans. What jobs without overlap take longer than their simulation is a line
- * over their number of collectives: a part for each, the rest for the step. How long messages wait for ranks that
- * compute, and what else slows a rank that overlaps, no span shows: it is fitted to the steps of jobs with overlap.
- * Without such jobs it is 0.
+ * What is outside of kernels and waits, how ranks scatter, and how much longer kernels take beside messages, by the
+ * bytes of these and by the time, is read off the spans. What jobs without overlap take longer than their simulation is
+ * a line over their number of collectives: a part for each, the rest for the step. How long messages wait for ranks
+ * that compute, and what else slows a rank that overlaps, no span shows: it is fitted to the steps of jobs with
+ * overlap. Without such jobs it is 0.
  *
  * @param runs with kernels priced as they are when nothing travels beside them.
  *

@@ -3,8 +3,8 @@ import type { Job } from "../job/job.ts";
 import type { AnyModel } from "../modules/task.ts";
 
 /**
- * What is of a part of a batch instead of the whole batch in a job that computes its batches in several parts; undefined
- * if nothing is.
+ * What is of a part of a batch instead of the whole batch in a job that computes its batches in several parts;
+ * undefined if nothing is.
  *
  * @param hasState whether the model has a state.
  */

@@ -6,8 +6,8 @@ import { type BatchSplit, lossOfPart } from "./loss-of-part.ts";
 /** What a part of a rank's batch knows of the whole batch. */
 export interface Ahead<Leaf> {
   /**
-   * Number of rows that count in the rank's whole batch, f32 scalar. None for a batch of one part, and for a model whose
-   * count is a constant.
+   * Number of rows that count in the rank's whole batch, f32 scalar. None for a batch of one part, and for a model
+   * whose count is a constant.
    */
   readonly rankCount: Leaf | readonly [];
   /** State of the model after the whole batch, for a model that needs it (`needsWhole`). None otherwise. */

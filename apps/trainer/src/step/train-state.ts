@@ -107,8 +107,8 @@ export interface StepKind {
 }
 
 /**
- * Kind of the next step. @param updates number of updates before it: a step whose update was skipped does not count, and
- * the next one does in its place whatever was due.
+ * Kind of the next step. @param updates number of updates before it: a step whose update was skipped does not count,
+ * and the next one does in its place whatever was due.
  */
 export const stepKindAt = ({ compressorAt, curvature }: Parts, updates: number): StepKind => ({
   compressor: compressorAt(updates),

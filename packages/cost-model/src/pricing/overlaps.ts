@@ -26,7 +26,9 @@ export const overlapsOf = (program: StepProgram): Overlap[] => {
   });
 };
 
-/** Whether a collective travels beside the kernel at each place of a step; false for what is no kernel. Cost: O(steps). */
+/**
+ * Whether a collective travels beside the kernel at each place of a step; false for what is no kernel. Cost: O(steps).
+ */
 export const besideCollectives = (program: StepProgram): readonly boolean[] => {
   const changes = new Int32Array(program.length + 1);
   for (const { start, wait } of overlapsOf(program)) {

@@ -14,9 +14,9 @@ const nothing: Beside = {
 };
 
 /**
- * Compute by place how much longer a kernel takes for the collectives beside it, as a share of its own time. The cost of
- * a collective's bytes is spread evenly over the kernels between its start and its wait, and is no more than these take;
- * the slowdown of overlap counts once, however many collectives travel.
+ * Compute by place how much longer a kernel takes for the collectives beside it, as a share of its own time. The cost
+ * of a collective's bytes is spread evenly over the kernels between its start and its wait, and is no more than these
+ * take; the slowdown of overlap counts once, however many collectives travel.
  */
 const slownessOf = (
   program: StepProgram,

@@ -5,7 +5,8 @@ import { wgsl } from "../../wgsl.ts";
  * Mean and sum of squared deviations of each row. Each entry of a lane's vectors is a stream of its own, and takes
  * several vectors as one sample (Chan, Golub and LeVeque 1983, "Algorithms for computing the sample variance"): squares
  * of raw entries would cancel. Entries are taken relative to one of their row, `pivot`: far from zero, a mean would be
- * rounded by much of a standard deviation. It is the middle one of three, so that a single outlier is never the pivot. The last step corrects the mean by the mean of what is left.
+ * rounded by much of a standard deviation. It is the middle one of three, so that a single outlier is never the pivot.
+ * The last step corrects the mean by the mean of what is left.
  */
 const moments: NonNullable<RowProgram["statistics"]> = {
   fields: ["count", "average", "squares"],

@@ -38,8 +38,8 @@ export const rowPass = (
 };
 
 /**
- * `live`, `row`, `row_columns` and `base` of a lane whose workgroup takes whole rows. Lanes behind the last row repeat it, so that
- * barriers stay uniform.
+ * `live`, `row`, `row_columns` and `base` of a lane whose workgroup takes whole rows. Lanes behind the last row repeat
+ * it, so that barriers stay uniform.
  */
 const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
   wgsl`
@@ -186,7 +186,10 @@ export const streamedPass = (program: RowProgram, layout: RowLayout, rows: numbe
   return rowPass(program, layout, rowGroups(layout, rows), rows, `streamed, ${layout.lanes} lanes`, body);
 };
 
-/** `row`, `row_columns`, `base`, and the columns from `begin` to `end` of a workgroup that takes one of `parts` of a row. */
+/**
+ * `row`, `row_columns`, `base`, and the columns from `begin` to `end` of a workgroup that takes one of `parts` of a
+ * row.
+ */
 const partOf = ({ parts, columns, lanes }: RowLayout): string => {
   const each = Math.ceil(columns / parts / lanes) * lanes;
   return wgsl`
