@@ -186,7 +186,12 @@ test("when the launcher is killed, its processes end too", async () => {
 });
 
 test.each([
-  ["a rank that fails for its own reason", tooLarge, /rank [01]: .*bytes were asked for, but .* shared memory of all ranks/, 1],
+  [
+    "a rank that fails for its own reason",
+    tooLarge,
+    /rank [01]: .*bytes were asked for, but .* shared memory of all ranks/,
+    1,
+  ],
   [
     "ranks that do not divide",
     ["--set", "network.ranksPerProcess=3"],
