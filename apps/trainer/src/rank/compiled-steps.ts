@@ -258,10 +258,15 @@ export class CompiledSteps {
     const last = parts.pop()!;
     let state = given;
     let before: Accumulated<DeviceArray> | undefined;
+    // A pass ahead needs the parameters of this step, so the update comes before it and not during the first part.
+    const settled = catchesUp && needsWhole(this.parts) ? await this.settling(state) : undefined;
+    state = settled?.state ?? state;
     const ahead = await this.lookAhead(state, [...parts, last]);
     for (const [i, part] of parts.entries()) {
-      if (i === 0 && catchesUp) ({ state, before } = await this.catchUp(kind)(state, part, ahead));
+      if (i === 0 && catchesUp && settled === undefined)
+        ({ state, before } = await this.catchUp(kind)(state, part, ahead));
       else before = await withBefore(this.accumulate(kind), state, part, ahead, before);
+      if (i === 0 && settled !== undefined) before = { ...before, update: settled.update };
     }
     const result = await withBefore(run, state, last, ahead, before);
     for (const leaf of flattenTree<DeviceArray>(ahead).leaves) this.backend.free(leaf);

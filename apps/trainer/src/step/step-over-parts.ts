@@ -1,10 +1,11 @@
 import type { Tensor } from "@skein/tensor-core";
 import type { BatchTree } from "../modules/task.ts";
-import { deferredPart } from "./deferred-step.ts";
+import { deferredPart, settle } from "./deferred-step.ts";
 import {
   accumulate,
   type Accumulated,
   lookAhead,
+  needsWhole,
   type Seen,
   type StepInputs,
   type StepResult,
@@ -25,16 +26,22 @@ export const stepOverParts = (
   const last = trainStep(parts, kind);
   return (given, ...batches) => {
     if (batches.length === 1) return last(given, batches[0]!);
+    const isLate = parts.overlap === "dear";
+    const settled = isLate && needsWhole(parts) ? settle(parts, parts.compressorAt(0))(given) : undefined;
+    const start = settled?.state ?? given;
     const { rankCount, model } = batches.reduce<Seen<Tensor> | undefined>(
-      (seen, part) => look(given, part, seen),
+      (seen, part) => look(start, part, seen),
       undefined,
     )!;
     const inputs: StepInputs<Tensor> = { ahead: { rankCount, model } };
     const [first, others] = [batches[0]!, batches.slice(1, -1)];
     const begun =
-      parts.overlap === "dear"
+      isLate && settled === undefined
         ? deferredPart(parts, { ...kind, compressor: parts.compressorAt(0) })(given, first, inputs)
-        : { state: given, before: earlier(given, first, inputs) };
+        : {
+            state: start,
+            before: { ...earlier(start, first, inputs), ...(settled && { update: settled.update }) },
+          };
     const before = others.reduce<Accumulated<Tensor>>(
       (done, part) => earlier(begun.state, part, { ...inputs, before: done }),
       begun.before,
