@@ -21,11 +21,11 @@ import {
   type Accumulated,
   lookAhead,
   needsWhole,
-  type Seen,
+  type PassAhead,
   type StepInputs,
 } from "../step/loss-and-gradients.ts";
 import { deferredPart, settle, type Settled } from "../step/deferred-step.ts";
-import type { Ahead } from "../step/scaled-gradients.ts";
+import type { WholeBatch } from "../step/scaled-gradients.ts";
 import { exchangedGradients } from "../step/exchanged-gradients.ts";
 import type { Job } from "../job/job.ts";
 import { type CurvatureMode, modeNames } from "../step/curvature.ts";
@@ -53,19 +53,23 @@ export interface DeviceResult {
 type Batch = object;
 
 /** A compiled function of state, a part of a batch, and the members of `StepInputs`. */
-type OfPart<Result> = ((
+type CompiledPart<Result> = ((
   state: DeviceState,
   batch: Batch,
-  ahead: Ahead<DeviceArray>,
+  wholeBatch: WholeBatch<DeviceArray>,
   before?: Accumulated<DeviceArray>,
 ) => Promise<Result>) & { release(): void };
 
-type LookAhead = ((state: DeviceState, batch: Batch, before?: Seen<DeviceArray>) => Promise<Seen<DeviceArray>>) & {
+type LookAhead = ((
+  state: DeviceState,
+  batch: Batch,
+  before?: PassAhead<DeviceArray>,
+) => Promise<PassAhead<DeviceArray>>) & {
   release(): void;
 };
 
-/** What a batch of one part knows ahead. */
-const nothing: Ahead<DeviceArray> = { rankCount: [], model: [] };
+/** What a batch of one part knows of the whole batch. */
+const nothing: WholeBatch<DeviceArray> = { rankCount: [], model: [] };
 
 export interface StepsInput {
   readonly job: Job;
@@ -93,7 +97,7 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
 ];
 
 /** The first part, where the update of the step before is made with it. Consumes the state. */
-type DeferredPart = OfPart<{ readonly state: DeviceState; readonly before: Accumulated<DeviceArray> }>;
+type DeferredPart = CompiledPart<{ readonly state: DeviceState; readonly before: Accumulated<DeviceArray> }>;
 
 type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
 
@@ -114,12 +118,12 @@ const observed = (mode: CurvatureMode): CurvatureMode => (mode === "keep" ? "kee
 
 /** Call a compiled part; an absent argument is not an argument. */
 const withBefore = <Result>(
-  run: OfPart<Result>,
+  run: CompiledPart<Result>,
   state: DeviceState,
   part: Batch,
-  ahead: Ahead<DeviceArray>,
+  wholeBatch: WholeBatch<DeviceArray>,
   before: Accumulated<DeviceArray> | undefined,
-): Promise<Result> => (before === undefined ? run(state, part, ahead) : run(state, part, ahead, before));
+): Promise<Result> => (before === undefined ? run(state, part, wholeBatch) : run(state, part, wholeBatch, before));
 
 /** Steps that stay compiled: those of compressors that take turns, each with and without curvature. */
 const keptSteps = 6;
@@ -131,17 +135,17 @@ export class CompiledSteps {
   private readonly backend: Backend;
   private readonly options: JitOptions;
   /** Least recently used first. */
-  private readonly steps: { readonly kind: StepKind; readonly run: OfPart<DeviceResult> }[] = [];
+  private readonly steps: { readonly kind: StepKind; readonly run: CompiledPart<DeviceResult> }[] = [];
   private settling: Settle;
   /** With `overlap: dear`, the first of several parts of a batch, by mode. */
   private readonly catchingUp = new Map<CurvatureMode, DeferredPart>();
   /** All but the last of several parts of a batch, by mode. */
-  private readonly accumulating = new Map<CurvatureMode, OfPart<Accumulated<DeviceArray>>>();
+  private readonly accumulating = new Map<CurvatureMode, CompiledPart<Accumulated<DeviceArray>>>();
   private readonly looking: LookAhead;
   /** Whether parts of a batch need to know something of the whole batch. */
   private looksAhead: boolean;
   /** For whoever asks for gradients; none is compiled until somebody does. */
-  private gradientsOf: { readonly compressor: StepKind["compressor"]; readonly run: OfPart<unknown> } | undefined;
+  private gradientsOf: { readonly compressor: StepKind["compressor"]; readonly run: CompiledPart<unknown> } | undefined;
 
   constructor({ job, parts, backend, communicators, spanSink }: StepsInput) {
     this.parts = parts;
@@ -180,19 +184,19 @@ export class CompiledSteps {
   private compile<Result>(
     fn: (state: TrainState<Tensor>, batch: BatchTree, inputs: StepInputs<Tensor>) => unknown,
     { donate, name }: { readonly donate: readonly number[]; readonly name: string },
-  ): OfPart<Result> {
+  ): CompiledPart<Result> {
     const ofPart = (
       state: TrainState<Tensor>,
       batch: BatchTree,
-      ahead: Ahead<Tensor>,
+      wholeBatch: WholeBatch<Tensor>,
       before?: Accumulated<Tensor>,
-    ): unknown => fn(state, batch, { ahead, ...(before !== undefined && { before }) });
+    ): unknown => fn(state, batch, { wholeBatch, ...(before !== undefined && { before }) });
     return jit(ofPart as never, this.backend, {
       ...this.options,
       ...this.bound,
       donate,
       name,
-    }) as unknown as OfPart<Result>;
+    }) as unknown as CompiledPart<Result>;
   }
 
   private catchUp(kind: StepKind): DeferredPart {
@@ -204,7 +208,7 @@ export class CompiledSteps {
     return compiled as DeferredPart;
   }
 
-  private accumulate(kind: StepKind): OfPart<Accumulated<DeviceArray>> {
+  private accumulate(kind: StepKind): CompiledPart<Accumulated<DeviceArray>> {
     const mode = observed(kind.mode);
     const compiled =
       this.accumulating.get(mode) ??
@@ -217,17 +221,17 @@ export class CompiledSteps {
   }
 
   /** What the parts of a batch need to know of the whole batch. */
-  private async lookAhead(state: DeviceState, inParts: readonly Batch[]): Promise<Ahead<DeviceArray>> {
+  private async lookAhead(state: DeviceState, inParts: readonly Batch[]): Promise<WholeBatch<DeviceArray>> {
     if (!this.looksAhead) return nothing;
-    let seen: Seen<DeviceArray> | undefined;
+    let seen: PassAhead<DeviceArray> | undefined;
     for (const part of inParts) {
       seen = await (seen === undefined ? this.looking(state, part) : this.looking(state, part, seen));
       this.looksAhead = "dtype" in seen.rankCount || needsWhole(this.parts);
       if (!this.looksAhead) break;
     }
-    const { parts, ...ahead } = seen!;
+    const { parts, ...wholeBatch } = seen!;
     this.backend.free(parts);
-    return ahead;
+    return wholeBatch;
   }
 
   /** Do a step. Consumes the state. @param updates number of updates behind the state. */
@@ -248,7 +252,7 @@ export class CompiledSteps {
    * @param catchesUp whether the first of several parts makes the update of the step before.
    */
   private async inParts<Result>(
-    run: OfPart<Result>,
+    run: CompiledPart<Result>,
     kind: StepKind,
     given: DeviceState,
     batch: Batch,
@@ -261,15 +265,15 @@ export class CompiledSteps {
     // A pass ahead needs the parameters of this step, so the update comes before it and not during the first part.
     const settled = catchesUp && needsWhole(this.parts) ? await this.settling(state) : undefined;
     state = settled?.state ?? state;
-    const ahead = await this.lookAhead(state, [...parts, last]);
+    const wholeBatch = await this.lookAhead(state, [...parts, last]);
     for (const [i, part] of parts.entries()) {
       if (i === 0 && catchesUp && settled === undefined)
-        ({ state, before } = await this.catchUp(kind)(state, part, ahead));
-      else before = await withBefore(this.accumulate(kind), state, part, ahead, before);
+        ({ state, before } = await this.catchUp(kind)(state, part, wholeBatch));
+      else before = await withBefore(this.accumulate(kind), state, part, wholeBatch, before);
       if (i === 0 && settled !== undefined) before = { ...before, update: settled.update };
     }
-    const result = await withBefore(run, state, last, ahead, before);
-    for (const leaf of flattenTree<DeviceArray>(ahead).leaves) this.backend.free(leaf);
+    const result = await withBefore(run, state, last, wholeBatch, before);
+    for (const leaf of flattenTree<DeviceArray>(wholeBatch).leaves) this.backend.free(leaf);
     return result;
   }
 
@@ -300,7 +304,7 @@ export class CompiledSteps {
     this.gradientsOf = undefined;
   }
 
-  private compileStep(kind: StepKind): OfPart<DeviceResult> {
+  private compileStep(kind: StepKind): CompiledPart<DeviceResult> {
     return this.compile(trainStep(this.parts, kind), {
       donate: this.parts.accumulate > 1 ? [0, 3] : [0],
       name: kind.mode === "keep" ? "train step" : `train step (${modeNames[kind.mode]})`,

@@ -25,7 +25,7 @@ import { observing } from "./curvature.ts";
 import {
   accumulate,
   type Accumulated,
-  atOnce,
+  singlePart,
   exchangeOptions,
   lossAndGradients,
   type StepInputs,
@@ -126,7 +126,7 @@ export const deferredPart =
  */
 export const deferredStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
-  (state, batch, inputs = atOnce) => {
+  (state, batch, inputs = singlePart) => {
     const { before } = inputs;
     const { params, optimizer, average, update } =
       before === undefined ? caughtUp(parts, compressor, state) : { ...state, update: before.update! };

@@ -25,7 +25,7 @@ import {
   zipTrees,
 } from "@skein/tensor-core";
 import { countOfPart, splitOf } from "./loss-of-part.ts";
-import { type Ahead, type LossContext, scaledGradients } from "./scaled-gradients.ts";
+import { type WholeBatch, type LossContext, scaledGradients } from "./scaled-gradients.ts";
 import type { CurvatureMode } from "./curvature.ts";
 import { axisSize } from "@skein/tensor-core/backend";
 import type { Parts, TrainState } from "./train-state.ts";
@@ -51,20 +51,20 @@ export interface StepResult {
 }
 
 /** What a pass over parts of a rank's batch has seen so far. */
-export interface Seen<Leaf> extends Ahead<Leaf> {
+export interface PassAhead<Leaf> extends WholeBatch<Leaf> {
   /** Number of parts, u32 scalar. */
   readonly parts: Leaf;
 }
 
 /** What a step takes in next to state and batch. */
 export interface StepInputs<Leaf> {
-  readonly ahead: Ahead<Leaf>;
+  readonly wholeBatch: WholeBatch<Leaf>;
   /** What the earlier parts of the rank's batch have given. Absent: there is none. */
   readonly before?: Accumulated<Leaf>;
 }
 
 /** Inputs of a step that computes the rank's batch at once. */
-export const atOnce: StepInputs<Tensor> = { ahead: { rankCount: [], model: [] } };
+export const singlePart: StepInputs<Tensor> = { wholeBatch: { rankCount: [], model: [] } };
 
 /** @param inputs default: the step computes the rank's batch at once. */
 export type TrainStep = (state: TrainState<Tensor>, batch: BatchTree, inputs?: StepInputs<Tensor>) => StepResult;
@@ -102,13 +102,13 @@ export const exchangeOptions = (
 const contextOf = (
   { lossScale, model }: Pick<Parts, "lossScale" | "model">,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
-  { ahead, before }: StepInputs<Tensor>,
+  { wholeBatch, before }: StepInputs<Tensor>,
 ): LossContext => ({
   params,
   modelState: model.joinParts === undefined ? (before?.model ?? state.model) : state.model,
   key: keyOfPart(state, before?.parts),
   scale: lossScale === undefined ? [] : (state.lossScale as LossScaleState).scale,
-  ahead,
+  wholeBatch,
 });
 
 /** Random key of a part of the rank's batch, u32[2]. @param number of earlier parts; absent for the first. */
@@ -143,7 +143,7 @@ const drawKeyOf = ({ key, step }: TrainState<Tensor>, before: Accumulated<Tensor
 };
 
 /** Loss, gradients and statistics of one part. @param collector of the statistics, made of that of the job. */
-const ofPart = (
+const partGradients = (
   parts: Parts,
   from: { readonly params: unknown; readonly state: TrainState<Tensor> },
   batch: BatchTree,
@@ -181,7 +181,7 @@ export const accumulate =
   (parts: Parts, mode: CurvatureMode) =>
   (state: TrainState<Tensor>, batch: BatchTree, inputs: StepInputs<Tensor>): Accumulated<Tensor> => {
     const { before } = inputs;
-    const { loss, next, gradients, statistics } = ofPart(
+    const { loss, next, gradients, statistics } = partGradients(
       parts,
       { params: state.params, state },
       batch,
@@ -210,7 +210,7 @@ export const needsWhole = ({ model, accumulate: numParts }: Pick<Parts, "model" 
  */
 export const lookAhead =
   (parts: Parts) =>
-  (state: TrainState<Tensor>, batch: BatchTree, before?: Seen<Tensor>): Seen<Tensor> => {
+  (state: TrainState<Tensor>, batch: BatchTree, before?: PassAhead<Tensor>): PassAhead<Tensor> => {
     const key = keyOfPart(state, before?.parts);
     const result = parts.model.loss(state.params, state.model, batch, { train: true, key });
     const count = countOfPart(result);
@@ -250,7 +250,7 @@ export const lossAndGradients = (
 } => {
   const { lossScale, sharding, mesh, accumulate: numParts } = parts;
   const { before } = inputs;
-  const { next, statistics, ...own } = ofPart(parts, from, batch, mode, inputs, (ofJob) =>
+  const { next, statistics, ...own } = partGradients(parts, from, batch, mode, inputs, (ofJob) =>
     before === undefined ? ofJob : meanOverParts(ofJob, before.sums.statistics as Statistics, numParts),
   );
   const { loss, gradients: scaled } =

@@ -12,7 +12,7 @@ import { type Prepared, partsInputOf } from "../building/prepare.ts";
 import { buildParts, type Parts, stateSpecs, stepKindAt, type TrainState } from "./train-state.ts";
 import { resultSpecs } from "../modules/result-specs.ts";
 import { firstPlace, samplesAtOnce } from "./mesh.ts";
-import { accumulate, lookAhead, type Seen } from "./loss-and-gradients.ts";
+import { accumulate, lookAhead, type PassAhead } from "./loss-and-gradients.ts";
 import { deferredPart } from "./deferred-step.ts";
 import { stepOverParts } from "./step-over-parts.ts";
 import { trainStep } from "./train-step.ts";
@@ -44,15 +44,15 @@ const tracedStep = (
   const on = { mesh: parts.mesh, place: firstPlace(parts.mesh) };
   const specsOf = <Specs>(fn: unknown, ...args: readonly unknown[]): Specs =>
     resultSpecs<Specs>(trace(fn as (...args: Tensor[]) => unknown, args as never, on));
-  const ofPart = (): { readonly ahead: unknown; readonly before: unknown } => {
-    const { rankCount, model } = specsOf<Seen<TensorSpec>>(lookAhead(parts), state, batch);
-    const ahead = { rankCount, model };
+  const ofPart = (): { readonly wholeBatch: unknown; readonly before: unknown } => {
+    const { rankCount, model } = specsOf<PassAhead<TensorSpec>>(lookAhead(parts), state, batch);
+    const wholeBatch = { rankCount, model };
     const update: TensorSpec = { dtype: "f32", shape: [numUpdateFigures(parts)] };
-    const before = specsOf<object>(accumulate(parts, kind.mode), state, batch, { ahead });
-    return { ahead, before: { ...before, ...(isDeferred && { update }) } };
+    const before = specsOf<object>(accumulate(parts, kind.mode), state, batch, { wholeBatch });
+    return { wholeBatch, before: { ...before, ...(isDeferred && { update }) } };
   };
   const argsOf = {
-    first: () => [first, batch, { ahead: ofPart().ahead }],
+    first: () => [first, batch, { wholeBatch: ofPart().wholeBatch }],
     last: () => [trainStep(parts, kind), batch, ofPart()],
     all: () => [stepOverParts(parts, kind), ...Array<unknown>(parts.accumulate).fill(batch)],
   };

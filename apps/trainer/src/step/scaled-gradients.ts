@@ -4,7 +4,7 @@ import { withParameters } from "./frozen.ts";
 import { type BatchSplit, lossOfPart } from "./loss-of-part.ts";
 
 /** What a part of a rank's batch knows of the whole batch. */
-export interface Ahead<Leaf> {
+export interface WholeBatch<Leaf> {
   /**
    * Number of rows that count in the rank's whole batch, f32 scalar. None for a batch of one part, and for a model
    * whose count is a constant.
@@ -23,7 +23,7 @@ export interface LossContext {
   readonly key: Tensor;
   /** f32 scalar, or none. */
   readonly scale: Tensor | readonly [];
-  readonly ahead: Ahead<Tensor>;
+  readonly wholeBatch: WholeBatch<Tensor>;
 }
 
 type ScaledGradients = readonly [scaled: Tensor, { readonly loss: Tensor; readonly next: unknown }, gradients: unknown];
@@ -34,19 +34,19 @@ type ScaledGradients = readonly [scaled: Tensor, { readonly loss: Tensor; readon
  */
 export const scaledGradients =
   (model: AnyModel, split: BatchSplit) =>
-  (trained: unknown, { params, modelState, key, scale, ahead }: LossContext, batch: BatchTree): ScaledGradients =>
+  (trained: unknown, { params, modelState, key, scale, wholeBatch }: LossContext, batch: BatchTree): ScaledGradients =>
     valueAndGradWithAux((own: unknown) => {
       const whole = model.needsWhole === true && split.numParts > 1;
       const result = model.loss(withParameters(params, own), modelState, batch, {
         train: true,
         key,
-        ...(whole && { whole: { state: ahead.model, numParts: split.numParts } }),
+        ...(whole && { whole: { state: wholeBatch.model, numParts: split.numParts } }),
       });
-      const loss = lossOfPart(result, split, orUndefined(ahead.rankCount));
-      const factor = orUndefined(scale);
+      const loss = lossOfPart(result, split, leafOrUndefined(wholeBatch.rankCount));
+      const factor = leafOrUndefined(scale);
       return [factor === undefined ? loss : multiply(loss, factor), { loss, next: result[1] }] as const;
     })(trained);
 
 /** An optional tensor as trees of tensors hold it: an empty list if it is absent. */
-const orUndefined = (leaf: Tensor | readonly []): Tensor | undefined =>
+const leafOrUndefined = (leaf: Tensor | readonly []): Tensor | undefined =>
   Array.isArray(leaf) ? undefined : (leaf as Tensor);

@@ -6,7 +6,7 @@ import {
   type Accumulated,
   lookAhead,
   needsWhole,
-  type Seen,
+  type PassAhead,
   type StepInputs,
   type StepResult,
 } from "./loss-and-gradients.ts";
@@ -29,11 +29,11 @@ export const stepOverParts = (
     const isLate = parts.overlap === "dear";
     const settled = isLate && needsWhole(parts) ? settle(parts, parts.compressorAt(0))(given) : undefined;
     const start = settled?.state ?? given;
-    const { rankCount, model } = batches.reduce<Seen<Tensor> | undefined>(
+    const { rankCount, model } = batches.reduce<PassAhead<Tensor> | undefined>(
       (seen, part) => look(start, part, seen),
       undefined,
     )!;
-    const inputs: StepInputs<Tensor> = { ahead: { rankCount, model } };
+    const inputs: StepInputs<Tensor> = { wholeBatch: { rankCount, model } };
     const [first, others] = [batches[0]!, batches.slice(1, -1)];
     const begun =
       isLate && settled === undefined

@@ -172,7 +172,7 @@ export const buildParts = (
       scaledGradients(model, splitOf({ mesh, accumulate: job.accumulate ?? 1 })),
       [
         trained as never,
-        { params, modelState: state, key: keySpec, scale: [], ahead: { rankCount: [], model: state } } as never,
+        { params, modelState: state, key: keySpec, scale: [], wholeBatch: { rankCount: [], model: state } } as never,
         batchSpecs(train, samplesAtOnce(job)) as never,
       ],
       { mesh },
@@ -353,8 +353,8 @@ export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
 };
 
 /**
- * Steps by which the learning rate is ahead of the updates made, after the batch of a run has changed. The schedule of
- * a job with `epochs` follows the samples seen, that of a job with `steps` the updates.
+ * Steps by which the learning rate is ahead of the updates made, after the batch of a run has changed. The
+ * schedule of a job with `epochs` follows the samples seen, that of a job with `steps` the updates.
  */
 export const scheduleOffsetOf = ({ steps }: Pick<Job, "steps">, stepOffset: number): number =>
   steps === undefined ? stepOffset : 0;

@@ -19,7 +19,7 @@ import {
 import { averaged } from "./averaged.ts";
 import { observing, refreshing } from "./curvature.ts";
 import { finiteFlags } from "./finite-flags.ts";
-import { atOnce, exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
+import { singlePart, exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
 import { trainedOf, withParameters } from "./frozen.ts";
 import { modelFigures } from "./model-figures.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
@@ -35,7 +35,7 @@ import { noUpdate, updateFigures } from "./update-figures.ts";
  */
 export const wholeStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
-  (state, batch, inputs = atOnce) => {
+  (state, batch, inputs = singlePart) => {
     const { model, optimizer, lossScale, sharding } = parts;
     const scaling = state.lossScale as LossScaleState;
     const { params } = state;
