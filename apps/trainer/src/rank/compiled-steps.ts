@@ -260,11 +260,10 @@ export class CompiledSteps {
   ): Promise<Result> {
     const parts = partsOf(batch, this.parts.accumulate);
     const last = parts.pop()!;
-    let state = given;
     let before: Accumulated<DeviceArray> | undefined;
     // A pass ahead needs the parameters of this step, so the update comes before it and not during the first part.
-    const settled = catchesUp && needsWhole(this.parts) ? await this.settling(state) : undefined;
-    state = settled?.state ?? state;
+    const settled = catchesUp && needsWhole(this.parts) ? await this.settling(given) : undefined;
+    let state = settled?.state ?? given;
     const wholeBatch = await this.lookAhead(state, [...parts, last]);
     for (const [i, part] of parts.entries()) {
       if (i === 0 && catchesUp && settled === undefined)

@@ -214,17 +214,9 @@ export const lookAhead =
     const key = keyOfPart(state, before?.parts);
     const result = parts.model.loss(state.params, state.model, batch, { train: true, key });
     const count = countOfPart(result);
-    const joined = needsWhole(parts)
-      ? joinedState(
-          parts,
-          state,
-          result[1],
-          before === undefined ? undefined : { parts: before.parts, model: before.model },
-        )
-      : [];
     return {
       rankCount: count === undefined ? [] : before === undefined ? count : add(before.rankCount as Tensor, count),
-      model: joined,
+      model: needsWhole(parts) ? joinedState(parts, state, result[1], before) : [],
       parts: before === undefined ? full([], 1, "u32") : add(before.parts, 1),
     };
   };
