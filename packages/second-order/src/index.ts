@@ -62,6 +62,7 @@ export {
 } from "./planning/form-stages.ts";
 export { factorElements, type PlannedLayer, type StageTimes } from "./planning/stage-times.ts";
 export type { StackDims } from "./matrices.ts";
+export type { ReplicaAxis } from "./replica-axis.ts";
 export { muon, type MuonOptions, type MuonState, orthogonaliseUpdates, type OrthogonaliseOptions } from "./muon.ts";
 export type { Preconditioner } from "./preconditioner.ts";
 export { shampoo, type ShampooOptions, type ShampooSides, type ShampooState } from "./shampoo.ts";

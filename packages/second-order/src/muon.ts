@@ -25,13 +25,14 @@ import {
 } from "@skein/tensor-core";
 import { newtonSchulz, type NewtonSchulzOptions } from "./inverse/newton-schulz.ts";
 import { asMatrices, isMatrix, likeBefore, noStacks, sidesOf, type StackDims } from "./matrices.ts";
+import { type ReplicaAxis, replicaAxisOf } from "./replica-axis.ts";
 import { shareWork } from "./share-work.ts";
 
 export interface OrthogonaliseOptions extends NewtonSchulzOptions {
   /** Which parameters are stacks, whose matrices are treated one by one. Default: none. */
   readonly stackDims?: StackDims;
-  /** Mesh axis over whose ranks the matrices are shared out. Default: each rank does all of them. */
-  readonly axis?: string;
+  /** Mesh axis over whose ranks the matrices are shared out. Default: each rank computes all of them. */
+  readonly axis?: ReplicaAxis;
 }
 
 /**
@@ -49,17 +50,20 @@ export const orthogonaliseUpdates = ({
 }: OrthogonaliseOptions = {}): GradientTransformation<EmptyState> =>
   stateless((updates) => {
     const { leaves, structure } = flattenTree<Tensor>(updates);
-    const stacks = leafPaths(updates).map(stackDims);
-    const matrices = leaves.flatMap((leaf, i) => (isMatrix(leaf, stacks[i]) ? [{ leaf, stack: stacks[i] }] : []));
+    const paths = leafPaths(updates);
+    const stacks = paths.map(stackDims);
+    const matrices = leaves.flatMap((leaf, i) =>
+      isMatrix(leaf, stacks[i]) ? [{ leaf, path: paths[i]!, stack: stacks[i] }] : [],
+    );
     const results = shareWork(
       "orthogonal",
-      axis,
-      matrices.map(({ leaf, stack }) => {
+      matrices.map(({ leaf, path, stack }) => {
         const matrix = asMatrices(leaf, stack);
         const [inputs, outputs] = sidesOf(matrix);
         return {
           shape: leaf.shape,
           cost: elementCount(matrix.shape) * Math.min(inputs, outputs),
+          axis: replicaAxisOf(axis, path),
           inputs: [matrix],
           compute: (own: Tensor) =>
             likeBefore(multiply(newtonSchulz(own, options), Math.sqrt(Math.max(1, outputs / inputs))), leaf),

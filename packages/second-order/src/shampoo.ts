@@ -152,12 +152,12 @@ export const shampoo = ({
   const rootsOf = (moments: readonly ShampooSides[]): ShampooSides[] => {
     const derived = shareWork(
       "roots",
-      axis,
       moments
         .flatMap(({ left, right }) => [left, right])
         .map((moment) => ({
           shape: moment.shape,
           cost: elementCount(moment.shape) * moment.shape.at(-1)!,
+          axis,
           inputs: [moment],
           compute: rootOf,
         })),

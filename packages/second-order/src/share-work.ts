@@ -9,6 +9,8 @@ export interface Piece {
   readonly shape: Shape;
   /** What it costs, in any unit that is the same for all. */
   readonly cost: number;
+  /** Mesh axis over whose ranks the pieces are shared out. Absent: each rank computes this piece. */
+  readonly axis: string | undefined;
   /** What it is computed of, the same on all ranks: as many numbers as it has itself, at least. */
   readonly inputs: readonly Tensor[];
   compute(...inputs: Tensor[]): Tensor;
@@ -18,20 +20,11 @@ export interface Piece {
 const anyOf = (inputs: readonly Tensor[], size: number): Tensor =>
   slice(concat(inputs.map((input) => reshape(input, [elementCount(input.shape)]))), [0], [size]);
 
-/**
- * Compute pieces that every rank needs, each on one rank along an axis, and hand them round. Without an axis each rank
- * computes all of them.
- *
- * Ranks trace different work from here on, so all that leads here is kept alike: see `keptAlike`.
- *
- * Cost: a rank's share of the work, and one broadcast per rank of what it computed.
- */
-export const shareWork = (name: string, axis: string | undefined, pieces: readonly Piece[]): Tensor[] => {
-  const numRanks = axis === undefined ? 1 : axisSize(axis);
-  if (axis === undefined || numRanks === 1) return pieces.map(({ compute, inputs }) => compute(...inputs));
+/** The pieces of one axis, each computed on one rank along it. */
+const shareAlong = (name: string, axis: string, pieces: readonly Piece[]): Tensor[] => {
   const owners = leastLoaded(
     pieces.map(({ cost }) => cost),
-    numRanks,
+    axisSize(axis),
   );
   const own = meshPlace(axis);
   const alike = keptAlike(pieces.map(({ inputs }) => inputs));
@@ -44,4 +37,26 @@ export const shareWork = (name: string, axis: string | undefined, pieces: readon
       value: owners[i] === own ? compute(...alike[i]!) : anyOf(alike[i]!, elementCount(shape)),
     })),
   );
+};
+
+/**
+ * Compute pieces that all ranks along their axis need. One rank along the axis computes a piece and sends it to the
+ * others. Each rank computes the pieces without an axis.
+ *
+ * Ranks trace different work from here on, so all that leads here is kept alike: see `keptAlike`.
+ *
+ * Cost: a rank's share of the work, and one broadcast per axis and rank of what it computed.
+ */
+export const shareWork = (name: string, pieces: readonly Piece[]): Tensor[] => {
+  const results: Tensor[] = [];
+  const byAxis = Map.groupBy(pieces.keys(), (i) => pieces[i]!.axis);
+  for (const [axis, indices] of byAxis) {
+    const some = indices.map((i) => pieces[i]!);
+    const computed =
+      axis === undefined || axisSize(axis) === 1
+        ? some.map(({ compute, inputs }) => compute(...inputs))
+        : shareAlong(name, axis, some);
+    for (const [at, i] of indices.entries()) results[i] = computed[at]!;
+  }
+  return results;
 };

@@ -196,12 +196,12 @@ export const scaleBySoap = ({
     );
     const derived = shareWork(
       "bases",
-      axis,
       pieces.map(({ i, side, basis }) => {
         const n = basis.shape.at(-1)!;
         return {
           shape: [...basis.shape.slice(0, -1), n + 1],
           cost: elementCount(basis.shape) * n,
+          axis,
           inputs: [moments[i]![side]!, basis],
           compute: (moment: Tensor, old: Tensor) => (isFirst ? decomposed(moment) : iterated(moment, old)),
         };

@@ -28,6 +28,7 @@ import {
 import { axisSize } from "@skein/tensor-core/backend";
 import { keptAlike } from "./kept-alike.ts";
 import { matricesBy, noStacks, type StackDims } from "./matrices.ts";
+import { type ReplicaAxis, replicaAxisOf } from "./replica-axis.ts";
 import { tensorNorms } from "./tensor-norms.ts";
 
 export interface TrustRatioOptions {
@@ -39,8 +40,8 @@ export interface TrustRatioOptions {
   readonly mask?: DecayMask;
   /** Which parameters are stacks, whose matrices have a ratio each. Default: none. */
   readonly stackDims?: StackDims;
-  /** Mesh axis over whose ranks the norms are shared out: see `tensorNorms`. */
-  readonly axis?: string;
+  /** Mesh axis over whose ranks the norms are shared out: see `tensorNorms`. Default: each rank computes all norms. */
+  readonly axis?: ReplicaAxis;
 }
 
 /** A number for each matrix of a stack, shaped so that it meets all entries of that matrix. */
@@ -63,17 +64,26 @@ export const scaleByTrustRatio = ({
 }: TrustRatioOptions = {}): GradientTransformation<EmptyState> =>
   stateless((updates, { params }) => {
     const paths = leafPaths(params);
-    const isShared = axis !== undefined && axisSize(axis) > 1;
+    const axes = paths.map((path) => replicaAxisOf(axis, path));
+    const isShared = axes.some((own) => own !== undefined && axisSize(own) > 1);
     const [own, moved] = isShared ? keptAlike([params, updates] as const) : [params, updates];
     const weights = flattenTree<Tensor>(own).leaves;
     const { leaves, structure } = flattenTree<Tensor>(moved);
     const chosen = leaves.flatMap((_, i) => (mask(paths[i]!, weights[i]!) ? [i] : []));
     const stacks = chosen.map((i) => stackDims(paths[i]!));
-    const both = [...chosen.map((i) => weights[i]!), ...chosen.map((i) => leaves[i]!)];
-    const norms = tensorNorms(both, axis, [...stacks, ...stacks]);
+    const norms: (readonly [weight: Tensor, update: Tensor])[] = [];
+    for (const [along, places] of Map.groupBy(chosen.keys(), (at) => axes[chosen[at]!])) {
+      const both = [weights, leaves].flatMap((of) => places.map((at) => of[chosen[at]!]!));
+      const own = tensorNorms(
+        both,
+        along,
+        [...places, ...places].map((at) => stacks[at]!),
+      );
+      for (const [n, at] of places.entries()) norms[at] = [own[n]!, own[places.length + n]!];
+    }
     const scaled = new Map(
       chosen.map((i, at) => {
-        const [weight, update] = [norms[at]!, norms[chosen.length + at]!];
+        const [weight, update] = norms[at]!;
         const moves = logicalAnd(greater(weight, 0), greater(update, 0));
         const ratio = where(moves, divide(multiply(weight, coefficient), add(where(moves, update, 1), epsilon)), 1);
         const leaf = leaves[i]!;

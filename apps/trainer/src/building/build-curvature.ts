@@ -124,6 +124,8 @@ export interface CurvatureInput {
   readonly find: () => ModelLayers;
   /** Which parameters are stacks of matrices. */
   readonly stackDims: StackDims;
+  /** Mesh axis along which ranks hold the same values of the parameter at a path. */
+  readonly replicaAxis: (path: string) => string;
   readonly groups: ParameterGroups;
   /** Where the form follows from measurements. */
   readonly plan: CurvaturePlan | undefined;
@@ -138,7 +140,7 @@ export interface CurvatureInput {
 export const buildCurvature = (
   job: Job,
   rate: Schedule,
-  { find, stackDims, groups, plan }: CurvatureInput,
+  { find, stackDims, replicaAxis, groups, plan }: CurvatureInput,
 ): Curvature | undefined => {
   const { optimizer, ranks } = job;
   const mask = decayMaskOf(groups, () => true);
@@ -232,7 +234,7 @@ export const buildCurvature = (
         mask,
         adamShare,
         stackDims,
-        axis: dataAxis,
+        axis: replicaAxis,
       });
       return { ...always, rule: rule as GradientTransformation<unknown>, hasFigures: false };
     }

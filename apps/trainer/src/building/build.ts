@@ -28,7 +28,6 @@ import {
   type GradientTransformation,
   InvariantError,
   type LossScale,
-  type Mesh,
   momentum,
   nesterov,
   resolveSchedule,
@@ -41,7 +40,7 @@ import {
 import type { Curvature } from "../step/curvature.ts";
 import { ConfigError } from "../errors.ts";
 import { buildExperts } from "./build-experts.ts";
-import { dataAxis, replicasAxisOf, tensorAxis } from "../step/mesh.ts";
+import { tensorAxis } from "../step/mesh.ts";
 import { atOwnRates, decayMaskOf, type ParameterGroups } from "../step/parameter-groups.ts";
 import { shardedOptimizer } from "../step/sharded-optimizer.ts";
 import { augmentationFault } from "../modules/checked-augmentation.ts";
@@ -309,6 +308,8 @@ interface RuleInput {
   readonly groups: ParameterGroups;
   /** Which parameters are stacks of matrices. */
   readonly stackDims: StackDims;
+  /** Mesh axis along which ranks hold the same values of the parameter at a path. */
+  readonly replicaAxis: (path: string) => string;
   /** Of the job, where its optimizer looks at it. */
   readonly curvature: Curvature | undefined;
   /** What a module makes, where the job names one. */
@@ -318,7 +319,7 @@ interface RuleInput {
 const buildRule = (
   job: OptimizerJob,
   learningRate: Schedule,
-  { groups, curvature, own, stackDims }: RuleInput,
+  { groups, curvature, own, stackDims, replicaAxis }: RuleInput,
 ): GradientTransformation<unknown> => {
   const mask = decayMaskOf(groups, () => true);
   const matrices = decayMaskOf(groups, decayMatrices);
@@ -343,7 +344,7 @@ const buildRule = (
         learningRate,
         decayMask: matrices,
         stackDims,
-        axis: dataAxis,
+        axis: replicaAxis,
       }) as GradientTransformation<unknown>;
     case "lamb":
       return lamb({
@@ -351,7 +352,7 @@ const buildRule = (
         learningRate,
         decayMask: matrices,
         stackDims,
-        axis: dataAxis,
+        axis: replicaAxis,
       }) as GradientTransformation<unknown>;
     default:
       if (curvature === undefined) throw new InvariantError("an optimizer was built without what it looks at");
@@ -362,11 +363,11 @@ const buildRule = (
 export const buildOptimizer = (
   { optimizer, clipNorm, zero }: Job,
   rate: Schedule,
-  { sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh },
+  sharding: Sharding,
   input: RuleInput,
 ): GradientTransformation<unknown> => {
   const onEachRank = atOwnRates(buildRule(optimizer, rate, input), input.groups);
-  const rule = zero === 1 ? shardedOptimizer(onEachRank, replicasAxisOf({ sharding, mesh })) : onEachRank;
+  const rule = zero === 1 ? shardedOptimizer(onEachRank, input.replicaAxis) : onEachRank;
   return clipNorm === undefined
     ? rule
     : (chain(clipByGlobalNorm(clipNorm, sharding), rule) as GradientTransformation<unknown>);

@@ -4,6 +4,7 @@ import { parseJob, parseOverride } from "../job/config.ts";
 import { taskOf } from "../modules/task.ts";
 import { buildParts, stateSpecs } from "../step/train-state.ts";
 import { buildOwnModel, type OwnModelJob } from "./build.ts";
+import { stackDimsOf } from "./stacked-parameters.ts";
 
 const text = `
 name: small
@@ -64,5 +65,20 @@ describe("experts of a layer are matrices of their own", () => {
     expect(sides("soap")).toContainEqual([4, 8, 8]);
     expect(sides("soap")).toContainEqual([4, 6, 6]);
     expect(sides("shampoo")).toContainEqual([4, 6, 6]);
+  });
+
+  test("of which a rank has whole matrices, not parts of them", () => {
+    const trained = { gate: { dtype: "f32", shape: [4, 8] }, up: { dtype: "f32", shape: [2, 8, 6] } } as const;
+    const found = { stacks: new Map([["up", 1]]) } as never;
+    const of = (sharded: string, dim: number) =>
+      stackDimsOf(
+        { optimizer: { kind: "muon" } } as never,
+        trained,
+        (path) => (path === sharded ? [{ axis: "expert", dim }] : []),
+        () => found,
+      );
+    expect(of("up", 0)("up")).toBe(1);
+    expect(() => of("up", 1)).toThrow(/muon reads up \[2, 8, 6\] as one matrix, but .* share out its dimension 1/);
+    expect(() => of("gate", 0)).toThrow(/muon reads gate \[4, 8\] as one matrix, .*; use adamw, or mesh: {expert: 1}/);
   });
 });

@@ -1,5 +1,6 @@
 import type { ModelLayers, StackDims } from "@skein/second-order";
-import { flattenTree, type TensorSpec } from "@skein/tensor-core";
+import { flattenTree, leafPaths, type Sharding, type TensorSpec } from "@skein/tensor-core";
+import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { looksAtWholes } from "../job/mesh-schema.ts";
 
@@ -8,14 +9,25 @@ import { looksAtWholes } from "../job/mesh-schema.ts";
  * are looked for only if the optimizer looks at matrices and a parameter has more than two dimensions.
  *
  * @param trained tree of specs.
+ * @param sharding how ranks share out parameters.
+ * @throws ConfigError if a rank has a part of a matrix.
  */
 export const stackDimsOf = (
   { optimizer }: Pick<Job, "optimizer">,
   trained: unknown,
+  sharding: Sharding,
   find: () => ModelLayers,
 ): StackDims => {
-  const mayStack = flattenTree<TensorSpec>(trained).leaves.some(({ shape }) => shape.length > 2);
-  if (!mayStack || !looksAtWholes(optimizer)) return () => 0;
-  const { stacks } = find();
-  return (path) => stacks.get(path) ?? 0;
+  if (!looksAtWholes(optimizer)) return () => 0;
+  const { leaves } = flattenTree<TensorSpec>(trained);
+  const mayStack = leaves.some(({ shape }) => shape.length > 2);
+  const stacks: ModelLayers["stacks"] = mayStack ? find().stacks : new Map();
+  const stackDims: StackDims = (path) => stacks.get(path) ?? 0;
+  for (const [i, path] of leafPaths(trained).entries())
+    for (const { axis, dim } of sharding(path))
+      if (leaves[i]!.shape.length > 1 && dim >= stackDims(path))
+        throw new ConfigError([
+          `optimizer.kind: ${optimizer.kind} reads ${path} [${leaves[i]!.shape.join(", ")}] as one matrix, but ranks along mesh.${axis} share out its dimension ${dim}; use adamw, or mesh: {${axis}: 1}`,
+        ]);
+  return stackDims;
 };

@@ -32,7 +32,10 @@ test.each<[readonly string[], RegExp]>([
     /4 experts do not divide among 8 ranks along mesh\.expert; use a multiple of 8/,
   ],
   [["ranks=2", "mesh.expert=2", "model={kind: gpt}"], /2 ranks are to share out experts, but the model has none/],
-  [["ranks=2", "mesh.expert=2", dropless, "optimizer={kind: muon}"], /muon looks at parameters as wholes/],
+  [
+    ["ranks=2", "mesh.expert=2", dropless, "optimizer={kind: soap}"],
+    /soap looks at parameters as wholes, which ranks along mesh\.expert share out; use sgd, .*, muon, lars, lamb, or/,
+  ],
   [
     ["ranks=4", "mesh={expert: 2, expertLevels: [2, 2]}", gptOf("dispatch: hierarchical")],
     /2 × 2 are 4 ranks, but mesh\.expert is 2/,

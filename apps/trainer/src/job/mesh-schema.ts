@@ -38,7 +38,10 @@ export const meshSchema: z.ZodType<
 /** Optimizers whose update of a parameter needs no other rank. */
 const byElement: readonly Job["optimizer"]["kind"][] = ["sgd", "momentum", "nesterov", "adam", "adamw"];
 
-/** Whether an optimizer cannot work on parts of parameters; one of a user's says itself whether it can. */
+/** Optimizers that update each matrix of a stack by itself, and whose state is a tree like that of the parameters. */
+const byMatrix: readonly Job["optimizer"]["kind"][] = ["muon", "lars", "lamb"];
+
+/** Whether an optimizer cannot work on parts of a matrix; a user's optimizer is checked when it is made. */
 export const looksAtWholes = ({ kind }: Job["optimizer"]): boolean =>
   kind !== "module" && kind !== "program" && !byElement.includes(kind);
 
@@ -75,11 +78,15 @@ export const meshFaults = (job: Job): CrossFieldFault[] => {
       `ranks are to share the optimizer's state out, but ${optimizer.kind} looks at parameters as wholes; use ${byElement.join(", ")}, or zero: 0`,
     );
   if (along.length === 0) return faults;
-  if (looksAtWholes(optimizer))
+  // Along expert a rank has some matrices whole; along tensor it has a part of each.
+  const allowed = tensor > 1 ? byElement : [...byElement, ...byMatrix];
+  if (looksAtWholes(optimizer) && !allowed.includes(optimizer.kind)) {
+    const blocking = byMatrix.includes(optimizer.kind) ? ["tensor"] : along;
     fault(
       ["optimizer", "kind"],
-      `${optimizer.kind} looks at parameters as wholes, which ranks along mesh.${along[0]} share out; use ${byElement.join(", ")}, or mesh: {${along.map((axis) => `${axis}: 1`).join(", ")}}`,
+      `${optimizer.kind} looks at parameters as wholes, which ranks along mesh.${blocking[0]} share out; use ${allowed.join(", ")}, or mesh: {${blocking.map((axis) => `${axis}: 1`).join(", ")}}`,
     );
+  }
   if (compression.kind === "hierarchical-top-k")
     fault(
       ["compression", "kind"],

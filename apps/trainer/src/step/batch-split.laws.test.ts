@@ -421,4 +421,31 @@ describe("what experts learn of the batch", () => {
       expectSame(comparable(ofParts), comparable(ofWhole), 1e-5);
     }
   });
+
+  test.each(["adamw", "muon", "lars", "lamb"])(
+    "with %s a rank updates its experts as one rank that has all",
+    (kind) => {
+      const settings = { ...named, optimizer: { kind, weightDecay: 0.1 }, learningRate: { peak: 0.02 }, clipNorm: 0.5 };
+      const of = (split: Split): ReadonlyMap<string, readonly number[]> => {
+        const all = stepped(withGate(gates.switch), split, settings);
+        return new Map([...all].filter(([path]) => /^(params|optimizer)/.test(path)));
+      };
+      const ofWhole = of(whole);
+      const splitsOverExperts: Split[] = [
+        { ranks: 2, accumulate: 1, mesh: { expert: 2 } },
+        { ranks: 4, accumulate: 2, mesh: { expert: 2 } },
+      ];
+      for (const split of splitsOverExperts) {
+        const onMesh = of(split);
+        // Rank 0 has the first experts: the first values of each stack.
+        const first = new Map(
+          [...onMesh].map(([path, { length: count }]) => [path, (ofWhole.get(path) ?? []).slice(0, count)]),
+        );
+        expect(
+          [...onMesh].filter(([path, values]) => values.length < ofWhole.get(path)!.length).length,
+        ).toBeGreaterThan(3);
+        expectSame(onMesh, first, 1e-4);
+      }
+    },
+  );
 });

@@ -177,13 +177,20 @@ export const buildParts = (
       ],
       { mesh },
     ));
-  const stackDims = stackDimsOf(job, trained, find);
+  const stackDims = stackDimsOf(job, trained, sharding, find);
   const rate = buildLearningRate(job.learningRate, { totalSteps, offset: scheduleOffset }, own?.schedule);
-  const curvature = buildCurvature(job, rate, { find, stackDims, groups, plan: plan?.curvature });
+  const replicaAxis = replicasAxisOf({ sharding, mesh });
+  const curvature = buildCurvature(job, rate, { find, stackDims, replicaAxis, groups, plan: plan?.curvature });
   const planned = plan?.buckets ?? buildBuckets(job.buckets, trained, job.overlap);
   return {
     model,
-    optimizer: buildOptimizer(job, rate, { sharding, mesh }, { groups, curvature, stackDims, own: own?.optimizer }),
+    optimizer: buildOptimizer(job, rate, sharding, {
+      groups,
+      curvature,
+      stackDims,
+      replicaAxis,
+      own: own?.optimizer,
+    }),
     curvature,
     learningRateOf: buildLearningRateOf(rate),
     compressorAt: buildCompression(job.compression, plan, own?.compression),
