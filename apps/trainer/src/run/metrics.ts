@@ -37,24 +37,30 @@ const keepUpTo = (path: string, step: number): void => {
   renameSync(`${path}.tmp`, path);
 };
 
-/** Steps whose scalars are all in the event file; TensorBoard itself draws 1000 points of a tag. */
-const allStepsUpTo = 10_000;
-
 /**
- * Whether the event file has the scalars of a step: of each one up to 10,000, then of each 10th up to 100,000, of each
- * 100th up to a million, and so on. So a decade of steps has 9000 of them.
+ * Whether a file keeps the numbers of a step: each step up to `allUpTo`, each 10th step up to 10 × `allUpTo`, each
+ * 100th step up to 100 × `allUpTo`, and so on.
  */
-export const isEventStep = (step: number): boolean => {
+const isKept = (step: number, allUpTo: number): boolean => {
   let every = 1;
-  while (step > allStepsUpTo * every) every *= 10;
+  while (step > allUpTo * every) every *= 10;
   return step % every === 0;
 };
+
+/** Whether `metrics.jsonl` has the lines of a step. A million steps take about 60 MB. */
+export const isLineStep = (step: number): boolean => isKept(step, 100_000);
+
+/** Whether the event file has the scalars of a step. TensorBoard draws 1000 points of a tag. */
+export const isEventStep = (step: number): boolean => isKept(step, 10_000);
 
 /** Types of lines that come with each step. */
 const isOfSteps = (type: Measurement["type"]): boolean =>
   type === "step" || type === "update" || type.startsWith("rank-");
 
-/** Writes `metrics.jsonl` and TensorBoard events into the output folder of a run. */
+/**
+ * Writes `metrics.jsonl` and TensorBoard events into the output folder of a run. Lines of late steps thin out, so that
+ * the files of long runs stay small; evaluations, checkpoints and histograms are all kept.
+ */
 export class MetricFiles implements MetricSink {
   private readonly path: string;
   private lines: number;
@@ -78,9 +84,10 @@ export class MetricFiles implements MetricSink {
   }
 
   record(measurement: Measurement): void {
-    writeSync(this.lines, `${JSON.stringify(measurement)}\n`);
     this.log?.record(measurement);
     const { type, step, ...quantities } = measurement;
+    if (isOfSteps(type) && !isLineStep(step)) return;
+    writeSync(this.lines, `${JSON.stringify(measurement)}\n`);
     const scalars = Object.entries(quantities).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
     if (type !== "checkpoint" && type !== "histograms" && (!isOfSteps(type) || isEventStep(step)))
       this.events.scalars(
