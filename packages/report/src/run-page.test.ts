@@ -174,6 +174,20 @@ describe("the page of a run", () => {
     );
   });
 
+  test("shows the mean of the two middle speeds of an even number of steps", () => {
+    const samplesPerSecond = [10, 40, 20, 30].map((rate, step) => [step, rate] as const);
+    const page = runPage({
+      name: "even",
+      about: "",
+      losses: [],
+      evaluations: {},
+      samplesPerSecond,
+      experts: [],
+      moves: [],
+    });
+    expect(page).toContain("25.0 samples/s");
+  });
+
   test("stays small: 64 experts in four layers over ten thousand steps", () => {
     const steps = Array.from({ length: 10_000 }, (_, i) => i + 1);
     const page = runPage({

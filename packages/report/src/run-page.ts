@@ -1,3 +1,4 @@
+import { median } from "@skein/measuring";
 import { lineChart } from "./charts/line-chart.ts";
 import { clientScript } from "./client/client-script.ts";
 import { escapeText } from "./html.ts";
@@ -8,8 +9,6 @@ import { expertSection } from "./sections/experts.ts";
 import { histogramSection } from "./sections/histograms.ts";
 import { legend } from "./sections/legend.ts";
 import { tile } from "./sections/tile.ts";
-
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 const lastOf = (values: readonly StepValue[] | undefined): StepValue | undefined => values?.at(-1);
 
