@@ -34,6 +34,7 @@ import {
   sidesOf,
   type StackDims,
 } from "./matrices.ts";
+import { type ReplicaAxis, replicaAxisOf } from "./replica-axis.ts";
 import { shareWork } from "./share-work.ts";
 import { checkDecay } from "./options.ts";
 
@@ -51,23 +52,35 @@ export interface ShampooOptions {
   /** Which parameters are stacks, whose matrices are preconditioned one by one. Default: none. */
   readonly stackDims?: StackDims;
   /** Mesh axis over whose ranks the roots are shared out. Default: each rank derives all of them. */
-  readonly axis?: string;
+  readonly axis?: ReplicaAxis;
 }
 
 /**
- * Of one parameter: [blocks, rows, rows] and [blocks, columns, columns], blocks of all matrices of a stack in order.
+ * One tensor for the rows and one for the columns of each matrix, by path of the parameter: [blocks, rows, rows] and
+ * [blocks, columns, columns], with the blocks of all matrices of a stack in order.
  */
 export interface ShampooSides {
+  readonly left: Readonly<Record<string, Tensor>>;
+  readonly right: Readonly<Record<string, Tensor>>;
+}
+
+export interface ShampooState {
+  /** Second moments. */
+  readonly moments: ShampooSides;
+  /** Inverse fourth roots of the second moments at the last refresh. */
+  readonly roots: ShampooSides;
+}
+
+/** The two sides of one matrix. */
+interface OwnSides {
   readonly left: Tensor;
   readonly right: Tensor;
 }
 
-export interface ShampooState {
-  /** Second moments of each matrix among the parameters, in their order. */
-  readonly moments: readonly ShampooSides[];
-  /** Their inverse fourth roots at the last refresh. */
-  readonly roots: readonly ShampooSides[];
-}
+const byPath = (paths: readonly string[], each: readonly OwnSides[]): ShampooSides => ({
+  left: Object.fromEntries(paths.map((path, i) => [path, each[i]!.left])),
+  right: Object.fromEntries(paths.map((path, i) => [path, each[i]!.right])),
+});
 
 /** How a matrix is cut in blocks of one size, with zeros around its end. */
 interface Blocks {
@@ -139,40 +152,44 @@ export const shampoo = ({
     throw new ArgumentError(`shampoo: root is ${String(root)}; use eigen or newton`);
   if (!(ridge > 0 && ridge < Infinity))
     throw new ArgumentError(`shampoo: ridge is ${ridge}; use a positive number, such as 1e-6`);
-  /** Of each leaf [n, m], or [matrices, n, m]; undefined for vectors. */
-  const matricesOf = (tree: unknown): (Tensor | undefined)[] => {
-    const stacks = leafPaths(tree).map(stackDims);
-    return flattenTree<Tensor>(tree).leaves.map((leaf, i) =>
-      isMatrix(leaf, stacks[i]) ? asMatrices(leaf, stacks[i]) : undefined,
-    );
+  /** Each leaf as [n, m] or [matrices, n, m]; undefined for vectors. */
+  const matricesOf = (tree: unknown): ({ readonly path: string; readonly matrix: Tensor } | undefined)[] => {
+    const paths = leafPaths(tree);
+    return flattenTree<Tensor>(tree).leaves.map((leaf, i) => {
+      const [path, stack] = [paths[i]!, stackDims(paths[i]!)];
+      return isMatrix(leaf, stack) ? { path, matrix: asMatrices(leaf, stack) } : undefined;
+    });
   };
   const rootOf = (moment: Tensor): Tensor =>
     root === "eigen" ? inverseRoot(moment, { p: 4, ridge }) : newtonInverseRoot(moment, { p: 4, ridge });
   /** Roots of all moments, each derived by one rank. */
-  const rootsOf = (moments: readonly ShampooSides[]): ShampooSides[] => {
+  const rootsOf = (paths: readonly string[], moments: readonly OwnSides[]): OwnSides[] => {
     const derived = shareWork(
       "roots",
-      moments
-        .flatMap(({ left, right }) => [left, right])
-        .map((moment) => ({
+      moments.flatMap(({ left, right }, i) =>
+        [left, right].map((moment) => ({
           shape: moment.shape,
           cost: elementCount(moment.shape) * moment.shape.at(-1)!,
-          axis,
+          axis: replicaAxisOf(axis, paths[i]!),
           inputs: [moment],
           compute: rootOf,
         })),
+      ),
     );
     return moments.map((_, i) => ({ left: derived[2 * i]!, right: derived[2 * i + 1]! }));
   };
   return {
     init: (params) => {
-      const each = (fill: (size: number, count: number) => Tensor): ShampooSides[] =>
-        matricesOf(params).flatMap((matrix) => {
-          if (matrix === undefined) return [];
-          const { rows, columns, down, across } = blocksOf(sidesOf(matrix), blockSize);
-          const count = elementCount(matrix.shape.slice(0, -2)) * down * across;
-          return [{ left: fill(rows, count), right: fill(columns, count) }];
-        });
+      const matrices = matricesOf(params).filter((own) => own !== undefined);
+      const each = (fill: (size: number, count: number) => Tensor): ShampooSides =>
+        byPath(
+          matrices.map(({ path }) => path),
+          matrices.map(({ matrix }) => {
+            const { rows, columns, down, across } = blocksOf(sidesOf(matrix), blockSize);
+            const count = elementCount(matrix.shape.slice(0, -2)) * down * across;
+            return { left: fill(rows, count), right: fill(columns, count) };
+          }),
+        );
       return {
         moments: each((size, count) => full([count, size, size], 0)),
         roots: each((size, count) => broadcastTo(identityMatrix(size), [count, size, size])),
@@ -182,30 +199,28 @@ export const shampoo = ({
       const { leaves, structure } = flattenTree<Tensor>(gradients);
       const mixed = (old: Tensor, now: Tensor): Tensor =>
         decay === 1 ? add(old, now) : add(multiply(old, decay), multiply(now, 1 - decay));
-      const ofLeaves = matricesOf(gradients).map((matrix) => {
-        if (matrix === undefined) return undefined;
-        const blocks = blocksOf(sidesOf(matrix), blockSize);
-        return { matrix, blocks, pieces: cut(matrix, blocks) };
+      const ofLeaves = matricesOf(gradients).map((own) => {
+        if (own === undefined) return undefined;
+        const blocks = blocksOf(sidesOf(own.matrix), blockSize);
+        return { ...own, blocks, pieces: cut(own.matrix, blocks) };
       });
       const matrices = ofLeaves.filter((each) => each !== undefined);
-      const moments = matrices.map(({ pieces }, i): ShampooSides => {
-        const { left, right } = state.moments[i]!;
-        return {
-          left: mixed(left, matmul(pieces, pieces, { transposeB: true })),
-          right: mixed(right, matmul(pieces, pieces, { transposeA: true })),
-        };
-      });
-      const roots = refresh ? rootsOf(moments) : state.roots;
-      let next = 0;
+      const paths = matrices.map(({ path }) => path);
+      const moments = matrices.map(
+        ({ path, pieces }): OwnSides => ({
+          left: mixed(state.moments.left[path]!, matmul(pieces, pieces, { transposeB: true })),
+          right: mixed(state.moments.right[path]!, matmul(pieces, pieces, { transposeA: true })),
+        }),
+      );
+      const roots = refresh ? byPath(paths, rootsOf(paths, moments)) : state.roots;
       const updates = leaves.map((leaf, i) => {
         const own = ofLeaves[i];
         if (own === undefined) return leaf;
-        const { matrix, blocks, pieces } = own;
-        const { left, right } = roots[next++]!;
-        const direction = joined(matmul(matmul(left, pieces), right), blocks, matrix);
+        const { path, matrix, blocks, pieces } = own;
+        const direction = joined(matmul(matmul(roots.left[path]!, pieces), roots.right[path]!), blocks, matrix);
         return likeBefore(grafting ? withNormOf(direction, matrix) : direction, leaf);
       });
-      return [unflattenTree(structure, updates), { moments, roots }];
+      return [unflattenTree(structure, updates), { moments: byPath(paths, moments), roots }];
     },
   };
 };

@@ -46,6 +46,7 @@ import {
   type StackDims,
 } from "./matrices.ts";
 import { checkDecay } from "./options.ts";
+import { type ReplicaAxis, replicaAxisOf } from "./replica-axis.ts";
 import { shareWork } from "./share-work.ts";
 
 export interface SoapOptions {
@@ -60,42 +61,57 @@ export interface SoapOptions {
   /** Which parameters are stacks, whose matrices get bases one by one. Default: none. */
   readonly stackDims?: StackDims;
   /** Mesh axis over whose ranks the bases are shared out. Default: each rank derives all of them. */
-  readonly axis?: string;
+  readonly axis?: ReplicaAxis;
 }
 
 /**
- * Of a matrix [n, m]: of its rows [n, n] and of its columns [m, m]; of a stack [matrices, n, m] [matrices, n, n] and
- * [matrices, m, m]. Absent: that side stays.
+ * One tensor for the rows and one for the columns of each matrix, by path of the parameter: [n, n] and [m, m] of a
+ * matrix [n, m], [matrices, n, n] and [matrices, m, m] of a stack. Absent: that side is not turned.
  */
 export interface SoapSides {
-  readonly left?: Tensor;
-  readonly right?: Tensor;
+  readonly left: Readonly<Record<string, Tensor>>;
+  readonly right: Readonly<Record<string, Tensor>>;
 }
 
 export interface SoapState {
-  /** Second moments of each matrix among the parameters, in their order. */
-  readonly moments: readonly SoapSides[];
-  /** Their eigenvectors, about, as columns. */
-  readonly bases: readonly SoapSides[];
+  /** Second moments. */
+  readonly moments: SoapSides;
+  /** Approximate eigenvectors of the second moments, as columns. */
+  readonly bases: SoapSides;
   /** Of Adam, in those bases. */
   readonly adam: AdamState;
 }
 
 type Side = keyof SoapSides;
 
+/** The two sides of one matrix. */
+type OwnSides = { readonly [side in Side]?: Tensor };
+
 const sides: readonly Side[] = ["left", "right"];
 
-const mapSides = (of: SoapSides, fn: (value: Tensor, side: Side) => Tensor): SoapSides =>
+const mapSides = (of: OwnSides, fn: (value: Tensor, side: Side) => Tensor): OwnSides =>
   Object.fromEntries(sides.flatMap((side) => (of[side] === undefined ? [] : [[side, fn(of[side], side)]])));
 
+const sidesAt = ({ left, right }: SoapSides, path: string): OwnSides => ({
+  ...(left[path] !== undefined && { left: left[path] }),
+  ...(right[path] !== undefined && { right: right[path] }),
+});
+
+/** Undo `sidesAt` of all matrices. */
+const byPath = (paths: readonly string[], each: readonly OwnSides[]): SoapSides => {
+  const of = (side: Side): Record<string, Tensor> =>
+    Object.fromEntries(paths.flatMap((path, i) => (each[i]![side] === undefined ? [] : [[path, each[i]![side]]])));
+  return { left: of("left"), right: of("right") };
+};
+
 /** `Lᵀ x R` */
-const turned = (x: Tensor, { left, right }: SoapSides): Tensor => {
+const turned = (x: Tensor, { left, right }: OwnSides): Tensor => {
   const rows = left === undefined ? x : matmul(left, x, { transposeA: true });
   return right === undefined ? rows : matmul(rows, right);
 };
 
 /** `L x Rᵀ` */
-const turnedBack = (x: Tensor, { left, right }: SoapSides): Tensor => {
+const turnedBack = (x: Tensor, { left, right }: OwnSides): Tensor => {
   const rows = left === undefined ? x : matmul(left, x);
   return right === undefined ? rows : matmul(rows, right, { transposeB: true });
 };
@@ -157,11 +173,12 @@ export const scaleBySoap = ({
   if (!Number.isInteger(largestSide) || largestSide < 1)
     throw new ArgumentError(`scaleBySoap: largestSide is ${largestSide}; use a whole number of rows from 1, as 1024`);
   const adam = scaleByAdam({ beta1, beta2, epsilon });
-  const matricesOf = (tree: unknown): Tensor[] => {
-    const stacks = leafPaths(tree).map(stackDims);
-    return flattenTree<Tensor>(tree).leaves.flatMap((leaf, i) =>
-      isMatrix(leaf, stacks[i]) ? [asMatrices(leaf, stacks[i])] : [],
+  const matricesOf = (tree: unknown): { readonly paths: string[]; readonly matrices: Tensor[] } => {
+    const all = leafPaths(tree);
+    const own = flattenTree<Tensor>(tree).leaves.flatMap((leaf, i) =>
+      isMatrix(leaf, stackDims(all[i]!)) ? [{ path: all[i]!, matrix: asMatrices(leaf, stackDims(all[i]!)) }] : [],
     );
+    return { paths: own.map(({ path }) => path), matrices: own.map(({ matrix }) => matrix) };
   };
   /** The same tree with its matrices, as they are in the bases. */
   const mapMatrices = <T>(tree: T, fn: (matrix: Tensor, i: number) => Tensor): T => {
@@ -176,8 +193,9 @@ export const scaleBySoap = ({
     );
   };
   /** @param fill gives [size, size] of one matrix. */
-  const eachSide = (params: unknown, fill: (size: number) => Tensor): SoapSides[] =>
-    matricesOf(params).map((matrix) => {
+  const eachSide = (params: unknown, fill: (size: number) => Tensor): SoapSides => {
+    const { paths, matrices } = matricesOf(params);
+    const each = matrices.map((matrix): OwnSides => {
       const [n, m] = sidesOf(matrix);
       const filled = (size: number): Tensor => {
         const stack = matrix.shape.slice(0, -2);
@@ -185,12 +203,15 @@ export const scaleBySoap = ({
       };
       return { ...(n <= largestSide && { left: filled(n) }), ...(m <= largestSide && { right: filled(m) }) };
     });
+    return byPath(paths, each);
+  };
 
   /** Bases of all sides, each derived by one rank, and the order of their columns. */
   const nextBases = (
-    { moments, bases }: Pick<SoapState, "moments" | "bases">,
+    paths: readonly string[],
+    { moments, bases }: { readonly moments: readonly OwnSides[]; readonly bases: readonly OwnSides[] },
     isFirst: boolean,
-  ): { readonly bases: readonly SoapSides[]; readonly orders: readonly SoapSides[] } => {
+  ): { readonly bases: readonly OwnSides[]; readonly orders: readonly OwnSides[] } => {
     const pieces = bases.flatMap((own, i) =>
       sides.flatMap((side) => (own[side] === undefined ? [] : [{ i, side, basis: own[side] }])),
     );
@@ -201,13 +222,13 @@ export const scaleBySoap = ({
         return {
           shape: [...basis.shape.slice(0, -1), n + 1],
           cost: elementCount(basis.shape) * n,
-          axis,
+          axis: replicaAxisOf(axis, paths[i]!),
           inputs: [moments[i]![side]!, basis],
           compute: (moment: Tensor, old: Tensor) => (isFirst ? decomposed(moment) : iterated(moment, old)),
         };
       }),
     );
-    const partOf = (read: (both: readonly [vectors: Tensor, order: Tensor]) => Tensor): SoapSides[] =>
+    const partOf = (read: (both: readonly [vectors: Tensor, order: Tensor]) => Tensor): OwnSides[] =>
       bases.map((own, i) =>
         mapSides(own, (basis, side) => {
           const both = derived[pieces.findIndex((piece) => piece.i === i && piece.side === side)]!;
@@ -227,9 +248,10 @@ export const scaleBySoap = ({
     },
     update: (gradients, state, context) => {
       const { refresh = true, first = false } = context;
-      const matrices = matricesOf(gradients);
-      const moments = state.moments.map((own, i) =>
-        mapSides(own, (old, side) =>
+      const { paths, matrices } = matricesOf(gradients);
+      const before = paths.map((path) => sidesAt(state.bases, path));
+      const moments = paths.map((path, i) =>
+        mapSides(sidesAt(state.moments, path), (old, side) =>
           add(
             multiply(old, beta2),
             multiply(
@@ -239,12 +261,12 @@ export const scaleBySoap = ({
           ),
         ),
       );
-      const inBases = mapMatrices(gradients, (matrix, i) => turned(matrix, state.bases[i]!));
+      const inBases = mapMatrices(gradients, (matrix, i) => turned(matrix, before[i]!));
       const [directions, after] = adam.update(inBases, state.adam, context);
-      const updates = mapMatrices(directions, (matrix, i) => turnedBack(matrix, state.bases[i]!));
-      if (!refresh) return [updates, { ...state, moments, adam: after }];
-      const { bases, orders } = nextBases({ moments, bases: state.bases }, first);
-      const mean = mapMatrices(after.mean, (matrix, i) => turned(turnedBack(matrix, state.bases[i]!), bases[i]!));
+      const updates = mapMatrices(directions, (matrix, i) => turnedBack(matrix, before[i]!));
+      if (!refresh) return [updates, { ...state, moments: byPath(paths, moments), adam: after }];
+      const { bases, orders } = nextBases(paths, { moments, bases: before }, first);
+      const mean = mapMatrices(after.mean, (matrix, i) => turned(turnedBack(matrix, before[i]!), bases[i]!));
       const squares = mapMatrices(after.square, (matrix, i) => {
         // As if the first gradient had been seen in the bases that were found after it.
         if (first) return multiply(square(turned(matrices[i]!, bases[i]!)), 1 - beta2);
@@ -252,7 +274,14 @@ export const scaleBySoap = ({
         const rows = left === undefined ? matrix : rowsOf(matrix, left);
         return right === undefined ? rows : columnsOf(rows, right);
       });
-      return [updates, { moments, bases, adam: { ...after, mean, square: squares } }];
+      return [
+        updates,
+        {
+          moments: byPath(paths, moments),
+          bases: byPath(paths, bases),
+          adam: { ...after, mean, square: squares },
+        },
+      ];
     },
   };
 };

@@ -63,11 +63,10 @@ const lastBases = (): Record<string, number[]> => {
 
 const flatBases = ({ bases }: SoapState): Record<string, Tensor> =>
   Object.fromEntries(
-    bases.flatMap(({ left, right }, i) => [
-      ...(left === undefined ? [] : [[`left-${i}`, left]]),
-      ...(right === undefined ? [] : [[`right-${i}`, right]]),
-    ]),
-  ) as Record<string, Tensor>;
+    (["left", "right"] as const).flatMap((side) =>
+      Object.values(bases[side]).map((basis, i) => [`${side}-${i}`, basis] as const),
+    ),
+  );
 
 describe("soap", () => {
   test("keeps orthonormal bases, also of sides whose second moments are of low rank", () => {

@@ -191,7 +191,7 @@ export const buildCurvature = (
     }
     case "shampoo": {
       const { secondMomentDecay: decay, blockSize, ridge, grafting, rootsEvery } = optimizer;
-      const preconditioner = shampoo({ decay, blockSize, ridge, grafting, stackDims, axis: dataAxis });
+      const preconditioner = shampoo({ decay, blockSize, ridge, grafting, stackDims, axis: replicaAxis });
       return {
         ...always,
         rule: withMomentum(preconditioner as never, optimizer, rate, mask),
@@ -206,7 +206,7 @@ export const buildCurvature = (
         learningRate: rate,
         mask: decayMaskOf(groups, decayMatrices),
         stackDims,
-        axis: dataAxis,
+        axis: replicaAxis,
       });
       return {
         ...always,

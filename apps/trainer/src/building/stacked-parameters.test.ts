@@ -60,7 +60,7 @@ describe("experts of a layer are matrices of their own", () => {
   test("of which soap and shampoo keep moments of each", () => {
     const sides = (kind: string): number[][] =>
       [...stateOf(`optimizer={kind: ${kind}}`)].flatMap(([path, shape]) =>
-        /moments\.\d+\.(left|right)$/.test(path) && shape[0] === 4 ? [[...shape]] : [],
+        /moments\.(left|right)\./.test(path) && shape[0] === 4 ? [[...shape]] : [],
       );
     expect(sides("soap")).toContainEqual([4, 8, 8]);
     expect(sides("soap")).toContainEqual([4, 6, 6]);

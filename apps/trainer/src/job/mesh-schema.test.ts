@@ -33,8 +33,8 @@ test.each<[readonly string[], RegExp]>([
   ],
   [["ranks=2", "mesh.expert=2", "model={kind: gpt}"], /2 ranks are to share out experts, but the model has none/],
   [
-    ["ranks=2", "mesh.expert=2", dropless, "optimizer={kind: soap}"],
-    /soap looks at parameters as wholes, which ranks along mesh\.expert share out; use sgd, .*, muon, lars, lamb, or/,
+    ["ranks=2", "mesh.expert=2", dropless, "optimizer={kind: kfac}"],
+    /kfac looks at parameters as wholes, which ranks along mesh\.expert share out; use sgd, .*, muon, soap, shampoo, lars, lamb, or/,
   ],
   [
     ["ranks=4", "mesh={expert: 2, expertLevels: [2, 2]}", gptOf("dispatch: hierarchical")],

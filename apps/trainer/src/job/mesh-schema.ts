@@ -38,8 +38,8 @@ export const meshSchema: z.ZodType<
 /** Optimizers whose update of a parameter needs no other rank. */
 const byElement: readonly Job["optimizer"]["kind"][] = ["sgd", "momentum", "nesterov", "adam", "adamw"];
 
-/** Optimizers that update each matrix of a stack by itself, and whose state is a tree like that of the parameters. */
-const byMatrix: readonly Job["optimizer"]["kind"][] = ["muon", "lars", "lamb"];
+/** Optimizers that update each matrix of a stack by itself, with state by path of the parameter. */
+const byMatrix: readonly Job["optimizer"]["kind"][] = ["muon", "soap", "shampoo", "lars", "lamb"];
 
 /** Whether an optimizer cannot work on parts of a matrix; a user's optimizer is checked when it is made. */
 export const looksAtWholes = ({ kind }: Job["optimizer"]): boolean =>
