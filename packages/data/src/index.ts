@@ -15,6 +15,7 @@ export type { ColourJitter } from "./colour-jitter.ts";
 export type { ResizedCrop } from "./resized-crop.ts";
 export { type BytePairOptions, type BytePairs, learnBytePairs } from "./byte-pairs.ts";
 export { splitRecords, takeRecords } from "./cut-records.ts";
+export { type DrawnSamples, drawSamples, sampleClasses } from "./draw-samples.ts";
 export {
   type Decoding,
   type EncodedImages,
@@ -27,7 +28,7 @@ export {
 } from "./encoded-records.ts";
 export { type FiledTokens, filedWindows, type FiledWindows } from "./filed-windows.ts";
 export { DataError } from "./errors.ts";
-export { type DrawnSamples, holdOut, sampleClasses } from "./hold-out.ts";
+export { holdOut } from "./hold-out.ts";
 export { fetchMnist } from "./fetch-mnist.ts";
 export { type IdxArray, parseIdx, takeIdx } from "./idx.ts";
 export { type ImageRecords, imageRecords, type NamedBytes } from "./images.ts";
@@ -59,5 +60,5 @@ export {
 export { shareRecords } from "./share-records.ts";
 export type { TextTable } from "./text-table.ts";
 export { splitText, textRecords } from "./text.ts";
-export { byteTokenizer, type Tokenizer } from "./tokenizer.ts";
+export { byteTokenizer, decodeAfter, type Tokenizer } from "./tokenizer.ts";
 export { tokenizerTexts, type TokenizerTexts } from "./tokenizer-json.ts";
