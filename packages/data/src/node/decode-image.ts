@@ -1,3 +1,4 @@
+import { foreignContent } from "@skein/tensor-core/backend";
 import { type Decoding, isResizedHere } from "../encoded-records.ts";
 import { sampleOf } from "../fit-image.ts";
 import { mostPixelsKept, Resampler } from "../resample.ts";
@@ -24,6 +25,10 @@ interface Sharp {
   concurrency(threads: number): void;
   cache(kept: false): void;
 }
+
+/** What sharp says of an image, in one line: sentences of several lines, of which some are empty or repeat others. */
+const reasonOf = ({ message }: Error): string =>
+  [...new Set(message.split("\n").map((line) => line.trim()))].filter((line) => line !== "").join(" ");
 
 /** Decodes images on libuv's threads, an image on each. */
 export interface ImageDecoder {
@@ -69,7 +74,8 @@ export const sharpDecoder = (from: string): ImageDecoder => {
       try {
         return await (isResizedHere(decoding) ? resizedHere(bytes, decoding) : resizedBySharp(bytes, decoding));
       } catch (cause) {
-        throw new Error((cause as Error).message.split("\n")[0], { cause });
+        const foreign = foreignContent(bytes, "image");
+        throw new Error(foreign === undefined ? reasonOf(cause as Error) : `it ${foreign}`, { cause });
       }
     },
   };

@@ -34,7 +34,7 @@ export const samplesIn = async (
   const names = { image, label, field };
   const found: FoundSample[] = [];
   for (const path of filesOfPlaces(places, [".tar"], cure)) {
-    const source = await openSource(path, cure);
+    const source = await openSource(path, cure, "tar");
     try {
       for await (const sample of shardSamples(new SourcePieces(source))) {
         const entry = imageOf(sample, source.name, names);

@@ -69,7 +69,7 @@ const readFile = quickReader();
 /** A part of a file, here or on a web server. */
 const readPart = async (path: string, part: FilePart): Promise<Uint8Array> => {
   if (!isAddress(path)) return readFile(path, part);
-  const source = opened.get(path) ?? openSource(path, "see that it is still there");
+  const source = opened.get(path) ?? openSource(path, "see that it is still there", "tar");
   opened.set(path, source);
   source.catch(() => opened.delete(path));
   return (await source).read(part.begin, part.begin + part.sizeBytes);

@@ -1,10 +1,14 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { excerpt } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
+import { tokenIdFault } from "../token-ids.ts";
 import type { Tokenizer } from "../tokenizer.ts";
 import { readerPackages } from "./data-packages.ts";
+import { readText } from "./file-pieces.ts";
 import { isFolder } from "./files-below.ts";
 import { requirePackage } from "./optional-package.ts";
+import { withinTime } from "./within-time.ts";
 
 /** The file of a tokenizer in a folder of Hugging Face's layout. */
 export const tokenizerFile = "tokenizer.json";
@@ -18,18 +22,31 @@ interface TokenizerOfPackage {
   get_vocab(withAddedTokens: boolean): Map<string, number>;
 }
 
+/** Time for a text, beside that of its characters. A pattern that backtracks without end takes hours of few letters. */
+const baseMilliseconds = 5000;
+/** A hundredth of the usual speed. */
+const millisecondsPerCharacter = 0.1;
+
+/** The regular expressions of a `tokenizer.json`, one of which may backtrack without end. */
+const patternsIn = (description: object): string => {
+  const found: string[] = [];
+  JSON.stringify(description, (key, value: unknown) => {
+    if (key === "Regex" && typeof value === "string") found.push(value);
+    return key === "vocab" || key === "merges" ? undefined : value;
+  });
+  return found.length === 0 ? "" : `a pattern may match in too many ways, such as ${excerpt(found[0])}; `;
+};
+
 type TokenizerClass = new (tokenizer: object, config: object) => TokenizerOfPackage;
 
-const readObject = (path: string): Readonly<Record<string, unknown>> => {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (cause) {
-    throw new DataError(
-      `${path} cannot be read (${(cause as NodeJS.ErrnoException).code}); name a ${tokenizerFile}, or a folder with one`,
-      { cause },
-    );
-  }
+/** The path of a tokenizer's file. @param place the file, or its folder. */
+export const tokenizerPath = (place: string): string => (isFolder(place) ? join(place, tokenizerFile) : place);
+
+/** The text of a tokenizer's file. @throws DataError if it cannot be read, or is another file. */
+export const readTokenizerText = (path: string): string =>
+  readText(path, `name a ${tokenizerFile}, or a folder with one`, "json");
+
+const parseObject = (text: string, path: string): Readonly<Record<string, unknown>> => {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value))
@@ -54,19 +71,31 @@ const textOf = (token: unknown): string | undefined =>
  * @example const { encode } = loadTokenizer("checkpoints/llama", import.meta.url);
  */
 export const loadTokenizer = (place: string, from: string): Tokenizer => {
-  const path = isFolder(place) ? join(place, tokenizerFile) : place;
-  const description = readObject(path);
+  const path = tokenizerPath(place);
+  const text = readTokenizerText(path);
+  const description = parseObject(text, path);
   const beside = join(dirname(path), configFile);
-  const config = existsSync(beside) ? readObject(beside) : {};
+  const config = existsSync(beside) ? parseObject(readTokenizerText(beside), beside) : {};
+  const fault = tokenIdFault(description);
+  if (fault !== undefined) throw new DataError(`${path}: ${fault}; save it again with Hugging Face's tokenizers`);
+  const inTime = <Result>(size: number, what: string, work: () => Result): Result => {
+    const milliseconds = baseMilliseconds + size * millisecondsPerCharacter;
+    const done = withinTime(milliseconds, work);
+    if (done !== undefined) return done.result;
+    throw new DataError(
+      `${path}: ${what} takes more than ${Math.round(milliseconds / 1000)} s; ${patternsIn(description)}use another tokenizer`,
+    );
+  };
   const { Tokenizer: TokenizerOfFile } = requirePackage(readerPackages.tokenizers, from) as {
     Tokenizer: TokenizerClass;
   };
   let tokenizer: TokenizerOfPackage;
   let vocabulary = 0;
   try {
-    tokenizer = new TokenizerOfFile(description, config);
+    tokenizer = inTime(text.length, "reading it", () => new TokenizerOfFile(description, config));
     for (const id of tokenizer.get_vocab(true).values()) vocabulary = Math.max(vocabulary, id + 1);
   } catch (cause) {
+    if (cause instanceof DataError) throw cause;
     throw new DataError(
       `${path} is no tokenizer that ${readerPackages.tokenizers.name} reads (${(cause as Error).message}); save it again with Hugging Face's tokenizers`,
       { cause },
@@ -74,14 +103,20 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
   }
   const end = textOf(config["eos_token"]);
   const encode = (text: string, withSpecial: boolean): Int32Array =>
-    Int32Array.from(tokenizer.encode(text, { add_special_tokens: withSpecial }).ids);
+    inTime(text.length, `encoding a text of ${text.length} characters`, () =>
+      Int32Array.from(tokenizer.encode(text, { add_special_tokens: withSpecial }).ids),
+    );
   return {
     vocabulary,
     encode: (text) => encode(text, false),
     encodePrompt: (text) => encode(text, true),
     // The package decodes no empty list.
     decode: (tokens) =>
-      tokens.length === 0 ? "" : tokenizer.decode(Array.from(tokens), { skip_special_tokens: true }),
+      tokens.length === 0
+        ? ""
+        : inTime(tokens.length, `decoding ${tokens.length} tokens`, () =>
+            tokenizer.decode(Array.from(tokens), { skip_special_tokens: true }),
+          ),
     endOfText: end === undefined ? undefined : tokenizer.token_to_id(end),
   };
 };

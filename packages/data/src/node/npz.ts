@@ -44,7 +44,7 @@ export interface Npz {
  * @throws DataError for what is none.
  */
 export const openNpz = async (path: string): Promise<Npz> => {
-  openFile(path, "name an .npz file").close(); // anything but a regular file is told in our words
+  openFile(path, "name an .npz file", "npz").close();
   // CommonJS, which asks for Node's modules when it is loaded: bundled servers of ES modules cannot at their start.
   const { openPromise } = await import("yauzl");
   let zip: ZipFile;

@@ -68,7 +68,7 @@ export async function* parquetRows(
     import("hyparquet"),
     import("hyparquet-compressors"),
   ]);
-  const source = await openSource(place, cure);
+  const source = await openSource(place, cure, "parquet");
   try {
     const { name } = source;
     const file = bufferOf(source);

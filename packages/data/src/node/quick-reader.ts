@@ -1,5 +1,5 @@
-import { closeSync, openSync, readFileSync, readSync } from "node:fs";
-import { open, readFile } from "node:fs/promises";
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, type Stats } from "node:fs";
+import { open } from "node:fs/promises";
 import { readRange } from "@skein/tensor-core/backend";
 
 /** Bytes of a file. */
@@ -16,10 +16,19 @@ const whole = (bytes: Uint8Array, { begin, sizeBytes }: FilePart): Uint8Array =>
   return bytes;
 };
 
+/** To read, without waiting for the writer of a pipe. */
+const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/** A pipe never begins, and a device never ends. */
+const requireRegular = (stats: Stats): void => {
+  if (!stats.isFile()) throw new Error("it is no regular file");
+};
+
 const readHere: FileReader = async (path, part) => {
-  if (part === undefined) return readFileSync(path);
-  const file = openSync(path, "r");
+  const file = openSync(path, flags);
   try {
+    requireRegular(fstatSync(file));
+    if (part === undefined) return readFileSync(file);
     const source = {
       read: async (target: Uint8Array, offset: number, length: number, position: number) => ({
         bytesRead: readSync(file, target, offset, length, position),
@@ -32,9 +41,10 @@ const readHere: FileReader = async (path, part) => {
 };
 
 const readAside: FileReader = async (path, part) => {
-  if (part === undefined) return readFile(path);
-  const file = await open(path);
+  const file = await open(path, flags);
   try {
+    requireRegular(await file.stat());
+    if (part === undefined) return await file.readFile();
     return whole(await readRange(file, part.begin, part.begin + part.sizeBytes), part);
   } finally {
     await file.close();
