@@ -2,7 +2,7 @@ import { DataError } from "../errors.ts";
 import { openSource, pathOf } from "./byte-source.ts";
 import { filesOfPlaces } from "./files-of-places.ts";
 import type { FoundImages } from "./find-images.ts";
-import { imageOf, labelOf, shardSamples } from "./shard-samples.ts";
+import { imageOf, labelOf, requireTogether, shardSamples } from "./shard-samples.ts";
 import { type FoundSample, splitSamples } from "./split-samples.ts";
 import { SourcePieces } from "./tar-entries.ts";
 
@@ -41,8 +41,10 @@ export const samplesIn = async (
         const of =
           entry &&
           (await labelOf(sample, source.name, names, ({ begin, sizeBytes }) => source.read(begin, begin + sizeBytes)));
-        if (entry === undefined || of === undefined) incomplete.push(`${source.name}/${sample.key}`);
-        else found.push({ path, entry, label: of });
+        if (entry === undefined || of === undefined) {
+          requireTogether(sample, source.name);
+          incomplete.push(`${source.name}/${sample.key}`);
+        } else found.push({ path, entry, label: of });
       }
     } finally {
       source.close();
