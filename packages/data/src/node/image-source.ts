@@ -100,6 +100,8 @@ export const damagedImage = (name: string, cause: Error): DataError =>
     { cause },
   );
 
-/** A data set none of whose images can be used. */
-export const noSoundImage = (source: ImageSource, count: number): DataError =>
-  new DataError(`${imagePlace(source, 0)}: none of ${count} images can be decoded; restore them`);
+/** A data set none of whose images can be used. @param why one of them cannot. */
+export const noSoundImage = (source: ImageSource, count: number, why?: string): DataError =>
+  new DataError(
+    `${imagePlace(source, 0)}: none of ${count} images can be decoded${why === undefined ? "" : ` (${why})`}; restore them`,
+  );
