@@ -1,15 +1,14 @@
 import { SkeinError } from "@skein/tensor-core";
+import { boundedLine } from "@skein/tensor-core/backend";
 
 /**
  * A data set that is absent, truncated or altered. Names the file or folder, what was found, what was expected and the
- * cure.
- *
- * Names of others' files may hold line breaks and commands to terminals, which become question marks.
+ * cure; one line of bounded length.
  */
 export class DataError extends SkeinError {
   override name = "DataError";
 
   constructor(message: string, options?: ErrorOptions) {
-    super("user", "data", message.replaceAll(/\p{C}/gu, "?"), options);
+    super("user", "data", boundedLine(message), options);
   }
 }

@@ -240,6 +240,51 @@ describe("tokens of NumPy", () => {
   });
 });
 
+describe("an .npz", () => {
+  /** A zip of one entry without a check sum, which no reader of the method comes to. */
+  const zip = (name: string, method: number): Uint8Array => {
+    const encoded = Buffer.from(name);
+    const local = Buffer.alloc(30);
+    local.write("PK\x03\x04", "latin1");
+    const central = Buffer.alloc(46);
+    central.write("PK\x01\x02", "latin1");
+    for (const [header, at] of [
+      [local, 8],
+      [central, 10],
+    ] as const) {
+      header.writeUInt16LE(20, at - 4);
+      header.writeUInt16LE(method, at);
+      header.writeUInt16LE(encoded.length, at + 18);
+    }
+    const end = Buffer.alloc(22);
+    end.write("PK\x05\x06", "latin1");
+    end.writeUInt16LE(1, 8);
+    end.writeUInt16LE(1, 10);
+    end.writeUInt32LE(central.length + encoded.length, 12);
+    end.writeUInt32LE(local.length + encoded.length, 16);
+    return Buffer.concat([local, encoded, central, encoded, end]);
+  };
+
+  test.each([
+    ["x_train.npy", 12, "x_train is packed by bzip2, but only stored and deflated arrays are read; write it again"],
+    ["x_train", 14, "x_train is packed by LZMA, but"],
+    ["x_train", 0, "x_train has 0 bytes, too few for a NumPy array"],
+  ])("with an entry %s packed by method %i is told for what it is", async (name, method, message) => {
+    const path = file("a.npz", (to) => writeFileSync(to, zip(name, method)));
+    const names = { inputs: "x_train", labels: "x_train" };
+    await expect(loadNumpy({ file: path, train: names, predicts: "values", testFraction: 0.5 })).rejects.toThrow(
+      message,
+    );
+  });
+});
+
+test("a manifest of more columns than anybody writes is refused in a line", () => {
+  const path = file("a.csv", (to) => writeFileSync(to, `path,label${",x".repeat(5000)}\n`));
+  expect(() => readManifest(path, 0.5)).toThrow(
+    /a\.csv:1: the first line names 5002 columns, but at most 1000 are read/,
+  );
+});
+
 describe("IDX", () => {
   const idx = (shape: readonly number[], data: readonly number[]): Uint8Array =>
     Uint8Array.of(0, 0, 8, shape.length, ...shape.flatMap((size) => [0, 0, 0, size]), ...data);

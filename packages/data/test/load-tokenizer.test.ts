@@ -88,6 +88,16 @@ describe("a tokenizer", () => {
     expect(() => load(withIds({}, [token]))).toThrow('token "<end>" has the id nothing');
   });
 
+  test("that fails with a text says so in a line", () => {
+    const { normalizer: _, ...rest } = JSON.parse(byteLevelTokenizer()["tokenizer.json"]!) as Record<string, object>;
+    const path = join(folder, "fails.json");
+    const changed = { ...rest, normalizer: { type: "Replace", pattern: { String: "a" }, content: { toString: 1 } } };
+    writeFileSync(path, JSON.stringify(changed));
+    expect(() => load(path).encode("a")).toThrow(
+      /fails\.json: encoding a text of 1 characters fails \(@huggingface\/tokenizers: .*\); save it again/,
+    );
+  });
+
   test("whose pattern backtracks without end is given up and named", { tags: "full" }, () => {
     const { pre_tokenizer: _, ...rest } = JSON.parse(byteLevelTokenizer()["tokenizer.json"]!) as Record<string, object>;
     const split = { type: "Split", pattern: { Regex: "(a+)+$" }, behavior: "Isolated", invert: false };

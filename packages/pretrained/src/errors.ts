@@ -1,15 +1,14 @@
 import { SkeinError } from "@skein/tensor-core";
+import { boundedLine } from "@skein/tensor-core/backend";
 
 /**
  * A folder, configuration or set of tensors that is no checkpoint of a model that we have. Names what was found, what
- * was expected and the cure.
- *
- * Names of others' files may hold line breaks and commands to terminals, which become question marks.
+ * was expected and the cure; one line of bounded length.
  */
 export class PretrainedError extends SkeinError {
   override name = "PretrainedError";
 
   constructor(message: string, options?: ErrorOptions) {
-    super("user", "pretrained", message.replaceAll(/\p{C}/gu, "?"), options);
+    super("user", "pretrained", boundedLine(message), options);
   }
 }

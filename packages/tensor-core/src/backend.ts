@@ -8,6 +8,7 @@ export { openRegularFile, readRegularText } from "./regular-file.ts";
 export { utf8Fault } from "./utf8-fault.ts";
 export { mostBytesPerCall, type RangeSource, readRange } from "./read-range.ts";
 export { threadFile, threadFlags } from "./thread-file.ts";
+export { boundedLine } from "./bounded-line.ts";
 export { excerpt } from "./excerpt.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
 export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";

@@ -78,9 +78,19 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
   const config = existsSync(beside) ? parseObject(readTokenizerText(beside), beside) : {};
   const fault = tokenIdFault(description);
   if (fault !== undefined) throw new DataError(`${path}: ${fault}; save it again with Hugging Face's tokenizers`);
-  const inTime = <Result>(size: number, what: string, work: () => Result): Result => {
+  const { name: packageName } = readerPackages.tokenizers;
+  /** Does work of the package. @param fault what to say if the package throws. */
+  const inTime = <Result>(size: number, what: string, work: () => Result, fault = `${path}: ${what} fails`): Result => {
     const milliseconds = baseMilliseconds + size * millisecondsPerCharacter;
-    const done = withinTime(milliseconds, work);
+    let done: { readonly result: Result } | undefined;
+    try {
+      done = withinTime(milliseconds, work);
+    } catch (cause) {
+      throw new DataError(
+        `${fault} (${packageName}: ${(cause as Error).message}); save it again with Hugging Face's tokenizers`,
+        { cause },
+      );
+    }
     if (done !== undefined) return done.result;
     throw new DataError(
       `${path}: ${what} takes more than ${Math.round(milliseconds / 1000)} s; ${patternsIn(description)}use another tokenizer`,
@@ -89,18 +99,17 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
   const { Tokenizer: TokenizerOfFile } = requirePackage(readerPackages.tokenizers, from) as {
     Tokenizer: TokenizerClass;
   };
-  let tokenizer: TokenizerOfPackage;
-  let vocabulary = 0;
-  try {
-    tokenizer = inTime(text.length, "reading it", () => new TokenizerOfFile(description, config));
-    for (const id of tokenizer.get_vocab(true).values()) vocabulary = Math.max(vocabulary, id + 1);
-  } catch (cause) {
-    if (cause instanceof DataError) throw cause;
-    throw new DataError(
-      `${path} is no tokenizer that ${readerPackages.tokenizers.name} reads (${(cause as Error).message}); save it again with Hugging Face's tokenizers`,
-      { cause },
-    );
-  }
+  const { tokenizer, vocabulary } = inTime(
+    text.length,
+    "reading it",
+    () => {
+      const made = new TokenizerOfFile(description, config);
+      let most = 0;
+      for (const id of made.get_vocab(true).values()) most = Math.max(most, id + 1);
+      return { tokenizer: made, vocabulary: most };
+    },
+    `${path} is no tokenizer that ${packageName} reads`,
+  );
   const end = textOf(config["eos_token"]);
   const encode = (text: string, withSpecial: boolean): Int32Array =>
     inTime(text.length, `encoding a text of ${text.length} characters`, () =>

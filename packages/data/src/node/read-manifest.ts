@@ -16,9 +16,16 @@ interface Row {
 
 const cure = "name a .csv or .jsonl with path and label of each image";
 
+/** A row of more would take more memory than its image. */
+const mostColumns = 1000;
+
 function* csvRows(file: string): Generator<Row, void> {
   const text = readText(file, cure, "csv");
   const columns = (names: string[]): string[] => {
+    if (names.length > mostColumns)
+      throw new DataError(
+        `${file}:1: the first line names ${names.length} columns, but at most ${mostColumns} are read; leave out those that nobody needs`,
+      );
     const missing = ["path", "label"].find((name) => !names.includes(name));
     if (missing !== undefined)
       throw new DataError(
