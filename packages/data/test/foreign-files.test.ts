@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { mnistFiles } from "../src/index.ts";
 import {
+  haveFields,
   loadDocuments,
   loadFashionMnist,
   loadIdx,
@@ -206,6 +207,10 @@ describe("text", () => {
     await expect(loadDocuments({ file: path, field: "body" })).rejects.toThrow(message);
     await expect(trainTokenizer({ file: path, field: "body", vocabulary: 300 })).rejects.toThrow(message);
     expect(() => openTextStream({ file: path, field: "body", window: 8, shuffleBuffer: 4 })).toThrow(message);
+    const lines = file("a.jsonl", (to) => writeFileSync(to, '{"body": "line"}'));
+    const { text } = await loadDocuments({ file: [lines, path], field: "body", separator: "|" });
+    expect(Buffer.from(text).toString()).toBe("line|text");
+    expect([haveFields(path), haveFields([path, lines]), haveFields(folder)]).toEqual([false, true, true]);
   });
 });
 

@@ -8,7 +8,7 @@ import { parquetColumn } from "./parquet-column.ts";
 import { readShared } from "./read-shared.ts";
 import { requireMemory } from "./require-memory.ts";
 import { textEncoding } from "./text-encoding.ts";
-import { contentOf, formatOf, requireFields, requireUtf8 } from "./text-format.ts";
+import { contentOf, formatOf, hasFields, requireFields, requireUtf8 } from "./text-format.ts";
 import { damagedText, lineEntry, rowEntry, type TextEntry } from "./text-entries.ts";
 
 /** Which texts there are, and what they become. */
@@ -51,13 +51,17 @@ const textsAt = (place: string): string[] => {
   return texts;
 };
 
-/** @throws DataError for a folder without texts, for a place without the field, and for no place at all. */
+/**
+ * Whether any of some files, or of files in folders, has fields, of which one is the text.
+ *
+ * @throws DataError for a folder without texts.
+ */
+export const haveFields = (file: DocumentOptions["file"]): boolean => [file].flat().flatMap(textsAt).some(hasFields);
+
+/** @throws DataError for a folder without texts, for a field that no file has, and for no place at all. */
 const filesAt = (places: readonly string[], field: string | undefined): string[] => {
-  const files = places.flatMap((place) => {
-    const texts = textsAt(place);
-    requireFields(place, texts, field);
-    return texts;
-  });
+  const files = places.flatMap(textsAt);
+  requireFields(files, field);
   const packed = files.find((place) => /\.gz$/i.test(pathOf(place)));
   if (packed !== undefined)
     throw new DataError(

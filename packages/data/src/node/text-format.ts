@@ -3,6 +3,7 @@ import { extname } from "node:path";
 import { type FileContent, utf8Fault } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
 import { pathOf } from "./byte-source.ts";
+import { someOf } from "./files-below.ts";
 
 /** How a file holds texts: one on each line, one in each row, or one in the whole file. */
 export type TextFormat = "lines" | "rows" | "text";
@@ -35,10 +36,13 @@ export const requireUtf8 = (name: string, bytes: Uint8Array, begin = 0): void =>
   );
 };
 
-/** @throws DataError for a `field`, if none of the files that a place stands for has fields. */
-export const requireFields = (place: string, files: readonly string[], field: string | undefined): void => {
-  if (field === undefined || files.length === 0 || files.some((file) => formatOf(file) !== "text")) return;
+/** Whether a file has fields, of which one is the text. */
+export const hasFields = (file: string): boolean => formatOf(file) !== "text";
+
+/** @throws DataError for a `field`, if none of the files has fields. */
+export const requireFields = (files: readonly string[], field: string | undefined): void => {
+  if (field === undefined || files.length === 0 || files.some(hasFields)) return;
   throw new DataError(
-    `${pathOf(place)} is text without fields, but field is ${JSON.stringify(field)}; leave field out, or name a file of JSON lines (${lineEndings.join(", ")}) or of Parquet (.parquet)`,
+    `${someOf(files.map(pathOf))} ${files.length === 1 ? "is" : "are"} text without fields, but field is ${JSON.stringify(field)}; leave field out, or name a file of JSON lines (${lineEndings.join(", ")}) or of Parquet (.parquet)`,
   );
 };

@@ -89,11 +89,8 @@ export const openTextStream = ({
   ...options
 }: TextStreamOptions): { readonly train: StreamedRecords; readonly remarks: readonly string[] } => {
   const endings = [...textEndings, ...textEndings.map((ending) => `${ending}.gz`), ".parquet"];
-  const shards = [file].flat().flatMap((place) => {
-    const files = filesOfPlaces(place, endings, textCure);
-    requireFields(place, files, given);
-    return files;
-  });
+  const shards = filesOfPlaces(file, endings, textCure);
+  requireFields(shards, given);
   const field = given ?? "text";
   const packed = shards.find((place) => isCompressed(place) && formatOf(place) === "rows");
   if (packed !== undefined)
