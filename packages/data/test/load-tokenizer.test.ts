@@ -33,6 +33,16 @@ describe("a tokenizer", () => {
     );
   });
 
+  test("encodes several texts as one by one", () => {
+    const { encode, encodeAll } = load();
+    fc.assert(
+      fc.property(fc.array(texts), (several) => {
+        expect(encodeAll!(several)).toEqual(several.map(encode));
+      }),
+      { numRuns: 20, examples: [[[]], [["", "the"]]] },
+    );
+  });
+
   test("of a file merges what the file says, and knows the end of a text", () => {
     for (const place of [folder, join(folder, "tokenizer.json")]) {
       const { vocabulary, encode, encodePrompt, endOfText } = load(place);

@@ -133,19 +133,36 @@ const inARow = <Text extends Uint8Array | Int32Array>(
 /** What comes one after the other, now or later. */
 type Series<Item> = Iterable<Item> | AsyncIterable<Item>;
 
-/** Documents with a separator between any two, each changed as it comes; empty ones are none. */
+/** Characters or bytes of documents that are changed together. */
+const partLength = 2 ** 14;
+
+/** Documents in their order, some at a time. */
+async function* partsOf(documents: Series<string | Uint8Array>): AsyncGenerator<(string | Uint8Array)[], void> {
+  let part: (string | Uint8Array)[] = [];
+  let length = 0;
+  for await (const document of documents) {
+    part.push(document);
+    length += document.length;
+    if (length < partLength) continue;
+    yield part;
+    [part, length] = [[], 0];
+  }
+  yield part;
+}
+
+/** Documents with a separator between any two, changed as they come; empty ones are none. */
 const separated = async <Text extends Uint8Array | Int32Array>(
   documents: Series<string | Uint8Array>,
-  change: (document: string | Uint8Array) => Text,
+  changeAll: (documents: readonly (string | Uint8Array)[]) => Text[],
   separator: Text,
 ): Promise<Text[]> => {
   const pieces: Text[] = [];
-  for await (const document of documents) {
-    const piece = change(document);
-    if (piece.length === 0) continue;
-    if (pieces.length > 0) pieces.push(separator);
-    pieces.push(piece);
-  }
+  for await (const part of partsOf(documents))
+    for (const piece of changeAll(part)) {
+      if (piece.length === 0) continue;
+      if (pieces.length > 0) pieces.push(separator);
+      pieces.push(piece);
+    }
   return pieces;
 };
 
@@ -157,8 +174,8 @@ export const joinDocuments = async (
   documents: Series<string | Uint8Array>,
   { separator, tokenizer }: Pick<DocumentOptions, "separator" | "tokenizer">,
 ): Promise<Uint8Array | Int32Array> => {
-  const { encode, separator: between } = textEncoding(separator, tokenizer);
-  const pieces = await separated(documents, encode, between);
+  const { encodeAll, separator: between } = textEncoding(separator, tokenizer);
+  const pieces = await separated(documents, encodeAll, between);
   if (tokenizer !== undefined) return inARow(pieces as Int32Array[], (shared) => new Int32Array(shared));
   // a lone file lies in shared memory already
   const [first, ...others] = pieces as Uint8Array[];

@@ -111,13 +111,19 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
     `${path} is no tokenizer that ${packageName} reads`,
   );
   const end = textOf(config["eos_token"]);
+  const encodeNow = (text: string, withSpecial: boolean): Int32Array =>
+    Int32Array.from(tokenizer.encode(text, { add_special_tokens: withSpecial }).ids);
   const encode = (text: string, withSpecial: boolean): Int32Array =>
-    inTime(text.length, `encoding a text of ${text.length} characters`, () =>
-      Int32Array.from(tokenizer.encode(text, { add_special_tokens: withSpecial }).ids),
-    );
+    inTime(text.length, `encoding a text of ${text.length} characters`, () => encodeNow(text, withSpecial));
   return {
     vocabulary,
     encode: (text) => encode(text, false),
+    encodeAll: (texts) => {
+      const size = texts.reduce((sum, { length }) => sum + length, 0);
+      return inTime(size, `encoding ${texts.length} texts of ${size} characters`, () =>
+        texts.map((text) => encodeNow(text, false)),
+      );
+    },
     encodePrompt: (text) => encode(text, true),
     // The package decodes no empty list.
     decode: (tokens) =>
