@@ -306,7 +306,9 @@ export const dataSchema: z.ZodType<DataJob> = z
           .min(1)
           .max(100)
           .optional()
-          .describe("Key of the text in lines of .jsonl, column of it in .parquet; other files have none. Default: text."),
+          .describe(
+            "Key of the text in lines of .jsonl, column of it in .parquet; other files have none. Default: text.",
+          ),
         separator: z
           .string()
           .max(1000)
