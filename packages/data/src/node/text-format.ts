@@ -27,7 +27,10 @@ export const contentOf = (place: string): FileContent => {
   return [".html", ".htm", ".xhtml"].includes(extensionOf(place)) ? "html" : "text";
 };
 
-/** @param begin of the bytes in their file. @throws DataError for bytes that are not UTF-8, with the place of the first. */
+/**
+ * @param begin of the bytes in their file.
+ * @throws DataError for bytes that are not UTF-8, with the place of the first.
+ */
 export const requireUtf8 = (name: string, bytes: Uint8Array, begin = 0): void => {
   if (isUtf8(bytes)) return;
   const at = utf8Fault(bytes)!;
