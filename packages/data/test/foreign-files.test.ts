@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -151,6 +151,10 @@ describe.each(Object.keys(readers))("%s", (name) => {
     }
   });
 
+  test.runIf(process.platform === "linux")("says that a link leads in a circle", async () => {
+    expect(await refusal(name, (path) => symlinkSync(path, path))).toMatch(/ELOOP|ENOENT|no regular file|holds no|no tokenizer/);
+  });
+
   test.each([
     ["a pointer of Git LFS", pointer, /is a pointer of Git LFS, not the file: run git lfs pull/],
     ["a page of HTML", page, /is an HTML page, not .*: see what the server says/],
@@ -287,6 +291,16 @@ test("a manifest of more columns than anybody writes is refused in a line", () =
   const path = file("a.csv", (to) => writeFileSync(to, `path,label${",x".repeat(5000)}\n`));
   expect(() => readManifest(path, 0.5)).toThrow(
     /a\.csv:1: the first line names 5002 columns, but at most 1000 are read/,
+  );
+});
+
+test("an image file that is larger than any image is refused before it is read", async () => {
+  const path = imageFolder((to) => {
+    writeFileSync(to, "");
+    truncateSync(to, 2 ** 28 + 1);
+  });
+  await expect(loadImageFolder({ folder: path, ...images })).rejects.toThrow(
+    /png cannot be read \(it has 268435457 bytes, at most 268435456 are read of an image\)/,
   );
 });
 

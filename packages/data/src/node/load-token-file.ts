@@ -1,7 +1,7 @@
 import { DataError } from "../errors.ts";
 import { createHash } from "node:crypto";
 import { bytesOfToken, type FiledTokens } from "../filed-windows.ts";
-import { isNpy, parseNpyHeader } from "../npy.ts";
+import { isNpy, parseNpyHeader, requireWholeNpy } from "../npy.ts";
 import { openFile, type OpenFile } from "./file-pieces.ts";
 import { requireMemory } from "./require-memory.ts";
 
@@ -43,7 +43,8 @@ const layoutOf = ({ name, sizeBytes, read }: OpenFile, { dtype, headerBytes }: L
   const head = new Uint8Array(Math.min(sizeBytes, 2 ** 17));
   read(0, head);
   if (!isNpy(head)) return { dtype, headerBytes };
-  const { descr, shape, dataOffset } = parseNpyHeader(head, name);
+  const header = parseNpyHeader(head, name);
+  const { descr, shape, dataOffset } = header;
   const refuse = (what: string): never => {
     throw new DataError(`${name} is an array of NumPy ${what}, or write its numbers alone with tofile`);
   };
@@ -52,6 +53,7 @@ const layoutOf = ({ name, sizeBytes, read }: OpenFile, { dtype, headerBytes }: L
   if (shape.length !== 1) refuse(`of ${shape.length} dimensions, but tokens are in one row; flatten it with ravel()`);
   if (headerBytes !== 0 && headerBytes !== dataOffset)
     refuse(`with a header of ${dataOffset} bytes, but headerBytes is ${headerBytes}; leave headerBytes out`);
+  requireWholeNpy(header, name, sizeBytes);
   return { dtype, headerBytes: dataOffset };
 };
 

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { DataError } from "../errors.ts";
 import { isImage } from "./find-images.ts";
+import { mostImageBytes } from "./quick-reader.ts";
 import { type FoundEntry, type TarBytes, type TarEntry, tarEntries } from "./tar-entries.ts";
 
 /** A sample of WebDataset: the files of one key, by what follows it in their names. */
@@ -71,15 +72,20 @@ export const requireTogether = ({ key, isPartedFrom }: ShardFiles, shard: string
 /** Labels are short; what is longer is none. */
 const mostLabelBytes = 2 ** 16;
 
-/** Images are decoded in memory; what is larger is none. */
-const mostImageBytes = 2 ** 30;
-
 export const isLabel = ({ sizeBytes }: TarEntry, extension: string, { label }: ShardNames): boolean =>
   extension === label.toLowerCase() && sizeBytes <= mostLabelBytes;
 
 /** Whether a file may be a sample's image. */
-export const mayBeImage = ({ name, sizeBytes }: TarEntry, extension: string, { image }: ShardNames): boolean =>
-  sizeBytes <= mostImageBytes && (image === undefined ? isImage(name) : extension === image.toLowerCase());
+export const mayBeImage = ({ name }: TarEntry, extension: string, { image }: ShardNames): boolean =>
+  image === undefined ? isImage(name) : extension === image.toLowerCase();
+
+/** @throws DataError for an image of more bytes than are read of one. */
+export const requireImageSize = ({ name, sizeBytes }: TarEntry, shard: string): void => {
+  if (sizeBytes > mostImageBytes)
+    throw new DataError(
+      `${shard}/${name} has ${sizeBytes} bytes, but at most ${mostImageBytes} are read of an image; leave it out, or make it smaller`,
+    );
+};
 
 /** @throws DataError for a sample with images of several kinds, of which none was chosen. */
 export const imageOf = ({ files, key }: ShardFiles, shard: string, names: ShardNames): TarEntry | undefined => {
@@ -88,7 +94,9 @@ export const imageOf = ({ files, key }: ShardFiles, shard: string, names: ShardN
     throw new DataError(
       `${shard}/${key} has images ${images.map(([extension]) => extension).join(" and ")}; set image to the one to learn from`,
     );
-  return images[0]?.[1];
+  const [image] = images;
+  if (image !== undefined) requireImageSize(image[1], shard);
+  return image?.[1];
 };
 
 const isName = (text: string): boolean => /^[^\p{Cc}\ufffd]{1,200}$/u.test(text);

@@ -34,7 +34,9 @@ export const readConfig = async (folder: string): Promise<Config> => {
 const filesOf = async (
   folder: string,
 ): Promise<{ readonly files: readonly string[]; readonly index?: ReadonlyMap<string, string> }> => {
-  const names = await readdir(folder);
+  const names = await readdir(folder).catch((cause: NodeJS.ErrnoException) => {
+    throw new PretrainedError(`${folder} cannot be read (${cause.code}); see that it may be read`, { cause });
+  });
   if (names.includes(singleFile)) return { files: [singleFile] };
   if (!names.includes(indexFile)) {
     const pickled = names.find((name) => /^pytorch_model.*\.bin$/.test(name));

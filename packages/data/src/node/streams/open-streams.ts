@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
-import { statSync } from "node:fs";
 import { basename } from "node:path";
 import type { Samples } from "../../encoded-records.ts";
 import { DataError } from "../../errors.ts";
 import type { ImageShards, SampleStream, StreamedRecords, TextShards } from "../../streams/streamed-records.ts";
 import { isAddress, pathOf } from "../byte-source.ts";
-import { someOf } from "../files-below.ts";
+import { someOf, statsAt } from "../files-below.ts";
 import { filesOfPlaces } from "../files-of-places.ts";
 import { classesOf } from "../find-images.ts";
 import { parquetParts, type ParquetOptions, rowsIn } from "../find-in-parquet.ts";
@@ -31,7 +30,7 @@ const cure = "see that it is there, and may be read";
 /** The size of a shard here; nobody asks web servers for thousands of them. */
 const sizeOf = (place: string): number | undefined => {
   if (isAddress(place)) return undefined;
-  const stats = statSync(place, { throwIfNoEntry: false });
+  const stats = statsAt(place);
   if (stats?.isFile() !== true) throw new DataError(`${place} is no regular file; ${cure}`);
   return stats.size;
 };
