@@ -72,6 +72,13 @@ test("a reader's own format is taken, and so is text of any language", () => {
       expect(foreignContent(new TextEncoder().encode(text), holds)).toBeUndefined();
 });
 
+test("text is no file of tokens, unless it is too short to tell", () => {
+  const text = bytesOf('{"text": "Call me Ishmael. Some years ago - never mind how long precisely"}\r\n');
+  expect(foreignContent(text, "tokens")).toMatch(/^is text, not a file of plain tokens: use data: {kind: text}/);
+  expect(foreignContent(text.subarray(0, 60), "tokens")).toBeUndefined();
+  expect(foreignContent(Uint8Array.of(...text, 0x80), "tokens")).toBeUndefined();
+});
+
 test("a pointer of Git LFS is told with the command that brings the file", () => {
   expect(foreignContent(bytesOf(heads[0]![1]), "safetensors")).toBe(
     "is a pointer of Git LFS, not the file: run git lfs pull",

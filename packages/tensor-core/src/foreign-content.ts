@@ -175,6 +175,11 @@ const isWide = (head: Uint8Array): boolean => {
   return zeros.includes(0) && zeros.includes(even.length / 2);
 };
 
+/** Numbers hardly ever look like so many characters. */
+const enoughCharacters = 64;
+/** Whether a byte is a character of ASCII that text has. */
+const isAscii = (byte: number): boolean => (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d);
+
 /**
  * Recognizes a file that is not what its reader asks for by the file's first bytes.
  *
@@ -191,6 +196,8 @@ export const foreignContent = (head: Uint8Array, holds: FileContent): string | u
     if ((isShort && isRaw) || !matches(bytes)) continue;
     return `is ${found}, not ${found.startsWith("a pointer") ? "the file" : noun}: ${cure}`;
   }
+  if (isRaw && bytes.length >= enoughCharacters && bytes.every(isAscii))
+    return `is text, not ${noun}: use data: {kind: text}, or make tokens of the text first`;
   const zero = isText ? bytes.indexOf(0) : -1;
   return zero < 0 ? undefined : `is not ${noun}: byte ${zero} is 0; name a file of ${noun}, in UTF-8`;
 };

@@ -6,6 +6,7 @@ import { DataError } from "../errors.ts";
 import type { ByteSource } from "./byte-source.ts";
 import type { FromParquetWorker, ParquetRequest, ParquetWorkerInput, ToParquetWorker } from "./parquet-worker.ts";
 import { freeMemory } from "./require-memory.ts";
+import { Turns } from "./turns.ts";
 
 /** Seconds without a page, beside those for the bytes at hand. A sound page of a mebibyte takes hundredths. */
 const patienceSeconds = 10;
@@ -147,10 +148,13 @@ class ParquetThread {
   }
 }
 
+/** Threads of this thread; each has the memory of an isolate, some 20 MB. */
+const numThreads = 4;
+const turns = new Turns(numThreads);
 const idleThreads: ParquetThread[] = [];
 
 /** Performs a request on a thread that has nothing to do. @throws ParquetFault, and what `source` throws. */
-const perform = async (source: ByteSource, rows?: ParquetRequest["rows"]): Promise<unknown> => {
+const performNow = async (source: ByteSource, rows?: ParquetRequest["rows"]): Promise<unknown> => {
   let thread = idleThreads.pop();
   while (thread?.isOver === true) thread = idleThreads.pop();
   thread ??= new ParquetThread();
@@ -160,6 +164,9 @@ const perform = async (source: ByteSource, rows?: ParquetRequest["rows"]): Promi
     if (!thread.isOver) idleThreads.push(thread);
   }
 };
+
+const perform = (source: ByteSource, rows?: ParquetRequest["rows"]): Promise<unknown> =>
+  turns.take(() => performNow(source, rows));
 
 const explained = async <T>(name: string, work: Promise<unknown>): Promise<T> => {
   try {
