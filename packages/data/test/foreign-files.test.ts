@@ -152,7 +152,9 @@ describe.each(Object.keys(readers))("%s", (name) => {
   });
 
   test.runIf(process.platform === "linux")("says that a link leads in a circle", async () => {
-    expect(await refusal(name, (path) => symlinkSync(path, path))).toMatch(/ELOOP|ENOENT|no regular file|holds no|no tokenizer/);
+    expect(await refusal(name, (path) => symlinkSync(path, path))).toMatch(
+      /ELOOP|ENOENT|no regular file|holds no|no tokenizer/,
+    );
   });
 
   test.each([
@@ -174,8 +176,12 @@ describe.each(Object.keys(readers))("%s", (name) => {
 
 describe("text", () => {
   test.each([
-    ["UTF-16 with a mark", Buffer.from("\uFEFFthe whale", "utf16le"), /a\.txt is text of UTF-16 or UTF-32, not text: /],
-    ["UTF-16 without a mark", Buffer.from("the whale", "utf16le"), /is text of UTF-16 or UTF-32, not text/],
+    [
+      "UTF-16 with a mark",
+      Buffer.from("\uFEFFthe whale", "utf16le"),
+      /a\.txt is encoded in UTF-16 or UTF-32, not in UTF-8: /,
+    ],
+    ["UTF-16 without a mark", Buffer.from("the whale", "utf16le"), /is encoded in UTF-16 or UTF-32, not in UTF-8/],
     ["Latin-1", Buffer.from("the Été", "latin1"), /is not UTF-8: byte 4 is 0xc9, which begins no character there; /],
     ["bytes of 0", Buffer.from("the\0whale"), /is not text: byte 3 is 0/],
     ["a character cut off", Buffer.from("the É").subarray(0, 5), /is not UTF-8: byte 4 is 0xc3/],

@@ -48,6 +48,8 @@ interface Signature {
   /** As messages call a file of the format. */
   readonly noun: string;
   readonly cure: string;
+  /** What the file should be, in place of what its reader asks for. */
+  readonly instead?: string;
   matches(head: Uint8Array): boolean;
   /** Whether a file of plain numbers may well begin so. */
   readonly isShort?: boolean;
@@ -91,11 +93,13 @@ const pickleCure = "save it again in a format without code";
 const formats = {
   lfs: {
     noun: "a pointer of Git LFS",
+    instead: "the file",
     cure: "run git lfs pull",
     matches: (head) => /^version https:\/\/(git-lfs\.github|hawser\.github)\.com\/spec\//.test(textOf(head)),
   },
   annex: {
     noun: "a pointer of git-annex",
+    instead: "the file",
     cure: "run git annex get",
     matches: (head) => /^(\/|(\.\.\/)*\.git\/)annex\/objects\//.test(textOf(head)),
   },
@@ -159,8 +163,9 @@ const formats = {
   pdf: { noun: "a PDF", cure: "take the text out of it first", matches: (head) => beginsWith(head, "%PDF-") },
   tar: { noun: "a tar file", cure: unpack("tar -xf"), matches: (head) => beginsWith(head, "ustar", 257) },
   utf16: {
-    noun: "text of UTF-16 or UTF-32",
-    cure: "write it again as UTF-8, for example with iconv -t UTF-8",
+    noun: "encoded in UTF-16 or UTF-32",
+    instead: "in UTF-8",
+    cure: "write it again, for example with iconv -t UTF-8",
     matches: (head) => beginsWith(head, "\xff\xfe") || beginsWith(head, "\xfe\xff") || isWide(head),
     isShort: true,
   },
@@ -192,9 +197,9 @@ export const foreignContent = (head: Uint8Array, holds: FileContent): string | u
   const bytes = head.subarray(0, headBytes);
   // A number at the beginning of a sound file may look like a short signature.
   if (takes.some((format) => formats[format].matches(bytes))) return undefined;
-  for (const { noun: found, cure, matches, isShort = false } of Object.values<Signature>(formats)) {
+  for (const { noun: found, cure, instead = noun, matches, isShort = false } of Object.values<Signature>(formats)) {
     if ((isShort && isRaw) || !matches(bytes)) continue;
-    return `is ${found}, not ${found.startsWith("a pointer") ? "the file" : noun}: ${cure}`;
+    return `is ${found}, not ${instead}: ${cure}`;
   }
   if (isRaw && bytes.length >= enoughCharacters && bytes.every(isAscii))
     return `is text, not ${noun}: use data: {kind: text}, or make tokens of the text first`;
