@@ -36,15 +36,22 @@ describe("parseIdx", () => {
       "digits.idx has 19 bytes, but its header [2, 3] asks for 18; something was appended",
     ],
     [
-      "of another type",
-      idx([2, 3], [1, 2, 3, 4, 5, 6], 0x0d),
-      "begins with 0x00000d02, but an IDX file of unsigned bytes with 2 dimensions begins with 0x00000802",
+      "of no type",
+      idx([2, 3], [1, 2, 3, 4, 5, 6], 0x0a),
+      "begins with 0x00000a02, but an IDX file of unsigned bytes with 2 dimensions begins with 0x00000802",
     ],
     ["with an altered size", idx([2 ** 31, 3], [1]), "asks for 6442450956"],
   ])("refuses a file %s, naming it and both byte counts", (_, file, message) => {
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow(DataError);
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow(message);
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow("install the data set again");
+  });
+
+  test.each([
+    ["another type", idx([2, 3], [1, 2, 3, 4, 5, 6], 0x0d), "an IDX file of 32-bit floats with 2 dimensions"],
+    ["other dimensions", idx([6], [1, 2, 3, 4, 5, 6]), "an IDX file of unsigned bytes with 1 dimensions"],
+  ])("refuses a sound file of %s for what it is", (_, file, message) => {
+    expect(() => parseIdx(file, "digits.idx", 2)).toThrow(`digits.idx is ${message}, but one of unsigned bytes with 2`);
   });
 });
 

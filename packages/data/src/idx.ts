@@ -9,6 +9,15 @@ export interface IdxArray {
 
 const unsignedByte = 0x08;
 
+/** Types of elements that are not read, by their codes. */
+const otherTypes: Readonly<Record<number, string>> = {
+  0x09: "signed bytes",
+  0x0b: "16-bit integers",
+  0x0c: "32-bit integers",
+  0x0d: "32-bit floats",
+  0x0e: "64-bit floats",
+};
+
 /**
  * Parse an IDX file of unsigned bytes: two zero bytes, type 0x08, number of dimensions, one big-endian u32 per
  * dimension, data.
@@ -29,6 +38,11 @@ export const parseIdx = (file: Uint8Array, name: string, rank: number): IdxArray
   const magic = view.getUint32(0);
   const expectedMagic = (unsignedByte << 8) | rank;
   if (magic !== expectedMagic) {
+    const type = otherTypes[magic >>> 8];
+    if (type !== undefined || (magic >>> 8 === unsignedByte && file[3]! > 0))
+      throw new DataError(
+        `${name} is an IDX file of ${type ?? "unsigned bytes"} with ${file[3]} dimensions, but one of unsigned bytes with ${rank} is read here; name another file, or convert it with NumPy and use data: {kind: numpy}`,
+      );
     const hex = (value: number): string => `0x${value.toString(16).padStart(8, "0")}`;
     throw new DataError(
       `${name} begins with ${hex(magic)}, but an IDX file of unsigned bytes with ${rank} dimensions begins with ${hex(expectedMagic)}; ${cure}`,

@@ -14,7 +14,13 @@ export {
   surveyDataPackages,
 } from "./node/data-packages.ts";
 export { loadFashionMnist } from "./node/load-fashion-mnist.ts";
-export { type DocumentOptions, type Documents, joinDocuments, loadDocuments } from "./node/load-documents.ts";
+export {
+  type DocumentOptions,
+  type Documents,
+  haveFields,
+  joinDocuments,
+  loadDocuments,
+} from "./node/load-documents.ts";
 export { type IdxOptions, type IdxPair, loadIdx } from "./node/load-idx.ts";
 export {
   type ImageOptions,

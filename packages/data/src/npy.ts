@@ -25,14 +25,17 @@ const mostHeaderBytes = 64 * 1024;
 
 const cure = "write it again with numpy.save";
 
+/** Whether bytes begin with the magic of a `.npy` file. */
+export const isNpy = (bytes: Uint8Array): boolean =>
+  [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59].every((byte, i) => bytes[i] === byte);
+
 /** Where elements begin, by the first `npyPrefixBytes`. @throws DataError for what is no `.npy` file. */
 export const npyDataOffset = (bytes: Uint8Array, name: string): number => {
   const fault = (rule: string): never => {
     throw new DataError(`${name} ${rule}; ${cure}`);
   };
   if (bytes.length < npyPrefixBytes) fault(`has ${bytes.length} bytes, too few for a NumPy array`);
-  if (![0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59].every((byte, i) => bytes[i] === byte))
-    fault("is no NumPy array: it does not begin with the bytes \\x93NUMPY");
+  if (!isNpy(bytes)) fault("is no NumPy array: it does not begin with the bytes \\x93NUMPY");
   const version = bytes[6]!;
   if (version < 1 || version > 3) fault(`has version ${version}.${bytes[7]} of the format, but 1, 2 and 3 are known`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -88,10 +91,10 @@ export const parseNpyHeader = (bytes: Uint8Array, name: string): NpyHeader => {
   if (bytes.length < dataOffset)
     throw new DataError(`${name} ends within its header of ${dataOffset} bytes, it was truncated; ${cure}`);
   const header = new TextDecoder().decode(Uint8Array.from(bytes.subarray(bytes[6] === 1 ? 10 : 12, dataOffset)));
-  const descr = /'descr'\s*:\s*'([^']*)'/.exec(header)?.[1];
-  const order = /'fortran_order'\s*:\s*(True|False)/.exec(header)?.[1];
-  const dims = /'shape'\s*:\s*\(([\dL,\s]*)\)/.exec(header)?.[1];
-  if (descr === undefined && /'descr'\s*:\s*\[/.test(header))
+  const descr = /(['"])descr\1\s*:\s*(['"])([^'"]*)\2/.exec(header)?.[3];
+  const order = /(['"])fortran_order\1\s*:\s*(True|False)/.exec(header)?.[2];
+  const dims = /(['"])shape\1\s*:\s*\(([\dL,\s]*)\)/.exec(header)?.[2];
+  if (descr === undefined && /['"]descr['"]\s*:\s*\[/.test(header))
     throw new DataError(`${name} holds records of several fields; save each field as an array of its own`);
   if (descr === undefined || order === undefined || dims === undefined)
     throw new DataError(

@@ -102,7 +102,7 @@ describe("texts", () => {
   test("that are not there are told in a line", async () => {
     await expect(loadDocuments({ file: join(folder, "no.jsonl") })).rejects.toThrow("no.jsonl cannot be read (ENOENT");
     await expect(loadDocuments({ file: folder })).rejects.toThrow(
-      `${folder} holds no texts (.jsonl, .md, .parquet, .txt); put some in`,
+      `${folder} holds no texts (.jsonl, .md, .ndjson, .parquet, .txt); put some in`,
     );
     await expect(loadDocuments({ file: [] })).rejects.toThrow("names no files");
     expect((await loadDocuments({ file: put("empty.jsonl", "") })).text).toHaveLength(0); // too short is told of windows

@@ -151,7 +151,7 @@ describe("samples in shards", () => {
 });
 
 const entriesOf = async (path: string): Promise<TarEntry[]> => {
-  const source = await openSource(path, "");
+  const source = await openSource(path, "", "tar");
   try {
     const entries: TarEntry[] = [];
     for await (const entry of tarEntries(new SourcePieces(source))) entries.push(entry);

@@ -51,7 +51,7 @@ describe("arrays of NumPy", () => {
 
   test("of versions 1, 2 and 3 of the format are one array", async () => {
     for (const version of [1, 2, 3]) {
-      const file = openFile(place(`version-${version}.npy`), "");
+      const file = openFile(place(`version-${version}.npy`), "", "npy");
       const source = { name: file.name, sizeBytes: file.sizeBytes, pieces: file.pieces() };
       const { bytes, shape } = await readNpy(source, () => "i32");
       file.close();

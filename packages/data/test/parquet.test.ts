@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { loadDocuments } from "../src/node.ts";
 import { openSource } from "../src/node/byte-source.ts";
+import { readParquetMetadata } from "../src/node/parquet-thread.ts";
 
 // Files that pyarrow wrote: see parquet/make.py.
 
@@ -82,6 +83,39 @@ describe("texts in rows of Parquet", () => {
       { numRuns: 30 },
     );
   });
+
+  test("of a struct whose leaves are all damaged are refused once, and no promise is left behind", async () => {
+    const path = fileURLToPath(new URL("parquet-images/plain.parquet", import.meta.url));
+    const bytes = readFileSync(path);
+    const source = await openSource(path, "", "parquet");
+    const { row_groups: groups } = await readParquetMetadata(source);
+    source.close();
+    for (const { meta_data: leaf } of groups[0]!.columns)
+      bytes[Number(leaf!.dictionary_page_offset || leaf!.data_page_offset)] = 0x0e; // no type of Thrift's
+    const file = join(folder, "struct.parquet");
+    writeFileSync(file, bytes);
+    for (let turn = 0; turn < 2; turn++)
+      await expect(load(file, { field: "image" })).rejects.toThrow(
+        /struct\.parquet is no Parquet file that can be read/,
+      );
+    expect(await load(place("snappy"))).toBe(texts.join("|")); // by the same thread
+  });
+
+  test("of a file that keeps the parser in a loop are given up", { tags: "full" }, async () => {
+    const bytes = readFileSync(place("plain"));
+    bytes[238] = 0xe7;
+    const file = join(folder, "loop.parquet");
+    writeFileSync(file, bytes);
+    await expect(load(file, { field: "body" })).rejects.toThrow(
+      /loop\.parquet is no Parquet file that can be read \(reading it comes to no end, \d+ s after the last page\); name/,
+    );
+    expect(await load(place("snappy"))).toBe(texts.join("|"));
+  });
+
+  test("of files that are read side by side do not get into each other", async () => {
+    const names = ["none", "snappy", "gzip", "brotli", "zstd", "lz4"];
+    expect(await Promise.all(names.map((name) => load(place(name))))).toEqual(names.map(() => texts.join("|")));
+  });
 });
 
 /** A web server of one file, whose answers a test can spoil. */
@@ -130,7 +164,7 @@ describe("by its address", () => {
   });
 
   test("any part of a file is that of the same file here", async () => {
-    const sources = [await openSource(address, ""), await openSource(place("gzip"), "")];
+    const sources = [await openSource(address, "", "parquet"), await openSource(place("gzip"), "", "parquet")];
     const part = fc
       .tuple(fc.nat(server.bytes.length), fc.nat(server.bytes.length))
       .map((ends) => ends.toSorted((a, b) => a - b));
@@ -197,7 +231,7 @@ describe("by its address", () => {
     [
       "of which a part is short",
       ({ headers: { range } }, response) => {
-        if (range === "bytes=0-0") return false;
+        if (range === "bytes=0-511") return false;
         response.writeHead(206, { "content-range": "bytes 0-1/9" }).end("ab");
         return true;
       },
@@ -212,7 +246,7 @@ describe("by its address", () => {
 
   test("a file that changes while it is read is told", async () => {
     server.spoil = ({ headers: { range } }) => {
-      if (range !== "bytes=0-0") server.etag = '"2"';
+      if (range !== "bytes=0-511") server.etag = '"2"';
       return false;
     };
     await expect(load(address)).rejects.toThrow("texts.parquet has changed while it was read; begin again");

@@ -1,6 +1,8 @@
 import { filedWindows, splitText, textRecords, type Tokenizer } from "@skein/data";
 import {
+  type DocumentOptions,
   type Documents,
+  haveFields,
   joinDocuments,
   loadDocuments,
   loadMobyDick,
@@ -43,11 +45,18 @@ export const mobyDickData = async (job: TextJob): Promise<DataSet> => {
   return windowsIn(await joinDocuments([loadMobyDick({ from: import.meta.url })], { tokenizer }), job, tokenizer);
 };
 
+/** Texts to judge by, which may lack the field of the others: a file of plain text has none. */
+const heldTexts = (
+  job: Extract<DataJob, { readonly kind: "text" }>,
+  file: string | readonly string[],
+  tokenizer: Tokenizer | undefined,
+): DocumentOptions => ({ ...job, file, field: haveFields(file) ? job.field : undefined, tokenizer });
+
 /** Windows of texts in a row, or of texts that come by. */
 export const textData = async (job: Extract<DataJob, { readonly kind: "text" }>): Promise<TrainingData> => {
   const tokenizer = tokenizerOf(job);
   const { testFile, stream } = job;
-  const held = testFile === undefined ? undefined : await loadDocuments({ ...job, file: testFile, tokenizer });
+  const held = testFile === undefined ? undefined : await loadDocuments(heldTexts(job, testFile, tokenizer));
   if (stream !== undefined) {
     if (held === undefined) throw new InvariantError("a stream of texts has none to judge by");
     const place = job.tokenizer === undefined ? undefined : { place: job.tokenizer, from: import.meta.url };

@@ -312,14 +312,16 @@ export const dataSchema: z.ZodType<DataJob> = z
         file: z
           .union([path, z.array(path).min(1).max(1000)])
           .describe(
-            "Any text, a .jsonl with one on each line, a .parquet (also by its address, https://…) with one in each row, a folder of such files, or several of them; from the folder of the job file.",
+            "Any text in UTF-8, a .jsonl (.ndjson, .json) with one on each line, a .parquet (also by its address, https://…) with one in each row, a folder of such files, or several of them; from the folder of the job file.",
           ),
         field: z
           .string()
           .min(1)
           .max(100)
           .optional()
-          .describe("Key of the text in lines of .jsonl, column of it in .parquet. Default: text."),
+          .describe(
+            "Key of the text in lines of .jsonl, column of it in .parquet; other files have none. Default: text.",
+          ),
         separator: z
           .string()
           .max(1000)
@@ -342,7 +344,9 @@ export const dataSchema: z.ZodType<DataJob> = z
     z
       .strictObject({
         kind: z.literal("tokens"),
-        file: path.describe("Tokens, little-endian, one after the other; from the folder of the job file."),
+        file: path.describe(
+          "Tokens, little-endian, one after the other, or a .npy of them; from the folder of the job file.",
+        ),
         testFile: path.optional().describe("Those to judge by. Default: testFraction of file, at its end."),
         onDisk: z
           .boolean()

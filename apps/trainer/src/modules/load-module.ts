@@ -1,6 +1,7 @@
+import * as fs from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import { excerpt } from "@skein/tensor-core/backend";
+import { excerpt, openRegularFile } from "@skein/tensor-core/backend";
 import { ConfigError, ModuleError } from "../errors.ts";
 import type { ModuleJob } from "../job/job.ts";
 import { definitionOf } from "./define.ts";
@@ -16,6 +17,17 @@ type Factory = (...args: readonly unknown[]) => unknown;
 /** What errors call the module of a key. */
 export const moduleName = (key: ModuleKey, { file }: Pick<ModuleJob, "file">): string => `${key}.file ${file}`;
 
+/** Node would wait for the writer of a pipe. What is not there is told by the import. @throws ModuleError. */
+const requireSource = (key: ModuleKey, file: string): void => {
+  if (!fs.existsSync(file)) return;
+  const rules = {
+    holds: "text",
+    cure: `name a file of JavaScript or TypeScript in ${key}.file`,
+    fault: (message: string, options?: ErrorOptions) => new ModuleError(message, options),
+  } as const;
+  fs.closeSync(openRegularFile(fs, file, rules).file);
+};
+
 /**
  * Load the module that a job names.
  *
@@ -25,6 +37,7 @@ export const moduleName = (key: ModuleKey, { file }: Pick<ModuleJob, "file">): s
 export const loadModule = async (key: ModuleKey, { file, export: name }: ModuleJob): Promise<Factory> => {
   const what = moduleName(key, { file });
   const { parameters, helper } = moduleKeys[key];
+  requireSource(key, file);
   const { href } = pathToFileURL(file);
   const exports = await importWatched(href).catch(async (error: unknown) => {
     const folder = dirname(file);

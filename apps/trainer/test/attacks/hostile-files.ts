@@ -1,6 +1,12 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { parseLinkFile } from "@skein/collectives/node";
 import { parseIdx } from "@skein/data";
+import { findInShards, loadDocuments, loadNumpy, loadTokenFile, loadTokenizer, readManifest } from "@skein/data/node";
+import { loadImageProcessor } from "@skein/pretrained/node";
 import { NdArray, readSafetensors, SkeinError, writeSafetensors } from "@skein/tensor-core";
+import { byteLevelTokenizer } from "@skein/testing";
 import { parseJob } from "../../src/job/config.ts";
 import type { Attack } from "./attack.ts";
 import { countTries } from "./count-tries.ts";
@@ -29,12 +35,32 @@ const links = JSON.stringify({
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-/** Readers of files from outside, each with a sound file to begin with. */
-const readers: readonly {
+/** A reader of files from outside, with a sound file to begin with. */
+interface Reader {
   readonly name: string;
   readonly sound: Uint8Array;
-  readonly read: (bytes: Uint8Array) => unknown;
-}[] = [
+  /** @param folder where the reader may put the bytes as a file. */
+  read(bytes: Uint8Array, folder: string): unknown;
+}
+
+/** A fixture of the tests of `@skein/data`. */
+const fixture = (path: string): Uint8Array =>
+  readFileSync(new URL(`../../../../packages/data/test/${path}`, import.meta.url));
+
+/** A reader of a file that is called `file`. */
+const ofFile = (name: string, file: string, sound: Uint8Array, read: (path: string) => unknown): Reader => ({
+  name,
+  sound,
+  read: (bytes, folder) => {
+    const path = join(folder, file);
+    writeFileSync(path, bytes);
+    return read(path);
+  },
+});
+
+const numpy = { predicts: "classes", testFraction: 0.5 } as const;
+
+const readers: readonly Reader[] = [
   {
     name: "safetensors",
     sound: writeSafetensors(
@@ -53,6 +79,46 @@ const readers: readonly {
     sound: new Uint8Array([0, 0, 8, 1, 0, 0, 0, 3, 1, 2, 3]),
     read: (bytes) => parseIdx(bytes, "labels", 1),
   },
+  ofFile("text", "a.txt", encode("Call me Ishmael. Some years ago"), (file) => loadDocuments({ file })),
+  ofFile("JSON lines", "a.jsonl", encode('{"text": "a"}\n{"text": "b"}\n'), (file) => loadDocuments({ file })),
+  ofFile("Parquet", "a.parquet", fixture("parquet/plain.parquet"), (file) =>
+    loadDocuments({ file, field: "body", skipDamaged: true }),
+  ),
+  ofFile("tar", "a.tar", fixture("shards/pax.tar"), (file) =>
+    findInShards({ file }, { testFraction: 0.5, skipDamaged: true }),
+  ),
+  ofFile("npz", "a.npz", fixture("numpy/stored.npz"), (file) => loadNumpy({ file, ...numpy })),
+  ofFile("manifest", "a.csv", encode("path,label\na.png,a\nb.png,b\nc.png,a\nd.png,b\n"), (file) =>
+    readManifest(file, 0.5),
+  ),
+  ofFile("tokens", "a.bin", Uint8Array.of(1, 0, 2, 0, 3, 0, 4, 0), (file) =>
+    loadTokenFile(file, { dtype: "u16", headerBytes: 0, vocabulary: 50_257 }),
+  ),
+  ofFile("tokenizer", "tokenizer.json", encode(byteLevelTokenizer()["tokenizer.json"]), (file) =>
+    loadTokenizer(file, import.meta.url).encode("the whale"),
+  ),
+  {
+    name: "preprocessor",
+    sound: encode('{"size": {"height": 224, "width": 224}, "image_mean": [0.5, 0.5, 0.5], "rescale_factor": 0.004}'),
+    read: (bytes, folder) => {
+      writeFileSync(join(folder, "preprocessor_config.json"), bytes);
+      return loadImageProcessor(folder, "vit");
+    },
+  },
+];
+
+/** What files of other kinds begin with. */
+const heads = [
+  encode("version https://git-lfs.github.com/spec/v1\noid sha256:74541f\nsize 1302138752\n"),
+  encode("<!DOCTYPE html>\n<html>"),
+  gzipSync("text"),
+  encode("PK\u0003\u0004\u0014\0\u0008\0"),
+  Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, 0x76, 0),
+  encode("PAR1"),
+  encode("GGUF\u0003\0\0\0"),
+  Buffer.from("\uFEFFtext", "utf16le"),
+  Uint8Array.of(0x80, 4, 0x95, 11, 0, 0, 0, 0, 0, 0, 0, 0x5d),
+  Uint8Array.of(0xff, 0xd8, 0xff),
 ];
 
 /** What is put where something else was. */
@@ -86,13 +152,13 @@ const mostCharacters = 8000;
 
 export const hostileFiles: Attack = {
   name: "hostile-files",
-  what: "files from outside are mutated: each is read, or refused by one error of ours of bounded length",
-  fewTries: 400,
+  what: "files from outside are mutated, or begin as others do: each is read, or refused by one error of ours of bounded length",
+  fewTries: 600,
   tries: 50_000,
   run: (input) =>
-    countTries(input, (number, draw) => {
+    countTries(input, async (number, draw) => {
       const { name, sound, read } = readers[number % readers.length]!;
-      let bytes = sound;
+      let bytes = draw(8) === 0 ? Buffer.concat([heads[draw(heads.length)]!, sound]) : sound;
       const slight = draw(2) === 0; // what is nearly sound goes deepest
       for (let changes = slight ? 1 : 1 + draw(3); changes > 0; changes--) {
         const at = draw(bytes.length);
@@ -103,13 +169,14 @@ export const hostileFiles: Attack = {
         bytes = Buffer.concat([bytes.subarray(0, at), piece, bytes.subarray(until)]);
       }
       try {
-        read(bytes);
+        await read(bytes, input.folder);
         return { counted: `${name} read` };
       } catch (error) {
         const counted = `${name} refused`;
         if (!(error instanceof SkeinError) || error.kind !== "user")
           return { counted, harm: `${name}: ${String(error).slice(0, 200)}` };
         const { length } = error.message;
+        if (error.message.includes("\n") && name !== "job") return { counted, harm: `${name}: a message of lines` };
         return { counted, harm: length > mostCharacters ? `${name}: a message of ${length} characters` : undefined };
       }
     }),

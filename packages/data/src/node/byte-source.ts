@@ -1,3 +1,4 @@
+import { type FileContent, foreignContent, headBytes } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
 import { openFile } from "./file-pieces.ts";
 
@@ -77,9 +78,9 @@ const requestPart = async (
   }
 };
 
-const openAddress = async (address: string, cure: string): Promise<ByteSource> => {
+const openAddress = async (address: string, cure: string, holds: FileContent): Promise<ByteSource> => {
   const name = nameOf(address);
-  const first = await requestPart(address, "bytes=0-0", undefined, cure);
+  const first = await requestPart(address, `bytes=0-${headBytes - 1}`, undefined, cure);
   const total = /\/(\d+)$/.exec(first.headers.get("content-range") ?? "")?.[1];
   // An empty file has no first byte.
   if (first.status === 416 && total === "0")
@@ -88,6 +89,8 @@ const openAddress = async (address: string, cure: string): Promise<ByteSource> =
     throw new DataError(`${name}: the server gives no parts of files (HTTP ranges); download the file, and name it`);
   if (first.status !== 206 || total === undefined)
     throw new DataError(`${name} cannot be read (the server answers ${first.status}); ${cure}`);
+  const foreign = foreignContent(first.bytes, holds);
+  if (foreign !== undefined) throw new DataError(`${name} ${foreign}`);
   const sizeBytes = Number(total);
   const tag = first.headers.get("etag");
   // a weak one does not stand for the same bytes
@@ -111,8 +114,8 @@ const openAddress = async (address: string, cure: string): Promise<ByteSource> =
   };
 };
 
-const openLocal = (path: string, cure: string): ByteSource => {
-  const { name, sizeBytes, read, close } = openFile(path, cure);
+const openLocal = (path: string, cure: string, holds: FileContent): ByteSource => {
+  const { name, sizeBytes, read, close } = openFile(path, cure, holds);
   return {
     name,
     sizeBytes,
@@ -129,7 +132,8 @@ const openLocal = (path: string, cure: string): ByteSource => {
  * Open a file, by its path or by its address, whose server must give parts of files (HTTP ranges). Requests that fail
  * for the moment are made anew, three times; a file that changes meanwhile is told, not mixed.
  *
+ * @param holds what the file must hold; first bytes of another format are refused.
  * @throws DataError that ends with `cure` where it cannot be read.
  */
-export const openSource = async (place: string, cure: string): Promise<ByteSource> =>
-  isAddress(place) ? openAddress(place, cure) : openLocal(place, cure);
+export const openSource = async (place: string, cure: string, holds: FileContent): Promise<ByteSource> =>
+  isAddress(place) ? openAddress(place, cure, holds) : openLocal(place, cure, holds);

@@ -1,3 +1,4 @@
+import { foreignContent } from "@skein/tensor-core/backend";
 import { coloursOfInks, luma } from "../convert-colours.ts";
 import { type Decoding, isResizedHere } from "../encoded-records.ts";
 import { sampleOf } from "../fit-image.ts";
@@ -5,6 +6,7 @@ import { jpegHeader } from "../jpeg-header.ts";
 import { mostPixelsKept, Resampler } from "../resample.ts";
 import { readerPackages } from "./data-packages.ts";
 import { requirePackage } from "./optional-package.ts";
+import { mostPixels, smallPixels, withinPixels } from "./pixel-budget.ts";
 
 /** What we use of the package. */
 interface Pipeline {
@@ -15,7 +17,12 @@ interface Pipeline {
   pipelineColourspace(name: string): Pipeline;
   toColourspace(name: string): Pipeline;
   raw(options: { readonly depth: "uchar" }): Pipeline;
-  metadata(): Promise<{ readonly space?: string | undefined; readonly depth?: string | undefined }>;
+  metadata(): Promise<{
+    readonly width: number;
+    readonly height: number;
+    readonly space?: string | undefined;
+    readonly depth?: string | undefined;
+  }>;
   toBuffer(): Promise<Uint8Array>;
   toBuffer(options: { readonly resolveWithObject: true }): Promise<{
     readonly data: Uint8Array;
@@ -27,13 +34,16 @@ interface Sharp {
   (
     bytes: Uint8Array,
     options:
-      | { readonly failOn: "error"; readonly ignoreIcc: true }
+      | { readonly failOn: "error"; readonly ignoreIcc: true; readonly limitInputPixels: number }
       | { readonly raw: { readonly width: number; readonly height: number; readonly channels: 3 } },
   ): Pipeline;
   readonly versions: { readonly sharp: string; readonly vips: string };
   concurrency(threads: number): void;
   cache(kept: false): void;
 }
+
+/** What sharp says of an image with more pixels than its limit. */
+const tooManyPixels = "exceeds pixel limit";
 
 /** Decodes images on libuv's threads, an image on each. */
 export interface ImageDecoder {
@@ -76,39 +86,57 @@ export const sharpDecoder = (from: string): ImageDecoder => {
   sharp.concurrency(1);
   sharp.cache(false);
   let kept: Resampler | undefined;
-  const stored = (bytes: Uint8Array): Pipeline => sharp(bytes, { failOn: "error", ignoreIcc: true });
+  const stored = (bytes: Uint8Array, limitInputPixels: number): Pipeline =>
+    sharp(bytes, { failOn: "error", ignoreIcc: true, limitInputPixels });
   const inColours = (image: Pipeline): Pipeline => image.toColourspace("srgb").raw({ depth: "uchar" });
   /** The inks of an image as colours, if it has 8 bits of each. */
-  const uprightInks = async (bytes: Uint8Array): Promise<Pipeline | undefined> => {
-    const { space, depth } = await stored(bytes).metadata();
+  const uprightInks = async (bytes: Uint8Array, limit: number): Promise<Pipeline | undefined> => {
+    const { space, depth } = await stored(bytes, limit).metadata();
     if (space !== "cmyk" || depth !== "uchar") return undefined;
-    const inks = stored(bytes).autoOrient().pipelineColourspace("cmyk").removeAlpha().toColourspace("cmyk");
+    const inks = stored(bytes, limit).autoOrient().pipelineColourspace("cmyk").removeAlpha().toColourspace("cmyk");
     const { data, info } = await inks.raw({ depth: "uchar" }).toBuffer({ resolveWithObject: true });
     return sharp(coloursOfInks(data), { raw: { width: info.width, height: info.height, channels: 3 } });
   };
-  const upright = async (bytes: Uint8Array): Promise<Pipeline> =>
-    (mayHoldInks(bytes) ? await uprightInks(bytes) : undefined) ??
-    stored(bytes).autoOrient().flatten({ background: "black" });
-  const resizedHere = async (bytes: Uint8Array, decoding: Decoding): Promise<Uint8Array> => {
-    const { data, info } = await inColours(await upright(bytes)).toBuffer({ resolveWithObject: true });
+  const upright = async (bytes: Uint8Array, limit: number): Promise<Pipeline> =>
+    (mayHoldInks(bytes) ? await uprightInks(bytes, limit) : undefined) ??
+    stored(bytes, limit).autoOrient().flatten({ background: "black" });
+  const resizedHere = async (bytes: Uint8Array, decoding: Decoding, limit: number): Promise<Uint8Array> => {
+    const { data, info } = await inColours(await upright(bytes, limit)).toBuffer({ resolveWithObject: true });
     const [rows, columns] = [info.height, info.width];
     const resampler = rows * columns > mostPixelsKept ? new Resampler() : (kept ??= new Resampler());
     return sampleOf({ bytes: decoding.channels === 1 ? luma(data) : data, rows, columns }, 1, decoding, resampler);
   };
-  const resizedBySharp = async (bytes: Uint8Array, { size, channels, fit }: Decoding): Promise<Uint8Array> => {
-    const image = await upright(bytes);
+  const resizedBySharp = async (
+    bytes: Uint8Array,
+    { size, channels, fit }: Decoding,
+    limit: number,
+  ): Promise<Uint8Array> => {
+    const image = await upright(bytes, limit);
     const colours = await inColours(
       image.resize(size[1], size[0], { fit: fit === "stretch" ? "fill" : fit, background: "black" }),
     ).toBuffer();
     return channels === 1 ? luma(colours) : colours;
   };
+  const decodeUpTo = (bytes: Uint8Array, decoding: Decoding, limit: number): Promise<Uint8Array> =>
+    isResizedHere(decoding) ? resizedHere(bytes, decoding, limit) : resizedBySharp(bytes, decoding, limit);
+  /** Only the headers of large images are read twice. */
+  const decodeAny = async (bytes: Uint8Array, decoding: Decoding): Promise<Uint8Array> => {
+    try {
+      return await decodeUpTo(bytes, decoding, smallPixels);
+    } catch (error) {
+      if (!(error as Error).message.includes(tooManyPixels)) throw error;
+    }
+    const { height, width } = await stored(bytes, 0).metadata();
+    return withinPixels(height, width, () => decodeUpTo(bytes, decoding, mostPixels));
+  };
   return {
     version: `sharp ${sharp.versions.sharp}, libvips ${sharp.versions.vips}`,
     decode: async (bytes, decoding) => {
       try {
-        return await (isResizedHere(decoding) ? resizedHere(bytes, decoding) : resizedBySharp(bytes, decoding));
+        return await decodeAny(bytes, decoding);
       } catch (cause) {
-        throw new Error(reasonOf(cause as Error), { cause });
+        const foreign = foreignContent(bytes, "image");
+        throw new Error(foreign === undefined ? reasonOf(cause as Error) : `it ${foreign}`, { cause });
       }
     },
   };

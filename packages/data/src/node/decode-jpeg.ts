@@ -8,6 +8,7 @@ import { mostPixelsKept, Resampler } from "../resample.ts";
 import { findPackage, readerPackages } from "./data-packages.ts";
 import type { ImageDecoder } from "./decode-image.ts";
 import { requirePackage } from "./optional-package.ts";
+import { withinPixels } from "./pixel-budget.ts";
 
 /** What we use of the package. */
 interface NapiImage {
@@ -88,7 +89,8 @@ export const jpegDecoder = (from: string, other: ImageDecoder): ImageDecoder => 
     decode: async (bytes, decoding) => {
       const header = isWhole(bytes) ? jpegHeader(bytes) : undefined;
       if (header === undefined || !isOrdinary(header, decoding.channels)) return other.decode(bytes, decoding);
-      return (await decodeOrdinary(bytes, header, decoding)) ?? other.decode(bytes, decoding);
+      const pixels = await withinPixels(header.rows, header.columns, () => decodeOrdinary(bytes, header, decoding));
+      return pixels ?? other.decode(bytes, decoding);
     },
   };
 };

@@ -1,4 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import * as fs from "node:fs";
+import { type FileContent, openRegularFile, readRegularText } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
 
 /** A regular file that is open to be read in pieces. */
@@ -14,45 +15,35 @@ export interface OpenFile {
 
 const pieceBytes = 2 ** 20;
 
-/**
- * Open a regular file. A pipe or a device does not keep us waiting.
- *
- * @throws DataError that ends with `cure`, for anything but a regular file, too.
- */
-export const openFile = (path: string, cure: string): OpenFile => {
-  let file: number;
-  try {
-    file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  } catch (cause) {
-    throw new DataError(`${path} cannot be read (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`, {
-      cause,
-    });
-  }
-  const stats = fstatSync(file);
-  if (!stats.isFile()) {
-    closeSync(file);
-    throw new DataError(`${path} is no regular file; ${cure}`);
-  }
+const fault = (message: string, options?: ErrorOptions): DataError => new DataError(message, options);
+
+/** Opens a file as `openRegularFile` does. @throws DataError; what cannot be read ends with `cure`. */
+export const openFile = (path: string, cure: string, holds: FileContent): OpenFile => {
+  const { file, sizeBytes } = openRegularFile(fs, path, { holds, cure, fault });
   const read = (begin: number, target: Uint8Array): void => {
     for (let filled = 0; filled < target.length; ) {
-      const count = readSync(file, target, filled, target.length - filled, begin + filled);
+      const count = fs.readSync(file, target, filled, target.length - filled, begin + filled);
       if (count === 0)
-        throw new DataError(`${path} ended after ${begin + filled} of ${stats.size} bytes while it was read; ${cure}`);
+        throw new DataError(`${path} ended after ${begin + filled} of ${sizeBytes} bytes while it was read; ${cure}`);
       filled += count;
     }
   };
   return {
     name: path,
-    sizeBytes: stats.size,
+    sizeBytes,
     read,
     *pieces(begin = 0) {
-      const piece = new Uint8Array(Math.min(pieceBytes, Math.max(0, stats.size - begin)));
-      for (let at = begin; at < stats.size; at += piece.length) {
-        const part = piece.subarray(0, Math.min(piece.length, stats.size - at));
+      const piece = new Uint8Array(Math.min(pieceBytes, Math.max(0, sizeBytes - begin)));
+      for (let at = begin; at < sizeBytes; at += piece.length) {
+        const part = piece.subarray(0, Math.min(piece.length, sizeBytes - at));
         read(at, part);
         yield part;
       }
     },
-    close: () => closeSync(file),
+    close: () => fs.closeSync(file),
   };
 };
+
+/** Reads a file of text whole, as `readRegularText` does. @throws DataError. */
+export const readText = (path: string, cure: string, holds: FileContent): string =>
+  readRegularText(fs, path, { holds, cure, fault });

@@ -2,7 +2,7 @@ import { DataError } from "../errors.ts";
 import { openSource, pathOf } from "./byte-source.ts";
 import { filesOfPlaces } from "./files-of-places.ts";
 import type { FoundImages } from "./find-images.ts";
-import { imageOf, labelOf, shardSamples } from "./shard-samples.ts";
+import { imageOf, labelOf, requireTogether, shardSamples } from "./shard-samples.ts";
 import { type FoundSample, splitSamples } from "./split-samples.ts";
 import { SourcePieces } from "./tar-entries.ts";
 
@@ -34,15 +34,17 @@ export const samplesIn = async (
   const names = { image, label, field };
   const found: FoundSample[] = [];
   for (const path of filesOfPlaces(places, [".tar"], cure)) {
-    const source = await openSource(path, cure);
+    const source = await openSource(path, cure, "tar");
     try {
       for await (const sample of shardSamples(new SourcePieces(source))) {
         const entry = imageOf(sample, source.name, names);
         const of =
           entry &&
           (await labelOf(sample, source.name, names, ({ begin, sizeBytes }) => source.read(begin, begin + sizeBytes)));
-        if (entry === undefined || of === undefined) incomplete.push(`${source.name}/${sample.key}`);
-        else found.push({ path, entry, label: of });
+        if (entry === undefined || of === undefined) {
+          requireTogether(sample, source.name);
+          incomplete.push(`${source.name}/${sample.key}`);
+        } else found.push({ path, entry, label: of });
       }
     } finally {
       source.close();

@@ -32,7 +32,7 @@ const realPath = (folder: string): string => {
 /** An address says by a strong ETag that it gives the same bytes; asked anew, in a process that goes on, too. */
 const addressStamp = async (address: string): Promise<FileStamp | undefined> => {
   try {
-    const { etag, sizeBytes } = await openSource(address, "see that it is still there");
+    const { etag, sizeBytes } = await openSource(address, "see that it is still there", "tar");
     return etag === undefined ? undefined : { text: `${sizeBytes} ${etag}`, isSettled: true };
   } catch {
     return undefined;

@@ -69,7 +69,7 @@ const readFile = quickReader();
 /** A part of a file, here or on a web server. */
 const readPart = async (path: string, part: FilePart): Promise<Uint8Array> => {
   if (!isAddress(path)) return readFile(path, part);
-  const source = opened.get(path) ?? openSource(path, "see that it is still there");
+  const source = opened.get(path) ?? openSource(path, "see that it is still there", "tar");
   opened.set(path, source);
   source.catch(() => opened.delete(path));
   return (await source).read(part.begin, part.begin + part.sizeBytes);
@@ -100,6 +100,8 @@ export const damagedImage = (name: string, cause: Error): DataError =>
     { cause },
   );
 
-/** A data set none of whose images can be used. */
-export const noSoundImage = (source: ImageSource, count: number): DataError =>
-  new DataError(`${imagePlace(source, 0)}: none of ${count} images can be decoded; restore them`);
+/** A data set none of whose images can be used. @param why one of them cannot. */
+export const noSoundImage = (source: ImageSource, count: number, why?: string): DataError =>
+  new DataError(
+    `${imagePlace(source, 0)}: none of ${count} images can be decoded${why === undefined ? "" : ` (${why})`}; restore them`,
+  );

@@ -54,7 +54,7 @@ export class LineCutter {
 
 /** Lines of a file with their numbers from 1, without what ends them. Memory: one line. */
 function* linesOf(path: string, cure: string): Generator<readonly [number: number, bytes: Uint8Array], void> {
-  const file = openFile(path, cure);
+  const file = openFile(path, cure, "json");
   try {
     let number = 1;
     const cutter = new LineCutter(

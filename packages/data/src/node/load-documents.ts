@@ -8,16 +8,17 @@ import { parquetColumn } from "./parquet-column.ts";
 import { readShared } from "./read-shared.ts";
 import { requireMemory } from "./require-memory.ts";
 import { textEncoding } from "./text-encoding.ts";
+import { contentOf, formatOf, hasFields, requireFields, requireUtf8 } from "./text-format.ts";
 import { damagedText, lineEntry, rowEntry, type TextEntry } from "./text-entries.ts";
 
 /** Which texts there are, and what they become. */
 export interface DocumentOptions {
   /**
-   * A file of text, one of JSON lines (`.jsonl`) or of rows (`.parquet`, which may be the address of one), a folder
-   * with such files, or several of these, in their order.
+   * A file of text (UTF-8), one of JSON lines (`.jsonl`, `.ndjson`, `.json`) or of rows (`.parquet`, which may be the
+   * address of one), a folder with such files, or several of these, in their order.
    */
   readonly file: string | readonly string[];
-  /** Key of the text in JSON lines, column of it in Parquet. Default: text. */
+  /** Key of the text in JSON lines, column of it in Parquet; refused if `file` has neither. Default: text. */
   readonly field?: string | undefined;
   /** Stands between documents. Default: the token that ends a text, where the tokenizer has one, or an empty line. */
   readonly separator?: string | undefined;
@@ -34,22 +35,33 @@ export interface Documents {
   readonly remarks: readonly string[];
 }
 
-const extensions: ReadonlySet<string> = new Set([".jsonl", ".md", ".parquet", ".txt"]);
+const extensions: ReadonlySet<string> = new Set([".jsonl", ".md", ".ndjson", ".parquet", ".txt"]);
 const cure = "name a file of text, of JSON lines or of Parquet, or a folder with such files";
 
 const extensionOf = (place: string): string => extname(pathOf(place)).toLowerCase();
 
-/** @throws DataError for a folder without texts, and for no place at all. */
-const filesAt = (places: readonly string[]): string[] => {
-  const files = places.flatMap((place) => {
-    if (isAddress(place) && extensionOf(place) !== ".parquet")
-      throw new DataError(`${pathOf(place)}: only .parquet is read by its address; download the file, and name it`);
-    if (isAddress(place) || !isFolder(place)) return [place];
-    const texts = filesBelow(place).filter((path) => extensions.has(extensionOf(path)));
-    if (texts.length === 0)
-      throw new DataError(`${place} holds no texts (${[...extensions].join(", ")}); put some in, or name a file`);
-    return texts;
-  });
+/** Files that a place stands for. @throws DataError for a folder without texts. */
+const textsAt = (place: string): string[] => {
+  if (isAddress(place) && extensionOf(place) !== ".parquet")
+    throw new DataError(`${pathOf(place)}: only .parquet is read by its address; download the file, and name it`);
+  if (isAddress(place) || !isFolder(place)) return [place];
+  const texts = filesBelow(place).filter((path) => extensions.has(extensionOf(path)));
+  if (texts.length === 0)
+    throw new DataError(`${place} holds no texts (${[...extensions].join(", ")}); put some in, or name a file`);
+  return texts;
+};
+
+/**
+ * Whether any of some files, or of files in folders, has fields, of which one is the text.
+ *
+ * @throws DataError for a folder without texts.
+ */
+export const haveFields = (file: DocumentOptions["file"]): boolean => [file].flat().flatMap(textsAt).some(hasFields);
+
+/** @throws DataError for a folder without texts, for a field that no file has, and for no place at all. */
+const filesAt = (places: readonly string[], field: string | undefined): string[] => {
+  const files = places.flatMap(textsAt);
+  requireFields(files, field);
   const packed = files.find((place) => /\.gz$/i.test(pathOf(place)));
   if (packed !== undefined)
     throw new DataError(
@@ -73,12 +85,14 @@ async function* documentsOf(
   { field = "text", skipDamaged = false }: DocumentOptions,
   damaged: string[],
 ): AsyncGenerator<string | Uint8Array, void> {
-  const extension = extensionOf(path);
-  if (extension !== ".jsonl" && extension !== ".parquet") {
-    yield readShared(path, cure).bytes;
+  const format = formatOf(path);
+  if (format === "text") {
+    const { bytes } = readShared(path, cure, contentOf(path));
+    requireUtf8(path, bytes);
+    yield bytes;
     return;
   }
-  const entries = extension === ".jsonl" ? lineEntries(path, field) : rowEntries(path, field);
+  const entries = format === "lines" ? lineEntries(path, field) : rowEntries(path, field);
   for await (const { place, text, fault } of entries) {
     if (text !== undefined) yield text;
     else if (skipDamaged) damaged.push(place);
@@ -97,7 +111,7 @@ export async function* eachDocument(
   options: DocumentOptions,
   damaged: string[],
 ): AsyncGenerator<string | Uint8Array, void> {
-  for (const path of filesAt([options.file].flat())) yield* documentsOf(path, options, damaged);
+  for (const path of filesAt([options.file].flat(), options.field)) yield* documentsOf(path, options, damaged);
 }
 
 /** In shared memory, one after the other. */
@@ -119,19 +133,36 @@ const inARow = <Text extends Uint8Array | Int32Array>(
 /** What comes one after the other, now or later. */
 type Series<Item> = Iterable<Item> | AsyncIterable<Item>;
 
-/** Documents with a separator between any two, each changed as it comes; empty ones are none. */
+/** Characters or bytes of documents that are changed together. */
+const partLength = 2 ** 14;
+
+/** Documents in their order, some at a time. */
+async function* partsOf(documents: Series<string | Uint8Array>): AsyncGenerator<(string | Uint8Array)[], void> {
+  let part: (string | Uint8Array)[] = [];
+  let length = 0;
+  for await (const document of documents) {
+    part.push(document);
+    length += document.length;
+    if (length < partLength) continue;
+    yield part;
+    [part, length] = [[], 0];
+  }
+  yield part;
+}
+
+/** Documents with a separator between any two, changed as they come; empty ones are none. */
 const separated = async <Text extends Uint8Array | Int32Array>(
   documents: Series<string | Uint8Array>,
-  change: (document: string | Uint8Array) => Text,
+  changeAll: (documents: readonly (string | Uint8Array)[]) => Text[],
   separator: Text,
 ): Promise<Text[]> => {
   const pieces: Text[] = [];
-  for await (const document of documents) {
-    const piece = change(document);
-    if (piece.length === 0) continue;
-    if (pieces.length > 0) pieces.push(separator);
-    pieces.push(piece);
-  }
+  for await (const part of partsOf(documents))
+    for (const piece of changeAll(part)) {
+      if (piece.length === 0) continue;
+      if (pieces.length > 0) pieces.push(separator);
+      pieces.push(piece);
+    }
   return pieces;
 };
 
@@ -143,8 +174,8 @@ export const joinDocuments = async (
   documents: Series<string | Uint8Array>,
   { separator, tokenizer }: Pick<DocumentOptions, "separator" | "tokenizer">,
 ): Promise<Uint8Array | Int32Array> => {
-  const { encode, separator: between } = textEncoding(separator, tokenizer);
-  const pieces = await separated(documents, encode, between);
+  const { encodeAll, separator: between } = textEncoding(separator, tokenizer);
+  const pieces = await separated(documents, encodeAll, between);
   if (tokenizer !== undefined) return inARow(pieces as Int32Array[], (shared) => new Int32Array(shared));
   // a lone file lies in shared memory already
   const [first, ...others] = pieces as Uint8Array[];

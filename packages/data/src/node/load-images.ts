@@ -55,6 +55,7 @@ const recordsOf = async (
   );
   const pixels = new Uint8Array(new SharedArrayBuffer(source.count * each));
   const isSound: boolean[] = [];
+  let why: string | undefined;
   await eachOf(source.count, availableParallelism(), async (index) => {
     isSound[index] = false;
     try {
@@ -66,6 +67,7 @@ const recordsOf = async (
     } catch (error) {
       if (!skipDamaged) throw error;
       damaged.push(imagePlace(source, index));
+      if (index === 0) why = ((error as Error).cause as Error | undefined)?.message;
       return;
     }
     isSound[index] = true;
@@ -77,7 +79,7 @@ const recordsOf = async (
     if (count !== index) pixels.copyWithin(count * each, index * each, (index + 1) * each);
     labels[count++] = label;
   }
-  if (count === 0) throw noSoundImage(source, source.count);
+  if (count === 0) throw noSoundImage(source, source.count, why);
   return makeRecords(count, {
     inputs: { bytes: pixels, offsetBytes: 0, strideBytes: each, dtype: "u8", shape },
     labels: { bytes: new Uint8Array(labels.buffer), offsetBytes: 0, strideBytes: 4, dtype: "i32", shape: [] },

@@ -65,7 +65,7 @@ const openFolder = (folder: string): Arrays => {
     place: folder,
     names: files.filter((name) => name.endsWith(".npy")).map((name) => name.slice(0, -".npy".length)),
     read: async (name, targetOf) => {
-      const file = openFile(join(folder, `${name}.npy`), "name a folder of .npy files");
+      const file = openFile(join(folder, `${name}.npy`), "name a folder of .npy files", "npy");
       try {
         const source: NpySource = { name: file.name, sizeBytes: file.sizeBytes, pieces: file.pieces() };
         return await readNpy(source, targetOf);

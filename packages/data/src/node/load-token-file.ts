@@ -1,6 +1,7 @@
 import { DataError } from "../errors.ts";
 import { createHash } from "node:crypto";
 import { bytesOfToken, type FiledTokens } from "../filed-windows.ts";
+import { isNpy, parseNpyHeader, requireWholeNpy } from "../npy.ts";
 import { openFile, type OpenFile } from "./file-pieces.ts";
 import { requireMemory } from "./require-memory.ts";
 
@@ -28,8 +29,36 @@ const llmcHeaderBytes = 1024;
 const magicFault = (path: string): DataError =>
   new DataError(`${path} begins with the header of llm.c, which is no token; set headerBytes: ${llmcHeaderBytes}`);
 
+type Layout = Pick<TokenFileOptions, "dtype" | "headerBytes">;
+
+/** NumPy's names of the types of elements that are tokens, by their sizes. */
+const arrayTypes: Readonly<Record<string, Layout["dtype"]>> = { "<u2": "u16", "<u4": "u32", "<i4": "u32" };
+
+/**
+ * Where the tokens of an open file lie: as the options say, or as the header of a `.npy` file does.
+ *
+ * @throws DataError for an array that is not of such tokens.
+ */
+const layoutOf = ({ name, sizeBytes, read }: OpenFile, { dtype, headerBytes }: Layout): Layout => {
+  const head = new Uint8Array(Math.min(sizeBytes, 2 ** 17));
+  read(0, head);
+  if (!isNpy(head)) return { dtype, headerBytes };
+  const header = parseNpyHeader(head, name);
+  const { descr, shape, dataOffset } = header;
+  const refuse = (what: string): never => {
+    throw new DataError(`${name} is an array of NumPy ${what}, or write its numbers alone with tofile`);
+  };
+  if (arrayTypes[descr] !== dtype)
+    refuse(`with elements of ${descr}, but dtype is ${dtype}; convert it with astype("uint${dtype.slice(1)}")`);
+  if (shape.length !== 1) refuse(`of ${shape.length} dimensions, but tokens are in one row; flatten it with ravel()`);
+  if (headerBytes !== 0 && headerBytes !== dataOffset)
+    refuse(`with a header of ${dataOffset} bytes, but headerBytes is ${headerBytes}; leave headerBytes out`);
+  requireWholeNpy(header, name, sizeBytes);
+  return { dtype, headerBytes: dataOffset };
+};
+
 /** Tokens of an open file. @throws DataError for a file that is empty, or ends within a token. */
-const countIn = ({ name, sizeBytes }: OpenFile, { dtype, headerBytes }: TokenFileOptions): number => {
+const countIn = ({ name, sizeBytes }: Pick<OpenFile, "name" | "sizeBytes">, { dtype, headerBytes }: Layout): number => {
   const each = bytesOfToken({ dtype });
   const count = (sizeBytes - headerBytes) / each;
   if (count <= 0)
@@ -44,16 +73,18 @@ const countIn = ({ name, sizeBytes }: OpenFile, { dtype, headerBytes }: TokenFil
 };
 
 /**
- * Read a file of tokens, as nanoGPT (no header) and llm.c (`headerBytes: 1024`) write them, into shared memory.
+ * Read a file of tokens, as nanoGPT (no header), llm.c (`headerBytes: 1024`) and `numpy.save` write them, into shared
+ * memory.
  *
  * Cost: one pass in pieces; four bytes a token stay.
  * @throws DataError for a file that is empty or ends within a token, and for a token beyond the vocabulary, with its
  * place.
  */
-export const loadTokenFile = (path: string, { dtype, headerBytes, vocabulary }: TokenFileOptions): TokenFile => {
-  const each = bytesOfToken({ dtype });
-  const file = openFile(path, cure);
+export const loadTokenFile = (path: string, { vocabulary, ...options }: TokenFileOptions): TokenFile => {
+  const file = openFile(path, cure, "tokens");
   try {
+    const { dtype, headerBytes } = layoutOf(file, options);
+    const each = bytesOfToken({ dtype });
     const count = countIn(file, { dtype, headerBytes });
     requireMemory(4 * count, `the ${count} tokens of ${path}`, "use a smaller file, or leave tokens in it: onDisk");
     const tokens = new Int32Array(new SharedArrayBuffer(4 * count));
@@ -105,16 +136,16 @@ export const openTokenFile = (
   path: string,
   options: TokenFileOptions & { readonly vocabulary: number },
 ): FiledTokens => {
-  const file = openFile(path, cure);
+  const file = openFile(path, cure, "tokens");
   try {
-    const count = countIn(file, options);
-    if (options.headerBytes === 0 && file.sizeBytes >= 4) {
+    const { dtype, headerBytes } = layoutOf(file, options);
+    const count = countIn(file, { dtype, headerBytes });
+    if (headerBytes === 0 && file.sizeBytes >= 4) {
       const first = new Uint8Array(4);
       file.read(0, first);
       if (new DataView(first.buffer).getInt32(0, true) === llmcMagic) throw magicFault(path);
     }
-    const { dtype, headerBytes, vocabulary } = options;
-    return { path, dtype, headerBytes, count, vocabulary, digest: digestOfParts(file) };
+    return { path, dtype, headerBytes, count, vocabulary: options.vocabulary, digest: digestOfParts(file) };
   } finally {
     file.close();
   }

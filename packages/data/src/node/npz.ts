@@ -10,8 +10,23 @@ const firstLine = (cause: unknown): string => (cause as Error).message.split("\n
 const damaged = (name: string, cause: unknown): DataError =>
   new DataError(`${name} cannot be unpacked (${firstLine(cause)}); write it again with numpy.savez`, { cause });
 
+/** How entries may be packed, by the codes of the format. */
+const methods: Readonly<Record<number, string>> = {
+  9: "Deflate64",
+  12: "bzip2",
+  14: "LZMA",
+  93: "Zstandard",
+  95: "xz",
+};
+const [isStored, isDeflated] = [0, 8];
+
 /** What an entry holds, unpacked. @throws DataError for one that differs from what was packed. */
 async function* piecesOf(zip: ZipFile, entry: Entry, name: string): AsyncGenerator<Uint8Array, void> {
+  const { compressionMethod: method } = entry;
+  if (method !== isStored && method !== isDeflated)
+    throw new DataError(
+      `${name} is packed by ${methods[method] ?? `method ${method}`}, but only stored and deflated arrays are read; write it again with numpy.savez_compressed`,
+    );
   let sum = 0;
   let stream: Readable;
   try {
@@ -44,7 +59,7 @@ export interface Npz {
  * @throws DataError for what is none.
  */
 export const openNpz = async (path: string): Promise<Npz> => {
-  openFile(path, "name an .npz file").close(); // anything but a regular file is told in our words
+  openFile(path, "name an .npz file", "npz").close();
   // CommonJS, which asks for Node's modules when it is loaded: bundled servers of ES modules cannot at their start.
   const { openPromise } = await import("yauzl");
   let zip: ZipFile;
@@ -55,12 +70,14 @@ export const openNpz = async (path: string): Promise<Npz> => {
   }
   const entries = new Map<string, Entry>();
   try {
-    for await (const entry of zip.eachEntry())
-      if (entry.fileName.endsWith(".npy")) {
-        const name = entry.fileName.slice(0, -".npy".length);
-        if (entries.has(name)) throw new Error(`it holds two arrays ${name}`);
-        entries.set(name, entry);
-      }
+    for await (const entry of zip.eachEntry()) {
+      const { fileName } = entry;
+      if (fileName.endsWith("/")) continue;
+      // NumPy itself takes arrays without the ending
+      const name = fileName.endsWith(".npy") ? fileName.slice(0, -".npy".length) : fileName;
+      if (entries.has(name)) throw new Error(`it holds two arrays ${name}`);
+      entries.set(name, entry);
+    }
   } catch (cause) {
     zip.close();
     throw damaged(path, cause);

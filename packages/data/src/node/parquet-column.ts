@@ -1,39 +1,28 @@
-import type { AsyncBuffer, FileMetaData } from "hyparquet";
+import type { FileMetaData } from "hyparquet";
 import { DataError } from "../errors.ts";
-import { type ByteSource, openSource } from "./byte-source.ts";
+import { openSource } from "./byte-source.ts";
+import { readParquetMetadata, readParquetRows } from "./parquet-thread.ts";
+import { requireMemory } from "./require-memory.ts";
 
 const cure = "name a Parquet file that is whole";
 
-const bufferOf = (source: ByteSource): AsyncBuffer => ({
-  byteLength: source.sizeBytes,
-  slice: async (begin, end = source.sizeBytes) => {
-    // from the end, as slices of arrays count
-    const from = begin < 0 ? Math.max(0, source.sizeBytes + begin) : begin;
-    return (await source.read(from, Math.min(end, source.sizeBytes))).buffer;
-  },
-});
+/** Memory of a row, beside what the file holds of it. */
+const rowBytes = 32;
 
-/** What a reader says is told in our words; errors of ours are as they are. */
-const explained = async <T>(name: string, work: Promise<T>): Promise<T> => {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof DataError) throw error;
-    const why = (error as Error).message.split("\n")[0]!;
-    throw new DataError(`${name} is no Parquet file that can be read (${why}); ${cure}`, { cause: error });
-  }
-};
-
-const columnsOf = ({ schema }: FileMetaData): string[] => {
-  // a tree in a row: each element is followed by those below it
+/** Names of the columns; undefined if the schema is damaged. It is a tree in a row: elements follow the one above. */
+const columnsOf = ({ schema }: FileMetaData): string[] | undefined => {
   const names: string[] = [];
-  let at = 1;
-  const pass = (): void => {
-    for (let left = schema[at++]!.num_children ?? 0; left > 0; left--) pass();
-  };
-  for (let left = schema[0]!.num_children ?? 0; left > 0; left--) {
-    names.push(schema[at]!.name);
-    pass();
+  const childrenLeft = [schema[0]?.num_children ?? 0];
+  for (let at = 1; childrenLeft.length > 0; ) {
+    if (childrenLeft.at(-1)! <= 0) {
+      childrenLeft.pop();
+      continue;
+    }
+    childrenLeft[childrenLeft.length - 1]!--;
+    const element = schema[at++];
+    if (element === undefined) return undefined;
+    if (childrenLeft.length === 1) names.push(element.name);
+    childrenLeft.push(element.num_children ?? 0);
   }
   return names;
 };
@@ -63,49 +52,35 @@ export async function* parquetRows(
   cureOfAbsent: string,
   from = 0,
 ): AsyncGenerator<ParquetGroup, void> {
-  // megabytes of readers that most runs have no use for
-  const [{ parquetMetadataAsync, parquetRead }, { compressors }] = await Promise.all([
-    import("hyparquet"),
-    import("hyparquet-compressors"),
-  ]);
-  const source = await openSource(place, cure);
+  const source = await openSource(place, cure, "parquet");
   try {
     const { name } = source;
-    const file = bufferOf(source);
-    const metadata = await explained(name, parquetMetadataAsync(file));
+    const metadata = await readParquetMetadata(source);
     const columns = columnsOf(metadata);
+    if (columns === undefined) throw new DataError(`${name} has a damaged schema; ${cure}`);
     const absent = wanted.find((column) => !columns.includes(column));
     if (absent !== undefined)
       throw new DataError(`${name} has no column ${absent}, but ${columns.slice(0, 5).join(", ")}; ${cureOfAbsent}`);
     const notes = new Map((metadata.key_value_metadata ?? []).map(({ key, value }) => [key, value ?? ""]));
-    let first = 0;
+    let groupFirst = 0;
     for (const group of metadata.row_groups) {
-      const end = first + Number(group.num_rows);
-      if (end <= from) {
-        first = end;
-        continue;
-      }
-      first = Math.max(first, from);
-      let rows: readonly (readonly unknown[])[] = [];
-      await explained(
-        name,
-        parquetRead({
-          file,
-          metadata,
-          columns: [...wanted],
-          rowStart: first,
-          rowEnd: end,
-          compressors,
-          parsers: { stringFromBytes: (bytes: Uint8Array | undefined) => bytes },
-          onComplete: (all) => {
-            rows = all;
-          },
-        }),
-      );
+      const numRows = Number(group.num_rows);
+      if (!(Number.isSafeInteger(numRows) && numRows >= 0))
+        throw new DataError(`${name} says that rows from ${groupFirst} on are ${numRows}; ${cure}`);
+      const end = groupFirst + numRows;
+      const first = Math.max(groupFirst, from);
+      groupFirst = end;
+      if (end <= from || numRows === 0) continue;
+      requireMemory(rowBytes * numRows, `the ${numRows} rows of a group of ${name}`, "write smaller row groups");
+      const rows = await readParquetRows(source, {
+        metadata: { ...metadata, row_groups: [group], key_value_metadata: [] },
+        columns: wanted,
+        rowStart: first - (end - numRows),
+        rowEnd: numRows,
+      });
       if (rows.length !== end - first)
         throw new DataError(`${name} holds ${rows.length} rows of ${end - first} from row ${first} on; ${cure}`);
       yield { first, notes, rows };
-      first = end;
     }
   } finally {
     source.close();

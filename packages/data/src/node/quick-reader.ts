@@ -1,5 +1,5 @@
-import { closeSync, openSync, readFileSync, readSync } from "node:fs";
-import { open, readFile } from "node:fs/promises";
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, type Stats } from "node:fs";
+import { open } from "node:fs/promises";
 import { readRange } from "@skein/tensor-core/backend";
 
 /** Bytes of a file. */
@@ -16,10 +16,24 @@ const whole = (bytes: Uint8Array, { begin, sizeBytes }: FilePart): Uint8Array =>
   return bytes;
 };
 
+/** To read, without waiting for the writer of a pipe. */
+const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/** Images of so many bytes as they are encoded, or as a whole file: several are in memory at once. */
+export const mostImageBytes: number = 2 ** 28;
+
+/** A pipe never begins, and a device never ends. */
+const requireRegular = (stats: Stats, part: FilePart | undefined): void => {
+  if (!stats.isFile()) throw new Error("it is no regular file");
+  if (part === undefined && stats.size > mostImageBytes)
+    throw new Error(`it has ${stats.size} bytes, at most ${mostImageBytes} are read of an image`);
+};
+
 const readHere: FileReader = async (path, part) => {
-  if (part === undefined) return readFileSync(path);
-  const file = openSync(path, "r");
+  const file = openSync(path, flags);
   try {
+    requireRegular(fstatSync(file), part);
+    if (part === undefined) return readFileSync(file);
     const source = {
       read: async (target: Uint8Array, offset: number, length: number, position: number) => ({
         bytesRead: readSync(file, target, offset, length, position),
@@ -32,9 +46,10 @@ const readHere: FileReader = async (path, part) => {
 };
 
 const readAside: FileReader = async (path, part) => {
-  if (part === undefined) return readFile(path);
-  const file = await open(path);
+  const file = await open(path, flags);
   try {
+    requireRegular(await file.stat(), part);
+    if (part === undefined) return await file.readFile();
     return whole(await readRange(file, part.begin, part.begin + part.sizeBytes), part);
   } finally {
     await file.close();

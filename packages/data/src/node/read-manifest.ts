@@ -1,10 +1,10 @@
 import { dirname, extname, resolve } from "node:path";
 import { type CsvError, type Info, parse } from "csv-parse/sync";
 import { DataError } from "../errors.ts";
-import { classesOf, type FoundImages, heldOutNames, heldOutOf, type ImageFile, mixed } from "./find-images.ts";
+import { readText } from "./file-pieces.ts";
+import { classesOf, type FoundImages, heldOutNames, heldOutOf, type ImageFile, mixed, placeOf } from "./find-images.ts";
 import { jsonLines } from "./json-lines.ts";
-import { textOf } from "./text-encoding.ts";
-import { readShared } from "./read-shared.ts";
+import { lineEndings } from "./text-format.ts";
 
 /** A row of a manifest as it stands there. */
 interface Row {
@@ -16,9 +16,16 @@ interface Row {
 
 const cure = "name a .csv or .jsonl with path and label of each image";
 
+/** A row of more would take more memory than its image. */
+const mostColumns = 1000;
+
 function* csvRows(file: string): Generator<Row, void> {
-  const text = textOf(readShared(file, cure).bytes);
+  const text = readText(file, cure, "csv");
   const columns = (names: string[]): string[] => {
+    if (names.length > mostColumns)
+      throw new DataError(
+        `${file}:1: the first line names ${names.length} columns, but at most ${mostColumns} are read; leave out those that nobody needs`,
+      );
     const missing = ["path", "label"].find((name) => !names.includes(name));
     if (missing !== undefined)
       throw new DataError(
@@ -84,7 +91,7 @@ const isHeldOut = (row: Row): boolean | undefined => {
  */
 export const readManifest = (file: string, testFraction: number): FoundImages => {
   const folder = dirname(file);
-  const rows = [...(extname(file).toLowerCase() === ".jsonl" ? jsonRows(file) : csvRows(file))];
+  const rows = [...(lineEndings.includes(extname(file).toLowerCase()) ? jsonRows(file) : csvRows(file))];
   if (rows.length === 0) throw new DataError(`${file} names no images; ${cure}`);
   const hasSplit = rows[0]!.values["split"] !== undefined;
   const classes = classesOf(new Set(rows.map((row) => textIn(row, "label"))));

@@ -22,7 +22,7 @@ export const fillFiled =
     const bytes = new Uint8Array(each * (length + 1));
     const view = new DataView(bytes.buffer);
     // opened anew, so that one that is gone is missed
-    const file = openFile(path, "see that it is still there, and whole");
+    const file = openFile(path, "see that it is still there, and whole", "tokens");
     try {
       for (let i = 0; i < indices.length; i++) {
         const first = windows.firstToken + indices[i]! * length;

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { DataError } from "../errors.ts";
 import { isImage } from "./find-images.ts";
+import { mostImageBytes } from "./quick-reader.ts";
 import { type FoundEntry, type TarBytes, type TarEntry, tarEntries } from "./tar-entries.ts";
 
 /** A sample of WebDataset: the files of one key, by what follows it in their names. */
@@ -9,6 +10,8 @@ export interface ShardFiles {
   readonly files: ReadonlyMap<string, TarEntry>;
   /** Where the first of them begins, with its headers. */
   readonly header: number;
+  /** Whether other files of the same key came before, with files of another key in between. */
+  readonly isPartedFrom: boolean;
 }
 
 /** What a sample's files with its image and its label are called. */
@@ -36,19 +39,35 @@ export async function* shardSamples(
   from = 0,
   pass?: (entry: FoundEntry, extension: string) => Promise<void>,
 ): AsyncGenerator<ShardFiles, void> {
-  let sample: { readonly key: string; readonly files: Map<string, TarEntry>; readonly header: number } | undefined;
+  let sample: (ShardFiles & { readonly files: Map<string, TarEntry> }) | undefined;
+  const seen = new Set<string>();
   for await (const entry of tarEntries(bytes, from)) {
     const [key, extension] = parted(entry.name);
     if (basename(entry.name).startsWith(".")) continue; // of the system's that made it
     if (sample?.key !== key) {
       if (sample !== undefined) yield sample;
-      sample = { key, files: new Map(), header: entry.header };
+      sample = { key, files: new Map(), header: entry.header, isPartedFrom: seen.has(key) };
+      seen.add(key);
     }
     sample.files.set(extension, entry);
     await pass?.(entry, extension);
   }
   if (sample !== undefined) yield sample;
 }
+
+/** What to do where files of a sample do not follow each other, as in the order in which a disk lists them. */
+export const sortedCure = "make the tar in the order of names, such as by tar --sort=name -cf shard.tar -C folder .";
+
+/**
+ * @param shard name of the tar, for errors.
+ * @throws DataError for a sample that lacks its image or label, if other files of the sample came before.
+ */
+export const requireTogether = ({ key, isPartedFrom }: ShardFiles, shard: string): void => {
+  if (isPartedFrom)
+    throw new DataError(
+      `${shard}/${key}: files of the sample lie apart, with other samples between them, but must follow each other; ${sortedCure}`,
+    );
+};
 
 /** Labels are short; what is longer is none. */
 const mostLabelBytes = 2 ** 16;
@@ -60,6 +79,14 @@ export const isLabel = ({ sizeBytes }: TarEntry, extension: string, { label }: S
 export const mayBeImage = ({ name }: TarEntry, extension: string, { image }: ShardNames): boolean =>
   image === undefined ? isImage(name) : extension === image.toLowerCase();
 
+/** @throws DataError for an image of more bytes than are read of one. */
+export const requireImageSize = ({ name, sizeBytes }: TarEntry, shard: string): void => {
+  if (sizeBytes > mostImageBytes)
+    throw new DataError(
+      `${shard}/${name} has ${sizeBytes} bytes, but at most ${mostImageBytes} are read of an image; leave it out, or make it smaller`,
+    );
+};
+
 /** @throws DataError for a sample with images of several kinds, of which none was chosen. */
 export const imageOf = ({ files, key }: ShardFiles, shard: string, names: ShardNames): TarEntry | undefined => {
   const images = [...files].filter(([extension, entry]) => mayBeImage(entry, extension, names));
@@ -67,7 +94,9 @@ export const imageOf = ({ files, key }: ShardFiles, shard: string, names: ShardN
     throw new DataError(
       `${shard}/${key} has images ${images.map(([extension]) => extension).join(" and ")}; set image to the one to learn from`,
     );
-  return images[0]?.[1];
+  const [image] = images;
+  if (image !== undefined) requireImageSize(image[1], shard);
+  return image?.[1];
 };
 
 const isName = (text: string): boolean => /^[^\p{Cc}\ufffd]{1,200}$/u.test(text);

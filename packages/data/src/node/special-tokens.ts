@@ -1,3 +1,5 @@
+import { tokensOf } from "../token-ids.ts";
+
 /** A token that is matched whole in a text, as `tokenizer.json` lists it under `added_tokens`. */
 interface AddedToken {
   readonly id: number;
@@ -34,25 +36,13 @@ export const contentOf = (token: unknown): string | undefined => {
   return typeof content === "string" ? content : undefined;
 };
 
-/** Ids of the tokens of `tokenizer.json` by content. */
-const tokenIds = (tokenizer: Fields): Map<string, unknown> => {
-  const { vocab } = isFields(tokenizer["model"]) ? tokenizer["model"] : { vocab: undefined };
-  const ids = new Map<string, unknown>(
-    Array.isArray(vocab)
-      ? vocab.map((entry: unknown, id) => [String(Array.isArray(entry) ? entry[0] : entry), id])
-      : Object.entries(isFields(vocab) ? vocab : {}),
-  );
-  for (const { content, id } of addedTokens(tokenizer)) ids.set(content, id);
-  return ids;
-};
-
 /**
  * `tokenizer.json` with the special tokens that only `tokenizer_config.json` names, so that they are encoded whole and
  * left out of decoded text, as transformers does. `added_tokens_decoder` replaces the flags of a token. A name without
  * an id in either file is skipped: a model has no row for such a token.
  */
 export const withSpecialTokens = (tokenizer: Fields, config: Fields): Fields => {
-  const ids = tokenIds(tokenizer);
+  const ids = new Map(tokensOf(tokenizer));
   const usedIds = new Set(ids.values());
   const added = new Map(addedTokens(tokenizer).map((token) => [token.content, token]));
   const decoder = config["added_tokens_decoder"];

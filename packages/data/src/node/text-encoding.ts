@@ -16,6 +16,8 @@ export const textOf = (bytes: Uint8Array): string => {
 /** What makes bytes or tokens of texts, and what stands between them. */
 export interface TextEncoding {
   encode(text: string | Uint8Array): Tokens;
+  /** The same of several texts. */
+  encodeAll(texts: readonly (string | Uint8Array)[]): Tokens[];
   readonly separator: Tokens;
 }
 
@@ -32,6 +34,10 @@ export const textEncoding = (separator: string | undefined, tokenizer: Tokenizer
     if (text.length === 0) return new Int32Array(0);
     return tokenizer.encode(typeof text === "string" ? text : textOf(text));
   };
+  const encodeAll = (texts: readonly (string | Uint8Array)[]): Tokens[] => {
+    if (tokenizer?.encodeAll === undefined) return texts.map(encode);
+    return tokenizer.encodeAll(texts.map((text) => (typeof text === "string" ? text : textOf(text))));
+  };
   const end = separator === undefined ? tokenizer?.endOfText : undefined;
-  return { encode, separator: end === undefined ? encode(separator ?? paragraph) : Int32Array.of(end) };
+  return { encode, encodeAll, separator: end === undefined ? encode(separator ?? paragraph) : Int32Array.of(end) };
 };

@@ -1,18 +1,16 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { PretrainedError } from "../errors.ts";
 import { type ImageProcessor, parseImageProcessor, processorFiles } from "../image-processor.ts";
 import { parseJson } from "../parse-json.ts";
+import { readJsonText } from "./open-file.ts";
 
 /** @throws PretrainedError where it is there, but cannot be read. */
-const readIfThere = async (path: string): Promise<unknown> => {
+const readIfThere = (path: string): unknown => {
   let text: string;
   try {
-    text = await readFile(path, "utf8");
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === "ENOENT") return undefined;
-    throw new PretrainedError(`${path} cannot be read (${code}); see that it is a file that may be read`, { cause });
+    text = readJsonText(path, "see that it is a file that may be read");
+  } catch (error) {
+    if (((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === "ENOENT") return undefined;
+    throw error;
   }
   return parseJson(text, path);
 };
@@ -36,10 +34,9 @@ export const loadImageProcessor = async (
   modelType: unknown,
 ): Promise<FoundImageProcessor | undefined> => {
   const { own, nested } = processorFiles;
-  const whole = await readIfThere(join(folder, nested));
+  const whole = readIfThere(join(folder, nested));
   const part = (whole as { readonly image_processor?: unknown } | null | undefined)?.image_processor;
-  const [file, said] =
-    part === undefined || part === null ? [own, await readIfThere(join(folder, own))] : [nested, part];
+  const [file, said] = part === undefined || part === null ? [own, readIfThere(join(folder, own))] : [nested, part];
   if (said === undefined) return undefined;
   return { file, processor: parseImageProcessor(said, modelType, join(folder, file)) };
 };

@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type NdArray, type SafetensorsEntry, SkeinError, type StoredSpec, unflattenTree } from "@skein/tensor-core";
 import { excerpt, excerptName } from "@skein/tensor-core/backend";
@@ -12,18 +12,11 @@ import { openConfig } from "../open-config.ts";
 import { parseJson } from "../parse-json.ts";
 import type { CarriedTensor, Pretrained, Stored } from "../pretrained.ts";
 import { configFile, indexFile, parseIndex, singleFile } from "../shards.ts";
+import { readJsonText } from "./open-file.ts";
 import { openSafetensors, type SafetensorsFile } from "./safetensors-file.ts";
 
-const readText = async (path: string): Promise<string> => {
-  try {
-    return await readFile(path, "utf8");
-  } catch (cause) {
-    throw new PretrainedError(
-      `${path} cannot be read (${(cause as NodeJS.ErrnoException).code}); name the folder of a checkpoint, with ${configFile} and ${singleFile} or ${indexFile}`,
-      { cause },
-    );
-  }
-};
+const readText = (path: string): string =>
+  readJsonText(path, `name the folder of a checkpoint, with ${configFile} and ${singleFile} or ${indexFile}`);
 
 /**
  * What `config.json` of a folder says.
@@ -32,7 +25,7 @@ const readText = async (path: string): Promise<string> => {
  */
 export const readConfig = async (folder: string): Promise<Config> => {
   const path = join(folder, configFile);
-  const value = parseJson(await readText(path), path);
+  const value = parseJson(readText(path), path);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Config;
   throw new PretrainedError(`${path} holds ${excerpt(value)}, no object; restore it from another copy`);
 };
@@ -41,7 +34,9 @@ export const readConfig = async (folder: string): Promise<Config> => {
 const filesOf = async (
   folder: string,
 ): Promise<{ readonly files: readonly string[]; readonly index?: ReadonlyMap<string, string> }> => {
-  const names = await readdir(folder);
+  const names = await readdir(folder).catch((cause: NodeJS.ErrnoException) => {
+    throw new PretrainedError(`${folder} cannot be read (${cause.code}); see that it may be read`, { cause });
+  });
   if (names.includes(singleFile)) return { files: [singleFile] };
   if (!names.includes(indexFile)) {
     const pickled = names.find((name) => /^pytorch_model.*\.bin$/.test(name));
@@ -50,7 +45,7 @@ const filesOf = async (
     );
   }
   const path = join(folder, indexFile);
-  const index = parseIndex(await readText(path), path);
+  const index = parseIndex(readText(path), path);
   return { files: [...new Set(index.values())].sort(), index };
 };
 
@@ -65,11 +60,8 @@ const openNamed = async (path: string): Promise<SafetensorsFile> => {
   try {
     return await openSafetensors(path);
   } catch (cause) {
-    if (cause instanceof SkeinError) throw new PretrainedError(`${path}: ${cause.message}`, { cause });
-    throw new PretrainedError(
-      `${path} cannot be read (${(cause as NodeJS.ErrnoException).code}); copy all files of the checkpoint into one folder`,
-      { cause },
-    );
+    if (cause instanceof PretrainedError || !(cause instanceof SkeinError)) throw cause;
+    throw new PretrainedError(`${path}: ${cause.message}`, { cause });
   }
 };
 

@@ -10,6 +10,7 @@ import {
   type StoredSpec,
 } from "@skein/tensor-core";
 import { excerptName, mostBytesPerCall, readRange } from "@skein/tensor-core/backend";
+import { openFile } from "./open-file.ts";
 
 /** Tensors of a file that is read tensor by tensor. */
 export interface SafetensorsFile {
@@ -23,12 +24,12 @@ export interface SafetensorsFile {
 /**
  * Open a file for reads of one tensor at a time; its head is checked against its size.
  *
- * @throws SafetensorsError for a file that is damaged.
+ * @throws SafetensorsError for a file that is damaged; PretrainedError for one that cannot be read, or is another.
  */
 export const openSafetensors = async (path: string): Promise<SafetensorsFile> => {
-  const file = await open(path, "r");
+  const file = openFile(path, "copy all files of the checkpoint into one folder", "safetensors");
+  const { sizeBytes: size } = file;
   try {
-    const { size } = await file.stat();
     const dataBegin = safetensorsDataBegin(await readRange(file, 0, Math.min(8, size)), size);
     const { entries } = readStoredHeader(await readRange(file, 0, dataBegin), size);
     const readBytes: SafetensorsFile["readBytes"] = async ({ name, begin, end }) => {

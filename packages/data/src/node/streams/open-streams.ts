@@ -1,22 +1,21 @@
 import { createHash } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import type { Samples } from "../../encoded-records.ts";
 import { DataError } from "../../errors.ts";
 import type { ImageShards, SampleStream, StreamedRecords, TextShards } from "../../streams/streamed-records.ts";
 import { isAddress, pathOf } from "../byte-source.ts";
-import { isFolder, someOf } from "../files-below.ts";
+import { someOf, statsAt } from "../files-below.ts";
 import { filesOfPlaces } from "../files-of-places.ts";
 import { classesOf } from "../find-images.ts";
 import { parquetParts, type ParquetOptions, rowsIn } from "../find-in-parquet.ts";
 import { samplesIn, type ShardOptions } from "../find-in-shards.ts";
 import { imageDecoder } from "../image-decoder.ts";
 import { type ImageOptions, loadHeldImages } from "../load-images.ts";
-import { tokenizerFile } from "../load-tokenizer.ts";
+import { readTokenizerText, tokenizerPath } from "../load-tokenizer.ts";
 import { defaultDecodesAtOnce, type LazyOptions } from "../open-sources.ts";
 import { type FoundSample, numbered } from "../split-samples.ts";
+import { formatOf, lineEndings, requireFields } from "../text-format.ts";
 import { isCompressed } from "./piecewise.ts";
-import { formatOf } from "./read-texts.ts";
 
 /** How a stream is read. */
 export interface StreamOptions {
@@ -31,7 +30,7 @@ const cure = "see that it is there, and may be read";
 /** The size of a shard here; nobody asks web servers for thousands of them. */
 const sizeOf = (place: string): number | undefined => {
   if (isAddress(place)) return undefined;
-  const stats = statSync(place, { throwIfNoEntry: false });
+  const stats = statsAt(place);
   if (stats?.isFile() !== true) throw new DataError(`${place} is no regular file; ${cure}`);
   return stats.size;
 };
@@ -70,7 +69,7 @@ export interface TextStreamOptions extends StreamOptions {
   readonly window: number;
 }
 
-const textEndings = [".jsonl", ".ndjson", ".json", ".md", ".txt"];
+const textEndings = [...lineEndings, ".md", ".txt"];
 const textCure = "name files of text, of JSON lines or of Parquet";
 
 /**
@@ -81,26 +80,23 @@ const textCure = "name files of text, of JSON lines or of Parquet";
  */
 export const openTextStream = ({
   file,
-  field = "text",
+  field: given,
   separator,
   skipDamaged = false,
   tokenizer,
   window,
   ...options
 }: TextStreamOptions): { readonly train: StreamedRecords; readonly remarks: readonly string[] } => {
-  const shards = filesOfPlaces(
-    file,
-    [...textEndings, ...textEndings.map((ending) => `${ending}.gz`), ".parquet"],
-    textCure,
-  );
+  const endings = [...textEndings, ...textEndings.map((ending) => `${ending}.gz`), ".parquet"];
+  const shards = filesOfPlaces(file, endings, textCure);
+  requireFields(shards, given);
+  const field = given ?? "text";
   const packed = shards.find((place) => isCompressed(place) && formatOf(place) === "rows");
   if (packed !== undefined)
     throw new DataError(`${pathOf(packed)}: Parquet is compressed in itself; unpack the file, and name it`);
   const samples: TextShards = { of: "texts", field, separator, tokenizer, window };
   const spec = { dtype: tokenizer === undefined ? "u8" : "i32", shape: [window] } as const;
-  const ofTokenizer =
-    tokenizer &&
-    readFileSync(isFolder(tokenizer.place) ? join(tokenizer.place, tokenizerFile) : tokenizer.place, "utf8");
+  const ofTokenizer = tokenizer && readTokenizerText(tokenizerPath(tokenizer.place));
   return {
     train: {
       count: Number.POSITIVE_INFINITY,

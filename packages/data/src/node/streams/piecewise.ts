@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, type Gunzip } from "node:zlib";
+import { type FileContent, foreignContent } from "@skein/tensor-core/backend";
 import { DataError } from "../../errors.ts";
 import { joinBytes } from "../../join-bytes.ts";
 import { openSource, pathOf } from "../byte-source.ts";
@@ -13,8 +14,12 @@ const pieceBytes = 2 ** 22;
 
 export const isCompressed = (place: string): boolean => /\.(gz|tgz)$/i.test(pathOf(place));
 
-async function* storedPieces(place: string, from: number): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
-  const source = await openSource(place, cure);
+async function* storedPieces(
+  place: string,
+  from: number,
+  holds: FileContent,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
+  const source = await openSource(place, cure, holds);
   try {
     for (let at = from; at < source.sizeBytes; at += pieceBytes)
       yield await source.read(at, Math.min(source.sizeBytes, at + pieceBytes));
@@ -41,7 +46,7 @@ async function* unpackedPieces(place: string): AsyncGenerator<Uint8Array, void> 
   const gunzip = createGunzip();
   unpackers.add(gunzip);
   // Whatever ends it reaches who reads from gunzip.
-  const pumped = pipeline(Readable.from(storedPieces(place, 0)), gunzip);
+  const pumped = pipeline(Readable.from(storedPieces(place, 0, "gzip")), gunzip);
   pumped.catch(() => undefined);
   try {
     for await (const piece of gunzip) yield piece as Uint8Array;
@@ -59,16 +64,19 @@ async function* unpackedPieces(place: string): AsyncGenerator<Uint8Array, void> 
  * What a file holds from a byte on, here or on a web server; of one that is compressed (.gz), what is in it. Each piece
  * has memory of its own.
  *
+ * @param holds what the file must hold, unpacked.
  * Cost: of one that is compressed all is unpacked that comes before.
  * @throws DataError where it cannot be read, is damaged, or changes meanwhile.
  */
-export async function* piecesOf(place: string, from: number): AsyncGenerator<Uint8Array, void> {
+export async function* piecesOf(place: string, from: number, holds: FileContent): AsyncGenerator<Uint8Array, void> {
   if (!isCompressed(place)) {
-    yield* storedPieces(place, from);
+    yield* storedPieces(place, from, holds);
     return;
   }
   let at = 0;
   for await (const piece of unpackedPieces(place)) {
+    const foreign = at === 0 ? foreignContent(piece, holds) : undefined;
+    if (foreign !== undefined) throw new DataError(`${pathOf(place)}: what is packed in it ${foreign}`);
     if (at + piece.length > from) yield piece.subarray(Math.max(0, from - at));
     at += piece.length;
   }
@@ -84,7 +92,7 @@ export class PiecewiseBytes implements TarBytes {
 
   constructor(place: string, from: number) {
     this.name = pathOf(place);
-    this.pieces = piecesOf(place, from);
+    this.pieces = piecesOf(place, from, "tar");
     this.first = from;
   }
 

@@ -4,7 +4,16 @@ import type { ImageShards, SampleStream } from "../../streams/streamed-records.t
 import { pathOf } from "../byte-source.ts";
 import { someOf } from "../files-below.ts";
 import { imageRows } from "../find-in-parquet.ts";
-import { imageOf, isLabel, labelOf, mayBeImage, shardSamples } from "../shard-samples.ts";
+import {
+  imageOf,
+  isLabel,
+  labelOf,
+  mayBeImage,
+  requireImageSize,
+  requireTogether,
+  shardSamples,
+  sortedCure,
+} from "../shard-samples.ts";
 import type { TarEntry } from "../tar-entries.ts";
 import { PiecewiseBytes } from "./piecewise.ts";
 
@@ -30,12 +39,14 @@ async function* inTar(place: string, names: ImageShards, from: number): AsyncGen
   try {
     const held = new Map<string, Uint8Array>();
     const keep = async (entry: TarEntry, extension: string): Promise<void> => {
-      if (mayBeImage(entry, extension, names) || isLabel(entry, extension, names))
-        held.set(entry.name, (await bytes.at(entry.begin, entry.sizeBytes)).slice());
+      if (mayBeImage(entry, extension, names)) requireImageSize(entry, bytes.name);
+      else if (!isLabel(entry, extension, names)) return;
+      held.set(entry.name, (await bytes.at(entry.begin, entry.sizeBytes)).slice());
     };
     for await (const sample of shardSamples(bytes, from, keep)) {
       const image = imageOf(sample, bytes.name, names);
       const label = image && (await labelOf(sample, bytes.name, names, ({ name }) => held.get(name)!));
+      if (label === undefined) requireTogether(sample, bytes.name);
       yield {
         name: `${bytes.name}/${sample.key}`,
         bytes: image && held.get(image.name)!,
@@ -73,7 +84,7 @@ export const imageReader = (
         const why = bytes === undefined ? "it has no image" : "it has no label";
         if (!skipDamaged)
           throw new DataError(
-            `${name}: ${why}; set image and label to what these are called, or leave such samples out with skipDamaged: true`,
+            `${name}: ${why}; set image and label to what these are called, ${names.of === "webdataset" ? `${sortedCure}, ` : ""}or leave such samples out with skipDamaged: true`,
           );
         left(name, why);
         continue;

@@ -1,4 +1,3 @@
-import { extname } from "node:path";
 import { DataError } from "../../errors.ts";
 import { joinBytes } from "../../join-bytes.ts";
 import { packWindows, type TokenPiece, type Tokens } from "../../streams/pack-windows.ts";
@@ -10,6 +9,7 @@ import { loadTokenizer } from "../load-tokenizer.ts";
 import { parquetColumn } from "../parquet-column.ts";
 import { textEncoding } from "../text-encoding.ts";
 import { damagedText, lineEntry, rowEntry, type TextEntry } from "../text-entries.ts";
+import { contentOf, formatOf, requireUtf8 } from "../text-format.ts";
 import { piecesOf } from "./piecewise.ts";
 
 /** A text, or a piece of one, and where in its shard it begins. */
@@ -20,13 +20,6 @@ interface Piece extends TextEntry {
   readonly isLast: boolean;
 }
 
-/** What a text shard holds, by the name of its file. */
-export const formatOf = (place: string): "lines" | "rows" | "text" => {
-  const extension = extname(pathOf(place).replace(/\.gz$/i, "")).toLowerCase();
-  if (extension === ".jsonl" || extension === ".ndjson" || extension === ".json") return "lines";
-  return extension === ".parquet" ? "rows" : "text";
-};
-
 /** Lines of a file from a byte on, without what ends them, and the byte that each begins with. */
 async function* linesOf(
   place: string,
@@ -36,7 +29,7 @@ async function* linesOf(
   const cutter = new LineCutter(
     () => new DataError(`${pathOf(place)}: the line at byte ${offset} has more than ${mostLineBytes} bytes; cut it`),
   );
-  for await (const bytes of piecesOf(place, from))
+  for await (const bytes of piecesOf(place, from, contentOf(place)))
     for (const line of cutter.cut(bytes)) {
       yield { line, offset, isLast: false };
       offset += line.length + 1;
@@ -69,7 +62,9 @@ async function* textPieces(place: string, from: number): AsyncGenerator<Piece, v
     if (!isLast) lines.push(newline);
     const end = offset + line.length + 1;
     if (!isLast && end - begin < cutAfterBytes) continue;
-    yield { place: pathOf(place), text: joinBytes(...lines), offset: begin, isFirst: begin === 0, isLast };
+    const text = joinBytes(...lines);
+    requireUtf8(pathOf(place), text, begin);
+    yield { place: pathOf(place), text, offset: begin, isFirst: begin === 0, isLast };
     [lines, begin] = [[], end];
   }
 }

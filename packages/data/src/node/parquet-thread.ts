@@ -1,0 +1,191 @@
+import { existsSync } from "node:fs";
+import { Worker } from "node:worker_threads";
+import type { FileMetaData } from "hyparquet";
+import { threadFile } from "@skein/tensor-core/backend";
+import { DataError } from "../errors.ts";
+import type { ByteSource } from "./byte-source.ts";
+import type { FromParquetWorker, ParquetRequest, ParquetWorkerInput, ToParquetWorker } from "./parquet-worker.ts";
+import { freeMemory } from "./require-memory.ts";
+import { Turns } from "./turns.ts";
+
+/** Seconds without a page, beside those for the bytes at hand. A sound page of a mebibyte takes hundredths. */
+const patienceSeconds = 10;
+/** The slowest reading that is waited for. */
+const bytesPerSecond = 1e6;
+const tickMilliseconds = 1000;
+/** A thread without work is ended after this time, since the next file comes soon or not at all. */
+const idleMilliseconds = 500;
+
+/** Why a request failed: in the words of the parser, or of what ended it. */
+class ParquetFault extends Error {}
+
+/** A request that is under way. */
+interface Pending {
+  readonly number: number;
+  readonly source: ByteSource;
+  readonly promise: PromiseWithResolvers<unknown>;
+  /** Reads that the thread waits for. */
+  numReads: number;
+  bytes: number;
+  silentSeconds: number;
+  pages: number;
+}
+
+/** A thread that reads Parquet, one request at a time. */
+class ParquetThread {
+  private readonly progress = new Int32Array(new SharedArrayBuffer(4));
+  private readonly worker: Worker;
+  private isReady = false;
+  private numRequests = 0;
+  private pending: Pending | undefined;
+  private idle: NodeJS.Timeout | undefined;
+  isOver = false;
+
+  constructor() {
+    const input: ParquetWorkerInput = { progress: this.progress };
+    this.worker = new Worker(
+      threadFile(() => new URL("./parquet-worker.ts", import.meta.url), "@skein/data", existsSync),
+      {
+        workerData: input,
+        name: "skein-parquet",
+        resourceLimits: { maxOldGenerationSizeMb: Math.max(64, Math.floor(freeMemory() / 2 ** 21)) },
+      },
+    );
+    this.worker.on("message", (message: FromParquetWorker) => void this.hear(message));
+    this.worker.on("error", (error: Error & { readonly code?: string }) =>
+      this.fail(
+        error.code === "ERR_WORKER_OUT_OF_MEMORY"
+          ? "it takes more memory than there is"
+          : error.message.split("\n")[0]!,
+      ),
+    );
+    this.worker.once("exit", () => this.fail("the thread that reads it has ended"));
+  }
+
+  /** @throws ParquetFault, and what `source` throws. */
+  async request(source: ByteSource, rows?: ParquetRequest["rows"]): Promise<unknown> {
+    clearTimeout(this.idle);
+    this.worker.ref();
+    const pending: Pending = {
+      number: this.numRequests++,
+      source,
+      promise: Promise.withResolvers(),
+      numReads: 0,
+      bytes: 0,
+      silentSeconds: 0,
+      pages: 0,
+    };
+    this.pending = pending;
+    this.post({
+      type: "request",
+      number: pending.number,
+      fileBytes: source.sizeBytes,
+      ...(rows !== undefined && { rows }),
+    });
+    const clock = setInterval(() => this.tick(pending), tickMilliseconds);
+    try {
+      return await pending.promise.promise;
+    } finally {
+      clearInterval(clock);
+      this.pending = undefined;
+      this.worker.unref();
+      this.idle = setTimeout(() => this.end(), idleMilliseconds).unref();
+    }
+  }
+
+  private post(message: ToParquetWorker): void {
+    if (message.type === "bytes") this.worker.postMessage(message, [message.bytes.buffer]);
+    else this.worker.postMessage(message);
+  }
+
+  private async hear(message: FromParquetWorker): Promise<void> {
+    const { pending } = this;
+    if (message.type === "ready") this.isReady = true;
+    if (pending === undefined) return;
+    pending.silentSeconds = 0;
+    if (message.type === "done") pending.promise.resolve(message.result);
+    else if (message.type === "failed") pending.promise.reject(new ParquetFault(message.message));
+    else if (message.type === "read" && message.request === pending.number) await this.read(pending, message);
+  }
+
+  private async read(pending: Pending, { id, begin, end }: FromParquetWorker & { type: "read" }): Promise<void> {
+    const { source, promise } = pending;
+    pending.numReads++;
+    try {
+      if (!(begin >= 0 && begin <= end && end <= source.sizeBytes))
+        throw new ParquetFault(`it has ${source.sizeBytes} bytes, but says that some are at ${begin} to ${end}`);
+      const bytes = await source.read(begin, end);
+      pending.bytes += bytes.length;
+      if (this.pending === pending) this.post({ type: "bytes", id, bytes });
+    } catch (error) {
+      promise.reject(error as Error);
+      if (this.pending === pending) this.end(); // it waits for the bytes
+    } finally {
+      pending.numReads--;
+      pending.silentSeconds = 0;
+    }
+  }
+
+  /** Seconds are counted and not measured: a process that was stopped meanwhile has not waited. */
+  private tick(pending: Pending): void {
+    const pages = Atomics.load(this.progress, 0);
+    if (!this.isReady || pending.numReads > 0 || pages !== pending.pages) pending.silentSeconds = 0;
+    else pending.silentSeconds++;
+    pending.pages = pages;
+    if (pending.silentSeconds <= patienceSeconds + pending.bytes / bytesPerSecond) return;
+    this.fail(`reading it comes to no end, ${pending.silentSeconds} s after the last page`);
+    this.end();
+  }
+
+  private fail(why: string): void {
+    this.isOver = true;
+    this.pending?.promise.reject(new ParquetFault(why));
+  }
+
+  private end(): void {
+    this.isOver = true;
+    void this.worker.terminate();
+  }
+}
+
+/** Threads of this thread; each has the memory of an isolate, some 20 MB. */
+const numThreads = 4;
+const turns = new Turns(numThreads);
+const idleThreads: ParquetThread[] = [];
+
+/** Performs a request on a thread that has nothing to do. @throws ParquetFault, and what `source` throws. */
+const performNow = async (source: ByteSource, rows?: ParquetRequest["rows"]): Promise<unknown> => {
+  let thread = idleThreads.pop();
+  while (thread?.isOver === true) thread = idleThreads.pop();
+  thread ??= new ParquetThread();
+  try {
+    return await thread.request(source, rows);
+  } finally {
+    if (!thread.isOver) idleThreads.push(thread);
+  }
+};
+
+const perform = (source: ByteSource, rows?: ParquetRequest["rows"]): Promise<unknown> =>
+  turns.take(() => performNow(source, rows));
+
+const explained = async <T>(name: string, work: Promise<unknown>): Promise<T> => {
+  try {
+    return (await work) as T;
+  } catch (error) {
+    if (!(error instanceof ParquetFault)) throw error;
+    throw new DataError(
+      `${name} is no Parquet file that can be read (${error.message}); name a Parquet file that is whole`,
+      { cause: error },
+    );
+  }
+};
+
+/** Reads the metadata of a file. @throws DataError for what is no Parquet file, or a damaged one. */
+export const readParquetMetadata = (source: ByteSource): Promise<FileMetaData> =>
+  explained(source.name, perform(source));
+
+/** Reads rows of some columns; texts as their bytes of UTF-8. @throws DataError for a damaged file. */
+export const readParquetRows = (
+  source: ByteSource,
+  rows: NonNullable<ParquetRequest["rows"]>,
+): Promise<readonly (readonly unknown[])[]> => explained(source.name, perform(source, rows));

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { mostPixels, smallPixels, withinPixels } from "./pixel-budget.ts";
+
+test("images under way never have more pixels than the budget, and come in their order", async () => {
+  let pixels = 0;
+  const order: number[] = [];
+  const sizes = [mostPixels, mostPixels / 2, mostPixels / 2, mostPixels / 4, mostPixels, mostPixels / 4];
+  await Promise.all(
+    sizes.map((size, i) =>
+      withinPixels(1, size, async () => {
+        pixels += size;
+        expect(pixels).toBeLessThanOrEqual(mostPixels);
+        order.push(i);
+        await new Promise((resolve) => setImmediate(resolve));
+        pixels -= size;
+      }),
+    ),
+  );
+  expect(order).toEqual([0, 1, 2, 3, 4, 5]);
+});
+
+test("small images do not wait, one that fails gives its room back, and one that is too large is refused", async () => {
+  const work = Promise.withResolvers<void>();
+  const large = withinPixels(1, mostPixels, () => work.promise);
+  expect(await withinPixels(1, smallPixels, async () => 7)).toBe(7);
+  const next = withinPixels(1, mostPixels, async () => 8);
+  work.reject(new Error("damaged"));
+  await expect(large).rejects.toThrow("damaged");
+  expect(await next).toBe(8);
+  await expect(withinPixels(2, mostPixels, async () => 9)).rejects.toThrow(
+    /^it has 134217728×2 pixels, 268435456, but/,
+  );
+});

@@ -1,0 +1,68 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { crc32, deflateSync } from "node:zlib";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { loadImageFolder, openImageFolder } from "../src/node.ts";
+import { imageDecoder } from "../src/node/image-decoder.ts";
+
+const chunk = (type: string, data: Uint8Array): Uint8Array => {
+  const bytes = Buffer.alloc(12 + data.length);
+  bytes.writeUInt32BE(data.length);
+  bytes.write(type, 4, "latin1");
+  bytes.set(data, 8);
+  bytes.writeUInt32BE(crc32(bytes.subarray(4, 8 + data.length)), 8 + data.length);
+  return bytes;
+};
+
+/** A black PNG of one bit a pixel; `numRows` of its rows are there. */
+const black = (rows: number, columns: number, numRows = rows): Uint8Array => {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(columns);
+  header.writeUInt32BE(rows, 4);
+  header[8] = 1;
+  const data = deflateSync(new Uint8Array(numRows * (1 + Math.ceil(columns / 8))), { level: 1 });
+  return Buffer.concat([
+    Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+    chunk("IHDR", header),
+    chunk("IDAT", data),
+    chunk("IEND", new Uint8Array()),
+  ]);
+};
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-bombs-"))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const options = {
+  size: [2, 2] as const,
+  channels: 1 as const,
+  fit: "cover" as const,
+  resample: "bilinear" as const,
+  testFraction: 0.5,
+  skipDamaged: false,
+  from: import.meta.url,
+};
+
+test("an image with more pixels than are decoded is refused by file, pixels and limit, before it is decoded", async () => {
+  for (const name of ["a", "b"]) {
+    mkdirSync(join(folder, name));
+    for (let i = 0; i < 8; i++) writeFileSync(join(folder, name, `${i}.png`), black(16_383, 16_383, 1));
+  }
+  const message =
+    /[ab]\/\d\.png cannot be decoded \(it has 16383×16383 pixels, 268402689, but at most 134217728 are decoded; make it smaller\); restore it, remove it, or leave such images out/;
+  await expect(loadImageFolder({ folder, ...options })).rejects.toThrow(message);
+  await expect(loadImageFolder({ folder, ...options, resample: undefined })).rejects.toThrow(message);
+  const { train } = await openImageFolder({ folder, ...options, cacheMegabytes: 1 });
+  const { ImageReader } = await import("../src/node/image-reader.ts");
+  await expect(new ImageReader(train, () => undefined).read(0)).rejects.toThrow(message);
+});
+
+test("large images are decoded a few at once, and whole", async () => {
+  const { decode } = imageDecoder(import.meta.url, "sharp");
+  const image = black(4200, 4200);
+  const samples = await Promise.all(
+    Array.from({ length: 4 }, () => decode(image, { ...options, resample: undefined })),
+  );
+  expect(samples.map((sample) => [...sample])).toEqual(Array.from({ length: 4 }, () => [0, 0, 0, 0]));
+});

@@ -1,0 +1,152 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { shardSamples } from "../src/node/shard-samples.ts";
+import { type FoundEntry, SourcePieces, tarEntries } from "../src/node/tar-entries.ts";
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+interface Member {
+  readonly name: string;
+  readonly type?: string;
+  readonly content?: string;
+  /** The field of the header as it stands. Default: what `content` has. */
+  readonly size?: string | Uint8Array;
+  readonly magic?: string;
+}
+
+/** A block of a header, and what follows it, filled up to whole blocks. */
+const member = ({ name, type = "0", content = "", size, magic = "ustar\0" }: Member): Uint8Array => {
+  const bytes = encode(content);
+  const block = new Uint8Array(512 + Math.ceil(bytes.length / 512) * 512);
+  const write = (at: number, field: string | Uint8Array): void =>
+    block.set(typeof field === "string" ? encode(field) : field, at);
+  write(0, name);
+  write(124, size ?? bytes.length.toString(8).padStart(11, "0"));
+  write(148, " ".repeat(8));
+  write(156, type);
+  write(257, magic);
+  const sum = block.subarray(0, 512).reduce((total, byte) => total + byte, 0);
+  write(148, `${sum.toString(8).padStart(6, "0")}\0 `);
+  write(512, bytes);
+  return block;
+};
+
+const tarOf = (...members: readonly Member[]): Uint8Array =>
+  Buffer.concat([...members.map(member), new Uint8Array(1024)]);
+
+/** A pax header with a record as it stands. */
+const pax = (record: string): Member => ({ name: "pax", type: "x", content: record });
+
+const piecesOf = (bytes: Uint8Array): SourcePieces =>
+  new SourcePieces({
+    name: "a.tar",
+    sizeBytes: bytes.length,
+    read: async (begin, end) => Uint8Array.from(bytes.subarray(begin, end)),
+    close: () => undefined,
+  });
+
+const allOf = async <Item>(items: AsyncIterable<Item>): Promise<Item[]> => {
+  const all: Item[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+};
+
+const entriesOf = (bytes: Uint8Array): Promise<FoundEntry[]> => allOf(tarEntries(piecesOf(bytes)));
+const namesOf = async (...members: readonly Member[]): Promise<string[]> =>
+  (await entriesOf(tarOf(...members))).map(({ name }) => name);
+
+/** A big-endian number of 12 bytes with the mark of GNU. */
+const base256 = (...last: readonly number[]): Uint8Array => {
+  const field = new Uint8Array(12);
+  field[0] = 0x80;
+  field.set(last, 12 - last.length);
+  return field;
+};
+
+const [a, b]: readonly Member[] = [
+  { name: "a.txt", content: "one" },
+  { name: "b.txt", content: "two" },
+];
+
+describe("a tar", () => {
+  test.each([
+    [
+      "a size in an extended header that is negative",
+      [pax("14 size=-1536\n"), a!],
+      /says that a file has size="-1536"/,
+    ],
+    ["one that is no number", [pax("12 size=abc\n"), a!], /byte 0, where an extended header says that a file has size/],
+    ["one of more digits than count", [pax("30 size=99999999999999999999\n"), a!], /malformed record/],
+    ["one that no double holds", [pax("29 size=99999999999999999999\n"), a!], /size="99999999999999999999"/],
+    ["a record with a length that is no whole number", [pax("1e-300 path=x\n"), a!], /byte 0, .* a malformed record/],
+    ["a record that goes beyond its header", [pax("99 path=x\n"), a!], /a malformed record/],
+    ["a record of length 0", [pax("0 path=x\n"), a!], /a malformed record/],
+    ["a record without a key", [pax("9 pathx\n\n"), a!], /a malformed record/],
+    [
+      "a size of 2^60",
+      [a!, { ...b!, size: base256(16, 0, 0, 0, 0, 0, 0, 0) }],
+      /byte 1024, .* a size that none can have/,
+    ],
+    ["a negative size", [a!, { ...b!, size: new Uint8Array(12).fill(255) }], /byte 1024, .* a size that none can have/],
+    ["letters for a size", [a!, { ...b!, size: "zzz" }], /byte 1024, .* a size that none can have/],
+    ["a name of a gibibyte", [{ name: "long", type: "L", size: "10000000000" }, a!], /a size that none can have/],
+    ["a size beyond its end", [a!, { ...b!, size: "00000077777" }], /ends after \d+ bytes, in the middle of a file/],
+    ["a label beyond its end", [a!, { ...b!, type: "V", size: "00000077777" }], /ends after \d+ bytes, in the middle/],
+    ["a sparse file of GNU tar", [a!, { ...b!, type: "S" }], /"b.txt" is stored with holes \(tar --sparse\)/],
+    ["a sparse file of pax", [pax("22 GNU.sparse.major=1\n"), b!], /"b.txt" is stored with holes/],
+    ["a part of several volumes", [{ ...a!, type: "M" }], /one of several volumes of a tar/],
+  ] as const)("with %s is refused in a line", async (_, members, message) => {
+    await expect(entriesOf(tarOf(...members))).rejects.toThrow(message);
+  });
+
+  test("passes over labels, links, folders and their sizes, as tar does", async () => {
+    const label = { name: "mylabel", type: "V", size: new Uint8Array(12) };
+    const folder = { name: "dir/", type: "5", size: base256(16, 0, 0, 0, 0, 0, 0, 0) };
+    const oldFolder = { name: "old/", type: "\0", magic: "" };
+    const link = { name: "link", type: "2", size: "00000001000" };
+    expect(await namesOf(label, a!, folder, oldFolder, link, { ...b!, type: "\0", magic: "" })).toEqual([
+      "a.txt",
+      "b.txt",
+    ]);
+    expect(await namesOf(pax("13 size=4000\n"), folder, a!)).toEqual(["a.txt"]);
+  });
+
+  test("takes names and sizes of extended headers, with the long names of GNU between them", async () => {
+    const long = { name: "././@LongLink", type: "L", content: "a-long-name.txt\0" };
+    const [entry] = await entriesOf(tarOf(pax("10 size=3\n"), long, { ...a!, size: "00000000777" }));
+    expect(entry).toMatchObject({ name: "a-long-name.txt", sizeBytes: 3, header: 0 });
+    expect(await namesOf(pax("12 path=é=\n"), a!, b!)).toEqual(["é=", "b.txt"]);
+  });
+
+  test("with any bytes in a header of an extended header ends, in entries or in a line", async () => {
+    const field = fc.oneof(
+      fc.constantFrom("-1", "-512", "1e9", "0x10", "NaN", "", "9007199254740993", "4294967296"),
+      fc.string({ maxLength: 6 }),
+    );
+    const record = fc.tuple(field, fc.constantFrom("size", "path", "linkpath", ""), field);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(record, { maxLength: 3 }),
+        fc.uint8Array({ minLength: 12, maxLength: 12 }),
+        fc.constantFrom(..."0\x0015xgLKVSMD7"),
+        async (records, size, type) => {
+          const said = pax(records.map(([length, key, value]) => `${length} ${key}=${value}\n`).join(""));
+          const entries = await entriesOf(tarOf(said, { ...a!, type, size }, b!)).catch((error: Error) => error);
+          if (entries instanceof Error) expect(entries.name).toBe("DataError");
+          else for (const { begin, sizeBytes } of entries) expect(begin + sizeBytes).toBeLessThanOrEqual(4096);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
+
+test("files of a sample that lie apart are known as such", async () => {
+  const names = ["1.png", "2.png", "2.cls", "1.cls", "1.json"];
+  const samples = await allOf(shardSamples(piecesOf(tarOf(...names.map((name) => ({ name }))))));
+  expect(samples.map(({ key, files, isPartedFrom }) => [key, [...files.keys()], isPartedFrom])).toEqual([
+    ["1", ["png"], false],
+    ["2", ["png", "cls"], false],
+    ["1", ["cls", "json"], true],
+  ]);
+});

@@ -1,0 +1,29 @@
+import * as fs from "node:fs";
+import { promisify } from "node:util";
+import { type FileContent, openRegularFile, type RangeSource, readRegularText } from "@skein/tensor-core/backend";
+import { PretrainedError } from "../errors.ts";
+
+const read = promisify(fs.read);
+const close = promisify(fs.close);
+
+const fault = (message: string, options?: ErrorOptions): PretrainedError => new PretrainedError(message, options);
+
+/** A file of a checkpoint that is open. */
+export interface OpenFile extends RangeSource {
+  readonly sizeBytes: number;
+  close(): Promise<void>;
+}
+
+/** Opens a file as `openRegularFile` does. @throws PretrainedError; what cannot be read ends with `cure`. */
+export const openFile = (path: string, cure: string, holds: FileContent): OpenFile => {
+  const { file, sizeBytes } = openRegularFile(fs, path, { holds, cure, fault });
+  return {
+    sizeBytes,
+    read: (target, offset, length, position) => read(file, target, offset, length, position),
+    close: () => close(file),
+  };
+};
+
+/** Reads a file of JSON whole, as `readRegularText` does. @throws PretrainedError. */
+export const readJsonText = (path: string, cure: string): string =>
+  readRegularText(fs, path, { holds: "json", cure, fault });

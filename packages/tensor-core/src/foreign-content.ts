@@ -1,0 +1,208 @@
+/** What a file must hold, as its reader knows. */
+export type FileContent =
+  | "text"
+  | "html"
+  | "json"
+  | "csv"
+  | "image"
+  | "npy"
+  | "npz"
+  | "parquet"
+  | "safetensors"
+  | "tar"
+  | "gzip"
+  | "idx"
+  | "tokens";
+
+interface Content {
+  /** As messages call it. */
+  readonly noun: string;
+  /** Formats that the reader takes. */
+  readonly takes?: readonly Format[];
+  /** Whether the file is text: UTF-8 without bytes of 0. */
+  readonly isText?: boolean;
+  /** Whether any bytes may begin the file, so that only long signatures are evidence of another format. */
+  readonly isRaw?: boolean;
+}
+
+type Format = keyof typeof formats;
+
+const contents: Readonly<Record<FileContent, Content>> = {
+  text: { noun: "text", isText: true },
+  html: { noun: "HTML", isText: true, takes: ["html"] },
+  json: { noun: "JSON", isText: true },
+  csv: { noun: "CSV", isText: true },
+  image: { noun: "an image" },
+  npy: { noun: "an array of NumPy (.npy)", takes: ["npy"] },
+  npz: { noun: "an .npz archive", takes: ["zip"] },
+  parquet: { noun: "a Parquet file", takes: ["parquet"] },
+  safetensors: { noun: "a safetensors file", takes: ["safetensors"] },
+  tar: { noun: "a tar file", takes: ["tar"] },
+  gzip: { noun: "a file compressed by gzip", takes: ["gzip"] },
+  idx: { noun: "an IDX file", takes: ["gzip"] },
+  tokens: { noun: "a file of plain tokens", isRaw: true, takes: ["npy"] },
+};
+
+/** A format that is known by its first bytes. */
+interface Signature {
+  /** As messages call a file of the format. */
+  readonly noun: string;
+  readonly cure: string;
+  /** What the file should be, in place of what its reader asks for. */
+  readonly instead?: string;
+  matches(head: Uint8Array): boolean;
+  /** Whether a file of plain numbers may well begin so. */
+  readonly isShort?: boolean;
+}
+
+/** Bytes of a file that `foreignContent` looks at. */
+export const headBytes = 512;
+
+const beginsWith = (head: Uint8Array, bytes: string, at = 0): boolean => {
+  for (let i = 0; i < bytes.length; i++) if (head[at + i] !== bytes.charCodeAt(i)) return false;
+  return true;
+};
+
+/** The head as text, a character for each byte. */
+const textOf = (head: Uint8Array): string => String.fromCharCode(...head);
+
+const unpack = (program: string): string => `unpack it, for example with ${program}`;
+
+/** Methods, times and systems that RFC 1952 knows are checked, too. */
+const isGzip = (head: Uint8Array): boolean =>
+  beginsWith(head, "\x1f\x8b\x08") &&
+  head.length >= 10 &&
+  (head[3]! & 0xe0) === 0 &&
+  [0, 2, 4].includes(head[8]!) &&
+  (head[9]! <= 13 || head[9] === 255);
+
+const isZip = (head: Uint8Array): boolean =>
+  beginsWith(head, "PK\x05\x06\0\0") || (beginsWith(head, "PK\x03\x04") && head[4]! < 64 && head[5] === 0);
+
+const isSafetensors = (head: Uint8Array): boolean =>
+  head.length >= 10 && beginsWith(head, "\0\0\0\0", 4) && head[8] === 0x7b && (head[9] === 0x22 || head[9] === 0x7d);
+
+/** Protocols 4 and 5 begin with a frame, whose length has eight bytes; files of older PyTorch with a number. */
+const isLongPickle = (head: Uint8Array): boolean =>
+  beginsWith(head, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20") ||
+  (head[0] === 0x80 && (head[1] === 4 || head[1] === 5) && head[2] === 0x95 && beginsWith(head, "\0\0\0", 8));
+
+const pickle = "a Python pickle, which runs code when it is read";
+const pickleCure = "save it again in a format without code";
+
+const formats = {
+  lfs: {
+    noun: "a pointer of Git LFS",
+    instead: "the file",
+    cure: "run git lfs pull",
+    matches: (head) => /^version https:\/\/(git-lfs\.github|hawser\.github)\.com\/spec\//.test(textOf(head)),
+  },
+  annex: {
+    noun: "a pointer of git-annex",
+    instead: "the file",
+    cure: "run git annex get",
+    matches: (head) => /^(\/|(\.\.\/)*\.git\/)annex\/objects\//.test(textOf(head)),
+  },
+  html: {
+    noun: "an HTML page",
+    cure: "see what the server says in it, and download the file again",
+    matches: (head) =>
+      /^(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<(!doctype\s+html|html[\s>])/is.test(textOf(head)),
+  },
+  gzip: { noun: "compressed by gzip", cure: unpack("gunzip"), matches: isGzip },
+  zstd: {
+    noun: "compressed by Zstandard",
+    cure: unpack("unzstd"),
+    matches: (head) => beginsWith(head, "\x28\xb5\x2f\xfd"),
+  },
+  xz: { noun: "compressed by xz", cure: unpack("unxz"), matches: (head) => beginsWith(head, "\xfd7zXZ\0") },
+  bzip2: {
+    noun: "compressed by bzip2",
+    cure: unpack("bunzip2"),
+    matches: (head) => beginsWith(head, "BZh") && beginsWith(head, "1AY&SY", 4),
+  },
+  zip: { noun: "a zip archive, as .npz and PyTorch's files are", cure: unpack("unzip"), matches: isZip },
+  longPickle: { noun: pickle, cure: pickleCure, matches: isLongPickle },
+  pickle: {
+    noun: pickle,
+    cure: pickleCure,
+    matches: (head) => head[0] === 0x80 && head[1]! >= 2 && head[1]! <= 5,
+    isShort: true,
+  },
+  npy: {
+    noun: "an array of NumPy (.npy)",
+    cure: "use what reads arrays, such as data: {kind: numpy} or {kind: tokens}",
+    matches: (head) => beginsWith(head, "\x93NUMPY"),
+  },
+  parquet: {
+    noun: "a Parquet file",
+    cure: "use what reads Parquet, such as data: {kind: text, file: texts.parquet}",
+    matches: (head) => beginsWith(head, "PAR1") || beginsWith(head, "PARE"),
+  },
+  arrow: {
+    noun: "a file of Arrow",
+    cure: "write it again as Parquet",
+    matches: (head) => beginsWith(head, "ARROW1\0\0"),
+  },
+  gguf: {
+    noun: "a GGUF file, of llama.cpp",
+    cure: "name the files that it was made of",
+    matches: (head) => beginsWith(head, "GGUF") && head[4]! < 16 && beginsWith(head, "\0\0\0", 5),
+  },
+  safetensors: { noun: "a safetensors file", cure: "name another file", matches: isSafetensors },
+  hdf5: {
+    noun: "an HDF5 file",
+    cure: "write what it holds in another format",
+    matches: (head) => beginsWith(head, "\x89HDF\r\n\x1a\n"),
+  },
+  sqlite: {
+    noun: "a database of SQLite",
+    cure: "write what it holds in another format",
+    matches: (head) => beginsWith(head, "SQLite format 3\0"),
+  },
+  pdf: { noun: "a PDF", cure: "take the text out of it first", matches: (head) => beginsWith(head, "%PDF-") },
+  tar: { noun: "a tar file", cure: unpack("tar -xf"), matches: (head) => beginsWith(head, "ustar", 257) },
+  utf16: {
+    noun: "encoded in UTF-16 or UTF-32",
+    instead: "in UTF-8",
+    cure: "write it again, for example with iconv -t UTF-8",
+    matches: (head) => beginsWith(head, "\xff\xfe") || beginsWith(head, "\xfe\xff") || isWide(head),
+    isShort: true,
+  },
+} as const satisfies Readonly<Record<string, Signature>>;
+
+/** Whether bytes are of Latin letters in UTF-16 without a mark: every other one is 0. */
+const isWide = (head: Uint8Array): boolean => {
+  if (head.length < 4) return false;
+  const even = head.subarray(0, head.length & ~1);
+  const zeros = [0, 0];
+  for (let i = 0; i < even.length; i++) if (even[i] === 0) zeros[i % 2]!++;
+  return zeros.includes(0) && zeros.includes(even.length / 2);
+};
+
+/** Numbers hardly ever look like so many characters. */
+const enoughCharacters = 64;
+/** Whether a byte is a character of ASCII that text has. */
+const isAscii = (byte: number): boolean => (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d);
+
+/**
+ * Recognizes a file that is not what its reader asks for by the file's first bytes.
+ *
+ * @param head first `headBytes` bytes of the file, or the whole of a shorter one.
+ * @returns what the file is instead, with a cure: the end of a sentence that begins with the file's name. Undefined if
+ * the file may hold what it must.
+ */
+export const foreignContent = (head: Uint8Array, holds: FileContent): string | undefined => {
+  const { noun, takes = [], isText = false, isRaw = false }: Content = contents[holds];
+  const bytes = head.subarray(0, headBytes);
+  // A number at the beginning of a sound file may look like a short signature.
+  if (takes.some((format) => formats[format].matches(bytes))) return undefined;
+  for (const { noun: found, cure, instead = noun, matches, isShort = false } of Object.values<Signature>(formats)) {
+    if ((isShort && isRaw) || !matches(bytes)) continue;
+    return `is ${found}, not ${instead}: ${cure}`;
+  }
+  if (isRaw && bytes.length >= enoughCharacters && bytes.every(isAscii))
+    return `is text, not ${noun}: use data: {kind: text}, or make tokens of the text first`;
+  const zero = isText ? bytes.indexOf(0) : -1;
+  return zero < 0 ? undefined : `is not ${noun}: byte ${zero} is 0; name a file of ${noun}, in UTF-8`;
+};
