@@ -6,7 +6,24 @@ import { toldText } from "./provenance/told-text.ts";
  * Exit codes of the command line. Whoever starts ranks again heeds them: wrong use fails again however often it is
  * tried, and what is `temporary` (EX_TEMPFAIL of BSD's sysexits) may go well once some time has passed.
  */
-export const exitCodes = { ok: 0, failure: 1, usage: 2, temporary: 75, interrupted: 130, terminated: 143 } as const;
+export const exitCodes = {
+  ok: 0,
+  failure: 1,
+  usage: 2,
+  temporary: 75,
+  hungUp: 129,
+  interrupted: 130,
+  quit: 131,
+  terminated: 143,
+} as const;
+
+/** Exit codes of a run that was asked to stop, and has saved: 128 + the number of the signal. */
+export const stopCodes: readonly number[] = [
+  exitCodes.hungUp,
+  exitCodes.interrupted,
+  exitCodes.quit,
+  exitCodes.terminated,
+];
 
 /**
  * A job file or option that cannot be used. One line per fault: place, value, rule, cure. Values are quoted without
