@@ -35,6 +35,7 @@ export { type BackendRates, deviceOfRates } from "./backend/backend-rates.ts";
 export { type TraceFacts, writeChromeTrace } from "./run/chrome-trace.ts";
 export { asTypedIn } from "./own-command.ts";
 export { exitCodeOfSignal, onInterrupt, type StopCause } from "./commands/interrupts.ts";
+export { surviveLostOutput } from "./commands/lost-output.ts";
 export { type BucketedPlan, type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
 export { makeFolders } from "./run/make-folders.ts";
 export type { GradientTensor } from "./step/prepared-exchange.ts";

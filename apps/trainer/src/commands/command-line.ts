@@ -15,6 +15,7 @@ import { foreignWord } from "./foreign-words.ts";
 import { diagnose, formatDiagnosis } from "./doctor.ts";
 import { describeError, exitCodeOf, exitCodes, formatError } from "../errors.ts";
 import { jobJsonSchema } from "../job/job-schema.ts";
+import { surviveLostOutput } from "./lost-output.ts";
 import { linksCommand } from "../links/links-command.ts";
 import { addLogCommand } from "../log/log-command.ts";
 import { addMemberCommand } from "../members/member-command.ts";
@@ -202,12 +203,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   }
 };
 
-// A reader that has gone, such as `head`, is no failure of the run; its results are in the output folder.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-  });
-}
+surviveLostOutput(exitCodes.failure);
 
 // A lone "--" is what `pnpm start -- --json` leaves in front of the options.
 process.exitCode = await main(process.argv.slice(2).filter((argument) => argument !== "--"));

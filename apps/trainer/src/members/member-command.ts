@@ -9,6 +9,7 @@ import { leaveController, memberCommand } from "./stay-with-controller.ts";
 import { takePart } from "./take-part.ts";
 import { openMpiWorld } from "./mpi-world.ts";
 import { openNetworkWorld } from "./network-world.ts";
+import { keepExitCode } from "../commands/lost-output.ts";
 import { discoverRank, parseAddress } from "../controller/rank-discovery.ts";
 import { memberVariables, reportPrefix } from "../controller/start-processes.ts";
 
@@ -60,6 +61,7 @@ const takePartAsTold = async (): Promise<Ending> => {
 export const addMemberCommand = (program: Command, finish: (code: number) => void): void => {
   program.command(memberCommand, { hidden: true }).action(async () => {
     variable(memberVariables.job); // someone has typed this command
+    keepExitCode();
     try {
       finish((await takePartAsTold()) === "failed" ? exitCodes.failure : exitCodes.ok);
     } catch (error) {
