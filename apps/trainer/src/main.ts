@@ -13,4 +13,11 @@ const { env } = process;
 const folder = cacheFolder(env);
 if (folder !== undefined) env["NODE_COMPILE_CACHE"] ||= join(folder, "compiled");
 if (env["NODE_COMPILE_CACHE"]) enableCompileCache(env["NODE_COMPILE_CACHE"]);
-await import("./commands/command-line.ts");
+await import("./commands/command-line.ts").catch((error: NodeJS.ErrnoException) => {
+  // To read modules takes file handles, so that errors cannot be explained by those of ours.
+  if (error.code !== "EMFILE" && error.code !== "ENFILE") throw error;
+  process.stderr.write(
+    `no file handle is left (${error.message}); raise the limit before the start, such as with: ulimit -n 4096\n`,
+  );
+  process.exitCode = 1;
+});

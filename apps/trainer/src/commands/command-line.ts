@@ -205,5 +205,12 @@ const main = async (args: readonly string[]): Promise<number> => {
 
 surviveLostOutput(exitCodes.failure);
 
+/** What nobody has waited for, such as a thread of a package that could not be started. */
+process.once("uncaughtException", (error) => {
+  const report = describeError(error);
+  process.stderr.write(`${formatError(report)}\n`);
+  process.exit(exitCodeOf(report));
+});
+
 // A lone "--" is what `pnpm start -- --json` leaves in front of the options.
 process.exitCode = await main(process.argv.slice(2).filter((argument) => argument !== "--"));

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { TlsIdentity } from "@skein/collectives/node";
-import type { ErrorReport } from "../errors.ts";
+import { describeError, type ErrorReport, isShortage } from "../errors.ts";
 import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
 import type { LostProcess, Processes, StartProcesses } from "./process-runner.ts";
 import { memberCommand } from "../members/stay-with-controller.ts";
@@ -59,7 +59,11 @@ export const childProcesses = (
     for (const { child, ranks } of children) {
       let report: ErrorReport | undefined;
       child.on("message", (message: ErrorReport) => (report = message));
-      child.once("error", (error) => resolve({ ranks, reason: `its process could not be started: ${error.message}` }));
+      child.once("error", (error) => {
+        const shortage = describeError(error);
+        const reason = `its process could not be started: ${error.message}`;
+        resolve({ ranks, reason, ...(isShortage(shortage) && { report: shortage }) });
+      });
       child.once("close", (code, signal) => resolve({ ranks, reason: endOf(code, signal), ...(report && { report }) }));
     }
   });
