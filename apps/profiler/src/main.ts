@@ -1,11 +1,16 @@
 #!/usr/bin/env node
+import { surviveLostOutput } from "skein-train/profiling";
 import { main } from "./command-line.ts";
+import { exitCodes, explain } from "./errors.ts";
 
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error; // a reader that has gone, such as `head`
-  });
-}
+surviveLostOutput(exitCodes.failure);
+
+/** What nobody has waited for, such as a thread of a package that could not be started. */
+process.once("uncaughtException", (error) => {
+  const { text, code } = explain(error);
+  process.stderr.write(`${text}\n`);
+  process.exit(code);
+});
 
 // A lone "--" is what package managers leave in front of the options.
 process.exitCode = await main(process.argv.slice(2).filter((argument) => argument !== "--"));

@@ -6,7 +6,24 @@ import { toldText } from "./provenance/told-text.ts";
  * Exit codes of the command line. Whoever starts ranks again heeds them: wrong use fails again however often it is
  * tried, and what is `temporary` (EX_TEMPFAIL of BSD's sysexits) may go well once some time has passed.
  */
-export const exitCodes = { ok: 0, failure: 1, usage: 2, temporary: 75, interrupted: 130, terminated: 143 } as const;
+export const exitCodes = {
+  ok: 0,
+  failure: 1,
+  usage: 2,
+  temporary: 75,
+  hungUp: 129,
+  interrupted: 130,
+  quit: 131,
+  terminated: 143,
+} as const;
+
+/** Exit codes of a run that was asked to stop, and has saved: 128 + the number of the signal. */
+export const stopCodes: readonly number[] = [
+  exitCodes.hungUp,
+  exitCodes.interrupted,
+  exitCodes.quit,
+  exitCodes.terminated,
+];
 
 /**
  * A job file or option that cannot be used. One line per fault: place, value, rule, cure. Values are quoted without
@@ -126,6 +143,41 @@ export class TraceError extends SkeinError {
   }
 }
 
+/** The system lets this process, its user or its container have no more of something. */
+export class ExhaustedError extends SkeinError {
+  override name = "ExhaustedError";
+
+  constructor(code: "out-of-handles" | "out-of-processes", message: string, options?: ErrorOptions) {
+    super("environment", code, message, options);
+  }
+}
+
+/** Whether the system lacked handles or processes: trying again at once would meet with the same. */
+export const isShortage = ({ code }: Pick<ErrorReport, "code">): boolean =>
+  code === "out-of-handles" || code === "out-of-processes";
+
+/**
+ * A shortage of file handles or processes with its cure, if that is what an error reports; any other error as it is.
+ * Node and other errors that quote the system's name it in words alone.
+ */
+const explainShortage = (error: Error): Error => {
+  const [what] = error.message.split(/[;\n]/) as [string];
+  if (error instanceof SkeinError && isShortage(error)) return error; // it has come from another thread or process
+  if (/\bE[MN]FILE\b|too many open files/i.test(what))
+    return new ExhaustedError(
+      "out-of-handles",
+      `no file handle is left (${what}); raise the limit before the start, such as with: ulimit -n 4096`,
+      { cause: error },
+    );
+  if (/^EAGAIN$|\bspawn \S+ EAGAIN\b|initialization failure: EAGAIN\b/.test(what))
+    return new ExhaustedError(
+      "out-of-processes",
+      `no process or thread can be started any more (${what}); raise ulimit -u or the pids limit of the container, or use fewer ranks and threads`,
+      { cause: error },
+    );
+  return error;
+};
+
 /** A process was cut off from a run, because its certificate was revoked. */
 export class RevokedError extends SkeinError {
   override name = "RevokedError";
@@ -153,7 +205,7 @@ export interface ErrorReport {
  * users may have quoted an address with a secret in it.
  */
 export const describeError = (error: unknown): ErrorReport => {
-  const known = error instanceof Error ? error : new Error(String(error));
+  const known = explainShortage(error instanceof Error ? error : new Error(String(error)));
   const [message, stack] = [toldText(known.message), toldText(known.stack ?? known.message)];
   if (known instanceof SkeinError) return { kind: known.kind, code: known.code, message, stack };
   const code = (known as NodeJS.ErrnoException).code;

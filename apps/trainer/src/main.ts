@@ -1,7 +1,11 @@
 #!/usr/bin/env node
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
+import { memberCommand, stayWithController } from "./members/stay-with-controller.ts";
 import { cacheFolder } from "./run/cache-folder.ts";
+
+// Before the modules below are read, which takes a while: signals and the end of the controller do not wait for them.
+if (process.argv[2] === memberCommand) stayWithController();
 
 // Half of the time of a short run is to read and compile our modules, in each of its threads and processes; those that
 // follow find the folder by the environment. A folder of this user alone: whoever can write there can have code run.
@@ -9,4 +13,11 @@ const { env } = process;
 const folder = cacheFolder(env);
 if (folder !== undefined) env["NODE_COMPILE_CACHE"] ||= join(folder, "compiled");
 if (env["NODE_COMPILE_CACHE"]) enableCompileCache(env["NODE_COMPILE_CACHE"]);
-await import("./commands/command-line.ts");
+await import("./commands/command-line.ts").catch((error: NodeJS.ErrnoException) => {
+  // To read modules takes file handles, so that errors cannot be explained by those of ours.
+  if (error.code !== "EMFILE" && error.code !== "ENFILE") throw error;
+  process.stderr.write(
+    `no file handle is left (${error.message}); raise the limit before the start, such as with: ulimit -n 4096\n`,
+  );
+  process.exitCode = 1;
+});

@@ -33,7 +33,10 @@ export { type DeviceFacts, leastDevice, type ListedShader, shadersOf } from "@sk
 export type { AxisGroups } from "./step/axis-groups.ts";
 export { type BackendRates, deviceOfRates } from "./backend/backend-rates.ts";
 export { type TraceFacts, writeChromeTrace } from "./run/chrome-trace.ts";
+export { describeError } from "./errors.ts";
 export { asTypedIn } from "./own-command.ts";
+export { exitCodeOfSignal, onInterrupt, type StopCause } from "./commands/interrupts.ts";
+export { surviveLostOutput } from "./commands/lost-output.ts";
 export { type BucketedPlan, type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
 export { makeFolders } from "./run/make-folders.ts";
 export type { GradientTensor } from "./step/prepared-exchange.ts";

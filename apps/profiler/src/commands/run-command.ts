@@ -1,4 +1,4 @@
-import { type JobOptions, openJob } from "skein-train/profiling";
+import { exitCodeOfSignal, type JobOptions, onInterrupt, openJob } from "skein-train/profiling";
 import { type ProfileReport, secondsText, shareText } from "@skein/report";
 import { exitCodes } from "../errors.ts";
 import { countOf } from "./count-of.ts";
@@ -46,12 +46,12 @@ export const runCommand = async (
     `${facts.name}: ${warmUpSteps} steps to warm up and ${counted} that count, on ${facts.ranks} ${facts.ranks === 1 ? "rank" : "ranks"} (${facts.backend}, ${facts.transport})`,
   );
   const abort = new AbortController();
-  const stop = (): void => {
-    say("stopping after this step; the report is of those that were made; once more to exit at once");
-    process.once("SIGINT", () => process.exit(exitCodes.interrupted));
+  let stoppedCode: number = exitCodes.interrupted;
+  const release = onInterrupt((cause) => {
+    stoppedCode = exitCodeOfSignal(cause);
+    say("stopping after this step; the report is of those that were made");
     abort.abort();
-  };
-  process.once("SIGINT", stop);
+  }, say);
   try {
     const described = hardware === undefined ? undefined : hardwareOf(hardware);
     const device = described?.device ?? (await deviceHere(job));
@@ -60,7 +60,7 @@ export const runCommand = async (
     if (measured.steps.length === 0 && abort.signal.aborted) {
       dropUnused(folder);
       say("stopped before the first step that counts; there is no report");
-      return exitCodes.interrupted;
+      return stoppedCode;
     }
     const found = buildReport({
       facts,
@@ -80,11 +80,15 @@ export const runCommand = async (
     const report = schedule === undefined ? found : { ...found, advice: adviceOn(found, schedule) };
     if (apply !== undefined) say(applied(file, apply, report));
     writeReport(folder, report, measured, { json, columns: process.stdout.columns });
-    return abort.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
+    return abort.signal.aborted ? stoppedCode : exitCodes.ok;
   } catch (error) {
     dropUnused(folder);
+    if (abort.signal.aborted && error instanceof Error && error.name === "AbortError") {
+      say("stopped before the first step");
+      return stoppedCode;
+    }
     throw error;
   } finally {
-    process.off("SIGINT", stop);
+    release();
   }
 };

@@ -35,6 +35,7 @@ export interface IssuedCertificate {
 }
 
 export interface IssueOptions {
+  /** How long it is valid. Infinity: at all times, whatever a clock says. */
   readonly days: number;
   readonly role: "rank" | "coordinator";
   /** Ranks that it speaks for, where it is for a rank: all that are threads of one process. */
@@ -55,7 +56,11 @@ const newSerial = (): string => {
   return Buffer.from(bytes).toString("hex");
 };
 
+/** A term for certificates that live in memory, as long as their run: clocks that jump do not end them. RFC 5280. */
+const allTimes = { notBefore: new Date("1970-01-01T00:00:00Z"), notAfter: new Date("9999-12-31T23:59:59Z") } as const;
+
 const validity = (days: number): { readonly notBefore: Date; readonly notAfter: Date } => {
+  if (days === Infinity) return allTimes;
   const now = Date.now();
   return { notBefore: new Date(now - clockToleranceMilliseconds), notAfter: new Date(now + days * dayMilliseconds) };
 };

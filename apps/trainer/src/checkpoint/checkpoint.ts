@@ -10,7 +10,7 @@ import {
   temporaryFolder,
   temporaryPrefix,
 } from "./checkpoint-part.ts";
-import { CheckpointError, DamagedCheckpointError } from "../errors.ts";
+import { CheckpointError, DamagedCheckpointError, describeError, isShortage } from "../errors.ts";
 import type { Files } from "./files.ts";
 
 export type NamedTensors = ReadonlyMap<string, NdArray>;
@@ -155,6 +155,7 @@ export const readPart = (files: Files, folder: string, { name, bytes, sha256: ex
   try {
     content = files.read(path, bytes);
   } catch (cause) {
+    if (isShortage(describeError(cause))) throw cause; // it says nothing of the file
     throw new DamagedCheckpointError(
       `${path} cannot be read as the ${bytes} bytes of its manifest: ${(cause as Error).message}`,
       {
@@ -173,6 +174,7 @@ const readManifest = (files: Files, path: string, secret: string | undefined): M
   try {
     return decodeManifest(files.read(path, mostManifestBytes), secret);
   } catch (cause) {
+    if (isShortage(describeError(cause))) throw cause;
     throw new DamagedCheckpointError(
       `${path} ${cause instanceof ManifestFault ? cause.message : "is missing or damaged"}`,
       { cause },

@@ -15,6 +15,7 @@ import { foreignWord } from "./foreign-words.ts";
 import { diagnose, formatDiagnosis } from "./doctor.ts";
 import { describeError, exitCodeOf, exitCodes, formatError } from "../errors.ts";
 import { jobJsonSchema } from "../job/job-schema.ts";
+import { surviveLostOutput } from "./lost-output.ts";
 import { linksCommand } from "../links/links-command.ts";
 import { addLogCommand } from "../log/log-command.ts";
 import { addMemberCommand } from "../members/member-command.ts";
@@ -199,12 +200,14 @@ const main = async (args: readonly string[]): Promise<number> => {
   }
 };
 
-// A reader that has gone, such as `head`, is no failure of the run; its results are in the output folder.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-  });
-}
+surviveLostOutput(exitCodes.failure);
+
+/** What nobody has waited for, such as a thread of a package that could not be started. */
+process.once("uncaughtException", (error) => {
+  const report = describeError(error);
+  process.stderr.write(`${formatError(report)}\n`);
+  process.exit(exitCodeOf(report));
+});
 
 // A lone "--" is what `pnpm start -- --json` leaves in front of the options.
 process.exitCode = await main(process.argv.slice(2).filter((argument) => argument !== "--"));

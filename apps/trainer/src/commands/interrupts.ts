@@ -1,28 +1,51 @@
-import { exitCodes } from "../errors.ts";
+import { constants } from "node:os";
+import { whenLauncherIsGone } from "./launcher-watch.ts";
 
-export type StopCause = "SIGINT" | "SIGTERM";
+/** A signal that asks a run to save and stop. */
+export type StopCause = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGQUIT";
 
-export const exitCodeOfSignal = (cause: StopCause): number =>
-  cause === "SIGINT" ? exitCodes.interrupted : exitCodes.terminated;
+export const exitCodeOfSignal = (cause: StopCause): number => 128 + constants.signals[cause];
 
-/** mpirun hands SIGUSR2 on to its ranks, where it takes a SIGTERM for itself and kills them. */
-const signals = ["SIGINT", "SIGTERM", "SIGUSR2"] as const;
+/** SIGUSR2 counts as SIGTERM: launchers forward it, and mpirun kills its ranks when it is terminated itself. */
+const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2"] as const;
+type StopSignal = (typeof signals)[number];
 
 /**
- * Call `first` on the first Ctrl-C, SIGTERM or SIGUSR2; a second one ends the process at once.
+ * One request to stop may arrive as several signals: timeout(1), npm and service managers signal a process and its
+ * group, and a terminal that is closed hangs up twice.
+ */
+const sameRequestMilliseconds = 250;
+
+/**
+ * Call `first` on the first Ctrl-C, SIGTERM, SIGHUP, SIGQUIT or SIGUSR2, or when the launcher of this process is gone.
+ * A second signal ends the process at once. Signals of the first 250 ms count as one; a SIGUSR2 after another signal
+ * comes from a launcher that was signalled too, and counts as the same request.
  *
+ * @param note reports, in a line, when a second signal counts.
  * @returns a function that gives the signals back.
  */
-export const onInterrupt = (first: (cause: StopCause) => void): (() => void) => {
-  let asked = false;
-  const handler = (signal: NodeJS.Signals): void => {
-    const cause: StopCause = signal === "SIGINT" ? "SIGINT" : "SIGTERM";
-    if (asked) process.exit(exitCodeOfSignal(cause));
-    asked = true;
+export const onInterrupt = (first: (cause: StopCause) => void, note?: (line: string) => void): (() => void) => {
+  let asked: StopSignal | undefined;
+  let isNextAnother = false;
+  let timer: NodeJS.Timeout | undefined;
+  const handler = (signal: StopSignal): void => {
+    const cause: StopCause = signal === "SIGUSR2" ? "SIGTERM" : signal;
+    if (asked !== undefined) {
+      if (isNextAnother && (signal !== "SIGUSR2" || asked === "SIGUSR2")) process.exit(exitCodeOfSignal(cause));
+      return;
+    }
+    asked = signal;
+    timer = setTimeout(() => {
+      isNextAnother = true;
+      note?.("once more to exit at once");
+    }, sameRequestMilliseconds).unref();
     first(cause);
   };
   for (const signal of signals) process.on(signal, handler);
+  const ignoreLauncher = whenLauncherIsGone(() => handler("SIGHUP"));
   return () => {
+    clearTimeout(timer);
+    ignoreLauncher();
     for (const signal of signals) process.off(signal, handler);
   };
 };

@@ -11,6 +11,7 @@ import { editedJobLine } from "../run/edited-job.ts";
 import { newestRun } from "../run/newest-run.ts";
 import { overfitJob } from "../rank/overfit.ts";
 import { savedJob } from "../run/output-folder.ts";
+import { keepExitCode } from "./lost-output.ts";
 import { overridesOf, type RunOptions } from "./run-options.ts";
 import { runSeveral } from "./run-several.ts";
 
@@ -36,6 +37,7 @@ export const runCommand = async (file: string, options: RunOptions): Promise<num
   const job = jobs[0]!;
   if (options.dryRun === true) return dryRun(job, options);
   const place = launchedPlace(job, process.env);
+  if (place !== undefined) keepExitCode();
   if (place !== undefined && place.process > 0)
     return takeLaunchedPart(place, (line) => {
       if (options.quiet !== true) process.stderr.write(`${line}\n`);

@@ -36,7 +36,7 @@ export const localRunner = (job: Job): RankRunner => {
             ranks: job.ranks,
             ranksPerProcess,
             hosts: ["127.0.0.1", "localhost"],
-            days: 1,
+            days: Infinity,
           });
           await tlsRunner(issued.coordinator, (ranks) => issued.ranks[ranks[0]!]!).run(attempt);
         },

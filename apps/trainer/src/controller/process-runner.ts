@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { type Coordinator, hostRendezvous, newSecret, type RendezvousOptions } from "@skein/collectives/node";
 import type { Ending, ControllerMessage, MemberMessage } from "./control-messages.ts";
 import { describeError, type ErrorReport, RevokedError, RunError } from "../errors.ts";
@@ -93,7 +94,9 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
     try {
       coordinator.ready.catch(() => undefined); // whoever waits below tells
       processes = await options.start({ attempt, coordinator: coordinator.address, secret });
-      void processes.lost.then(({ ranks, reason, report }) => {
+      void processes.lost.then(async ({ ranks, reason, report }) => {
+        // A signal to all processes of the run may end ranks that have just been started before it is heard here.
+        if (interruption.endsAtOnce && report === undefined) await pause(timeLimits.ownSignal);
         if (ended) return;
         // First, since the coordinator will say at once that not all have joined.
         if (report !== undefined) failures.add(ranks[0]!, report);

@@ -253,7 +253,7 @@ export class RunRecord {
       dataSeconds,
       ...(cacheHitRate !== undefined && { cacheHitRate }),
       bytesSent,
-      residentBytes,
+      ...(residentBytes !== undefined && { residentBytes }),
       ...(skipped && { skipped: 1 }),
     });
     if (skipped) {

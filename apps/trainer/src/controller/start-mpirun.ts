@@ -1,8 +1,11 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import type { ErrorReport } from "../errors.ts";
 import { mpirunFlags } from "../launch-targets/mpirun.ts";
 import { mpirunHost } from "../launch-targets/mpirun-host.ts";
+import { stopShield } from "../launch-targets/stop-shield.ts";
+import { controllerVariable } from "../members/stay-with-controller.ts";
 import type { StartProcesses } from "./process-runner.ts";
 import { childProcesses, memberArguments, memberVariables, reportPrefix } from "./start-processes.ts";
 
@@ -22,28 +25,34 @@ const onThisMachine = {
 export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret }) => {
   const { job } = attempt.assignment;
   const host = await mpirunHost();
-  const child = spawn(
+  const [program, ...args] = [
+    ...(await stopShield(host.version)),
     "mpirun",
-    [...mpirunFlags({ processes: job.ranks, ...onThisMachine }, host), ...memberArguments],
-    {
-      env: {
-        ...process.env,
-        [memberVariables.coordinator]: `${coordinator.host}:${coordinator.port}`,
-        [memberVariables.secret]: secret,
-        [memberVariables.job]: JSON.stringify(job),
-      },
-      stdio: ["ignore", "ignore", "pipe"],
-      detached: true, // a Ctrl-C in the terminal is for the launcher, which lets the ranks save first
+    ...mpirunFlags({ processes: job.ranks, ...onThisMachine }, host),
+    ...memberArguments,
+  ];
+  const child = spawn(program!, args, {
+    env: {
+      ...process.env,
+      [memberVariables.coordinator]: `${coordinator.host}:${coordinator.port}`,
+      [memberVariables.secret]: secret,
+      [memberVariables.job]: JSON.stringify(job),
+      [controllerVariable]: String(process.pid),
     },
-  );
+    stdio: ["ignore", "ignore", "pipe"],
+    detached: true, // a Ctrl-C in the terminal is for the launcher, which lets the ranks save first
+  });
   let report: ErrorReport | undefined;
   const words: string[] = [];
-  createInterface({ input: child.stderr }).on("line", (line) => {
+  const take = (line: string): void => {
     const at = line.indexOf(reportPrefix); // mpirun may put the rank's number before it
     if (at >= 0) report ??= JSON.parse(line.slice(at + reportPrefix.length)) as ErrorReport;
     else if (/\w/.test(line)) words.push(line.trim());
-  });
-  const processes = childProcesses([{ child, ranks: Array.from({ length: job.ranks }, (_, rank) => rank) }]);
+  };
+  const stderr = child.stderr as Readable | undefined; // there is none without file handles for it
+  if (stderr !== undefined) createInterface({ input: stderr }).on("line", take);
+  // mpirun forwards SIGUSR2, which ranks do not handle.
+  const processes = childProcesses([{ child, ranks: Array.from({ length: job.ranks }, (_, rank) => rank) }], "SIGUSR2");
   return {
     lost: processes.lost.then(async (loss) => {
       if (report !== undefined) return { ...loss, report };

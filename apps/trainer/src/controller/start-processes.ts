@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { TlsIdentity } from "@skein/collectives/node";
-import type { ErrorReport } from "../errors.ts";
+import { describeError, type ErrorReport, isShortage } from "../errors.ts";
 import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
 import type { LostProcess, Processes, StartProcesses } from "./process-runner.ts";
+import { memberCommand } from "../members/stay-with-controller.ts";
 import { timeLimits } from "../run/time-limits.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
@@ -15,7 +16,7 @@ const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 export const reportPrefix = "skein-train member: ";
 
 /** How a process of a run is started, after the command or launcher that starts it. */
-export const memberArguments: readonly string[] = [process.execPath, ...process.execArgv, main, "member"];
+export const memberArguments: readonly string[] = [process.execPath, ...process.execArgv, main, memberCommand];
 
 /**
  * What a process of a run is started with. Secret and key travel in the environment, which other users cannot read, and
@@ -38,23 +39,38 @@ const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
  *
  * By Node's own functions, as wherever this program starts others: execa 10.2 takes 80 ms of processor time to load, a
  * tenth of a tiny run, and brings 17 packages more.
+ *
+ * @param endSignal ends a child that need not say or save anything more. Not one that asks to stop: ranks leave those to
+ * this process.
  */
 export const childProcesses = (
   children: readonly { readonly child: ChildProcess; readonly ranks: readonly number[] }[],
+  endSignal: NodeJS.Signals,
 ): Processes => {
-  const ended = children.map(({ child }) => new Promise<void>((resolve) => child.once("close", () => resolve())));
+  const ended = children.map(
+    ({ child }) =>
+      new Promise<void>((resolve) => {
+        child.once("close", () => resolve());
+        // Without file handles for its channels, nothing is started, and nothing is closed.
+        if (child.pid === undefined) child.once("error", () => resolve());
+      }),
+  );
   const lost = new Promise<LostProcess>((resolve) => {
     for (const { child, ranks } of children) {
       let report: ErrorReport | undefined;
       child.on("message", (message: ErrorReport) => (report = message));
-      child.once("error", (error) => resolve({ ranks, reason: `its process could not be started: ${error.message}` }));
+      child.once("error", (error) => {
+        const shortage = describeError(error);
+        const reason = `its process could not be started: ${error.message}`;
+        resolve({ ranks, reason, ...(isShortage(shortage) && { report: shortage }) });
+      });
       child.once("close", (code, signal) => resolve({ ranks, reason: endOf(code, signal), ...(report && { report }) }));
     }
   });
   return {
     lost,
     end: async (atOnce) => {
-      if (atOnce) for (const { child } of children) child.kill("SIGTERM");
+      if (atOnce) for (const { child } of children) child.kill(endSignal);
       const timer = setTimeout(() => {
         for (const { child } of children) child.kill("SIGKILL");
       }, timeLimits.process);
@@ -71,28 +87,35 @@ export const childProcesses = (
  */
 export const startLocalProcesses =
   (identityOf?: (ranks: readonly number[]) => TlsIdentity): StartProcesses =>
-  ({ attempt, coordinator, secret }) => {
+  async ({ attempt, coordinator, secret }) => {
     const { ranks, network } = attempt.assignment.job;
     const groups = Array.from({ length: ranks / network.ranksPerProcess }, (_, process) =>
       Array.from({ length: network.ranksPerProcess }, (_, i) => process * network.ranksPerProcess + i),
     );
     // All before the first is started: a fault in the files of one must leave no other behind.
     const identities = groups.map((group) => identityOf?.(group));
-    const children = groups.map((group, index) => ({
-      ranks: group,
-      child: spawn(memberArguments[0]!, memberArguments.slice(1), {
-        env: {
-          ...process.env,
-          [memberVariables.coordinator]: `${coordinator.host}:${coordinator.port}`,
-          [memberVariables.secret]: secret,
-          [memberVariables.ranks]: group.join(","),
-          [memberVariables.job]: JSON.stringify(attempt.assignment.job),
-          ...(identities[index] !== undefined && { [memberVariables.identity]: JSON.stringify(identities[index]) }),
-        },
-        stdio: ["ignore", "ignore", "inherit", "ipc"],
-        // A Ctrl-C in the terminal is for the launcher, which lets the ranks save first.
-        detached: true,
-      }),
-    }));
-    return Promise.resolve(childProcesses(children));
+    const children: { readonly ranks: readonly number[]; readonly child: ChildProcess }[] = [];
+    try {
+      for (const [index, group] of groups.entries())
+        children.push({
+          ranks: group,
+          child: spawn(memberArguments[0]!, memberArguments.slice(1), {
+            env: {
+              ...process.env,
+              [memberVariables.coordinator]: `${coordinator.host}:${coordinator.port}`,
+              [memberVariables.secret]: secret,
+              [memberVariables.ranks]: group.join(","),
+              [memberVariables.job]: JSON.stringify(attempt.assignment.job),
+              ...(identities[index] !== undefined && { [memberVariables.identity]: JSON.stringify(identities[index]) }),
+            },
+            stdio: ["ignore", "ignore", "inherit", "ipc"],
+            // A Ctrl-C in the terminal is for the launcher, which lets the ranks save first.
+            detached: true,
+          }),
+        });
+    } catch (error) {
+      for (const { child } of children) child.kill("SIGKILL"); // the others will not come
+      throw error;
+    }
+    return childProcesses(children, "SIGKILL");
   };

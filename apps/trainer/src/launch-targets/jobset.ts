@@ -1,4 +1,4 @@
-import { exitCodes } from "../errors.ts";
+import { stopCodes } from "../errors.ts";
 import type { Container, JobSetSpec, JobSpec } from "./kubernetes-objects.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import type { Launch } from "./launch-target.ts";
@@ -42,10 +42,7 @@ export const gangJobSet = (
         name: "disruption",
         action: "RestartJobSetAndIgnoreMaxRestarts",
         onJobFailureReasons: ["PodFailurePolicy"],
-        onJobFailureMessagePatterns: [
-          "condition DisruptionTarget",
-          `exit code (${exitCodes.interrupted}|${exitCodes.terminated})\\b`,
-        ],
+        onJobFailureMessagePatterns: ["condition DisruptionTarget", `exit code (${stopCodes.join("|")})\\b`],
       },
       { name: "wrongUse", action: "FailJobSet", onJobFailureReasons: ["PodFailurePolicy"] },
       { name: "outOfTime", action: "FailJobSet", onJobFailureReasons: ["DeadlineExceeded"] },

@@ -21,7 +21,8 @@ import { mpirunHost } from "./mpirun-host.ts";
 import { coordinatorVariable, defaultPort, secretVariable } from "./rank-command.ts";
 import { shellCommand } from "./shell-quote.ts";
 import { slurm } from "./slurm.ts";
-import { supervise } from "./supervise.ts";
+import { stopShield } from "./stop-shield.ts";
+import { codeAfter, supervise } from "./supervise.ts";
 import { trainjob } from "./trainjob.ts";
 import { asTyped, sampleJob } from "../own-command.ts";
 import { claimOutput } from "../run/output-folder.ts";
@@ -148,24 +149,28 @@ const nextOutput = (name: string): string => {
   }
 };
 
-/** Resolves on Ctrl-C or SIGTERM; a second one ends this process. */
+/** Resolves on a signal that asks to stop; a second one ends this process. */
 const interruption = (): { readonly interrupted: Promise<StopCause>; readonly release: () => void } => {
   let release = (): void => {};
   const interrupted = new Promise<StopCause>((done) => {
     release = onInterrupt((cause) => {
-      note("asking the ranks to save and stop; once more to exit at once");
+      note("asking the ranks to save and stop");
       done(cause);
-    });
+    }, note);
   });
   return { interrupted, release };
 };
 
 const launchHere = async (plan: LaunchPlan): Promise<number> => {
   const { interrupted, release } = interruption();
+  let cause: StopCause | undefined;
   try {
-    const attempt = startAttempt(localCommand(plan), process.env, "SIGTERM");
-    void interrupted.then(() => attempt.stop());
-    return await attempt.ended;
+    const attempt = startAttempt(localCommand(plan), process.env, { stop: "SIGUSR2", end: "SIGTERM" });
+    void interrupted.then((signal) => {
+      cause = signal;
+      attempt.stop();
+    });
+    return codeAfter(await attempt.ended, cause);
   } finally {
     release();
   }
@@ -183,6 +188,8 @@ const launchMpirun = async (plan: LaunchPlan, host: MpirunHost): Promise<number>
   const secret = process.env[secretVariable] ?? newJoinSecret();
   note(`${plan.name}: ${plan.ranks} ranks under mpirun, output in ${output}`);
   const { interrupted, release } = interruption();
+  const shield = await stopShield(host.version);
+  const stop = stopSignalOf(host.version);
   try {
     return await supervise({
       interrupted,
@@ -191,7 +198,7 @@ const launchMpirun = async (plan: LaunchPlan, host: MpirunHost): Promise<number>
       reached: () => newestStep(nodeFiles, output),
       start: async () => {
         const env = { ...process.env, [coordinatorVariable]: await coordinatorOf(plan), [secretVariable]: secret };
-        return startAttempt(command, env, stopSignalOf(host.version));
+        return startAttempt([...shield, ...command], env, { stop, end: shield.length > 0 ? stop : "SIGTERM" });
       },
     });
   } finally {

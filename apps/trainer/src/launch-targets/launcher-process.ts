@@ -1,5 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { constants } from "node:os";
+import type { Writable } from "node:stream";
+import { launcherVariables } from "../commands/launcher-watch.ts";
 import { LaunchError } from "./errors.ts";
 import type { Submission } from "./launch-target.ts";
 import type { Attempt } from "./supervise.ts";
@@ -36,8 +38,9 @@ export const submit = ({ command, input }: Submission): Promise<void> =>
     const [program, ...args] = command as [string, ...string[]];
     const child = spawn(program, args, { stdio: ["pipe", "inherit", "inherit"] });
     child.once("error", (error) => reject(explain(program, error)));
-    child.stdin.on("error", () => {}); // it refused before it had read all; its exit code tells
-    child.stdin.end(input);
+    const stdin = child.stdin as Writable | null | undefined; // there is none without file handles for it
+    stdin?.on("error", () => {}); // it refused before it had read all; its exit code tells
+    stdin?.end(input);
     child.once("close", (code, signal) => {
       if (code === 0) resolve();
       else
@@ -53,22 +56,34 @@ export const submit = ({ command, input }: Submission): Promise<void> =>
 const shellCode = (code: number | null, signal: NodeJS.Signals | null): number =>
   code ?? 128 + constants.signals[signal!];
 
+/** What ranks, or the launcher that passes signals on to them, are sent. */
+export interface AttemptSignals {
+  /** Asks to save and stop. */
+  readonly stop: NodeJS.Signals;
+  /** Ends them at once, if they were asked to stop before. */
+  readonly end: NodeJS.Signals;
+}
+
 /**
  * Start a command that runs ranks. It gets a process group of its own, so that a Ctrl-C reaches us alone and we decide
- * how the ranks are told. Should we have to go first, it is terminated.
+ * how the ranks are told. Should we have to go first, it is ended; should we be killed, it sees that by itself.
  */
 export const startAttempt = (
   command: readonly string[],
   env: NodeJS.ProcessEnv,
-  stopSignal: NodeJS.Signals,
+  { stop, end }: AttemptSignals,
 ): Attempt => {
   const [program, ...args] = command as [string, ...string[]];
-  const child = spawn(program, args, { stdio: ["ignore", "inherit", "inherit"], env, detached: true });
-  const terminate = (): void => void child.kill("SIGTERM");
+  const child = spawn(program, args, {
+    stdio: ["ignore", "inherit", "inherit"],
+    env: { ...env, ...launcherVariables() },
+    detached: true,
+  });
+  const terminate = (): void => void child.kill(end);
   process.once("exit", terminate);
   const ended = new Promise<number>((resolve, reject) => {
     child.once("error", (error) => reject(explain(program, error)));
     child.once("close", (code, signal) => resolve(shellCode(code, signal)));
   }).finally(() => process.off("exit", terminate));
-  return { ended, stop: () => void child.kill(stopSignal) };
+  return { ended, stop: () => void child.kill(stop) };
 };

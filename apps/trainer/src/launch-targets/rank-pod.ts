@@ -3,7 +3,7 @@ import type { LaunchPlan } from "./launch-plan.ts";
 import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
 import { jobFileName, portOf, runLabels, runName } from "./run-objects.ts";
 import { coordinatorFiles, rankFiles } from "../certificates/certificate-folder.ts";
-import { exitCodes } from "../errors.ts";
+import { exitCodes, stopCodes } from "../errors.ts";
 
 /** The container that trains. Kubeflow's runtimes look for it by this name. */
 export const containerName = "node";
@@ -177,5 +177,5 @@ export const onPassing: PodFailureRule = {
 /** A pod that the cluster took away, or one that saved and stopped because it was asked to, has not failed. */
 export const onDisruption = (action: PodFailureRule["action"]): PodFailureRule[] => [
   { action, onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
-  { action, onExitCodes: { containerName, operator: "In", values: [exitCodes.interrupted, exitCodes.terminated] } },
+  { action, onExitCodes: { containerName, operator: "In", values: [...stopCodes] } },
 ];

@@ -1,4 +1,4 @@
-import { exitCodes } from "../errors.ts";
+import { exitCodes, stopCodes } from "../errors.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import type { Launch } from "./launch-target.ts";
 import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
@@ -78,12 +78,12 @@ while :; do
   [[ $asked == "$stopping" ]] && break # else the signal has ended this wait, and the step is still saving
 done
 
-if [[ $stopping == yes && ($code -eq ${exitCodes.terminated} || $code -eq ${exitCodes.interrupted}) ]]; then
+if [[ $stopping == yes && $code =~ ^(${stopCodes.join("|")})$ ]]; then
   scontrol requeue "$SLURM_JOB_ID"
   exit
 fi
 case $code in
-${exitCodes.ok} | ${exitCodes.usage} | ${exitCodes.interrupted} | ${exitCodes.terminated}) exit "$code" ;; # done, wrong use, or stopped by hand; all else another try may cure
+${[exitCodes.ok, exitCodes.usage, ...stopCodes].join(" | ")}) exit "$code" ;; # done, wrong use, or stopped by hand; all else another try may cure
 esac
 
 # As many as it takes while each brings a newer checkpoint, and so many without.

@@ -85,6 +85,8 @@ const patient = (code: number): Attempt & { readonly asked: () => number } => {
 
 test.each<[StopCause, number, number]>([
   ["SIGINT", 143, 130],
+  ["SIGHUP", 143, 129],
+  ["SIGQUIT", 140, 131],
   ["SIGTERM", 143, 143],
   ["SIGTERM", 9, 9],
   ["SIGINT", 0, 0],

@@ -1,4 +1,5 @@
-import { exitCodes } from "../errors.ts";
+import { constants } from "node:os";
+import { exitCodes, stopCodes } from "../errors.ts";
 import { RestartBudget } from "../controller/restart-budget.ts";
 import { exitCodeOfSignal, type StopCause } from "../commands/interrupts.ts";
 
@@ -28,6 +29,16 @@ export interface Supervision {
 
 const longestPauses = 30;
 
+/** Of ranks that had not begun, and so did not handle the signal by which launchers ask them to stop. */
+const endedByStop = 128 + constants.signals.SIGUSR2;
+
+/**
+ * The exit code of a launcher whose ranks ended with `code`: that of the signal if somebody asked for a stop, and the
+ * ranks stopped.
+ */
+export const codeAfter = (code: number, asked: StopCause | undefined): number =>
+  asked !== undefined && [...stopCodes, endedByStop].includes(code) ? exitCodeOfSignal(asked) : code;
+
 /**
  * Run attempts until one succeeds, is of no use, or restarts are used up. Wrong use is not tried again: it would fail
  * the same way.
@@ -54,8 +65,7 @@ export const supervise = async ({
     const code = await attempt.ended;
     const asked = cause as StopCause | undefined; // it changes during the wait
     if (code === exitCodes.ok || code === exitCodes.usage) return code;
-    if (asked !== undefined)
-      return code === exitCodes.terminated || code === exitCodes.interrupted ? exitCodeOfSignal(asked) : code;
+    if (asked !== undefined) return codeAfter(code, asked);
     const restarts = budget.spend(reached());
     if (restarts === undefined) {
       note(`the ranks ended with code ${code}, and all restarts (${maxRestarts}) are used up`);

@@ -5,9 +5,11 @@ import type { Ending } from "../controller/control-messages.ts";
 import { ConfigError, describeError, exitCodeOf, exitCodes } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { requireSameModules } from "../modules/settle-modules.ts";
+import { leaveController, memberCommand } from "./stay-with-controller.ts";
 import { takePart } from "./take-part.ts";
 import { openMpiWorld } from "./mpi-world.ts";
 import { openNetworkWorld } from "./network-world.ts";
+import { keepExitCode } from "../commands/lost-output.ts";
 import { discoverRank, parseAddress } from "../controller/rank-discovery.ts";
 import { memberVariables, reportPrefix } from "../controller/start-processes.ts";
 
@@ -57,8 +59,9 @@ const takePartAsTold = async (): Promise<Ending> => {
  * `skein-train member`: one process of a run, started by another, which tells people what went wrong. Not for people.
  */
 export const addMemberCommand = (program: Command, finish: (code: number) => void): void => {
-  program.command("member", { hidden: true }).action(async () => {
+  program.command(memberCommand, { hidden: true }).action(async () => {
     variable(memberVariables.job); // someone has typed this command
+    keepExitCode();
     try {
       finish((await takePartAsTold()) === "failed" ? exitCodes.failure : exitCodes.ok);
     } catch (error) {
@@ -68,7 +71,7 @@ export const addMemberCommand = (program: Command, finish: (code: number) => voi
       else if (process.connected) process.send(report, undefined, undefined, () => undefined);
       finish(exitCodeOf(report));
     } finally {
-      if (process.connected) process.disconnect(); // else it keeps this process alive
+      leaveController();
     }
   });
 };

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import type { Readable } from "node:stream";
 
 /** What git knows of the folder in which a run was started. */
 export interface GitFacts {
@@ -23,26 +24,27 @@ interface Answer {
 
 /** What a command of git prints, up to `mostBytes`; undefined where it fails, is not there or takes too long. */
 const ask = (folder: string, words: readonly string[], mostBytes: number): Promise<Answer | undefined> =>
-  new Promise((resolve) => {
+  new Promise<Answer | undefined>((resolve) => {
     const child = spawn("git", ["--no-optional-locks", ...words], {
       cwd: folder,
       stdio: ["ignore", "pipe", "ignore"],
       timeout: mostMilliseconds,
       windowsHide: true,
     });
+    child.on("error", () => resolve(undefined));
     const pieces: Buffer[] = [];
     let length = 0;
-    child.stdout.on("data", (piece: Buffer) => {
+    const stdout = child.stdout as Readable | undefined; // there is none without file handles for it
+    stdout?.on("data", (piece: Buffer) => {
       pieces.push(piece);
       length += piece.length;
       if (length > mostBytes) child.kill();
     });
-    child.on("error", () => resolve(undefined));
     child.on("close", (code) => {
       const isCut = length > mostBytes;
       resolve(code === 0 || isCut ? { bytes: Buffer.concat(pieces).subarray(0, mostBytes), isCut } : undefined);
     });
-  });
+  }).catch(() => undefined);
 
 /** @returns undefined outside of a repository, or without git. */
 export const readGit = async (folder: string): Promise<GitFacts | undefined> => {

@@ -130,7 +130,7 @@ export type RankMessage =
       /** Payload that rank 0 has sent during the step. */
       readonly bytesSent: number;
       /** Resident memory of rank 0's process after it. */
-      readonly residentBytes: number;
+      readonly residentBytes: number | undefined;
       /** Of the update that the step has made; with `overlap: dear` it comes by itself, a step later. */
       readonly update?: UpdateFigures | undefined;
       /** The update was left out because f16 gradients overflowed. */

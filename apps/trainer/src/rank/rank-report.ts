@@ -13,6 +13,7 @@ import type { RoutingJson } from "../placement/routing-file.ts";
 import type { MovedLayer } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { SampleOutput } from "../samples/sample-outputs.ts";
+import { residentBytes } from "./resident-bytes.ts";
 import type { StepCosts } from "./step-meter.ts";
 import type { UpdateFigures } from "../step/update-figures.ts";
 
@@ -61,7 +62,7 @@ export class RankReport {
       type: "step",
       step,
       epoch: epoch + 1,
-      residentBytes: process.memoryUsage.rss(),
+      residentBytes: residentBytes(),
       ...figures,
       ...costs,
     });

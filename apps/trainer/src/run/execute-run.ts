@@ -39,11 +39,14 @@ export const execute = async (
   let cause: StopCause | undefined;
   let release: (() => void) | undefined;
   const heedSignals = (): void => {
-    release = onInterrupt((signal) => {
-      cause = signal;
-      if (!interruption.endsAtOnce) progress.note("stopping after this step and saving; once more to exit at once");
-      interruption.request();
-    });
+    release = onInterrupt(
+      (signal) => {
+        cause = signal;
+        if (!interruption.endsAtOnce) progress.note("stopping after this step and saving");
+        interruption.request();
+      },
+      (line) => progress.note(line),
+    );
   };
   const watch = options.watch === true ? await watchBeside(run, (line) => progress.note(line)) : undefined;
   try {

@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { RunError } from "../errors.ts";
+import { isRunning, statusOf } from "./process-status.ts";
 
 /** In an output folder while a process writes there. */
 export const holderFile = ".held-by.json";
@@ -26,29 +27,6 @@ const betweenLooksMilliseconds = 50;
 /** What is held by this process itself, whose number tells nothing then. */
 const heldHere = new Set<string>();
 
-/** What the system says of a process; nothing where it is not there, or the system says nothing of any. */
-const statusOf = (pid: number): { readonly state?: string | undefined; readonly began?: string | undefined } => {
-  try {
-    // Its name stands in parentheses, and may hold spaces; these are the 3rd and the 22nd field.
-    const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)!.split(" ");
-    return { state: fields[0], began: fields[19] };
-  } catch {
-    return {};
-  }
-};
-
-/** One that was killed is there until its parent asks for its end; it writes nothing any more. */
-const hasEnded = ({ state }: ReturnType<typeof statusOf>): boolean => state === "Z" || state === "X";
-
-const isThere = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-};
-
 /**
  * Whether a holder still writes. Of other machines nobody can tell: a cluster that starts a job again does so
  * elsewhere, and must not be refused for what a killed process has left.
@@ -57,7 +35,7 @@ const isAlive = ({ host, pid, began, id }: Holder): boolean => {
   if (host !== hostname()) return false;
   if (pid === process.pid) return heldHere.has(id);
   const status = statusOf(pid);
-  return isThere(pid) && !hasEnded(status) && (began === undefined || began === status.began);
+  return isRunning(pid, status) && (began === undefined || began === status.began);
 };
 
 const readHolder = (path: string): Holder | undefined => {

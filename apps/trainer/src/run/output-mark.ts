@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { ConfigError } from "../errors.ts";
+import { ConfigError, describeError, isShortage } from "../errors.ts";
 import type { Files } from "../checkpoint/files.ts";
 
 const prefix = ".mark-";
@@ -62,7 +62,8 @@ export const requireMark = async (
 const seesMark = (files: Files, path: string, mark: string): boolean => {
   try {
     return new TextDecoder().decode(files.read(path, mark.length)) === mark;
-  } catch {
+  } catch (error) {
+    if (isShortage(describeError(error))) throw error; // it says nothing of the folder
     return false;
   }
 };

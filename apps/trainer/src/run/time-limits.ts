@@ -4,6 +4,8 @@
  * `failure-detection` of collectives.)
  */
 export const timeLimits = {
+  /** For a signal to this process, after it has ended another process of the run: both may have been sent it. */
+  ownSignal: 250,
   /** For the launcher's word on how a process ended, after the coordinator has lost that process. */
   exitCode: 500,
   /** For a launched process that is asked to end before its ranks have begun: MPI cannot be called back from a wait. */

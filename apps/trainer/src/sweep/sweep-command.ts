@@ -197,11 +197,14 @@ const searchIn = async (
   );
   const interruption = new Interruption();
   let cause: StopCause | undefined;
-  const release = onInterrupt((signal) => {
-    cause = signal;
-    progress.note("stopping: trials end after their step and save; once more to exit at once");
-    interruption.request();
-  });
+  const release = onInterrupt(
+    (signal) => {
+      cause = signal;
+      progress.note("stopping: trials end after their step and save");
+      interruption.request();
+    },
+    (line) => progress.note(line),
+  );
   let done: SweepFile;
   try {
     done = await runSweep({

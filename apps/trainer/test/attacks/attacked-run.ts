@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { copyFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
+import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { writeCertificates } from "../../src/certificates/certificate-folder.ts";
 import { exitCodes } from "../../src/errors.ts";
@@ -13,6 +13,7 @@ import {
   startWith,
   stepLosses,
 } from "../cli.ts";
+import { markOf, processesOf } from "./run-processes.ts";
 
 /** Of the job of `jobFolder`. */
 export const totalSteps = 30;
@@ -70,8 +71,8 @@ export interface AttackedRunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-// Links are slow, so that there is time for an attack, and patience is short, so that its end comes soon.
-const settings = {
+/** Links are slow, so that there is time for an attack, and patience is short, so that its end comes soon. */
+export const networkSettings: Readonly<Record<string, string | number>> = {
   emulate: "{bytesPerSecond: 100000000, latencySeconds: 0.01}",
   joinSeconds: 20,
   silenceSeconds: 5,
@@ -93,20 +94,6 @@ const noticeMilliseconds = 1500;
 const mostRestarts = 8;
 const worthAnother = (code: number): boolean =>
   code === exitCodes.ok || code === exitCodes.failure || code === exitCodes.temporary;
-const mark = "SKEIN_TEST_ATTACKED_RUN";
-
-/** Processes that were started by this run, directly or not, and are there. Linux. */
-const processesWith = (word: string): number[] =>
-  readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/environ`, "latin1").includes(word);
-      } catch {
-        return false; // it has ended meanwhile, or is another's
-      }
-    });
 
 /** A run of two ranks, seen to its end as a launcher does. */
 export class AttackedRun {
@@ -126,7 +113,7 @@ export class AttackedRun {
     this.#options = options;
     this.#name = name;
     this.output = join(folder, name);
-    const sets = Object.entries({ ...settings, ...network }).flatMap(([key, value]) => [
+    const sets = Object.entries({ ...networkSettings, ...network }).flatMap(([key, value]) => [
       "--set",
       `network.${key}=${value}`,
     ]);
@@ -139,7 +126,7 @@ export class AttackedRun {
   }
 
   get #env(): Readonly<Record<string, string>> {
-    return { ...this.#options.env, [mark]: this.#id };
+    return { ...this.#options.env, ...markOf(this.#id) };
   }
 
   /** Start one process, which starts its ranks itself. */
@@ -217,7 +204,7 @@ export class AttackedRun {
   }
 
   #living(): number[] {
-    return processesWith(`${mark}=${this.#id}`);
+    return processesOf(this.#id);
   }
 
   /**

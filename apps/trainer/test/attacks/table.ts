@@ -4,9 +4,22 @@ import { flood } from "./flood.ts";
 import { hostileFiles } from "./hostile-files.ts";
 import { kill } from "./kill.ts";
 import { manInTheMiddle } from "./man-in-the-middle.ts";
+import { orphans } from "./orphans.ts";
 import { pause } from "./pause.ts";
 import { replay } from "./replay.ts";
+import { signalsToAll } from "./signals.ts";
 import { tear } from "./tear.ts";
 
 /** All attacks. Each is one file of this folder. */
-export const attacks: readonly Attack[] = [hostileFiles, flip, tear, kill, pause, flood, replay, manInTheMiddle];
+export const attacks: readonly Attack[] = [
+  hostileFiles,
+  flip,
+  tear,
+  kill,
+  signalsToAll,
+  orphans,
+  pause,
+  flood,
+  replay,
+  manInTheMiddle,
+];

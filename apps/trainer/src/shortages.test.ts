@@ -1,0 +1,38 @@
+import { expect, test, vi } from "vitest";
+import { describeError, DamagedCheckpointError, exitCodeOf, isShortage, reviveError } from "./errors.ts";
+import { readGit } from "./provenance/read-git.ts";
+import { residentBytes } from "./rank/resident-bytes.ts";
+
+const failed = (code: string, message: string): Error => Object.assign(new Error(message), { code });
+
+test.each([
+  ["EMFILE", failed("EMFILE", "EMFILE: too many open files, open 'a'"), "out-of-handles"],
+  ["a thread", failed("ERR_WORKER_INIT_FAILED", "Worker initialization failure: EMFILE"), "out-of-handles"],
+  ["modules", failed("ERR_X", "Cannot read package config /a/package.json: too many open files."), "out-of-handles"],
+  ["an error of ours", new DamagedCheckpointError("a cannot be read: ENFILE: file table overflow"), "out-of-handles"],
+  ["a process", failed("EAGAIN", "spawn /usr/bin/node EAGAIN"), "out-of-processes"],
+  ["a thread without a process", failed("ERR_WORKER_INIT_FAILED", "EAGAIN"), "out-of-processes"],
+])("a shortage reported by %s is one line with a cure", (_, error, code) => {
+  const report = describeError(error);
+  expect(report).toMatchObject({ kind: "environment", code });
+  expect(report.message).toMatch(/^no .* \(.*\); raise .*$/);
+  expect([isShortage(report), exitCodeOf(report)]).toEqual([true, 1]);
+  // From a rank, with its name, and not explained twice.
+  expect(describeError(reviveError(report, "rank 1")).message).toBe(`rank 1: ${report.message}`);
+});
+
+test("a socket that would block is no shortage of processes", () => {
+  expect(describeError(failed("EAGAIN", "read EAGAIN")).code).toBe("EAGAIN");
+});
+
+test("a figure of memory that the system does not report is left out", () => {
+  vi.spyOn(process.memoryUsage, "rss").mockImplementationOnce(() => {
+    throw failed("EMFILE", "EMFILE: too many open files, uv_resident_set_memory");
+  });
+  expect(residentBytes()).toBeUndefined();
+  expect(residentBytes()).toBeGreaterThan(0);
+});
+
+test("git that cannot be started says nothing", async () => {
+  expect(await readGit("/no/such/folder")).toBeUndefined();
+});
