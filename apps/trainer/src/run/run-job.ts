@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { hasCheckpoint, newestCheckpoint } from "../checkpoint/checkpoint.ts";
+import { discardPartial, hasCheckpoint, newestCheckpoint } from "../checkpoint/checkpoint.ts";
 import { checkpointSecret } from "../checkpoint/checkpoint-manifest.ts";
 import { chooseBackend, surveyHardware } from "../backend/choose-backend.ts";
 import { openJobBlas } from "../backend/job-blas.ts";
@@ -227,6 +227,7 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
 const goOn = async (run: JobRun, output: string, checkpointSecret: string | undefined): Promise<JobOutcome> => {
   const { job, progress } = run;
   const skipped: string[] = [];
+  discardPartial(nodeFiles, output); // what a killed run left; its checkpoints get their names back
   const resume = newestCheckpoint(
     nodeFiles,
     output,
