@@ -1,10 +1,10 @@
 import { readTextFile } from "@skein/collectives/node";
 
 /**
- * Maximum nesting of JSON that is read back. The program's own files have fewer than ten levels; options of modules may
- * have more.
+ * Maximum nesting of JSON that is read back. The program's own files have fewer than ten levels. Options of modules may
+ * have more, as many as the YAML parser takes.
  */
-const maxDepth = 100;
+const maxDepth = 1000;
 
 /** Maximum size of the small JSON files of a run folder, in bytes. */
 export const maxFactsBytes: number = 16 * 2 ** 20;

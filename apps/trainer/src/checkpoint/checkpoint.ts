@@ -161,6 +161,9 @@ export interface Checkpoint {
   readonly tensors: ReadonlyMap<string, NamedTensors>;
 }
 
+/** A file that is not what the manifest says of it. */
+class DamagedPartError extends DamagedCheckpointError {}
+
 /** The tensors of one file of a checkpoint, its bytes checked. @throws DamagedCheckpointError */
 export const readPart = (files: Files, folder: string, { name, bytes, sha256: expected }: SavedFile): NamedTensors => {
   const path = join(folder, name);
@@ -168,7 +171,7 @@ export const readPart = (files: Files, folder: string, { name, bytes, sha256: ex
   try {
     content = files.read(path, bytes);
   } catch (cause) {
-    throw new DamagedCheckpointError(
+    throw new DamagedPartError(
       `${path} cannot be read as the ${bytes} bytes of its manifest: ${(cause as Error).message}`,
       {
         cause,
@@ -176,9 +179,9 @@ export const readPart = (files: Files, folder: string, { name, bytes, sha256: ex
     );
   }
   if (content.length !== bytes)
-    throw new DamagedCheckpointError(`${path} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
+    throw new DamagedPartError(`${path} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
   if (sha256(content) !== expected)
-    throw new DamagedCheckpointError(`${path} does not have the SHA-256 of its manifest: it was altered`);
+    throw new DamagedPartError(`${path} does not have the SHA-256 of its manifest: it was altered`);
   return readSafetensors(content).tensors;
 };
 
@@ -245,8 +248,9 @@ export const newestCheckpoint = (
     } catch (error) {
       if (!(error instanceof DamagedCheckpointError)) throw error;
       if (!files.list(parent).includes(name)) removed++;
-      else if (readOnce.has(name)) rejected.set(name, error.message);
-      else readOnce.add(name); // files of two checkpoints were read if the run has replaced it meanwhile
+      // Files of two checkpoints were read if the run has replaced it meanwhile.
+      else if (error instanceof DamagedPartError && !readOnce.has(name)) readOnce.add(name);
+      else rejected.set(name, error.message);
     }
   }
   throw new DamagedCheckpointError(

@@ -388,7 +388,7 @@ describe("a job longer than people write, as a run saves it", () => {
     ["a fault", text.replace('"batch": 64', '"batch": -1'), "job.json: batch is -1, but must be at least 1; raise it"],
     ["a list", `[${text}]`, /^job\.json: the job is \[.*, but must be a mapping of keys/],
     ["a torn text", text.slice(0, -10), /^job\.json: has \d+ characters, and a job in YAML at most .*no JSON\)$/],
-    ["depth", `{"a":${"[".repeat(1e5)}${"]".repeat(1e5)}}`, /nested deeper than 100 levels\)$/],
+    ["depth", `{"a":${"[".repeat(1e5)}${"]".repeat(1e5)}}`, /nested deeper than 1000 levels\)$/],
     ["a key of __proto__", text.replace("{", '{"__proto__": {"polluted": 1},'), /unknown key "__proto__"/],
   ])("with %s is refused in one line", (_, altered, line) => {
     const message = ((): string => {
