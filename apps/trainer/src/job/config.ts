@@ -438,6 +438,10 @@ const readPlaced = (file: string, overrides: readonly Override[]): readonly Plac
 export const readJob = (file: string, overrides: readonly Override[] = []): Job =>
   only(readPlaced(file, overrides), file).job;
 
+/** As `readJob`, of a file of one job or of several. */
+export const readJobs = (file: string, overrides: readonly Override[] = []): readonly Job[] =>
+  readPlaced(file, overrides).map(({ job }) => job);
+
 /**
  * As `readJob`, with the modules and the checkpoint that it names looked at and told by their content.
  *

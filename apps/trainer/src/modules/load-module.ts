@@ -16,6 +16,12 @@ type Factory = (...args: readonly unknown[]) => unknown;
 /** What errors call the module of a key. */
 export const moduleName = (key: ModuleKey, { file }: Pick<ModuleJob, "file">): string => `${key}.file ${file}`;
 
+/** Environment variable by which a process, its threads and the processes that it starts load no modules of jobs. */
+export const noModulesVariable = "SKEIN_NO_MODULES";
+
+/** Whether this process loads no modules of jobs. */
+export const refusesModules = (): boolean => !["", "0"].includes(process.env[noModulesVariable] ?? "");
+
 /**
  * Load the module that a job names.
  *
@@ -24,6 +30,7 @@ export const moduleName = (key: ModuleKey, { file }: Pick<ModuleJob, "file">): s
  */
 export const loadModule = async (key: ModuleKey, { file, export: name }: ModuleJob): Promise<Factory> => {
   const what = moduleName(key, { file });
+  if (refusesModules()) throw new ConfigError([`${what}: is code, which --no-modules refuses; leave that out`]);
   const { parameters, helper } = moduleKeys[key];
   const { href } = pathToFileURL(file);
   const exports = await importWatched(href).catch(async (error: unknown) => {
