@@ -26,7 +26,10 @@ test("of the environment only what is listed is told, and never a secret", () =>
   expect(
     toldEnvironment({
       NODE_OPTIONS: "--max-old-space-size=4096",
+      SKEIN_BLAS: "/opt/blas",
       SKEIN_TESTS: "full",
+      SKEIN_IDENTITY: "a private key",
+      SKEIN_SECRET: "s",
       SKEIN_CHECKPOINT_SECRET: "s",
       SKEIN_API_KEY: "k",
       SKEIN_PASSPHRASE: "p",
@@ -34,7 +37,7 @@ test("of the environment only what is listed is told, and never a secret", () =>
       HOME: "/home/x",
       OMP_NUM_THREADS: undefined,
     }),
-  ).toEqual({ NODE_OPTIONS: "--max-old-space-size=4096", SKEIN_TESTS: "full" });
+  ).toEqual({ NODE_OPTIONS: "--max-old-space-size=4096", SKEIN_BLAS: "/opt/blas" });
 });
 
 test("words of a command are told, but not what follows a secret's name", () => {
