@@ -162,7 +162,9 @@ export interface Checkpoint {
 }
 
 /** A file that is not what the manifest says of it. */
-class DamagedPartError extends DamagedCheckpointError {}
+class DamagedPartError extends DamagedCheckpointError {
+  override name = "DamagedPartError";
+}
 
 /** The tensors of one file of a checkpoint, its bytes checked. @throws DamagedCheckpointError */
 export const readPart = (files: Files, folder: string, { name, bytes, sha256: expected }: SavedFile): NamedTensors => {

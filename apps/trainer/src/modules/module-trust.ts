@@ -14,7 +14,7 @@ export const codeLine = (jobs: readonly object[]): string | undefined => {
     : `runs code that the job names: ${names.join(", ")}, and what it imports; --no-modules refuses it`;
 };
 
-/** Called before anything of a job is loaded. @throws ConfigError with all its modules, if this process refuses them. */
+/** Called before anything of a job is loaded. @throws ConfigError with all its modules if this process refuses them. */
 export const requireTrusted = (job: object): void => {
   const names = refusesModules() ? namesIn([job]) : [];
   if (names.length > 0)

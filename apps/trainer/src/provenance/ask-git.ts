@@ -26,7 +26,8 @@ const environmentOf = (variables: Readonly<Record<string, string>>): NodeJS.Proc
 });
 
 /**
- * What a command of git prints about a folder, up to `mostBytes`; undefined if it fails, is not there or takes too long.
+ * What a command of git prints about a folder, up to `mostBytes`; undefined if it fails, is not there or takes too
+ * long.
  *
  * @param variables of git, `GIT_…`.
  */

@@ -8,6 +8,7 @@ import { manInTheMiddle } from "./man-in-the-middle.ts";
 import { pause } from "./pause.ts";
 import { replay } from "./replay.ts";
 import { tear } from "./tear.ts";
+import { twoWriters } from "./two-writers.ts";
 
 /** All attacks. Each is one file of this folder. */
 export const attacks: readonly Attack[] = [
@@ -20,4 +21,5 @@ export const attacks: readonly Attack[] = [
   flood,
   replay,
   manInTheMiddle,
+  twoWriters,
 ];
