@@ -386,6 +386,11 @@ describe("a job longer than people write, as a run saves it", () => {
 
   test.each([
     ["a fault", text.replace('"batch": 64', '"batch": -1'), "job.json: batch is -1, but must be at least 1; raise it"],
+    [
+      "too many files",
+      JSON.stringify({ ...long, data: { kind: "text", file: Array.from({ length: 100_001 }, () => "f"), window: 8 } }),
+      /^job\.json: data\.file is \[.*, but must be a string or a list of at most 100000; change it$/,
+    ],
     ["a list", `[${text}]`, /^job\.json: the job is \[.*, but must be a mapping of keys/],
     ["a torn text", text.slice(0, -10), /^job\.json: has \d+ characters, and a job in YAML at most .*no JSON\)$/],
     ["depth", `{"a":${"[".repeat(1e5)}${"]".repeat(1e5)}}`, /nested deeper than 1000 levels\)$/],

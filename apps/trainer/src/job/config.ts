@@ -196,6 +196,7 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
 /** What would fit one of the things that a value may be, none of which it is. */
 const alternatives = ([issue]: readonly z.core.$ZodIssue[]): readonly string[] => {
   if (issue?.code === "invalid_type") return [article(issue.expected)];
+  if (issue?.code === "too_big" && issue.origin === "array") return [`a list of at most ${issue.maximum}`];
   return issue?.code === "invalid_value" ? issue.values.map(String) : [];
 };
 

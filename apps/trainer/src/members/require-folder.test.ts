@@ -45,12 +45,10 @@ test.each([
   ["a rank with a shard", { ...dense, job: jobOf("mesh={tensor: 2}") }, [1]],
 ])("%s needs it", async (_, prepared, ranks) => {
   vi.useFakeTimers({ toFake: ["setTimeout"] }); // it looks again for a while
-  const refused = expect(requireFolderOf(nodeFiles, assigned(), prepared, ranks)).rejects.toThrow(
-    "does not see the folder",
-  );
+  const refused = requireFolderOf(nodeFiles, assigned(), prepared, ranks).catch((error: Error) => error.message);
   await vi.runAllTimersAsync();
   vi.useRealTimers();
-  await refused;
+  expect(await refused).toContain("does not see the folder");
 });
 
 test("a rank that writes nothing goes on from a copy of the checkpoint", async () => {
