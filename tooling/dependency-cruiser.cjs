@@ -5,7 +5,7 @@ const packageGraph = {
   "tensor-core": [],
   "cpu-kernels": ["tensor-core"],
   blas: ["tensor-core", "cpu-kernels", "native-addon"],
-  "gpu-kernels": ["tensor-core"],
+  "gpu-kernels": ["tensor-core", "native-addon"],
   collectives: ["tensor-core"],
   mpi: ["tensor-core", "collectives", "native-addon"],
   compressors: ["tensor-core"],

@@ -121,7 +121,8 @@ export class RunError extends SkeinError {
       | "interrupted"
       | "replicas-differ"
       | "log-server"
-      | "output-in-use",
+      | "output-in-use"
+      | "output-taken",
     message: string,
     options?: ErrorOptions,
   ) {

@@ -1,11 +1,12 @@
 import { once } from "node:events";
-import { existsSync, readdirSync } from "node:fs";
+import { cpSync, existsSync, readdirSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   checkpointNames,
   disturbed,
+  type Ended,
   freePort,
   jobFolder,
   type Running,
@@ -172,6 +173,29 @@ test("an output folder that the machines do not share is refused before the firs
   expect([host!.code, other!.code]).toEqual([2, 1]);
   expect(left.flat().filter((name) => name.startsWith(".mark-") || name === "checkpoints")).toEqual([]);
   expect(existsSync(join(folder, "run", "metrics.jsonl")) ? stepLosses(join(folder, "run")) : []).toEqual([]);
+});
+
+test("ranks that write no part of a checkpoint need no shared folder; a run goes on from a copy of it", {
+  tags: "full",
+}, async () => {
+  const elsewhere = jobFolder();
+  const folders = [folder, elsewhere.folder];
+  const run = async (steps: string): Promise<Ended[]> => {
+    const port = await freePort();
+    const args = ["--transport", "tcp", "--output", "run", "--set", "compression={kind: identity}", "--steps", steps];
+    return Promise.all(folders.map((own, rank) => startRank({ folder: own, port, rank, args }).ended));
+  };
+  const first = await run("10");
+  const [host] = await run("20");
+  const checkpoints = "run/checkpoints";
+  cpSync(join(folder, checkpoints), join(elsewhere.folder, checkpoints), { recursive: true });
+  const last = await run("20");
+  elsewhere.remove();
+  expect([...first, ...last].map(({ code, stderr }) => [code, /^\s+at /m.test(stderr)])).toEqual(
+    Array.from({ length: 4 }, () => [0, false]),
+  );
+  expectTold(host!, "does not see the checkpoint run/checkpoints/step-00000010 that the run goes on from; copy", 2);
+  expect(stepLosses(join(folder, "run"))).toHaveLength(20);
 });
 
 test("a process with another secret is turned away, and says so", async () => {

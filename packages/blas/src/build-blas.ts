@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { compileAddon, CompilerError } from "@skein/native-addon/node";
+import { compileAddon, CompilerError, othersWhoWrite } from "@skein/native-addon/node";
 import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
 import { type BlasPlace, cachedFolder, defaultCacheFolder, placeIn, sources } from "./blas-cache.ts";
 import { BlasError } from "./errors.ts";
@@ -87,7 +87,13 @@ export interface BuiltBlas extends BlasPlace {
 export const buildBlas = async (options: BuildBlasOptions = {}): Promise<BuiltBlas> => {
   const { compiler = process.env["CXX"] || "g++", cacheFolder = defaultCacheFolder(), onProgress, kernels } = options;
   const above = options.output ?? cacheFolder;
-  mkdirSync(above, { recursive: true });
+  const fault = options.output === undefined ? othersWhoWrite(above) : undefined;
+  if (fault !== undefined)
+    throw new BlasError(
+      "blas-build",
+      `${fault}, so a BLAS there would not be loaded; change owner and mode, or give --output`,
+    );
+  mkdirSync(above, { recursive: true, mode: 0o700 });
   const work = mkdtempSync(join(above, ".building-"));
   try {
     const unfinished = placeIn(work);
@@ -108,7 +114,7 @@ export const buildBlas = async (options: BuildBlasOptions = {}): Promise<BuiltBl
     };
     writeFileSync(unfinished.table, `${JSON.stringify(table)}\n`);
     const folder = options.output ?? cachedFolder(cacheFolder, facts);
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
     const place = placeIn(folder);
     renameSync(unfinished.addon, place.addon);
     renameSync(unfinished.table, place.table);

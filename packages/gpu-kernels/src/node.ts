@@ -1,6 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { othersWhoWrite, remarkOnCache } from "@skein/native-addon/node";
 import { type ChoiceStore, storeKey } from "./autotune/choice-store.ts";
 import { readMatmulModel } from "./autotune/parse-matmul-model.ts";
 import { AdapterError, WebGpuNotInstalledError } from "./errors.ts";
@@ -65,6 +66,11 @@ export const fileChoiceStore = (folder: string = cacheFolder()): ChoiceStore => 
   const pathOf = (adapter: string): string => join(folder, `${storeKey(adapter)}.json`);
   return {
     load: async (adapter) => {
+      const fault = othersWhoWrite(pathOf(adapter));
+      if (fault !== undefined) {
+        remarkOnCache(`what was measured of the adapter in ${folder}`, fault);
+        return undefined;
+      }
       let text: string;
       try {
         text = await readFile(pathOf(adapter), "utf8");
@@ -75,7 +81,8 @@ export const fileChoiceStore = (folder: string = cacheFolder()): ChoiceStore => 
       return readMatmulModel(text);
     },
     save: async (model) => {
-      await mkdir(folder, { recursive: true });
+      if (othersWhoWrite(folder) !== undefined) return; // nobody would read it
+      await mkdir(folder, { recursive: true, mode: 0o700 });
       const path = pathOf(model.adapter);
       const unfinished = `${path}.${process.pid}.tmp`;
       await writeFile(unfinished, `${JSON.stringify(model)}\n`);

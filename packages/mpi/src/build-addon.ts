@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { compileAddon, CompilerError, runCompiler } from "@skein/native-addon/node";
+import { compileAddon, CompilerError, othersWhoWrite, runCompiler } from "@skein/native-addon/node";
 import type { MpiFamily } from "./addon.ts";
 import { addonFile, cachedAddon, defaultCacheFolder, sources } from "./addon-cache.ts";
 import { MpiError } from "./errors.ts";
@@ -61,7 +61,13 @@ export const buildMpiAddon = async (options: BuildOptions = {}): Promise<BuiltAd
   const { compiler = process.env["MPICXX"] || "mpicxx", cacheFolder = defaultCacheFolder() } = options;
   const { family, version } = await libraryOf(compiler);
   const file = options.output ?? cachedAddon(cacheFolder, family, version);
-  mkdirSync(dirname(file), { recursive: true });
+  const fault = options.output === undefined ? othersWhoWrite(dirname(file)) : undefined;
+  if (fault !== undefined)
+    throw new MpiError(
+      "mpi-build",
+      `${fault}, so an addon there would not be loaded; change owner and mode, or give --output`,
+    );
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const workFolder = mkdtempSync(join(dirname(file), ".building-"));
   try {
     const unfinished = join(workFolder, addonFile);

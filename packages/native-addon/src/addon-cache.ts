@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { othersWhoWrite, remarkOnCache } from "./private-path.ts";
 import { nodeApiVersion } from "./node-api-version.ts";
 
 /** The C++ sources of an addon. */
@@ -35,8 +36,15 @@ export class AddonSources {
 export const cacheFolder = (name: string, environment: NodeJS.ProcessEnv): string =>
   join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "skein", name);
 
+/** Why a build in a folder is not loaded: others may have put something there. */
+const buildFault = (folder: string): string | undefined =>
+  [folder, ...readdirSync(folder).map((name) => join(folder, name))]
+    .map(othersWhoWrite)
+    .find((fault) => fault !== undefined);
+
 /**
- * Folders in `cache` that hold a whole build of `sources` for this platform, the newest first.
+ * Folders in `cache` that hold a whole build of `sources` for this platform, the newest first. A build that others may
+ * have changed is left out, with a remark.
  *
  * @param lastFile what a build writes last: without it, it is not whole.
  */
@@ -45,6 +53,11 @@ export const builtFolders = (cache: string, sources: AddonSources, lastFile: str
   const key = sources.key();
   return readdirSync(cache)
     .filter((name) => name.endsWith(`-${key}`) && existsSync(join(cache, name, lastFile)))
+    .filter((name) => {
+      const fault = buildFault(join(cache, name));
+      if (fault !== undefined) remarkOnCache(`the addon in ${join(cache, name)}`, fault);
+      return fault === undefined;
+    })
     .map((name) => ({ folder: join(cache, name), built: statSync(join(cache, name, lastFile)).mtimeMs }))
     .sort((a, b) => b.built - a.built)
     .map(({ folder }) => folder);

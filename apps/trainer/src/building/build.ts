@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { type Augmentation, isStreamed, mnistClasses, type Samples } from "@skein/data";
 import {
   findImages,
@@ -82,9 +82,10 @@ const loadImages = async (job: DecodedJob): Promise<Omit<TrainingData, "predicts
   const options: ImageOptions = { ...others, ...decodingOf(job), size: sidesOf(job.size), from: import.meta.url };
   const { cacheMegabytes, decodesAtOnce } = job;
   const decodeSize = job.decodeSize === undefined ? undefined : sidesOf(job.decodeSize);
-  const kept = cacheFolder();
-  const digestFolder = kept && join(kept, "digests");
-  const lazy = cacheMegabytes === undefined ? undefined : { cacheMegabytes, decodesAtOnce, decodeSize, digestFolder };
+  const lazy =
+    cacheMegabytes === undefined
+      ? undefined
+      : { cacheMegabytes, decodesAtOnce, decodeSize, digestFolder: cacheFolder("digests") };
   if ("stream" in job && job.stream !== undefined) {
     const { kind, stream, file, testFile, image, label } = job;
     const field = kind === "webdataset" ? job.field : undefined;

@@ -325,6 +325,78 @@ describe("a step that is saved once more", () => {
   });
 });
 
+describe("a run that goes on while its checkpoints are read", () => {
+  /** The files of a reader; before each of its reads the run does something. */
+  const readingBeside = (run: (path: string) => void): Files => ({
+    ...nodeFiles,
+    read: (path, mostBytes) => {
+      run(path);
+      return nodeFiles.read(path, mostBytes);
+    },
+  });
+
+  test("and removes the one that is read: the next is taken", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 8 }),
+        fc.integer({ min: 1, max: 3 }),
+        (at, keep) => {
+          rmSync(checkpointsFolder(output), { recursive: true, force: true });
+          let [step, numReads] = [1, 0];
+          save(step, { keep });
+          const files = readingBeside(() => {
+            if (at.includes(numReads++)) save(++step, { keep });
+          });
+          const found = newestCheckpoint(files, output, () => expect.unreachable()).manifest.step;
+          expect(found).toBeGreaterThan(step - keep - 1);
+        },
+      ),
+      { numRuns: 10 },
+    );
+  });
+
+  test("and replaces the one that is read: its parts are not mixed", () => {
+    save(4);
+    let isSaved = false;
+    const files = readingBeside((path) => {
+      if (!path.endsWith(rankFile(0)) || isSaved) return;
+      isSaved = true;
+      const parts = [
+        writePart(nodeFiles, output, 4, sharedFile, partContent(shared(4))),
+        writePart(nodeFiles, output, 4, rankFile(0), partContent(tensors(44))),
+      ];
+      commitCheckpoint(nodeFiles, output, manifestOf(4, parts), { newest: 1 });
+    });
+    const { tensors: read } = newestCheckpoint(files, output, () => expect.unreachable());
+    expect(read.get(rankFile(0))!.get("params.dense.weight")!.toNumbers()[0]).toBe(44);
+  });
+
+  test("and saves a step once more: the reader finds the old one, and touches nothing", () => {
+    save(4, { keep: 1 });
+    const found: number[] = [];
+    const files: Files = {
+      ...nodeFiles,
+      rename: (from, to) => {
+        nodeFiles.rename(from, to);
+        expect(hasCheckpoint(nodeFiles, output)).toBe(true);
+        found.push(newestCheckpoint(nodeFiles, output, () => expect.unreachable()).manifest.step);
+      },
+    };
+    save(4, { files, keep: 1 });
+    expect(found).toEqual([4, 4]);
+    expect(names()).toEqual(["step-00000004"]);
+  });
+
+  test("and removes each before it is read: one line says so", () => {
+    save(1, { keep: 1 });
+    let step = 1;
+    const files = readingBeside(() => void save(++step, { keep: 1 }));
+    expect(() => newestCheckpoint(files, output, () => expect.unreachable())).toThrow(
+      /the run removed 20 checkpoints, each before it was read; .*checkpoint\.keep/,
+    );
+  });
+});
+
 describe("a part that does not lie where the manifest is written", () => {
   test.each<[string, (path: string) => void, RegExp]>([
     [

@@ -43,12 +43,6 @@ export const partContent = (tensors: NamedTensors): Uint8Array<ArrayBuffer>[] =>
   return [head, ...header.entries.map(({ name }) => tensors.get(name)!.bytes() as Uint8Array<ArrayBuffer>)];
 };
 
-/** Throw away checkpoints that were not finished: after a failure, or left by a killed run. */
-export const discardPartial = (files: Files, output: string): void => {
-  const parent = checkpointsFolder(output);
-  for (const name of files.list(parent)) if (name.startsWith(temporaryPrefix)) files.remove(join(parent, name));
-};
-
 /**
  * What a rank says that it has written must be found by the process that writes the manifest.
  *
@@ -105,7 +99,7 @@ export const commitCheckpoint = (
   files.writeDurably(join(temporary, manifestName), [encodeManifest(manifest, secret)]);
   files.syncFolder(temporary);
   // The same step may have been saved before an interruption. A folder cannot be exchanged in one operation: until the
-  // new one is in place the old one keeps a name that `restoreReplaced` knows.
+  // new one is in place the old one keeps a name that `checkpointFolders` and `discardPartial` know.
   const again = files.list(parent).includes(name);
   if (again) files.rename(final, replaced);
   files.rename(temporary, final);
@@ -117,12 +111,15 @@ export const commitCheckpoint = (
 };
 
 /**
- * Finish what a crash in the middle of `commitCheckpoint` has left: a checkpoint whose successor never came gets its
- * name back.
+ * Bring the checkpoints of a run in order after a failure or a kill: throw away those that were not finished, and give
+ * one whose successor never came its name back. For the process that holds the folder: another would take the files of
+ * a running `commitCheckpoint` away.
  */
-const restoreReplaced = (files: Files, output: string): void => {
+export const discardPartial = (files: Files, output: string): void => {
   const parent = checkpointsFolder(output);
   const names = files.list(parent);
+  for (const unfinished of names.filter((name) => name.startsWith(temporaryPrefix)))
+    files.remove(join(parent, unfinished));
   for (const replaced of names.filter((name) => name.startsWith(replacedPrefix))) {
     const name = replaced.slice(replacedPrefix.length);
     if (names.includes(name)) files.remove(join(parent, replaced));
@@ -140,12 +137,33 @@ export const checkpointNames = (files: Files, output: string): string[] =>
     .filter((name) => /^step-\d{8,}$/.test(name))
     .sort((a, b) => stepOfName(b) - stepOfName(a));
 
+/**
+ * Folders of a run's checkpoints below `checkpoints`, newest first. Among them is a checkpoint that another of the same
+ * step is taking the place of, at the moment or when the run was killed.
+ */
+const checkpointFolders = (files: Files, output: string): string[] => {
+  const names = new Set(checkpointNames(files, output));
+  const replaced = files
+    .list(checkpointsFolder(output))
+    .filter((name) => name.startsWith(replacedPrefix) && !names.has(nameIn(name)));
+  return [...names, ...replaced].sort((a, b) => stepOfName(nameIn(b)) - stepOfName(nameIn(a)));
+};
+
+/** The name that a checkpoint has, or had before it was replaced. */
+const nameIn = (folder: string): string =>
+  folder.startsWith(replacedPrefix) ? folder.slice(replacedPrefix.length) : folder;
+
 /** A sound checkpoint, its bytes checked against their hashes. */
 export interface Checkpoint {
   readonly folder: string;
   readonly manifest: Manifest;
   /** Tensors by file name. */
   readonly tensors: ReadonlyMap<string, NamedTensors>;
+}
+
+/** A file that is not what the manifest says of it. */
+class DamagedPartError extends DamagedCheckpointError {
+  override name = "DamagedPartError";
 }
 
 /** The tensors of one file of a checkpoint, its bytes checked. @throws DamagedCheckpointError */
@@ -156,7 +174,7 @@ export const readPart = (files: Files, folder: string, { name, bytes, sha256: ex
     content = files.read(path, bytes);
   } catch (cause) {
     if (isShortage(describeError(cause))) throw cause; // it says nothing of the file
-    throw new DamagedCheckpointError(
+    throw new DamagedPartError(
       `${path} cannot be read as the ${bytes} bytes of its manifest: ${(cause as Error).message}`,
       {
         cause,
@@ -164,9 +182,9 @@ export const readPart = (files: Files, folder: string, { name, bytes, sha256: ex
     );
   }
   if (content.length !== bytes)
-    throw new DamagedCheckpointError(`${path} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
+    throw new DamagedPartError(`${path} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
   if (sha256(content) !== expected)
-    throw new DamagedCheckpointError(`${path} does not have the SHA-256 of its manifest: it was altered`);
+    throw new DamagedPartError(`${path} does not have the SHA-256 of its manifest: it was altered`);
   return readSafetensors(content).tensors;
 };
 
@@ -187,7 +205,7 @@ export const readCheckpoint = (files: Files, folder: string, secret: string | un
   const path = join(folder, manifestName);
   const manifest = readManifest(files, path, secret);
   const { step } = manifest;
-  if (basename(folder) !== folderName(step))
+  if (nameIn(basename(folder)) !== folderName(step))
     throw new DamagedCheckpointError(`${path} says step ${step}, but stands in ${folder}`);
   const tensors = new Map(manifest.files.map((file) => [file.name, readPart(files, folder, file)]));
   const counted = tensors.get(sharedFile)?.get(stepTensor)?.toNumbers()[0];
@@ -199,17 +217,18 @@ export const readCheckpoint = (files: Files, folder: string, secret: string | un
 };
 
 /** Whether a run has saved anything yet, sound or not. */
-export const hasCheckpoint = (files: Files, output: string): boolean => {
-  restoreReplaced(files, output);
-  return checkpointNames(files, output).length > 0;
-};
+export const hasCheckpoint = (files: Files, output: string): boolean => checkpointFolders(files, output).length > 0;
 
 /** The step of the newest checkpoint of a run, sound or not; 0 where there is none. */
 export const newestStep = (files: Files, output: string): number =>
   Number(checkpointNames(files, output)[0]?.slice(5) ?? 0);
 
+/** Maximum number of checkpoints that a running run may remove while they are read, one after the other. */
+export const maxRemoved = 20;
+
 /**
- * The newest sound checkpoint of a run.
+ * The newest sound checkpoint of a run, which may be running: one that it removes or replaces meanwhile counts as none,
+ * and checkpoints are listed anew. Changes nothing.
  *
  * @param onRejected is told each newer one that is torn or altered, and why.
  * @param secret where given, one that it has not signed is passed over too.
@@ -221,27 +240,36 @@ export const newestCheckpoint = (
   onRejected: (reason: string) => void,
   secret?: string,
 ): Checkpoint => {
-  restoreReplaced(files, output);
-  const names = checkpointNames(files, output);
-  const reasons: string[] = [];
-  for (const name of names) {
+  const parent = checkpointsFolder(output);
+  const [readOnce, rejected] = [new Set<string>(), new Map<string, string>()];
+  for (let removed = 0; removed < maxRemoved; ) {
+    const name = checkpointFolders(files, output).find((each) => !rejected.has(each));
+    if (name === undefined) throw noneSound(parent, [...rejected.values()]);
     try {
-      return readCheckpoint(files, join(checkpointsFolder(output), name), secret);
+      const checkpoint = readCheckpoint(files, join(parent, name), secret);
+      for (const reason of rejected.values()) onRejected(reason);
+      return checkpoint;
     } catch (error) {
       if (!(error instanceof DamagedCheckpointError)) throw error;
-      onRejected(error.message);
-      reasons.push(error.message);
+      if (!files.list(parent).includes(name)) removed++;
+      // Files of two checkpoints were read if the run has replaced it meanwhile.
+      else if (error instanceof DamagedPartError && !readOnce.has(name)) readOnce.add(name);
+      else rejected.set(name, error.message);
     }
   }
-  const parent = checkpointsFolder(output);
-  if (names.length === 0)
-    throw new CheckpointError(
-      `no checkpoint to resume from: ${parent} holds none; name the output folder of a run, or start anew with skein-train run`,
-    );
   throw new DamagedCheckpointError(
-    `no checkpoint to resume from: ${parent} holds ${names.length}, but none is sound (${reasons.join("; ")}); see that its disk is there and whole, put a copy back, or start anew with skein-train run`,
+    `${parent}: the run removed ${maxRemoved} checkpoints, each before it was read; wait until the run has ended, or let it keep more (checkpoint.keep)`,
   );
 };
+
+const noneSound = (parent: string, reasons: readonly string[]): Error =>
+  reasons.length === 0
+    ? new CheckpointError(
+        `no checkpoint to resume from: ${parent} holds none; name the output folder of a run, or start anew with skein-train run`,
+      )
+    : new DamagedCheckpointError(
+        `no checkpoint to resume from: ${parent} holds ${reasons.length}, but none is sound (${reasons.join("; ")}); see that its disk is there and whole, put a copy back, or start anew with skein-train run`,
+      );
 
 /** How many differences a message lists. */
 const listed = 5;

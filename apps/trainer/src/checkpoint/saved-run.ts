@@ -1,12 +1,21 @@
 import { join } from "node:path";
 import { flattenTree, leafPaths, type NdArray, unflattenTree } from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
-import { type Checkpoint, newestCheckpoint, readCheckpoint, sharedFile } from "./checkpoint.ts";
+import {
+  type Checkpoint,
+  checkpointNames,
+  maxRemoved,
+  newestCheckpoint,
+  readCheckpoint,
+  sharedFile,
+  stepOfName,
+} from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { checkpointsFolder, folderName } from "./checkpoint-part.ts";
 import { shardFilesIn, wholeTensors } from "./checkpoint-shards.ts";
-import { CheckpointError } from "../errors.ts";
+import { CheckpointError, DamagedCheckpointError } from "../errors.ts";
 import { nodeFiles } from "./files.ts";
+import { requireTrusted } from "../modules/module-trust.ts";
 import { withParameters } from "../step/frozen.ts";
 import type { Job } from "../job/job.ts";
 import { recordedJob } from "../run/output-folder.ts";
@@ -29,19 +38,34 @@ export interface SavedRun {
 /** A checkpoint of a run: that of a step, or of the evaluation with the lowest loss. */
 export type WhichCheckpoint = number | "best";
 
+/** The step of the best evaluation, by the newest checkpoint. @throws CheckpointError if the run compares none. */
+const bestStep = ({ folder, manifest }: Checkpoint): number => {
+  if (manifest.best !== undefined) return manifest.best.step;
+  throw new CheckpointError(
+    `${folder} does not tell which evaluation was the best: the run compares none; ask for the checkpoint of a step, or train with checkpoint: {best: true}`,
+  );
+};
+
 const checkpointOf = (output: string, which: WhichCheckpoint | undefined): Checkpoint => {
   const secret = checkpointSecret(process.env);
   const newest = (): Checkpoint => newestCheckpoint(nodeFiles, output, () => undefined, secret);
-  const ofStep = (step: number): Checkpoint =>
-    readCheckpoint(nodeFiles, join(checkpointsFolder(output), folderName(step)), secret);
   if (which === undefined) return newest();
-  if (which !== "best") return ofStep(which);
-  const { folder, manifest } = newest();
-  if (manifest.best === undefined)
-    throw new CheckpointError(
-      `${folder} does not tell which evaluation was the best: the run compares none; ask for the checkpoint of a step, or train with checkpoint: {best: true}`,
-    );
-  return ofStep(manifest.best.step);
+  const parent = checkpointsFolder(output);
+  for (let removed = 1; ; removed++) {
+    const step = which === "best" ? bestStep(newest()) : which;
+    try {
+      return readCheckpoint(nodeFiles, join(parent, folderName(step)), secret);
+    } catch (error) {
+      const names = checkpointNames(nodeFiles, output);
+      if (!(error instanceof DamagedCheckpointError) || names.includes(folderName(step))) throw error;
+      // A running run removes the checkpoint of an evaluation once there is a better one.
+      if (which === "best" && removed < maxRemoved) continue;
+      throw new CheckpointError(
+        `${parent} holds no checkpoint of step ${step}; ${names.length === 0 ? "it holds none" : `it holds those of steps ${names.map(stepOfName).join(", ")}`}`,
+        { cause: error },
+      );
+    }
+  }
 };
 
 /**
@@ -97,6 +121,7 @@ const withoutTraining = ({ optimizer, compression, learningRate: { schedule, ...
  */
 export const openSavedRun = async (output: string, which?: WhichCheckpoint): Promise<SavedRun> => {
   const job = recordedJob(output);
+  requireTrusted(job);
   const checkpoint = checkpointOf(output, which);
   const alone = { ranks: 1, mesh: { expert: 1, tensor: 1 }, zero: 0, overlap: "none" } as const;
   const prepared = await prepare({ ...withoutTraining(job), ...alone });

@@ -7,7 +7,7 @@ import { openJobBlas } from "../backend/job-blas.ts";
 import { threadsOf } from "../backend/job-threads.ts";
 import { surveyHardware } from "../backend/choose-backend.ts";
 import { commandAction } from "./command-action.ts";
-import { loadJob, loadJobs } from "../job/config.ts";
+import { loadJob, loadJobs, readJobs } from "../job/config.ts";
 import { addEvaluateCommand } from "./evaluate-command.ts";
 import { addExportCommand } from "../export/export-command.ts";
 import { addGenerateCommand } from "../generate/generate-command.ts";
@@ -27,7 +27,9 @@ import { asTyped, sampleJob } from "../own-command.ts";
 import { prepare } from "../building/prepare.ts";
 import { addImportCommand } from "../pretrained/import-command.ts";
 import { reportCommand } from "../report/report-command.ts";
+import { noModulesVariable } from "../modules/load-module.ts";
 import { resumeCommand, runCommand } from "./run-command.ts";
+import { sayCode } from "./say-code.ts";
 import { addSweepCommand } from "../sweep/sweep-command.ts";
 import { addRunsCommand } from "../watch/runs-command.ts";
 import { addTokenizerCommand } from "./tokenizer-command.ts";
@@ -37,6 +39,7 @@ import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const validateCommand = async (file: string, options: RunOptions): Promise<number> => {
+  sayCode(readJobs(file, overridesOf(options)), options);
   const jobs = await loadJobs(file, overridesOf(options));
   if (options.json === true) for (const job of jobs) print(JSON.stringify({ valid: true, job }));
   else print(`${file}: valid${jobs.length === 1 ? "" : `, ${jobs.length} jobs`}`);
@@ -44,6 +47,7 @@ const validateCommand = async (file: string, options: RunOptions): Promise<numbe
 };
 
 const doctorCommand = async (file: string | undefined, options: RunOptions): Promise<number> => {
+  if (file !== undefined) sayCode(readJobs(file, overridesOf(options)), options);
   const prepared = file === undefined ? undefined : await prepare(await loadJob(file, overridesOf(options)));
   const blas = surveyBlas();
   // One that cannot be used is told as such, and the rest is looked at without it.
@@ -66,6 +70,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--json", "print the result as one line of JSON")
     .option("--quiet", "no progress")
     .option("--no-color", "no colours")
+    .option("--no-modules", "refuse jobs that name modules, which are code, before any of it is loaded")
     .version(packageJson.version, "--version", "print the version")
     .showHelpAfterError("(add --help for the options)")
     // Examples work when they are pasted; the columns above them stay as they are.
@@ -78,7 +83,9 @@ const makeProgram = (finish: (code: number) => void): Command => {
     })
     .exitOverride()
     .hook("preAction", (_, action) => {
-      if (!action.optsWithGlobals<GlobalOptions>().color) process.env["NO_COLOR"] = "1";
+      const { color, modules } = action.optsWithGlobals<GlobalOptions>();
+      if (!color) process.env["NO_COLOR"] = "1";
+      if (modules === false) process.env[noModulesVariable] = "1";
     });
   const withOverrides = (command: Command): Command =>
     command

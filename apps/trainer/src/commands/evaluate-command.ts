@@ -10,6 +10,8 @@ import { evaluatedOn, evaluationFigures, flatFigures, formatFigures } from "../r
 import { openLoneBackend } from "../backend/lone-backend.ts";
 import { meshOf, numBatchParts } from "../step/mesh.ts";
 import { checkpointOption } from "./number-option.ts";
+import { recordedJob } from "../run/output-folder.ts";
+import { sayCode } from "./say-code.ts";
 import type { GlobalOptions } from "./run-options.ts";
 import { openSavedRun, type SavedRun } from "../checkpoint/saved-run.ts";
 
@@ -57,6 +59,7 @@ export const evaluateRun = async (
  * @throws CheckpointError, and what preparing the job throws.
  */
 export const evaluateCommand = async (folder: string, options: EvaluateOptions): Promise<number> => {
+  sayCode([recordedJob(folder)], options);
   const run = await openSavedRun(folder, checkpointOption(options.checkpoint));
   const { data, model } = run.prepared;
   const sums = await evaluateRun(run, (line) => void process.stderr.write(`${line}\n`));

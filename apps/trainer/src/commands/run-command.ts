@@ -1,4 +1,4 @@
-import { loadJobs } from "../job/config.ts";
+import { loadJobs, readJobs } from "../job/config.ts";
 import { dryRun } from "../dry-run/dry-run-command.ts";
 import { ConfigError } from "../errors.ts";
 import { execute } from "../run/execute-run.ts";
@@ -13,6 +13,7 @@ import { overfitJob } from "../rank/overfit.ts";
 import { savedJob } from "../run/output-folder.ts";
 import { keepExitCode } from "./lost-output.ts";
 import { overridesOf, type RunOptions } from "./run-options.ts";
+import { sayCode } from "./say-code.ts";
 import { runSeveral } from "./run-several.ts";
 
 /** What is to be run; the exit code where a person stopped the search for it. */
@@ -31,6 +32,7 @@ const jobsOf = async (file: string, options: RunOptions): Promise<readonly Job[]
 export const runCommand = async (file: string, options: RunOptions): Promise<number> => {
   if (options.findBatch !== true && options.memory !== undefined)
     throw new ConfigError(["--memory says within which bound --find-batch seeks a batch; give that too, or neither"]);
+  if (options.dryRun === true) sayCode(readJobs(file, overridesOf(options)), options);
   const jobs = await jobsOf(file, options);
   if (typeof jobs === "number") return jobs;
   if (jobs.length > 1) return runSeveral(jobs, options);

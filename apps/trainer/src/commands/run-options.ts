@@ -6,6 +6,8 @@ export interface GlobalOptions {
   readonly json?: boolean;
   readonly quiet?: boolean;
   readonly color: boolean;
+  /** False: jobs that name modules are refused. Default: true. */
+  readonly modules?: boolean;
 }
 
 /** Options of commands that take a job. */

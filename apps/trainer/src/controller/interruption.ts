@@ -5,6 +5,8 @@
 export class Interruption {
   private asked = false;
   private listener: (() => void) | undefined;
+  private abandonError: Error | undefined;
+  private abandonListener: ((error: Error) => void) | undefined;
   private ends = true; // until somebody listens, nothing has begun
 
   get requested(): boolean {
@@ -14,6 +16,20 @@ export class Interruption {
   /** Whether the run ends at once when it is asked to, since no step has begun that could be finished and saved. */
   get endsAtOnce(): boolean {
     return this.ends;
+  }
+
+  /**
+   * Call `listener` once the run must end at once, unsaved; at once if it is already so. One listener at a time.
+   */
+  onAbandoned(listener: ((error: Error) => void) | undefined): void {
+    this.abandonListener = listener;
+    if (this.abandonError !== undefined) listener?.(this.abandonError);
+  }
+
+  /** End the run with this error, at once and unsaved. */
+  abandon(error: Error): void {
+    this.abandonError ??= error;
+    this.abandonListener?.(this.abandonError);
   }
 
   request(): void {

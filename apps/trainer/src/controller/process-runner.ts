@@ -77,6 +77,7 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
       },
     });
     const failures = new Failures();
+    interruption.onAbandoned((error) => failures.addOwn(error));
     const started = new Set<number>();
     const finished = new Set<number>();
     let joined = false;
@@ -152,6 +153,7 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
       ended = true;
       const stoppedAtOnce = interruption.requested && interruption.endsAtOnce;
       interruption.listen(undefined);
+      interruption.onAbandoned(undefined);
       // Who has joined learns why the others will not; who has not is told by nobody.
       if (joined) tell({ type: "end", ending: stoppedAtOnce ? "stopped" : ending });
       const closed = joined

@@ -64,6 +64,9 @@ const restartable: ReadonlySet<string> = new Set([
   "process-lost",
 ]);
 
+/** Whether a run ended because another process has taken its output folder, where nothing more may be written. */
+export const isTaken = (error: unknown): boolean => describeError(error).code === "output-taken";
+
 /**
  * Run a prepared job. On failure nothing of an unfinished checkpoint is left behind. A run that lost a rank, a link or
  * a device goes on from the newest checkpoint, or from the beginning where there is none yet.
@@ -163,6 +166,7 @@ const runOnce = async (given: RunInput): Promise<Outcome> => {
       ...(traceFault && { traceFault }),
     };
   } catch (error) {
+    if (isTaken(error)) throw error; // all there is another's
     discardPartial(nodeFiles, output);
     if (mark !== undefined) removeMark(nodeFiles, output, mark);
     throw explainDiskFull(error, output, record.checkpoint);

@@ -1,9 +1,13 @@
 import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import type { ErrorReport } from "../errors.ts";
 import { mpirunFlags } from "../launch-targets/mpirun.ts";
 import { mpirunHost } from "../launch-targets/mpirun-host.ts";
+import type { Job } from "../job/job.ts";
 import { stopShield } from "../launch-targets/stop-shield.ts";
 import { controllerVariable } from "../members/stay-with-controller.ts";
 import type { StartProcesses } from "./process-runner.ts";
@@ -21,10 +25,32 @@ const onThisMachine = {
   abortSeconds: 1,
 };
 
+/** A job in a temporary folder that this user alone can read. */
+class JobFile {
+  readonly path: string;
+  private readonly folder: string;
+
+  constructor(job: Job) {
+    this.folder = mkdtempSync(join(tmpdir(), "skein-job-"));
+    this.path = join(this.folder, "job.json");
+    try {
+      writeFileSync(this.path, JSON.stringify(job));
+    } catch (error) {
+      this.remove(); // the disk is full
+      throw error;
+    }
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
 /** Start the ranks of a run by mpirun, one process each, on this machine. */
 export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret }) => {
   const { job } = attempt.assignment;
   const host = await mpirunHost();
+  const jobFile = new JobFile(job);
   const [program, ...args] = [
     ...(await stopShield(host.version)),
     "mpirun",
@@ -36,7 +62,7 @@ export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret
       ...process.env,
       [memberVariables.coordinator]: `${coordinator.host}:${coordinator.port}`,
       [memberVariables.secret]: secret,
-      [memberVariables.job]: JSON.stringify(job),
+      [memberVariables.jobFile]: jobFile.path,
       [controllerVariable]: String(process.pid),
     },
     stdio: ["ignore", "ignore", "pipe"],
@@ -59,6 +85,9 @@ export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret
       await new Promise((resolve) => setTimeout(resolve, namingMilliseconds));
       return { ...loss, reason: `mpirun ended: ${words[0] ?? loss.reason}` };
     }),
-    end: processes.end,
+    end: async (atOnce) => {
+      await processes.end(atOnce);
+      jobFile.remove();
+    },
   };
 };

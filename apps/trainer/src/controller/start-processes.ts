@@ -19,16 +19,24 @@ export const reportPrefix = "skein-train member: ";
 export const memberArguments: readonly string[] = [process.execPath, ...process.execArgv, main, memberCommand];
 
 /**
- * What a process of a run is started with. Secret and key travel in the environment, which other users cannot read, and
- * which ends with the process.
+ * Environment variables of a process of a run. Other users cannot read the environment, and it ends with the process.
+ * What may be longer than a variable can be (128 KiB on Linux) is in the first IPC message, a `MemberStart`. mpirun
+ * offers no IPC; there the job is in a file.
  */
-export const memberVariables: Readonly<Record<"coordinator" | "secret" | "ranks" | "job" | "identity", string>> = {
+export const memberVariables: Readonly<Record<"coordinator" | "secret" | "ranks" | "jobFile", string>> = {
   coordinator: coordinatorVariable,
   secret: secretVariable,
   ranks: "SKEIN_RANKS",
-  job: "SKEIN_JOB",
-  identity: "SKEIN_IDENTITY",
+  jobFile: "SKEIN_JOB_FILE",
 };
+
+/** First IPC message to a process of a run. */
+export interface MemberStart {
+  /** The job, JSON. */
+  readonly job: string;
+  /** TLS identity of the process. Absent: TCP. */
+  readonly identity?: TlsIdentity | undefined;
+}
 
 /** How a process ended, in words. */
 const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
@@ -88,7 +96,8 @@ export const childProcesses = (
 export const startLocalProcesses =
   (identityOf?: (ranks: readonly number[]) => TlsIdentity): StartProcesses =>
   async ({ attempt, coordinator, secret }) => {
-    const { ranks, network } = attempt.assignment.job;
+    const { job } = attempt.assignment;
+    const { ranks, network } = job;
     const groups = Array.from({ length: ranks / network.ranksPerProcess }, (_, process) =>
       Array.from({ length: network.ranksPerProcess }, (_, i) => process * network.ranksPerProcess + i),
     );
@@ -96,7 +105,7 @@ export const startLocalProcesses =
     const identities = groups.map((group) => identityOf?.(group));
     const children: { readonly ranks: readonly number[]; readonly child: ChildProcess }[] = [];
     try {
-      for (const [index, group] of groups.entries())
+      for (const group of groups)
         children.push({
           ranks: group,
           child: spawn(memberArguments[0]!, memberArguments.slice(1), {
@@ -105,8 +114,6 @@ export const startLocalProcesses =
               [memberVariables.coordinator]: `${coordinator.host}:${coordinator.port}`,
               [memberVariables.secret]: secret,
               [memberVariables.ranks]: group.join(","),
-              [memberVariables.job]: JSON.stringify(attempt.assignment.job),
-              ...(identities[index] !== undefined && { [memberVariables.identity]: JSON.stringify(identities[index]) }),
             },
             stdio: ["ignore", "ignore", "inherit", "ipc"],
             // A Ctrl-C in the terminal is for the launcher, which lets the ranks save first.
@@ -117,5 +124,11 @@ export const startLocalProcesses =
       for (const { child } of children) child.kill("SIGKILL"); // the others will not come
       throw error;
     }
-    return childProcesses(children, "SIGKILL");
+    const processes = childProcesses(children, "SIGKILL");
+    const text = JSON.stringify(job);
+    for (const [index, { child }] of children.entries()) {
+      const start: MemberStart = { job: text, identity: identities[index] };
+      child.send(start, () => undefined); // a process that has ended already is reported as lost
+    }
+    return processes;
   };

@@ -17,6 +17,7 @@ export const threadRunner = (rankFile?: URL): RankRunner => ({
     const stop = StopSignal.create(firstStep);
     interruption.listen(() => stop.decide(Math.max(stop.request(), firstStep + 1)));
     const failures = new Failures();
+    interruption.onAbandoned((error) => failures.addOwn(error));
     const threads = new RankThreads({
       ...trainingRank(assignment, prepared!, module, stop, rankFile),
       world,
@@ -32,6 +33,7 @@ export const threadRunner = (rankFile?: URL): RankRunner => ({
       failed = false;
     } finally {
       interruption.listen(undefined);
+      interruption.onAbandoned(undefined);
       if (failed) await threads.end();
       await world.close().catch((error: unknown) => {
         if (!failed) throw error; // else the first failure is the one to tell

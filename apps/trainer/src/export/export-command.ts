@@ -2,6 +2,8 @@ import type { Command } from "commander";
 import { commandAction } from "../commands/command-action.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
 import { checkpointOption } from "../commands/number-option.ts";
+import { recordedJob } from "../run/output-folder.ts";
+import { sayCode } from "../commands/say-code.ts";
 import type { GlobalOptions } from "../commands/run-options.ts";
 import { openSavedRun, type SavedRun } from "../checkpoint/saved-run.ts";
 
@@ -45,6 +47,7 @@ export const exportCommand = async (folder: string, options: ExportOptions): Pro
   const { output, checkpoint } = options;
   const format = oneOf("format", options.format, [...formats.keys()]);
   const dtype = options.dtype === undefined ? undefined : oneOf("dtype", options.dtype, dtypes);
+  sayCode([recordedJob(folder)], options);
   const run = await openSavedRun(folder, checkpointOption(checkpoint));
   const { files, remarks } = await formats.get(format)!(run, output, dtype === undefined ? {} : { dtype });
   process.stdout.write(

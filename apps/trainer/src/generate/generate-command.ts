@@ -1,8 +1,12 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Command } from "commander";
 import { commandAction } from "../commands/command-action.ts";
 import { exitCodes } from "../errors.ts";
 import { openLoneBackend } from "../backend/lone-backend.ts";
 import { checkpointOption, type NumberRange, numberOption, wholeFrom } from "../commands/number-option.ts";
+import { jobFile, recordedJob } from "../run/output-folder.ts";
+import { sayCode } from "../commands/say-code.ts";
 import type { GlobalOptions } from "../commands/run-options.ts";
 import { type Generation, generateText } from "./generate-text.ts";
 import { openTextModel } from "./text-model.ts";
@@ -44,6 +48,7 @@ const generationOf = (options: GenerateOptions): Generation => ({
  */
 export const generateCommand = async (place: string, options: GenerateOptions): Promise<number> => {
   const generation = generationOf(options);
+  if (existsSync(join(place, jobFile))) sayCode([recordedJob(place)], options);
   const model = await openTextModel(place, checkpointOption(options.checkpoint));
   const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "auto" });
   const write = (text: string): void => void process.stdout.write(text);

@@ -294,7 +294,7 @@ describe("a hostile job file is refused in a few lines of bounded length", () =>
     [
       "a file that is too large",
       `${good}#${"x".repeat(65_536)}`,
-      /^jobs\/x\.yaml: the file has \d+ characters, a job at most 32768/,
+      /^jobs\/x\.yaml: has \d+ characters, and a job in YAML at most 32768; .*\(it is no JSON\)/,
     ],
     ["a key of __proto__", `${good}__proto__: {polluted: 1}\n`, /unknown key "__proto__"/],
   ])("%s", (_, text, line) => {
@@ -367,6 +367,45 @@ describe("a hostile job file is refused in a few lines of bounded length", () =>
       { numRuns: 300 },
     );
     expect(Math.min(results.jobs, results.refused)).toBeGreaterThan(0);
+  });
+});
+
+describe("a job longer than people write, as a run saves it", () => {
+  const files = Array.from({ length: 1000 }, (_, file) => `/${"f".repeat(300)}/${file}.txt`);
+  const long = parseJob(good, "job.json", [
+    { path: ["data"], value: { kind: "text", file: files, window: 8 }, origin: "test" },
+    { path: ["model"], value: { kind: "gpt", layers: 1, heads: 1, width: 8 }, origin: "test" },
+  ]);
+  const text = JSON.stringify(long, undefined, 2);
+
+  test("is read again, and overrides hold", () => {
+    expect(text.length).toBeGreaterThan(2 ** 18);
+    expect(parseJob(text, "job.json")).toEqual(long);
+    expect(parseJob(text, "job.json", [parseOverride("batch=8")]).batch).toBe(8);
+  });
+
+  test.each([
+    ["a fault", text.replace('"batch": 64', '"batch": -1'), "job.json: batch is -1, but must be at least 1; raise it"],
+    [
+      "too many files",
+      JSON.stringify({ ...long, data: { kind: "text", file: Array.from({ length: 100_001 }, () => "f"), window: 8 } }),
+      /^job\.json: data\.file is \[.*, but must be a string or a list of at most 100000; change it$/,
+    ],
+    ["a list", `[${text}]`, /^job\.json: the job is \[.*, but must be a mapping of keys/],
+    ["a torn text", text.slice(0, -10), /^job\.json: has \d+ characters, and a job in YAML at most .*no JSON\)$/],
+    ["depth", `{"a":${"[".repeat(1e5)}${"]".repeat(1e5)}}`, /nested deeper than 1000 levels\)$/],
+    ["a key of __proto__", text.replace("{", '{"__proto__": {"polluted": 1},'), /unknown key "__proto__"/],
+  ])("with %s is refused in one line", (_, altered, line) => {
+    const message = ((): string => {
+      try {
+        return String(parseJob(altered, "job.json"));
+      } catch (error) {
+        expect(error).toBeInstanceOf(ConfigError);
+        return (error as Error).message;
+      }
+    })();
+    expect(message).toMatch(line);
+    expect(message).not.toContain("\n");
   });
 });
 

@@ -4,6 +4,7 @@ import { isAddress } from "@skein/data/node";
 import { didYouMean, excerpt } from "@skein/tensor-core/backend";
 import { type Document, isMap, isNode, isScalar, LineCounter, parse } from "yaml";
 import type { z } from "zod";
+import { parseBoundedJson } from "../bounded-json.ts";
 import { ConfigError } from "../errors.ts";
 import type { Job } from "./job.ts";
 import { sampleJob } from "../own-command.ts";
@@ -195,6 +196,7 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
 /** What would fit one of the things that a value may be, none of which it is. */
 const alternatives = ([issue]: readonly z.core.$ZodIssue[]): readonly string[] => {
   if (issue?.code === "invalid_type") return [article(issue.expected)];
+  if (issue?.code === "too_big" && issue.origin === "array") return [`a list of at most ${issue.maximum}`];
   return issue?.code === "invalid_value" ? issue.values.map(String) : [];
 };
 
@@ -215,10 +217,13 @@ const setIn = (root: Record<string, unknown>, { path, value, origin }: Override)
 };
 
 /**
- * Job files have a few hundred bytes. The parser's time grows with the square of the keys of a mapping: with so many
- * bytes it is a moment.
+ * Maximum length of a job in YAML, in characters; people write a few hundred. The time of the YAML parser grows with
+ * the square of the keys of a mapping. Longer jobs are JSON, as a run saves them.
  */
-const mostJobBytes = 32 * 1024;
+const maxYamlLength = 32 * 1024;
+
+/** Maximum size of a job file, in bytes: half of what a control message carries, and the names of 100,000 files. */
+export const maxJobBytes: number = 32 * 2 ** 20;
 
 /** Keys in a path of `--set`, and more than any has. */
 const mostDepth = 16;
@@ -234,9 +239,9 @@ export const parseSetting = (text: string, option: string): Override => {
   const cut = text.indexOf("=");
   const path = text.slice(0, cut).split(".", mostDepth);
   const origin = `${option} ${text.length <= 80 ? text.replaceAll(/\p{C}/gu, "?") : excerpt(text, 80)}`;
-  if (text.length > mostJobBytes)
+  if (text.length > maxYamlLength)
     throw new ConfigError([
-      `${origin}: has ${text.length} characters, at most ${mostJobBytes} are allowed; shorten it`,
+      `${origin}: has ${text.length} characters, at most ${maxYamlLength} are allowed; shorten it`,
     ]);
   if (cut < 1 || path.length === mostDepth || path.includes("") || path.includes("__proto__"))
     throw new ConfigError([`${origin}: must read key=value, such as ${option} optimizer.kind=sgd`]);
@@ -303,10 +308,7 @@ interface PlacedJob {
 
 /** The jobs of a text, a document each, with values of the command line laid over them. */
 const parsePlaced = (text: string, file: string, overrides: readonly Override[]): readonly PlacedJob[] => {
-  if (text.length > mostJobBytes)
-    throw new ConfigError([
-      `${file}: the file has ${text.length} characters, a job at most ${mostJobBytes}; name a job file`,
-    ]);
+  if (text.length > maxYamlLength) return [jobOf({ document: undefined, root: longJob(text, file) }, file, overrides)];
   const faults: string[] = [];
   const jobs = parseYaml(text, file).flatMap((parsed) => {
     try {
@@ -321,13 +323,30 @@ const parsePlaced = (text: string, file: string, overrides: readonly Override[])
   return jobs;
 };
 
-const jobOf = ({ document, lines, root }: ParsedYaml, file: string, overrides: readonly Override[]): PlacedJob => {
-  if (typeof root !== "object" || root === null || Array.isArray(root)) {
-    const { line, col } = lines.linePos(isNode(document.contents) ? (document.contents.range?.[0] ?? 0) : 0);
+/** A job that is too long for the YAML parser. @throws ConfigError if the text is no JSON. */
+const longJob = (text: string, file: string): unknown => {
+  try {
+    return parseBoundedJson(text);
+  } catch (error) {
     throw new ConfigError([
-      `${file}:${line}:${col}: the job is ${excerpt(root)}, but must be a mapping of keys; see skein-train schema`,
+      `${file}: has ${text.length} characters, and a job in YAML at most ${maxYamlLength}; shorten it, or give it as JSON (${(error as Error).message})`,
     ]);
   }
+};
+
+/** A parsed text; the places of its keys are known in YAML only. */
+type ParsedJob = Pick<ParsedYaml, "root"> & Pick<Source, "document"> & { readonly lines?: LineCounter };
+
+const jobOf = (
+  { document, lines = new LineCounter(), root }: ParsedJob,
+  file: string,
+  overrides: readonly Override[],
+): PlacedJob => {
+  const source: Source = { file, document, lines, overrides };
+  if (typeof root !== "object" || root === null || Array.isArray(root))
+    throw new ConfigError([
+      `${placeOf(source, [])}: the job is ${excerpt(root)}, but must be a mapping of keys; see skein-train schema`,
+    ]);
   for (const override of overrides) {
     setIn(root as Record<string, unknown>, override);
     // A length given on the command line replaces the file's, in whichever unit that was.
@@ -335,7 +354,6 @@ const jobOf = ({ document, lines, root }: ParsedYaml, file: string, overrides: r
     if (other !== undefined && !overrides.some(({ path }) => path.join(".") === other))
       delete (root as Record<string, unknown>)[other];
   }
-  const source: Source = { file, document, lines, overrides };
   return { job: checkJob(root, source), placeOf: (path) => placeOf(source, path) };
 };
 
@@ -358,7 +376,7 @@ export const parseJob = (text: string, file: string, overrides: readonly Overrid
 /** @throws ConfigError when the file cannot be read, or is no regular one, or too large. */
 export const readJobFile = (file: string): string => {
   try {
-    return readTextFile(file, mostJobBytes).text;
+    return readTextFile(file, maxJobBytes).text;
   } catch (error) {
     throw new ConfigError([
       `${file}: cannot be read (${(error as Error).message}); name a job file, such as ${sampleJob()}`,
@@ -420,6 +438,10 @@ const readPlaced = (file: string, overrides: readonly Override[]): readonly Plac
  */
 export const readJob = (file: string, overrides: readonly Override[] = []): Job =>
   only(readPlaced(file, overrides), file).job;
+
+/** As `readJob`, of a file of one job or of several. */
+export const readJobs = (file: string, overrides: readonly Override[] = []): readonly Job[] =>
+  readPlaced(file, overrides).map(({ job }) => job);
 
 /**
  * As `readJob`, with the modules and the checkpoint that it names looked at and told by their content.

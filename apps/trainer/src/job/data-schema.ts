@@ -164,7 +164,7 @@ const decoded = {
     ),
 };
 
-const shards = z.union([path, z.array(path).min(1).max(1000)]);
+const shards = z.union([path, z.array(path).min(1).max(100_000)]);
 const extension = z.string().min(1).max(100);
 
 const text = {
@@ -310,7 +310,7 @@ export const dataSchema: z.ZodType<DataJob> = z
       .strictObject({
         kind: z.literal("text"),
         file: z
-          .union([path, z.array(path).min(1).max(1000)])
+          .union([path, z.array(path).min(1).max(100_000)])
           .describe(
             "Any text in UTF-8, a .jsonl (.ndjson, .json) with one on each line, a .parquet (also by its address, https://…) with one in each row, a folder of such files, or several of them; from the folder of the job file.",
           ),
@@ -334,7 +334,7 @@ export const dataSchema: z.ZodType<DataJob> = z
           .optional()
           .describe("Leave out lines of .jsonl and rows of .parquet that hold no text."),
         testFile: z
-          .union([path, z.array(path).min(1).max(1000)])
+          .union([path, z.array(path).min(1).max(100_000)])
           .optional()
           .describe("Texts to judge by. Default: testFraction of the text, at its end."),
         stream: textStream,

@@ -93,6 +93,9 @@ const nodeFaults = (options: LaunchOptions, { target, transport, ranks, job }: S
   return faults;
 };
 
+/** Maximum size of the job in a ConfigMap, in bytes: Kubernetes takes 1 MiB, with some room for its own keys. */
+const maxConfigMapBytes = 1_000_000;
+
 /** Rules between options, target and job. */
 export const crossFaults = (options: LaunchOptions, settled: Settled): string[] => {
   const { target, ranks, job } = settled;
@@ -107,6 +110,11 @@ export const crossFaults = (options: LaunchOptions, settled: Settled): string[] 
   if (cluster && options.claim === undefined)
     faults.push(
       `--target ${target} needs --claim: a PersistentVolumeClaim (ReadWriteMany) that keeps checkpoints across restarts; name one`,
+    );
+  const jobBytes = Buffer.byteLength(job.text);
+  if (cluster && jobBytes > maxConfigMapBytes)
+    faults.push(
+      `${job.path}: has ${jobBytes} bytes, but pods of --target ${target} get it in a ConfigMap, which holds ${maxConfigMapBytes}; name fewer files, or one folder with them`,
     );
   if (cluster)
     for (const { key, value } of job.besideFile)

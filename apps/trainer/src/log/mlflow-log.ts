@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { readBoundedJson } from "../bounded-json.ts";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import { flatJob } from "../watch/flat-job.ts";
 import { eachLine } from "../run/each-line.ts";
@@ -201,7 +202,7 @@ export const tagsOf = async (folder: string): Promise<MlflowEntry[]> => {
 
 const readKnown = (path: string): Known | undefined => {
   try {
-    const { server, experiment, run } = JSON.parse(readFileSync(path, "utf8")) as Partial<Record<keyof Known, unknown>>;
+    const { server, experiment, run } = readBoundedJson(path) as Partial<Record<keyof Known, unknown>>;
     return typeof server === "string" && typeof experiment === "string" && typeof run === "string"
       ? { server, experiment, run }
       : undefined;

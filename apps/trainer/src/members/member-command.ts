@@ -1,8 +1,7 @@
-import type { TlsIdentity } from "@skein/collectives/node";
 import type { Command } from "commander";
-import { parseJob } from "../job/config.ts";
+import { parseJob, readJobFile } from "../job/config.ts";
 import type { Ending } from "../controller/control-messages.ts";
-import { ConfigError, describeError, exitCodeOf, exitCodes } from "../errors.ts";
+import { ConfigError, describeError, exitCodeOf, exitCodes, RunError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { requireSameModules } from "../modules/settle-modules.ts";
 import { leaveController, memberCommand } from "./stay-with-controller.ts";
@@ -11,7 +10,7 @@ import { openMpiWorld } from "./mpi-world.ts";
 import { openNetworkWorld } from "./network-world.ts";
 import { keepExitCode } from "../commands/lost-output.ts";
 import { discoverRank, parseAddress } from "../controller/rank-discovery.ts";
-import { memberVariables, reportPrefix } from "../controller/start-processes.ts";
+import { type MemberStart, memberVariables, reportPrefix } from "../controller/start-processes.ts";
 
 const variable = (name: string): string => {
   const value = process.env[name];
@@ -34,13 +33,24 @@ const ranksOf = (job: Job): number[] => {
   return [discovered.rank];
 };
 
+/** What the process that started this one says: in a file under mpirun, else in its first message. */
+const memberStart = async (): Promise<MemberStart> => {
+  const file = process.env[memberVariables.jobFile];
+  if (file !== undefined) return { job: readJobFile(file) };
+  return new Promise((resolve, reject) => {
+    process.once("message", resolve);
+    process.once("disconnect", () =>
+      reject(new RunError("process-lost", "the controller of the run is gone: it ended before it had sent the job")),
+    );
+  });
+};
+
 const takePartAsTold = async (): Promise<Ending> => {
-  const job = parseJob(variable(memberVariables.job), memberVariables.job, []);
+  const { job: text, identity } = await memberStart();
+  const job = parseJob(text, "the job of the run");
   await requireSameModules(job);
   const ranks = ranksOf(job);
   const secret = variable(memberVariables.secret);
-  const told = process.env[memberVariables.identity];
-  const identity = told === undefined ? undefined : (JSON.parse(told) as TlsIdentity);
   return takePart({
     job,
     ranks,
@@ -60,7 +70,7 @@ const takePartAsTold = async (): Promise<Ending> => {
  */
 export const addMemberCommand = (program: Command, finish: (code: number) => void): void => {
   program.command(memberCommand, { hidden: true }).action(async () => {
-    variable(memberVariables.job); // someone has typed this command
+    variable(memberVariables.coordinator); // absent if someone has typed this command
     keepExitCode();
     try {
       finish((await takePartAsTold()) === "failed" ? exitCodes.failure : exitCodes.ok);

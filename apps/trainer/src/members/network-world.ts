@@ -13,12 +13,12 @@ import { worldOf } from "./job-world.ts";
 import type { OpenMemberWorld } from "./member-world.ts";
 import { patienceOf } from "./patience.ts";
 
-/** A link file has a few hundred bytes per pair of ranks; this is room for 64 ranks, several times over. */
-const mostLinkBytes = 4 * 2 ** 20;
+/** Maximum size of a link file, in bytes: 200 bytes for each pair of 800 ranks. */
+const maxLinkBytes = 64 * 2 ** 20;
 
 const readLinks = (path: string): string => {
   try {
-    return readTextFile(path, mostLinkBytes).text;
+    return readTextFile(path, maxLinkBytes).text;
   } catch (error) {
     throw new ConfigError([
       `network.links: ${path} cannot be read (${(error as Error).message}); measure the links with skein-train links, or leave it out`,

@@ -6,7 +6,7 @@ import type { Job } from "../job/job.ts";
 import { describeError, RevokedError, RunError } from "../errors.ts";
 import { nodeFiles } from "../checkpoint/files.ts";
 import type { Assignment } from "../rank/messages.ts";
-import { requireMark } from "../run/output-mark.ts";
+import { requireFolderOf } from "./require-folder.ts";
 import { worldOf } from "./job-world.ts";
 import type { MemberWorld, OpenMemberWorld } from "./member-world.ts";
 import { patienceOf } from "./patience.ts";
@@ -106,15 +106,12 @@ export const takePart = async ({
       member.onLost(({ ranks: lost, reason, revoked }) => {
         for (const rank of lost) world.reportLost(rank, reason, revoked === true ? "revoked" : "lost");
       });
-      const workOf = async (assignment: Assignment, stop: StopSignal): Promise<RankWork> =>
-        assignment.task === "train"
-          ? trainingRank(
-              assignment,
-              withBackend(prepared ?? (await prepare(job)), assignment.job.backend),
-              module,
-              stop,
-            )
-          : measuringRank(module);
+      const workOf = async (assignment: Assignment, stop: StopSignal): Promise<RankWork> => {
+        if (assignment.task !== "train") return measuringRank(module);
+        const known = prepared ?? (await prepare(job));
+        await requireFolderOf(nodeFiles, assignment, known, ranks);
+        return trainingRank(assignment, withBackend(known, assignment.job.backend), module, stop);
+      };
       const startRanks = (work: RankWork): RankThreads =>
         new RankThreads({
           ...work,
@@ -168,12 +165,7 @@ export const takePart = async ({
             const { assignment } = said;
             const signal = StopSignal.create(assignment.resume?.step ?? 0);
             stop = signal;
-            const seen =
-              assignment.mark === undefined
-                ? undefined
-                : requireMark(nodeFiles, assignment.output, assignment.mark, ranks);
-            Promise.resolve(seen)
-              .then(() => Promise.all([workOf(assignment, signal), reached]))
+            Promise.all([workOf(assignment, signal), reached])
               .then(([work, areLinked]) => {
                 if (over || !areLinked) return;
                 left.signal.removeEventListener("abort", leave);

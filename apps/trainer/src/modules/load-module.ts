@@ -28,6 +28,12 @@ const requireSource = (key: ModuleKey, file: string): void => {
   fs.closeSync(openRegularFile(fs, file, rules).file);
 };
 
+/** Environment variable by which a process, its threads and the processes that it starts load no modules of jobs. */
+export const noModulesVariable = "SKEIN_NO_MODULES";
+
+/** Whether this process loads no modules of jobs. */
+export const refusesModules = (): boolean => !["", "0"].includes(process.env[noModulesVariable] ?? "");
+
 /**
  * Load the module that a job names.
  *
@@ -36,6 +42,7 @@ const requireSource = (key: ModuleKey, file: string): void => {
  */
 export const loadModule = async (key: ModuleKey, { file, export: name }: ModuleJob): Promise<Factory> => {
   const what = moduleName(key, { file });
+  if (refusesModules()) throw new ConfigError([`${what}: is code, which --no-modules refuses; leave that out`]);
   const { parameters, helper } = moduleKeys[key];
   requireSource(key, file);
   const { href } = pathToFileURL(file);

@@ -3,6 +3,7 @@ import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { loadModule, requireOptions } from "./load-module.ts";
 import { moduleKeys, modulesOf, withModules } from "./module-keys.ts";
+import { requireTrusted } from "./module-trust.ts";
 import { contentDigest } from "./module-links.ts";
 
 const digestOf = (file: string): string => contentDigest(pathToFileURL(file).href);
@@ -17,6 +18,7 @@ export const settleModules = async (
   job: Job,
   placeOf?: (path: readonly string[]) => string | undefined,
 ): Promise<Job> => {
+  requireTrusted(job);
   for (const [key, module] of modulesOf(job)) await requireOptions(key, module, await loadModule(key, module), placeOf);
   // In the order of the schema, in which whoever reads the job again has its keys: it is hashed as text.
   return withModules(job, ({ kind, file, export: name, options, digest: _, ...others }) => ({

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import {
   recordRouting,
@@ -8,7 +8,11 @@ import {
   type RoutingRecordJson,
   routingRecordToJson,
 } from "@skein/moe-parallel";
+import { z } from "zod";
+import { readBoundedJson } from "../bounded-json.ts";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
+import { ConfigError } from "../errors.ts";
+import { recordSchema } from "../record-schema.ts";
 
 export const routingFile = "routing.json";
 
@@ -18,6 +22,30 @@ export interface RoutingJson {
   readonly numChoices: number;
   readonly choices: readonly number[];
 }
+
+const isArray = <Item>() => z.custom<readonly Item[]>((value) => Array.isArray(value));
+
+const fileSchema: z.ZodType<Readonly<Record<string, RoutingRecordJson>>> = recordSchema(
+  z.object({
+    maxSteps: z.int(),
+    steps: z.array(z.object({ step: z.int(), numExperts: z.int(), numChoices: z.int(), choices: isArray<number>() })),
+  }),
+);
+
+/** Maximum size of the file, in bytes: what fits into a string. */
+const maxRoutingBytes = 2 ** 29 - 2 ** 10;
+
+/** Records of the layers of a run that goes on. @throws ConfigError if the file is none of ours. */
+const recordsIn = (path: string): ReadonlyMap<string, RoutingRecord> => {
+  if (!existsSync(path)) return new Map();
+  try {
+    const kept = fileSchema.parse(readBoundedJson(path, maxRoutingBytes));
+    return new Map(Object.entries(kept).map(([layer, record]) => [layer, routingRecordFromJson(record)]));
+  } catch (error) {
+    const fault = error instanceof z.ZodError ? "it holds no routings" : (error as Error).message;
+    throw new ConfigError([`${path}: cannot be read (${fault}); remove it, and routings are recorded anew`]);
+  }
+};
 
 /**
  * The routings of a run's last recorded steps, in `routing.json` of its output folder: for each layer of experts, by
@@ -35,18 +63,10 @@ export class RoutingFile {
   constructor(folder: string, maxSteps: number, fromStep: number) {
     this.path = join(folder, routingFile);
     this.maxSteps = maxSteps;
-    const kept = existsSync(this.path)
-      ? (JSON.parse(readFileSync(this.path, "utf8")) as Readonly<Record<string, RoutingRecordJson>>)
-      : {};
     this.layers = new Map(
-      Object.entries(kept).map(([layer, record]) => [
+      [...recordsIn(this.path)].map(([layer, { steps }]) => [
         layer,
-        {
-          maxSteps,
-          steps: routingRecordFromJson(record)
-            .steps.filter(({ step }) => step <= fromStep)
-            .slice(-maxSteps),
-        },
+        { maxSteps, steps: steps.filter(({ step }) => step <= fromStep).slice(-maxSteps) },
       ]),
     );
   }

@@ -1,8 +1,18 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { delimiter, join } from "node:path";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { graphicsCards } from "./graphics-cards.ts";
 import { Provenance } from "./provenance.ts";
 import { readGit } from "./read-git.ts";
@@ -16,7 +26,10 @@ test("of the environment only what is listed is told, and never a secret", () =>
   expect(
     toldEnvironment({
       NODE_OPTIONS: "--max-old-space-size=4096",
+      SKEIN_BLAS: "/opt/blas",
       SKEIN_TESTS: "full",
+      SKEIN_IDENTITY: "a private key",
+      SKEIN_SECRET: "s",
       SKEIN_CHECKPOINT_SECRET: "s",
       SKEIN_API_KEY: "k",
       SKEIN_PASSPHRASE: "p",
@@ -24,7 +37,7 @@ test("of the environment only what is listed is told, and never a secret", () =>
       HOME: "/home/x",
       OMP_NUM_THREADS: undefined,
     }),
-  ).toEqual({ NODE_OPTIONS: "--max-old-space-size=4096", SKEIN_TESTS: "full" });
+  ).toEqual({ NODE_OPTIONS: "--max-old-space-size=4096", SKEIN_BLAS: "/opt/blas" });
 });
 
 test("words of a command are told, but not what follows a secret's name", () => {
@@ -53,6 +66,51 @@ describe("git", () => {
     writeFileSync(join(repository, "a.txt"), "line of a large file\n".repeat(100_000));
     const large = await readGit(repository);
     expect([large!.isCut, large!.changes!.length]).toEqual([true, 2 ** 20]);
+  });
+
+  test("nothing that the repository or the environment names is started", async () => {
+    const hostile = join(folder, "hostile");
+    const started = join(folder, "started");
+    const program = join(hostile, "program.sh");
+    const inHostile = (...words: string[]): void =>
+      void execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", ...words], { cwd: hostile });
+    mkdirSync(join(hostile, "bin"), { recursive: true });
+    inHostile("init", "-q");
+    writeFileSync(join(hostile, ".gitattributes"), "*.txt filter=own diff=own merge=own\n*.bin filter=process\n");
+    for (const name of ["a.txt", "b.txt", "c.bin"]) writeFileSync(join(hostile, name), "one\n");
+    inHostile("add", ".");
+    inHostile("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", repository, "sub");
+    inHostile("commit", "-q", "-m", "first");
+    for (const path of [program, join(hostile, "bin", "git"), join(hostile, "git")])
+      writeFileSync(path, `#!/bin/sh\necho "$0 $*" >> ${started}\ncat\n`, { mode: 0o755 });
+    for (const name of ["post-index-change", "fsmonitor-watchman"])
+      writeFileSync(join(hostile, ".git/hooks", name), readFileSync(program), { mode: 0o755 });
+    const settings = `[core]\n\tfsmonitor = ${program}\n\tpager = ${program}\n\tsshCommand = ${program}
+[diff]\n\texternal = ${program}\n[diff "own"]\n\ttextconv = ${program}\n\tcommand = ${program}
+[filter "own"]\n\tclean = ${program}\n\tsmudge = ${program}\n\trequired = true
+[filter "process"]\n\tprocess = ${program}\n[alias]\n\tdiff = !${program}\n\trev-parse = !${program}\n`;
+    for (const config of [".git/config", ".git/modules/sub/config"]) appendFileSync(join(hostile, config), settings);
+    writeFileSync(join(hostile, ".gitmodules"), '[submodule "sub"]\n\tignore = none\n', { flag: "a" });
+    writeFileSync(join(hostile, "a.txt"), "two\n");
+    writeFileSync(join(hostile, "c.bin"), "two\n");
+    writeFileSync(join(hostile, "sub/a.txt"), "changed in the submodule\n");
+    vi.stubEnv("GIT_EXTERNAL_DIFF", program);
+    vi.stubEnv("GIT_SSH_COMMAND", program);
+    vi.stubEnv("PATH", `.${delimiter}bin${delimiter}${process.env["PATH"]}`);
+    const facts = await readGit(hostile);
+    vi.unstubAllEnvs();
+    expect(Buffer.from(facts!.changes!).toString()).toMatch(/^-one\n\+two\n/m);
+    expect(existsSync(started) && readFileSync(started, "utf8")).toBe(false);
+  });
+
+  test("changes of a second work tree are seen, and settings that compare files hold", async () => {
+    const tree = join(folder, "tree");
+    git("worktree", "add", "-q", tree);
+    expect(await readGit(tree)).toMatchObject({ branch: "tree", isChanged: false });
+    chmodSync(join(tree, "a.txt"), 0o755);
+    expect(await readGit(tree)).toMatchObject({ isChanged: true });
+    git("config", "core.fileMode", "false");
+    expect(await readGit(tree)).toMatchObject({ isChanged: false });
   });
 
   test("none outside of a repository", async () => {

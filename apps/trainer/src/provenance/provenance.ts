@@ -1,8 +1,8 @@
 import { rename, rm, writeFile } from "node:fs/promises";
-import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism, cpus, hostname, totalmem } from "node:os";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
+import { savedStarts } from "./saved-starts.ts";
 import { toldEnvironment } from "./told-environment.ts";
 import { readGit } from "./read-git.ts";
 import { graphicsCards } from "./graphics-cards.ts";
@@ -21,16 +21,6 @@ export interface Ended {
 /** Earlier starts of a run that are kept. */
 const mostEarlier = 20;
 
-const earlierOf = (path: string): unknown[] => {
-  if (!existsSync(path)) return [];
-  try {
-    const { earlier = [], ...last } = JSON.parse(readFileSync(path, "utf8")) as { readonly earlier?: unknown[] };
-    return [...earlier, last].slice(-mostEarlier);
-  } catch {
-    return []; // of a process that was killed while it wrote, or of another program
-  }
-};
-
 /**
  * Keeps where a run comes from in its output folder: commit and changes, versions, machine, command, and how it ended.
  * No part of the job, and written beside training: a run never waits for it before its end, and none fails of it.
@@ -44,7 +34,7 @@ export class Provenance {
   /** @param totalSteps that the run is to do in all. */
   constructor(folder: string, totalSteps: number) {
     this.folder = folder;
-    const earlier = earlierOf(join(folder, provenanceFile));
+    const earlier = savedStarts(join(folder, provenanceFile)).slice(-mostEarlier);
     this.facts = {
       format: "skein-provenance",
       version: 1,
@@ -96,7 +86,8 @@ export class Provenance {
   private async replace(name: string, content: string | Uint8Array): Promise<void> {
     const path = join(this.folder, name);
     try {
-      await writeFile(`${path}.tmp`, content);
+      await rm(`${path}.tmp`, { force: true }); // nothing is written through a link that lies there
+      await writeFile(`${path}.tmp`, content, { flag: "wx" });
       await rename(`${path}.tmp`, path);
     } catch (error) {
       this.fault ??= `${path} was not written (${(error as Error).message}); the run is not touched by it`;

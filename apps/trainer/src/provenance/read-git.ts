@@ -1,13 +1,15 @@
-import { spawn } from "node:child_process";
-import type { Readable } from "node:stream";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { type Answer, askGit } from "./ask-git.ts";
 
 /** What git knows of the folder in which a run was started. */
 export interface GitFacts {
   /** Of the commit, 40 hexadecimal digits. */
   readonly commit: string;
   readonly branch?: string | undefined;
-  /** Files that are tracked and are otherwise than in the commit. */
-  readonly isChanged: boolean;
+  /** Whether tracked files differ from the commit. Absent if that is not known. */
+  readonly isChanged?: boolean;
   /** The diff of those; undefined where there are none. */
   readonly changes?: Uint8Array | undefined;
   /** The diff is longer than what is kept of it. */
@@ -15,52 +17,90 @@ export interface GitFacts {
 }
 
 const mostDiffBytes = 2 ** 20;
-const mostMilliseconds = 5_000;
+const mostLineBytes = 1000;
 
-interface Answer {
-  readonly bytes: Buffer;
-  readonly isCut: boolean;
+/** Folders of a repository. */
+interface Repository {
+  readonly commit: string;
+  /** Folder of the index. */
+  readonly gitFolder: string;
+  /** Folder of the objects, which work trees share. */
+  readonly commonFolder: string;
+  readonly workTree: string;
 }
 
-/** What a command of git prints, up to `mostBytes`; undefined where it fails, is not there or takes too long. */
-const ask = (folder: string, words: readonly string[], mostBytes: number): Promise<Answer | undefined> =>
-  new Promise<Answer | undefined>((resolve) => {
-    const child = spawn("git", ["--no-optional-locks", ...words], {
-      cwd: folder,
-      stdio: ["ignore", "pipe", "ignore"],
-      timeout: mostMilliseconds,
-      windowsHide: true,
-    });
-    child.on("error", () => resolve(undefined));
-    const pieces: Buffer[] = [];
-    let length = 0;
-    const stdout = child.stdout as Readable | undefined; // there is none without file handles for it
-    stdout?.on("data", (piece: Buffer) => {
-      pieces.push(piece);
-      length += piece.length;
-      if (length > mostBytes) child.kill();
-    });
-    child.on("close", (code) => {
-      const isCut = length > mostBytes;
-      resolve(code === 0 || isCut ? { bytes: Buffer.concat(pieces).subarray(0, mostBytes), isCut } : undefined);
-    });
-  }).catch(() => undefined);
+const linesOf = (answer: Answer | undefined): string[] | undefined => answer?.bytes.toString("utf8").split("\n");
 
-/** @returns undefined outside of a repository, or without git. */
+/** @returns undefined outside of a repository, before its first commit, or without git. */
+const repositoryOf = async (folder: string): Promise<Repository | undefined> => {
+  // One process for all: each that is started costs 20 ms.
+  const words = ["rev-parse", "HEAD", "--git-dir", "--git-common-dir", "--show-toplevel"];
+  const lines = linesOf(await askGit(folder, words, 4 * mostLineBytes));
+  if (lines?.length !== 5 || !/^[0-9a-f]{40,64}$/.test(lines[0]!)) return undefined;
+  const [commit, gitFolder, commonFolder, workTree] = lines as [string, string, string, string];
+  return { commit, gitFolder: resolve(folder, gitFolder), commonFolder: resolve(folder, commonFolder), workTree };
+};
+
+/** Settings of a repository that say how files are compared, and start nothing. */
+const harmless = String.raw`^(core\.(filemode|symlinks|ignorecase|autocrlf|eol|trustctime|checkstat)|extensions\.objectformat)$`;
+
+/** The lines of a configuration with those settings alone. */
+const harmlessSettings = async (folder: string): Promise<string> => {
+  const lines = linesOf(await askGit(folder, ["config", "--get-regexp", harmless], mostLineBytes)) ?? [];
+  const settings = lines.flatMap((line) => {
+    const [, section, name, value] = /^(core|extensions)\.([a-z]+) ([a-z0-9]+)$/i.exec(line) ?? [];
+    return value === undefined ? [] : [`[${section}]\n\t${name} = ${value}\n`];
+  });
+  return `[core]\n\trepositoryformatversion = 1\n${settings.join("")}`;
+};
+
+/**
+ * The diff of the work tree. A repository may name programs that git starts to compare files: filters, monitors of the
+ * file system, converters to text. So git is given a repository of ours, which has the objects and the index of the
+ * other, and none of its settings. Submodules are compared by their commits: their own settings are not read either.
+ */
+const diffOf = async ({ commit, gitFolder, commonFolder, workTree }: Repository): Promise<Answer | undefined> => {
+  let own: string | undefined;
+  try {
+    own = mkdtempSync(join(tmpdir(), "skein-git-"));
+    for (const name of ["refs", "objects"]) mkdirSync(join(own, name));
+    writeFileSync(join(own, "HEAD"), `${commit}\n`);
+    writeFileSync(join(own, "config"), await harmlessSettings(workTree));
+    const words = ["diff", "HEAD", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
+    return await askGit(workTree, words, mostDiffBytes, {
+      GIT_DIR: own,
+      GIT_WORK_TREE: workTree,
+      GIT_INDEX_FILE: join(gitFolder, "index"),
+      GIT_OBJECT_DIRECTORY: join(commonFolder, "objects"),
+      // Settings of user and system may name filters, too.
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_ATTR_NOSYSTEM: "1",
+      HOME: own,
+      XDG_CONFIG_HOME: own,
+    });
+  } catch {
+    return undefined; // no room for a temporary folder
+  } finally {
+    if (own !== undefined) rmSync(own, { recursive: true, force: true });
+  }
+};
+
+/**
+ * Commit, branch and changes of a folder. Starts no program that the folder, its repository or the environment names.
+ *
+ * @returns undefined outside of a repository, or without git.
+ */
 export const readGit = async (folder: string): Promise<GitFacts | undefined> => {
-  // First alone: many runs begin outside of a repository, and each process that is started costs 20 ms.
-  const commit = await ask(folder, ["rev-parse", "HEAD"], 1000);
-  if (commit === undefined) return undefined;
+  const repository = await repositoryOf(folder);
+  if (repository === undefined) return undefined;
   const [branch, diff] = await Promise.all([
-    ask(folder, ["symbolic-ref", "--short", "-q", "HEAD"], 1000),
-    ask(folder, ["diff", "HEAD", "--no-color", "--no-ext-diff", "--no-textconv"], mostDiffBytes),
+    askGit(folder, ["symbolic-ref", "--short", "-q", "HEAD"], mostLineBytes),
+    diffOf(repository),
   ]);
-  const isChanged = diff !== undefined && diff.bytes.length > 0;
-  return {
-    commit: commit.bytes.toString("utf8").trim(),
-    branch: branch?.bytes.toString("utf8").trim(),
-    isChanged,
-    ...(isChanged && { changes: diff.bytes }),
-    ...(diff?.isCut === true && { isCut: true }),
-  };
+  const facts = { commit: repository.commit, branch: branch?.bytes.toString("utf8").trim() };
+  if (diff === undefined) return facts;
+  const { bytes, isCut } = diff;
+  return bytes.length === 0
+    ? { ...facts, isChanged: false }
+    : { ...facts, isChanged: true, changes: bytes, ...(isCut && { isCut }) };
 };

@@ -1,4 +1,4 @@
-/** Variables that change what a run does or how fast it is. */
+/** Variables that change what a run does or how fast it is. None holds a secret. */
 const named: ReadonlySet<string> = new Set([
   "NODE_OPTIONS",
   "UV_THREADPOOL_SIZE",
@@ -7,17 +7,17 @@ const named: ReadonlySet<string> = new Set([
   "MKL_NUM_THREADS",
   "CUDA_VISIBLE_DEVICES",
   "VK_ICD_FILENAMES",
+  "SKEIN_BLAS",
+  "SKEIN_CACHE_DIR",
+  "SKEIN_COORDINATOR",
+  "SKEIN_MPI_ADDON",
+  "SKEIN_NO_MODULES",
 ]);
 
-const isSecret = /secret|token|key|pass|credential|auth/i;
-
-/** What is told of the environment: variables on the list, and ours that hold no secret. All others stay untold. */
+/** The variables of the environment that provenance records: those on the list. All others are left out. */
 export const toldEnvironment = (env: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env)
-      .filter(
-        (entry): entry is [string, string] =>
-          entry[1] !== undefined && (named.has(entry[0]) || entry[0].startsWith("SKEIN_")) && !isSecret.test(entry[0]),
-      )
+      .filter((entry): entry is [string, string] => entry[1] !== undefined && named.has(entry[0]))
       .toSorted(([a], [b]) => (a < b ? -1 : 1)),
   );

@@ -1,5 +1,7 @@
+import { readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { othersWhoWrite, remarkOnCache } from "@skein/native-addon/node";
 
 const cachesAtHome = (): string | undefined => {
   try {
@@ -9,14 +11,40 @@ const cachesAtHome = (): string | undefined => {
   }
 };
 
-/**
- * Folder of this user where what a run has worked out is kept for those that follow: `SKEIN_CACHE_DIR`, else `skein` in
- * `XDG_CACHE_HOME` or `~/.cache`. Whatever is lost of it is worked out again.
- *
- * @returns undefined where there is none, since this user has no home.
- */
-export const cacheFolder = (env: NodeJS.ProcessEnv = process.env): string | undefined => {
+const cachesOf = (env: NodeJS.ProcessEnv): string | undefined => {
   if (env["SKEIN_CACHE_DIR"]) return env["SKEIN_CACHE_DIR"];
   const caches = env["XDG_CACHE_HOME"] || cachesAtHome();
   return caches && join(caches, "skein");
+};
+
+const entriesOf = (folder: string): string[] => {
+  try {
+    return readdirSync(folder).map((name) => join(folder, name));
+  } catch {
+    return []; // not there yet
+  }
+};
+
+/**
+ * Folder of this user where what a run has worked out is kept for those that follow: below `SKEIN_CACHE_DIR`, else
+ * below `skein` in `XDG_CACHE_HOME` or `~/.cache`. Whatever is lost of it is worked out again.
+ *
+ * @param say tells people if the folder cannot be used. Default: a warning of the process.
+ * @returns undefined if this user has no home, or others can write to the folder: what lies there could be theirs.
+ */
+export const cacheFolder = (
+  name: "compiled" | "digests",
+  say?: (line: string) => void,
+  env: NodeJS.ProcessEnv = process.env,
+): string | undefined => {
+  const caches = cachesOf(env);
+  if (caches === undefined) return undefined;
+  const folder = join(caches, name);
+  for (const path of [folder, ...entriesOf(folder)]) {
+    const fault = othersWhoWrite(path);
+    if (fault === undefined) continue;
+    remarkOnCache(`the cache ${folder}`, fault, say);
+    return undefined;
+  }
+  return folder;
 };

@@ -1,4 +1,5 @@
-import { closeSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, rmSync, writeSync } from "node:fs";
+import { openToWrite } from "../checkpoint/file-writes.ts";
 import { eachLine } from "./each-line.ts";
 
 const lineEnd = 10;
@@ -12,12 +13,12 @@ const lineEnd = 10;
 export const copyLines = (from: string, to: string, keep: (line: string) => boolean, pieceBytes?: number): void => {
   let target: number | undefined;
   const write = (line: Buffer): void => {
-    target ??= openSync(to, "w");
+    target ??= openToWrite(to);
     if (keep(line.toString("utf8"))) writeWhole(target, Buffer.concat([line, Buffer.of(lineEnd)]));
   };
   try {
     eachLine(from, write, pieceBytes);
-    target ??= openSync(to, "w");
+    target ??= openToWrite(to);
   } catch (error) {
     if (target !== undefined) rmSync(to, { force: true });
     throw error;

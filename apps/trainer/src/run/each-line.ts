@@ -1,16 +1,21 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { ConfigError } from "../errors.ts";
 
-/** Bytes that are read at once. A line that is longer is none of ours. */
+/** Bytes that are read at once. */
 const mostLineBytes = 2 ** 20;
+/**
+ * Maximum length of a line, in pieces. The longest lines of our own have a dozen: images of samples, and figures of
+ * thousands of experts.
+ */
+const maxPiecesOfLine = 64;
 const lineEnd = 10;
 
 /**
  * Read a file line by line; the last one counts without an end, too.
  *
- * @param pieceBytes how many bytes are read at once, and the longest line: longer ones are left out.
+ * @param pieceBytes number of bytes that are read at once. Lines longer than 64 pieces are left out.
  * @throws ConfigError where it is no regular file, which may have no end; the system's error.
- * Cost: memory of two pieces, however long the file.
+ * Cost: memory of two pieces, or of twice the longest line, however long the file.
  */
 export const eachLine = (path: string, take: (line: Buffer) => void, pieceBytes: number = mostLineBytes): void => {
   // Opening a pipe waits for its writer, unless told not to; on regular files the flag means nothing.
@@ -18,13 +23,15 @@ export const eachLine = (path: string, take: (line: Buffer) => void, pieceBytes:
   try {
     if (!fstatSync(source).isFile())
       throw new ConfigError([`${path} is no regular file; remove it, or name another output folder`]);
-    const piece = Buffer.alloc(2 * pieceBytes);
-    let [held, tooLong] = [0, false]; // bytes of a line whose end has not come; whether it is longer than a piece
+    const maxLineBytes = maxPiecesOfLine * pieceBytes;
+    let piece = Buffer.alloc(2 * pieceBytes);
+    let [held, tooLong] = [0, false]; // bytes of a line whose end has not come; whether it is longer than a line may be
     const takeShort = (line: Buffer): void => {
-      if (!tooLong && line.length <= pieceBytes) take(line);
+      if (!tooLong && line.length <= maxLineBytes) take(line);
       tooLong = false;
     };
     for (let read = -1; read !== 0; ) {
+      if (held + pieceBytes > piece.length) piece = Buffer.concat([piece], 2 * piece.length);
       read = readSync(source, piece, held, pieceBytes, null);
       let begin = 0;
       const filled = piece.subarray(0, held + read);
@@ -33,7 +40,7 @@ export const eachLine = (path: string, take: (line: Buffer) => void, pieceBytes:
         begin = end + 1;
       }
       held = filled.length - begin;
-      if (held > pieceBytes) [held, tooLong] = [0, true];
+      if (held > maxLineBytes) [held, tooLong] = [0, true];
       else piece.copyWithin(0, begin, filled.length);
     }
     if (held > 0) takeShort(piece.subarray(0, held));

@@ -1,30 +1,15 @@
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { differencesOf, flatSettings } from "../checkpoint/job-settings.ts";
 import { describeError } from "../errors.ts";
 import { readJob } from "../job/config.ts";
 import { provenanceFile } from "../provenance/provenance.ts";
+import { type SavedStart, savedStarts } from "../provenance/saved-starts.ts";
 import { jobFile, recordedJob } from "./output-folder.ts";
 
-/** A start of a run, as its provenance records it. */
-interface Start {
-  readonly command?: readonly string[];
-  readonly folder?: string;
-  readonly startedAt?: string;
-}
-
 /** The start of a run by `skein-train run`, and the job file that it named. */
-const startOf = (output: string): { readonly file: string; readonly start: Start } | undefined => {
-  let starts: readonly Start[];
-  try {
-    const { earlier = [], ...last } = JSON.parse(readFileSync(join(output, provenanceFile), "utf8")) as Start & {
-      readonly earlier?: readonly Start[];
-    };
-    starts = [...earlier, last];
-  } catch {
-    return undefined; // no provenance: nothing says which file it was
-  }
-  const start = starts.find(({ command }) => command?.[0] === "run");
+const startOf = (output: string): { readonly file: string; readonly start: SavedStart } | undefined => {
+  const start = savedStarts(join(output, provenanceFile)).find(({ command }) => command?.[0] === "run");
   const named = start?.command?.slice(1).find((word) => /\.(ya?ml|json)$/.test(word) && !word.includes("="));
   return named === undefined ? undefined : { file: resolve(start?.folder ?? ".", named), start: start! };
 };

@@ -1,10 +1,22 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { holderFile, holdOutput } from "./hold-output.ts";
+import { holderFile, holdOutput, type HoldOptions, type HoldTimes } from "./hold-output.ts";
+import { processPlace } from "./process-place.ts";
+import { statusOf } from "./process-status.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -12,31 +24,39 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const holder = { host: hostname(), pid: process.pid, since: "2026-01-01T00:00:00.000Z", id: "a" };
-const leave = (content: unknown): void =>
-  writeFileSync(join(folder, holderFile), typeof content === "string" ? content : JSON.stringify(content));
+const times: HoldTimes = { patience: 200, betweenLooks: 5, betweenBeats: 20, silence: 200 };
+const hold = (what: string, others: Partial<HoldOptions> = {}): Promise<() => void> =>
+  holdOutput(folder, { what, times, ...others });
+const path = (): string => join(folder, holderFile);
 
-test("a folder is held once at a time, and leaves nothing behind", () => {
-  const release = holdOutput(folder, "a run");
-  expect(() => holdOutput(folder, "a run")).toThrow(
-    /a run is under way there \(process \d+, this one, since .*let it end/,
+const place = processPlace();
+const holder = { host: hostname(), pid: process.pid, place, since: "2026-01-01T00:00:00.000Z", id: "a" };
+const leave = (content: unknown): void =>
+  writeFileSync(path(), typeof content === "string" ? content : JSON.stringify(content));
+
+test("a folder is held once at a time, and leaves nothing behind", async () => {
+  const release = await hold("a run");
+  await expect(hold("a run")).rejects.toThrow(
+    /a run is under way there \(process \d+, this one, since .*let it end.*remove .*\.held-by\.json$/,
   );
   release();
   expect(readdirSync(folder)).toEqual([]);
-  holdOutput(folder, "a run")();
+  (await hold("a run"))();
 });
 
 test("another process that lives holds it; once it was killed it does not", async () => {
   const other = spawn(process.execPath, ["-e", "setInterval(() => undefined, 1000)"]);
   await once(other, "spawn");
-  leave({ ...holder, pid: other.pid });
-  expect(() => holdOutput(folder, "a sweep")).toThrow(`a sweep is under way there (process ${other.pid}, since`);
+  const theirs = { ...holder, pid: other.pid, began: statusOf(other.pid!).began };
+  leave(theirs);
+  const refusal = `a sweep is under way there (process ${other.pid}, since`;
+  if (process.platform === "linux") await expect(hold("a sweep")).rejects.toThrow(refusal);
   leave({ ...holder, pid: other.pid, began: "1" }); // an earlier one with the same number
-  holdOutput(folder, "a sweep")();
-  leave({ ...holder, pid: other.pid });
+  (await hold("a sweep"))();
+  leave(theirs);
   other.kill("SIGKILL");
   await once(other, "exit");
-  holdOutput(folder, "a sweep")();
+  (await hold("a sweep", { times: { ...times, silence: 1e9 } }))(); // at once
   expect(readdirSync(folder)).toEqual([]);
 });
 
@@ -47,11 +67,11 @@ test.skipIf(process.platform !== "linux")(
     const parent = spawn("sh", ["-c", "sleep 60 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
     const [line] = (await once(parent.stdout, "data")) as [Buffer];
     const pid = Number(String(line));
-    leave({ ...holder, pid });
-    expect(() => holdOutput(folder, "a run")).toThrow(`(process ${pid}, since`);
+    leave({ ...holder, pid, began: statusOf(pid).began });
+    await expect(hold("a run")).rejects.toThrow(`(process ${pid}, since`);
     process.kill(pid, "SIGKILL");
     await vi.waitFor(() => expect(readFileSync(`/proc/${pid}/stat`, "latin1")).toContain(") Z "), { timeout: 30_000 });
-    holdOutput(folder, "a run")();
+    (await hold("a run"))();
     parent.kill("SIGKILL");
     await once(parent, "exit");
   },
@@ -59,17 +79,64 @@ test.skipIf(process.platform !== "linux")(
 
 test.each([
   ["an earlier process with this number", { ...holder }],
-  ["another machine", { ...holder, host: "elsewhere.invalid" }],
+  ["a process of another machine", { ...holder, host: "elsewhere.invalid", place: "another boot" }],
+  ["a process of another container, whose number a live one has here", { ...holder, pid: 1, place: "other pid ns" }],
+  [
+    "a process that said no place, nor when it began, whose number a live one has",
+    { ...holder, pid: 1, place: "unknown" },
+  ],
+  ["a version before places", { ...holder, pid: 1, place: undefined }],
   ["one that was torn", '{"host":'],
   ["nothing", ""],
-])("what was left by %s is passed over", (_, left) => {
+  ["100,000 nested lists", "[".repeat(1e5) + "]".repeat(1e5)],
+  ["another program", '{"pid": 1}'],
+])("what was left by %s is passed over", async (_, left) => {
   leave(left);
-  const release = holdOutput(folder, "a run");
-  expect(JSON.parse(readFileSync(join(folder, holderFile), "utf8"))).toMatchObject({ pid: process.pid });
+  const release = await hold("a run");
+  expect(JSON.parse(readFileSync(path(), "utf8"))).toMatchObject({ pid: process.pid });
   release();
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("a folder that is not there is held by nobody, and told by who writes there", () => {
-  holdOutput(join(folder, "gone"), "a run")();
+const foreign = { ...holder, pid: 1, place: "another pid namespace", id: "foreign" };
+
+test("a process of another container holds it while it touches its file, and is waited for with a word", async () => {
+  leave(foreign);
+  const beats = setInterval(() => utimesSync(path(), new Date(), new Date()), 10);
+  const notes: string[] = [];
+  const patient = { ...times, silence: 1e9 };
+  await expect(hold("a run", { times: patient, note: (line) => void notes.push(line) })).rejects.toThrow(
+    "a run is under way there (process 1, since",
+  );
+  clearInterval(beats);
+  expect(notes).toEqual([expect.stringContaining("in another container or on another machine; waiting up to")]);
+  let looks = 0;
+  const stopped = hold("a run", { times: patient, isStopped: () => ++looks > 3 });
+  await expect(stopped).rejects.toThrow("stopped while waiting for");
+  expect(JSON.parse(readFileSync(path(), "utf8"))).toEqual(foreign);
+});
+
+test("a holder touches its file, and learns if another has taken it", async () => {
+  let taken: (error: Error) => void;
+  const told = new Promise<Error>((resolve) => (taken = resolve));
+  const release = await hold("a run", { onTaken: (error) => taken(error) });
+  const before = statSync(path()).mtimeMs;
+  await vi.waitFor(() => expect(statSync(path()).mtimeMs).not.toBe(before), { timeout: 30_000 });
+  rmSync(path());
+  leave(foreign);
+  expect((await told).message).toContain("process 1, since 2026-01-01T00:00:00.000Z has taken the folder");
+  release();
+  expect(JSON.parse(readFileSync(path(), "utf8"))).toEqual(foreign);
+});
+
+test("what is no file in its place is named, and left there", async () => {
+  mkdirSync(path());
+  await expect(hold("a run")).rejects.toThrow(/\.held-by\.json is a folder, .*; remove it$/);
+  rmSync(path(), { recursive: true });
+  symlinkSync("/dev/zero", path());
+  await expect(hold("a run")).rejects.toThrow(/\.held-by\.json is no regular file, .*; remove it$/);
+});
+
+test("a folder that is not there is held by nobody, and told by who writes there", async () => {
+  (await holdOutput(join(folder, "gone"), { what: "a run" }))();
 });

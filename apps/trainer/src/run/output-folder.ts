@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { makeFolders, removeEmpty } from "./make-folders.ts";
 import { explainPlace, requireFolder } from "./places.ts";
-import { loadJob, readJob, type Override } from "../job/config.ts";
+import { loadJob, maxJobBytes, readJob, type Override } from "../job/config.ts";
 import { CheckpointError, ConfigError } from "../errors.ts";
 import { checkpointsFolder } from "../checkpoint/checkpoint-part.ts";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
@@ -102,9 +102,21 @@ export const dropUnusedOutput = ({ path, made }: ClaimedFolder): void => {
       rmSync(join(path, name), { force: true });
 };
 
-/** Keep the job beside its results, every default filled in, so that a later default cannot change a resumed run. */
-export const saveJob = (output: string, job: Job): void =>
-  replaceDurably(nodeFiles, join(output, jobFile), `${JSON.stringify(job, undefined, 2)}\n`);
+/**
+ * Keep the job beside its results, every default filled in, so that a later default cannot change a resumed run.
+ *
+ * @throws ConfigError for a job that is too long to be read again.
+ */
+export const saveJob = (output: string, job: Job): void => {
+  const path = join(output, jobFile);
+  const text = `${JSON.stringify(job, undefined, 2)}\n`;
+  const bytes = Buffer.byteLength(text);
+  if (bytes > maxJobBytes)
+    throw new ConfigError([
+      `${path}: the job has ${bytes} bytes with all its paths and defaults, at most ${maxJobBytes} are allowed; name fewer files, or one folder with them`,
+    ]);
+  replaceDurably(nodeFiles, path, text);
+};
 
 /** Where the job of a run lies. @throws CheckpointError when the folder holds none. */
 const jobPathIn = (output: string): string => {

@@ -36,8 +36,8 @@ const pauseMilliseconds = 300;
  * Check that this process sees the output folder that the controller of the run has marked, and may write there.
  *
  * Each rank writes its part of a checkpoint itself, and reads it when the run is resumed: they do not travel through
- * the controller, whose control connections carry messages and not gigabytes. So a run whose machines share no folder
- * is refused before its first step, and not at its first checkpoint, or when it is resumed.
+ * the controller, whose control connections carry messages and not gigabytes. So a process whose ranks write parts into
+ * another folder is refused before the first step, and not at the first checkpoint.
  *
  * @throws ConfigError, or the system's error where it may not write.
  */

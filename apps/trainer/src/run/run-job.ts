@@ -1,12 +1,13 @@
 import { join } from "node:path";
-import { hasCheckpoint, newestCheckpoint } from "../checkpoint/checkpoint.ts";
+import { discardPartial, hasCheckpoint, newestCheckpoint } from "../checkpoint/checkpoint.ts";
 import { checkpointSecret } from "../checkpoint/checkpoint-manifest.ts";
 import { chooseBackend, surveyHardware } from "../backend/choose-backend.ts";
 import { openJobBlas } from "../backend/job-blas.ts";
 import { threadsOf } from "../backend/job-threads.ts";
-import { describeError, explainDiskFull } from "../errors.ts";
+import { describeError, explainDiskFull, RunError } from "../errors.ts";
+import { resumeLine } from "../own-command.ts";
 import { nodeFiles } from "../checkpoint/files.ts";
-import { type RunInput, type Outcome, runWithRestarts } from "../controller/run-with-restarts.ts";
+import { isTaken, type RunInput, type Outcome, runWithRestarts } from "../controller/run-with-restarts.ts";
 import { takeRequest } from "../histograms/histogram-request.ts";
 import type { Job } from "../job/job.ts";
 import { isPlanned } from "../planning/exchange-plan.ts";
@@ -139,6 +140,7 @@ const runIn = async ({ callbacks, log: target, happened: tell, ...input }: Folde
   try {
     happened({ type: "start", output, step: firstStep, totalSteps: prepared.totalSteps });
     const outcome = await runWithRestarts({ ...input, metrics, happened }).catch(async (error: unknown) => {
+      if (isTaken(error)) throw error;
       const { code, message } = describeError(error);
       await end({ how: code === "interrupted" ? "stopped" : "failed", reason: message }).catch((fault: unknown) => {
         if (code === "interrupted") throw fault; // it is what stopped the run
@@ -170,6 +172,24 @@ const callbacksOf = async ({
     ? undefined
     : CallbackQueue.load(callbacks, interruption, given?.callbacks);
 
+/** Hold the output folder of a run. @returns a function that lets it go. */
+const hold = ({ progress, interruption }: JobRun, output: string): Promise<() => void> =>
+  holdOutput(output, {
+    what: "a run",
+    note: (line) => progress.note(line),
+    isStopped: () => interruption.requested,
+    onTaken: (error) => interruption.abandon(error),
+  });
+
+/** @throws RunError if whoever held the folder until now has saved a checkpoint in it. */
+const requireNothingSaved = (output: string): void => {
+  if (hasCheckpoint(nodeFiles, output))
+    throw new RunError(
+      "output-in-use",
+      `${output}: another run has saved a checkpoint there while this one waited; go on from it with ${resumeLine(output)}`,
+    );
+};
+
 /** Begin a run, in an output folder of its own. */
 const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise<JobOutcome> => {
   const { job, progress } = run;
@@ -179,7 +199,13 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
   const claimed = run.start === "anew" ? claimOutput(job.name, run.output) : reclaimOutput(job.name, run.output);
   const output = claimed.path;
   const tracePath = tracePathOf(run, output);
-  const release = holdOutput(output, "a run");
+  const release = await hold(run, output);
+  try {
+    requireNothingSaved(output);
+  } catch (error) {
+    release();
+    throw error;
+  }
   try {
     requirePlaces(output, tracePath);
     saveJob(output, prepared.job);
@@ -189,6 +215,7 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
     );
     return await runIn({ ...run, callbacks, tracePath, prepared, output, checkpointSecret });
   } catch (error) {
+    if (isTaken(error)) throw error;
     dropUnusedOutput(claimed);
     throw explainDiskFull(error, output, undefined);
   } finally {
@@ -200,6 +227,7 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
 const goOn = async (run: JobRun, output: string, checkpointSecret: string | undefined): Promise<JobOutcome> => {
   const { job, progress } = run;
   const skipped: string[] = [];
+  discardPartial(nodeFiles, output); // what a killed run left; its checkpoints get their names back
   const resume = newestCheckpoint(
     nodeFiles,
     output,
@@ -234,7 +262,7 @@ export const runJob = async (run: JobRun): Promise<JobOutcome> => {
   const goesOn =
     start === "from checkpoint" || (start !== "anew" && output !== undefined && hasCheckpoint(nodeFiles, output));
   if (!goesOn) return begin(run, secret);
-  const release = holdOutput(output!, "a run");
+  const release = await hold(run, output!);
   try {
     return await goOn(run, output!, secret);
   } finally {

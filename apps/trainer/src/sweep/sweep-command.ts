@@ -147,7 +147,10 @@ export const sweepCommand = async (file: string, options: SweepOptions): Promise
   const chance = chanceOf((await prepare(job)).data);
   const settings: SweepSettings = { job: sha256(JSON.stringify(job)), search, space: [...dimensions], seed, parallel };
   openFolder(output);
-  const letGo = holdOutput(output, "a sweep");
+  const letGo = await holdOutput(output, {
+    what: "a sweep",
+    note: (line) => void process.stderr.write(`${line}\n`),
+  });
   try {
     return await searchIn(file, options, {
       name: job.name,

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
+import { readBoundedJson } from "../bounded-json.ts";
 import { ConfigError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import { recordSchema } from "../record-schema.ts";
@@ -70,6 +71,8 @@ const fileSchema: z.ZodType<SweepFile> = z.strictObject({
 });
 
 export const sweepFile = "sweep.json";
+/** Maximum size of that file, in bytes: 200,000 trials. */
+const maxSweepBytes = 128 * 2 ** 20;
 
 /** Folder of a trial's run. */
 export const trialFolder = (output: string, trial: number): string =>
@@ -96,7 +99,7 @@ export const savedSweep = (output: string, settings: SweepSettings): SweepFile |
   if (!existsSync(path)) return undefined;
   let sweep: SweepFile;
   try {
-    sweep = fileSchema.parse(JSON.parse(readFileSync(path, "utf8")));
+    sweep = fileSchema.parse(readBoundedJson(path, maxSweepBytes));
   } catch {
     throw new ConfigError([`${path} is no file of a sweep; name another folder with --output`]);
   }

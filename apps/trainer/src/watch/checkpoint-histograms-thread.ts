@@ -1,26 +1,18 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { NdArray } from "@skein/tensor-core";
-import { type Checkpoint, readCheckpoint, sharedFile } from "../checkpoint/checkpoint.ts";
+import { type Checkpoint, hasCheckpoint, newestCheckpoint, sharedFile } from "../checkpoint/checkpoint.ts";
 import { checkpointSecret } from "../checkpoint/checkpoint-manifest.ts";
 import { shardFilesIn, wholeTensors } from "../checkpoint/checkpoint-shards.ts";
 import { nodeFiles } from "../checkpoint/files.ts";
 import { countValues, histogramOf, rangeOf } from "../histograms/histogram.ts";
 import type { CheckpointAnswer } from "./checkpoint-histograms.ts";
-import { listCheckpoints } from "./run-files.ts";
 
 // Entry of the thread that counts the weights of a checkpoint.
 
 const newestSound = (folder: string): Checkpoint => {
-  const secret = checkpointSecret(process.env);
-  let fault: Error | undefined;
-  for (const { path } of listCheckpoints(folder)) {
-    try {
-      return readCheckpoint(nodeFiles, path, secret);
-    } catch (error) {
-      fault ??= error as Error;
-    }
-  }
-  throw fault ?? new Error("this run has saved no checkpoint, so nobody knows its weights; ask a run while it trains");
+  if (!hasCheckpoint(nodeFiles, folder))
+    throw new Error("this run has saved no checkpoint, so nobody knows its weights; ask a run while it trains");
+  return newestCheckpoint(nodeFiles, folder, () => undefined, checkpointSecret(process.env));
 };
 
 const answerOf = (folder: string): CheckpointAnswer => {

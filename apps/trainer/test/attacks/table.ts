@@ -2,6 +2,7 @@ import type { Attack } from "./attack.ts";
 import { flip } from "./flip.ts";
 import { flood } from "./flood.ts";
 import { hostileFiles } from "./hostile-files.ts";
+import { hostileRunFolders } from "./hostile-run-folders.ts";
 import { kill } from "./kill.ts";
 import { manInTheMiddle } from "./man-in-the-middle.ts";
 import { orphans } from "./orphans.ts";
@@ -9,10 +10,12 @@ import { pause } from "./pause.ts";
 import { replay } from "./replay.ts";
 import { signalsToAll } from "./signals.ts";
 import { tear } from "./tear.ts";
+import { twoWriters } from "./two-writers.ts";
 
 /** All attacks. Each is one file of this folder. */
 export const attacks: readonly Attack[] = [
   hostileFiles,
+  hostileRunFolders,
   flip,
   tear,
   kill,
@@ -22,4 +25,5 @@ export const attacks: readonly Attack[] = [
   flood,
   replay,
   manInTheMiddle,
+  twoWriters,
 ];

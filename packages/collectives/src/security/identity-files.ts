@@ -5,9 +5,6 @@ import { readTextFile } from "./read-text-file.ts";
 import { parseRevocationList, type RevocationList, serialOf } from "./revocation-list.ts";
 import type { TlsFiles, TlsIdentity } from "./tls-identity.ts";
 
-/** A chain of certificates takes a few thousand bytes; a list of revoked ones 40 for each. */
-const mostPemBytes = 2 ** 20;
-
 /**
  * Who else may read a key, in words; nobody where the file is ours alone, or where it belongs to root, who then may let
  * one group read it: so are keys mounted that Kubernetes keeps (fsGroup), and those that an administrator gives a
@@ -20,6 +17,14 @@ export const othersWhoRead = ({ uid, mode }: Pick<Stats, "uid" | "mode">, ownUid
 };
 
 type What = "certificate" | "private key" | "list of revoked certificates";
+
+/** Maximum sizes, in bytes. A chain takes a few thousand; a list of revoked certificates 60 for each of them. */
+const maxPemBytes: Readonly<Record<What, number>> = {
+  certificate: 2 ** 20,
+  "private key": 2 ** 20,
+  "list of revoked certificates": 16 * 2 ** 20,
+};
+
 const labels: Readonly<Record<What, RegExp>> = {
   certificate: /-----BEGIN CERTIFICATE-----/,
   "private key": /-----BEGIN (EC |RSA )?PRIVATE KEY-----/,
@@ -31,7 +36,7 @@ const labels: Readonly<Record<What, RegExp>> = {
  *
  * @throws CertificateError when it cannot be read, holds something else, or is a key that others can read.
  */
-export const readPem = (path: string, what: What, mostBytes: number = mostPemBytes): string => {
+export const readPem = (path: string, what: What, mostBytes: number = maxPemBytes[what]): string => {
   let text: string;
   let stats: Stats;
   try {

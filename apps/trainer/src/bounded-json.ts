@@ -1,0 +1,55 @@
+import { readTextFile } from "@skein/collectives/node";
+
+/**
+ * Maximum nesting of JSON that is read back. The program's own files have fewer than ten levels. Options of modules may
+ * have more, as many as the YAML parser takes.
+ */
+const maxDepth = 1000;
+
+/** Maximum size of the small JSON files of a run folder, in bytes. */
+export const maxFactsBytes: number = 16 * 2 ** 20;
+
+/** Whether brackets outside strings are nested deeper than `maxDepth`. Cost: one pass over the text. */
+const isTooDeep = (text: string): boolean => {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === "[" || character === "{") depth++;
+    else if (character === "]" || character === "}") depth--;
+    else if (character === '"') at = endOfString(text, at);
+    if (depth > maxDepth) return true;
+  }
+  return false;
+};
+
+/** Index of the quote that ends the string beginning at `start`; the length of the text if none does. */
+const endOfString = (text: string, start: number): number => {
+  for (let at = start + 1; at < text.length; at++) {
+    if (text[at] === "\\") at++;
+    else if (text[at] === '"') return at;
+  }
+  return text.length;
+};
+
+/**
+ * Parse JSON that a program wrote and others may have altered. `JSON.stringify` and recursive walks of deeper values
+ * would overflow the stack.
+ *
+ * @throws Error whose message completes "cannot be read (…)".
+ */
+export const parseBoundedJson = (text: string): unknown => {
+  if (isTooDeep(text)) throw new Error(`its values are nested deeper than ${maxDepth} levels`);
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new Error("it is no JSON", { cause });
+  }
+};
+
+/**
+ * Read a JSON file of a run folder: a regular file of bounded size and depth.
+ *
+ * @throws Error whose message completes "cannot be read (…)".
+ */
+export const readBoundedJson = (path: string, maxBytes: number = maxFactsBytes): unknown =>
+  parseBoundedJson(readTextFile(path, maxBytes).text);

@@ -1,0 +1,65 @@
+import { spawn } from "node:child_process";
+import { tmpdir } from "node:os";
+import { delimiter, isAbsolute } from "node:path";
+
+const mostMilliseconds = 5_000;
+
+export interface Answer {
+  readonly bytes: Buffer;
+  readonly isCut: boolean;
+}
+
+/**
+ * Environment of git: that of this process without `GIT_…` and relative folders of PATH. Git neither asks a monitor of
+ * the file system, nor fetches what is missing.
+ */
+const environmentOf = (variables: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^GIT_/i.test(name))),
+  PATH: (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .filter((folder) => isAbsolute(folder))
+    .join(delimiter),
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_NO_LAZY_FETCH: "1",
+  GIT_TERMINAL_PROMPT: "0",
+  ...variables,
+});
+
+/**
+ * What a command of git prints about a folder, up to `mostBytes`; undefined if it fails, is not there or takes too
+ * long.
+ *
+ * @param variables of git, `GIT_…`.
+ */
+export const askGit = (
+  folder: string,
+  words: readonly string[],
+  mostBytes: number,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<Answer | undefined> =>
+  new Promise((resolve) => {
+    const child = spawn(
+      "git",
+      ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", folder, ...words],
+      {
+        cwd: tmpdir(), // Windows looks for programs in the working folder first
+        env: environmentOf(variables),
+        stdio: ["ignore", "pipe", "ignore"],
+        timeout: mostMilliseconds,
+        windowsHide: true,
+      },
+    );
+    child.on("error", () => resolve(undefined));
+    const pieces: Buffer[] = [];
+    let length = 0;
+    // Absent if the process could not be started, as without file handles.
+    (child.stdout as typeof child.stdout | undefined)?.on("data", (piece: Buffer) => {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > mostBytes) child.kill();
+    });
+    child.on("close", (code) => {
+      const isCut = length > mostBytes;
+      resolve(code === 0 || isCut ? { bytes: Buffer.concat(pieces).subarray(0, mostBytes), isCut } : undefined);
+    });
+  });

@@ -1,0 +1,76 @@
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { AddonSources, builtFolders } from "./addon-cache.ts";
+import { othersWhoWrite, remarkOnCache } from "./private-path.ts";
+
+describe.skipIf(process.platform === "win32")("others who write", () => {
+  let root: string;
+  let folder: string;
+  let file: string;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), "skein-private-"));
+    folder = join(root, "above", "cache");
+    file = join(folder, "addon.node");
+    mkdirSync(folder, { recursive: true, mode: 0o755 });
+    writeFileSync(file, "", { mode: 0o644 });
+  });
+  afterEach(() => rmSync(root, { recursive: true }));
+
+  test("are none in a folder of this user, also below one with the sticky bit, and of what is not there yet", () => {
+    expect(othersWhoWrite(file)).toBeUndefined();
+    chmodSync(join(root, "above"), 0o1777);
+    expect(othersWhoWrite(file)).toBeUndefined();
+    expect(othersWhoWrite(join(folder, "not", "there"))).toBeUndefined();
+  });
+
+  test.each([
+    ["the file", "above/cache/addon.node", 0o666],
+    ["its folder", "above/cache", 0o777],
+    ["its folder, with the sticky bit: they may add files", "above/cache", 0o1777],
+    ["a folder above", "above", 0o757],
+  ])("are found by the mode of %s", (_, name, mode) => {
+    chmodSync(join(root, name), mode);
+    const asked = name === "above/cache" ? folder : file;
+    expect(othersWhoWrite(asked)).toBe(
+      `${join(root, name)} can be written by others (mode ${mode.toString(8).padStart(4, "0")})`,
+    );
+  });
+
+  test("are found where a link leads", () => {
+    const link = join(root, "link");
+    chmodSync(join(root, "above"), 0o777);
+    symlinkSync(folder, link);
+    expect(othersWhoWrite(link)).toContain("above can be written by others");
+  });
+
+  test("keep a build from being loaded", () => {
+    const sources = new AddonSources(pathToFileURL(`${folder}/`));
+    const built = join(root, "above", `openblas-${sources.key()}`);
+    mkdirSync(built);
+    writeFileSync(join(built, "table.json"), "");
+    expect(builtFolders(join(root, "above"), sources, "table.json")).toEqual([built]);
+    chmodSync(join(built, "table.json"), 0o666);
+    vi.stubEnv("SKEIN_CACHE_REMARK", "1");
+    expect(builtFolders(join(root, "above"), sources, "table.json")).toEqual([]);
+    vi.unstubAllEnvs();
+  });
+
+  test.runIf(process.getuid?.() === 0)("are found by the owner, and by the group if it is no user's own", () => {
+    chmodSync(folder, 0o775);
+    expect(othersWhoWrite(folder)).toContain("(mode 0775)");
+    chmodSync(folder, 0o755);
+    chownSync(join(root, "above"), 12_345, 12_345);
+    expect(othersWhoWrite(file)).toBe(`${join(root, "above")} belongs to user 12345`);
+  });
+});
+
+test("a cache that is not used is remarked on once", () => {
+  vi.stubEnv("SKEIN_CACHE_REMARK", undefined);
+  const lines: string[] = [];
+  for (const name of ["a", "b"]) remarkOnCache(`the cache ${name}`, "f belongs to user 1", (line) => lines.push(line));
+  vi.unstubAllEnvs();
+  expect(lines).toEqual([expect.stringContaining("the cache a is not used, since f belongs to user 1; ")]);
+});
