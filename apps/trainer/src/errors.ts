@@ -148,13 +148,27 @@ export interface ErrorReport {
   readonly stack: string;
 }
 
+/** Longest message and stack of an error, characters: a module of a user's may throw an error of any length. */
+const [mostMessage, mostStack] = [8_000, 16_000];
+/** What is kept of the end, where a message says what to do. */
+const keptEnd = 1_000;
+
+const shortened = (text: string, most: number): string => {
+  const cut = text.length - most;
+  return cut <= 0
+    ? text
+    : `${text.slice(0, most - keptEnd)}… (${cut} characters left out) …${text.slice(text.length - keptEnd)}`;
+};
+
 /**
  * What an error tells: ours keep their kind, the system's are environment errors, all others are our bugs. Code of
  * users may have quoted an address with a secret in it.
  */
 export const describeError = (error: unknown): ErrorReport => {
   const known = error instanceof Error ? error : new Error(String(error));
-  const [message, stack] = [toldText(known.message), toldText(known.stack ?? known.message)];
+  // Secrets first: of an address that is cut nobody can see where its password ends.
+  const message = shortened(toldText(known.message), mostMessage);
+  const stack = shortened(toldText(known.stack ?? known.message), mostStack);
   if (known instanceof SkeinError) return { kind: known.kind, code: known.code, message, stack };
   const code = (known as NodeJS.ErrnoException).code;
   return {

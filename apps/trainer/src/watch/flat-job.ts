@@ -3,7 +3,7 @@ import { leafText, leafValues } from "./leaf-values.ts";
 
 /** What modules are given may be named like a secret; no key of ours is. */
 const isSecret = (path: string): boolean => {
-  const [, own] = /(?:^|\.)options\.(.*)$/.exec(path) ?? [];
+  const [, own] = /(?:^|\.)options\.(.*)$/s.exec(path) ?? [];
   return own !== undefined && secretName.test(own);
 };
 
