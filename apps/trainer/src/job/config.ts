@@ -8,7 +8,7 @@ import { ConfigError } from "../errors.ts";
 import type { Job } from "./job.ts";
 import { sampleJob } from "../own-command.ts";
 import { crossFieldFaults, jobSchema } from "./job-schema.ts";
-import { firstLine, type ParsedYaml, parseYaml, yamlOptions } from "./parse-yaml.ts";
+import { firstLine, mostJobBytes, type ParsedYaml, parseYaml, yamlOptions } from "./parse-yaml.ts";
 import { modulePlaces } from "../modules/module-keys.ts";
 import { settleJob } from "./settle-job.ts";
 
@@ -213,12 +213,6 @@ const setIn = (root: Record<string, unknown>, { path, value, origin }: Override)
   }
   at[path.at(-1)!] = value;
 };
-
-/**
- * Job files have a few hundred bytes. The parser's time grows with the square of the keys of a mapping: with so many
- * bytes it is a moment.
- */
-const mostJobBytes = 32 * 1024;
 
 /** Keys in a path of `--set`, and more than any has. */
 const mostDepth = 16;

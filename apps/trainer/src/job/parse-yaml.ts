@@ -2,6 +2,12 @@ import { type Alias, type Document, LineCounter, parseAllDocuments, parseDocumen
 import { ConfigError } from "../errors.ts";
 
 /**
+ * Most bytes of a job file that a person writes; such files have a few hundred. The parser's time grows with the square
+ * of the keys of a mapping: with so many bytes it is a moment.
+ */
+export const mostJobBytes: number = 32 * 1024;
+
+/**
  * Unknown tags are faults, and the dates, sets and merged keys of YAML 1.1 are not offered, even where a file asks for
  * that version.
  */

@@ -1,9 +1,19 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, readSync } from "node:fs";
+import { openRegularFile } from "@skein/collectives/files";
 import { ConfigError } from "../errors.ts";
 
 /** Bytes that are read at once. A line that is longer is none of ours. */
-const mostLineBytes = 2 ** 20;
+export const mostLineBytes: number = 2 ** 20;
 const lineEnd = 10;
+
+const openLines = (path: string): number => {
+  try {
+    return openRegularFile(path).file;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== undefined) throw error;
+    throw new ConfigError([`${path} is no regular file; remove it, or name another output folder`]);
+  }
+};
 
 /**
  * Read a file line by line; the last one counts without an end, too.
@@ -13,11 +23,8 @@ const lineEnd = 10;
  * Cost: memory of two pieces, however long the file.
  */
 export const eachLine = (path: string, take: (line: Buffer) => void, pieceBytes: number = mostLineBytes): void => {
-  // Opening a pipe waits for its writer, unless told not to; on regular files the flag means nothing.
-  const source = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  const source = openLines(path);
   try {
-    if (!fstatSync(source).isFile())
-      throw new ConfigError([`${path} is no regular file; remove it, or name another output folder`]);
     const piece = Buffer.alloc(2 * pieceBytes);
     let [held, tooLong] = [0, false]; // bytes of a line whose end has not come; whether it is longer than a piece
     const takeShort = (line: Buffer): void => {

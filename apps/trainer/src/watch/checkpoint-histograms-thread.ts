@@ -6,7 +6,7 @@ import { shardFilesIn, wholeTensors } from "../checkpoint/checkpoint-shards.ts";
 import { nodeFiles } from "../checkpoint/files.ts";
 import { countValues, histogramOf, rangeOf } from "../histograms/histogram.ts";
 import type { CheckpointAnswer } from "./checkpoint-histograms.ts";
-import { listCheckpoints } from "./run-files.ts";
+import { listCheckpoints } from "./run-listings.ts";
 
 // Entry of the thread that counts the weights of a checkpoint.
 
