@@ -67,7 +67,7 @@ export interface WatchedRunsOptions {
 export class WatchedRuns {
   readonly root: string;
   /** Ids of those that go on, as of the last look. */
-  readonly running = new Set<string>();
+  readonly running: Set<string> = new Set();
   private readonly runs = new Map<string, WatchedRun>();
   private readonly thread: DeadlineThread;
   private readonly host = hostname();
