@@ -1,4 +1,5 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
+import { visibleLine } from "@skein/tensor-core/backend";
 import { asTyped, resumeLine } from "./own-command.ts";
 import { toldText } from "./provenance/told-text.ts";
 
@@ -10,13 +11,13 @@ export const exitCodes = { ok: 0, failure: 1, usage: 2, temporary: 75, interrupt
 
 /**
  * A job file or option that cannot be used. One line per fault: place, value, rule, cure. Values are quoted without
- * what addresses hold of secrets.
+ * what addresses hold of secrets, and without what a terminal obeys.
  */
 export class ConfigError extends SkeinError {
   override name = "ConfigError";
 
   constructor(faults: readonly string[]) {
-    super("user", "config", faults.map(toldText).join("\n"));
+    super("user", "config", faults.map((fault) => visibleLine(toldText(fault))).join("\n"));
   }
 }
 

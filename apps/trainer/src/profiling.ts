@@ -36,6 +36,7 @@ export { type TraceFacts, writeChromeTrace } from "./run/chrome-trace.ts";
 export { asTypedIn } from "./own-command.ts";
 export { type BucketedPlan, type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
 export { makeFolders } from "./run/make-folders.ts";
+export { writeStderr, writeStdout } from "./terminal.ts";
 export type { GradientTensor } from "./step/prepared-exchange.ts";
 export type { PreparedStep } from "./step/prepared-step.ts";
 

@@ -1,13 +1,14 @@
 import { SkeinError } from "@skein/tensor-core";
+import { visibleLine } from "@skein/tensor-core/backend";
 
 /**
  * A data set that is absent, truncated or altered. Names the file or folder, what was found, what was expected and the
- * cure.
+ * cure, in one line, whatever the names of files and of their parts are.
  */
 export class DataError extends SkeinError {
   override name = "DataError";
 
   constructor(message: string, options?: ErrorOptions) {
-    super("user", "data", message, options);
+    super("user", "data", visibleLine(message), options);
   }
 }

@@ -1,4 +1,5 @@
 import { SkeinError } from "@skein/tensor-core";
+import { visibleLine } from "@skein/tensor-core/backend";
 
 /**
  * A folder, configuration or set of tensors that is no checkpoint of a model that we have. Names what was found, what
@@ -8,6 +9,6 @@ export class PretrainedError extends SkeinError {
   override name = "PretrainedError";
 
   constructor(message: string, options?: ErrorOptions) {
-    super("user", "pretrained", message, options);
+    super("user", "pretrained", visibleLine(message), options);
   }
 }

@@ -6,6 +6,7 @@ export { fromBf16Bits, fromF16Bits, hostArrayType, isHalf, roundToStorage, toBf1
 export { mostBytesPerCall, type RangeSource, readRange } from "./read-range.ts";
 export { threadFile, threadFlags } from "./thread-file.ts";
 export { excerpt } from "./excerpt.ts";
+export { visibleLine, visibleText } from "./visible-text.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
 export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
 export { retryAfterReclaim } from "./execution/memory-reclaimer.ts";

@@ -12,6 +12,7 @@ import { meshOf, numBatchParts } from "../step/mesh.ts";
 import { checkpointOption } from "./number-option.ts";
 import type { GlobalOptions } from "./run-options.ts";
 import { openSavedRun, type SavedRun } from "../checkpoint/saved-run.ts";
+import { writeStderr, writeStdout } from "../terminal.ts";
 
 interface EvaluateOptions extends GlobalOptions {
   readonly checkpoint?: string;
@@ -59,9 +60,9 @@ export const evaluateRun = async (
 export const evaluateCommand = async (folder: string, options: EvaluateOptions): Promise<number> => {
   const run = await openSavedRun(folder, checkpointOption(options.checkpoint));
   const { data, model } = run.prepared;
-  const sums = await evaluateRun(run, (line) => void process.stderr.write(`${line}\n`));
+  const sums = await evaluateRun(run, (line) => writeStderr(`${line}\n`));
   const figures = evaluationFigures(data.predicts, sums, model.metrics);
-  process.stdout.write(
+  writeStdout(
     options.json === true
       ? `${JSON.stringify({ step: run.step, ...flatFigures(figures) })}\n`
       : `step ${run.step}: ${formatFigures(figures, evaluatedOn(run.job.data))}\n`,

@@ -13,6 +13,7 @@ import { overfitJob } from "../rank/overfit.ts";
 import { savedJob } from "../run/output-folder.ts";
 import { overridesOf, type RunOptions } from "./run-options.ts";
 import { runSeveral } from "./run-several.ts";
+import { writeStderr } from "../terminal.ts";
 
 /** What is to be run; the exit code where a person stopped the search for it. */
 const jobsOf = async (file: string, options: RunOptions): Promise<readonly Job[] | number> => {
@@ -38,7 +39,7 @@ export const runCommand = async (file: string, options: RunOptions): Promise<num
   const place = launchedPlace(job, process.env);
   if (place !== undefined && place.process > 0)
     return takeLaunchedPart(place, (line) => {
-      if (options.quiet !== true) process.stderr.write(`${line}\n`);
+      if (options.quiet !== true) writeStderr(`${line}\n`);
     });
   // Who started the processes of a run must start them again.
   const where = place === undefined ? { runner: localRunner(job) } : { runner: launchedRunner(place), maxRestarts: 0 };
@@ -55,6 +56,6 @@ export const resumeCommand = async (folder: string, options: RunOptions): Promis
       "resume starts the processes of a run itself, but a launcher has started this one as one of several; use run <job> --output <folder> --resume-if-possible",
     ]);
   const edited = editedJobLine(output);
-  if (edited !== undefined && options.quiet !== true) process.stderr.write(`${edited}\n`);
+  if (edited !== undefined && options.quiet !== true) writeStderr(`${edited}\n`);
   return (await execute({ job, runner: localRunner(job), output, start: "from checkpoint" }, options)).code;
 };

@@ -307,7 +307,7 @@ const parsePlaced = (text: string, file: string, overrides: readonly Override[])
       return [jobOf(parsed, file, overrides)];
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      faults.push(error.message);
+      faults.push(...error.message.split("\n"));
       return [];
     }
   });

@@ -10,6 +10,7 @@ import { ConfigError, exitCodes } from "../errors.ts";
 import { causalKinds } from "../generate/text-model.ts";
 import { requireNewFile } from "../run/places.ts";
 import type { GlobalOptions } from "../commands/run-options.ts";
+import { writeStdout } from "../terminal.ts";
 
 interface ImportOptions extends GlobalOptions {
   readonly output?: string;
@@ -64,7 +65,7 @@ export const importCommand = async (place: string, { output, json }: ImportOptio
     writeFileSync(output, text, { flag: "wx" });
   }
   const facts = { folder: place, kind, parameters, dtypes, tokenizer: hasTokenizer, carried: stored.carried.size };
-  process.stdout.write(
+  writeStdout(
     json === true
       ? `${JSON.stringify({ ...facts, ...(output !== undefined && isCausal && { job: output }) })}\n`
       : [

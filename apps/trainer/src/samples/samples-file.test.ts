@@ -140,7 +140,7 @@ test("classes are named as the data names them, the predicted one and that of th
   const known = { predicts: "classes", classNames: ["cat", "dog"], images: {} } as const;
   const wrong = { kind: "classes", index: 0, label: 1, predicted: 0, probability: 0.5 } as const;
   new SamplesFile(folder, 0, job, known).record(1, [wrong, { ...wrong, predicted: -1 }]);
-  const { samples } = (readSamples(folder)).evaluations[0]!;
+  const { samples } = readSamples(folder).evaluations[0]!;
   expect(samples[0]).toMatchObject({ label: 1, predicted: 0, labelName: "dog", predictedName: "cat" });
   expect(samples[1]).not.toHaveProperty("predictedName");
 });

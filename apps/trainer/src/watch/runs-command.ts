@@ -8,6 +8,7 @@ import { differingOptions } from "./page/differing-options.ts";
 import { matchesFilter } from "./page/filter-runs.ts";
 import type { RunFacts } from "./run-facts.ts";
 import { WatchedRuns } from "./watched-runs.ts";
+import { writeStderr, writeStdout } from "../terminal.ts";
 
 interface RunsOptions extends GlobalOptions {
   readonly filter?: string;
@@ -83,12 +84,12 @@ const runsCommand = async (folder: string, options: RunsOptions): Promise<number
     .toSorted((a, b) => b.writtenAt - a.writtenAt || (a.id < b.id ? -1 : 1));
   if (options.json === true) {
     const told = runs.map(({ rows: _, generation: __, loaded: ___, ...run }) => run);
-    process.stdout.write(`${JSON.stringify(told)}\n`);
+    writeStdout(`${JSON.stringify(told)}\n`);
   } else if (runs.length === 0)
-    process.stdout.write(`no run ${options.filter === undefined ? "" : "that fits the filter "}in ${folder}\n`);
+    writeStdout(`no run ${options.filter === undefined ? "" : "that fits the filter "}in ${folder}\n`);
   else {
-    for (const line of formatRuns(runs, process.stdout.columns ?? 200)) process.stdout.write(`${line}\n`);
-    for (const { id, fault } of runs) if (fault !== null) process.stderr.write(`${printable(`${id}: ${fault}`)}\n`);
+    for (const line of formatRuns(runs, process.stdout.columns ?? 200)) writeStdout(`${line}\n`);
+    for (const { id, fault } of runs) if (fault !== null) writeStderr(`${printable(`${id}: ${fault}`)}\n`);
   }
   return exitCodes.ok;
 };

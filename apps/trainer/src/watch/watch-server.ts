@@ -11,6 +11,7 @@ import type { ListedTrace } from "./run-listings.ts";
 import { refuse, securityHeaders, sendFile, sendJson, sendPieces } from "./send.ts";
 import { mostTraceBytes } from "./trace-bytes.ts";
 import type { WatchedRuns } from "./watched-runs.ts";
+import { writeStderr } from "../terminal.ts";
 
 export interface WatchServer {
   /** Of the page, with a slash at the end. */
@@ -63,7 +64,7 @@ export const serveWatch = async ({
   port,
   lookEvery = 250,
   findEvery = 2000,
-  note = (line) => void process.stderr.write(`${line}\n`),
+  note = (line) => writeStderr(`${line}\n`),
 }: WatchServerInput): Promise<WatchServer> => {
   const listeners = new Listeners();
   const asks = new RunAsks();

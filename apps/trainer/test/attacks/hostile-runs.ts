@@ -86,7 +86,15 @@ const kinds: Readonly<Record<string, Make>> = {
     writeFileSync(place("samples.jsonl"), `${line}\n`.repeat(1 + draw(200)));
   },
   "odd facts": (place, draw) => {
-    const odd = [null, -1, Number.MAX_VALUE, "x".repeat(100_000), [], {}, { how: "failed", reason: "r".repeat(1_000_000) }];
+    const odd = [
+      null,
+      -1,
+      Number.MAX_VALUE,
+      "x".repeat(100_000),
+      [],
+      {},
+      { how: "failed", reason: "r".repeat(1_000_000) },
+    ];
     const one = (): unknown => odd[draw(odd.length)];
     writeFileSync(
       place("provenance.json"),
