@@ -9,6 +9,9 @@ interface Waiting {
 /** What a thread says once it has loaded its files; its time is not counted before. */
 export const threadIsReady = "ready";
 
+/** How long a thread may take to end, milliseconds. */
+const longestEnd = 1000;
+
 const closed = (): Error => new Error("the page is being closed");
 
 /**
@@ -49,7 +52,17 @@ export class DeadlineThread {
     this.isClosed = true;
     clearTimeout(this.timer);
     for (const { reject } of this.waiting.splice(0)) reject(closed());
-    await this.worker?.terminate();
+    // A file system that does not answer keeps a thread; nobody waits for it.
+    const ended = this.worker?.terminate();
+    this.worker?.unref();
+    let timer: NodeJS.Timeout | undefined;
+    await Promise.race([
+      ended,
+      new Promise((resolve) => {
+        timer = setTimeout(resolve, longestEnd);
+      }),
+    ]);
+    clearTimeout(timer);
   }
 
   private countDown(): void {

@@ -10,7 +10,7 @@ export interface FileStamp {
   readonly seenAt: number;
 }
 
-/** What is written so soon after a stamp was taken may have the time of the stamp: clocks of file systems are coarse. */
+/** What is written so soon after a stamp may have the same time: clocks of file systems are coarse. */
 const coarseMilliseconds = 2000;
 
 export const stampOf = ({ ino, size, mtimeMs }: Stats): FileStamp => ({

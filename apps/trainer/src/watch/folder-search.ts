@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, statSync } from "node:fs";
+import { type Dirent, lstatSync, opendirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { metricsFile } from "../run/run-file-names.ts";
 import { type FileStamp, isUnchanged, stampOf } from "./file-stamp.ts";
@@ -7,6 +7,9 @@ import { type FileStamp, isUnchanged, stampOf } from "./file-stamp.ts";
 const deepest = 8;
 /** Most folders that are searched; whoever has more watches one of them. */
 const mostFolders = 200_000;
+/** A folder with more bytes is listed in part: it has tens of thousands of entries. */
+const largeFolder = 2 ** 20;
+const mostEntries = 50_000;
 /** Folders that the search skips: parts of a run, and what programs install. */
 const skipped: ReadonlySet<string> = new Set(["checkpoints", "node_modules"]);
 
@@ -22,7 +25,6 @@ export interface FoundRun {
 
 interface KnownFolder {
   readonly stamp: FileStamp;
-  readonly isRun: boolean;
   readonly folders: readonly string[];
 }
 
@@ -57,7 +59,7 @@ export class FolderSearch {
           for (const name of folder.folders)
             waiting.push({ path: path === "" ? name : `${path}/${name}`, depth: depth + 1 });
       }
-      yield folder?.isRun === true ? this.found(path, folder.stamp) : undefined;
+      yield folder === undefined ? undefined : this.found(path, folder.stamp);
     }
     this.known = now;
   }
@@ -69,12 +71,9 @@ export class FolderSearch {
       if (!stats.isDirectory()) return undefined; // a link has come in its place
       const stamp = stampOf(stats);
       if (before !== undefined && isUnchanged(before.stamp, stamp)) return before;
-      const entries = readdirSync(place, { withFileTypes: true });
       return {
         stamp,
-        // What is no regular file is a run with a fault, so that it does not vanish without a word.
-        isRun: entries.some((entry) => entry.name === metricsFile && !entry.isSymbolicLink()),
-        folders: entries.flatMap((entry) =>
+        folders: entriesOf(place, stamp.bytes).flatMap((entry) =>
           entry.isDirectory() && !entry.name.startsWith(".") && !skipped.has(entry.name) && entry.name !== metricsFile
             ? [entry.name]
             : [],
@@ -87,14 +86,26 @@ export class FolderSearch {
 
   private found(path: string, folder: FileStamp): FoundRun | undefined {
     try {
-      const { ino, size, mtimeMs } = lstatSync(join(this.root, path, metricsFile));
-      return {
-        id: path === "" ? "." : path,
-        writtenAt: mtimeMs,
-        state: [folder.writtenAt, ino, size, mtimeMs],
-      };
+      const stats = lstatSync(join(this.root, path, metricsFile), { throwIfNoEntry: false });
+      // What is no regular file is a run with a fault, so that it does not vanish without a word.
+      if (stats === undefined || stats.isSymbolicLink()) return undefined;
+      const { ino, size, mtimeMs } = stats;
+      return { id: path === "" ? "." : path, writtenAt: mtimeMs, state: [folder.writtenAt, ino, size, mtimeMs] };
     } catch {
       return undefined; // deleted meanwhile
     }
   }
 }
+
+const entriesOf = (place: string, bytes: number): Dirent[] => {
+  if (bytes <= largeFolder) return readdirSync(place, { withFileTypes: true });
+  const folder = opendirSync(place, { bufferSize: 1024 });
+  const entries: Dirent[] = [];
+  try {
+    for (let entry = folder.readSync(); entry !== null && entries.length < mostEntries; entry = folder.readSync())
+      entries.push(entry);
+  } finally {
+    folder.closeSync();
+  }
+  return entries;
+};

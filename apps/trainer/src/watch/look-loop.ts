@@ -117,7 +117,11 @@ export class LookLoop {
 
   private async look(id: string): Promise<void> {
     const { runs } = this.input;
-    if ((await runs.look(id)) !== undefined) this.changed.add(id);
+    try {
+      if ((await runs.look(id)) !== undefined) this.changed.add(id);
+    } catch (error) {
+      this.input.note(`watch: ${id}: ${(error as Error).message}`);
+    }
     this.unseen.delete(id);
     if (runs.isBehind(id)) this.queue.add(id); // behind the others
     if (this.changed.size > 0) this.telling ??= setTimeout(() => this.tell(), Math.min(50, this.input.lookEvery));

@@ -41,7 +41,7 @@ const noFiles: RunFiles = {
 
 /** Memory of the thread that reads, MiB: a folder that takes more ends the thread, and not the page. */
 const threadMegabytes = 1024;
-/** How long a run may take to be read, and how long it is left alone after that, milliseconds; twice as long each time. */
+/** How long a run may take to be read, and how long it is left alone after that, milliseconds; doubled each time. */
 const deadlineMilliseconds = 10_000;
 const leastPause = 10_000;
 const mostPause = 600_000;

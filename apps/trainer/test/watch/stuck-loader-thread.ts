@@ -1,11 +1,11 @@
-import { parentPort } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import { threadIsReady } from "../../src/watch/deadline-thread.ts";
 import type { LoaderRequest, SearchAnswer } from "../../src/watch/loader-thread.ts";
 import { FolderSearch } from "../../src/watch/folder-search.ts";
 import { readRun } from "../../src/watch/read-run.ts";
-import { workerData } from "node:worker_threads";
 
-// The thread that reads runs, except that folders called "stuck" keep it busy for ever, and those called "fallen" end it.
+// The thread that reads runs, except that folders called "stuck" keep it busy for ever, and those called "fallen" end
+// it.
 
 let last: Promise<void> = Promise.resolve();
 parentPort!.on("message", (request: LoaderRequest) => {
@@ -16,7 +16,7 @@ parentPort!.on("message", (request: LoaderRequest) => {
       return;
     }
     if (request.run.folder.endsWith("fallen")) throw new Error("fallen");
-    while (request.run.folder.endsWith("stuck"));
+    if (request.run.folder.endsWith("stuck")) for (let number = 0; ; number++) JSON.parse(`{"a":${number}}`);
     parentPort!.postMessage(await readRun(request.run));
   });
 });
