@@ -21,7 +21,7 @@ const closed = (): Error => new Error("the page is being closed");
 export class DeadlineThread {
   private readonly start: () => Worker;
   private readonly milliseconds: number;
-  private waiting: Waiting[] = [];
+  private readonly waiting: Waiting[] = [];
   private worker: Worker | undefined;
   private isReady = false;
   private isClosed = false;
@@ -78,7 +78,13 @@ export class DeadlineThread {
   }
 
   private begin(): void {
-    const worker = this.start();
+    let worker: Worker;
+    try {
+      worker = this.start();
+    } catch (error) {
+      for (const { reject } of this.waiting.splice(0)) reject(error as Error); // no memory or handle for it
+      return;
+    }
     [this.worker, this.isReady] = [worker, false];
     worker.on("message", (answer: unknown) => {
       if (worker !== this.worker) return;

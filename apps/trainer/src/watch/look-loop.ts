@@ -18,7 +18,7 @@ const mostAtOnce = 16;
 /** A search takes this part of the time at most; searches are no further apart than that, milliseconds. */
 const searchShare = 0.01;
 const longestPause = 30_000;
-/** A run that seems to have ended is looked at after so many milliseconds in any case, a few runs after each search. */
+/** A run that seems to have ended is looked at after so many milliseconds anyway, a few runs after each search. */
 const lookAnyway = 300_000;
 const mostAnyway = 500;
 /** A page that is opened at once waits for all runs so many milliseconds; the others are told when they are read. */
@@ -77,8 +77,7 @@ export class LookLoop {
       tell(new Set(), gone);
       // Time alone changes what these are, and a process that has ended.
       this.enqueue(runs.running);
-      const due = performance.now() - lookAnyway;
-      this.enqueue(runs.ids.filter((id) => runs.lookedAt(id) < due).slice(0, mostAnyway));
+      this.enqueue(runs.ids.filter((id) => runs.isDue(id, lookAnyway)).slice(0, mostAnyway));
       this.fault = undefined;
     } catch (error) {
       const { message } = error as Error;

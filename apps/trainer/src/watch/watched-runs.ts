@@ -72,6 +72,7 @@ export class WatchedRuns {
   private readonly thread: DeadlineThread;
   private readonly host = hostname();
   private turn: Promise<void> = Promise.resolve();
+  private finding: Promise<string[]> = Promise.resolve([]);
 
   constructor(root: string, { deadline = deadlineMilliseconds, start = startLoader }: WatchedRunsOptions = {}) {
     this.root = root;
@@ -85,7 +86,14 @@ export class WatchedRuns {
    * the search for them took.
    * @returns ids of those that are gone.
    */
-  async find(changed: (ids: readonly string[], milliseconds: number) => void = () => undefined): Promise<string[]> {
+  find(changed: (ids: readonly string[], milliseconds: number) => void = () => undefined): Promise<string[]> {
+    // One after the other: the thread goes on with one search, whoever asks.
+    const finding = this.finding.then(() => this.findOnce(changed));
+    this.finding = finding.catch(() => []);
+    return finding;
+  }
+
+  private async findOnce(changed: (ids: readonly string[], milliseconds: number) => void): Promise<string[]> {
     const found = new Set<string>();
     for (let isWhole = false; !isWhole; ) {
       const answer = await this.thread.ask<SearchAnswer>({ kind: "search" } satisfies LoaderRequest);
@@ -122,6 +130,14 @@ export class WatchedRuns {
   /** When a run was looked at last, milliseconds of the clock of this process. */
   lookedAt(id: string): number {
     return this.runs.get(id)?.lookedAt ?? -Infinity;
+  }
+
+  /** Whether a run is to be looked at although it seems unchanged: after a pause, or after so many milliseconds. */
+  isDue(id: string, milliseconds: number): boolean {
+    const run = this.runs.get(id);
+    if (run === undefined) return false;
+    const now = performance.now();
+    return run.failures > 0 ? now >= run.waitsUntil : now - run.lookedAt >= milliseconds;
   }
 
   /** What is known, also of a run that nobody has looked at yet. @returns undefined where there is none. */
