@@ -99,7 +99,7 @@ module.exports = {
           "^packages/$1/",
           "^packages/[^/]+/src/(index|node)\\.ts$",
           "^packages/[^/]+/package\\.json$",
-          "^packages/collectives/src/transport\\.ts$",
+          "^packages/collectives/src/(files|transport)\\.ts$",
           "^packages/tensor-core/src/backend\\.ts$",
           "^packages/cost-model/src/(files|large-models)\\.ts$",
         ],

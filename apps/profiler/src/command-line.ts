@@ -11,6 +11,8 @@ import { shadersCommand, type ShadersCommandOptions } from "./commands/shaders-c
 import { runCommand, type RunCommandOptions } from "./commands/run-command.ts";
 import { exitCodes, explain } from "./errors.ts";
 import { asTyped } from "./own-command.ts";
+import { writeStderr, writeStdout } from "skein-train/profiling";
+import { visibleText } from "@skein/tensor-core/backend";
 
 const collect = (value: string, list: readonly string[]): string[] => [...list, value];
 
@@ -27,8 +29,8 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .version(packageJson.version, "--version", "print the version")
     .showHelpAfterError("(add --help for the options)")
     .configureOutput({
-      writeOut: (text) =>
-        void process.stdout.write(text.replaceAll(/^ {2}skein-profile .*$/gm, (line) => asTyped(line))),
+      outputError: (text, write) => write(visibleText(text)),
+      writeOut: (text) => writeStdout(text.replaceAll(/^ {2}skein-profile .*$/gm, (line) => asTyped(line))),
     })
     .exitOverride();
   withJobOptions(
@@ -207,7 +209,7 @@ export const main = async (args: readonly string[]): Promise<number> => {
     // commander has said why
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const { text, code: failed } = explain(error);
-    process.stderr.write(`${text}\n`);
+    writeStderr(`${text}\n`);
     return failed;
   }
 };

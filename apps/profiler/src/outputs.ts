@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { csvOf, type ProfileReport, reportPage, terminalReport } from "@skein/report";
 import { ArgumentError } from "@skein/tensor-core";
-import { makeFolders, writeChromeTrace } from "skein-train/profiling";
+import { makeFolders, writeChromeTrace, writeStderr, writeStdout } from "skein-train/profiling";
 import type { MeasuredJob } from "./profile/measure-job.ts";
 
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -62,9 +62,9 @@ export const writeReport = (
   writeFileSync(join(folder, "collectives.csv"), csv.collectives);
   const { job, backend, samplesPerStep, madeAt } = report;
   writeChromeTrace(join(folder, "trace.json"), ranks, { job, backend, samplesPerStep, madeAt, plan });
-  if (json) process.stdout.write(`${text}\n`);
+  if (json) writeStdout(`${text}\n`);
   else {
-    process.stdout.write(`${terminalReport(report, { columns })}\n`);
-    process.stderr.write(`open ${join(folder, "report.html")} in a browser; all files are in ${folder}\n`);
+    writeStdout(`${terminalReport(report, { columns })}\n`);
+    writeStderr(`open ${join(folder, "report.html")} in a browser; all files are in ${folder}\n`);
   }
 };

@@ -1,4 +1,5 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
+import { visibleLine } from "@skein/tensor-core/backend";
 import { asTyped, resumeLine } from "./own-command.ts";
 import { toldText } from "./provenance/told-text.ts";
 
@@ -27,13 +28,13 @@ export const stopCodes: readonly number[] = [
 
 /**
  * A job file or option that cannot be used. One line per fault: place, value, rule, cure. Values are quoted without
- * what addresses hold of secrets.
+ * what addresses hold of secrets, and without what a terminal obeys.
  */
 export class ConfigError extends SkeinError {
   override name = "ConfigError";
 
   constructor(faults: readonly string[]) {
-    super("user", "config", faults.map(toldText).join("\n"));
+    super("user", "config", faults.map((fault) => visibleLine(toldText(fault))).join("\n"));
   }
 }
 
@@ -201,13 +202,27 @@ export interface ErrorReport {
   readonly stack: string;
 }
 
+/** Longest message and stack of an error, characters: a module of a user's may throw an error of any length. */
+const [mostMessage, mostStack] = [8_000, 16_000];
+/** What is kept of the end, where a message says what to do. */
+const keptEnd = 1_000;
+
+const shortened = (text: string, most: number): string => {
+  const cut = text.length - most;
+  return cut <= 0
+    ? text
+    : `${text.slice(0, most - keptEnd)}… (${cut} characters left out) …${text.slice(text.length - keptEnd)}`;
+};
+
 /**
  * What an error tells: ours keep their kind, the system's are environment errors, all others are our bugs. Code of
  * users may have quoted an address with a secret in it.
  */
 export const describeError = (error: unknown): ErrorReport => {
   const known = explainShortage(error instanceof Error ? error : new Error(String(error)));
-  const [message, stack] = [toldText(known.message), toldText(known.stack ?? known.message)];
+  // Secrets first: of an address that is cut nobody can see where its password ends.
+  const message = shortened(toldText(known.message), mostMessage);
+  const stack = shortened(toldText(known.stack ?? known.message), mostStack);
   if (known instanceof SkeinError) return { kind: known.kind, code: known.code, message, stack };
   const code = (known as NodeJS.ErrnoException).code;
   return {

@@ -39,6 +39,7 @@ export { exitCodeOfSignal, onInterrupt, type StopCause } from "./commands/interr
 export { surviveLostOutput } from "./commands/lost-output.ts";
 export { type BucketedPlan, type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
 export { makeFolders } from "./run/make-folders.ts";
+export { writeStderr, writeStdout } from "./terminal.ts";
 export type { GradientTensor } from "./step/prepared-exchange.ts";
 export type { PreparedStep } from "./step/prepared-step.ts";
 

@@ -85,7 +85,7 @@ test("of samples without labels all that a model is given and makes of it is tol
   await train({ ...treeJob, data: pairData, model: towers }, { output: program, onNote: (line) => notes.push(line) });
   expect(linesOf(program)).toEqual(linesOf(module));
   expect(notes.join()).not.toContain("no samples");
-  const { evaluations, images } = await readSamples(program);
+  const { evaluations, images } = readSamples(program);
   expect(images).toEqual({});
   expect(evaluations.map(({ step, samples }) => [step, samples.map(({ index }) => index)])).toEqual([
     [4, [3, 10, 17]],
@@ -112,7 +112,7 @@ test("outputs that are one tensor are those of the parameters that are saved", a
       const column = layer.weight.toNumbers().filter((_, i) => i % length === j);
       return inputs.reduce((sum, value, i) => sum + value * column[i]!, bias);
     });
-  const { evaluations } = await readSamples(output);
+  const { evaluations } = readSamples(output);
   const samples = evaluations[0]!.samples.flatMap((one) => (one.kind === "tree" ? [one] : []));
   expect(samples).toHaveLength(3);
   for (const { given, made } of samples) {

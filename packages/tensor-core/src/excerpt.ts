@@ -1,15 +1,10 @@
+import { visibleLine } from "./visible-text.ts";
+
 /** Characters of a value that messages show unless told otherwise. */
 const shownCharacters = 60;
 
-/**
- * As JSON writes a string; and what a terminal could take for a command, a line break or a change of direction is
- * escaped, too.
- */
-const quote = (text: string): string =>
-  JSON.stringify(text).replace(
-    /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+/** As JSON writes a string; and what a terminal could take for a command is escaped, too. */
+const quote = (text: string): string => visibleLine(JSON.stringify(text));
 
 /**
  * Show a value of unknown origin in a message: as JSON on one line, cut after `most` characters. The value may be of

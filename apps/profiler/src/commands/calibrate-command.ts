@@ -10,7 +10,7 @@ import {
 } from "@skein/cost-model";
 import { formatHardwareFile } from "@skein/cost-model/files";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
-import { type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
+import { type JobOptions, openJob, type ProfiledJob, writeStderr, writeStdout } from "skein-train/profiling";
 import { calibrateDevice } from "../calibrate/calibrate-device.ts";
 import { calibrationLines } from "../calibrate/calibration-lines.ts";
 import { measureKernelGrid } from "../calibrate/kernel-grid.ts";
@@ -94,7 +94,7 @@ export const calibrateCommand = async (
   const counted = countOf("steps", steps, 2);
   const warmUpSteps = countOf("warm-up", warmUp, 0);
   const rounds = countOf("rounds", asked, 1);
-  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  const say = (line: string): void => writeStderr(`${line}\n`);
   const jobs = await Promise.all(files.map((file) => openJob(file, jobOptions)));
   const [first] = jobs;
   if (first === undefined)
@@ -164,7 +164,7 @@ export const calibrateCommand = async (
   const calibrated = fits.map((fit, i) => ({ name: ways[i]!.name, ...fit }));
   const calibration = { links: kernels.links.source, runs: calibrated };
   writeFileSync(output, formatHardwareFile({ ...kernels, device, calibration }));
-  process.stdout.write(
+  writeStdout(
     [
       `products     ${(device.flopsPerSecond.f32 / 1e9).toPrecision(3)} GFLOP/s`,
       `memory       ${(device.memoryBytesPerSecond / 1e9).toPrecision(3)} GB/s`,

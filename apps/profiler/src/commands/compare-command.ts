@@ -3,6 +3,7 @@ import { parseReport, type ProfileReport } from "@skein/report";
 import { ArgumentError } from "@skein/tensor-core";
 import { comparisonLines } from "../compare/comparison-lines.ts";
 import { exitCodes } from "../errors.ts";
+import { writeStdout } from "skein-train/profiling";
 
 const reportOf = (path: string): ProfileReport => {
   let text: string;
@@ -19,6 +20,6 @@ const reportOf = (path: string): ProfileReport => {
 /** `skein-profile compare`: what differs between two reports by more than chance. */
 export const compareCommand = (before: string, after: string): number => {
   for (const line of comparisonLines(reportOf(before), reportOf(after), process.stdout.columns))
-    process.stdout.write(`${line}\n`);
+    writeStdout(`${line}\n`);
   return exitCodes.ok;
 };

@@ -2,7 +2,7 @@ import { statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { formatHardwareFile } from "@skein/cost-model/files";
 import { ArgumentError } from "@skein/tensor-core";
-import { type JobOptions, openJob } from "skein-train/profiling";
+import { type JobOptions, openJob, writeStderr, writeStdout } from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
 import { linkLines } from "../links/link-lines.ts";
 import { withLinks } from "../links/with-links.ts";
@@ -41,7 +41,7 @@ export const linksCommand = async (
   const job = await openJob(file, jobOptions);
   const links = await job.links();
   const lines = json ? [JSON.stringify(links)] : linkLines(links, process.stdout.columns ?? 80);
-  for (const line of lines) process.stdout.write(`${line}\n`);
+  for (const line of lines) writeStdout(`${line}\n`);
   if (described === undefined || output === undefined) return exitCodes.ok;
   const { hardware: relinked, kept } = withLinks(described, links);
   try {
@@ -50,7 +50,7 @@ export const linksCommand = async (
     throw notWritable(output, error instanceof Error ? error.message : String(error));
   }
   const stays = kept === undefined ? "" : `; its links ${kept} hosts, which this job has not, are as they were`;
-  process.stderr.write(
+  writeStderr(
     asTyped(
       `${relinked.name} with these links is in ${output}${stays}; use it with skein-profile predict ${file} --hardware ${output}\n`,
     ),

@@ -12,6 +12,7 @@ import { exitCodes } from "../errors.ts";
 import { dissectionLines } from "../dissection-lines.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
 import { countOf } from "./count-of.ts";
+import { writeStdout } from "skein-train/profiling";
 
 export interface ModelCommandOptions {
   readonly hardware: string;
@@ -69,6 +70,6 @@ export const modelCommand = (name: string, options: ModelCommandOptions): number
   const dissection = dissect(modelNamed(name), configurationOf(options), hardwareOf(options.hardware));
   const lines =
     options.json === true ? [JSON.stringify(dissection)] : dissectionLines(dissection, process.stdout.columns);
-  for (const line of lines) process.stdout.write(`${line}\n`);
+  for (const line of lines) writeStdout(`${line}\n`);
   return exitCodes.ok;
 };

@@ -1,5 +1,5 @@
 import { secondsText, shareText } from "@skein/report";
-import { type JobOptions, openJob } from "skein-train/profiling";
+import { type JobOptions, openJob, writeStdout } from "skein-train/profiling";
 import { missedRunLines } from "../calibrate/calibration-lines.ts";
 import { exitCodes } from "../errors.ts";
 import { algorithmPrices } from "../plan/algorithm-prices.ts";
@@ -61,7 +61,7 @@ export const planCommand = async (
     );
   if (json) {
     const shown = ({ job: _, ...one }: PlannedWorld): object => one;
-    process.stdout.write(
+    writeStdout(
       `${JSON.stringify({
         job: own.facts.name,
         hardware: machine.name,
@@ -105,6 +105,6 @@ export const planCommand = async (
     `the first was traced whole: ${secondsText(bestSeconds)}`,
     apply === undefined ? `to run it: ${sets}` : `it is in ${apply}`,
   ];
-  for (const line of lines) process.stdout.write(`${line}\n`);
+  for (const line of lines) writeStdout(`${line}\n`);
   return exitCodes.ok;
 };

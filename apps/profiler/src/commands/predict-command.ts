@@ -1,4 +1,4 @@
-import { type JobOptions, openJob } from "skein-train/profiling";
+import { type JobOptions, openJob, writeStdout } from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
 import { extrapolate, parseMeasuredStep } from "../predict/extrapolation.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
@@ -33,6 +33,6 @@ export const predictCommand = async (
         }),
       ]
     : predictionLines(job.facts, machine, prediction, extrapolated);
-  for (const line of lines) process.stdout.write(`${line}\n`);
+  for (const line of lines) writeStdout(`${line}\n`);
   return exitCodes.ok;
 };

@@ -1,7 +1,14 @@
 import { median } from "@skein/measuring";
 import { printable, secondsOf, type WorldStep } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
-import { type ExchangePlan, type JobFacts, type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
+import {
+  type ExchangePlan,
+  type JobFacts,
+  type JobOptions,
+  openJob,
+  type ProfiledJob,
+  writeStderr,
+} from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
 import { claimFolder, dropUnused, writeReport } from "../outputs.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
@@ -108,7 +115,7 @@ export const reportCommand = async (path: string, options: ReportCommandOptions)
   requireJob(options);
   const trace = readTrace(path);
   const { facts, ranks } = trace;
-  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  const say = (line: string): void => writeStderr(`${line}\n`);
   const all = traceSteps(trace, path);
   const steps = all.slice(warmUpSteps);
   const cut = cutLine(trace, all, path);

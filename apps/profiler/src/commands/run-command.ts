@@ -1,4 +1,4 @@
-import { exitCodeOfSignal, type JobOptions, onInterrupt, openJob } from "skein-train/profiling";
+import { exitCodeOfSignal, type JobOptions, onInterrupt, openJob, writeStderr } from "skein-train/profiling";
 import { type ProfileReport, secondsText, shareText } from "@skein/report";
 import { exitCodes } from "../errors.ts";
 import { countOf } from "./count-of.ts";
@@ -41,7 +41,9 @@ export const runCommand = async (
   const job = await openJob(file, jobOptions);
   const { facts } = job;
   const folder = claimFolder(facts.name, output);
-  const say = (line: string): void => void (json || process.stderr.write(`${line}\n`));
+  const say = (line: string): void => {
+    if (!json) writeStderr(`${line}\n`);
+  };
   say(
     `${facts.name}: ${warmUpSteps} steps to warm up and ${counted} that count, on ${facts.ranks} ${facts.ranks === 1 ? "rank" : "ranks"} (${facts.backend}, ${facts.transport})`,
   );

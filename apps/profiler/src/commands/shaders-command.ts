@@ -1,5 +1,12 @@
 import { ArgumentError } from "@skein/tensor-core";
-import { deviceHere, type JobOptions, jobShaders, leastDevice, type ListedShader } from "skein-train/profiling";
+import {
+  deviceHere,
+  type JobOptions,
+  jobShaders,
+  leastDevice,
+  type ListedShader,
+  writeStdout,
+} from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
 import { callOf, type CallOptions } from "../shaders/call.ts";
 import { shaderLines } from "../shaders/shader-lines.ts";
@@ -27,6 +34,6 @@ export const shadersCommand = async (
     const facts = device === "least" ? leastDevice : await deviceHere();
     shaders = await jobShaders(job!, { ...(ranks !== undefined && { ranks }), set }, facts);
   }
-  for (const line of shaderLines(shaders)) process.stdout.write(`${line}\n`);
+  for (const line of shaderLines(shaders)) writeStdout(`${line}\n`);
   return exitCodes.ok;
 };

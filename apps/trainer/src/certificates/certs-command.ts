@@ -6,6 +6,7 @@ import { renewCertificates } from "./renew-certificates.ts";
 import { revokeCertificates } from "./revoke-certificates.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
 import { asTyped } from "../own-command.ts";
+import { writeStdout } from "../terminal.ts";
 
 interface InitOptions {
   readonly ranks: string;
@@ -48,7 +49,7 @@ const rankList = (text: string | undefined): number[] | undefined =>
   });
 
 const print = (json: boolean | undefined, facts: object, lines: readonly string[]): void => {
-  process.stdout.write(`${json === true ? JSON.stringify(facts) : asTyped(lines.join("\n"))}\n`);
+  writeStdout(`${json === true ? JSON.stringify(facts) : asTyped(lines.join("\n"))}\n`);
 };
 
 const initCommand = async (options: InitOptions): Promise<void> => {

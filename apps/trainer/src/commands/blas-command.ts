@@ -1,6 +1,7 @@
 import { buildBlas, turnsText } from "@skein/blas/node";
 import type { Command } from "commander";
 import { exitCodes } from "../errors.ts";
+import { writeStdout } from "../terminal.ts";
 
 interface BuildCommandOptions {
   readonly compiler?: string;
@@ -34,7 +35,7 @@ export const addBlasCommand = (program: Command, finish: (code: number) => void)
     )
     .action(async ({ json, ...options }: BuildCommandOptions) => {
       const built = await buildBlas(options);
-      process.stdout.write(
+      writeStdout(
         json === true
           ? `${JSON.stringify(built)}\n`
           : `${built.addon}\n${built.library} is faster for ${built.faster} of ${built.measured} measured shapes; jobs use it for those unless they say blas: off.${built.concurrent ? "" : ` It is ${turnsText}.`}\n`,

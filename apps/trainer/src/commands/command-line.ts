@@ -35,8 +35,10 @@ import { addRunsCommand } from "../watch/runs-command.ts";
 import { addTokenizerCommand } from "./tokenizer-command.ts";
 import { addWatchCommand } from "../watch/watch-command.ts";
 import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.ts";
+import { writeStderr, writeStdout } from "../terminal.ts";
+import { visibleText } from "@skein/tensor-core/backend";
 
-const print = (line: string): void => void process.stdout.write(`${line}\n`);
+const print = (line: string): void => writeStdout(`${line}\n`);
 
 const validateCommand = async (file: string, options: RunOptions): Promise<number> => {
   sayCode(readJobs(file, overridesOf(options)), options);
@@ -77,9 +79,9 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .configureOutput({
       outputError: (text, write) => {
         const said = foreignWord(text);
-        write(said === undefined ? text : `${text.trimEnd()}; ${asTyped(said)}\n`);
+        write(visibleText(said === undefined ? text : `${text.trimEnd()}; ${asTyped(said)}\n`));
       },
-      writeOut: (text) => void process.stdout.write(text.replaceAll(/^ {2}skein-train .*$/gm, (line) => asTyped(line))),
+      writeOut: (text) => writeStdout(text.replaceAll(/^ {2}skein-train .*$/gm, (line) => asTyped(line))),
     })
     .exitOverride()
     .hook("preAction", (_, action) => {
@@ -200,7 +202,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     // commander has said why
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const report = describeError(error);
-    process.stderr.write(`${formatError(report)}\n`);
+    writeStderr(`${formatError(report)}\n`);
     // What it waits for, such as a server that never answers, would keep this process for as long.
     if (report.code === "callback") process.exit(exitCodeOf(report));
     return exitCodeOf(report);

@@ -14,6 +14,7 @@ import { recordedJob } from "../run/output-folder.ts";
 import { sayCode } from "./say-code.ts";
 import type { GlobalOptions } from "./run-options.ts";
 import { openSavedRun, type SavedRun } from "../checkpoint/saved-run.ts";
+import { writeStderr, writeStdout } from "../terminal.ts";
 
 interface EvaluateOptions extends GlobalOptions {
   readonly checkpoint?: string;
@@ -62,9 +63,9 @@ export const evaluateCommand = async (folder: string, options: EvaluateOptions):
   sayCode([recordedJob(folder)], options);
   const run = await openSavedRun(folder, checkpointOption(options.checkpoint));
   const { data, model } = run.prepared;
-  const sums = await evaluateRun(run, (line) => void process.stderr.write(`${line}\n`));
+  const sums = await evaluateRun(run, (line) => writeStderr(`${line}\n`));
   const figures = evaluationFigures(data.predicts, sums, model.metrics);
-  process.stdout.write(
+  writeStdout(
     options.json === true
       ? `${JSON.stringify({ step: run.step, ...flatFigures(figures) })}\n`
       : `step ${run.step}: ${formatFigures(figures, evaluatedOn(run.job.data))}\n`,

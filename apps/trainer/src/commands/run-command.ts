@@ -15,6 +15,7 @@ import { keepExitCode } from "./lost-output.ts";
 import { overridesOf, type RunOptions } from "./run-options.ts";
 import { sayCode } from "./say-code.ts";
 import { runSeveral } from "./run-several.ts";
+import { writeStderr } from "../terminal.ts";
 
 /** What is to be run; the exit code where a person stopped the search for it. */
 const jobsOf = async (file: string, options: RunOptions): Promise<readonly Job[] | number> => {
@@ -42,7 +43,7 @@ export const runCommand = async (file: string, options: RunOptions): Promise<num
   if (place !== undefined) keepExitCode();
   if (place !== undefined && place.process > 0)
     return takeLaunchedPart(place, (line) => {
-      if (options.quiet !== true) process.stderr.write(`${line}\n`);
+      if (options.quiet !== true) writeStderr(`${line}\n`);
     });
   // Who started the processes of a run must start them again.
   const where = place === undefined ? { runner: localRunner(job) } : { runner: launchedRunner(place), maxRestarts: 0 };
@@ -59,6 +60,6 @@ export const resumeCommand = async (folder: string, options: RunOptions): Promis
       "resume starts the processes of a run itself, but a launcher has started this one as one of several; use run <job> --output <folder> --resume-if-possible",
     ]);
   const edited = editedJobLine(output);
-  if (edited !== undefined && options.quiet !== true) process.stderr.write(`${edited}\n`);
+  if (edited !== undefined && options.quiet !== true) writeStderr(`${edited}\n`);
   return (await execute({ job, runner: localRunner(job), output, start: "from checkpoint" }, options)).code;
 };

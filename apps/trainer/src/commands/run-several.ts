@@ -8,6 +8,7 @@ import type { Job } from "../job/job.ts";
 import type { RunOptions } from "./run-options.ts";
 import { judgedBy } from "../run/summary.ts";
 import { outcomeTable, type TableRow } from "../sweep/sweep-lines.ts";
+import { writeStderr, writeStdout } from "../terminal.ts";
 
 /** Options of one run that say nothing of several. */
 const requireForSeveral = (jobs: readonly Job[], { trace, watch }: RunOptions): void => {
@@ -53,7 +54,7 @@ export const runSeveral = async (jobs: readonly Job[], options: RunOptions): Pro
       void rows.set(name, { name, values: {}, ...row, seconds: (performance.now() - beganAt) / 1000 });
     try {
       if (options.dryRun === true) {
-        if (options.json !== true) process.stdout.write(`${name}\n`);
+        if (options.json !== true) writeStdout(`${name}\n`);
         await dryRun(job, own);
         continue;
       }
@@ -72,9 +73,8 @@ export const runSeveral = async (jobs: readonly Job[], options: RunOptions): Pro
       if (code === exitCodes.ok) code = exitCodeOf(report);
       ended({ state: "failed", reason: report.message });
       const { code: what, message } = report;
-      if (options.json === true)
-        process.stdout.write(`${JSON.stringify({ job: name, error: { code: what, message } })}\n`);
-      process.stderr.write(`${name}: ${formatError(report)}\n`);
+      if (options.json === true) writeStdout(`${JSON.stringify({ job: name, error: { code: what, message } })}\n`);
+      writeStderr(`${name}: ${formatError(report)}\n`);
     }
   }
   if (options.dryRun !== true && options.json !== true)
@@ -83,6 +83,6 @@ export const runSeveral = async (jobs: readonly Job[], options: RunOptions): Pro
       width: process.stdout.columns ?? 200,
       lossOn: "held-out",
     }))
-      process.stdout.write(`${line}\n`);
+      writeStdout(`${line}\n`);
   return code;
 };

@@ -7,6 +7,7 @@ import { ConfigError, exitCodes } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import { makeFolders } from "../run/make-folders.ts";
 import { numberOption, type NumberRange, wholeFrom } from "./number-option.ts";
+import { writeStdout } from "../terminal.ts";
 
 interface TrainOptions {
   readonly vocabulary: string;
@@ -58,7 +59,7 @@ const trainCommand = async (file: readonly string[], options: TrainOptions): Pro
   const few = tokens < vocabulary ? `; no other pair is there ${minimumCount} times` : "";
   const left =
     result.damaged === 0 ? "" : `\n${result.damaged} damaged lines or rows were left out, ${learned.damaged[0]} first`;
-  process.stdout.write(
+  writeStdout(
     options.json === true
       ? `${JSON.stringify(result)}\n`
       : `${output}: ${tokens} tokens of ${result.documents} ${result.documents === 1 ? "text" : "texts"}${few}, in ${seconds.toFixed(1)} s${left}\nTrain on it with data: { kind: text, file: …, tokenizer: ${output} }\n`,

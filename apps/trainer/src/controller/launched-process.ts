@@ -15,6 +15,7 @@ import { processRunner } from "./process-runner.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { type Address, discoverRank } from "./rank-discovery.ts";
 import { timeLimits } from "../run/time-limits.ts";
+import { writeStderr } from "../terminal.ts";
 
 /** The place of this process in a run whose processes a launcher has started, all by the same command. */
 export interface LaunchedPlace {
@@ -177,7 +178,7 @@ export const takeLaunchedPart = async (place: LaunchedPlace, say: (line: string)
   } catch (error) {
     const { code, message } = describeError(error);
     if (!stoppedEarly.has(code)) throw error;
-    process.stderr.write(`${message}\n`);
+    writeStderr(`${message}\n`);
     return codeOf("stopped", cause);
   } finally {
     release();

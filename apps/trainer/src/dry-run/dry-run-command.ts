@@ -6,6 +6,7 @@ import { requireNoRun } from "../run/output-folder.ts";
 import type { RunOptions } from "../commands/run-options.ts";
 import { formatSeconds } from "../run/summary.ts";
 import { type ForeseenRun, foreseeRun } from "./foresee-run.ts";
+import { writeStdout } from "../terminal.ts";
 
 const grouped = (count: number): string => count.toLocaleString("en");
 
@@ -80,7 +81,6 @@ export const dryRun = async (
 ): Promise<number> => {
   if (options.output !== undefined && options.resumeIfPossible !== true) requireNoRun(options.output);
   const run = await foreseeRun(job);
-  for (const line of options.json === true ? [JSON.stringify(run)] : formatForeseen(run))
-    process.stdout.write(`${line}\n`);
+  for (const line of options.json === true ? [JSON.stringify(run)] : formatForeseen(run)) writeStdout(`${line}\n`);
   return exitCodes.ok;
 };

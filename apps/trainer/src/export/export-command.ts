@@ -6,6 +6,7 @@ import { recordedJob } from "../run/output-folder.ts";
 import { sayCode } from "../commands/say-code.ts";
 import type { GlobalOptions } from "../commands/run-options.ts";
 import { openSavedRun, type SavedRun } from "../checkpoint/saved-run.ts";
+import { writeStdout } from "../terminal.ts";
 
 interface ExportOptions extends GlobalOptions {
   readonly output: string;
@@ -50,7 +51,7 @@ export const exportCommand = async (folder: string, options: ExportOptions): Pro
   sayCode([recordedJob(folder)], options);
   const run = await openSavedRun(folder, checkpointOption(checkpoint));
   const { files, remarks } = await formats.get(format)!(run, output, dtype === undefined ? {} : { dtype });
-  process.stdout.write(
+  writeStdout(
     options.json === true
       ? `${JSON.stringify({ output, format, step: run.step, files, ...(remarks.length > 0 && { remarks }) })}\n`
       : [`step ${run.step} written to ${output}: ${files.join(", ")}`, ...remarks, ""].join("\n"),

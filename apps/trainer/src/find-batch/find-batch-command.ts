@@ -18,6 +18,7 @@ import { batchTable, chosenLine } from "./batch-lines.ts";
 import type { BatchTry } from "./choose-batch.ts";
 import { batchOverride, findBatch, type FoundBatch } from "./find-batch.ts";
 import { memoryOption } from "./memory-bound.ts";
+import { writeStderr, writeStdout } from "../terminal.ts";
 
 /** A search that came to its end, or what stopped it. */
 type Sought = { readonly found: FoundBatch; readonly chosen: BatchTry } | { readonly cause: StopCause };
@@ -52,7 +53,7 @@ const seek = async (file: string, options: RunOptions, progress: Progress): Prom
 };
 
 const stopped = (cause: StopCause): number => {
-  process.stderr.write("stopped; no batch was chosen, and nothing was written\n");
+  writeStderr("stopped; no batch was chosen, and nothing was written\n");
   return exitCodeOfSignal(cause);
 };
 
@@ -75,7 +76,7 @@ export const findBatchCommand = async (file: string, options: FindBatchCommandOp
     options.json === true
       ? [said]
       : [...batchTable(found), "", `suggested  --set batch=${chosen.batch}`, `derived    ${chosenLine(found, chosen)}`];
-  for (const line of lines) process.stdout.write(`${line}\n`);
+  for (const line of lines) writeStdout(`${line}\n`);
   return exitCodes.ok;
 };
 

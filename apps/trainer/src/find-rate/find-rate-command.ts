@@ -20,6 +20,7 @@ import { makeProgress, type Progress } from "../run/progress.ts";
 import { runJob } from "../run/run-job.ts";
 import { overridesOf, type RunOptions } from "../commands/run-options.ts";
 import { LossCurve, type RateSuggestion, type SmoothedLoss, smoothLosses, suggestRate } from "./suggest-rate.ts";
+import { writeStderr, writeStdout } from "../terminal.ts";
 
 interface FindRateOptions extends Omit<RunOptions, "steps"> {
   readonly from: string;
@@ -173,20 +174,20 @@ export const findRateCommand = async (file: string, options: FindRateOptions): P
     release();
   }
   if (cause !== undefined) {
-    process.stderr.write(`stopped after ${curve.points.length} of ${range.steps} steps; nothing was written\n`);
+    writeStderr(`stopped after ${curve.points.length} of ${range.steps} steps; nothing was written\n`);
     return exitCodeOfSignal(cause);
   }
   const points = smoothLosses(curve.points);
   const suggestion = suggestRate(curve.points);
   const found = JSON.stringify({ job: job.name, range, suggestion, points });
   if (options.output !== undefined) replaceDurably(nodeFiles, options.output, `${found}\n`);
-  if (options.json === true) process.stdout.write(`${found}\n`);
+  if (options.json === true) writeStdout(`${found}\n`);
   else
     for (const line of [
       ...(points.length === 0 ? [] : curveLines(points, suggestion)),
       ...(suggestion === undefined ? [] : suggestionLines(suggestion, points.at(-1)!.rate)),
     ])
-      process.stdout.write(`${line}\n`);
+      writeStdout(`${line}\n`);
   if (suggestion !== undefined) return exitCodes.ok;
   throw new OutcomeError(
     "no-rate",

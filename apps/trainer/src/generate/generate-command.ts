@@ -10,6 +10,7 @@ import { sayCode } from "../commands/say-code.ts";
 import type { GlobalOptions } from "../commands/run-options.ts";
 import { type Generation, generateText } from "./generate-text.ts";
 import { openTextModel } from "./text-model.ts";
+import { writeStdout } from "../terminal.ts";
 
 interface GenerateOptions extends GlobalOptions {
   readonly prompt: string;
@@ -51,7 +52,8 @@ export const generateCommand = async (place: string, options: GenerateOptions): 
   if (existsSync(join(place, jobFile))) sayCode([recordedJob(place)], options);
   const model = await openTextModel(place, checkpointOption(options.checkpoint));
   const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "auto" });
-  const write = (text: string): void => void process.stdout.write(text);
+  // In files and pipes a text is as the model gives it.
+  const write = (text: string): void => (process.stdout.isTTY ? writeStdout(text) : void process.stdout.write(text));
   try {
     if (options.json === true) {
       const texts = await generateText(model, generation, backend);

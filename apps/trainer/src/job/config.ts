@@ -9,7 +9,7 @@ import { ConfigError } from "../errors.ts";
 import type { Job } from "./job.ts";
 import { sampleJob } from "../own-command.ts";
 import { crossFieldFaults, jobSchema } from "./job-schema.ts";
-import { firstLine, type ParsedYaml, parseYaml, yamlOptions } from "./parse-yaml.ts";
+import { firstLine, maxYamlLength, type ParsedYaml, parseYaml, yamlOptions } from "./parse-yaml.ts";
 import { modulePlaces } from "../modules/module-keys.ts";
 import { settleJob } from "./settle-job.ts";
 
@@ -216,12 +216,6 @@ const setIn = (root: Record<string, unknown>, { path, value, origin }: Override)
   at[path.at(-1)!] = value;
 };
 
-/**
- * Maximum length of a job in YAML, in characters; people write a few hundred. The time of the YAML parser grows with
- * the square of the keys of a mapping. Longer jobs are JSON, as a run saves them.
- */
-const maxYamlLength = 32 * 1024;
-
 /** Maximum size of a job file, in bytes: half of what a control message carries, and the names of 100,000 files. */
 export const maxJobBytes: number = 32 * 2 ** 20;
 
@@ -315,7 +309,7 @@ const parsePlaced = (text: string, file: string, overrides: readonly Override[])
       return [jobOf(parsed, file, overrides)];
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      faults.push(error.message);
+      faults.push(...error.message.split("\n"));
       return [];
     }
   });

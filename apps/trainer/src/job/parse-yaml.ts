@@ -2,6 +2,12 @@ import { type Alias, type Document, LineCounter, parseAllDocuments, parseDocumen
 import { ConfigError } from "../errors.ts";
 
 /**
+ * Maximum length of a job in YAML, in characters; people write a few hundred. The time of the YAML parser grows with the
+ * square of the keys of a mapping. Longer jobs are JSON, as a run saves them.
+ */
+export const maxYamlLength: number = 32 * 1024;
+
+/**
  * Unknown tags are faults, and the dates, sets and merged keys of YAML 1.1 are not offered, even where a file asks for
  * that version.
  */

@@ -28,6 +28,7 @@ import { asTyped, sampleJob } from "../own-command.ts";
 import { claimOutput } from "../run/output-folder.ts";
 import { newestStep } from "../checkpoint/checkpoint.ts";
 import { nodeFiles } from "../checkpoint/files.ts";
+import { writeStderr, writeStdout } from "../terminal.ts";
 
 interface CommandOptions extends LaunchOptions {
   readonly json?: boolean;
@@ -57,13 +58,13 @@ const program: readonly string[] = [
 /** 256 random bits. */
 const newJoinSecret = (): string => randomBytes(32).toString("hex");
 
-const note = (line: string): void => void process.stderr.write(`${asTyped(line)}\n`);
+const note = (line: string): void => writeStderr(`${asTyped(line)}\n`);
 
 /** Files on standard output, fit to be redirected; secrets only by how to make them. */
 const printFiles = (files: readonly LaunchFile[], command: readonly string[], json: boolean): void => {
   const shown = files.map(({ name, text, instead }) => ({ name, text: instead ?? text }));
   if (json) {
-    process.stdout.write(`${JSON.stringify({ files: shown, command })}\n`);
+    writeStdout(`${JSON.stringify({ files: shown, command })}\n`);
     return;
   }
   const [only] = shown;

@@ -6,6 +6,7 @@ import { requireReplaceable } from "../run/places.ts";
 import { makeProgress } from "../run/progress.ts";
 import { overridesOf, type RunOptions } from "../commands/run-options.ts";
 import { measureLinks, requireLinks } from "./measure-links.ts";
+import { writeStdout } from "../terminal.ts";
 
 const microseconds = (seconds: number): string => `${(seconds * 1e6).toFixed(1)} µs`;
 const rate = (secondsPerByte: number): string =>
@@ -57,6 +58,6 @@ export const linksCommand = async (file: string, options: RunOptions): Promise<n
     options.json === true
       ? [JSON.stringify(links)]
       : [...lines(links), `written to ${output}; use it with --set network.links=${output}`];
-  for (const text of words) process.stdout.write(`${text}\n`);
+  for (const text of words) writeStdout(`${text}\n`);
   return exitCodes.ok;
 };

@@ -11,6 +11,7 @@ import { readRunFiles } from "../watch/run-files.ts";
 import { logTargetOf } from "./log-target.ts";
 import { chunks, MlflowClient, MlflowFault, type MlflowPoint, mostPoints } from "./mlflow-client.ts";
 import { parametersOf, pointsOf, tagsOf } from "./mlflow-log.ts";
+import { writeStdout } from "../terminal.ts";
 
 export interface LogOptions extends GlobalOptions {
   readonly to: string;
@@ -61,7 +62,7 @@ const logCommand = async (folder: string, { to, json = false }: LogOptions): Pro
     if (!(error instanceof MlflowFault)) throw error;
     throw new RunError("log-server", `mlflow: ${error.message}; see that the server is there, and send once more`);
   }
-  process.stdout.write(
+  writeStdout(
     json
       ? `${JSON.stringify({ to, server: target.server.address, experiment, run, points: points.length })}\n`
       : `${points.length} points sent to ${target.server.address}: experiment ${experiment}, run ${run}\n`,

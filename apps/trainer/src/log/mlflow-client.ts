@@ -1,6 +1,7 @@
 import { mlflowKey, mlflowText, uniqueKeys } from "./mlflow-names.ts";
 import type { MlflowServer } from "./mlflow-server.ts";
 import { sendRequest } from "./send-request.ts";
+import { visibleLine } from "@skein/tensor-core/backend";
 
 // Own code for seven requests of MLflow's public REST protocol: the client `mlflow` 2.0 on npm is not the project's
 // own, and brings a fetch of its own.
@@ -36,7 +37,7 @@ export class MlflowFault extends Error {
   readonly isLasting: boolean;
 
   constructor(message: string, isLasting: boolean, options?: ErrorOptions) {
-    super(message, options);
+    super(visibleLine(message), options);
     this.isLasting = isLasting;
   }
 }

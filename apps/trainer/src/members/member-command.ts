@@ -11,6 +11,7 @@ import { openNetworkWorld } from "./network-world.ts";
 import { keepExitCode } from "../commands/lost-output.ts";
 import { discoverRank, parseAddress } from "../controller/rank-discovery.ts";
 import { type MemberStart, memberVariables, reportPrefix } from "../controller/start-processes.ts";
+import { writeStderr } from "../terminal.ts";
 
 const variable = (name: string): string => {
   const value = process.env[name];
@@ -76,7 +77,7 @@ export const addMemberCommand = (program: Command, finish: (code: number) => voi
       finish((await takePartAsTold()) === "failed" ? exitCodes.failure : exitCodes.ok);
     } catch (error) {
       const report = describeError(error);
-      if (process.send === undefined) process.stderr.write(`${reportPrefix}${JSON.stringify(report)}\n`);
+      if (process.send === undefined) writeStderr(`${reportPrefix}${JSON.stringify(report)}\n`);
       // the launcher may have gone this moment
       else if (process.connected) process.send(report, undefined, undefined, () => undefined);
       finish(exitCodeOf(report));

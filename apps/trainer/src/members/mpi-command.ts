@@ -2,6 +2,7 @@ import { buildMpiAddon } from "@skein/mpi/node";
 import type { Command } from "commander";
 import { exitCodes } from "../errors.ts";
 import { requireNewFile } from "../run/places.ts";
+import { writeStdout } from "../terminal.ts";
 
 interface BuildCommandOptions {
   readonly compiler?: string;
@@ -32,7 +33,7 @@ export const addMpiCommand = (program: Command, finish: (code: number) => void):
         ...(compiler !== undefined && { compiler }),
         ...(output !== undefined && { output }),
       });
-      process.stdout.write(
+      writeStdout(
         json === true
           ? `${JSON.stringify(built)}\n`
           : `${built.file}\nBuilt for ${built.family} ${built.version}; start ranks with that library's mpirun or srun.\n`,

@@ -9,6 +9,7 @@ import { ConfigError, exitCodes } from "../errors.ts";
 import { requireNewFile } from "../run/places.ts";
 import type { GlobalOptions } from "../commands/run-options.ts";
 import { jobTextOf } from "./import-job.ts";
+import { writeStdout } from "../terminal.ts";
 
 interface ImportOptions extends GlobalOptions {
   readonly output?: string;
@@ -33,7 +34,7 @@ export const importCommand = async (place: string, { output, json }: ImportOptio
   const hasTokenizer = existsSync(join(place, tokenizerFile));
   if (output !== undefined) writeFileSync(output, await jobTextOf(place, output, config), { flag: "wx" });
   const facts = { folder: place, kind, parameters, dtypes, tokenizer: hasTokenizer, carried: stored.carried.size };
-  process.stdout.write(
+  writeStdout(
     json === true
       ? `${JSON.stringify({ ...facts, ...(output !== undefined && { job: output }) })}\n`
       : [

@@ -7,8 +7,9 @@ import { toldEnvironment } from "./told-environment.ts";
 import { readGit } from "./read-git.ts";
 import { graphicsCards } from "./graphics-cards.ts";
 import { toldCommand } from "./told-command.ts";
+import { provenanceFile } from "../run/run-file-names.ts";
 
-export const provenanceFile = "provenance.json";
+export { provenanceFile };
 /** What the working tree had beside its commit. */
 export const changesFile = "changes.diff";
 

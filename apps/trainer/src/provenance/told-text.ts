@@ -1,16 +1,28 @@
 /** Names of options and keys whose values nobody else should see; `tokenizer` and `tokens` are none. */
 export const secretName: RegExp = /secret|token(?!iz|s\b)|password|passphrase|credential|api[-_]?key/i;
 
-/** An address, also one that was taken for a path and lost a slash. */
-const address = /\b([a-z][a-z0-9+.-]*:\/{1,2})([^\s"'`<>\\]+)/gi;
+/**
+ * Characters of a scheme, all that stand together, and the slashes after them; the address may also have been taken
+ * for a path and have lost a slash. The lookbehind keeps the search linear: each row of characters is tried once.
+ */
+const schemeEnd = /(?<![a-z0-9+.-])([a-z0-9+.-]+):\/{1,2}/gi;
+/** A scheme begins with a letter that follows no letter, digit or underscore. */
+const schemeBegin = /(?:^|[+.-])[a-z]/i;
+const restOfAddress = /[^\s"'`<>\\]+/y;
+const closing: ReadonlySet<string> = new Set(";,.:)]}");
 
 /** Values of `name=value&…`, and a whole that has no names; what ends a sentence stays. */
 const withoutValues = (part: string): string =>
   part.replace(/[^&#=?]+=?[^&#?]*/g, (pair) => {
-    const end = /[;,.:)\]}]*$/.exec(pair)![0];
-    const name = /^[^=]*=/.exec(pair)?.[0] ?? "";
-    return `${name}…${end}`;
+    let end = pair.length;
+    while (end > 0 && closing.has(pair[end - 1]!)) end--;
+    return `${pair.slice(0, pair.indexOf("=") + 1)}…${pair.slice(end)}`;
   });
+
+const withoutSecrets = (rest: string): string => {
+  const [, user = "", place = "", values = ""] = /^([^/?#]*@)?([^?#]*)(.*)$/s.exec(rest)!;
+  return `${user && "…@"}${place}${withoutValues(values)}`;
+};
 
 /**
  * A text without what addresses in it hold of secrets: values of their queries and fragments, as of signed ones, and
@@ -21,8 +33,16 @@ const withoutValues = (part: string): string =>
  * @example
  * toldText("https://me:pw@host/a.tar?X-Amz-Signature=1f2e&part=3"); // https://…@host/a.tar?X-Amz-Signature=…&part=…
  */
-export const toldText = (text: string): string =>
-  text.replaceAll(address, (_, scheme: string, rest: string) => {
-    const [, user = "", place = "", values = ""] = /^([^/?#]*@)?([^?#]*)(.*)$/s.exec(rest)!;
-    return `${scheme}${user && "…@"}${place}${withoutValues(values)}`;
-  });
+export const toldText = (text: string): string => {
+  let [told, done] = ["", 0];
+  schemeEnd.lastIndex = 0;
+  for (let match = schemeEnd.exec(text); match !== null; match = schemeEnd.exec(text)) {
+    const before = text[match.index - 1] === "_" ? "_" : "";
+    if (!schemeBegin.test(before + match[1]!)) continue;
+    restOfAddress.lastIndex = schemeEnd.lastIndex;
+    const rest = restOfAddress.exec(text)?.[0] ?? "";
+    told += text.slice(done, schemeEnd.lastIndex) + withoutSecrets(rest);
+    done = schemeEnd.lastIndex += rest.length;
+  }
+  return told + text.slice(done);
+};

@@ -11,6 +11,7 @@ import { readHistograms } from "../histograms/read-histograms.ts";
 import { originOf } from "../provenance/origin.ts";
 import { readMetricLines } from "./metric-lines.ts";
 import { runReportOf } from "./run-report-of.ts";
+import { writeStdout } from "../terminal.ts";
 
 export interface ReportOptions extends GlobalOptions {
   /** Where the page goes. Default: `report.html` in the folder of the run. */
@@ -41,6 +42,6 @@ export const reportCommand = async (folder: string, options: ReportOptions): Pro
   } catch (error) {
     throw explainFullExport(error, output);
   }
-  process.stdout.write(options.json === true ? `${JSON.stringify({ report: output })}\n` : `written to ${output}\n`);
+  writeStdout(options.json === true ? `${JSON.stringify({ report: output })}\n` : `written to ${output}\n`);
   return exitCodes.ok;
 };

@@ -1,14 +1,24 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, readSync } from "node:fs";
+import { openRegularFile } from "@skein/collectives/files";
 import { ConfigError } from "../errors.ts";
 
 /** Bytes that are read at once. */
-const mostLineBytes = 2 ** 20;
+const defaultPieceBytes = 2 ** 20;
 /**
  * Maximum length of a line, in pieces. The longest lines of our own have a dozen: images of samples, and figures of
  * thousands of experts.
  */
 const maxPiecesOfLine = 64;
 const lineEnd = 10;
+
+const openLines = (path: string): number => {
+  try {
+    return openRegularFile(path).file;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== undefined) throw error;
+    throw new ConfigError([`${path} is no regular file; remove it, or name another output folder`]);
+  }
+};
 
 /**
  * Read a file line by line; the last one counts without an end, too.
@@ -17,12 +27,9 @@ const lineEnd = 10;
  * @throws ConfigError where it is no regular file, which may have no end; the system's error.
  * Cost: memory of two pieces, or of twice the longest line, however long the file.
  */
-export const eachLine = (path: string, take: (line: Buffer) => void, pieceBytes: number = mostLineBytes): void => {
-  // Opening a pipe waits for its writer, unless told not to; on regular files the flag means nothing.
-  const source = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+export const eachLine = (path: string, take: (line: Buffer) => void, pieceBytes: number = defaultPieceBytes): void => {
+  const source = openLines(path);
   try {
-    if (!fstatSync(source).isFile())
-      throw new ConfigError([`${path} is no regular file; remove it, or name another output folder`]);
     const maxLineBytes = maxPiecesOfLine * pieceBytes;
     let piece = Buffer.alloc(2 * pieceBytes);
     let [held, tooLong] = [0, false]; // bytes of a line whose end has not come; whether it is longer than a line may be

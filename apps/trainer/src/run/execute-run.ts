@@ -10,6 +10,7 @@ import { type JobRun, runJob } from "./run-job.ts";
 import { restartsOf, type RunOptions } from "../commands/run-options.ts";
 import { formatSummary, type Summary } from "./summary.ts";
 import { watchBeside } from "../watch/watch-command.ts";
+import { writeStderr, writeStdout } from "../terminal.ts";
 
 /** What became of a run, when people have been told. */
 export interface Executed {
@@ -19,7 +20,7 @@ export interface Executed {
   readonly summary?: Summary;
 }
 
-const print = (line: string): void => void process.stdout.write(`${line}\n`);
+const print = (line: string): void => writeStdout(`${line}\n`);
 
 /**
  * Run to the end or to an interruption, and tell people.
@@ -73,17 +74,17 @@ export const execute = async (
         for (const line of nextSteps(output, prepared.totalSteps, tracePath)) progress.note(line);
       return { code: exitCodes.ok, summary };
     }
-    process.stderr.write(
+    writeStderr(
       asTyped(
         `stopped after step ${step} of ${prepared.totalSteps}; saved ${checkpoint}; continue with: ${resumeLine(output)}\n`,
       ),
     );
-    if (traceFault !== undefined) process.stderr.write(`${traceFault.message}\n`);
+    if (traceFault !== undefined) writeStderr(`${traceFault.message}\n`);
     return { code: endedItself && cause === undefined ? exitCodes.ok : exitCodeOfSignal(cause ?? "SIGTERM") };
   } catch (error) {
     const { code, message } = describeError(error);
     if (code !== "interrupted") throw error;
-    process.stderr.write(`${message}\n`);
+    writeStderr(`${message}\n`);
     return { code: exitCodeOfSignal(cause ?? "SIGTERM") };
   } finally {
     progress.close();

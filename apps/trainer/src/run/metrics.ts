@@ -3,7 +3,10 @@ import { join } from "node:path";
 import type { ParameterHistograms } from "@skein/report";
 import { copyLines } from "./copy-lines.ts";
 import { HistogramsFile, histogramsFile } from "../histograms/histograms-file.ts";
+import { metricsFile } from "./run-file-names.ts";
 import { EventFile } from "./tensorboard.ts";
+
+export { metricsFile };
 
 /** One measured moment of a run: a line of `metrics.jsonl`. Numbers with their units in their names. */
 export interface Measurement {
@@ -12,8 +15,6 @@ export interface Measurement {
   readonly step: number;
   readonly [quantity: string]: number | string;
 }
-
-export const metricsFile = "metrics.jsonl";
 
 export interface MetricSink {
   record(measurement: Measurement): void;

@@ -17,7 +17,7 @@ import { readRunFiles } from "../watch/run-files.ts";
 export const newestRun = async (folder: string): Promise<string> => {
   const holdsJob = (path: string): boolean => existsSync(join(path, jobFile));
   if (holdsJob(folder)) return folder;
-  const [newest] = (await findRuns(folder))
+  const [newest] = findRuns(folder)
     .map((id) => join(folder, id))
     .filter(holdsJob)
     .map((path) => ({ path, writtenAt: statSync(join(path, metricsFile)).mtimeMs }))

@@ -9,14 +9,11 @@ import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import type { Job } from "../job/job.ts";
 import { metricsFile } from "./metrics.ts";
 import { changesFile, provenanceFile } from "../provenance/provenance.ts";
+import { jobFile, summaryFile } from "./run-file-names.ts";
 import { routingFile } from "../placement/routing-file.ts";
 import { resumeLine } from "../own-command.ts";
 
-/** The job of a run, in its folder. */
-export const jobFile = "job.json";
-
-/** What `--json` prints, beside the results. */
-export const summaryFile = "summary.json";
+export { jobFile, summaryFile };
 
 /** The output folder of a new run. */
 export interface ClaimedFolder {

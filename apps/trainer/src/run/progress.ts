@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import { visibleLine } from "@skein/tensor-core/backend";
 import { createLogUpdate } from "log-update";
 import { asTyped } from "../own-command.ts";
 import { formatSeconds } from "./summary.ts";
@@ -111,5 +112,5 @@ export const makeProgress = ({
     stream.isTTY && stream.columns !== 0
       ? terminalProgress(stream, clock)
       : plainProgress((line) => void stream.write(`${line}\n`), clock);
-  return { ...progress, note: (line) => progress.note(asTyped(line)) };
+  return { ...progress, note: (line) => progress.note(visibleLine(asTyped(line))) };
 };

@@ -46,7 +46,7 @@ test("samples are spread evenly, none twice, and are all where there are no more
 test("what was recorded is read, newest first; images once, from black to white", async () => {
   const file = await openSamplesFile(folder, 0, job, data, 2);
   for (const step of [3, 6]) file.record(step, [output(0, step), output(1, 1)]);
-  const { evaluations, images: shown } = await readSamples(folder);
+  const { evaluations, images: shown } = readSamples(folder);
   expect(evaluations.map(({ step, samples }) => [step, samples])).toEqual(
     [6, 3].map((step) => [step, [output(0, step), output(1, 1)]]),
   );
@@ -64,7 +64,7 @@ test("a run that goes on forgets what came after, keeps the images, and passes o
   const second = await openSamplesFile(folder, 6, job, data, 2);
   second.record(9, [output(0, 90)]);
   appendFileSync(join(folder, samplesFile), '{"type":"samples","step":"x"}\nnull\n[]\n{"type":"samples","step":12');
-  const { evaluations, images: shown } = await readSamples(folder);
+  const { evaluations, images: shown } = readSamples(folder);
   expect(evaluations.map(({ step }) => step)).toEqual([9, 6, 3]);
   expect(evaluations[0]!.samples).toEqual([output(0, 90)]);
   expect(Object.keys(shown)).toEqual(["0", "1"]);
@@ -83,7 +83,7 @@ test("every image of a sample is told under its path, but what is none, or too l
   });
   const own: DataSet = { train: trees, test: trees, predicts: "own" };
   (await openSamplesFile(folder, 0, job, own, 2)).record(1, []);
-  const { images: shown } = await readSamples(folder);
+  const { images: shown } = readSamples(folder);
   expect(Object.keys(shown)).toEqual(["0.pair.0", "0.pair.1.photo", "1.pair.0", "1.pair.1.photo"]);
   expect(shown["1.pair.1.photo"]).toMatchObject({ width: 1, height: 4, channels: 3 });
 });
@@ -119,7 +119,7 @@ test("whatever numbers a model gives, its samples are read back", async () => {
     fc.asyncProperty(fc.array(anyOutput, { maxLength: 4 }), async (outputs) => {
       rmSync(join(folder, samplesFile), { force: true });
       new SamplesFile(folder, 0, job, { predicts: "own", images: {} }).record(1, outputs);
-      const { evaluations } = await readSamples(folder);
+      const { evaluations } = readSamples(folder);
       expect(evaluations).toEqual([{ step: 1, samples: JSON.parse(JSON.stringify(outputs, asTold)) }]);
     }),
   );
@@ -129,7 +129,7 @@ test("a text is told in letters, or by numbers where nobody knows its letters", 
   const text: SampleOutput = { kind: "text", index: 0, prompt: [72, 105], truth: [33], continuation: [63] };
   (await openSamplesFile(folder, 0, job, bytes, 1)).record(1, [text]);
   (await openSamplesFile(folder, 1, job, { ...bytes, predicts: "tokens" }, 1)).record(2, [text]);
-  const { evaluations } = await readSamples(folder);
+  const { evaluations } = readSamples(folder);
   expect(evaluations.map(({ samples }) => samples[0])).toEqual([
     { kind: "text", index: 0, prompt: "72 105", truth: "33", continuation: "63" },
     { kind: "text", index: 0, prompt: "Hi", truth: "!", continuation: "?" },
@@ -140,7 +140,7 @@ test("classes are named as the data names them, the predicted one and that of th
   const known = { predicts: "classes", classNames: ["cat", "dog"], images: {} } as const;
   const wrong = { kind: "classes", index: 0, label: 1, predicted: 0, probability: 0.5 } as const;
   new SamplesFile(folder, 0, job, known).record(1, [wrong, { ...wrong, predicted: -1 }]);
-  const { samples } = (await readSamples(folder)).evaluations[0]!;
+  const { samples } = readSamples(folder).evaluations[0]!;
   expect(samples[0]).toMatchObject({ label: 1, predicted: 0, labelName: "dog", predictedName: "cat" });
   expect(samples[1]).not.toHaveProperty("predictedName");
 });
@@ -149,5 +149,5 @@ test("a link out of the folder is not followed", async () => {
   const elsewhere = join(folder, "elsewhere.jsonl");
   writeFileSync(elsewhere, `${JSON.stringify({ type: "samples", step: 1, samples: [output(0, 1)] })}\n`);
   symlinkSync(elsewhere, join(folder, samplesFile));
-  expect(await readSamples(folder)).toEqual({ evaluations: [], images: {} });
+  expect(readSamples(folder)).toEqual({ evaluations: [], images: {} });
 });

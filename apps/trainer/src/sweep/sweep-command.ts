@@ -25,6 +25,7 @@ import { knownPoints, runSweep, type SweepRun } from "./run-sweep.ts";
 import { type Dimension, keyOf, overridesAt, type Point, searchSpace } from "./search-space.ts";
 import { saveSweep, savedSweep, type SweepFile, sweepFile, type SweepSettings, type Trial } from "./sweep-file.ts";
 import { chanceRemark, ranked, sweepTable, trainCommand, trialLine, valueText } from "./sweep-lines.ts";
+import { writeStderr, writeStdout } from "../terminal.ts";
 
 interface SweepOptions extends RunOptions {
   readonly output: string;
@@ -225,7 +226,7 @@ const searchIn = async (
     progress.close();
   }
   if (cause !== undefined && done.trials.filter(isOver).length < numTrials) {
-    process.stderr.write(
+    writeStderr(
       `stopped with ${done.trials.filter(isOver).length} of ${numTrials} trials done; the same command goes on\n`,
     );
     return exitCodeOfSignal(cause);
@@ -253,17 +254,17 @@ const tell = (
   const [best] = ranked(done.trials);
   const command = asTyped(trainCommand(file, sharedOptions(options), best!));
   writePage(options.output, done, dimensions, command);
-  if (options.json === true) process.stdout.write(`${JSON.stringify(done)}\n`);
-  else for (const line of sweepTable(done, process.stdout.columns ?? 200)) process.stdout.write(`${line}\n`);
+  if (options.json === true) writeStdout(`${JSON.stringify(done)}\n`);
+  else for (const line of sweepTable(done, process.stdout.columns ?? 200)) writeStdout(`${line}\n`);
   if (best!.loss === undefined)
     throw new OutcomeError(
       "sweep-failed",
       `all ${done.trials.length} trials failed; the first: ${done.trials[0]!.reason!.split("\n")[0]!}; search elsewhere, such as at smaller learning rates`,
     );
   const remark = chanceRemark(done.trials, chance);
-  if (remark !== undefined) process.stderr.write(`${remark}\n`);
+  if (remark !== undefined) writeStderr(`${remark}\n`);
   if (options.json !== true)
-    process.stdout.write(
+    writeStdout(
       `\npage   ${join(options.output, pageFile)}\nbest   trial ${best!.trial}; to train it${holdsBack ? " (the job itself holds samples back by data.validationFraction)" : " on all samples"}:\n       ${command}\n`,
     );
   return exitCodes.ok;

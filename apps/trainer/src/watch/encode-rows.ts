@@ -16,18 +16,32 @@ export interface MessageHeader {
   readonly tables: readonly RowsHeader[];
 }
 
+const pieceBytes = 2 ** 16;
+/** Rows whose steps fill a piece. */
+const pieceRows = pieceBytes / Float64Array.BYTES_PER_ELEMENT;
+
 /**
- * What a page has not got yet, as bytes: the length of a JSON header as a 32-bit number, the header, zeros up to a
- * multiple of 8; then for each table steps and times as 64-bit numbers, and each quantity as 32-bit numbers, padded to
- * a multiple of 8. All little-endian.
+ * What a page has not got yet, as pieces of bytes: the length of a JSON header as a 32-bit number, the header, zeros up
+ * to a multiple of 8; then for each table steps and times as 64-bit numbers, and each quantity as 32-bit numbers,
+ * padded to a multiple of 8. All little-endian. A piece is made when it is asked for, and the table may grow meanwhile.
  *
  * @param known rows that the page has, by type.
+ * @param isCurrent whether all rows are still there.
+ * @throws Error when they are not.
  */
 export const encodeRows = (
   table: MetricTable,
   generation: number,
   known: ReadonlyMap<string, number>,
-): Uint8Array[] => {
+  isCurrent: () => boolean = () => true,
+): Generator<Uint8Array, void> => packed(partsOf(table, generation, known, isCurrent));
+
+const partsOf = function* (
+  table: MetricTable,
+  generation: number,
+  known: ReadonlyMap<string, number>,
+  isCurrent: () => boolean,
+): Generator<Uint8Array, void> {
   const tables = [...table.byType]
     .map(([type, rows]) => {
       const from = Math.min(rows.length, known.get(type) ?? 0);
@@ -42,17 +56,38 @@ export const encodeRows = (
   const head = Buffer.alloc(Math.ceil((4 + text.length) / 8) * 8);
   head.writeUInt32LE(text.length);
   text.copy(head, 4);
-  const parts: Uint8Array[] = [head];
+  yield head;
   for (const { rows, from, count, names } of tables) {
-    for (const array of [rows.steps, rows.times]) parts.push(bytesOf(array.slice(from, from + count)));
-    for (const name of names) {
-      const values = new Float32Array(Math.ceil(count / 2) * 2).fill(Number.NaN);
-      values.set(rows.columns.get(name)!.subarray(from, from + count));
-      parts.push(bytesOf(values));
-    }
+    // Arrays are taken anew for each piece: they are replaced as they grow.
+    const arrays = [() => rows.steps, () => rows.times, ...names.map((name) => () => rows.columns.get(name)!)];
+    for (const array of arrays)
+      for (let row = 0; row < count; row += pieceRows) {
+        if (!isCurrent()) throw new Error("rows of the run have been replaced");
+        yield bytesOf(array().subarray(from + row, from + Math.min(count, row + pieceRows)), count - row);
+      }
   }
-  return parts;
 };
 
-const bytesOf = ({ buffer, byteOffset, byteLength }: Float64Array | Float32Array): Uint8Array =>
-  new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
+/** @param left rows up to the end of the column, most of which are in `values`, or have no number. */
+const bytesOf = (values: Float64Array | Float32Array, left: number): Uint8Array => {
+  const count = Math.min(left, pieceRows);
+  const whole = values instanceof Float64Array ? new Float64Array(count) : new Float32Array(Math.ceil(count / 2) * 2);
+  whole.fill(Number.NaN).set(values);
+  return new Uint8Array(whole.buffer);
+};
+
+/** The same bytes in pieces of one length: a table may have thousands of short columns. */
+const packed = function* (parts: Iterable<Uint8Array>): Generator<Uint8Array, void> {
+  let [piece, filled] = [new Uint8Array(pieceBytes), 0];
+  for (const part of parts)
+    for (let at = 0; at < part.length; ) {
+      const some = part.subarray(at, at + pieceBytes - filled);
+      piece.set(some, filled);
+      at += some.length;
+      filled += some.length;
+      if (filled < pieceBytes) continue;
+      yield piece;
+      [piece, filled] = [new Uint8Array(pieceBytes), 0];
+    }
+  yield piece.subarray(0, filled);
+};

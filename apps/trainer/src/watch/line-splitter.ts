@@ -1,5 +1,6 @@
-/** A longer line is none of metrics. */
-const longestLineBytes = 2 ** 24;
+/** Maximum length of a line of metrics. */
+const maxLineBytes = 2 ** 20;
+
 const newline = 0x0a;
 
 /** Puts lines together from pieces of a file, cut anywhere, also within a character. */
@@ -26,7 +27,7 @@ export class LineSplitter {
 
   private finish(end: Buffer): void {
     if (!this.skipping) {
-      if (this.restBytes + end.length > longestLineBytes) this.tooLong();
+      if (this.restBytes + end.length > maxLineBytes) this.tooLong();
       else this.line((this.rest.length === 0 ? end : Buffer.concat([...this.rest, end])).toString("utf8"));
     }
     this.rest = [];
@@ -36,7 +37,7 @@ export class LineSplitter {
 
   private keep(part: Buffer): void {
     if (part.length === 0 || this.skipping) return;
-    if (this.restBytes + part.length > longestLineBytes) {
+    if (this.restBytes + part.length > maxLineBytes) {
       this.tooLong();
       this.rest = [];
       this.restBytes = 0;

@@ -1,17 +1,28 @@
 /** Names of quantities of one kind of line; what has more is no run of anybody's. */
 const mostColumns = 4096;
+/** The same of all types together. */
+const mostColumnsOfAll = 2 ** 14;
 const longestName = 200;
+/** Maximum number of types of lines; ranks have one each. */
+const maxTypes = 512;
+/** How often a run may go back to an earlier step: each time all columns are looked at. */
+const mostReturns = 1000;
 /** Default maximum number of rows of a type: 10 MiB of `step` lines with 16 quantities. */
 const defaultMaxRows = 2 ** 17;
+/** Default maximum number of values of a run, over all rows and columns of all types: a page gets 32 MiB. */
+const defaultMaxValues = 2 ** 23;
 
-const grown = <A extends Float64Array | Float32Array>(array: A, length: number): A => {
-  if (length <= array.length) return array;
-  const size = Math.max(64, length, 2 * array.length);
-  const larger = array instanceof Float64Array ? new Float64Array(size) : new Float32Array(size);
-  if (larger instanceof Float32Array) larger.fill(Number.NaN);
-  larger.set(array);
-  return larger as A;
+type Numbers = Float64Array | Float32Array;
+
+/** An array with room for `length` numbers that has the first `count` of another one; NaN behind them. */
+const resized = <A extends Numbers>(array: A, length: number, count: number): A => {
+  const other = (array instanceof Float64Array ? new Float64Array(length) : new Float32Array(length)) as A;
+  other.set(array.subarray(0, count));
+  return other.fill(Number.NaN, Math.min(count, array.length)) as A;
 };
+
+const grown = <A extends Numbers>(array: A, length: number): A =>
+  length <= array.length ? array : resized(array, Math.max(64, length, 2 * array.length), array.length);
 
 /** Rows of one type of line, by column: what `metrics.jsonl` holds of `step` lines, say. Steps never fall. */
 export class Rows {
@@ -25,7 +36,23 @@ export class Rows {
   /** Quantities that were left out, as there are too many or their names are too long. */
   refused = 0;
 
-  add(step: number, time: number, quantities: Iterable<readonly [name: string, value: number]>): void {
+  /** Number of columns, where steps and times count as two each: their numbers have twice the size. */
+  get width(): number {
+    return this.columns.size + 4;
+  }
+
+  /** Number of values in all columns, those that lines lack counted too: a page has room for each. */
+  get size(): number {
+    return this.length * this.width;
+  }
+
+  /** @param maxColumns columns that there may be afterwards. */
+  add(
+    step: number,
+    time: number,
+    quantities: Iterable<readonly [name: string, value: number]>,
+    maxColumns: number = mostColumns,
+  ): void {
     const row = this.length++;
     this.steps = grown(this.steps, this.length);
     this.times = grown(this.times, this.length);
@@ -34,7 +61,7 @@ export class Rows {
     for (const [name, value] of quantities) {
       let column = this.columns.get(name);
       if (column === undefined) {
-        if (this.columns.size >= mostColumns || name.length > longestName) {
+        if (this.columns.size >= maxColumns || name.length > longestName) {
           this.refused++;
           continue;
         }
@@ -65,26 +92,40 @@ export class Rows {
 
   /** Forget rows from `step` on. */
   dropFrom(step: number): void {
-    let row = this.length;
-    while (row > 0 && this.steps[row - 1]! >= step) row--;
-    for (const column of this.columns.values()) column.fill(Number.NaN, row);
+    const row = this.rowsBefore(step, false);
+    for (const column of this.columns.values()) column.fill(Number.NaN, row, this.length);
     this.length = row;
+    if (this.steps.length > Math.max(256, 4 * row)) this.replaceArrays((array) => resized(array, row, row));
   }
 
-  /** Drop every second row, and keep the last. Memory stays for the rows to come. */
+  /** Number of rows of earlier steps, and of `step` itself where it `isIncluded`. */
+  rowsBefore(step: number, isIncluded: boolean): number {
+    let [low, high] = [0, this.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const own = this.steps[middle]!;
+      if (own < step || (isIncluded && own === step)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Drop every second row, and keep the last. No more memory is kept than the others need. */
   thin(): void {
     const first = (this.length + 1) % 2;
     const count = (this.length - first + 1) >> 1;
-    const compact = (array: Float64Array | Float32Array): void => {
-      for (let row = 0; row < count; row++) array[row] = array[first + 2 * row] ?? Number.NaN;
-    };
-    compact(this.steps);
-    compact(this.times);
-    for (const column of this.columns.values()) {
-      compact(column);
-      column.fill(Number.NaN, count); // a line that lacks the quantity has no number
-    }
+    this.replaceArrays((array) => {
+      const own = Math.min(count, (array.length - first + 1) >> 1); // a line that lacks the quantity has no number
+      for (let row = 0; row < own; row++) array[row] = array[first + 2 * row]!;
+      return resized(array, own, own);
+    });
     this.length = count;
+  }
+
+  private replaceArrays(replaced: <A extends Numbers>(array: A) => A): void {
+    this.steps = replaced(this.steps);
+    this.times = replaced(this.times);
+    for (const [name, column] of this.columns) this.columns.set(name, replaced(column));
   }
 
   /** The value of a row; NaN where it has none. */
@@ -103,19 +144,26 @@ export class Rows {
 }
 
 /**
- * What is known of a run's numbers, by type of line. When a type has more rows than `maxRows`, every second one is
- * dropped: the memory of a long run is bounded, and the older its rows are, the fewer are kept.
+ * What is known of a run's numbers, by type of line. When a type has more rows than `maxRows`, or all of them more
+ * values than `maxValues`, every second row is dropped: the memory of a run is bounded, and the older its rows are, the
+ * fewer are kept.
  */
 export class MetricTable {
   readonly byType: Map<string, Rows> = new Map();
-  /** Lines that are no object with a type and a step. */
+  /** Lines that are no object with a type and a step, have one type too many, or go back once too often. */
   skippedLines = 0;
   /** Grows whenever rows that were there are gone: who has a copy begins anew. */
   generation = 0;
   private readonly maxRows: number;
+  private readonly maxValues: number;
+  /** Columns and values of all types. */
+  private columns = 0;
+  private values = 0;
+  private returns = 0;
 
-  constructor(maxRows: number = defaultMaxRows) {
+  constructor(maxRows: number = defaultMaxRows, maxValues: number = defaultMaxValues) {
     this.maxRows = maxRows;
+    this.maxValues = maxValues;
   }
 
   /** A line of the file, without its end. */
@@ -132,20 +180,54 @@ export class MetricTable {
       this.skippedLines++;
       return;
     }
-    const { type, step, ...quantities } = line as Readonly<Record<string, unknown>>;
+    const quantities = line as Readonly<Record<string, unknown>>;
+    const [type, step] = [valueOf(quantities, "type"), valueOf(quantities, "step")];
     if (typeof type !== "string" || type.length > longestName || typeof step !== "number" || !Number.isFinite(step)) {
       this.skippedLines++;
       return;
     }
     const rows = this.rowsOf(type);
-    if (rows.length > 0 && step < rows.steps[rows.length - 1]!) this.goBackTo(type, step);
-    const { seconds } = quantities;
-    const own = type === "step" && typeof seconds === "number" && seconds > 0 && Number.isFinite(seconds) ? seconds : 0;
-    rows.add(step, this.trainedUpTo(step) + own, numbersOf(quantities));
-    if (rows.length > this.maxRows) {
-      rows.thin();
-      this.generation++;
+    const goesBack = rows !== undefined && rows.length > 0 && step < rows.steps[rows.length - 1]!;
+    if (rows === undefined || (goesBack && ++this.returns > mostReturns)) {
+      this.skippedLines++;
+      return;
     }
+    if (goesBack) this.goBackTo(rows, type, step);
+    const seconds = type === "step" ? valueOf(quantities, "seconds") : undefined;
+    const taken = typeof seconds === "number" && seconds > 0 && Number.isFinite(seconds) ? seconds : 0;
+    const columns = rows.columns.size;
+    const maxColumns = Math.min(mostColumns, columns + mostColumnsOfAll - this.columns);
+    this.makeRoom(rows, quantities, maxColumns);
+    this.change(rows, () => rows.add(step, this.trainedUpTo(step) + taken, numbersOf(quantities), maxColumns));
+    if (rows.length > this.maxRows) this.thin(rows);
+  }
+
+  /** Thin types, the largest first, until a line of one of them has room. */
+  private makeRoom(rows: Rows, quantities: Readonly<Record<string, unknown>>, maxColumns: number): void {
+    let width = rows.width;
+    const most = width - rows.columns.size + maxColumns;
+    for (const name of namesOf(quantities))
+      if (width < most && !rows.columns.has(name) && name.length <= longestName) width++;
+    const sizeOf = (one: Rows): number => one.length * (one === rows ? width : one.width);
+    while (this.values - rows.size + sizeOf(rows) + width > this.maxValues) {
+      const largest = [...this.byType.values()].reduce((one, other) => (sizeOf(other) > sizeOf(one) ? other : one));
+      if (largest.length < 2) return;
+      this.thin(largest);
+    }
+  }
+
+  private thin(rows: Rows): void {
+    this.change(rows, () => rows.thin());
+    this.generation++;
+  }
+
+  /** Keep count of columns and values. */
+  private change(rows: Rows, act: () => void): void {
+    this.values -= rows.size;
+    this.columns -= rows.columns.size;
+    act();
+    this.values += rows.size;
+    this.columns += rows.columns.size;
   }
 
   /** A line that was too long to be read. */
@@ -153,36 +235,43 @@ export class MetricTable {
     this.skippedLines++;
   }
 
-  private rowsOf(type: string): Rows {
+  /** @returns undefined where there are too many types. */
+  private rowsOf(type: string): Rows | undefined {
     const known = this.byType.get(type);
     if (known !== undefined) return known;
+    if (this.byType.size >= maxTypes) return undefined;
     const rows = new Rows();
     this.byType.set(type, rows);
     return rows;
   }
 
   /** Whoever writes a step before the last one has gone back; where it trains, all that came after is done again. */
-  private goBackTo(type: string, step: number): void {
+  private goBackTo(ofType: Rows, type: string, step: number): void {
     this.generation++;
-    const types = type === "step" ? [...this.byType.values()] : [this.rowsOf(type)];
-    for (const rows of types) rows.dropFrom(step);
+    for (const rows of type === "step" ? this.byType.values() : [ofType]) this.change(rows, () => rows.dropFrom(step));
   }
 
   /** Seconds of training that the last step line tells of. */
   private trainedUpTo(step: number): number {
     const rows = this.byType.get("step");
     if (rows === undefined || rows.length === 0) return 0;
-    let row = rows.length - 1;
-    while (row > 0 && rows.steps[row]! > step) row--;
-    return rows.times[row]!;
+    return rows.times[Math.max(0, rows.rowsBefore(step, true) - 1)]!;
   }
 }
 
+const valueOf = (line: Readonly<Record<string, unknown>>, name: string): unknown =>
+  Object.hasOwn(line, name) ? line[name] : undefined;
+
+/** Names of numbers in a line, but for its step. */
+const namesOf = function* (line: Readonly<Record<string, unknown>>): Generator<string> {
+  for (const name in line) if (name !== "step" && typeof line[name] === "number") yield name;
+};
+
 const numbersOf = function* (
-  quantities: Readonly<Record<string, unknown>>,
+  line: Readonly<Record<string, unknown>>,
 ): Generator<readonly [name: string, value: number]> {
-  for (const name in quantities) {
-    const value = quantities[name];
-    if (typeof value === "number") yield [name, Number.isFinite(value) ? value : Number.NaN];
+  for (const name of namesOf(line)) {
+    const value = line[name] as number;
+    yield [name, Number.isFinite(value) ? value : Number.NaN];
   }
 };

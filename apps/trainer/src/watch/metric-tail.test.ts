@@ -1,11 +1,22 @@
-import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { LineSplitter } from "./line-splitter.ts";
 import { MetricTable } from "./metric-table.ts";
-import { MetricTail } from "./metric-tail.ts";
+import { MetricTail, readTail } from "./metric-tail.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "skein-tail-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -29,6 +40,14 @@ const told = (table: MetricTable): unknown => ({
     ]),
   ),
 });
+
+/** Read all that is new. @returns whether anything was. */
+const readAll = (path: string, tail: MetricTail): boolean => {
+  let reading = readTail(path, tail.place);
+  const isNew = reading !== undefined && (reading.isAnew || reading.piece.length > 0);
+  for (; reading !== undefined; reading = tail.share < 1 ? readTail(path, tail.place) : undefined) tail.take(reading);
+  return isNew;
+};
 
 const tableOf = (content: Buffer): MetricTable => {
   const table = new MetricTable();
@@ -155,12 +174,12 @@ describe("a tail", () => {
   );
   let number = 0;
 
-  test("knows what a fresh reader would know, after any appends, cuts, and files written anew", async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(act, fc.boolean()), { maxLength: 8 }), async (acts) => {
+  test("knows what a fresh reader would know, after any appends, cuts, and files written anew", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(act, fc.boolean()), { maxLength: 8 }), (acts) => {
         const path = join(folder, `metrics-${number++}.jsonl`);
         writeFileSync(path, "");
-        const tail = new MetricTail(path);
+        const tail = new MetricTail();
         let now = Buffer.alloc(0);
         for (const [one, isRead] of acts) {
           if (one.kind === "append") {
@@ -178,23 +197,23 @@ describe("a tail", () => {
           }
           if (isRead) {
             const before = tail.generation;
-            await tail.read();
+            readAll(path, tail);
             expect(tail.generation).toBeGreaterThanOrEqual(before);
           }
         }
-        await tail.read();
+        readAll(path, tail);
         expect(told(tail.table)).toEqual(told(tableOf(now)));
       }),
       { numRuns: 60 },
     );
   });
 
-  test("of a file that is not there says so, and reads it when it comes", async () => {
-    const tail = new MetricTail(join(folder, "later.jsonl"));
-    await expect(tail.read()).rejects.toThrow("ENOENT");
-    writeFileSync(join(folder, "later.jsonl"), '{"type":"step","step":1}\n');
-    expect(await tail.read()).toBe(true);
-    expect(await tail.read()).toBe(false);
+  test("of a file that is not there says so, and reads it when it comes", () => {
+    const [path, tail] = [join(folder, "later.jsonl"), new MetricTail()];
+    expect(() => readTail(path, tail.place)).toThrow("ENOENT");
+    writeFileSync(path, '{"type":"step","step":1}\n');
+    expect(readAll(path, tail)).toBe(true);
+    expect(readAll(path, tail)).toBe(false);
   });
 });
 
@@ -227,4 +246,84 @@ test("a table of more lines than it may keep thins out from its beginning, and i
       expect([...rows.steps.subarray(0, rows.length)]).toEqual([1]);
     }),
   );
+});
+
+test("a table of any lines has no more values than it may, and goes on as a table without that bound", () => {
+  const line = fc.record({
+    type: fc.constantFrom("step", "evaluation", "a", "b"),
+    step: fc.nat(400),
+    names: fc.array(fc.nat(60), { maxLength: 12 }),
+  });
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 80 }), fc.integer({ min: 300, max: 2000 }), (lines, maxValues) => {
+      const [bounded, whole] = [new MetricTable(1000, maxValues), new MetricTable()];
+      let step = 0;
+      for (const { type, step: ahead, names } of lines) {
+        step += ahead;
+        const text = JSON.stringify({ type, step, ...Object.fromEntries(names.map((name) => [`n${name}`, step])) });
+        bounded.takeLine(text);
+        whole.takeLine(text);
+        const rows = [...bounded.byType.values()];
+        expect(rows.reduce((sum, { length, columns }) => sum + length * (columns.size + 4), 0)).toBeLessThanOrEqual(
+          maxValues,
+        );
+      }
+      for (const [type, rows] of whole.byType) {
+        const own = bounded.byType.get(type)!;
+        const last = (one: typeof rows): readonly unknown[] => [
+          one.steps[one.length - 1],
+          ...[...rows.columns.keys()].map((name) => one.value(name, one.length - 1)),
+        ];
+        expect(last(own)).toEqual(last(rows));
+      }
+    }),
+  );
+});
+
+test("a wide line behind many short ones, many types and lines that go back and forth take bounded memory", () => {
+  const arraysOf = (table: MetricTable): number =>
+    [...table.byType.values()]
+      .flatMap(({ steps, times, columns }) => [steps, times, ...columns.values()])
+      .reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const wide = Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`n${i}`, i]));
+  const table = new MetricTable();
+  for (let step = 1; step <= 100_000; step++) table.takeLine(`{"type":"step","step":${step},"seconds":1}`);
+  table.takeLine(JSON.stringify({ type: "step", step: 100_001, ...wide }));
+  expect(arraysOf(table)).toBeLessThan(2 ** 26);
+  expect(table.byType.get("step")!.value("n1999", table.byType.get("step")!.length - 1)).toBe(1999);
+
+  for (let i = 0; i < 20_000; i++) table.takeLine(`{"type":"type ${i}","step":1,"a${i}":1}`);
+  expect(table.byType.size).toBe(512);
+  expect(table.skippedLines).toBe(20_000 - 511);
+  expect([...table.byType.values()].reduce((sum, { columns }) => sum + columns.size, 0)).toBeLessThan(2 ** 14);
+
+  const before = table.generation;
+  for (let i = 0; i < 50_000; i++) table.takeLine(`{"type":"step","step":${200_000 - (i % 2)}}`);
+  expect(table.generation - before).toBeLessThan(1100); // it goes back 1000 times at most, and thins out now and then
+  expect(arraysOf(table)).toBeLessThan(2 ** 27);
+});
+
+test("a file that has not changed is not opened again", () => {
+  const path = join(folder, "old.jsonl");
+  writeFileSync(path, '{"type":"step","step":1}\n');
+  utimesSync(path, 1e9, 1e9);
+  const tail = new MetricTail();
+  expect(readAll(path, tail)).toBe(true);
+  const { inode, bytes, writtenAt } = tail.place.stamp!;
+  expect([inode, bytes, writtenAt]).toEqual([statSync(path).ino, 25, 1e12]);
+  // The same bytes, time and inode, and other content: only who opens it could know.
+  writeFileSync(path, '{"type":"step","step":2}\n');
+  utimesSync(path, 1e9, 1e9);
+  expect(readTail(path, tail.place)).toBeUndefined();
+  writeFileSync(path, '{"type":"step","step":3}\n');
+  expect(readAll(path, tail)).toBe(true);
+  expect(tail.table.byType.get("step")!.steps[0]).toBe(3);
+});
+
+test("of anything but a regular file nothing is read", () => {
+  mkdirSync(join(folder, "folder"));
+  symlinkSync("old.jsonl", join(folder, "link"));
+  execFileSync("mkfifo", [join(folder, "pipe")]);
+  for (const name of ["folder", "pipe", "link"])
+    expect(() => readTail(join(folder, name), new MetricTail().place)).toThrow(/no regular file|ELOOP/);
 });

@@ -1,29 +1,72 @@
-import { type FileHandle, open } from "node:fs/promises";
+import { closeSync, lstatSync, readSync } from "node:fs";
+import { openRegularFile } from "@skein/collectives/files";
 import { LineSplitter } from "./line-splitter.ts";
 import { MetricTable } from "./metric-table.ts";
+import { type FileStamp, isUnchanged, stampOf } from "./file-stamp.ts";
 
-const pieceBytes = 2 ** 20;
+/** Bytes of a piece: it takes a page a few milliseconds. */
+const pieceBytes = 2 ** 18;
 /** So many bytes before the place that was read up to, by which a file that was written anew is known. */
 const markBytes = 256;
 
+/** How far a file of metrics has been read. */
+export interface TailPlace {
+  /** Bytes read. */
+  readonly offset: number;
+  /** The last of them. */
+  readonly mark: Uint8Array;
+  /** Of the file when it was read last; undefined before the first time. */
+  readonly stamp: FileStamp | undefined;
+}
+
+/** What follows in a file of metrics. */
+export interface TailReading {
+  readonly stamp: FileStamp;
+  /** Whether the file was replaced, cut or written anew, so that what was read before is not true any more. */
+  readonly isAnew: boolean;
+  /** The next bytes, 256 KiB at most. */
+  readonly piece: Uint8Array<ArrayBuffer>;
+}
+
 /**
- * Follows a file of metrics that another process appends to: reads what is new, and all of it again where the file was
- * replaced, cut or written anew, as by a resume.
+ * Read what is new in a file of metrics that another process appends to: the next piece, or the first one where the
+ * file was replaced, cut or written anew, as by a resume.
+ *
+ * @returns undefined where the file has not changed.
+ * @throws the system's error, ENOENT too: then the run has been deleted; an Error for anything but a regular file.
  */
+export const readTail = (path: string, { offset, mark, stamp }: TailPlace): TailReading | undefined => {
+  const now = stampOf(lstatSync(path));
+  if (stamp !== undefined && offset >= stamp.bytes && isUnchanged(stamp, now)) return undefined;
+  const { file, stats } = openRegularFile(path, false);
+  try {
+    const isAnew = offset > 0 && (stats.ino !== stamp?.inode || !isContinued(file, offset, mark));
+    const from = isAnew ? 0 : offset;
+    const piece = new Uint8Array(Math.min(pieceBytes, Math.max(0, stats.size - from)));
+    // Less than was asked for: it was cut meanwhile, and the next look sees it.
+    const bytes = piece.length === 0 ? 0 : readSync(file, piece, 0, piece.length, from);
+    return { stamp: stampOf(stats), isAnew, piece: piece.subarray(0, bytes) };
+  } finally {
+    closeSync(file);
+  }
+};
+
+/** Whether what was read last still stands where it stood; in a file that was cut before that, it does not. */
+const isContinued = (file: number, offset: number, mark: Uint8Array): boolean => {
+  const before = Buffer.alloc(mark.length);
+  return readSync(file, before, 0, before.length, offset - before.length) === mark.length && before.equals(mark);
+};
+
+/** Follows a file of metrics that another process appends to, by what `readTail` has read of it. */
 export class MetricTail {
   table: MetricTable = new MetricTable();
-  /** Bytes read. */
-  offset = 0;
-  /** When the file was last written, milliseconds since 1970; 0 before it was seen. */
-  writtenAt = 0;
-  private readonly path: string;
+  place: TailPlace = { offset: 0, mark: new Uint8Array(0), stamp: undefined };
   private splitter: LineSplitter = this.makeSplitter();
-  private inode = -1;
-  private mark: Buffer = Buffer.alloc(0);
   private generations = 0;
 
-  constructor(path: string) {
-    this.path = path;
+  /** When the file was last written, milliseconds since 1970; 0 before it was seen. */
+  get writtenAt(): number {
+    return this.place.stamp?.writtenAt ?? 0;
   }
 
   /** Of the points that are known: grows when some that were told are no longer true. */
@@ -31,49 +74,29 @@ export class MetricTail {
     return this.generations + this.table.generation;
   }
 
-  /**
-   * Read what is new.
-   *
-   * @returns whether anything was.
-   * @throws the system's error, ENOENT too: then the run has been deleted.
-   */
-  async read(): Promise<boolean> {
-    const file = await open(this.path, "r");
-    try {
-      const { size, ino, mtimeMs } = await file.stat();
-      const isAnew = this.offset > 0 && (ino !== this.inode || !(await this.isContinued(file)));
-      if (isAnew) this.startAnew();
-      this.inode = ino;
-      this.writtenAt = mtimeMs;
-      if (size <= this.offset) return isAnew;
-      const piece = Buffer.allocUnsafe(Math.min(pieceBytes, size - this.offset));
-      while (this.offset < size) {
-        const { bytesRead } = await file.read(piece, 0, Math.min(piece.length, size - this.offset), this.offset);
-        if (bytesRead === 0) break; // it was cut meanwhile: the next look sees it
-        const part = piece.subarray(0, bytesRead);
-        this.splitter.take(part);
-        this.offset += bytesRead;
-        this.mark = Buffer.concat([this.mark, part.subarray(-markBytes)]).subarray(-markBytes);
-      }
-      return true;
-    } finally {
-      await file.close();
-    }
+  /** Share of the file that has been read; 1 where all has. */
+  get share(): number {
+    const { offset, stamp } = this.place;
+    return stamp === undefined || offset >= stamp.bytes ? 1 : offset / stamp.bytes;
   }
 
-  /** Whether what was read last still stands where it stood; in a file that was cut before that, it does not. */
-  private async isContinued(file: FileHandle): Promise<boolean> {
-    const before = Buffer.alloc(this.mark.length);
-    const { bytesRead } = await file.read(before, 0, before.length, this.offset - before.length);
-    return bytesRead === before.length && before.equals(this.mark);
+  /** Take in what was read from `place` on. */
+  take({ stamp, isAnew, piece }: TailReading): void {
+    if (isAnew) this.startAnew();
+    this.splitter.take(Buffer.from(piece.buffer, piece.byteOffset, piece.length));
+    const { offset, mark } = this.place;
+    this.place = {
+      offset: offset + piece.length,
+      mark: Uint8Array.from(Buffer.concat([mark, piece.subarray(-markBytes)]).subarray(-markBytes)),
+      stamp,
+    };
   }
 
   private startAnew(): void {
     this.generations += this.table.generation + 1;
     this.table = new MetricTable();
     this.splitter = this.makeSplitter();
-    this.offset = 0;
-    this.mark = Buffer.alloc(0);
+    this.place = { offset: 0, mark: new Uint8Array(0), stamp: undefined };
   }
 
   private makeSplitter(): LineSplitter {

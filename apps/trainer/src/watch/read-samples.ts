@@ -1,10 +1,11 @@
-import { lstat, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Leaves } from "@skein/data";
 import { dtypes } from "@skein/tensor-core";
 import { z } from "zod";
 import { recordSchema } from "../record-schema.ts";
+import { eachLine } from "../run/each-line.ts";
 import type { Excerpt } from "../samples/sample-outputs.ts";
+import { stampAt } from "./file-stamp.ts";
 import {
   longestSide,
   type SampleImage,
@@ -19,11 +20,16 @@ export interface ShownSamples {
   readonly evaluations: readonly { readonly step: number; readonly samples: readonly ToldSample[] }[];
   /** Of samples that have some, by their names: see `SamplesLine`. */
   readonly images: Readonly<Record<string, SampleImage>>;
+  /** Why there are not more; absent where that is all. */
+  readonly fault?: string;
 }
 
-/** A longer file is not read at once. */
+/** A longer file is not read for a page. */
 const mostBytes = 2 ** 27;
+const mostLineBytes = 2 ** 24;
 const mostEvaluations = 20;
+/** Characters of the evaluations that are shown, and of their images, as JSON. */
+const mostCharacters = 2 ** 23;
 
 const index = z.int().nonnegative();
 const number: z.ZodType<ToldNumber> = z.union([z.number(), z.enum(["NaN", "Infinity", "-Infinity"])]);
@@ -65,30 +71,53 @@ const line = z.discriminatedUnion("type", [
 
 /**
  * Read what the model of a run made of samples. Lines that are none of ours, and the last one while it is being
- * written, are passed over; a file that is not there, is no file, or is too long gives nothing.
+ * written, are passed over; a file that is not there, or is no file, gives nothing.
+ *
+ * Cost: memory of the last evaluations and of one line, however long the file.
  */
-export const readSamples = async (folder: string): Promise<ShownSamples> => {
+export const readSamples = (folder: string): ShownSamples => {
   const path = join(folder, samplesFile);
-  const evaluations: ShownSamples["evaluations"][number][] = [];
+  const stamp = stampAt(path);
+  if (stamp === undefined) return { evaluations: [], images: {} };
+  if (stamp.bytes > mostBytes)
+    return {
+      evaluations: [],
+      images: {},
+      fault: `${samplesFile} has ${stamp.bytes} bytes, and a page reads ${mostBytes}`,
+    };
+  let evaluations: ShownSamples["evaluations"][number][] = [];
   const images = new Map<string, SampleImage>();
-  let text = "";
+  let [characters, fault] = [0, ""];
+  eachLine(
+    path,
+    (one) => {
+      const { data } = line.safeParse(parsed(one));
+      if (data === undefined) return;
+      if (data.type === "samples")
+        evaluations = [...evaluations.slice(1 - mostEvaluations), { step: data.step, samples: data.samples }];
+      else
+        for (const [name, image] of Object.entries(data.images)) {
+          characters += image.bytes.length + name.length - (images.get(name)?.bytes.length ?? 0);
+          if (characters <= mostCharacters) images.set(name, image);
+          else fault = `images of more than ${mostCharacters} characters are not shown`;
+        }
+    },
+    Math.min(mostLineBytes, stamp.bytes + 1),
+  );
+  const shown: ShownSamples["evaluations"][number][] = [];
+  let left = mostCharacters;
+  for (const one of evaluations.toReversed()) {
+    left -= JSON.stringify(one).length;
+    if (left >= 0) shown.push(one);
+    else fault = `evaluations of more than ${mostCharacters} characters are not shown`;
+  }
+  return { evaluations: shown, images: Object.fromEntries(images), ...(fault !== "" && { fault }) };
+};
+
+const parsed = (one: Buffer): unknown => {
   try {
-    const facts = await lstat(path);
-    if (facts.isFile() && facts.size <= mostBytes) text = await readFile(path, "utf8");
+    return JSON.parse(one.toString("utf8"));
   } catch {
-    // not there: the job wants none
+    return undefined;
   }
-  for (const one of text.split("\n")) {
-    let content: unknown;
-    try {
-      content = JSON.parse(one);
-    } catch {
-      continue;
-    }
-    const { data } = line.safeParse(content);
-    if (data === undefined) continue;
-    if (data.type === "images") for (const [name, one] of Object.entries(data.images)) images.set(name, one);
-    else evaluations.push({ step: data.step, samples: data.samples });
-  }
-  return { evaluations: evaluations.slice(-mostEvaluations).toReversed(), images: Object.fromEntries(images) };
 };

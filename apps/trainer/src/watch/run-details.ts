@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { shellQuote } from "../launch-targets/shell-quote.ts";
 import { asTyped, resumeLine } from "../own-command.ts";
-import { listCheckpoints, type ListedCheckpoint, type ListedTrace, listTraces, type RunFiles } from "./run-files.ts";
+import { readRunFiles, type RunFiles } from "./run-files.ts";
+import { listCheckpoints, type ListedCheckpoint, type ListedTrace, listTraces } from "./run-listings.ts";
 
 /** What a page shows of one run, beside its numbers. */
 export interface RunDetails {
@@ -15,8 +16,9 @@ export interface RunDetails {
   readonly resume: string | null;
 }
 
-export const runDetails = async (folder: string, { provenance, summary }: RunFiles): Promise<RunDetails> => {
-  const [checkpoints, traces] = [listCheckpoints(folder), await listTraces(folder)];
+export const runDetails = async (folder: string): Promise<RunDetails> => {
+  const { provenance, summary } = await readRunFiles(folder);
+  const [checkpoints, traces] = [listCheckpoints(folder), listTraces(folder)];
   return {
     folder,
     provenance: provenance ?? null,

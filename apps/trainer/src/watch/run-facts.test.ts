@@ -4,7 +4,13 @@ import { factsOf, type RunFacts, stateOf } from "./run-facts.ts";
 import type { RunFiles } from "./run-files.ts";
 import { formatRuns } from "./runs-command.ts";
 
-const none: RunFiles = { options: {}, summary: undefined, summaryWrittenAt: undefined, provenance: undefined };
+const none: RunFiles = {
+  options: {},
+  summary: undefined,
+  summaryWrittenAt: undefined,
+  provenance: undefined,
+  faults: [],
+};
 const now = 1e12;
 
 test.each<[string, number, Partial<RunFiles>, number]>([
@@ -26,7 +32,7 @@ test.each<[string, number, Partial<RunFiles>, number]>([
 });
 
 const facts = (id: string, options: Readonly<Record<string, string>>): RunFacts => ({
-  ...factsOf(id, new MetricTail("/nowhere"), { ...none, options }, now, "here"),
+  ...factsOf(id, new MetricTail(), { ...none, options }, now, "here"),
   loss: 0.123456,
 });
 

@@ -30,8 +30,14 @@ export interface RunFacts {
   readonly generation: number;
   /** Lines that are none of metrics. */
   readonly skippedLines: number;
+  /** Share of the metrics that has been read, 0 to 1; null where all has. */
+  readonly loaded: number | null;
+  /** What of its files cannot be read, and why; null where all can. */
+  readonly fault: string | null;
 }
 
+/** Most characters of the reason why a run failed; whatever is longer is no line. */
+const mostReason = 1000;
 /** Without a word for so long a run counts as stopped; longer where its steps are long. */
 const silenceSeconds = 60;
 const silentSteps = 10;
@@ -63,7 +69,7 @@ export const stateOf = (
 ): { readonly state: RunState; readonly reason: string | null } => {
   const ended = files.provenance?.["ended"] as { readonly how?: unknown; readonly reason?: unknown } | undefined;
   if (ended?.how === "finished" || ended?.how === "failed" || ended?.how === "stopped")
-    return { state: ended.how, reason: typeof ended.reason === "string" ? ended.reason : null };
+    return { state: ended.how, reason: typeof ended.reason === "string" ? ended.reason.slice(0, mostReason) : null };
   if (files.summaryWrittenAt !== undefined && files.summaryWrittenAt + summarySlackMilliseconds >= tail.writtenAt)
     return { state: "finished", reason: null };
   const alive = isAlive(files.provenance, host);
@@ -76,7 +82,15 @@ export const stateOf = (
 const known = (value: number | undefined): number | null =>
   value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(7)); // what 32 bits hold
 
-export const factsOf = (id: string, tail: MetricTail, files: RunFiles, now: number, host: string): RunFacts => {
+/** @param fault why its metrics cannot be read. */
+export const factsOf = (
+  id: string,
+  tail: MetricTail,
+  files: RunFiles,
+  now: number,
+  host: string,
+  fault?: string,
+): RunFacts => {
   const { byType, skippedLines } = tail.table;
   const [steps, tests] = [byType.get("step"), byType.get("evaluation")];
   const last = (steps?.length ?? 0) - 1;
@@ -101,5 +115,7 @@ export const factsOf = (id: string, tail: MetricTail, files: RunFiles, now: numb
     rows: Object.fromEntries([...byType].map(([type, rows]) => [type, rows.length])),
     generation: tail.generation,
     skippedLines,
+    loaded: tail.share === 1 ? null : Number(tail.share.toFixed(2)),
+    fault: [...(fault === undefined ? [] : [fault]), ...files.faults].join("; ") || null,
   };
 };

@@ -1,33 +1,11 @@
-import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parse } from "yaml";
-import { checkpointNames, stepOfName } from "../checkpoint/checkpoint.ts";
-import { checkpointsFolder } from "../checkpoint/checkpoint-part.ts";
-import { nodeFiles } from "../checkpoint/files.ts";
-import { flatJob } from "./flat-job.ts";
-import { summaryFile } from "../run/output-folder.ts";
-import { provenanceFile } from "../provenance/provenance.ts";
+import { readTextFile } from "@skein/collectives/files";
+import { jobFile, provenanceFile, summaryFile } from "../run/run-file-names.ts";
+import { type FileStamp, stampAt } from "./file-stamp.ts";
+import { readJsonFile, requireBounded } from "./json-file.ts";
+import { shownOptions } from "./shown-options.ts";
 
-/** What lies beside metrics is small; larger is none of it. */
-const mostBytes = 2 ** 22;
-
-const readText = async (path: string): Promise<{ readonly text: string; readonly writtenAt: number } | undefined> => {
-  try {
-    const facts = await lstat(path);
-    if (!facts.isFile() || facts.size > mostBytes) return undefined;
-    return { text: await readFile(path, "utf8"), writtenAt: facts.mtimeMs };
-  } catch {
-    return undefined;
-  }
-};
-
-const parsed = (text: string | undefined, read: (text: string) => unknown): unknown => {
-  try {
-    return text === undefined ? undefined : read(text);
-  } catch {
-    return undefined;
-  }
-};
+const jobOfPeople = "job.yaml";
 
 /** What lies beside the metrics of a run, as it is now. What is not there or cannot be read is undefined. */
 export interface RunFiles {
@@ -37,6 +15,8 @@ export interface RunFiles {
   /** Milliseconds since 1970. */
   readonly summaryWrittenAt: number | undefined;
   readonly provenance: Readonly<Record<string, unknown>> | undefined;
+  /** What is there and cannot be read, or not all of it: a sentence each. */
+  readonly faults: readonly string[];
 }
 
 const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined =>
@@ -44,57 +24,39 @@ const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined
     ? (value as Readonly<Record<string, unknown>>)
     : undefined;
 
+/** Stamps of the files beside metrics, in one order: none is read again while they are the same. */
+export const stampsIn = (folder: string): (FileStamp | undefined)[] =>
+  [jobFile, jobOfPeople, summaryFile, provenanceFile].map((name) => stampAt(join(folder, name)));
+
+/** YAML is loaded when there is some: few runs have it. */
+const readJobOfPeople = async (path: string): Promise<unknown> => {
+  const { maxYamlLength, parseYaml } = await import("../job/parse-yaml.ts");
+  const { text } = readTextFile(path, maxYamlLength, false);
+  const root = parseYaml(text, jobOfPeople)[0]?.root;
+  requireBounded(root);
+  return root;
+};
+
 export const readRunFiles = async (folder: string): Promise<RunFiles> => {
-  const [json, yaml, summary, provenance] = await Promise.all(
-    ["job.json", "job.yaml", summaryFile, provenanceFile].map((name) => readText(join(folder, name))),
-  );
-  return {
-    options: flatJob(parsed(json?.text, JSON.parse) ?? parsed(yaml?.text, (text) => parse(text, { maxAliasCount: 0 }))),
-    summary: objectOf(parsed(summary?.text, JSON.parse)),
-    summaryWrittenAt: summary?.writtenAt,
-    provenance: objectOf(parsed(provenance?.text, JSON.parse)),
+  const faults: string[] = [];
+  const read = async (name: string, reader: (path: string) => unknown): Promise<unknown> => {
+    try {
+      return await reader(join(folder, name));
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code !== "ENOENT" && code !== "ENOTDIR") faults.push(`${name} cannot be read: ${message.slice(0, 300)}`);
+      return undefined;
+    }
   };
-};
-
-/** A checkpoint of a run: its step, and its folder from the run's. */
-export interface ListedCheckpoint {
-  readonly step: number;
-  readonly path: string;
-}
-
-/** Checkpoints that are complete, newest first. */
-export const listCheckpoints = (folder: string): ListedCheckpoint[] => {
-  try {
-    return checkpointNames(nodeFiles, folder).map((name) => ({
-      step: stepOfName(name),
-      path: join(checkpointsFolder(folder), name),
-    }));
-  } catch {
-    return []; // deleted meanwhile, or not to be read
-  }
-};
-
-/** A trace in the folder of a run: what `--trace` wrote. */
-export interface ListedTrace {
-  readonly name: string;
-  readonly bytes: number;
-  /** Milliseconds since 1970. */
-  readonly writtenAt: number;
-}
-
-/** Trace files in the folder of a run, newest first. */
-export const listTraces = async (folder: string): Promise<ListedTrace[]> => {
-  try {
-    const entries = await readdir(folder, { withFileTypes: true });
-    const files = entries.filter((entry) => entry.isFile() && /trace.*\.json$/i.test(entry.name));
-    const traces = await Promise.all(
-      files.map(async ({ name }) => {
-        const { size, mtimeMs } = await lstat(join(folder, name));
-        return { name, bytes: size, writtenAt: mtimeMs };
-      }),
-    );
-    return traces.toSorted((a, b) => b.writtenAt - a.writtenAt || (a.name < b.name ? -1 : 1));
-  } catch {
-    return []; // deleted meanwhile, or not to be read
-  }
+  const job = (await read(jobFile, readJsonFile)) ?? (await read(jobOfPeople, readJobOfPeople));
+  const { options, count } = shownOptions(job);
+  const shown = Object.keys(options).length;
+  if (shown < count) faults.push(`its job has ${count} options, of which ${shown} are shown`);
+  return {
+    options,
+    summary: objectOf(await read(summaryFile, readJsonFile)),
+    summaryWrittenAt: stampAt(join(folder, summaryFile))?.writtenAt,
+    provenance: objectOf(await read(provenanceFile, readJsonFile)),
+    faults,
+  };
 };

@@ -8,6 +8,7 @@ import { differingOptions } from "./page/differing-options.ts";
 import { matchesFilter } from "./page/filter-runs.ts";
 import type { RunFacts } from "./run-facts.ts";
 import { WatchedRuns } from "./watched-runs.ts";
+import { writeStderr, writeStdout } from "../terminal.ts";
 
 interface RunsOptions extends GlobalOptions {
   readonly filter?: string;
@@ -72,17 +73,24 @@ const runsCommand = async (folder: string, options: RunsOptions): Promise<number
   if (!existsSync(folder))
     throw new ConfigError([`${folder} is not there; name a folder that holds runs, such as runs`]);
   const watched = new WatchedRuns(folder);
-  await watched.find();
-  for (const id of watched.ids) await watched.look(id);
+  try {
+    await watched.find();
+    for (const id of watched.ids) await watched.load(id);
+  } finally {
+    await watched.close();
+  }
   const runs = watched.facts
     .filter((run) => matchesFilter(run, options.filter ?? ""))
     .toSorted((a, b) => b.writtenAt - a.writtenAt || (a.id < b.id ? -1 : 1));
   if (options.json === true) {
-    const told = runs.map(({ rows: _, generation: __, ...run }) => run);
-    process.stdout.write(`${JSON.stringify(told)}\n`);
+    const told = runs.map(({ rows: _, generation: __, loaded: ___, ...run }) => run);
+    writeStdout(`${JSON.stringify(told)}\n`);
   } else if (runs.length === 0)
-    process.stdout.write(`no run ${options.filter === undefined ? "" : "that fits the filter "}in ${folder}\n`);
-  else for (const line of formatRuns(runs, process.stdout.columns ?? 200)) process.stdout.write(`${line}\n`);
+    writeStdout(`no run ${options.filter === undefined ? "" : "that fits the filter "}in ${folder}\n`);
+  else {
+    for (const line of formatRuns(runs, process.stdout.columns ?? 200)) writeStdout(`${line}\n`);
+    for (const { id, fault } of runs) if (fault !== null) writeStderr(`${printable(`${id}: ${fault}`)}\n`);
+  }
   return exitCodes.ok;
 };
 

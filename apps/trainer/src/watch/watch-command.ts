@@ -10,6 +10,7 @@ import type { GlobalOptions } from "../commands/run-options.ts";
 import { pageAssets } from "./page-assets.ts";
 import { serveWatch, type WatchServer } from "./watch-server.ts";
 import { WatchedRuns } from "./watched-runs.ts";
+import { writeStdout } from "../terminal.ts";
 
 export interface WatchOptions extends GlobalOptions {
   readonly port?: string;
@@ -52,7 +53,7 @@ const watchCommand = async (folder: string, options: WatchOptions): Promise<numb
   if (existsSync(folder) && !statSync(folder).isDirectory())
     throw new ConfigError([`${folder} is no folder; name one that holds runs, such as runs`]);
   const server = await startWatch(folder, portOf(options.port));
-  process.stdout.write(
+  writeStdout(
     options.json === true ? `${JSON.stringify({ url: server.url })}\n` : `watching ${folder} at ${server.url}\n`,
   );
   await new Promise<void>((resolve) => {

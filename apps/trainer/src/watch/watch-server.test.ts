@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { requestFile } from "../histograms/histogram-request.ts";
@@ -37,6 +37,8 @@ let server: WatchServer;
 beforeAll(async () => {
   addRun("a/b/1", lines(0, 3));
   writeFileSync(join(root, "a/b/1/job.json"), '{"name":"b","optimizer":{"kind":"adam"}}');
+  // It goes on as long as this process, however long the tests take.
+  writeFileSync(join(root, "a/b/1/provenance.json"), JSON.stringify({ host: hostname(), pid: process.pid }));
   writeFileSync(join(above, "secret.txt"), "of nobody else");
   mkdirSync(join(above, "outside"));
   writeFileSync(join(above, "outside/metrics.jsonl"), lines(0, 9));

@@ -1,18 +1,17 @@
-import { createReadStream } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { askForHistograms, takeRequest } from "../histograms/histogram-request.ts";
-import { readHistograms } from "../histograms/read-histograms.ts";
 import { checkpointHistograms } from "./checkpoint-histograms.ts";
 import { encodeRows } from "./encode-rows.ts";
+import { Listeners } from "./listeners.ts";
+import { LookLoop } from "./look-loop.ts";
 import type { PageAssets } from "./page-assets.ts";
-import { readSamples } from "./read-samples.ts";
-import { runDetails } from "./run-details.ts";
-import type { RunFacts } from "./run-facts.ts";
-import { listTraces } from "./run-files.ts";
+import { RunAsks } from "./run-asks.ts";
+import type { ListedTrace } from "./run-listings.ts";
+import { refuse, securityHeaders, sendFile, sendJson, sendPieces } from "./send.ts";
 import { mostTraceBytes } from "./trace-bytes.ts";
 import type { WatchedRuns } from "./watched-runs.ts";
+import { writeStderr } from "../terminal.ts";
 
 export interface WatchServer {
   /** Of the page, with a slash at the end. */
@@ -27,36 +26,18 @@ export interface WatchServerInput {
   readonly port: number;
   /** Between looks at runs that are being written, milliseconds. Default: 250. */
   readonly lookEvery?: number;
-  /** Between searches for runs, milliseconds. Default: 2000. */
+  /** Between searches for runs, milliseconds; longer where a search takes long. Default: 2000. */
   readonly findEvery?: number;
+  /** Takes lines about searches that have failed. Default: stderr. */
+  readonly note?: (line: string) => void;
 }
+
+/** An open page hears from the server after so many milliseconds at the latest. */
+const beatEvery = 15_000;
 
 const loopback = "127.0.0.1";
 const histogramsAddress = "/api/histograms";
 const nothingHere = "there is nothing here";
-
-const securityHeaders: Readonly<Record<string, string>> = {
-  "Content-Security-Policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  "X-Content-Type-Options": "nosniff",
-  "Referrer-Policy": "no-referrer",
-  "Cross-Origin-Resource-Policy": "same-origin",
-  "Cross-Origin-Opener-Policy": "same-origin",
-  "Cache-Control": "no-store",
-};
-
-/** Runs that were written to so lately are looked at often, milliseconds. */
-const livelyFor = 120_000;
-
-const refuse = (response: ServerResponse, status: number, text: string): void => {
-  response.writeHead(status, { ...securityHeaders, "Content-Type": "text/plain; charset=utf-8" });
-  response.end(`${text}\n`);
-};
-
-const sendJson = (response: ServerResponse, value: unknown): void => {
-  response.writeHead(200, { ...securityHeaders, "Content-Type": "application/json; charset=utf-8" });
-  response.end(JSON.stringify(value));
-};
 
 /** `step:12,evaluation:3`: what a page has, by type; each type is written as in addresses. */
 const parseKnown = (text: string | null): Map<string, number> =>
@@ -71,42 +52,6 @@ const parseKnown = (text: string | null): Map<string, number> =>
     }),
   );
 
-/** Tells open pages what has changed. */
-class Listeners {
-  private readonly responses = new Set<ServerResponse>();
-  private number = 0;
-
-  add(response: ServerResponse, runs: readonly RunFacts[]): void {
-    response.writeHead(200, { ...securityHeaders, "Content-Type": "text/event-stream; charset=utf-8" });
-    response.write("retry: 1000\n\n");
-    this.responses.add(response);
-    response.on("close", () => this.responses.delete(response));
-    this.write(response, "all", { runs });
-  }
-
-  tell(changes: { readonly runs: readonly RunFacts[]; readonly gone: readonly string[] }): void {
-    if (changes.runs.length === 0 && changes.gone.length === 0) return;
-    for (const response of this.responses) {
-      // One that reads nothing any more is cut off, and asks anew when it wakes up.
-      if (response.writableLength > 2 ** 22) response.destroy();
-      else this.write(response, "changed", changes);
-    }
-  }
-
-  /** A word now and then shows a broken connection to both ends. */
-  beat(): void {
-    for (const response of this.responses) response.write(": still here\n\n");
-  }
-
-  private write(response: ServerResponse, event: string, value: unknown): void {
-    response.write(`id: ${++this.number}\nevent: ${event}\ndata: ${JSON.stringify(value)}\n\n`);
-  }
-
-  end(): void {
-    for (const response of this.responses) response.end();
-  }
-}
-
 /**
  * Serve the page of the runs below a folder on this machine's loopback address, to nobody else: a name that leads here
  * from elsewhere (DNS rebinding) is refused by the Host header, and nothing but GET is answered, except that the page
@@ -119,8 +64,11 @@ export const serveWatch = async ({
   port,
   lookEvery = 250,
   findEvery = 2000,
+  note = (line) => writeStderr(`${line}\n`),
 }: WatchServerInput): Promise<WatchServer> => {
   const listeners = new Listeners();
+  const asks = new RunAsks();
+  const closing = new AbortController();
   const server = createServer((request, response) => {
     answer(request, response).catch((error: Error) => {
       if (response.headersSent) response.destroy();
@@ -128,7 +76,6 @@ export const serveWatch = async ({
     });
   });
   let hosts: ReadonlySet<string> = new Set();
-  const first = Promise.withResolvers<void>();
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (!hosts.has(request.headers.host ?? "")) return refuse(response, 403, "this page is for this machine only");
@@ -153,8 +100,10 @@ export const serveWatch = async ({
       return;
     }
     if (pathname === "/api/events") {
-      await first.promise; // a page begins with all runs
-      return listeners.add(response, runs.facts);
+      await looks.first; // a page begins with all runs
+      if (response.destroyed) return undefined;
+      const ids = runs.ids.toSorted((a, b) => runs.writtenAt(b) - runs.writtenAt(a));
+      return listeners.add(response, ids, (id) => runs.factsOf(id));
     }
     const id = searchParams.get("run") ?? "";
     const tail = pathname.startsWith("/api/") ? await runs.tailOf(id) : undefined;
@@ -163,31 +112,31 @@ export const serveWatch = async ({
     switch (pathname) {
       case "/api/rows": {
         const { generation, table } = tail;
-        const known =
-          Number(searchParams.get("generation")) === generation ? parseKnown(searchParams.get("known")) : new Map();
-        const parts = encodeRows(table, generation, known);
-        response.writeHead(200, { ...securityHeaders, "Content-Type": "application/octet-stream" });
-        for (const part of parts) response.write(part);
-        response.end();
-        return;
+        const isSame = Number(searchParams.get("generation")) === generation;
+        const known = isSame ? parseKnown(searchParams.get("known")) : new Map<string, number>();
+        const pieces = encodeRows(table, generation, known, () => tail.generation === generation);
+        return sendPieces(response, "application/octet-stream", pieces);
       }
       case "/api/trace": {
         // A name is compared with those that lie there, and no path is made of what a request says.
-        const trace = (await listTraces(folder)).find(({ name }) => name === searchParams.get("name"));
+        const traces = JSON.parse(await asks.answer({ kind: "traces", folder })) as ListedTrace[];
+        const trace = traces.find(({ name }) => name === searchParams.get("name"));
         if (trace === undefined) return refuse(response, 404, nothingHere);
         if (trace.bytes > mostTraceBytes)
           return refuse(response, 413, `${trace.name} has ${trace.bytes} bytes, and a page reads ${mostTraceBytes}`);
-        response.writeHead(200, { ...securityHeaders, "Content-Type": "application/json; charset=utf-8" });
-        return pipeline(createReadStream(join(folder, trace.name)), response);
+        return sendFile(response, "application/json; charset=utf-8", join(folder, trace.name), mostTraceBytes);
       }
       case histogramsAddress: {
         const step = searchParams.get("step");
-        return sendJson(response, readHistograms(folder, step === null ? undefined : Number(step)));
+        return sendJson(
+          response,
+          await asks.answer({ kind: "histograms", folder, step: step === null ? undefined : Number(step) }),
+        );
       }
       case "/api/samples":
-        return sendJson(response, await readSamples(folder));
+        return sendJson(response, await asks.answer({ kind: "samples", folder }));
       case "/api/run":
-        return sendJson(response, await runDetails(folder, runs.filesOf(id)!));
+        return sendJson(response, await asks.answer({ kind: "details", folder }));
       default:
         return refuse(response, 404, nothingHere);
     }
@@ -213,11 +162,11 @@ export const serveWatch = async ({
       }
       const counted =
         counting.get(id) ??
-        checkpointHistograms(folder).finally(() => {
+        checkpointHistograms(folder, closing.signal).finally(() => {
           counting.delete(id);
         });
       counting.set(id, counted);
-      return sendJson(response, await counted);
+      return await sendJson(response, JSON.stringify(await counted));
     } catch (error) {
       return refuse(response, 409, (error as Error).message);
     }
@@ -225,46 +174,29 @@ export const serveWatch = async ({
 
   const ownPort = await listen(server, port);
   hosts = new Set([`${loopback}:${ownPort}`, `localhost:${ownPort}`]);
-  let closed = false;
-  let [lastFound, lastBeat] = [-Infinity, performance.now()];
-  let timer: NodeJS.Timeout | undefined;
-  const round = async (): Promise<void> => {
-    const now = performance.now();
-    const isSearch = now - lastFound >= findEvery;
-    const gone = isSearch ? await runs.find() : [];
-    if (isSearch) lastFound = now;
-    if (now - lastBeat > 15_000) {
-      listeners.beat();
-      lastBeat = now;
-    }
-    const lively = new Set(
-      runs.facts.filter(({ writtenAt }) => Date.now() - writtenAt < livelyFor).map(({ id }) => id),
-    );
-    listeners.tell({ runs: [], gone });
-    for (const id of runs.ids) {
-      if (closed) return;
-      if (!isSearch && !lively.has(id)) continue;
-      const facts = await runs.look(id);
-      if (facts !== undefined) listeners.tell({ runs: [facts], gone: [] });
-    }
-  };
-  const loop = (): void => {
-    round()
-      .catch((error: Error) => process.stderr.write(`watch: ${error.message}\n`))
-      .finally(() => {
-        first.resolve();
-        if (!closed) timer = setTimeout(loop, lookEvery);
-      });
-  };
-  loop();
+  const looks = new LookLoop({
+    runs,
+    lookEvery,
+    findEvery,
+    tell: (changed, gone) => listeners.tell(changed, gone),
+    note,
+  });
+  const beats = setInterval(() => listeners.beat(), beatEvery);
   return {
     url: `http://${loopback}:${ownPort}/`,
     close: async () => {
-      closed = true;
-      clearTimeout(timer);
+      looks.close();
+      clearInterval(beats);
+      closing.abort();
       listeners.end();
       server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await Promise.all([
+        runs.close(),
+        asks.close(),
+        new Promise<void>((resolve) => {
+          server.close(() => resolve());
+        }),
+      ]);
     },
   };
 };

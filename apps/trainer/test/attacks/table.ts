@@ -3,6 +3,7 @@ import { flip } from "./flip.ts";
 import { flood } from "./flood.ts";
 import { hostileFiles } from "./hostile-files.ts";
 import { hostileRunFolders } from "./hostile-run-folders.ts";
+import { hostileRuns } from "./hostile-runs.ts";
 import { kill } from "./kill.ts";
 import { manInTheMiddle } from "./man-in-the-middle.ts";
 import { orphans } from "./orphans.ts";
@@ -16,6 +17,7 @@ import { twoWriters } from "./two-writers.ts";
 export const attacks: readonly Attack[] = [
   hostileFiles,
   hostileRunFolders,
+  hostileRuns,
   flip,
   tear,
   kill,

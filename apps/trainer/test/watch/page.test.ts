@@ -90,7 +90,9 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
       { flag: "a" },
     );
     const name = hostileName.replaceAll("/", "_");
+    writeFileSync(join(root, name, "provenance.json"), "[".repeat(100_000));
     await poll(() => row(page, name).getByRole("checkbox").isChecked()).toBe(true);
+    await poll(() => row(page, name).innerText()).toContain("cannot be read");
     await poll(() => colours(page, "Training loss")).toBe(2);
 
     // Only options that differ are told.

@@ -1,4 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { closeSync, readSync, type Stats } from "node:fs";
+import { openRegularFile } from "./open-regular-file.ts";
 
 /** What a file held, and what the system says of it. */
 export interface BoundedFile {
@@ -10,19 +11,16 @@ export interface BoundedFile {
 const mostAtOnce = 2 ** 30;
 
 /**
- * Read a file that others may have put there: a regular one (a device never ends, a pipe never begins), of bounded
- * size.
+ * Read a file that others may have put there: a regular one, of bounded size.
  *
  * @param mostBytes that such a file may have.
+ * @param followsLinks as of `openRegularFile`.
  * @throws the system's error, or an Error that says in a few words what the file is instead.
  * Cost: makes room for what the file is said to hold, never for more than `mostBytes`.
  */
-export const readBoundedFile = (path: string, mostBytes: number): BoundedFile => {
-  // Opening a pipe waits for its writer, unless told not to; on regular files the flag means nothing.
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+export const readBoundedFile = (path: string, mostBytes: number, followsLinks = true): BoundedFile => {
+  const { file, stats } = openRegularFile(path, followsLinks);
   try {
-    const stats = fstatSync(file);
-    if (!stats.isFile()) throw new Error("it is no regular file");
     if (stats.size > mostBytes) throw new Error(`it has ${stats.size} bytes, at most ${mostBytes} are allowed`);
     let bytes = new Uint8Array(stats.size + 1); // one more, to see the end
     let length = 0;

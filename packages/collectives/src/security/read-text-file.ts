@@ -8,7 +8,7 @@ interface TextFile {
 }
 
 /** Read a small file of text that others may have put there: as `readBoundedFile`. */
-export const readTextFile = (path: string, mostBytes: number): TextFile => {
-  const { bytes, stats } = readBoundedFile(path, mostBytes);
+export const readTextFile = (path: string, mostBytes: number, followsLinks = true): TextFile => {
+  const { bytes, stats } = readBoundedFile(path, mostBytes, followsLinks);
   return { text: Buffer.from(bytes.buffer, 0, bytes.length).toString("utf8"), stats };
 };

@@ -12,10 +12,15 @@ import { detailed, runs } from "./store.ts";
 
 const loaded = signal<{ readonly id: string; readonly details: RunDetails } | undefined>(undefined);
 
+/** Why details of a run could not be read. */
+const failed = signal<{ readonly id: string; readonly message: string } | undefined>(undefined);
+
 const load = async (id: string): Promise<void> => {
   try {
     const response = await fetch(`/api/run?${new URLSearchParams({ run: id }).toString()}`);
-    if (response.ok && detailed.peek() === id) loaded.value = { id, details: (await response.json()) as RunDetails };
+    if (detailed.peek() !== id) return;
+    failed.value = response.ok ? undefined : { id, message: `its details: ${await response.text()}` };
+    if (response.ok) loaded.value = { id, details: (await response.json()) as RunDetails };
   } catch {
     // the connection is lost, and the page says so
   }
@@ -82,6 +87,8 @@ export const Details = (): JSX.Element | null => {
         {run.reason === null ? "" : `: ${run.reason}`}
         {run.skippedLines > 0 && `; ${run.skippedLines} lines of its metrics could not be read`}
       </p>
+      {run.fault !== null && <p class="state failed">{run.fault}</p>}
+      {failed.value?.id === id && <p class="state failed">{failed.value.message}</p>}
       {own !== undefined && (
         <>
           {own.resume !== null && (

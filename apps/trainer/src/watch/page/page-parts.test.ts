@@ -68,7 +68,7 @@ test("a page that is told rows in any portions has the table of the server", () 
       const pull = (): void => {
         const known = new Map([...page.byType].map(([type, rows]) => [type, rows.length]));
         const parts = encodeRows(table, table.generation, page.generation === table.generation ? known : new Map());
-        const bytes = Buffer.concat(parts);
+        const bytes = Buffer.concat([...parts]);
         applyRows(page, bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer);
       };
       for (const [one, isPulled] of lines) {

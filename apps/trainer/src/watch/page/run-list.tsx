@@ -26,6 +26,13 @@ const RunRow = ({ run }: { readonly run: RunFacts }): JSX.Element => {
       </th>
       <td>
         <span class={`state ${run.state}`}>{run.state}</span>
+        {run.loaded !== null && <span class="quiet"> {shareText(run.loaded)} read</span>}
+        {run.fault !== null && (
+          <span class="state failed" title={run.fault}>
+            {" "}
+            cannot be read
+          </span>
+        )}
       </td>
       <td>{stepText(run)}</td>
       <td>{numberText(run.loss)}</td>

@@ -183,10 +183,12 @@ export const Samples = ({
   }, [run, evaluations]);
   const all = told.value?.evaluations ?? [];
   const shown = all.find((one) => one.step === step.value) ?? all[0];
-  if (shown === undefined) return null;
+  const fault = told.value?.fault;
+  if (shown === undefined) return fault === undefined ? null : <p class="state failed">samples: {fault}</p>;
   return (
     <details open>
       <summary>what the model makes of {shown.samples.length} held-out samples</summary>
+      {fault !== undefined && <p class="state failed">{fault}</p>}
       <label>
         after step{" "}
         <select

@@ -132,7 +132,8 @@ const pull = async (id: string): Promise<void> => {
   }
 };
 
-const isBehind = ({ id, generation, rows }: RunFacts): boolean => {
+const isBehind = ({ id, generation, rows, loaded: share }: RunFacts): boolean => {
+  if (share !== null) return false; // rows come when the server has read all of them
   const run = loaded.get(id);
   return (
     run === undefined ||
@@ -166,14 +167,21 @@ const take = (told: readonly RunFacts[], gone: readonly string[], isAll: boolean
 /** Listen to the server, and keep what is shown up to date. */
 export const connect = (): void => {
   const source = new EventSource("/api/events");
+  let begun: RunFacts[] = []; // all runs come in pieces
   source.addEventListener("open", () => {
     connection.value = "live";
   });
   source.addEventListener("error", () => {
     connection.value = "lost";
+    begun = [];
   });
   source.addEventListener("all", ({ data }: MessageEvent<string>) => {
-    batch(() => take((JSON.parse(data) as { runs: RunFacts[] }).runs, [], true));
+    const piece = JSON.parse(data) as { runs: RunFacts[]; isWhole: boolean };
+    begun = [...begun, ...piece.runs];
+    if (!piece.isWhole) return;
+    const all = begun;
+    begun = [];
+    batch(() => take(all, [], true));
   });
   source.addEventListener("changed", ({ data }: MessageEvent<string>) => {
     const changes = JSON.parse(data) as { runs: RunFacts[]; gone: string[] };

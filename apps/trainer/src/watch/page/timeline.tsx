@@ -2,7 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { bytesText } from "@skein/report";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import type { ListedTrace } from "../run-files.ts";
+import type { ListedTrace } from "../run-listings.ts";
 import { traced } from "./store.ts";
 import { type TraceScript, TraceWindows } from "./trace-windows.tsx";
 

@@ -1,0 +1,43 @@
+import { parentPort } from "node:worker_threads";
+import { readHistograms } from "../histograms/read-histograms.ts";
+import { threadIsReady } from "./deadline-thread.ts";
+import { readSamples } from "./read-samples.ts";
+import { runDetails } from "./run-details.ts";
+import { listTraces } from "./run-listings.ts";
+
+// Entry of the thread that reads what a page asks for of one run. It can be ended while it is busy.
+
+export type Ask =
+  | { readonly kind: "details" | "samples" | "traces"; readonly folder: string }
+  | { readonly kind: "histograms"; readonly folder: string; readonly step: number | undefined };
+
+/** The answer as JSON, or why there is none. */
+export type AskAnswer = { readonly text: string } | { readonly fault: string };
+
+const read = (ask: Ask): unknown => {
+  switch (ask.kind) {
+    case "details":
+      return runDetails(ask.folder);
+    case "samples":
+      return readSamples(ask.folder);
+    case "traces":
+      return listTraces(ask.folder);
+    case "histograms":
+      return readHistograms(ask.folder, ask.step);
+  }
+};
+
+const answerOf = async (ask: Ask): Promise<AskAnswer> => {
+  try {
+    return { text: JSON.stringify(await read(ask)) };
+  } catch (error) {
+    return { fault: (error as Error).message };
+  }
+};
+
+// Answers come in the order of the requests.
+let last: Promise<void> = Promise.resolve();
+parentPort!.on("message", (ask: Ask) => {
+  last = last.then(async () => parentPort!.postMessage(await answerOf(ask)));
+});
+parentPort!.postMessage(threadIsReady);

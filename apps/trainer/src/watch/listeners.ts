@@ -1,0 +1,125 @@
+import type { ServerResponse } from "node:http";
+import type { RunFacts } from "./run-facts.ts";
+import { securityHeaders } from "./send.ts";
+
+/** Characters of an event, roughly: the next one is not made before a page has read it. */
+const eventCharacters = 2 ** 16;
+
+/** An open page, and what it has not been told yet. Nothing but ids is kept for a page that reads slowly. */
+class Listener {
+  private readonly response: ServerResponse;
+  private readonly factsOf: (id: string) => RunFacts | undefined;
+  /** Runs that were there when the page was opened. */
+  private readonly first: readonly string[];
+  private numTold = 0;
+  private isBegun = false;
+  private readonly changed = new Set<string>();
+  private readonly gone = new Set<string>();
+  private isFull = false;
+  private number = 0;
+
+  constructor(response: ServerResponse, ids: readonly string[], factsOf: (id: string) => RunFacts | undefined) {
+    this.response = response;
+    this.first = ids;
+    this.factsOf = factsOf;
+    response.on("drain", () => {
+      this.isFull = false;
+      this.write();
+    });
+  }
+
+  tell(changed: Iterable<string>, gone: Iterable<string>): void {
+    for (const id of gone) {
+      this.changed.delete(id);
+      this.gone.add(id);
+    }
+    for (const id of changed) this.changed.add(id);
+    this.write();
+  }
+
+  beat(): void {
+    if (!this.isFull) this.send(": still here\n\n");
+  }
+
+  /** Write events as long as the page reads them. */
+  write(): void {
+    while (!this.isFull && !this.isBegun) {
+      const runs = this.take(() => this.first[this.numTold++]);
+      this.isBegun = this.numTold >= this.first.length;
+      this.event("all", { runs, isWhole: this.isBegun });
+    }
+    while (!this.isFull && this.gone.size > 0) this.event("changed", { runs: [], gone: this.takeGone() });
+    while (!this.isFull && this.changed.size > 0)
+      this.event("changed", { runs: this.take(() => firstOf(this.changed)), gone: [] });
+  }
+
+  private take(next: () => string | undefined): RunFacts[] {
+    const runs: RunFacts[] = [];
+    let characters = 0;
+    while (characters < eventCharacters) {
+      const id = next();
+      if (id === undefined) break;
+      const facts = this.factsOf(id);
+      if (facts === undefined) continue;
+      runs.push(facts);
+      characters += JSON.stringify(facts).length;
+    }
+    return runs;
+  }
+
+  private takeGone(): string[] {
+    const ids: string[] = [];
+    for (let characters = 0; characters < eventCharacters && this.gone.size > 0; ) {
+      const id = firstOf(this.gone)!;
+      ids.push(id);
+      characters += id.length;
+    }
+    return ids;
+  }
+
+  private event(name: string, value: unknown): void {
+    this.send(`id: ${++this.number}\nevent: ${name}\ndata: ${JSON.stringify(value)}\n\n`);
+  }
+
+  private send(text: string): void {
+    this.isFull = !this.response.write(text);
+  }
+}
+
+/** Take the element out that has been in the set for the longest time. */
+const firstOf = (ids: Set<string>): string | undefined => {
+  for (const id of ids) {
+    ids.delete(id);
+    return id;
+  }
+  return undefined;
+};
+
+/** Tells open pages what has changed, each as fast as it reads. */
+export class Listeners {
+  private readonly responses = new Map<ServerResponse, Listener>();
+
+  /** @param runs those that are there, in the order in which the page is told. */
+  add(response: ServerResponse, runs: readonly string[], factsOf: (id: string) => RunFacts | undefined): void {
+    response.writeHead(200, { ...securityHeaders, "Content-Type": "text/event-stream; charset=utf-8" });
+    response.write("retry: 1000\n\n");
+    const listener = new Listener(response, runs, factsOf);
+    this.responses.set(response, listener);
+    response.on("close", () => this.responses.delete(response));
+    listener.write();
+  }
+
+  tell(changed: ReadonlySet<string>, gone: readonly string[]): void {
+    if (changed.size === 0 && gone.length === 0) return;
+    for (const listener of this.responses.values()) listener.tell(changed, gone);
+  }
+
+  /** A word now and then shows a broken connection to both ends. */
+  beat(): void {
+    for (const listener of this.responses.values()) listener.beat();
+  }
+
+  end(): void {
+    for (const response of this.responses.keys()) response.end();
+  }
+}

@@ -1,0 +1,50 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { threadIsReady } from "./deadline-thread.ts";
+import { type FoundRun, FolderSearch } from "./folder-search.ts";
+import { type KnownRun, readRun, type RunReading } from "./read-run.ts";
+
+// Entry of the thread that searches for runs and reads them, as `WatchedRuns` asks. It can be ended while it is busy.
+
+/** A search goes on from where the one before has stopped. */
+export type LoaderRequest = { readonly kind: "search" } | { readonly kind: "read"; readonly run: KnownRun };
+
+export interface SearchAnswer {
+  readonly runs: readonly FoundRun[];
+  /** Whether all folders have been looked at. */
+  readonly isWhole: boolean;
+  /** Time that it took. */
+  readonly milliseconds: number;
+}
+
+/** How long a search keeps reads waiting, milliseconds. */
+const searchSlice = 50;
+
+const search = new FolderSearch(workerData as string);
+let sweep: ReturnType<FolderSearch["sweep"]> | undefined;
+
+const goOnSearching = (): SearchAnswer => {
+  const began = performance.now();
+  sweep ??= search.sweep();
+  const runs: FoundRun[] = [];
+  let milliseconds = 0;
+  for (let one = sweep.next(); ; one = sweep.next()) {
+    milliseconds = performance.now() - began;
+    if (one.done === true) break;
+    if (one.value !== undefined) runs.push(one.value);
+    if (milliseconds > searchSlice) return { runs, isWhole: false, milliseconds };
+  }
+  sweep = undefined;
+  return { runs, isWhole: true, milliseconds };
+};
+
+const read = async (run: KnownRun): Promise<void> => {
+  const reading: RunReading = await readRun(run);
+  parentPort!.postMessage(reading, reading.tail === undefined ? [] : [reading.tail.piece.buffer]);
+};
+
+// Answers come in the order of the requests.
+let last: Promise<void> = Promise.resolve();
+parentPort!.on("message", (request: LoaderRequest) => {
+  last = last.then(() => (request.kind === "search" ? parentPort!.postMessage(goOnSearching()) : read(request.run)));
+});
+parentPort!.postMessage(threadIsReady);

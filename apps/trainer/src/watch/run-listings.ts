@@ -1,0 +1,56 @@
+import { lstatSync, opendirSync } from "node:fs";
+import { join } from "node:path";
+import { checkpointNames, stepOfName } from "../checkpoint/checkpoint.ts";
+import { checkpointsFolder } from "../checkpoint/checkpoint-part.ts";
+import { nodeFiles } from "../checkpoint/files.ts";
+
+/** Most entries of a folder that are looked at, and most checkpoints and traces that are listed. */
+const mostEntries = 100_000;
+const mostListed = 1000;
+
+/** A checkpoint of a run: its step, and its folder from the run's. */
+export interface ListedCheckpoint {
+  readonly step: number;
+  readonly path: string;
+}
+
+/** Checkpoints that are complete, newest first. */
+export const listCheckpoints = (folder: string): ListedCheckpoint[] => {
+  try {
+    return checkpointNames(nodeFiles, folder)
+      .slice(0, mostListed)
+      .map((name) => ({ step: stepOfName(name), path: join(checkpointsFolder(folder), name) }));
+  } catch {
+    return []; // deleted meanwhile, or not to be read
+  }
+};
+
+/** A trace in the folder of a run: what `--trace` wrote. */
+export interface ListedTrace {
+  readonly name: string;
+  readonly bytes: number;
+  /** Milliseconds since 1970. */
+  readonly writtenAt: number;
+}
+
+/** Trace files in the folder of a run, newest first. */
+export const listTraces = (folder: string): ListedTrace[] => {
+  const traces: ListedTrace[] = [];
+  try {
+    const entries = opendirSync(folder);
+    try {
+      for (let seen = 0; seen < mostEntries && traces.length < mostListed; seen++) {
+        const entry = entries.readSync();
+        if (entry === null) break;
+        if (!entry.isFile() || !/trace.*\.json$/i.test(entry.name)) continue;
+        const { size, mtimeMs } = lstatSync(join(folder, entry.name));
+        traces.push({ name: entry.name, bytes: size, writtenAt: mtimeMs });
+      }
+    } finally {
+      entries.closeSync();
+    }
+  } catch {
+    return []; // deleted meanwhile, or not to be read
+  }
+  return traces.toSorted((a, b) => b.writtenAt - a.writtenAt || (a.name < b.name ? -1 : 1));
+};

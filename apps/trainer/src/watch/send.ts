@@ -1,0 +1,51 @@
+import { createReadStream } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { openRegularFile } from "@skein/collectives/files";
+
+export const securityHeaders: Readonly<Record<string, string>> = {
+  "Content-Security-Policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cache-Control": "no-store",
+};
+
+export const refuse = (response: ServerResponse, status: number, text: string): void => {
+  response.writeHead(status, { ...securityHeaders, "Content-Type": "text/plain; charset=utf-8" });
+  response.end(`${text}\n`);
+};
+
+/** Send pieces as fast as the other end reads them: the next one is not made before. */
+export const sendPieces = (
+  response: ServerResponse,
+  type: string,
+  pieces: Iterable<Uint8Array | string>,
+): Promise<void> => {
+  response.writeHead(200, { ...securityHeaders, "Content-Type": type });
+  return pipeline(Readable.from(pieces, { highWaterMark: 1 }), response);
+};
+
+const pieceCharacters = 2 ** 16;
+
+const piecesOf = function* (text: string): Generator<Uint8Array, void> {
+  for (let at = 0; at < text.length; ) {
+    let end = at + pieceCharacters;
+    if (/[\uD800-\uDBFF]/.test(text[end - 1] ?? "")) end++; // never within a character
+    yield Buffer.from(text.slice(at, end));
+    at = end;
+  }
+};
+
+export const sendJson = (response: ServerResponse, text: string): Promise<void> =>
+  sendPieces(response, "application/json; charset=utf-8", piecesOf(text));
+
+/** Send a regular file, up to `mostBytes` of it. @throws Error where it is none. */
+export const sendFile = (response: ServerResponse, type: string, path: string, mostBytes: number): Promise<void> => {
+  const { file } = openRegularFile(path, false);
+  response.writeHead(200, { ...securityHeaders, "Content-Type": type });
+  return pipeline(createReadStream(path, { fd: file, end: mostBytes - 1 }), response);
+};

@@ -1,0 +1,30 @@
+import { optionText } from "./flat-job.ts";
+import { leafValues } from "./leaf-values.ts";
+
+/** Most options of a job that are shown, and most characters of a path and of a value. */
+const mostOptions = 1000;
+const [mostPath, mostValue] = [200, 500];
+/** Most characters of all of them: they go to each page whenever the run has changed. */
+const mostCharacters = 2 ** 16;
+
+/**
+ * Options of a job as a list of runs shows them: long values are cut, and what is too much is left out.
+ *
+ * @returns also how many options there are in all.
+ */
+export const shownOptions = (
+  job: unknown,
+): { readonly options: Readonly<Record<string, string>>; readonly count: number } => {
+  const all = leafValues(job).filter(({ path }) => path !== "");
+  const shown: [string, string][] = [];
+  let characters = 0;
+  for (const leaf of all) {
+    if (leaf.path.length > mostPath) continue;
+    const text = optionText(leaf);
+    const short = text.length <= mostValue ? text : `${text.slice(0, mostValue)}…`;
+    characters += leaf.path.length + short.length;
+    if (shown.length === mostOptions || characters > mostCharacters) break;
+    shown.push([leaf.path, short]);
+  }
+  return { options: Object.fromEntries(shown), count: all.length };
+};

@@ -1,0 +1,23 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { threadIsReady } from "../../src/watch/deadline-thread.ts";
+import type { LoaderRequest, SearchAnswer } from "../../src/watch/loader-thread.ts";
+import { FolderSearch } from "../../src/watch/folder-search.ts";
+import { readRun } from "../../src/watch/read-run.ts";
+
+// The thread that reads runs, except that folders called "stuck" keep it busy for ever, and those called "fallen" end
+// it.
+
+let last: Promise<void> = Promise.resolve();
+parentPort!.on("message", (request: LoaderRequest) => {
+  last = last.then(async () => {
+    if (request.kind === "search") {
+      const runs = [...new FolderSearch(workerData as string).sweep()].flatMap((run) => run ?? []);
+      parentPort!.postMessage({ runs, isWhole: true, milliseconds: 0 } satisfies SearchAnswer);
+      return;
+    }
+    if (request.run.folder.endsWith("fallen")) throw new Error("fallen");
+    if (request.run.folder.endsWith("stuck")) for (let number = 0; ; number++) JSON.parse(`{"a":${number}}`);
+    parentPort!.postMessage(await readRun(request.run));
+  });
+});
+parentPort!.postMessage(threadIsReady);
