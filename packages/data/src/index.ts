@@ -59,5 +59,5 @@ export {
 export { shareRecords } from "./share-records.ts";
 export type { TextTable } from "./text-table.ts";
 export { splitText, textRecords } from "./text.ts";
-export { byteTokenizer, type Tokenizer } from "./tokenizer.ts";
+export { byteTokenizer, decodeAfter, type Tokenizer } from "./tokenizer.ts";
 export { tokenizerTexts, type TokenizerTexts } from "./tokenizer-json.ts";

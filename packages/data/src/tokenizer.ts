@@ -21,3 +21,17 @@ export const byteTokenizer: Tokenizer = {
   encodePrompt: bytesOf,
   decode: (tokens) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(tokens)),
 };
+
+/**
+ * The text that `tokens` add to the text of `before`. A tokenizer of sentencepiece drops a space that begins a text, and
+ * so the space of a first word when `tokens` are decoded alone.
+ */
+export const decodeAfter = (
+  { decode }: Pick<Tokenizer, "decode">,
+  before: ArrayLike<number>,
+  tokens: ArrayLike<number>,
+): string => {
+  const last = Array.from(before).slice(-1);
+  const [context, whole] = [decode(last), decode([...last, ...Array.from(tokens)])];
+  return whole.startsWith(context) ? whole.slice(context.length) : decode(tokens);
+};

@@ -1,3 +1,4 @@
+import { decodeAfter } from "@skein/data";
 import { type Backend, randomKey } from "@skein/tensor-core";
 import { foldInKey, threefryWord } from "@skein/tensor-core/backend";
 import { ConfigError } from "../errors.ts";
@@ -73,11 +74,11 @@ export const generateText = async (
         const token = sampleToken(known, sampling, threefryWord(key, added.length) / 2 ** 32);
         if (token === tokenizer.endOfText) break;
         added.push(token);
-        const whole = tokenizer.decode(added);
+        const whole = decodeAfter(tokenizer, begun, added);
         tell(settled(whole, stop));
         if (stop !== undefined && whole.includes(stop)) break;
       }
-      const whole = tokenizer.decode(added);
+      const whole = decodeAfter(tokenizer, begun, added);
       const end = stop === undefined ? -1 : whole.indexOf(stop);
       tell(end >= 0 ? whole.slice(0, end) : whole);
       results.push(told);

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { byteTokenizer, type Leaves, type Tokenizer } from "@skein/data";
+import { byteTokenizer, decodeAfter, type Leaves, type Tokenizer } from "@skein/data";
 import { loadTokenizer, readBatch } from "@skein/data/node";
 import { elementCount, type NdArray, type TensorSpec } from "@skein/tensor-core";
 import { copyLines } from "../run/copy-lines.ts";
@@ -159,7 +159,12 @@ export class SamplesFile {
         return { ...sample, given: toldExcerpts(sample.given), made: toldExcerpts(sample.made) };
       case "text": {
         const { prompt, truth, continuation } = sample;
-        return { ...sample, prompt: this.text(prompt), truth: this.text(truth), continuation: this.text(continuation) };
+        return {
+          ...sample,
+          prompt: this.text(prompt),
+          truth: this.text(truth, prompt),
+          continuation: this.text(continuation, prompt),
+        };
       }
     }
   }
@@ -173,9 +178,9 @@ export class SamplesFile {
     return { ...(labelName !== undefined && { labelName }), ...(predictedName !== undefined && { predictedName }) };
   }
 
-  /** Tokens without a tokenizer are told by their numbers. */
-  private text(tokens: readonly number[]): string {
-    return this.tokenizer?.decode(tokens) ?? tokens.join(" ");
+  /** The text of tokens that follow `before`; the numbers of the tokens if there is no tokenizer. */
+  private text(tokens: readonly number[], before: readonly number[] = []): string {
+    return this.tokenizer === undefined ? tokens.join(" ") : decodeAfter(this.tokenizer, before, tokens);
   }
 
   private write(line: SamplesLine): void {

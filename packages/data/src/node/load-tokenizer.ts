@@ -5,6 +5,7 @@ import type { Tokenizer } from "../tokenizer.ts";
 import { readerPackages } from "./data-packages.ts";
 import { isFolder } from "./files-below.ts";
 import { requirePackage } from "./optional-package.ts";
+import { contentOf, tokenIds, withSpecialTokens } from "./special-tokens.ts";
 
 /** The file of a tokenizer in a folder of Hugging Face's layout. */
 export const tokenizerFile = "tokenizer.json";
@@ -13,9 +14,11 @@ const configFile = "tokenizer_config.json";
 /** What we use of the package. */
 interface TokenizerOfPackage {
   encode(text: string, options: { readonly add_special_tokens: boolean }): { readonly ids: readonly number[] };
-  decode(tokens: readonly number[], options: { readonly skip_special_tokens: boolean }): string;
+  decode(
+    tokens: readonly number[],
+    options: { readonly skip_special_tokens: boolean; readonly clean_up_tokenization_spaces: boolean },
+  ): string;
   token_to_id(token: string): number | undefined;
-  get_vocab(withAddedTokens: boolean): Map<string, number>;
 }
 
 type TokenizerClass = new (tokenizer: object, config: object) => TokenizerOfPackage;
@@ -40,9 +43,29 @@ const readObject = (path: string): Readonly<Record<string, unknown>> => {
   throw new DataError(`${path} holds no JSON object, so it is no ${tokenizerFile}; restore it from another copy`);
 };
 
-/** A special token as a configuration writes it: its text, or an object with it. */
-const textOf = (token: unknown): string | undefined =>
-  typeof token === "string" ? token : ((token as { readonly content?: string } | undefined)?.content ?? undefined);
+/** Maximum vocabulary size; the largest vocabularies in use have about a million tokens. */
+const maxVocabulary = 2 ** 24;
+
+/** Number of rows that a model needs for the tokens of a file. @throws DataError for an id out of range. */
+const vocabularyOf = (path: string, tokenizer: object): number => {
+  let vocabulary = 0;
+  for (const [token, id] of tokenIds(tokenizer as Readonly<Record<string, unknown>>)) {
+    if (typeof id !== "number" || !Number.isInteger(id) || id < 0 || id >= maxVocabulary)
+      throw new DataError(
+        `${path} gives token ${JSON.stringify(token)} the id ${JSON.stringify(id)}; ids are whole numbers from 0 to ${maxVocabulary - 1}`,
+      );
+    vocabulary = Math.max(vocabulary, id + 1);
+  }
+  return vocabulary;
+};
+
+/**
+ * Whether decoding removes spaces before punctuation. Only WordPiece is decoded so, as transformers 5 does: its words
+ * come without spaces. Byte pairs and unigrams hold the spaces of a text.
+ */
+const cleansUpSpaces = (tokenizer: Readonly<Record<string, unknown>>, config: Readonly<Record<string, unknown>>) =>
+  (tokenizer["model"] as { readonly type?: unknown } | undefined)?.type === "WordPiece" &&
+  config["clean_up_tokenization_spaces"] === true;
 
 /**
  * A tokenizer as Hugging Face keeps it, by package `@huggingface/tokenizers`: `tokenizer.json`, and
@@ -55,24 +78,27 @@ const textOf = (token: unknown): string | undefined =>
  */
 export const loadTokenizer = (place: string, from: string): Tokenizer => {
   const path = isFolder(place) ? join(place, tokenizerFile) : place;
-  const description = readObject(path);
   const beside = join(dirname(path), configFile);
   const config = existsSync(beside) ? readObject(beside) : {};
+  const description = withSpecialTokens(readObject(path), config);
   const { Tokenizer: TokenizerOfFile } = requirePackage(readerPackages.tokenizers, from) as {
     Tokenizer: TokenizerClass;
   };
   let tokenizer: TokenizerOfPackage;
-  let vocabulary = 0;
+  const vocabulary = vocabularyOf(path, description);
   try {
     tokenizer = new TokenizerOfFile(description, config);
-    for (const id of tokenizer.get_vocab(true).values()) vocabulary = Math.max(vocabulary, id + 1);
   } catch (cause) {
     throw new DataError(
       `${path} is no tokenizer that ${readerPackages.tokenizers.name} reads (${(cause as Error).message}); save it again with Hugging Face's tokenizers`,
       { cause },
     );
   }
-  const end = textOf(config["eos_token"]);
+  const end = contentOf(config["eos_token"]);
+  const options = {
+    skip_special_tokens: true,
+    clean_up_tokenization_spaces: cleansUpSpaces(description, config),
+  };
   const encode = (text: string, withSpecial: boolean): Int32Array =>
     Int32Array.from(tokenizer.encode(text, { add_special_tokens: withSpecial }).ids);
   return {
@@ -80,8 +106,7 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
     encode: (text) => encode(text, false),
     encodePrompt: (text) => encode(text, true),
     // The package decodes no empty list.
-    decode: (tokens) =>
-      tokens.length === 0 ? "" : tokenizer.decode(Array.from(tokens), { skip_special_tokens: true }),
+    decode: (tokens) => (tokens.length === 0 ? "" : tokenizer.decode(Array.from(tokens), options)),
     endOfText: end === undefined ? undefined : tokenizer.token_to_id(end),
   };
 };

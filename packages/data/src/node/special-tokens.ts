@@ -1,0 +1,69 @@
+/** A token that is matched whole in a text, as `tokenizer.json` lists it under `added_tokens`. */
+interface AddedToken {
+  readonly id: number;
+  readonly content: string;
+  readonly special?: boolean;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const addedTokens = (tokenizer: Fields): AddedToken[] => {
+  const tokens: readonly unknown[] = Array.isArray(tokenizer["added_tokens"]) ? tokenizer["added_tokens"] : [];
+  return tokens.filter(
+    (token): token is AddedToken & Fields => isFields(token) && typeof token["content"] === "string",
+  );
+};
+
+/** Fields of `tokenizer_config.json` that hold one special token. */
+const roles = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+/** Fields of `tokenizer_config.json` that hold further special tokens, as a list or by name. */
+const lists = ["additional_special_tokens", "extra_special_tokens"];
+
+/** The text of a token in a configuration: the text itself, or an object with `content`. */
+export const contentOf = (token: unknown): string | undefined => {
+  const content = isFields(token) ? token["content"] : token;
+  return typeof content === "string" ? content : undefined;
+};
+
+/** Ids of the tokens of `tokenizer.json` by content. */
+export const tokenIds = (tokenizer: Fields): Map<string, unknown> => {
+  const { vocab } = isFields(tokenizer["model"]) ? tokenizer["model"] : { vocab: undefined };
+  const ids = new Map<string, unknown>(
+    Array.isArray(vocab)
+      ? vocab.map((entry: unknown, id) => [String(Array.isArray(entry) ? entry[0] : entry), id])
+      : Object.entries(isFields(vocab) ? vocab : {}),
+  );
+  for (const { content, id } of addedTokens(tokenizer)) ids.set(content, id);
+  return ids;
+};
+
+/**
+ * `tokenizer.json` with the special tokens that only `tokenizer_config.json` names, so that they are encoded whole and
+ * left out of decoded text, as transformers does. `added_tokens_decoder` replaces the flags of a token. A name without
+ * an id in either file is skipped: a model has no row for such a token.
+ */
+export const withSpecialTokens = (tokenizer: Fields, config: Fields): Fields => {
+  const ids = tokenIds(tokenizer);
+  const usedIds = new Set(ids.values());
+  const added = new Map(addedTokens(tokenizer).map((token) => [token.content, token]));
+  for (const [key, token] of Object.entries(
+    isFields(config["added_tokens_decoder"]) ? config["added_tokens_decoder"] : {},
+  )) {
+    const content = contentOf(token);
+    if (content === undefined || !isFields(token)) continue;
+    const id = ids.get(content) ?? (usedIds.has(Number(key)) ? undefined : Number(key));
+    if (id !== undefined) added.set(content, { ...added.get(content), ...token, content, id: id as number });
+  }
+  const named = [...roles.map((role) => config[role]), ...lists.flatMap((list) => Object.values(config[list] ?? {}))];
+  for (const token of named) {
+    const content = contentOf(token);
+    if (content === undefined || added.has(content)) continue;
+    const id = ids.get(content);
+    if (id !== undefined)
+      added.set(content, { ...(isFields(token) && token), content, id: id as number, special: true });
+  }
+  return { ...tokenizer, added_tokens: [...added.values()] };
+};
