@@ -10,11 +10,9 @@ export interface JpegHeader {
   readonly frame: number;
   /** EXIF's: how the camera was held, 1 (upright) to 8. */
   readonly orientation: number;
-  /** Whether it has a colour profile (ICC). */
-  readonly hasProfile: boolean;
 }
 
-const marker = { image: 0xd8, scan: 0xda, end: 0xd9, app1: 0xe1, app2: 0xe2 } as const;
+const marker = { image: 0xd8, scan: 0xda, end: 0xd9, app1: 0xe1 } as const;
 
 /** Markers of frames: all of these sixteen but tables of codes, an extension, and conditions. */
 const isFrame = (kind: number): boolean => kind >= 0xc0 && kind <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(kind);
@@ -55,9 +53,8 @@ const orientationIn = (segment: Uint8Array): number | undefined => {
  */
 export const jpegHeader = (bytes: Uint8Array): JpegHeader | undefined => {
   if (bytes[0] !== 0xff || bytes[1] !== marker.image) return undefined;
-  let frame: Omit<JpegHeader, "orientation" | "hasProfile"> | undefined;
+  let frame: Omit<JpegHeader, "orientation"> | undefined;
   let orientation: number | undefined;
-  let hasProfile = false;
   for (let at = 2; at + 4 <= bytes.length; ) {
     if (bytes[at] !== 0xff) return undefined;
     const kind = bytes[at + 1]!;
@@ -72,7 +69,7 @@ export const jpegHeader = (bytes: Uint8Array): JpegHeader | undefined => {
     const length = bytes[at + 2]! * 256 + bytes[at + 3]!;
     if (kind === marker.end || length < 2 || at + 2 + length > bytes.length) return undefined;
     const segment = bytes.subarray(at + 4, at + 2 + length);
-    if (kind === marker.scan) return frame && { ...frame, orientation: orientation ?? 1, hasProfile };
+    if (kind === marker.scan) return frame && { ...frame, orientation: orientation ?? 1 };
     if (isFrame(kind)) {
       if (segment.length < 6 || frame !== undefined) return undefined;
       const [precision, highRows, lowRows, highColumns, lowColumns, components] = segment as unknown as number[];
@@ -86,7 +83,7 @@ export const jpegHeader = (bytes: Uint8Array): JpegHeader | undefined => {
     } else if (kind === marker.app1 && startsWith(segment, "Exif\0\0") && orientation === undefined) {
       orientation = orientationIn(segment);
       if (orientation === undefined) return undefined;
-    } else if (kind === marker.app2 && startsWith(segment, "ICC_PROFILE\0")) hasProfile = true;
+    }
     at += 2 + length;
   }
   return undefined;

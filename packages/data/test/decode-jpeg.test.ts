@@ -86,13 +86,11 @@ describe("ordinary JPEGs", () => {
 describe("other images come from sharp as they are", () => {
   const decoding: Decoding = { size: [7, 9], channels: 3, fit: "cover" };
 
-  test("inks, other formats, profiles, colours of which grey is wanted", async () => {
-    const profiled = await sharp(sample("plain.jpg")).withIccProfile("p3").jpeg().toBuffer();
+  test("inks, other formats, colours of which grey is wanted", async () => {
     for (const [bytes, channels] of [
       [sample("cmyk.jpg"), 3],
       [sample("plain.png"), 3],
       [sample("palette-animated.gif"), 3],
-      [profiled, 3],
       [sample("plain.jpg"), 1],
     ] as const)
       expect(await ours!.decode(bytes, { ...decoding, channels })).toEqual(

@@ -104,7 +104,10 @@ const decoded = {
     .describe(
       "With cacheMegabytes: decode images to these sides, at least those of size; training shows parts of them (augment.resizedCrop) or their middles, evaluation the middles. Default: size.",
     ),
-  channels: z.literal([1, 3]).default(3).describe("Red, green and blue, or grey."),
+  channels: z
+    .literal([1, 3])
+    .default(3)
+    .describe("3: red, green and blue; 1: grey, the luma of ITU-R 601, as Pillow has it."),
   fit: z
     .enum(["cover", "contain", "stretch"])
     .optional()

@@ -45,22 +45,17 @@ const frames: readonly number[] = [0xc0, 0xc1, 0xc2];
 const isWhole = (bytes: Uint8Array): boolean => bytes.at(-2) === 0xff && bytes.at(-1) === 0xd9;
 
 /** Whether an image is of those that both decode alike, but for rounding. */
-const isOrdinary = (
-  { rows, columns, components, precision, frame, hasProfile }: JpegHeader,
-  channels: 1 | 3,
-): boolean =>
+const isOrdinary = ({ rows, columns, components, precision, frame }: JpegHeader, channels: 1 | 3): boolean =>
   frames.includes(frame) &&
   precision === 8 &&
   (components === 1 || (components === 3 && channels === 3)) &&
-  !hasProfile &&
   rows > 0 &&
   columns > 0 &&
   rows * columns <= mostPixelsKept;
 
 /**
  * Decodes ordinary JPEGs by package `@napi-rs/image`, and brings them to their size by `Resampler`; all else by
- * `other`: other formats, more than 8 bits, inks, colours of which grey is wanted or that a profile defines, more than
- * 2²⁶ pixels, files that do not end where their image does, and what the package cannot decode. Which one it is the
+ * `other`: other formats, more than 8 bits, inks, colours of which grey is wanted, more than 2²⁶ pixels, files that do not end where their image does, and what the package cannot decode. Which one it is the
  * bytes of an image alone decide.
  *
  * Pixels are not those of sharp: chroma is rounded otherwise (by 4 at most, 0.4 in the mean), `cover` cuts within
