@@ -1,13 +1,11 @@
 import type { Model } from "@skein/models";
-import type { MapTree, NdArray, StoredSpec, Tensor } from "@skein/tensor-core";
+import type { MapTree, NdArray, StoredTensor, Tensor } from "@skein/tensor-core";
 import type { Config } from "./architecture.ts";
 import type { FloatDType } from "./float-bits.ts";
 import type { ImageProcessor } from "./image-processor.ts";
 
-/** A tensor as its file has it, of any element type. */
-export interface CarriedTensor extends StoredSpec {
-  readonly bytes: Uint8Array;
-}
+/** A tensor of a checkpoint that is no weight of the model. */
+export type CarriedTensor = StoredTensor;
 
 /** How a checkpoint kept what it held, so that it can be written in the same way. */
 export interface Stored {

@@ -24,7 +24,13 @@ export { NdArray } from "./nd-array.ts";
 export type { NestedNumbers } from "./nested-numbers.ts";
 export { referenceBackend } from "./reference/reference-backend.ts";
 export { byteLength, elementCount, formatShape, sameShape, type Shape, type TensorSpec } from "./shape.ts";
-export { type ForeignDType, storedByteLength, type StoredDType, type StoredSpec } from "./stored-dtype.ts";
+export {
+  type ForeignDType,
+  storedByteLength,
+  type StoredDType,
+  type StoredSpec,
+  type StoredTensor,
+} from "./stored-dtype.ts";
 export {
   type RankSpans,
   type Span,

@@ -12,7 +12,7 @@ import {
   SafetensorsError,
   writeSafetensors,
 } from "./safetensors.ts";
-import { storedBytesPerElement, type StoredSpec } from "./stored-dtype.ts";
+import { storedByteLength, storedBytesPerElement, type StoredSpec, type StoredTensor } from "./stored-dtype.ts";
 
 const arbitraryArray: fc.Arbitrary<NdArray> = fc
   .record({
@@ -244,7 +244,7 @@ describe("safetensors", () => {
       /the dtype of tensor "a", a string/,
     ],
     ["bytes that are no UTF-8", file({}).map((byte, i) => (i === 8 ? 0xff : byte)), /no UTF-8/],
-    ["an unknown dtype", file({ a: { ...entry, dtype: "F64" } }, [1, 2]), /dtype "F64"; supported are F32/],
+    ["an unknown dtype", file({ a: { ...entry, dtype: "F9" } }, [1, 2]), /dtype "F9"; supported are F32/],
     ["an unknown key", file({ a: { ...entry, strides: [1] } }, [1, 2]), /has the key "strides"; the format knows/],
     ["a missing key", file({ a: { dtype: "U8", shape: [2] } }, [1, 2]), /"a" has no data_offsets/],
     [
@@ -291,6 +291,11 @@ describe("safetensors", () => {
     ["an escape that JSON does not know", file(String.raw`{"\x":1}`), /a string with escapes as in JSON/],
     ["trailing bytes", file({ a: entry }, [1, 2, 3]), /something was appended/],
     ["metadata that is no string", file({ __metadata__: { a: 1 } }), /the value of "a" in __metadata__, a string/],
+    [
+      "4-bit elements that do not fill a byte",
+      file({ a: { dtype: "F4", shape: [3], data_offsets: [0, 2] } }, [1, 2]),
+      /of f4\[3\] does not fill its last byte/,
+    ],
     ["a bool of 2", file({ a: { ...entry, dtype: "BOOL" } }, [1, 2]), /holds the byte 2/],
   ])("refuses %s", (_, bytes, message) => {
     const read = (): unknown => readSafetensors(bytes);
@@ -325,17 +330,69 @@ describe("element types that we do not compute with", () => {
     ["short", { dtype: "i16", shape: [1] }],
     ["tiny", { dtype: "i8", shape: [5] }],
     ["wide", { dtype: "u64", shape: [0, 2] }],
+    ["quarter", { dtype: "f8_e4m3", shape: [3] }],
+    ["nibbles", { dtype: "f4", shape: [2, 3] }],
   ]);
   const { head, header } = layoutSafetensors(specs);
 
   it("are laid out aligned, and found again", () => {
-    expect(header.fileBytes - header.dataBegin).toBe(8 + 8 + 24 + 6 + 2 + 5);
+    expect(header.fileBytes - header.dataBegin).toBe(8 + 8 + 24 + 6 + 2 + 5 + 3 + 3);
     expect(readStoredHeader(head, header.fileBytes)).toEqual(header);
     for (const { dtype, begin } of header.entries) expect(begin % storedBytesPerElement[dtype]).toBe(0);
     expect(new Map(header.entries.map(({ name, dtype, shape }) => [name, { dtype, shape }]))).toEqual(specs);
   });
 
-  it("are refused by who reads tensors", () => {
+  const foreign = (Object.keys(storedBytesPerElement) as StoredSpec["dtype"][]).filter(
+    (dtype) => !(dtypes as readonly string[]).includes(dtype),
+  );
+  const arbitraryForeign: fc.Arbitrary<StoredTensor> = fc
+    .record({ dtype: fc.constantFrom(...foreign), shape: fc.array(fc.constantFrom(0, 1, 3, 4, 8), { maxLength: 3 }) })
+    .filter((spec) => Number.isInteger(storedByteLength(spec)))
+    .chain((spec) => {
+      const length = storedByteLength(spec);
+      return fc
+        .uint8Array({ minLength: length, maxLength: length })
+        .map((bytes) => ({ ...spec, bytes: new Uint8Array(bytes) }));
+    });
+
+  it("are read and written beside others, bit for bit", () => {
+    expect(foreign).toHaveLength(15);
+    fc.assert(
+      fc.property(arbitraryTensors, fc.array(arbitraryForeign, { maxLength: 6 }), (own, others) => {
+        const written = new Map([...own, ...others.map((tensor, i): [string, StoredTensor] => [`other ${i}`, tensor])]);
+        const { tensors, foreign: read } = readSafetensors(writeSafetensors(written));
+        expect(new Set([...tensors.keys(), ...read.keys()])).toEqual(new Set(written.keys()));
+        for (const [i, tensor] of others.entries()) expect(read.get(`other ${i}`)).toEqual(tensor);
+        for (const [name, array] of tensors) expect(array.bytes()).toEqual((written.get(name) as NdArray).bytes());
+      }),
+    );
+  });
+
+  it("leave the tensors of a module with batch normalisation readable, and theirs to whoever wants them", () => {
+    const weight = NdArray.from([1, 2]);
+    const count: StoredTensor = { dtype: "i64", shape: [], bytes: Uint8Array.of(7, 0, 0, 0, 0, 0, 0, 0) };
+    const file = writeSafetensors(
+      new Map<string, NdArray | StoredTensor>([
+        ["norm.weight", weight],
+        ["norm.num_batches_tracked", count],
+      ]),
+    );
+    const content = readSafetensors(file);
+    expect(content.tensors.get("norm.weight")!.toNumbers()).toEqual([1, 2]);
+    const { bytes } = content.foreign.get("norm.num_batches_tracked")!;
+    expect(new BigInt64Array(bytes.slice().buffer)[0]).toBe(7n);
+    file.fill(0); // what was read is not the file's
+    expect(content.foreign.get("norm.num_batches_tracked")).toEqual(count);
+  });
+
+  it("are not written from other bytes than a shape has", () => {
+    const tensor: StoredTensor = { dtype: "i64", shape: [2], bytes: new Uint8Array(8) };
+    expect(() => writeSafetensors(new Map([["count", tensor]]))).toThrow(
+      /"count" of i64\[2\] takes 16 bytes, but 8 are given/,
+    );
+  });
+
+  it("are refused by who reads heads of tensors only", () => {
     expect(() => readSafetensorsHeader(head, header.fileBytes)).toThrow(/"count" has dtype "I64"; supported are F32/);
   });
 });

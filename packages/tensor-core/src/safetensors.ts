@@ -4,7 +4,13 @@ import { excerpt } from "./excerpt.ts";
 import { NdArray } from "./nd-array.ts";
 import { type DescribedTensor, parseHeader, SafetensorsError } from "./safetensors-header.ts";
 import type { TensorSpec } from "./shape.ts";
-import { storedByteLength, storedBytesPerElement, type StoredDType, type StoredSpec } from "./stored-dtype.ts";
+import {
+  storedByteLength,
+  storedBytesPerElement,
+  type StoredDType,
+  type StoredSpec,
+  type StoredTensor,
+} from "./stored-dtype.ts";
 
 export { SafetensorsError } from "./safetensors-header.ts";
 
@@ -28,7 +34,10 @@ export interface SafetensorsHeader<Spec extends StoredSpec = TensorSpec> {
 
 /** What a safetensors file holds: tensors by name, and metadata. */
 export interface SafetensorsContent {
+  /** In file order. */
   readonly tensors: ReadonlyMap<string, NdArray>;
+  /** Tensors of element types that no `NdArray` has, such as i64: their bytes, in file order. */
+  readonly foreign: ReadonlyMap<string, StoredTensor>;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -48,7 +57,10 @@ const mostDims = 64;
 const shapeFault = ({ dtype, shape }: StoredSpec): string | undefined => {
   if (shape.length > mostDims) return `has ${shape.length} dimensions, at most ${mostDims} are allowed`;
   const bytes = storedByteLength({ dtype, shape: shape.filter((size) => size !== 0) });
-  return Number.isSafeInteger(bytes) ? undefined : `of shape ${excerpt(shape)} has more elements than can be addressed`;
+  if (!Number.isSafeInteger(Math.ceil(bytes)))
+    return `of shape ${excerpt(shape)} has more elements than can be addressed`;
+  const whole = Number.isInteger(storedByteLength({ dtype, shape }));
+  return whole ? undefined : `of ${dtype}${excerpt(shape)} does not fill its last byte`;
 };
 
 const nameOfDType: Readonly<Record<StoredDType, string>> = {
@@ -65,6 +77,15 @@ const nameOfDType: Readonly<Record<StoredDType, string>> = {
   i16: "I16",
   u16: "U16",
   i8: "I8",
+  c64: "C64",
+  f8_e4m3: "F8_E4M3",
+  f8_e4m3fnuz: "F8_E4M3FNUZ",
+  f8_e5m2: "F8_E5M2",
+  f8_e5m2fnuz: "F8_E5M2FNUZ",
+  f8_e8m0: "F8_E8M0",
+  f6_e2m3: "F6_E2M3",
+  f6_e3m2: "F6_E3M2",
+  f4: "F4",
 };
 type DTypeNames<D extends StoredDType> = ReadonlyMap<string, D>;
 const namesOf = <D extends StoredDType>(known: readonly D[]): DTypeNames<D> =>
@@ -124,21 +145,31 @@ export const layoutSafetensors = <Spec extends StoredSpec>(
   return { head, header: { entries, metadata, dataBegin, fileBytes: dataBegin + offset } };
 };
 
+const bytesOf = (name: string, tensor: NdArray | StoredTensor, expected: number): Uint8Array => {
+  const bytes = typeof tensor.bytes === "function" ? tensor.bytes() : tensor.bytes;
+  if (bytes.length !== expected)
+    throw new ArgumentError(
+      `safetensors: tensor ${excerpt(name)} of ${tensor.dtype}${excerpt(tensor.shape)} takes ${expected} bytes, but ${bytes.length} are given; give as many`,
+    );
+  return bytes;
+};
+
 /**
- * Write tensors as one file. Equal tensors and metadata give equal bytes.
+ * Write tensors as one file, also those of element types that no `NdArray` has. Equal tensors and metadata give equal
+ * bytes.
  *
  * Cost: one copy of the data. For files that should not be held in memory twice, write the parts of
  * `layoutSafetensors`.
- * @throws ArgumentError as `layoutSafetensors`.
+ * @throws ArgumentError as `layoutSafetensors`, and for bytes that are not those of a shape.
  */
 export const writeSafetensors = (
-  tensors: ReadonlyMap<string, NdArray>,
+  tensors: ReadonlyMap<string, NdArray | StoredTensor>,
   metadata: Readonly<Record<string, string>> = {},
 ): Uint8Array<ArrayBuffer> => {
-  const { head, header } = layoutSafetensors(tensors, metadata);
+  const { head, header } = layoutSafetensors<StoredSpec>(tensors, metadata);
   const file = new Uint8Array(header.fileBytes);
   file.set(head);
-  for (const entry of header.entries) file.set(tensors.get(entry.name)!.bytes(), entry.begin);
+  for (const { name, begin, end } of header.entries) file.set(bytesOf(name, tensors.get(name)!, end - begin), begin);
   return file;
 };
 
@@ -177,7 +208,7 @@ const checkEntry = <D extends StoredDType>(
   const dtype = known.get(dtypeName);
   if (dtype === undefined) {
     throw new SafetensorsError(
-      `${tensor} has dtype ${excerpt(dtypeName)}; supported are ${[...known.keys()].join(", ")}; convert the tensor with the program that wrote it`,
+      `${tensor} has dtype ${excerpt(dtypeName)}; supported are ${[...known.keys()].join(", ")}; convert the tensor`,
     );
   }
   const fault = shapeFault({ dtype, shape });
@@ -196,7 +227,7 @@ const checkEntry = <D extends StoredDType>(
 };
 
 /**
- * Read and check the head of a file.
+ * Read and check the head of a file whose tensors all have element types of ours; others: `readStoredHeader`.
  *
  * @param start at least the first `safetensorsDataBegin(start)` bytes.
  * @param fileBytes size of the whole file; `start.length` by default.
@@ -264,21 +295,26 @@ export const readSafetensorsEntry = (entry: SafetensorsEntry, bytes: Uint8Array)
   );
 };
 
+const isOwn = (entry: SafetensorsEntry<StoredSpec>): entry is SafetensorsEntry =>
+  ownDTypes.has(nameOfDType[entry.dtype]);
+
 /**
  * Read a whole file (little-endian hosts, as all that run JavaScript today).
  *
- * @returns tensors by name, in file order, and the metadata.
+ * @returns tensors by name, and the metadata; tensors of element types that no `NdArray` has as bytes, under `foreign`.
  * @throws SafetensorsError for anything that is not a sound file; no other error, whatever the bytes are.
  * @example
  * const { tensors } = readSafetensors(writeSafetensors(new Map([["weight", NdArray.from([1, 2, 3])]])));
  * Source: https://huggingface.co/docs/safetensors (format).
  */
 export const readSafetensors = (file: Uint8Array): SafetensorsContent => {
-  const { entries, metadata } = readSafetensorsHeader(file);
-  return {
-    tensors: new Map(
-      entries.map((entry) => [entry.name, readSafetensorsEntry(entry, file.subarray(entry.begin, entry.end))]),
-    ),
-    metadata,
-  };
+  const { entries, metadata } = readStoredHeader(file);
+  const tensors = new Map<string, NdArray>();
+  const foreign = new Map<string, StoredTensor>();
+  for (const entry of entries) {
+    const { name, dtype, shape, begin, end } = entry;
+    if (isOwn(entry)) tensors.set(name, readSafetensorsEntry(entry, file.subarray(begin, end)));
+    else foreign.set(name, { dtype, shape, bytes: new Uint8Array(file.subarray(begin, end)) });
+  }
+  return { tensors, foreign, metadata };
 };

@@ -2,7 +2,22 @@ import { bytesPerElement, type DType } from "./dtype.ts";
 import { elementCount, type Shape } from "./shape.ts";
 
 /** Element types that files have, and no tensor of ours: what has one can be carried from file to file, not read. */
-export type ForeignDType = "f64" | "i64" | "u64" | "i16" | "u16" | "i8";
+export type ForeignDType =
+  | "f64"
+  | "c64"
+  | "i64"
+  | "u64"
+  | "i16"
+  | "u16"
+  | "i8"
+  | "f8_e4m3"
+  | "f8_e4m3fnuz"
+  | "f8_e5m2"
+  | "f8_e5m2fnuz"
+  | "f8_e8m0"
+  | "f6_e2m3"
+  | "f6_e3m2"
+  | "f4";
 
 /** Element types that files have. */
 export type StoredDType = DType | ForeignDType;
@@ -13,16 +28,31 @@ export interface StoredSpec {
   readonly shape: Shape;
 }
 
+/** A tensor as its file has it, of any element type. */
+export interface StoredTensor extends StoredSpec {
+  readonly bytes: Uint8Array;
+}
+
+/** Bytes of one element; below 1 if elements share bytes. */
 export const storedBytesPerElement: Readonly<Record<StoredDType, number>> = {
   ...bytesPerElement,
   f64: 8,
+  c64: 8,
   i64: 8,
   u64: 8,
   i16: 2,
   u16: 2,
   i8: 1,
+  f8_e4m3: 1,
+  f8_e4m3fnuz: 1,
+  f8_e5m2: 1,
+  f8_e5m2fnuz: 1,
+  f8_e8m0: 1,
+  f6_e2m3: 0.75,
+  f6_e3m2: 0.75,
+  f4: 0.5,
 };
 
-/** Bytes that a tensor takes in a file. */
+/** Bytes that a tensor takes in a file; no whole number if its last byte is not full, which no file holds. */
 export const storedByteLength = ({ dtype, shape }: StoredSpec): number =>
   elementCount(shape) * storedBytesPerElement[dtype];
