@@ -12,7 +12,7 @@ import { openSavedRun } from "../src/checkpoint/saved-run.ts";
 import { checkJob } from "../src/job/config.ts";
 import { settleJob } from "../src/job/settle-job.ts";
 import { train, type TrainJob } from "../src/train.ts";
-import { jobFolder } from "./cli.ts";
+import { jobFolder, skeinTrain } from "./cli.ts";
 import { expectSameEnd } from "./run-ends.ts";
 
 /** A checkpoint that tells two classes of pictures of 12×12. */
@@ -113,4 +113,15 @@ describe("images of a run that trains a checkpoint on", () => {
     expect(files).toEqual(["config.json", "model.safetensors"]);
     expect(remarks).toEqual([expect.stringMatching(/^no preprocessor_config\.json was written: /)]);
   });
+});
+
+test("import writes a job for images that runs as it is, once images are there", async () => {
+  say({ size: 12 });
+  const imported = await skeinTrain(folder, "import", "vit", "--output", "imported.yaml", "--json");
+  expect([imported.stderr, JSON.parse(imported.stdout)]).toEqual([
+    "",
+    expect.objectContaining({ kind: "vit", job: "imported.yaml" }),
+  ]);
+  const dry = await skeinTrain(folder, "run", "imported.yaml", "--dry-run", "--output", "imported");
+  expect([dry.stderr, dry.code]).toEqual(["", 0]);
 });

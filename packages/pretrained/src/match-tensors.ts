@@ -1,9 +1,10 @@
 import { formatShape, sameShape, type StoredDType, type StoredSpec } from "@skein/tensor-core";
-import { excerpt } from "@skein/tensor-core/backend";
+import { excerptName } from "@skein/tensor-core/backend";
 import type { Opened } from "./architecture.ts";
 import { PretrainedError } from "./errors.ts";
 import type { FloatDType } from "./float-bits.ts";
 import type { ModelLeaf } from "./model-leaves.ts";
+import { isOfQuantised } from "./quantised.ts";
 
 export interface MatchedTensors {
   /** Name in the files of each leaf, by its path. */
@@ -49,7 +50,7 @@ const canonicalNames = (
     const other = canonical.get(whole);
     if (other !== undefined)
       throw new PretrainedError(
-        `${origin} holds ${excerpt(other)} and ${excerpt(name)}, which are names of one tensor; remove one of them`,
+        `${origin} holds ${excerptName(other)} and ${excerptName(name)}, which are names of one tensor; remove one of them`,
       );
     canonical.set(whole, name);
   }
@@ -85,15 +86,15 @@ export const matchTensors = (
       continue;
     }
     if (own === undefined) {
-      missing.push(`${excerpt(name)} ${formatShape(nameShape)}`);
+      missing.push(`${excerptName(name)} ${formatShape(nameShape)}`);
       continue;
     }
     taken.add(own);
     names.set(path, own);
     const { dtype, shape } = specs.get(own)!;
     if (!sameShape(shape, nameShape))
-      misshaped.push(`${excerpt(own)} is ${formatShape(shape)} for ${formatShape(nameShape)}`);
-    else if (!isWeight(dtype)) noFloats.push(`${excerpt(own)} is ${dtype}`);
+      misshaped.push(`${excerptName(own)} is ${formatShape(shape)} for ${formatShape(nameShape)}`);
+    else if (!isWeight(dtype)) noFloats.push(`${excerptName(own)} is ${dtype}`);
   }
   const pathOf = new Map(leaves.map(({ path, name }) => [name, path]));
   const copies = new Map<string, string>();
@@ -104,8 +105,13 @@ export const matchTensors = (
     const original = opened.copies?.get(name);
     if (original !== undefined) copies.set(own, pathOf.get(original)!);
     else if (opened.carried?.some((pattern) => pattern.test(name))) carried.push(own);
-    else extra.push(`${excerpt(own)} ${formatShape(specs.get(own)!.shape)}`);
+    else extra.push(`${excerptName(own)} ${formatShape(specs.get(own)!.shape)}`);
   }
+  const quantised = [...stored.values()].filter((name) => !taken.has(name) && isOfQuantised(name));
+  if (missing.length + misshaped.length + noFloats.length > 0 && quantised.length > 0)
+    throw new PretrainedError(
+      `${origin} has ${quantised.length} tensors of quantised weights, such as ${excerptName(quantised[0]!)}, but weights are read in f32, f16 and bf16 only; take the checkpoint that they were quantised from`,
+    );
   const faults = [
     ...listed("missing", missing),
     ...listed("that the model does not have", extra),

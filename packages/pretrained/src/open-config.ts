@@ -2,24 +2,29 @@ import type { Model } from "@skein/models";
 import { didYouMean, excerpt } from "@skein/tensor-core/backend";
 import type { Architecture, Config, Opened, OpenOptions } from "./architecture.ts";
 import { withNumLabels } from "./architectures/labels.ts";
-import { architectures } from "./architectures/table.ts";
+import { architectures, otherModelTypes } from "./architectures/table.ts";
 import { PretrainedError } from "./errors.ts";
+import { requireUnquantised } from "./quantised.ts";
 
 /**
  * The model of a configuration, with the names that its parameters have in files.
  *
- * @throws PretrainedError for an architecture or a setting that we do not have.
+ * @throws PretrainedError for an architecture or a setting that we do not have, and for quantised weights.
  * @example const { model } = openConfig(JSON.parse(text));
  */
-export const openConfig = (config: Config, options: OpenOptions = {}): Opened =>
-  architectureOf(config).open(config, options);
+export const openConfig = (config: Config, options: OpenOptions = {}): Opened => {
+  const architecture = architectureOf(config);
+  requireUnquantised(config);
+  return architecture.open(config, options);
+};
 
 const architectureOf = (config: Config): Architecture => {
   const modelType = config["model_type"];
   const architecture = typeof modelType === "string" ? architectures.get(modelType) : undefined;
   if (architecture !== undefined) return architecture;
   const known = [...architectures.keys()];
-  const meant = typeof modelType === "string" ? didYouMean(modelType, known) : undefined;
+  const isMistyped = typeof modelType === "string" && !otherModelTypes.has(modelType.toLowerCase());
+  const meant = isMistyped ? didYouMean(modelType, known) : undefined;
   throw new PretrainedError(
     `config.json is of model_type ${excerpt(modelType)}, but there are ${known.join(", ")}; ${meant === undefined ? "take a checkpoint of one of them" : `did you mean ${meant}?`}`,
   );

@@ -180,12 +180,53 @@ test("no scaling and the default one are the same", async () => {
 
 test.each<[string, Record<string, unknown>, RegExp]>([
   ["an unknown model", { model_type: "lama" }, /model_type "lama", but there are .*; did you mean llama\?/],
+  ["another model that is spelt almost alike", { model_type: "qwen" }, /model_type "qwen", but .*; take a checkpoint/],
   ["no model", { model_type: undefined }, /model_type nothing, but there are/],
   ["another activation", { hidden_act: "gelu" }, /"llama" is not one that we compute: hidden_act: .*"silu"/],
   ["a size that is none", { vocab_size: 0, hidden_size: 1.5 }, /vocab_size: .*; hidden_size: /],
   ["positions stretched otherwise", { rope_scaling: { type: "yarn", factor: 2 } }, /rope_scaling\.rope_type: /],
 ])("a configuration with %s is refused", async (_, config, message) => {
   expect(await refusal(loadPretrained(changed("llama-tied", () => undefined, config)))).toMatch(message);
+});
+
+test.each<[string, object, string | undefined]>([
+  ["bitsandbytes", { quant_method: "bitsandbytes", load_in_4bit: true, load_in_8bit: false }, '"bitsandbytes", 4 bits'],
+  ["bitsandbytes of old", { load_in_8bit: true }, '"bitsandbytes", 8 bits'],
+  ["gptq", { quant_method: "gptq", bits: 4, group_size: 128 }, '"gptq", 4 bits'],
+  ["awq", { quant_method: "awq", bits: 4, zero_point: true }, '"awq", 4 bits'],
+  ["fp8", { quant_method: "fp8", weight_block_size: [128, 128] }, '"fp8"'],
+  ["a method of tomorrow", { quant_method: "\u001b[2J" }, String.raw`"\u001b[2J"`],
+  ["a method without a name", { bits: 3 }, "by no named method, 3 bits"],
+  ["none, with settings that are off", { load_in_8bit: false, load_in_4bit: false }, undefined],
+])("weights that are quantised by %s are refused in one sentence", async (_, quantization_config, told) => {
+  const folder = changed("llama-tied", () => undefined, { quantization_config });
+  if (told === undefined) await expect(loadPretrained(folder)).resolves.toBeDefined();
+  else
+    expect(await refusal(loadPretrained(folder))).toBe(
+      `config.json is of quantised weights (quantization_config: ${told}), but weights are read in f32, f16 and bf16 only; take the checkpoint that they were quantised from`,
+    );
+});
+
+test("quantised weights that only the tensors tell of are refused in one sentence", async () => {
+  const name = "model.layers.0.mlp.up_proj";
+  const folder = changed("llama-tied", (tensors) => {
+    const { shape } = tensors.get(`${name}.weight`)!;
+    tensors.delete(`${name}.weight`);
+    tensors.set(`${name}.qweight`, { dtype: "i8", shape, bytes: new Uint8Array(shape[0]! * shape[1]!) });
+  });
+  expect(await refusal(loadPretrained(folder))).toMatch(
+    /^.* has 1 tensors of quantised weights, such as "model\.layers\.0\.mlp\.up_proj\.qweight", but weights are read/,
+  );
+});
+
+test("names of tensors that are listed keep their ends", async () => {
+  const folder = changed("llama-tied", (tensors) => {
+    for (const end of ["one", "other"])
+      tensors.set(`${"model.deep.".repeat(9)}${end}`, { dtype: "f32", shape: [0], bytes: new Uint8Array(0) });
+  });
+  expect(await refusal(loadPretrained(folder))).toMatch(
+    /2 that the model does not have \("model\.deep.{0,12}\.\.\..*\.deep\.one" \[0\], "model.*\.deep\.other" \[0\]\)/,
+  );
 });
 
 test("numbers that f16 does not hold are counted before anything is written", async () => {

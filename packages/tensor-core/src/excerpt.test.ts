@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { excerpt } from "./excerpt.ts";
+import { excerpt, excerptName } from "./excerpt.ts";
 
 describe("excerpt", () => {
   it("shows a short value as JSON does", () => {
@@ -39,5 +39,23 @@ describe("excerpt", () => {
     expect(excerpt(own)).toMatch(/^\[\[\[+\.\.\.$/);
     expect(excerpt(new Array(1e9))).toMatch(/^\[nothing,.*\.\.\.$/);
     expect(excerpt("x".repeat(1e7))).toBe(`"${"x".repeat(56)}...`);
+  });
+});
+
+describe("excerptName", () => {
+  it("shows a short name as it is, of a long one its begin and more of its end, on one line of bounded length", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 300 }), fc.integer({ min: 12, max: 80 }), (name, most) => {
+        const text = excerptName(name, most);
+        expect(text.length).toBeLessThanOrEqual(most);
+        expect(text).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u);
+        if (excerpt(name, 10_000).length <= most) expect(text).toBe(excerpt(name, most));
+        else expect(text.slice(-5)).toBe(excerpt(name, 10_000).slice(-5));
+      }),
+    );
+    expect(excerptName("encoder.layers.10.attention.output.bias", 24)).toBe(
+      '"encoder...output.bias"'.slice(0, 0) || '"encoder....output.bias"',
+    );
+    expect(excerptName("x".repeat(1e7)).length).toBe(60);
   });
 });

@@ -48,3 +48,17 @@ export const excerpt = (value: unknown, most: number = shownCharacters): string 
   write(value);
   return text.length > most ? `${text.slice(0, most - 3)}...` : text;
 };
+
+/**
+ * Show a name of unknown origin in a message: as `excerpt`, but what is longer than `most` is cut in its middle. Names of
+ * one kind, such as those of a model's tensors, differ at their ends.
+ *
+ * Cost: O(most).
+ * @example excerptName("encoder.layers.10.attention.output.bias", 24); // "encoder....output.bias"
+ */
+export const excerptName = (name: string, most: number = shownCharacters): string => {
+  const text = quote(name.length > 2 * most ? name.slice(0, most) + name.slice(-most) : name);
+  if (text.length <= most) return text;
+  const begin = Math.floor(most / 3);
+  return `${text.slice(0, begin)}...${text.slice(begin + 3 - most)}`;
+};

@@ -1,5 +1,5 @@
 import { SkeinError } from "./errors.ts";
-import { excerpt } from "./excerpt.ts";
+import { excerpt, excerptName } from "./excerpt.ts";
 
 /**
  * Bytes that are no safetensors file, or a damaged one. Names what was found, what the format demands and the cure; of
@@ -139,7 +139,7 @@ class HeaderReader {
 }
 
 const readTensor = (reader: HeaderReader, name: string): DescribedTensor => {
-  const what = `tensor ${excerpt(name)}`;
+  const what = `tensor ${excerptName(name)}`;
   const fields: { dtype?: string; shape?: number[]; dataOffsets?: number[] } = {};
   reader.object(what, (key) => {
     if (key === "dtype") fields.dtype = reader.string(`the dtype of ${what}`);

@@ -1,6 +1,6 @@
 import { bytesPerElement, type DType, dtypes, hostArrayType } from "./dtype.ts";
 import { ArgumentError } from "./errors.ts";
-import { excerpt } from "./excerpt.ts";
+import { excerpt, excerptName } from "./excerpt.ts";
 import { NdArray } from "./nd-array.ts";
 import { type DescribedTensor, parseHeader, SafetensorsError } from "./safetensors-header.ts";
 import type { TensorSpec } from "./shape.ts";
@@ -123,7 +123,7 @@ export const layoutSafetensors = <Spec extends StoredSpec>(
   const relative = order.map(([name, { dtype, shape }]) => {
     const fault = shapeFault({ dtype, shape });
     if (fault !== undefined)
-      throw new ArgumentError(`safetensors: tensor ${excerpt(name)} ${fault}; reshape it before it is written`);
+      throw new ArgumentError(`safetensors: tensor ${excerptName(name)} ${fault}; reshape it before it is written`);
     const begin = offset;
     offset += storedByteLength({ dtype, shape });
     fields.push(
@@ -149,7 +149,7 @@ const bytesOf = (name: string, tensor: NdArray | StoredTensor, expected: number)
   const bytes = typeof tensor.bytes === "function" ? tensor.bytes() : tensor.bytes;
   if (bytes.length !== expected)
     throw new ArgumentError(
-      `safetensors: tensor ${excerpt(name)} of ${tensor.dtype}${excerpt(tensor.shape)} takes ${expected} bytes, but ${bytes.length} are given; give as many`,
+      `safetensors: tensor ${excerptName(name)} of ${tensor.dtype}${excerpt(tensor.shape)} takes ${expected} bytes, but ${bytes.length} are given; give as many`,
     );
   return bytes;
 };
@@ -204,7 +204,7 @@ const checkEntry = <D extends StoredDType>(
   dataBegin: number,
   known: DTypeNames<D>,
 ): SafetensorsEntry<StoredSpec & { readonly dtype: D }> => {
-  const tensor = `tensor ${excerpt(name)}`;
+  const tensor = `tensor ${excerptName(name)}`;
   const dtype = known.get(dtypeName);
   if (dtype === undefined) {
     throw new SafetensorsError(
@@ -256,7 +256,7 @@ const readHeader = <D extends StoredDType>(
   for (const { name, begin, end } of entries) {
     if (begin !== expected) {
       throw new SafetensorsError(
-        `tensor ${excerpt(name)} begins at byte ${begin}, but ${previous === undefined ? "the header" : `tensor ${excerpt(previous)}`} ends at byte ${expected}; tensors must follow each other without overlap or gap, the file is damaged`,
+        `tensor ${excerptName(name)} begins at byte ${begin}, but ${previous === undefined ? "the header" : `tensor ${excerptName(previous)}`} ends at byte ${expected}; tensors must follow each other without overlap or gap, the file is damaged`,
       );
     }
     expected = end;
@@ -277,14 +277,14 @@ const readHeader = <D extends StoredDType>(
 export const readSafetensorsEntry = (entry: SafetensorsEntry, bytes: Uint8Array): NdArray => {
   if (bytes.length !== entry.end - entry.begin) {
     throw new SafetensorsError(
-      `tensor ${excerpt(entry.name)} takes ${entry.end - entry.begin} bytes, but ${bytes.length} were read; the file is truncated, restore it from another copy`,
+      `tensor ${excerptName(entry.name)} takes ${entry.end - entry.begin} bytes, but ${bytes.length} were read; the file is truncated, restore it from another copy`,
     );
   }
   if (entry.dtype === "bool") {
     const bad = bytes.find((byte) => byte > 1);
     if (bad !== undefined)
       throw new SafetensorsError(
-        `tensor ${excerpt(entry.name)} of bool holds the byte ${bad}; only 0 and 1 are allowed, the file is damaged`,
+        `tensor ${excerptName(entry.name)} of bool holds the byte ${bad}; only 0 and 1 are allowed, the file is damaged`,
       );
   }
   const own = new Uint8Array(bytes); // a copy: aligned, and safe from the caller's buffer

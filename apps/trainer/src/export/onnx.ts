@@ -5,6 +5,7 @@ import { flattenTree, full, leafPaths, type NdArray, type Tensor, type TensorSpe
 import { eliminateDeadCode, leavesByPath } from "@skein/tensor-core/backend";
 import { ConfigError } from "../errors.ts";
 import { namesOf } from "../building/class-names.ts";
+import { expertsOf } from "../building/experts-of.ts";
 import { nodeFiles } from "../checkpoint/files.ts";
 import { requireReplaceable } from "../run/places.ts";
 import { forwardPass, namedResults, type Weights } from "../modules/forward-pass.ts";
@@ -48,7 +49,8 @@ const toldApart = (results: Leaves<Tensor>, inputs: readonly string[]): Leaves<T
  * `replaceOnnxFiles`.
  *
  * @returns the names of the files.
- * @throws OnnxError for a model with operators that ONNX does not have; ConfigError where the file cannot be written.
+ * @throws OnnxError for a model with operators that ONNX does not have; ConfigError for a mixture of experts, and where
+ * the file cannot be written.
  */
 export const exportOnnxModel = async (
   { job, prepared, params, state, step }: SavedRun,
@@ -58,6 +60,10 @@ export const exportOnnxModel = async (
   if (dtype === "bf16")
     throw new ConfigError([
       `--dtype ${dtype}: runtimes of ONNX do not compute with it; --format onnx writes f32 and f16`,
+    ]);
+  if (expertsOf(job) !== undefined)
+    throw new ConfigError([
+      "--format onnx: the model is a mixture of experts (model.experts), and mixtures are not exported; export a run of the same model without model.experts",
     ]);
   const name = basename(output);
   for (const path of [output, join(dirname(output), weightsName(name, "0".repeat(digestLength)))])

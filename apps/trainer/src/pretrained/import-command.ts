@@ -1,45 +1,18 @@
 import { existsSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { join } from "node:path";
 import { tokenizerFile } from "@skein/data/node";
 import { loadPretrained } from "@skein/pretrained/node";
 import { elementCount, flattenTree, type NdArray } from "@skein/tensor-core";
 import type { Command } from "commander";
 import { commandAction } from "../commands/command-action.ts";
-import { stringify } from "yaml";
 import { ConfigError, exitCodes } from "../errors.ts";
-import { causalKinds } from "../generate/text-model.ts";
 import { requireNewFile } from "../run/places.ts";
 import type { GlobalOptions } from "../commands/run-options.ts";
+import { jobTextOf } from "./import-job.ts";
 
 interface ImportOptions extends GlobalOptions {
   readonly output?: string;
 }
-
-/** A path as it stands in a job file of `folder`. */
-const from = (folder: string, path: string): string => {
-  const short = relative(folder, resolve(path)) || ".";
-  return short.startsWith(".") ? short : `./${short}`;
-};
-
-/** A job that goes on training a causal model on a text. */
-const jobOf = (place: string, output: string, hasTokenizer: boolean): object => {
-  const folder = from(dirname(resolve(output)), place);
-  return {
-    name:
-      basename(resolve(place))
-        .replaceAll(/[^A-Za-z0-9._-]/g, "-")
-        .replace(/^[^A-Za-z0-9]+/, "") || "imported",
-    ranks: 1,
-    batch: 8,
-    steps: 1000,
-    data: { kind: "text", file: "./text.txt", ...(hasTokenizer && { tokenizer: folder }), window: 128 },
-    model: { kind: "pretrained", folder },
-    optimizer: { kind: "adamw" },
-    learningRate: { peak: 0.0001, warmupSteps: 100, decay: "cosine" },
-    clipNorm: 1,
-    checkpoint: { everySteps: 200 },
-  };
-};
 
 /**
  * `skein-train import`: look at a folder in Hugging Face's layout, whole, and write a job that trains it on.
@@ -58,20 +31,14 @@ export const importCommand = async (place: string, { output, json }: ImportOptio
   const parameters = flattenTree<NdArray>(params).leaves.reduce((sum, { shape }) => sum + elementCount(shape), 0);
   const dtypes = [...new Set([...stored.leaves.values()].map(({ dtype }) => dtype))].sort();
   const hasTokenizer = existsSync(join(place, tokenizerFile));
-  const isCausal = causalKinds.includes(kind);
-  if (output !== undefined && isCausal) {
-    const text = `# Trains ${place} on; put a text of yours into ./text.txt, or name another file.\n${stringify(jobOf(place, output, hasTokenizer))}`;
-    writeFileSync(output, text, { flag: "wx" });
-  }
+  if (output !== undefined) writeFileSync(output, await jobTextOf(place, output, config), { flag: "wx" });
   const facts = { folder: place, kind, parameters, dtypes, tokenizer: hasTokenizer, carried: stored.carried.size };
   process.stdout.write(
     json === true
-      ? `${JSON.stringify({ ...facts, ...(output !== undefined && isCausal && { job: output }) })}\n`
+      ? `${JSON.stringify({ ...facts, ...(output !== undefined && { job: output }) })}\n`
       : [
           `${place}: a ${kind} of ${parameters.toLocaleString("en")} parameters in ${dtypes.join(", ")}, ${hasTokenizer ? "with" : "without"} a ${tokenizerFile}`,
-          ...(isCausal
-            ? [output === undefined ? "a job to train it on: add --output job.yaml" : `written to ${output}`]
-            : [`to train it on, name it in a job: model: { kind: pretrained, folder: ${place} }`]),
+          output === undefined ? "a job to train it on: add --output job.yaml" : `written to ${output}`,
           "",
         ].join("\n"),
   );

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type NdArray, type SafetensorsEntry, SkeinError, type StoredSpec, unflattenTree } from "@skein/tensor-core";
-import { excerpt } from "@skein/tensor-core/backend";
+import { excerpt, excerptName } from "@skein/tensor-core/backend";
 import type { Config, Opened, OpenOptions } from "../architecture.ts";
 import { reordered } from "../dimension-order.ts";
 import { PretrainedError } from "../errors.ts";
@@ -83,7 +83,7 @@ const placesOf = async (folder: string, opened: SafetensorsFile[]): Promise<Read
     for (const entry of file.entries) {
       if (index !== undefined && index.get(entry.name) !== name)
         throw new PretrainedError(
-          `${join(folder, name)} holds the tensor ${excerpt(entry.name)}, which ${indexFile} puts into ${excerpt(index.get(entry.name))}; files and index must come from one checkpoint`,
+          `${join(folder, name)} holds the tensor ${excerptName(entry.name)}, which ${indexFile} puts into ${excerpt(index.get(entry.name))}; files and index must come from one checkpoint`,
         );
       places.set(entry.name, { entry, file });
     }
@@ -91,7 +91,7 @@ const placesOf = async (folder: string, opened: SafetensorsFile[]): Promise<Read
   for (const [name, file] of index ?? [])
     if (!places.has(name))
       throw new PretrainedError(
-        `${indexFile} puts the tensor ${excerpt(name)} into ${join(folder, file)}, which does not hold it; files and index must come from one checkpoint`,
+        `${indexFile} puts the tensor ${excerptName(name)} into ${join(folder, file)}, which does not hold it; files and index must come from one checkpoint`,
       );
   return places;
 };

@@ -9,7 +9,7 @@ import {
   SafetensorsError,
   type StoredSpec,
 } from "@skein/tensor-core";
-import { excerpt, mostBytesPerCall, readRange } from "@skein/tensor-core/backend";
+import { excerptName, mostBytesPerCall, readRange } from "@skein/tensor-core/backend";
 
 /** Tensors of a file that is read tensor by tensor. */
 export interface SafetensorsFile {
@@ -35,7 +35,7 @@ export const openSafetensors = async (path: string): Promise<SafetensorsFile> =>
       const bytes = await readRange(file, begin, end);
       if (bytes.length < end - begin)
         throw new SafetensorsError(
-          `tensor ${excerpt(name)} of ${path} takes ${end - begin} bytes, but ${bytes.length} were read; the file has become shorter, restore it from another copy`,
+          `tensor ${excerptName(name)} of ${path} takes ${end - begin} bytes, but ${bytes.length} were read; the file has become shorter, restore it from another copy`,
         );
       return bytes;
     };

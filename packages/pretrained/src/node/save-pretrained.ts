@@ -8,7 +8,7 @@ import {
   storedByteLength,
   type StoredSpec,
 } from "@skein/tensor-core";
-import { excerpt, formatSpec, leavesByPath } from "@skein/tensor-core/backend";
+import { excerptName, formatSpec, leavesByPath } from "@skein/tensor-core/backend";
 import type { Config } from "../architecture.ts";
 import { inverseOrder, reordered } from "../dimension-order.ts";
 import { PretrainedError } from "../errors.ts";
@@ -66,7 +66,7 @@ const needRange = (name: string, { data }: NdArray, dtype: FloatDType): void => 
   for (const value of data) if (Math.abs(value) >= firstInfiniteF16 && Number.isFinite(value)) numBeyond++;
   if (numBeyond > 0)
     throw new PretrainedError(
-      `${numBeyond} of the ${data.length} values of ${excerpt(name)} are ${firstInfiniteF16} or more, which f16 does not hold; save as bf16 or f32`,
+      `${numBeyond} of the ${data.length} values of ${excerptName(name)} are ${firstInfiniteF16} or more, which f16 does not hold; save as bf16 or f32`,
     );
 };
 

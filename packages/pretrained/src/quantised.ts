@@ -1,0 +1,34 @@
+import { excerpt } from "@skein/tensor-core/backend";
+import type { Config } from "./architecture.ts";
+import { PretrainedError } from "./errors.ts";
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** How the weights of a configuration are quantised, such as '"gptq", 4 bits'; undefined if they are not. */
+const quantisationOf = ({ quantization_config: given }: Config): string | undefined => {
+  if (!isObject(given)) return undefined;
+  const { quant_method: method, load_in_4bit: isFourBit, load_in_8bit: isEightBit, bits } = given;
+  // Old files of bitsandbytes name no method, and files of unquantised weights may keep its settings, switched off.
+  const isOfBitsAndBytes = method === "bitsandbytes" || (method === undefined && (isFourBit ?? isEightBit) !== undefined);
+  if (isOfBitsAndBytes && isFourBit !== true && isEightBit !== true) return undefined;
+  const name = isOfBitsAndBytes ? '"bitsandbytes"' : method === undefined ? "by no named method" : excerpt(method);
+  const width = isOfBitsAndBytes ? (isFourBit === true ? 4 : 8) : bits;
+  return [name, ...(typeof width === "number" ? [`${width} bits`] : [])].join(", ");
+};
+
+/** @throws PretrainedError for a configuration of quantised weights. */
+export const requireUnquantised = (config: Config): void => {
+  const quantisation = quantisationOf(config);
+  if (quantisation !== undefined)
+    throw new PretrainedError(
+      `config.json is of quantised weights (quantization_config: ${quantisation}), but weights are read in f32, f16 and bf16 only; take the checkpoint that they were quantised from`,
+    );
+};
+
+/** Endings of tensors that quantisers write beside, or in place of, a weight. */
+const endings =
+  /\.(qweight|qzeros|g_idx|SCB|absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.[\w.]+|weight_format|weight_packed|weight_scale|weight_scale_inv|weight_zero_point|input_scale)$/;
+
+/** Whether a tensor is one of a quantised weight. */
+export const isOfQuantised = (name: string): boolean => endings.test(name);
