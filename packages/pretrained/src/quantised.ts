@@ -10,7 +10,8 @@ const quantisationOf = ({ quantization_config: given }: Config): string | undefi
   if (!isObject(given)) return undefined;
   const { quant_method: method, load_in_4bit: isFourBit, load_in_8bit: isEightBit, bits } = given;
   // Old files of bitsandbytes name no method, and files of unquantised weights may keep its settings, switched off.
-  const isOfBitsAndBytes = method === "bitsandbytes" || (method === undefined && (isFourBit ?? isEightBit) !== undefined);
+  const isOfBitsAndBytes =
+    method === "bitsandbytes" || (method === undefined && (isFourBit ?? isEightBit) !== undefined);
   if (isOfBitsAndBytes && isFourBit !== true && isEightBit !== true) return undefined;
   const name = isOfBitsAndBytes ? '"bitsandbytes"' : method === undefined ? "by no named method" : excerpt(method);
   const width = isOfBitsAndBytes ? (isFourBit === true ? 4 : 8) : bits;

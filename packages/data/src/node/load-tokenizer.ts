@@ -5,7 +5,7 @@ import type { Tokenizer } from "../tokenizer.ts";
 import { readerPackages } from "./data-packages.ts";
 import { isFolder } from "./files-below.ts";
 import { requirePackage } from "./optional-package.ts";
-import { contentOf, tokenIds, withSpecialTokens } from "./special-tokens.ts";
+import { contentOf, withSpecialTokens } from "./special-tokens.ts";
 
 /** The file of a tokenizer in a folder of Hugging Face's layout. */
 export const tokenizerFile = "tokenizer.json";
@@ -19,6 +19,7 @@ interface TokenizerOfPackage {
     options: { readonly skip_special_tokens: boolean; readonly clean_up_tokenization_spaces: boolean },
   ): string;
   token_to_id(token: string): number | undefined;
+  get_vocab(withAddedTokens: boolean): Map<string, number>;
 }
 
 type TokenizerClass = new (tokenizer: object, config: object) => TokenizerOfPackage;
@@ -41,22 +42,6 @@ const readObject = (path: string): Readonly<Record<string, unknown>> => {
     // told below
   }
   throw new DataError(`${path} holds no JSON object, so it is no ${tokenizerFile}; restore it from another copy`);
-};
-
-/** Maximum vocabulary size; the largest vocabularies in use have about a million tokens. */
-const maxVocabulary = 2 ** 24;
-
-/** Number of rows that a model needs for the tokens of a file. @throws DataError for an id out of range. */
-const vocabularyOf = (path: string, tokenizer: object): number => {
-  let vocabulary = 0;
-  for (const [token, id] of tokenIds(tokenizer as Readonly<Record<string, unknown>>)) {
-    if (typeof id !== "number" || !Number.isInteger(id) || id < 0 || id >= maxVocabulary)
-      throw new DataError(
-        `${path} gives token ${JSON.stringify(token)} the id ${JSON.stringify(id)}; ids are whole numbers from 0 to ${maxVocabulary - 1}`,
-      );
-    vocabulary = Math.max(vocabulary, id + 1);
-  }
-  return vocabulary;
 };
 
 /**
@@ -85,9 +70,11 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
     Tokenizer: TokenizerClass;
   };
   let tokenizer: TokenizerOfPackage;
-  const vocabulary = vocabularyOf(path, description);
+  let vocabulary = 0;
   try {
-    tokenizer = new TokenizerOfFile(description, config);
+    // The description has these tokens now; the package takes them as a list of texts only.
+    tokenizer = new TokenizerOfFile(description, { ...config, additional_special_tokens: [] });
+    for (const id of tokenizer.get_vocab(true).values()) vocabulary = Math.max(vocabulary, id + 1);
   } catch (cause) {
     throw new DataError(
       `${path} is no tokenizer that ${readerPackages.tokenizers.name} reads (${(cause as Error).message}); save it again with Hugging Face's tokenizers`,

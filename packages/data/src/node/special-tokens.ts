@@ -22,6 +22,12 @@ const roles = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", 
 /** Fields of `tokenizer_config.json` that hold further special tokens, as a list or by name. */
 const lists = ["additional_special_tokens", "extra_special_tokens"];
 
+const listed = (tokens: unknown): unknown[] =>
+  typeof tokens === "object" && tokens !== null ? Object.values(tokens) : [tokens];
+
+/** Maximum number of ids that a tokenizer may leave unused below its largest one. */
+const mostHoles = 1024;
+
 /** The text of a token in a configuration: the text itself, or an object with `content`. */
 export const contentOf = (token: unknown): string | undefined => {
   const content = isFields(token) ? token["content"] : token;
@@ -29,7 +35,7 @@ export const contentOf = (token: unknown): string | undefined => {
 };
 
 /** Ids of the tokens of `tokenizer.json` by content. */
-export const tokenIds = (tokenizer: Fields): Map<string, unknown> => {
+const tokenIds = (tokenizer: Fields): Map<string, unknown> => {
   const { vocab } = isFields(tokenizer["model"]) ? tokenizer["model"] : { vocab: undefined };
   const ids = new Map<string, unknown>(
     Array.isArray(vocab)
@@ -49,15 +55,17 @@ export const withSpecialTokens = (tokenizer: Fields, config: Fields): Fields => 
   const ids = tokenIds(tokenizer);
   const usedIds = new Set(ids.values());
   const added = new Map(addedTokens(tokenizer).map((token) => [token.content, token]));
-  for (const [key, token] of Object.entries(
-    isFields(config["added_tokens_decoder"]) ? config["added_tokens_decoder"] : {},
-  )) {
+  const decoder = config["added_tokens_decoder"];
+  const further = Object.entries(isFields(decoder) ? decoder : {});
+  const isFree = (id: number): boolean =>
+    Number.isInteger(id) && id >= 0 && id < ids.size + further.length + mostHoles && !usedIds.has(id);
+  for (const [key, token] of further) {
     const content = contentOf(token);
     if (content === undefined || !isFields(token)) continue;
-    const id = ids.get(content) ?? (usedIds.has(Number(key)) ? undefined : Number(key));
+    const id = ids.get(content) ?? (isFree(Number(key)) ? Number(key) : undefined);
     if (id !== undefined) added.set(content, { ...added.get(content), ...token, content, id: id as number });
   }
-  const named = [...roles.map((role) => config[role]), ...lists.flatMap((list) => Object.values(config[list] ?? {}))];
+  const named = [...roles.map((role) => config[role]), ...lists.flatMap((list) => listed(config[list]))];
   for (const token of named) {
     const content = contentOf(token);
     if (content === undefined || added.has(content)) continue;
