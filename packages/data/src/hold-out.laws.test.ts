@@ -2,7 +2,16 @@ import { ArgumentError, NdArray } from "@skein/tensor-core";
 import { examples } from "@skein/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { arrayRecords, DataError, gatherBatch, holdOut, makeRecords, type Records, sampleClasses } from "./index.ts";
+import {
+  arrayRecords,
+  DataError,
+  drawSamples,
+  gatherBatch,
+  holdOut,
+  makeRecords,
+  type Records,
+  sampleClasses,
+} from "./index.ts";
 
 const numRuns = examples(60, 1000);
 const fractions = fc.double({ min: 0.01, max: 0.99, noNaN: true });
@@ -102,4 +111,28 @@ test("rejects data that cannot fill both parts, and a fraction outside (0, 1)", 
   );
   for (const fraction of [0, 1, Number.NaN])
     expect(() => holdOut(recordsOf([0, 1], "i32"), fraction, { name: "points" })).toThrow(ArgumentError);
+});
+
+test("a draw of fewer samples holds each once with its label, and each class in proportion", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 8 }),
+      fc.integer({ min: 1, max: 250 }),
+      (sizes, count) => {
+        const labels = sizes.flatMap((size, label) => Array<number>(size).fill(label));
+        const records = recordsOf(labels, "i32");
+        const drawn = drawSamples(records, count, sampleClasses(records)!);
+        const total = Math.min(count, labels.length);
+        const inputs = columnOf(drawn, "inputs");
+        expect(inputs).toHaveLength(total);
+        expect(new Set(inputs).size).toBe(total);
+        expect(columnOf(drawn, "labels")).toEqual(inputs.map((i) => labels[i]));
+        const counts = countsOf(columnOf(drawn, "labels"));
+        for (const [label, size] of sizes.entries())
+          expect(Math.abs((counts.get(label) ?? 0) - (size * total) / labels.length)).toBeLessThan(1);
+        expect(columnOf(drawSamples(records, count, sampleClasses(records)!), "inputs")).toEqual(inputs);
+      },
+    ),
+    { numRuns },
+  );
 });

@@ -15,6 +15,7 @@ export type { ColourJitter } from "./colour-jitter.ts";
 export type { ResizedCrop } from "./resized-crop.ts";
 export { type BytePairOptions, type BytePairs, learnBytePairs } from "./byte-pairs.ts";
 export { splitRecords, takeRecords } from "./cut-records.ts";
+export { type DrawnSamples, drawSamples, sampleClasses } from "./draw-samples.ts";
 export {
   type Decoding,
   type EncodedImages,
@@ -27,7 +28,7 @@ export {
 } from "./encoded-records.ts";
 export { type FiledTokens, filedWindows, type FiledWindows } from "./filed-windows.ts";
 export { DataError } from "./errors.ts";
-export { type DrawnSamples, holdOut, sampleClasses } from "./hold-out.ts";
+export { holdOut } from "./hold-out.ts";
 export { fetchMnist } from "./fetch-mnist.ts";
 export { type IdxArray, parseIdx, takeIdx } from "./idx.ts";
 export { type ImageRecords, imageRecords, type NamedBytes } from "./images.ts";

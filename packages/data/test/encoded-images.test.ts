@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { augmentBatch } from "../src/augment.ts";
 import { evaluationBatches, trainingBatches } from "../src/batches.ts";
 import { splitRecords, takeRecords } from "../src/cut-records.ts";
-import { holdOut, sampleClasses } from "../src/hold-out.ts";
+import { drawSamples, sampleClasses } from "../src/draw-samples.ts";
+import { holdOut } from "../src/hold-out.ts";
 import { imageState } from "../src/encoded-records.ts";
 import { DataError, type EncodedRecords, type Records } from "../src/index.ts";
 import { batchFiller } from "../src/node/batch-filler.ts";
@@ -175,6 +176,7 @@ describe("images that are decoded when a batch needs them", () => {
       [drawn[0]!.train as EncodedRecords, drawn[1]!.train as Records],
       [splitRecords(drawn[0]!.test, 0.5).valid as EncodedRecords, splitRecords(drawn[1]!.test, 0.5).valid as Records],
       [held, eager.test],
+      [drawSamples(train, 7, sampleClasses(train)!), drawSamples(eager.train, 7, sampleClasses(eager.train)!)],
       [train, eager.train],
       [splitRecords(train, 0.4).valid, splitRecords(eager.train, 0.4).valid],
       [

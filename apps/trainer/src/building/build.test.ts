@@ -46,6 +46,23 @@ test("validation samples of sorted classes hold the same share of each class, in
   expect(partsOf(data, { validationFraction: 0.1 })).toEqual([train, held]);
 });
 
+test("limits of sorted classes draw the same share of each class, the same in every run", () => {
+  const sortedClasses = (each: number): Records => recordsOf(range(10 * each).map((i) => Math.floor(i / each)));
+  const data = { train: sortedClasses(20), test: sortedClasses(10), predicts: "classes", classes: 10 } as const;
+  const limits = { trainSamples: 50, testSamples: 20 };
+  const [train, held] = partsOf(data, limits);
+  expect([sorted(train), sorted(held)]).toEqual([
+    range(50).map((i) => Math.floor(i / 5)),
+    range(20).map((i) => Math.floor(i / 2)),
+  ]);
+  expect(partsOf(data, limits)).toEqual([train, held]);
+  const [few, ofFew] = partsOf(data, { ...limits, judgeBy: "training" });
+  expect([few, sorted(ofFew)]).toEqual([train, range(20).map((i) => Math.floor(i / 2))]);
+  expect(sorted(partsOf(data, { ...limits, validationFraction: 0.1 })[0])).toEqual(sorted(train));
+  // as many as there are stay as they are
+  expect(partsOf(data, { trainSamples: 200, testSamples: 1000 })).toEqual(partsOf(data, {}));
+});
+
 test("validation samples of text, of overlapping windows and of validationFrom: end are the last ones", () => {
   const end = { validationFraction: 0.25, validationFrom: "end" } as const;
   expect(partsOf(values, end)).toEqual([range(15), range(5, 15)]);

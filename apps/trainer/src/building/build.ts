@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { type Augmentation, isStreamed, mnistClasses, type Samples, takeRecords } from "@skein/data";
+import { type Augmentation, isStreamed, mnistClasses, type Samples } from "@skein/data";
 import {
   findImages,
   findInParquet,
@@ -57,6 +57,7 @@ import { decodingOf } from "../job/image-decoding.ts";
 import { sidesOf } from "../job/image-sides.ts";
 import type { DataJob, DecodedJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "../job/job.ts";
 import { type ExpertsPlan, settledExperts } from "../planning/experts-plan.ts";
+import { limitSamples } from "./limit-samples.ts";
 import { mobyDickData, textData, tokenData } from "./text-data.ts";
 import { validationSplit } from "./validation-split.ts";
 import { pretrainedModel } from "../pretrained/pretrained-model.ts";
@@ -139,16 +140,16 @@ const loadData = async (job: DataJob): Promise<TrainingData> => {
 export const limited = <Of extends Samples>(data: DataSet<Of>, job: DataJob): DataSet<Of> => {
   const { trainSamples, testSamples, judgeBy } = job;
   const { train, test } = job.validationFraction === undefined ? data : validationSplit(data, job);
-  const learnt = takeRecords<Of>(train, trainSamples ?? train.count);
+  const learnt = limitSamples(train, trainSamples, data);
   const judged = judgeBy === "training" ? learnt : test;
-  return { ...data, train: learnt, test: takeRecords<Of>(judged, testSamples ?? judged.count) };
+  return { ...data, train: learnt, test: limitSamples(judged, testSamples, data) };
 };
 
 /** The same of what a job names, whose training samples may come by: those cannot be cut. */
 const cut = (data: TrainingData, job: DataJob): TrainingData => {
   const { train, test } = data;
   return isStreamed(train)
-    ? { ...data, test: takeRecords(test, job.testSamples ?? test.count) }
+    ? { ...data, test: limitSamples(test, job.testSamples, data) }
     : limited<Samples>({ ...data, train }, job);
 };
 

@@ -17,7 +17,7 @@ const overlaps = ({ fields }: Records): boolean =>
   Object.values(fields).some((field) => field.strideBytes > 0 && field.strideBytes < sampleBytes(field));
 
 /** Whether neighbouring samples continue each other, so that a random draw would leak training samples. */
-const isSequence = ({ train, predicts }: Pick<DataSet, "train" | "predicts">): boolean =>
+export const isSequence = ({ train, predicts }: Pick<DataSet, "train" | "predicts">): boolean =>
   predicts === "bytes" || predicts === "tokens" || isFiled(train) || (!isEncoded(train) && overlaps(train));
 
 /**

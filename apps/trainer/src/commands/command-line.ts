@@ -107,10 +107,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
         .argument("<job>", "job file, YAML or JSON")
         .option("--output <folder>", "where results go; default: runs/<name>/<number>")
         .option("--resume-if-possible", "go on from the newest checkpoint in --output, where there is one")
-        .option(
-          "--overfit <batches>",
-          "train on the first so many batches alone, and say whether they are learnt by heart",
-        )
+        .option("--overfit <batches>", "train on so many batches alone, and say whether they are learnt by heart")
         .option("--find-batch", "first find the batch beyond which a sample takes no less time, as find-batch does")
         .option("--memory <bytes>", `for --find-batch: ${memoryHelp}`)
         .option("--dry-run", "make no step and write nothing; say what is known before the first: memory, bytes, time"),

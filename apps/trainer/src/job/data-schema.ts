@@ -33,8 +33,14 @@ const limits = (
     .describe(
       `Where validation ${what} are taken from: draw (at random, the same in every run, in proportion to the classes) or end (the last of them, such as the newest of a time series). Default: end for text, tokens and overlapping windows, draw otherwise.`,
     ),
-  trainSamples: count.optional().describe(`Use the first so many training ${what} only. Default: all.`),
-  testSamples: count.optional().describe(`Use the first so many held-out ${what} only. Default: all.`),
+  trainSamples: count
+    .optional()
+    .describe(
+      `Maximum number of training ${what}. Of samples with a class each they are drawn, the same in every run, in proportion to the classes; of others, such as text, they are the first. Default: all.`,
+    ),
+  testSamples: count
+    .optional()
+    .describe(`Maximum number of held-out ${what}, drawn or the first as those of trainSamples. Default: all.`),
   judgeBy: judgeBy
     .optional()
     .describe(
@@ -125,7 +131,11 @@ const decoded = {
     .describe(
       "The filter of resizing, as Pillow has it, bit by bit; decoder: as the decoder does by itself, fastest. Default: decoder (bilinear with resize), or as the folder of a pretrained model says.",
     ),
-  testFraction: fraction.default(0.1).describe("Part that is held out where there is no folder test, or no split."),
+  testFraction: fraction
+    .default(0.1)
+    .describe(
+      "Part that is held out, by names, in proportion to the classes, if there is no folder test, or no split.",
+    ),
   skipDamaged: z
     .boolean()
     .default(false)
@@ -136,7 +146,7 @@ const decoded = {
     .enum(["sharp", "napi-rs"])
     .optional()
     .describe(
-      "napi-rs: package @napi-rs/image decodes ordinary JPEGs (8 bits, no inks, no colour profile), two to three times as fast, and sharp the rest; their pixels differ a little. Default: sharp decodes all.",
+      "napi-rs: package @napi-rs/image decodes ordinary JPEGs (8 bits, no inks), two to three times as fast, and sharp the rest; their pixels differ a little. Default: sharp decodes all.",
     ),
   cacheMegabytes: z
     .number()

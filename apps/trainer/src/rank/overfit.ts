@@ -17,8 +17,8 @@ import { totalStepsOf } from "../step/train-state.ts";
 const learntShare = 0.01;
 
 /**
- * The job of `--overfit N`: as many steps as the job itself has, on its first N batches alone, judged by these and
- * without augmentation. All of that is said by the job, so that a run that goes on needs no option.
+ * The job of `--overfit N`: as many steps as the job itself has, on N batches of its samples alone (`trainSamples`),
+ * judged by these and without augmentation. All of that is said by the job, so that a run that goes on needs no option.
  *
  * @throws ConfigError for more batches than there are, and what loading the job and its samples throws.
  */

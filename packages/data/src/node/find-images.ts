@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { extname, join, relative, sep } from "node:path";
 import { DataError } from "../errors.ts";
 import { filesBelow, isFolder } from "./files-below.ts";
+import { holdOutByName } from "./hold-out-by-name.ts";
 import type { TarEntry } from "./tar-entries.ts";
 
 /** An image of a class. */
@@ -110,12 +111,18 @@ const imagesOf = (
   return { images, others };
 };
 
+/** Whether each image is held out by its path below a folder, see `holdOutByName`. */
+export const heldOutOf = (images: readonly ImageFile[], folder: string, fraction: number): boolean[] =>
+  holdOutByName(
+    images.map(({ path, label }) => ({ label, place: placeOf("part", folder, path) })),
+    fraction,
+  );
+
 export const heldOutNames: readonly string[] = ["test", "val", "valid", "validation"];
 
 /**
  * Find images in folders by class: in `train/<class>` and `test/<class>` (or `val`, `validation`), else in `<class>`,
- * of which a part is held out. Which part an image falls into depends on its name alone, so it stays there when others
- * come.
+ * of which a part is held out by names, in proportion to the classes (see `holdOutByName`).
  *
  * @param testFraction in (0, 1); where there is no folder of held-out images.
  * @throws DataError for a folder without classes, a class without images, or parts without one.
@@ -137,14 +144,12 @@ export const findImages = (folder: string, testFraction: number): FoundImages =>
       `${learned} holds ${classes.length === 0 ? "no folders" : `one folder, ${classes[0]}`}, but each class of images has a folder of its own, two at least; make them, or name another folder`,
     );
   const { images, others } = imagesOf(learned, classes);
-  const found = isCut
-    ? { test: images.filter(({ path }) => placeOf("part", folder, path) < testFraction), others }
-    : { test: imagesOf(join(folder, heldOut!), classes).images, others };
-  const test = new Set(found.test);
-  const train = isCut ? images.filter((image) => !test.has(image)) : images;
-  if (train.length === 0 || found.test.length === 0)
+  const isHeldOut = isCut ? heldOutOf(images, folder, testFraction) : [];
+  const train = images.filter((_, i) => isHeldOut[i] !== true);
+  const test = isCut ? images.filter((_, i) => isHeldOut[i]) : imagesOf(join(folder, heldOut!), classes).images;
+  if (train.length === 0 || test.length === 0)
     throw new DataError(
-      `${folder}: of ${images.length} images ${train.length} are to learn from and ${found.test.length} to judge by; put more in, or make folders train and test`,
+      `${folder}: of ${images.length} images ${train.length} are to learn from and ${test.length} to judge by; put more in, or make folders train and test`,
     );
-  return { classes, train: mixed(folder, train), test: mixed(folder, found.test), others: found.others };
+  return { classes, train: mixed(folder, train), test: mixed(folder, test), others };
 };

@@ -1,7 +1,7 @@
 import { dirname, extname, resolve } from "node:path";
 import { type CsvError, type Info, parse } from "csv-parse/sync";
 import { DataError } from "../errors.ts";
-import { classesOf, type FoundImages, heldOutNames, type ImageFile, mixed, placeOf } from "./find-images.ts";
+import { classesOf, type FoundImages, heldOutNames, heldOutOf, type ImageFile, mixed } from "./find-images.ts";
 import { jsonLines } from "./json-lines.ts";
 import { textOf } from "./text-encoding.ts";
 import { readShared } from "./read-shared.ts";
@@ -77,7 +77,7 @@ const isHeldOut = (row: Row): boolean | undefined => {
 /**
  * Images that a file names: `.csv` (RFC 4180) whose first line names the columns, or `.jsonl`, with `path`, seen from
  * the folder of the file, `label` and, if any has it, `split`: train or test (or val, validation). Without it a part is
- * held out, by which path each image has.
+ * held out by paths, in proportion to the classes (see `holdOutByName`).
  *
  * @param testFraction in (0, 1), where no row has a split.
  * @throws DataError for a damaged line, an image that is named twice, and parts without one.
@@ -90,7 +90,8 @@ export const readManifest = (file: string, testFraction: number): FoundImages =>
   const classes = classesOf(new Set(rows.map((row) => textIn(row, "label"))));
   const numbers = new Map(classes.map((name, number) => [name, number]));
   const seen = new Map<string, string>();
-  const parts: { readonly train: ImageFile[]; readonly test: ImageFile[] } = { train: [], test: [] };
+  const images: ImageFile[] = [];
+  const said: (boolean | undefined)[] = [];
   for (const row of rows) {
     const path = resolve(folder, textIn(row, "path"));
     const before = seen.get(path);
@@ -102,10 +103,11 @@ export const readManifest = (file: string, testFraction: number): FoundImages =>
       throw new DataError(
         `${row.place}: it has ${hasSplit ? "no" : "a"} split, but the first image has ${hasSplit ? "one" : "none"}; give each a split, or none`,
       );
-    const part = (isTest ?? placeOf("part", folder, path) < testFraction) ? parts.test : parts.train;
-    part.push({ path, label: numbers.get(textIn(row, "label"))!, line: row.line });
+    said.push(isTest);
+    images.push({ path, label: numbers.get(textIn(row, "label"))!, line: row.line });
   }
-  const { train, test } = parts;
+  const isTest = hasSplit ? said : heldOutOf(images, folder, testFraction);
+  const [train, test] = [images.filter((_, i) => !isTest[i]), images.filter((_, i) => isTest[i])];
   if (classes.length < 2)
     throw new DataError(`${file}: all ${rows.length} images are of class ${classes[0]}; name images of two at least`);
   if (train.length === 0 || test.length === 0)

@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import { DataError } from "../errors.ts";
 import { pathOf } from "./byte-source.ts";
 import { classesOf, type FoundImages, type ImageFile, mixed, placeOf } from "./find-images.ts";
+import { holdOutByName } from "./hold-out-by-name.ts";
 
 /** An image in a file of many, of a class that is not numbered yet. */
 export interface FoundSample extends Omit<ImageFile, "label" | "entry"> {
@@ -40,9 +41,20 @@ export const numbered = (samples: readonly FoundSample[], classes: readonly stri
   );
 };
 
+const parted = (
+  samples: readonly FoundSample[],
+  fraction: number,
+): readonly [train: FoundSample[], test: FoundSample[]] => {
+  const isHeldOut = holdOutByName(
+    samples.map((sample) => ({ label: sample.label, place: placeOf("part", "", nameOf(sample)) })),
+    fraction,
+  );
+  return [samples.filter((_, i) => !isHeldOut[i]), samples.filter((_, i) => isHeldOut[i])];
+};
+
 /**
- * Number classes, and hold out a part of the samples where none have files of their own: by names, so that a sample
- * stays in its part when others come.
+ * Number classes, and hold out a part of the samples where none have files of their own: by names, in
+ * proportion to the classes (see `holdOutByName`).
  *
  * @param testFraction in (0, 1).
  * @throws DataError for parts without a sample, and classes that cannot be told apart.
@@ -51,15 +63,12 @@ export const splitSamples = (
   { learnt, held, where, incomplete, classes: declared }: Samples,
   testFraction: number,
 ): FoundImages => {
-  const isHeldOut = (sample: FoundSample): boolean => placeOf("part", "", nameOf(sample)) < testFraction;
-  const [train, test] =
-    held === undefined ? [learnt.filter((sample) => !isHeldOut(sample)), learnt.filter(isHeldOut)] : [learnt, held];
+  const [train, test] = held === undefined ? parted(learnt, testFraction) : [learnt, held];
   if (train.length === 0 || test.length === 0)
     throw new DataError(
       `${where}: of ${train.length + test.length} samples ${train.length} are to learn from and ${test.length} to judge by; name more files, or give testFile`,
     );
-  // What is held out of the same files may be all that there is of a class.
-  const classes = declared ?? classesOf(new Set((held === undefined ? learnt : train).map(({ label }) => label)));
+  const classes = declared ?? classesOf(new Set(learnt.map(({ label }) => label)));
   if (classes.length < 2)
     throw new DataError(`${where}: all ${train.length} samples are of class ${classes[0]}; name files of two`);
   return { classes, train: numbered(train, classes), test: numbered(test, classes), others: [], incomplete };
