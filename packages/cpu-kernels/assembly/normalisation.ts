@@ -61,7 +61,7 @@ function sumOfBlockDeviations(row: usize, bytes: usize, centre: f32): f32 {
   return total;
 }
 
-/** What f32 rounds off the mean of a row, given the rounded mean. */
+/** What f32 rounds off the mean of a row, given the rounded mean. Cost: one pass over the row. */
 function restOfMean(row: usize, width: i32, mean: f32): f32 {
   const bytes = <usize>width << 2;
   let total: f64 = 0;
@@ -173,6 +173,8 @@ function backwardRows(
     const at = <usize>row << 2;
     const mean: f32 = centred ? load<f32>(means + at) : 0;
     const rstd = load<f32>(rstds + at);
+    const rest: f32 = centred && abs<f32>(mean) * rstd > FAR_FROM_ZERO ? restOfMean(x, width, mean) : 0;
+    const shift = -rest * rstd;
     let sumH: f32 = 0;
     let sumHN: f32 = 0;
     let wideH: f64 = 0;
@@ -185,7 +187,8 @@ function backwardRows(
         let lanesHN = f32x4.splat(0);
         for (; i + 16 <= end; i += 16) {
           const gradient = v128.load(g + i);
-          const normal = f32x4.mul(f32x4.sub(v128.load(x + i), f32x4.splat(mean)), f32x4.splat(rstd));
+          const deviation = f32x4.sub(v128.load(x + i), f32x4.splat(mean));
+          const normal = centred ? madd(deviation, f32x4.splat(rstd), f32x4.splat(shift)) : f32x4.mul(deviation, f32x4.splat(rstd));
           const h = f32x4.mul(gradient, v128.load(gamma + i));
           v128.store(partialGamma + i, madd(gradient, normal, v128.load(partialGamma + i)));
           lanesHN = madd(h, normal, lanesHN);
@@ -199,7 +202,7 @@ function backwardRows(
       }
       for (; i < end; i += 4) {
         const gradient = load<f32>(g + i);
-        const normal = (load<f32>(x + i) - mean) * rstd;
+        const normal = (load<f32>(x + i) - mean) * rstd + shift;
         const h = gradient * load<f32>(gamma + i);
         store<f32>(partialGamma + i, load<f32>(partialGamma + i) + gradient * normal);
         sumHN += h * normal;
@@ -219,9 +222,9 @@ function backwardRows(
       sumH = <f32>wideH;
       sumHN = <f32>wideHN;
     }
-    // dx = h·rstd + ((x − mean)·factor + term): the sums go into two numbers per row.
+    // dx = h·rstd + ((x − mean)·factor + term): the sums, and the rest of the mean, go into two numbers per row.
     const factor = -rstd * rstd * sumHN / <f32>width;
-    const term = -rstd * sumH / <f32>width;
+    const term = -rstd * sumH / <f32>width - rest * factor;
     i = 0;
     if (ASC_FEATURE_SIMD) {
       for (; i + 16 <= bytes; i += 16) {

@@ -10,6 +10,8 @@ import {
   rmsNorm,
   type Shape,
   softmax,
+  type Tensor,
+  vjp,
   zeros,
 } from "@skein/tensor-core";
 import { emit, emitOne } from "@skein/tensor-core/backend";
@@ -251,6 +253,26 @@ export const normalisationCases: readonly ConformanceCase[] = [
     ],
     tolerance: { absolute: 5e-6, relative: 5e-6 },
   },
+  // Of entries at 10 000 ± 1 f32 rounds off the mean up to 5e-4 of a standard deviation, which no gradient may show.
+  ...[64, 65, 777, 4096, 9001].map(
+    (columns): ConformanceCase => ({
+      op: "layer-norm-backward",
+      name: `rows of ${columns} far from zero, to the digits of rows at zero`,
+      fn: (x, gamma, beta, g) =>
+        vjp((all: readonly Tensor[]) => layerNorm(all[0]!, all[1]!, all[2]!), [x!, gamma!, beta!]).pullback(g!),
+      inputs: [
+        NdArray.from(
+          normalArray([6, columns], 9)
+            .toNumbers()
+            .map((value, i) => Math.fround((i < 2 * columns ? 100 : -10_000) + value)),
+          [6, columns],
+        ),
+        ...perColumn([columns]),
+        normalArray([6, columns], 2),
+      ],
+      tolerance: { absolute: 1e-5, relative: 1e-5 },
+    }),
+  ),
   {
     op: "layer-norm",
     name: "constant rows, ε alone",

@@ -22,9 +22,20 @@ export interface NormKind {
   readonly columns: number;
 }
 
-/** x̂ of vector `id`. */
+/**
+ * Standard deviations between 0 and a mean whose rounding is corrected: below it, the rounding is some 1e-6 of a standard
+ * deviation.
+ */
+const farFromZero = "16.0";
+
+/** x̂ of vector `id`, up to what f32 rounds off the mean. */
 const normal = ({ centred }: NormKind, id: string): string => (centred ? `(x${id} - center) * rstd` : `x${id} * rstd`);
 
+/** x̂ of vector `id`, once `rest` is known, the rounding error of the row's mean. */
+const exactNormal = (kind: NormKind, id: string): string =>
+  kind.centred ? `((x${id} - center) - rest) * rstd` : normal(kind, id);
+
+/** The operands of each row: what the forward pass has kept of it. */
 const rowInputs = ({ centred }: NormKind): RowProgram["inputs"] => [
   ...(centred ? [{ name: "means", per: "row" as const, source: { input: 2 } }] : []),
   { name: "rstds", per: "row", source: { input: centred ? 3 : 2 } },
@@ -37,9 +48,12 @@ const prologue = ({ centred }: NormKind): string => wgsl`
 
 /**
  * `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ; without Σh where nothing was centred. Both sums go into two
- * numbers per row.
+ * numbers per row. The mean of a row far from zero was rounded by much of a standard deviation: `rest`, the mean of
+ * x − mean, corrects x̂.
+ *
+ * @param restsAt scratch block that takes `rest` of each row. Absent: it is not kept.
  */
-export const normBackwardProgram = (kind: NormKind): RowProgram => {
+export const normBackwardProgram = (kind: NormKind, restsAt?: number): RowProgram => {
   const { centred, columns } = kind;
   const gradient = (id: string): string => `let h${id} = g${id} * gamma[c${id}];`;
   return {
@@ -50,27 +64,40 @@ export const normBackwardProgram = (kind: NormKind): RowProgram => {
       { name: "gamma", per: "column", source: { input: 1 } },
       ...rowInputs(kind),
     ],
-    outputs: [{ name: "dx", per: "element", source: { output: 0 } }],
+    outputs: [
+      { name: "dx", per: "element", source: { output: 0 } },
+      ...(restsAt === undefined ? [] : [{ name: "rests", per: "row" as const, source: { scratch: restsAt } }]),
+    ],
     prologue: prologue(kind),
     statistics: {
-      fields: ["sum", "product"],
-      begin: "var seen_sum = values(); var seen_product = values();",
+      fields: ["sum", "product", ...(centred ? ["rest"] : [])],
+      begin: `var seen_sum = values(); var seen_product = values(); ${centred ? "var seen_rest = values();" : ""}`,
       accumulate: (ids) => wgsl`
         {
           ${ids.map(gradient)}
           ${centred ? `seen_sum += ${ids.map((id) => `h${id}`).join(" + ")};` : ""}
+          ${centred ? `seen_rest += ${ids.map((id) => `(x${id} - center)`).join(" + ")};` : ""}
           seen_product += ${ids.map((id) => `h${id} * (${normal(kind, id)})`).join(" + ")};
         }
       `,
-      settle: "State(total(seen_sum), total(seen_product))",
+      settle: `State(total(seen_sum), total(seen_product)${centred ? ", total(seen_rest)" : ""})`,
       join: centred
-        ? "let sums = row_sum2(lane, vec2<f32>(own.sum, own.product));\nreturn State(sums.x, sums.y);"
+        ? wgsl`
+          let sums = row_sum2(lane, vec2<f32>(own.sum, own.product));
+          return State(sums.x, sums.y, row_sum(lane, own.rest));
+        `
         : "return State(0.0, row_sum(lane, own.product));",
     },
-    row: wgsl`
-      let factor = -rstd * rstd * state.product / ${columns}.0;
-      ${centred ? `let term = values(-rstd * state.sum / ${columns}.0);` : ""}
-    `,
+    row: centred
+      ? wgsl`
+        let is_far = abs(entry_of(center, 0u)) * rstd > ${farFromZero};
+        let row_rest = select(0.0, state.rest / ${columns}.0, is_far);
+        let rest = values(row_rest);
+        let factor = -rstd * rstd * (state.product - row_rest * rstd * state.sum) / ${columns}.0;
+        let term = values(-rstd * state.sum / ${columns}.0 - row_rest * factor);
+      `
+      : `let factor = -rstd * rstd * state.product / ${columns}.0;`,
+    ...(restsAt !== undefined && { perRow: "rests[row] = row_rest;" }),
     finish: (id) => wgsl`
       {
         ${gradient(id)}
@@ -187,7 +214,7 @@ const blockPass = (kind: NormKind, layout: RowLayout, rowsEach: number, sums: Co
             id,
             wgsl`
               ${program.finish!(id)}
-              scale${id} += g${id} * (${normal(kind, id)});
+              scale${id} += g${id} * (${exactNormal(kind, id)});
               ${kind.centred ? `shift${id} += g${id};` : ""}
             `,
           ),
@@ -221,14 +248,15 @@ const blockPass = (kind: NormKind, layout: RowLayout, rowsEach: number, sums: Co
 };
 
 /** x̂·g and g of each element, for rows that do not fit in registers. */
-const columnTerms = (kind: NormKind): ColumnTerms => ({
+const columnTerms = (kind: NormKind, restsAt: number): ColumnTerms => ({
   bindings: [
     { name: "x", per: "element", source: { input: 0 } },
     { name: "g", per: "element", source: { input: kind.centred ? 4 : 3 } },
     ...rowInputs(kind).map(({ name, source }) => ({ name, per: "row" as const, source })),
+    ...(kind.centred ? [{ name: "rests", per: "row" as const, source: { scratch: restsAt } }] : []),
   ],
-  prologue: `${prologue(kind)} let x0 = x[at]; let g0 = g[at];`,
-  terms: [`g0 * (${normal(kind, "0")})`, ...(kind.centred ? ["g0"] : [])],
+  prologue: `${prologue(kind)} ${kind.centred ? "let rest = values(rests[row]);" : ""} let x0 = x[at]; let g0 = g[at];`,
+  terms: [`g0 * (${exactNormal(kind, "0")})`, ...(kind.centred ? ["g0"] : [])],
 });
 
 /**
@@ -257,10 +285,14 @@ export const normBackwardPlan = (centred: boolean, x: TensorSpec, facts: DeviceF
       passes: [blockPass(kind, block.layout, block.rowsEach, sums, rows), sumBlocks(label, sums)],
     };
   }
-  const { scratch = [], passes } = planWith(normBackwardProgram(kind), rowLayout(columns, facts, true), rows);
-  const sums = sumsOf(blocksForTiles(rows, columns / width, facts), scratch.length);
+  const layout = rowLayout(columns, facts, true);
+  const { scratch = [] } = planWith(normBackwardProgram(kind), layout, rows);
+  const restsAt = scratch.length;
+  const restBytes = centred ? [4 * rows] : [];
+  const { passes } = planWith(normBackwardProgram(kind, centred ? restsAt : undefined), layout, rows);
+  const sums = sumsOf(blocksForTiles(rows, columns / width, facts), restsAt + restBytes.length);
   return {
-    scratch: [...scratch, partialBytes(sums)],
-    passes: [...passes, tileSums(label, columnTerms(kind), sums, rows), sumBlocks(label, sums)],
+    scratch: [...scratch, ...restBytes, partialBytes(sums)],
+    passes: [...passes, tileSums(label, columnTerms(kind, restsAt), sums, rows), sumBlocks(label, sums)],
   };
 };
