@@ -103,8 +103,8 @@ export const drawPerClass = (
 };
 
 /**
- * Draw at most `count` samples, with the same share of each class, in random order. The draw is a function of the number
- * of samples, of their classes and of `count`; all samples in their own order if there are no more.
+ * Draw at most `count` samples, with the same share of each class, in random order. The draw is a function of the
+ * number of samples, of their classes and of `count`; all samples in their own order if there are no more.
  *
  * @param classes of the samples, see `sampleClasses`.
  */

@@ -23,8 +23,8 @@ export const byteTokenizer: Tokenizer = {
 };
 
 /**
- * The text that `tokens` add to the text of `before`. A tokenizer of sentencepiece drops a space that begins a text, and
- * so the space of a first word when `tokens` are decoded alone.
+ * The text that `tokens` add to the text of `before`. A tokenizer of sentencepiece drops a space that begins a text,
+ * and so the space of a first word when `tokens` are decoded alone.
  */
 export const decodeAfter = (
   { decode }: Pick<Tokenizer, "decode">,

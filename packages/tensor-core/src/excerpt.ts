@@ -50,8 +50,8 @@ export const excerpt = (value: unknown, most: number = shownCharacters): string 
 };
 
 /**
- * Show a name of unknown origin in a message: as `excerpt`, but what is longer than `most` is cut in its middle. Names of
- * one kind, such as those of a model's tensors, differ at their ends.
+ * Show a name of unknown origin in a message: as `excerpt`, but what is longer than `most` is cut in its middle. Names
+ * of one kind, such as those of a model's tensors, differ at their ends.
  *
  * Cost: O(most).
  * @example excerptName("encoder.layers.10.attention.output.bias", 24); // "encoder....output.bias"

@@ -359,7 +359,10 @@ describe("element types that we do not compute with", () => {
     expect(foreign).toHaveLength(15);
     fc.assert(
       fc.property(arbitraryTensors, fc.array(arbitraryForeign, { maxLength: 6 }), (own, others) => {
-        const written = new Map([...own, ...others.map((tensor, i): [string, StoredTensor] => [`other ${i}`, tensor])]);
+        const written = new Map<string, NdArray | StoredTensor>([
+          ...own,
+          ...others.map((tensor, i): [string, StoredTensor] => [`other ${i}`, tensor]),
+        ]);
         const { tensors, foreign: read } = readSafetensors(writeSafetensors(written));
         expect(new Set([...tensors.keys(), ...read.keys()])).toEqual(new Set(written.keys()));
         for (const [i, tensor] of others.entries()) expect(read.get(`other ${i}`)).toEqual(tensor);

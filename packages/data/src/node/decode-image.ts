@@ -42,8 +42,8 @@ export interface ImageDecoder {
   /**
    * Decode one image: u8 [rows, columns, channels]. EXIF turns it, what is transparent becomes black, of an animation
    * the first picture counts. Colours are those of the file, as Pillow has them: colour profiles are ignored, inks
-   * (CMYK) are converted by Pillow's rule, and grey is luma. Rejects with what the decoder says of damaged bytes, in one
-   * line.
+   * (CMYK) are converted by Pillow's rule, and grey is luma. Rejects with what the decoder says of damaged bytes, in
+   * one line.
    */
   decode(bytes: Uint8Array, decoding: Decoding): Promise<Uint8Array>;
 }

@@ -55,8 +55,9 @@ const isOrdinary = ({ rows, columns, components, precision, frame }: JpegHeader,
 
 /**
  * Decodes ordinary JPEGs by package `@napi-rs/image`, and brings them to their size by `Resampler`; all else by
- * `other`: other formats, more than 8 bits, inks, colours of which grey is wanted, more than 2²⁶ pixels, files that do not end where their image does, and what the package cannot decode. Which one it is the
- * bytes of an image alone decide.
+ * `other`: other formats, more than 8 bits, inks, colours of which grey is wanted, more than 2²⁶ pixels, files that do
+ * not end where their image does, and what the package cannot decode. Which one it is the bytes of an image alone
+ * decide.
  *
  * Pixels are not those of sharp: chroma is rounded otherwise (by 4 at most, 0.4 in the mean), `cover` cuts within
  * pixels where sharp cuts between them, and the resampling filter is another one unless `resample` names it.

@@ -22,7 +22,8 @@ const quotaOf = (count: number, below: number, fraction: number): number => {
 /**
  * Hold out items of each class by their names: those whose place is below `fraction`, but about as many as the share of
  * the class, at least one if the share is one, and never a whole class. So an item stays in its part when others come,
- * unless its class would be out of proportion; then at most one item of that class changes its part for each that comes.
+ * unless its class would be out of proportion; then at most one item of that class changes its part for each that
+ * comes.
  *
  * @param fraction in (0, 1).
  * @returns whether each item is held out; at least one is, if a class has two.

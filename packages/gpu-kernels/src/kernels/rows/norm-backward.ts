@@ -23,8 +23,8 @@ export interface NormKind {
 }
 
 /**
- * Standard deviations between 0 and a mean whose rounding is corrected: below it, the rounding is some 1e-6 of a standard
- * deviation.
+ * Standard deviations between 0 and a mean whose rounding is corrected: below it, the rounding is some 1e-6 of a
+ * standard deviation.
  */
 const farFromZero = "16.0";
 
