@@ -27,9 +27,13 @@ export const requireUnquantised = (config: Config): void => {
     );
 };
 
-/** Endings of tensors that quantisers write beside, or in place of, a weight. */
-const endings =
-  /\.(qweight|qzeros|g_idx|SCB|absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.[\w.]+|weight_format|weight_packed|weight_scale|weight_scale_inv|weight_zero_point|input_scale)$/;
+/** What quantisers call tensors that they write beside a weight, or in its place. */
+const parts: ReadonlySet<string> = new Set([
+  ...["qweight", "qzeros", "g_idx"], // gptq, awq
+  ...["SCB", "weight_format", "absmax", "quant_map", "nested_absmax", "nested_quant_map"], // bitsandbytes
+  ...["weight_packed", "weight_scale", "weight_scale_inv", "weight_zero_point", "input_scale"], // fp8 and others
+]);
 
 /** Whether a tensor is one of a quantised weight. */
-export const isOfQuantised = (name: string): boolean => endings.test(name);
+export const isOfQuantised = (name: string): boolean =>
+  parts.has(name.slice(name.lastIndexOf(".") + 1)) || name.includes(".quant_state.");

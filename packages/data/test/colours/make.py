@@ -1,4 +1,5 @@
-"""Noise in files of several colour modes, with their colours and greys by Pillow 9.4, for colours.test.ts: `python3 make.py`."""
+"""Noise in files of several colour modes, with their colours and greys by Pillow 9.4, for colours.test.ts:
+`python3 make.py`."""
 
 import base64
 import io
