@@ -11,8 +11,15 @@ import { contentOf, withSpecialTokens } from "./special-tokens.ts";
 export const tokenizerFile = "tokenizer.json";
 const configFile = "tokenizer_config.json";
 
+/** A decoder of the package, which may be made of others. */
+interface DecoderOfPackage {
+  text_decoder?: TextDecoder;
+  readonly decoders?: readonly (DecoderOfPackage | null)[];
+}
+
 /** What we use of the package. */
 interface TokenizerOfPackage {
+  readonly decoder: DecoderOfPackage | null;
   encode(text: string, options: { readonly add_special_tokens: boolean }): { readonly ids: readonly number[] };
   decode(
     tokens: readonly number[],
@@ -42,6 +49,12 @@ const readObject = (path: string): Readonly<Record<string, unknown>> => {
     // told below
   }
   throw new DataError(`${path} holds no JSON object, so it is no ${tokenizerFile}; restore it from another copy`);
+};
+
+/** Byte tokens of a byte order mark stay one, as in Hugging Face's tokenizers; the package of 0.2 drops it. */
+const keepByteOrderMarks = (decoder: DecoderOfPackage | null): void => {
+  if (decoder?.text_decoder !== undefined) decoder.text_decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  decoder?.decoders?.forEach(keepByteOrderMarks);
 };
 
 /**
@@ -74,6 +87,7 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
   try {
     // The description has these tokens now; the package takes them as a list of texts only.
     tokenizer = new TokenizerOfFile(description, { ...config, additional_special_tokens: [] });
+    keepByteOrderMarks(tokenizer.decoder);
     for (const id of tokenizer.get_vocab(true).values()) vocabulary = Math.max(vocabulary, id + 1);
   } catch (cause) {
     throw new DataError(
