@@ -141,15 +141,6 @@ describe("images in folders by class", () => {
     await expect(load({ skipDamaged: true })).rejects.toThrow(/none of 4 images can be decoded/);
   });
 
-  test("are named in one line, whatever their names hold", async () => {
-    putBoth();
-    put("train/cat/sound.png", "plain.png");
-    writeFileSync(join(folder, "train/cat/bad\nline\u001b[2J.png"), "no image");
-    await expect(load()).rejects.toThrow(/^.*bad\?line\?\[2J\.png cannot be decoded \(.+\); restore it, .*$/);
-    const { remarks } = await load({ skipDamaged: true });
-    expect(remarks[1]).toMatch(/^1 damaged images were left out: .*bad\?line\?\[2J\.png$/);
-  });
-
   test("are mixed, so that any first or last ones are of all classes, and of damaged ones the first is named", async () => {
     for (let i = 0; i < 40; i++) for (const kind of ["a", "b", "c"]) put(`train/${kind}/${i}.png`, "plain.png");
     for (const kind of ["a", "b", "c"]) put(`Valid/${kind}/1.png`, "plain.png");

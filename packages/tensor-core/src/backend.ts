@@ -5,7 +5,7 @@ export { checkRowCounts, readRowCounts } from "./ragged-rows.ts";
 export { fromBf16Bits, fromF16Bits, hostArrayType, isHalf, roundToStorage, toBf16Bits, toF16Bits } from "./dtype.ts";
 export { mostBytesPerCall, type RangeSource, readRange } from "./read-range.ts";
 export { threadFile, threadFlags } from "./thread-file.ts";
-export { excerpt, excerptName, oneLine } from "./excerpt.ts";
+export { excerpt, excerptName } from "./excerpt.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
 export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
 export { retryAfterReclaim } from "./execution/memory-reclaimer.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { excerpt, excerptName, oneLine } from "./excerpt.ts";
+import { excerpt, excerptName } from "./excerpt.ts";
 
 describe("excerpt", () => {
   it("shows a short value as JSON does", () => {
@@ -58,8 +58,4 @@ describe("excerptName", () => {
     );
     expect(excerptName("x".repeat(1e7)).length).toBe(60);
   });
-});
-
-it("a message of one line stays as it is, but for what breaks lines or moves a cursor", () => {
-  expect(oneLine("bad\nline\u001b[2J\u2028.png – é 🪿 is cut")).toBe("bad?line?[2J?.png – é 🪿 is cut");
 });

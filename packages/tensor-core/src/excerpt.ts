@@ -62,7 +62,3 @@ export const excerptName = (name: string, most: number = shownCharacters): strin
   const begin = Math.floor(most / 3);
   return `${text.slice(0, begin)}...${text.slice(begin + 3 - most)}`;
 };
-
-/** A message of one line that no terminal obeys: names of files and tokens within it may hold any character. */
-export const oneLine = (message: string): string =>
-  message.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "?");

@@ -1,5 +1,4 @@
 import type { DamagedImage } from "@skein/data/node";
-import { oneLine } from "@skein/tensor-core/backend";
 
 /** More are counted only: who has so many wants a list of files, not lines in between. */
 const mostTold = 20;
@@ -26,10 +25,8 @@ export class DamagedSamples {
     if (isLeftOut) this.numLeftOut++;
     if (this.names.size > mostTold + 1) return undefined;
     if (this.names.size > mostTold) return `more than ${mostTold} samples are damaged; further ones are counted only`;
-    return oneLine(
-      isLeftOut
-        ? `${name} is left out: ${why}`
-        : `${name} cannot be decoded (${why}); the next sound image takes its place`,
-    );
+    return isLeftOut
+      ? `${name} is left out: ${why}`
+      : `${name} cannot be decoded (${why}); the next sound image takes its place`;
   }
 }

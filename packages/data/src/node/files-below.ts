@@ -1,6 +1,5 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { oneLine } from "@skein/tensor-core/backend";
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
@@ -18,4 +17,4 @@ export const filesBelow = (folder: string): string[] =>
 
 /** Some names of a list, and how many more there are. */
 export const someOf = (names: readonly string[]): string =>
-  oneLine(names.length <= 3 ? names.join(", ") : `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`);
+  names.length <= 3 ? names.join(", ") : `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`;

@@ -1,5 +1,4 @@
 import { availableParallelism } from "node:os";
-import { oneLine } from "@skein/tensor-core/backend";
 import type { Decoding, EncodedRecords, ImageSource, Samples } from "../encoded-records.ts";
 import { makeRecords, type Records } from "../records.ts";
 import type { ImageDecoder } from "./decode-image.ts";
@@ -91,7 +90,7 @@ const remarksOn = (
   { train, test }: Pick<Images<Samples>, "train" | "test">,
   further: readonly string[],
 ): string[] => [
-  `${train.count} images to learn from, ${test.count} to judge by, of ${classes.length} classes: ${classes.length <= mostClassesTold ? oneLine(classes.join(", ")) : someOf(classes)}`,
+  `${train.count} images to learn from, ${test.count} to judge by, of ${classes.length} classes: ${classes.length <= mostClassesTold ? classes.join(", ") : someOf(classes)}`,
   ...further,
   ...(decoder === "napi-rs"
     ? ["ordinary JPEGs are decoded by @napi-rs/image, other images by sharp; their pixels differ a little"]
