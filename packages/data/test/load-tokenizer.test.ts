@@ -83,8 +83,8 @@ describe("a tokenizer", () => {
     const pieces = [load(write("pieces", sentencepiece)), load(write("tidy-pieces", sentencepiece, tidy))];
     fc.assert(
       fc.property(texts, texts, (text, more) => {
-        // Sentencepiece has its own sign of a space, and the package drops a byte order mark in front of bytes.
-        for (const tokenizer of /[\uFEFF▁]/.test(text + more) ? all : [...all, ...pieces]) {
+        // Sentencepiece has its own sign of a space.
+        for (const tokenizer of (text + more).includes("▁") ? all : [...all, ...pieces]) {
           const { vocabulary, encode, decode } = tokenizer;
           const tokens = encode(text);
           expect(decode(tokens)).toBe(text);

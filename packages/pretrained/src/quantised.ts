@@ -28,11 +28,13 @@ export const requireUnquantised = (config: Config): void => {
 };
 
 /** What quantisers call tensors that they write beside a weight, or in its place. */
-const parts: ReadonlySet<string> = new Set([
-  ...["qweight", "qzeros", "g_idx"], // gptq, awq
-  ...["SCB", "weight_format", "absmax", "quant_map", "nested_absmax", "nested_quant_map"], // bitsandbytes
-  ...["weight_packed", "weight_scale", "weight_scale_inv", "weight_zero_point", "input_scale"], // fp8 and others
-]);
+const parts: ReadonlySet<string> = new Set(
+  [
+    "qweight qzeros g_idx", // gptq, awq
+    "SCB weight_format absmax quant_map nested_absmax nested_quant_map", // bitsandbytes
+    "weight_packed weight_scale weight_scale_inv weight_zero_point input_scale", // fp8 and others
+  ].flatMap((names) => names.split(" ")),
+);
 
 /** Whether a tensor is one of a quantised weight. */
 export const isOfQuantised = (name: string): boolean =>

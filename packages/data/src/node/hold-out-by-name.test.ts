@@ -56,7 +56,7 @@ test("an item that comes leaves other classes as they are, and changes the part 
       numTries++;
       if (moved.length === 0) numUnmoved++;
     }),
-    { numRuns, examples: [[Array(20).fill({ label: 0, place: 0 }), { label: 1, place: 0 }, 0.5]] },
+    { numRuns, examples: [[Array.from({ length: 20 }, () => ({ label: 0, place: 0 })), { label: 1, place: 0 }, 0.5]] },
   );
   expect(numUnmoved / numTries).toBeGreaterThan(0.5);
 });

@@ -15,8 +15,15 @@ import { withinTime } from "./within-time.ts";
 export const tokenizerFile = "tokenizer.json";
 const configFile = "tokenizer_config.json";
 
+/** A decoder of the package, which may be made of others. */
+interface DecoderOfPackage {
+  text_decoder?: TextDecoder;
+  readonly decoders?: readonly (DecoderOfPackage | null)[];
+}
+
 /** What we use of the package. */
 interface TokenizerOfPackage {
+  readonly decoder: DecoderOfPackage | null;
   encode(text: string, options: { readonly add_special_tokens: boolean }): { readonly ids: readonly number[] };
   decode(
     tokens: readonly number[],
@@ -59,6 +66,12 @@ const parseObject = (text: string, path: string): Readonly<Record<string, unknow
     // told below
   }
   throw new DataError(`${path} holds no JSON object, so it is no ${tokenizerFile}; restore it from another copy`);
+};
+
+/** Byte tokens of a byte order mark stay one, as in Hugging Face's tokenizers; the package of 0.2 drops it. */
+const keepByteOrderMarks = (decoder: DecoderOfPackage | null): void => {
+  if (decoder?.text_decoder !== undefined) decoder.text_decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  decoder?.decoders?.forEach(keepByteOrderMarks);
 };
 
 /**
@@ -113,6 +126,7 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
     () => {
       // The description has these tokens now; the package takes them as a list of texts only.
       const made = new TokenizerOfFile(description, { ...config, additional_special_tokens: [] });
+      keepByteOrderMarks(made.decoder);
       let most = 0;
       for (const id of made.get_vocab(true).values()) most = Math.max(most, id + 1);
       return { tokenizer: made, vocabulary: most };

@@ -17,7 +17,9 @@ export const architectures: ReadonlyMap<string, Architecture> = new Map([
 ]);
 
 /** Other models of transformers whose `model_type` is spelt almost like one of ours. */
-export const otherModelTypes: ReadonlySet<string> = new Set([
-  ...["bart", "beit", "bit", "git", "gptj", "llama4", "llava", "ministral", "ministral3", "mistral3", "mistral4"],
-  ...["mixtral", "mllama", "qwen", "qwen3", "regnet", "vilt", "vits"],
-]);
+export const otherModelTypes: ReadonlySet<string> = new Set(
+  [
+    "bart beit bit git gptj llama4 llava ministral ministral3 mistral3 mistral4",
+    "mixtral mllama qwen qwen3 regnet vilt vits",
+  ].flatMap((names) => names.split(" ")),
+);
