@@ -18,7 +18,7 @@ test.each<[string, string, string | undefined, string]>([
   ],
 ])("%s in place of a module is refused before Node reads it", async (_, file, content, message) => {
   if (content !== undefined) writeFileSync(file, content);
-  const loading = loadModule("data", { file, export: "default", options: {} });
+  const loading = loadModule("data", { kind: "module", file, export: "default", options: {} });
   await expect(loading).rejects.toThrow(message);
   await expect(loading).rejects.toMatchObject({ name: "ModuleError" });
 });
