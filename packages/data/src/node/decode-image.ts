@@ -1,5 +1,6 @@
 import { foreignContent } from "@skein/tensor-core/backend";
 import { type Decoding, isResizedHere } from "../encoded-records.ts";
+import { DataError } from "../errors.ts";
 import { sampleOf } from "../fit-image.ts";
 import { mostPixelsKept, Resampler } from "../resample.ts";
 import { readerPackages } from "./data-packages.ts";
@@ -41,7 +42,8 @@ export interface ImageDecoder {
   readonly version: string;
   /**
    * Decode one image: u8 [rows, columns, channels]. EXIF turns it, what is transparent becomes black, of an animation
-   * the first picture counts. Rejects with what the decoder says of damaged bytes, in one line.
+   * the first picture counts. Rejects with what the decoder says of damaged bytes, in one line, and with a DataError if
+   * memory is short.
    */
   decode(bytes: Uint8Array, decoding: Decoding): Promise<Uint8Array>;
 }
@@ -85,7 +87,8 @@ export const sharpDecoder = (from: string): ImageDecoder => {
       if (!(error as Error).message.includes(tooManyPixels)) throw error;
     }
     const { height, width } = await open(bytes, 0).metadata();
-    return withinPixels(height, width, () => decodeUpTo(bytes, decoding, mostPixels));
+    const kept = isResizedHere(decoding) ? "whole" : "rows";
+    return withinPixels(height, width, kept, () => decodeUpTo(bytes, decoding, mostPixels));
   };
   return {
     version: `sharp ${sharp.versions.sharp}, libvips ${sharp.versions.vips}`,
@@ -93,6 +96,7 @@ export const sharpDecoder = (from: string): ImageDecoder => {
       try {
         return await decodeAny(bytes, decoding);
       } catch (cause) {
+        if (cause instanceof DataError) throw cause;
         const foreign = foreignContent(bytes, "image");
         throw new Error(foreign === undefined ? reasonOf(cause as Error) : `it ${foreign}`, { cause });
       }
