@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32, deflateSync } from "node:zlib";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { loadImageFolder, openImageFolder } from "../src/node.ts";
 import { imageDecoder } from "../src/node/image-decoder.ts";
 
@@ -65,4 +65,24 @@ test("large images are decoded a few at once, and whole", async () => {
     Array.from({ length: 4 }, () => decode(image, { ...options, resample: undefined })),
   );
   expect(samples.map((sample) => [...sample])).toEqual(Array.from({ length: 4 }, () => [0, 0, 0, 0]));
+});
+
+test("an image for which memory is short is not left out as a damaged one", async () => {
+  for (const name of ["a", "b"]) {
+    mkdirSync(join(folder, name));
+    for (let i = 0; i < 8; i++) writeFileSync(join(folder, name, `${i}.png`), black(4200, 4200, 1));
+  }
+  const lenient = { folder, ...options, skipDamaged: true };
+  const message =
+    /png cannot be decoded \(the pixels of an image of 4200×4200 take 0\.2 GiB, but 0\.1 GiB of memory are/;
+  const { train } = await openImageFolder({ ...lenient, cacheMegabytes: 1 });
+  const { ImageReader } = await import("../src/node/image-reader.ts");
+  vi.spyOn(process, "availableMemory").mockReturnValue(2 ** 26 + 2 ** 25);
+  vi.spyOn(process, "constrainedMemory").mockReturnValue(0);
+  try {
+    await expect(loadImageFolder(lenient)).rejects.toThrow(message);
+    await expect(new ImageReader(train, () => undefined).read(0)).rejects.toThrow(message);
+  } finally {
+    vi.restoreAllMocks();
+  }
 });

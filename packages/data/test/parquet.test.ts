@@ -101,6 +101,14 @@ describe("texts in rows of Parquet", () => {
     expect(await load(place("snappy"))).toBe(texts.join("|")); // by the same thread
   });
 
+  test("of a footer with bytes in place of a list are refused in a line", async () => {
+    const bytes = readFileSync(place("delta"));
+    bytes[1192] = 0xe7; // the type of the notes
+    const file = join(folder, "notes.parquet");
+    writeFileSync(file, bytes);
+    await expect(load(file)).rejects.toThrow(/notes\.parquet is no .* \(the notes in its footer are damaged\); name/);
+  });
+
   test("of a file that keeps the parser in a loop are given up", { tags: "full" }, async () => {
     const bytes = readFileSync(place("plain"));
     bytes[238] = 0xe7;

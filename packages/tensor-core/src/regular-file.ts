@@ -2,11 +2,16 @@ import { type FileContent, foreignContent, headBytes } from "./foreign-content.t
 import { mostBytesPerCall } from "./read-range.ts";
 import { utf8Fault } from "./utf8-fault.ts";
 
+interface Stats {
+  readonly size: number;
+  isFile(): boolean;
+}
+
 /** The functions of Node's `fs` that are needed; this package does not import Node. */
-interface FileSystem {
-  readonly constants: { readonly O_RDONLY: number; readonly O_NONBLOCK?: number };
+interface FileSystem<Facts extends Stats = Stats> {
+  readonly constants: { readonly O_RDONLY: number; readonly O_NONBLOCK?: number; readonly O_NOFOLLOW?: number };
   openSync(path: string, flags: number): number;
-  fstatSync(file: number): { readonly size: number; isFile(): boolean };
+  fstatSync(file: number): Facts;
   readSync(file: number, target: Uint8Array, offset: number, length: number, position: number): number;
   closeSync(file: number): void;
 }
@@ -41,23 +46,48 @@ const readInto = (fs: FileSystem, file: number, target: Uint8Array, position: nu
 };
 
 /**
- * Opens a file that others may have put there. A pipe or a device is refused and not waited for, and so is a file whose
- * first bytes are those of another format.
+ * Opens a file that others may have put there, if it is a regular file: a device never ends, a pipe never begins.
+ *
+ * @param followsLinks whether the last part of the path may be a symbolic link. Default: true.
+ * @returns a descriptor that the caller closes, and what the system says of the file.
+ * @throws the system's error, or an Error that completes "cannot be read (…)".
+ */
+export const openIfRegular = <Facts extends Stats>(
+  { constants, openSync, fstatSync, closeSync }: Omit<FileSystem<Facts>, "readSync">,
+  path: string,
+  followsLinks = true,
+): { readonly file: number; readonly stats: Facts } => {
+  // Opening a pipe waits for its writer unless the system is asked not to; for regular files the flag means nothing.
+  const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (followsLinks ? 0 : (constants.O_NOFOLLOW ?? 0));
+  const file = openSync(path, flags);
+  try {
+    const stats = fstatSync(file);
+    if (stats.isFile()) return { file, stats };
+  } catch (error) {
+    closeSync(file);
+    throw error;
+  }
+  closeSync(file);
+  throw new Error("it is no regular file");
+};
+
+/**
+ * Opens a file as `openIfRegular` does. Refused, too, is a file whose first bytes are those of another format.
  *
  * @throws the error that `rules.fault` makes.
  */
 export const openRegularFile = (fs: FileSystem, path: string, { holds, cure, fault }: FileRules): RegularFile => {
-  let file: number;
+  let opened: ReturnType<typeof openIfRegular>;
   try {
-    // Opening a pipe waits for its writer unless the system is asked not to.
-    file = fs.openSync(path, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
+    opened = openIfRegular(fs, path);
   } catch (cause) {
     const { code, message } = cause as Error & { readonly code?: string };
-    throw fault(`${path} cannot be read (${code ?? message}); ${cure}`, { cause });
+    throw fault(`${path} ${code === undefined ? message.replace(/^it /, "") : `cannot be read (${code})`}; ${cure}`, {
+      cause,
+    });
   }
+  const { file, stats } = opened;
   try {
-    const stats = fs.fstatSync(file);
-    if (!stats.isFile()) throw fault(`${path} is no regular file; ${cure}`);
     const head = new Uint8Array(Math.min(headBytes, stats.size));
     const foreign = foreignContent(head.subarray(0, readInto(fs, file, head, 0)), holds);
     if (foreign !== undefined) throw fault(`${path} ${foreign}`);

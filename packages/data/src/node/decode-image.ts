@@ -1,6 +1,7 @@
 import { foreignContent } from "@skein/tensor-core/backend";
 import { coloursOfInks, luma } from "../convert-colours.ts";
 import { type Decoding, isResizedHere } from "../encoded-records.ts";
+import { DataError } from "../errors.ts";
 import { sampleOf } from "../fit-image.ts";
 import { jpegHeader } from "../jpeg-header.ts";
 import { mostPixelsKept, Resampler } from "../resample.ts";
@@ -53,7 +54,7 @@ export interface ImageDecoder {
    * Decode one image: u8 [rows, columns, channels]. EXIF turns it, what is transparent becomes black, of an animation
    * the first picture counts. Colours are those of the file, as Pillow has them: colour profiles are ignored, inks
    * (CMYK) are converted by Pillow's rule, and grey is luma. Rejects with what the decoder says of damaged bytes, in
-   * one line.
+   * one line, and with a DataError if memory is short.
    */
   decode(bytes: Uint8Array, decoding: Decoding): Promise<Uint8Array>;
 }
@@ -127,7 +128,8 @@ export const sharpDecoder = (from: string): ImageDecoder => {
       if (!(error as Error).message.includes(tooManyPixels)) throw error;
     }
     const { height, width } = await stored(bytes, 0).metadata();
-    return withinPixels(height, width, () => decodeUpTo(bytes, decoding, mostPixels));
+    const kept = isResizedHere(decoding) || mayHoldInks(bytes) ? "whole" : "rows";
+    return withinPixels(height, width, kept, () => decodeUpTo(bytes, decoding, mostPixels));
   };
   return {
     version: `sharp ${sharp.versions.sharp}, libvips ${sharp.versions.vips}`,
@@ -135,6 +137,7 @@ export const sharpDecoder = (from: string): ImageDecoder => {
       try {
         return await decodeAny(bytes, decoding);
       } catch (cause) {
+        if (cause instanceof DataError) throw cause;
         const foreign = foreignContent(bytes, "image");
         throw new Error(foreign === undefined ? reasonOf(cause as Error) : `it ${foreign}`, { cause });
       }

@@ -89,7 +89,9 @@ export const jpegDecoder = (from: string, other: ImageDecoder): ImageDecoder => 
     decode: async (bytes, decoding) => {
       const header = isWhole(bytes) ? jpegHeader(bytes) : undefined;
       if (header === undefined || !isOrdinary(header, decoding.channels)) return other.decode(bytes, decoding);
-      const pixels = await withinPixels(header.rows, header.columns, () => decodeOrdinary(bytes, header, decoding));
+      const pixels = await withinPixels(header.rows, header.columns, "whole", () =>
+        decodeOrdinary(bytes, header, decoding),
+      );
       return pixels ?? other.decode(bytes, decoding);
     },
   };

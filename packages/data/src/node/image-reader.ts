@@ -1,5 +1,5 @@
 import { type EncodedRecords, imageState } from "../encoded-records.ts";
-import { damagedImage, imageName, noSoundImage, readImage } from "./image-source.ts";
+import { damagedImage, imageName, isShortOfMemory, noSoundImage, readImage } from "./image-source.ts";
 import { keepPixels, keptPixels } from "./image-cache.ts";
 import type { ImageDecoder } from "./decode-image.ts";
 import { imageDecoder } from "./image-decoder.ts";
@@ -70,7 +70,7 @@ export class ImageReader {
     return this.turns.take(async () => {
       const bytes = await readImage(images.source, image);
       const pixels = await this.decoder.decode(bytes, images.decoding).catch((cause: Error) => {
-        if (!images.skipDamaged) throw damagedImage(imageName(images.source, image), cause);
+        if (!images.skipDamaged || isShortOfMemory(cause)) throw damagedImage(imageName(images.source, image), cause);
         this.markDamaged(image, cause.message);
         return undefined;
       });

@@ -100,6 +100,9 @@ export const damagedImage = (name: string, cause: Error): DataError =>
     { cause },
   );
 
+/** Whether an image cannot be decoded here and now, for lack of memory: another machine would not leave it out. */
+export const isShortOfMemory = (cause: unknown): boolean => cause instanceof DataError;
+
 /** A data set none of whose images can be used. @param why one of them cannot. */
 export const noSoundImage = (source: ImageSource, count: number, why?: string): DataError =>
   new DataError(

@@ -6,7 +6,15 @@ import { eachOf } from "./each-of.ts";
 import { findImages, type FoundImages, type ImageFile } from "./find-images.ts";
 import { someOf } from "./files-below.ts";
 import { type DecoderName, imageDecoder } from "./image-decoder.ts";
-import { damagedImage, imageName, imagePlace, imageSource, noSoundImage, readImage } from "./image-source.ts";
+import {
+  damagedImage,
+  imageName,
+  imagePlace,
+  imageSource,
+  isShortOfMemory,
+  noSoundImage,
+  readImage,
+} from "./image-source.ts";
 import { decodingThreads, type LazyOptions, openSources } from "./open-sources.ts";
 import { findInShards, type ShardOptions } from "./find-in-shards.ts";
 import { readManifest } from "./read-manifest.ts";
@@ -65,7 +73,7 @@ const recordsOf = async (
       });
       pixels.set(image, index * each);
     } catch (error) {
-      if (!skipDamaged) throw error;
+      if (!skipDamaged || isShortOfMemory((error as Error).cause)) throw error;
       damaged.push(imagePlace(source, index));
       if (index === 0) why = ((error as Error).cause as Error | undefined)?.message;
       return;

@@ -180,9 +180,21 @@ const explained = async <T>(name: string, work: Promise<unknown>): Promise<T> =>
   }
 };
 
+const isListOfObjects = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((one) => typeof one === "object" && one !== null);
+
+/** The parser takes fields as they come: a number, or bytes, may stand where a list should. */
+const requireLists = async (work: Promise<unknown>): Promise<unknown> => {
+  const metadata = await work;
+  const { schema, row_groups: groups, key_value_metadata: notes = [] } = metadata as FileMetaData;
+  for (const [name, list] of Object.entries({ schema, groups, notes }))
+    if (!isListOfObjects(list)) throw new ParquetFault(`the ${name} in its footer are damaged`);
+  return metadata;
+};
+
 /** Reads the metadata of a file. @throws DataError for what is no Parquet file, or a damaged one. */
 export const readParquetMetadata = (source: ByteSource): Promise<FileMetaData> =>
-  explained(source.name, perform(source));
+  explained(source.name, requireLists(perform(source)));
 
 /** Reads rows of some columns; texts as their bytes of UTF-8. @throws DataError for a damaged file. */
 export const readParquetRows = (

@@ -7,7 +7,7 @@ test("images under way never have more pixels than the budget, and come in their
   const sizes = [mostPixels, mostPixels / 2, mostPixels / 2, mostPixels / 4, mostPixels, mostPixels / 4];
   await Promise.all(
     sizes.map((size, i) =>
-      withinPixels(1, size, async () => {
+      withinPixels(1, size, "rows", async () => {
         pixels += size;
         expect(pixels).toBeLessThanOrEqual(mostPixels);
         order.push(i);
@@ -21,13 +21,13 @@ test("images under way never have more pixels than the budget, and come in their
 
 test("small images do not wait, one that fails gives its room back, and one that is too large is refused", async () => {
   const work = Promise.withResolvers<void>();
-  const large = withinPixels(1, mostPixels, () => work.promise);
-  expect(await withinPixels(1, smallPixels, async () => 7)).toBe(7);
-  const next = withinPixels(1, mostPixels, async () => 8);
+  const large = withinPixels(1, mostPixels, "rows", () => work.promise);
+  expect(await withinPixels(1, smallPixels, "whole", async () => 7)).toBe(7);
+  const next = withinPixels(1, mostPixels, "rows", async () => 8);
   work.reject(new Error("damaged"));
   await expect(large).rejects.toThrow("damaged");
   expect(await next).toBe(8);
-  await expect(withinPixels(2, mostPixels, async () => 9)).rejects.toThrow(
+  await expect(withinPixels(2, mostPixels, "whole", async () => 9)).rejects.toThrow(
     /^it has 134217728×2 pixels, 268435456, but/,
   );
 });

@@ -5,7 +5,8 @@ export const mostPixels: number = 2 ** 27;
 /** Images of so many pixels are decoded without a look at how many are under way: 50 MB of colours each. */
 export const smallPixels: number = 2 ** 24;
 
-const bytesPerPixel = 4;
+/** Memory of a pixel while its image is decoded: in whole, with copies that are not collected yet, or row by row. */
+const pixelBytes = { whole: 12, rows: 2 } as const;
 
 /** Bounds the pixels of large images that this thread decodes at once; who has waited longest comes next. */
 class PixelBudget {
@@ -34,11 +35,13 @@ const budget = new PixelBudget();
 /**
  * Decodes an image once there is room for its pixels beside those of others.
  *
+ * @param kept whether the image is in memory as a whole, or its rows one after the other.
  * @throws Error for an image with more than `mostPixels`, DataError if memory is short.
  */
 export const withinPixels = async <Result>(
   rows: number,
   columns: number,
+  kept: keyof typeof pixelBytes,
   decode: () => Promise<Result>,
 ): Promise<Result> => {
   const pixels = rows * columns;
@@ -47,7 +50,7 @@ export const withinPixels = async <Result>(
   if (pixels > mostPixels)
     throw new Error(`it has ${size} pixels, ${pixels}, but at most ${mostPixels} are decoded; make it smaller`);
   return budget.take(pixels, () => {
-    requireMemory(bytesPerPixel * pixels, `the pixels of an image of ${size}`, "make it smaller");
+    requireMemory(pixelBytes[kept] * pixels, `the pixels of an image of ${size}`, "make it smaller");
     return decode();
   });
 };

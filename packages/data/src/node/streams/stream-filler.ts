@@ -15,7 +15,7 @@ import {
 } from "../../streams/streamed-records.ts";
 import type { DamagedImage } from "../image-reader.ts";
 import { imageDecoder } from "../image-decoder.ts";
-import { damagedImage } from "../image-source.ts";
+import { damagedImage, isShortOfMemory } from "../image-source.ts";
 import { Turns } from "../turns.ts";
 import { imageReader, type StreamedImage } from "./read-images.ts";
 import { textReader } from "./read-texts.ts";
@@ -126,7 +126,7 @@ const imageWriter = (
       try {
         return await decoder.decode(image.bytes, decoding);
       } catch (cause) {
-        if (!stream.skipDamaged) throw damagedImage(image.name, cause as Error);
+        if (!stream.skipDamaged || isShortOfMemory(cause)) throw damagedImage(image.name, cause as Error);
         damaged({ name: image.name, why: (cause as Error).message });
         return undefined;
       }
