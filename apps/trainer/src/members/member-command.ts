@@ -34,10 +34,9 @@ const ranksOf = (job: Job): number[] => {
   return [discovered.rank];
 };
 
-/** What the process that started this one says: in a file under mpirun, else in its first message. */
+/** What the process that started this one says: in its first message, or under mpirun in a file. */
 const memberStart = async (): Promise<MemberStart> => {
-  const file = process.env[memberVariables.jobFile];
-  if (file !== undefined) return { job: readJobFile(file) };
+  if (process.send === undefined) return { job: readJobFile(variable(memberVariables.jobFile)) };
   return new Promise((resolve, reject) => {
     process.once("message", resolve);
     process.once("disconnect", () =>

@@ -54,6 +54,16 @@ describe("a place that cannot is told with the system's code, and stays as it wa
     expect(readdirSync(folder).toSorted()).toEqual(before);
   });
 
+  test("a file of a run that is a link, wherever it leads", () => {
+    for (const target of ["file", "not-there"]) {
+      symlinkSync(join(folder, target), join(folder, "folder", "metrics.jsonl"));
+      expect(() => requireOutput(join(folder, "folder"))).toThrow(/metrics\.jsonl is a link, .*; remove it$/);
+      rmSync(join(folder, "folder", "metrics.jsonl"));
+    }
+    expect(readFileSync(join(folder, "file"), "utf8")).toBe("kept");
+    expect(readdirSync(folder).toSorted()).toEqual(before);
+  });
+
   test("a file that is replaced must be a regular one, in a folder that takes another", () => {
     requireReplaceable(join(folder, "file"), "--output");
     for (const [path, text] of [

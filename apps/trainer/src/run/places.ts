@@ -12,7 +12,7 @@ const placeFaults: Readonly<Record<string, string>> = {
   EEXIST: "a file is in its place",
   EINVAL: "no file can have that name",
   EISDIR: "a folder is in its place",
-  ELOOP: "its links lead in a circle",
+  ELOOP: "it is a link, or its links lead in a circle",
   ENAMETOOLONG: "the path is too long",
   ENOENT: "the folder that it is to be in does not exist, or takes no files",
   ENOTDIR: "a part of the path is a file",
@@ -36,6 +36,8 @@ const tryToWrite = (path: string): void => {
   closeSync(openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK, 0o666));
   if (isNew) rmSync(path, { force: true });
 };
+
+const isLink = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 
 /** @throws ConfigError where a file cannot be written in this place. */
 export const requireWritable = (path: string, option: string): void => {
@@ -74,7 +76,8 @@ export const requireNewFile = (path: string, option: string): void => {
 };
 
 /**
- * @throws ConfigError where nothing can be written in a folder, or in those of the files and folders that are there.
+ * @throws ConfigError where nothing can be written in a folder, or in those of the files and folders that are there. A
+ * file that is a link is refused: in a folder of others it may lead anywhere.
  * @param what names option and path.
  */
 export const requireFolder = (
@@ -82,6 +85,9 @@ export const requireFolder = (
   what: string,
   { files, folders }: { readonly files: readonly string[]; readonly folders: readonly string[] },
 ): void => {
+  const linked = files.map((name) => join(folder, name)).find((path) => isLink(path));
+  if (linked !== undefined)
+    throw new ConfigError([`${what}: ${linked} is a link, through which nothing is written; remove it`]);
   const probe = `.probe-${process.pid}`;
   for (const path of [
     join(folder, probe),

@@ -17,7 +17,7 @@ import { memoryLine, stepMemoryOf } from "../step/step-memory.ts";
 import { preferenceOf } from "../members/network-world.ts";
 import { MetricFiles } from "./metrics.ts";
 import { traceFile } from "./trace-beside-run.ts";
-import { claimOutput, dropUnusedOutput, reclaimOutput, requireOutput, saveJob } from "./output-folder.ts";
+import { claimOutput, dropUnusedOutput, reclaimOutput, requireNoRun, requireOutput, saveJob } from "./output-folder.ts";
 import { CallbackQueue } from "../modules/callbacks.ts";
 import { holdOutput } from "./hold-output.ts";
 import { requireWritable } from "./places.ts";
@@ -181,8 +181,9 @@ const hold = ({ progress, interruption }: JobRun, output: string): Promise<() =>
     onTaken: (error) => interruption.abandon(error),
   });
 
-/** @throws RunError if whoever held the folder until now has saved a checkpoint in it. */
-const requireNothingSaved = (output: string): void => {
+/** Look at a folder once more: whoever held it until now may have used it. @throws ConfigError, RunError. */
+const requireUnused = (start: JobRun["start"], output: string): void => {
+  if (start === "anew") return requireNoRun(output);
   if (hasCheckpoint(nodeFiles, output))
     throw new RunError(
       "output-in-use",
@@ -201,7 +202,7 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
   const tracePath = tracePathOf(run, output);
   const release = await hold(run, output);
   try {
-    requireNothingSaved(output);
+    requireUnused(run.start, output);
   } catch (error) {
     release();
     throw error;

@@ -11,7 +11,7 @@ const namespaces = [
   ["unshare", "--pid", "--fork", "--mount-proc"],
   ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"],
 ];
-/** Starts a command with process ids of its own under the same host name, as a container does; absent if not allowed. */
+/** Starts a command with process ids of its own under the same host name, as a container does. Absent: not allowed. */
 const container = namespaces.find(([program, ...args]) => spawnSync(program!, [...args, "true"]).status === 0);
 
 const start = (folder: string, launcher: readonly string[] | undefined): Running =>
