@@ -2,7 +2,7 @@ import { dirname, extname, resolve } from "node:path";
 import { type CsvError, type Info, parse } from "csv-parse/sync";
 import { DataError } from "../errors.ts";
 import { readText } from "./file-pieces.ts";
-import { classesOf, type FoundImages, heldOutNames, heldOutOf, type ImageFile, mixed, placeOf } from "./find-images.ts";
+import { classesOf, type FoundImages, heldOutNames, heldOutOf, type ImageFile, mixed } from "./find-images.ts";
 import { jsonLines } from "./json-lines.ts";
 import { lineEndings } from "./text-format.ts";
 
