@@ -128,7 +128,8 @@ export const startLocalProcesses =
     const text = JSON.stringify(job);
     for (const [index, { child }] of children.entries()) {
       const start: MemberStart = { job: text, identity: identities[index] };
-      child.send(start, () => undefined); // a process that has ended already is reported as lost
+      // A process that was not started, or has ended already, is reported as lost.
+      if (child.connected) child.send(start, () => undefined);
     }
     return processes;
   };
