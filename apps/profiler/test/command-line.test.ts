@@ -408,6 +408,16 @@ test.each([
   ],
   ["a report as a trace", ["report", "HERE/profiles/tiny/1/report.json"], /is JSON, but no trace/],
   ["a trace that is not there", ["report", "HERE/nope.json"], /nope\.json cannot be read/],
+  [
+    "a device as a report",
+    ["compare", "/dev/zero", "/dev/zero"],
+    /\/dev\/zero cannot be read \(it is no regular file\)/,
+  ],
+  [
+    "a device as hardware",
+    ["predict", "HERE/job.yaml", "--hardware", "/dev/zero"],
+    /\/dev\/zero cannot be read \(it is no regular file\)/,
+  ],
   ["an unknown model", ["model", "llama-9", "--hardware", "a800"], /llama-9/],
 ] as const)("%s is refused in one line", async (_, args, words) => {
   expectRefused(await inProcess(...args), words);

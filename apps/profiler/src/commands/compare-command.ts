@@ -1,14 +1,17 @@
-import { readFileSync } from "node:fs";
+import { readTextFile } from "@skein/collectives/files";
 import { parseReport, type ProfileReport } from "@skein/report";
 import { ArgumentError } from "@skein/tensor-core";
 import { comparisonLines } from "../compare/comparison-lines.ts";
 import { exitCodes } from "../errors.ts";
 import { writeStdout } from "skein-train/profiling";
 
+/** Maximum size of a report, in bytes; those of a thousand operators have one megabyte. */
+const maxReportBytes = 2 ** 28;
+
 const reportOf = (path: string): ProfileReport => {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readTextFile(path, maxReportBytes).text;
   } catch (error) {
     throw new ArgumentError(
       `${path} cannot be read (${error instanceof Error ? error.message : String(error)}); name the report.json of a profile`,

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readTextFile } from "@skein/collectives/files";
 import { ConfigError } from "../errors.ts";
 
 /** A server of MLflow, and what it knows a user by. */
@@ -54,14 +54,18 @@ const decoded = (part: string): string => {
   }
 };
 
+/** Maximum size of a file of certificates, in bytes; those of all authorities have a quarter of that. */
+const maxCertificateBytes = 2 ** 20;
+
 const authorityOf = (path: string | undefined): string | undefined => {
   if (path === undefined || path === "") return undefined;
   let text = "";
   let fault = "holds no certificate";
   try {
-    text = readFileSync(path, "utf8");
+    text = readTextFile(path, maxCertificateBytes).text;
   } catch (error) {
-    fault = `cannot be read (${(error as NodeJS.ErrnoException).code})`;
+    const { code, message } = error as NodeJS.ErrnoException;
+    fault = `cannot be read (${code ?? message})`;
   }
   if (text.includes("-----BEGIN CERTIFICATE-----")) return text;
   throw new ConfigError([
