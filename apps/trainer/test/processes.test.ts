@@ -13,6 +13,7 @@ import {
   tooLarge,
   until,
 } from "./cli.ts";
+import { signalAll } from "./attacks/run-processes.ts";
 import { expectSameEnd, expectTold } from "./run-ends.ts";
 import { expectSoundTrace } from "./trace-rules.ts";
 
@@ -140,7 +141,8 @@ const stopAndResume = async (signal: "SIGINT" | "SIGTERM"): Promise<void> => {
     "cut",
   );
   await until(running, reached(join(folder, "cut"), 30));
-  running.child.kill(signal);
+  const { pid } = running.child;
+  signalAll([...childrenOf(pid!), pid!], signal); // as a service manager does, which waits for nobody
   const { code, stderr } = await disturbed(running);
   expect(stderr).toMatch(
     /stopped after step \d+ of 120; saved cut\/checkpoints\/step-\d{8}; continue with: \S.* resume cut\n$/,
@@ -149,9 +151,9 @@ const stopAndResume = async (signal: "SIGINT" | "SIGTERM"): Promise<void> => {
   expect((await skeinTrain(folder, "resume", "cut")).code).toBe(0);
   expectSame("cut", 4);
 };
-test("SIGTERM saves after the step at hand on all processes, and resume ends with the same bits", () =>
+test("SIGTERM to all processes saves after the step at hand, and resume ends with the same bits", () =>
   stopAndResume("SIGTERM"));
-test("SIGINT saves after the step at hand on all processes, and resume ends with the same bits", { tags: "full" }, () =>
+test("SIGINT to all processes saves after the step at hand, and resume ends with the same bits", { tags: "full" }, () =>
   stopAndResume("SIGINT"),
 );
 

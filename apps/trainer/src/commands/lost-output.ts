@@ -1,8 +1,5 @@
 import { writeSync } from "node:fs";
 
-type OutputStream = NodeJS.WriteStream & { _write?: (chunk: Uint8Array, encoding: string, done: Done) => void };
-type Done = (error?: Error | null) => void;
-
 /** First fault of each stream, by its name. */
 const faults = new Map<string, NodeJS.ErrnoException>();
 let changesExitCode = true;
@@ -16,12 +13,11 @@ const writeAll = (fd: number, bytes: Uint8Array): void => {
   }
 };
 
-const writeFilesWhole = (stream: OutputStream): void => {
-  const { fd } = stream as { readonly fd?: number };
-  if (stream.constructor.name !== "SyncWriteStream" || fd === undefined) return;
-  stream._write = (chunk, _, done) => {
+const writeFilesWhole = (stream: NodeJS.WriteStream & { readonly fd: number }): void => {
+  if (stream.constructor.name !== "SyncWriteStream") return;
+  stream._write = (chunk: Uint8Array, _, done) => {
     try {
-      writeAll(fd, chunk);
+      writeAll(stream.fd, chunk);
     } catch (error) {
       done(error as Error);
       return;

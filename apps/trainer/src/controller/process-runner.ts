@@ -94,7 +94,15 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
     let ending: Ending = "failed";
     try {
       coordinator.ready.catch(() => undefined); // whoever waits below tells
-      processes = await options.start({ attempt, coordinator: coordinator.address, secret });
+      processes = await options
+        .start({ attempt, coordinator: coordinator.address, secret })
+        .catch(async (error: unknown) => {
+          await pause(timeLimits.ownSignal); // a signal to all may have ended what is asked about a launcher
+          if (!interruption.requested) throw error;
+          throw new RunError("interrupted", "stopped before all ranks were started; nothing was trained", {
+            cause: error,
+          });
+        });
       void processes.lost.then(async ({ ranks, reason, report }) => {
         // A signal to all processes of the run may end ranks that have just been started before it is heard here.
         if (interruption.endsAtOnce && report === undefined) await pause(timeLimits.ownSignal);

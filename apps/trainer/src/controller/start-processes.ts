@@ -48,8 +48,8 @@ const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
  * By Node's own functions, as wherever this program starts others: execa 10.2 takes 80 ms of processor time to load, a
  * tenth of a tiny run, and brings 17 packages more.
  *
- * @param endSignal ends a child that need not say or save anything more. Not one that asks to stop: ranks leave those to
- * this process.
+ * @param endSignal ends a child that need not say or save anything more. Not a signal that asks to stop: ranks leave
+ * those to this process.
  */
 export const childProcesses = (
   children: readonly { readonly child: ChildProcess; readonly ranks: readonly number[] }[],

@@ -30,6 +30,7 @@ export const signalsToAll: Attack = {
   name: "signals",
   what: "a signal reaches processes of a run: it saves and stops with 128 + n, or goes on, and ends with the same bits",
   fewTries: 1,
+  inFullRun: true,
   tries: 48,
   run: async ({ sound, folder, ...input }) => {
     sound.copyJob(folder);
