@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { readTextFile } from "@skein/collectives/files";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import { flatJob } from "../watch/flat-job.ts";
 import { eachLine } from "../run/each-line.ts";
@@ -199,9 +200,14 @@ export const tagsOf = async (folder: string): Promise<MlflowEntry[]> => {
   ];
 };
 
+/** `mlflow.json` has an address and two names. */
+const mostKnownBytes = 2 ** 16;
+
 const readKnown = (path: string): Known | undefined => {
   try {
-    const { server, experiment, run } = JSON.parse(readFileSync(path, "utf8")) as Partial<Record<keyof Known, unknown>>;
+    const { server, experiment, run } = JSON.parse(readTextFile(path, mostKnownBytes).text) as Partial<
+      Record<keyof Known, unknown>
+    >;
     return typeof server === "string" && typeof experiment === "string" && typeof run === "string"
       ? { server, experiment, run }
       : undefined;
