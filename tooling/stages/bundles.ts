@@ -21,14 +21,14 @@ const bundles: readonly Bundle[] = [
   { from: "@skein/compressors", mostBytes: 55_000 },
   { from: "@skein/cost-model", names: "mergeOptimally", mostBytes: 2_700 },
   // Its prices ask every operator for its rule.
-  { from: "@skein/cost-model", mostBytes: 70_500 },
+  { from: "@skein/cost-model", mostBytes: 70_600 },
   // The kernels themselves are loaded apart, one build of three.
   { from: "@skein/cpu-kernels", mostBytes: 71_000, others: ["wasm-feature-detect"] },
   { from: "@skein/data", mostBytes: 10_400 },
   // What it keeps of a measured device is read by the small door of zod: 6 KB.
-  { from: "@skein/gpu-kernels", mostBytes: 145_200, others: ["zod"] },
+  { from: "@skein/gpu-kernels", mostBytes: 145_300, others: ["zod"] },
   { from: "@skein/models", mostBytes: 23_800 },
-  { from: "@skein/tensor-core", mostBytes: 80_700 },
+  { from: "@skein/tensor-core", mostBytes: 80_800 },
 ];
 
 /** Packages that have bytes in a bundle; the last folder `node_modules` of a path says which one it is. */

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { arrayRecords } from "@skein/data";
@@ -150,4 +150,23 @@ test("a link out of the folder is not followed", async () => {
   writeFileSync(elsewhere, `${JSON.stringify({ type: "samples", step: 1, samples: [output(0, 1)] })}\n`);
   symlinkSync(elsewhere, join(folder, samplesFile));
   expect(readSamples(folder)).toEqual({ evaluations: [], images: {} });
+});
+
+test("of a file of any size a page gets so much, and why it is no more", () => {
+  const own = join(folder, "large");
+  mkdirSync(own);
+  const path = join(own, "samples.jsonl");
+  const text = { kind: "text", index: 0, prompt: "p".repeat(50_000), truth: "", continuation: "" };
+  const line = (step: number): string =>
+    `${JSON.stringify({ type: "samples", step, samples: Array.from({ length: 20 }, () => text) })}\n`;
+  writeFileSync(path, Array.from({ length: 12 }, (_, step) => line(step)).join(""));
+  const { evaluations, fault } = readSamples(own);
+  expect(evaluations.map(({ step }) => step)).toEqual([11, 10, 9, 8, 7, 6, 5, 4]);
+  expect(fault).toBe("evaluations of more than 8388608 characters are not shown");
+  truncateSync(path, 2 ** 40);
+  expect(readSamples(own)).toEqual({
+    evaluations: [],
+    images: {},
+    fault: `samples.jsonl has ${2 ** 40} bytes, and a page reads ${2 ** 27}`,
+  });
 });

@@ -92,7 +92,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     const name = hostileName.replaceAll("/", "_");
     writeFileSync(join(root, name, "provenance.json"), "[".repeat(100_000));
     await poll(() => row(page, name).getByRole("checkbox").isChecked()).toBe(true);
-    await poll(() => row(page, name).innerText()).toContain("cannot be read");
+    await poll(() => row(page, name).innerText()).toContain("has a fault");
     await poll(() => colours(page, "Training loss")).toBe(2);
 
     // Only options that differ are told.

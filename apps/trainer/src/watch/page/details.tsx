@@ -87,8 +87,8 @@ export const Details = (): JSX.Element | null => {
         {run.reason === null ? "" : `: ${run.reason}`}
         {run.skippedLines > 0 && `; ${run.skippedLines} lines of its metrics could not be read`}
       </p>
-      {run.fault !== null && <p class="state failed">{run.fault}</p>}
-      {failed.value?.id === id && <p class="state failed">{failed.value.message}</p>}
+      {run.fault !== null && <p class="fault">{run.fault}</p>}
+      {failed.value?.id === id && <p class="fault">{failed.value.message}</p>}
       {own !== undefined && (
         <>
           {own.resume !== null && (

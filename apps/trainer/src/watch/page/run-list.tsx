@@ -30,7 +30,7 @@ const RunRow = ({ run }: { readonly run: RunFacts }): JSX.Element => {
         {run.fault !== null && (
           <span class="state failed" title={run.fault}>
             {" "}
-            cannot be read
+            has a fault
           </span>
         )}
       </td>

@@ -184,11 +184,11 @@ export const Samples = ({
   const all = told.value?.evaluations ?? [];
   const shown = all.find((one) => one.step === step.value) ?? all[0];
   const fault = told.value?.fault;
-  if (shown === undefined) return fault === undefined ? null : <p class="state failed">samples: {fault}</p>;
+  if (shown === undefined) return fault === undefined ? null : <p class="fault">samples: {fault}</p>;
   return (
     <details open>
       <summary>what the model makes of {shown.samples.length} held-out samples</summary>
-      {fault !== undefined && <p class="state failed">{fault}</p>}
+      {fault !== undefined && <p class="fault">{fault}</p>}
       <label>
         after step{" "}
         <select

@@ -1,0 +1,191 @@
+import { surveyBlas } from "@skein/blas/node";
+import { Command } from "commander";
+import packageJson from "../../package.json" with { type: "json" };
+import { addCertsCommand } from "../certificates/certs-command.ts";
+import { addBlasCommand } from "./blas-command.ts";
+import { openJobBlas } from "../backend/job-blas.ts";
+import { threadsOf } from "../backend/job-threads.ts";
+import { surveyHardware } from "../backend/choose-backend.ts";
+import { commandAction } from "./command-action.ts";
+import { loadJob, loadJobs, readJobs } from "../job/config.ts";
+import { addEvaluateCommand } from "./evaluate-command.ts";
+import { addExportCommand } from "../export/export-command.ts";
+import { addGenerateCommand } from "../generate/generate-command.ts";
+import { foreignWord } from "./foreign-words.ts";
+import { diagnose, formatDiagnosis } from "./doctor.ts";
+import { exitCodes } from "../errors.ts";
+import { jobJsonSchema } from "../job/job-schema.ts";
+import { linksCommand } from "../links/links-command.ts";
+import { addLogCommand } from "../log/log-command.ts";
+import { addMemberCommand } from "../members/member-command.ts";
+import { addLaunchCommand } from "../launch-targets/launch-command.ts";
+import { addMpiCommand } from "../members/mpi-command.ts";
+import { addFindBatchCommand, memoryHelp } from "../find-batch/find-batch-command.ts";
+import { addFindRateCommand } from "../find-rate/find-rate-command.ts";
+import { asTyped, sampleJob } from "../own-command.ts";
+import { prepare } from "../building/prepare.ts";
+import { addImportCommand } from "../pretrained/import-command.ts";
+import { reportCommand } from "../report/report-command.ts";
+import { noModulesVariable } from "../modules/load-module.ts";
+import { resumeCommand, runCommand } from "./run-command.ts";
+import { sayCode } from "./say-code.ts";
+import { addSweepCommand } from "../sweep/sweep-command.ts";
+import { addRunsCommand } from "../watch/runs-command.ts";
+import { addTokenizerCommand } from "./tokenizer-command.ts";
+import { addWatchCommand } from "../watch/watch-command.ts";
+import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.ts";
+import { writeStdout } from "../terminal.ts";
+import { visibleText } from "@skein/tensor-core/backend";
+
+const print = (line: string): void => writeStdout(`${line}\n`);
+
+const validateCommand = async (file: string, options: RunOptions): Promise<number> => {
+  sayCode(readJobs(file, overridesOf(options)), options);
+  const jobs = await loadJobs(file, overridesOf(options));
+  if (options.json === true) for (const job of jobs) print(JSON.stringify({ valid: true, job }));
+  else print(`${file}: valid${jobs.length === 1 ? "" : `, ${jobs.length} jobs`}`);
+  return exitCodes.ok;
+};
+
+const doctorCommand = async (file: string | undefined, options: RunOptions): Promise<number> => {
+  if (file !== undefined) sayCode(readJobs(file, overridesOf(options)), options);
+  const prepared = file === undefined ? undefined : await prepare(await loadJob(file, overridesOf(options)));
+  const blas = surveyBlas();
+  // One that cannot be used is told as such, and the rest is looked at without it.
+  const job = prepared?.job ?? { blas: "auto", ranks: 1 };
+  const hardware = await surveyHardware({
+    always: true,
+    blas: blas.state === "ready" ? openJobBlas(job) : undefined,
+    threads: threadsOf(job),
+  });
+  const diagnosis = await diagnose(hardware, blas, prepared);
+  for (const line of options.json === true ? [JSON.stringify(diagnosis)] : formatDiagnosis(diagnosis)) print(line);
+  return exitCodes.ok;
+};
+
+/** The command line. `finish` takes the exit code of the command that ran. */
+export const makeProgram = (finish: (code: number) => void): Command => {
+  const collect = (value: string, list: readonly string[]): string[] => [...list, value];
+  const program = new Command("skein-train")
+    .description("Train models with Skein.")
+    .option("--json", "print the result as one line of JSON")
+    .option("--quiet", "no progress")
+    .option("--no-color", "no colours")
+    .option("--no-modules", "refuse jobs that name modules, which are code, before any of it is loaded")
+    .version(packageJson.version, "--version", "print the version")
+    .showHelpAfterError("(add --help for the options)")
+    // Examples work when they are pasted; the columns above them stay as they are.
+    .configureOutput({
+      outputError: (text, write) => {
+        const said = foreignWord(text);
+        write(visibleText(said === undefined ? text : `${text.trimEnd()}; ${asTyped(said)}\n`));
+      },
+      writeOut: (text) => writeStdout(text.replaceAll(/^ {2}skein-train .*$/gm, (line) => asTyped(line))),
+    })
+    .exitOverride()
+    .hook("preAction", (_, action) => {
+      const { color, modules } = action.optsWithGlobals<GlobalOptions>();
+      if (!color) process.env["NO_COLOR"] = "1";
+      if (modules === false) process.env[noModulesVariable] = "1";
+    });
+  const withOverrides = (command: Command): Command =>
+    command
+      .option("--ranks <count>", "data-parallel ranks")
+      .option("--transport <name>", "how ranks reach each other: threads, tcp, tls or mpi")
+      .option("--certificates <folder>", "folder of skein-train certs init, for --transport tls")
+      .option("--insecure", "allow to speak off this machine without TLS")
+      .option("--steps <count>", "steps to train, instead of the job's epochs or steps")
+      .option("--set <key=value>", "replace a value of the job; may be repeated", collect, []);
+  const withTrace = (command: Command): Command =>
+    command
+      .option("--trace [file]", "write a Chrome trace of the first steps; default: trace.json in the run's folder")
+      .option(
+        "--log <server>",
+        "send metrics to it, too: mlflow (that of MLFLOW_TRACKING_URI); tensorboard is always written",
+      )
+      .option("--watch", "serve a page that shows the run while it trains, as skein-train watch does")
+      .option(
+        "--max-restarts <count>",
+        "how often to go on by itself after a rank, a link or the GPU device was lost, without a newer checkpoint; default: 3",
+      );
+  withTrace(
+    withOverrides(
+      program
+        .command("run")
+        .description("train as a job file says, one job after another where it holds several")
+        .argument("<job>", "job file, YAML or JSON")
+        .option("--output <folder>", "where results go; default: runs/<name>/<number>")
+        .option("--resume-if-possible", "go on from the newest checkpoint in --output, where there is one")
+        .option("--overfit <batches>", "train on so many batches alone, and say whether they are learnt by heart")
+        .option("--find-batch", "first find the batch beyond which a sample takes no less time, as find-batch does")
+        .option("--memory <bytes>", `for --find-batch: ${memoryHelp}`)
+        .option("--dry-run", "make no step and write nothing; say what is known before the first: memory, bytes, time"),
+    ),
+  )
+    .addHelpText("after", `\nExample:\n  skein-train run ${sampleJob()} --ranks 2 --set optimizer.kind=sgd`)
+    .action(commandAction(finish, runCommand));
+  withTrace(
+    withOverrides(
+      program
+        .command("resume")
+        .description("go on from the newest checkpoint of a run")
+        .argument("<folder>", "output folder of the run, or one with runs below it: the one written to last goes on"),
+    ),
+  )
+    .addHelpText("after", "\nExample:\n  skein-train resume runs/mnist/1")
+    .action(commandAction(finish, resumeCommand));
+  program
+    .command("report")
+    .description("make one page of a run, while it trains or after: losses, figures, where tokens went to experts")
+    .argument("<folder>", "output folder of the run")
+    .option("--output <file>", "where the page goes; default: report.html in the folder")
+    .addHelpText("after", "\nExample:\n  skein-train report runs/mnist/1")
+    .action(commandAction(finish, reportCommand));
+  withOverrides(program.command("validate").description("check a job file").argument("<job>", "job file"))
+    .addHelpText("after", `\nExample:\n  skein-train validate ${sampleJob()}`)
+    .action(commandAction(finish, validateCommand));
+  withOverrides(
+    program
+      .command("doctor")
+      .description(
+        "say what this machine computes on, how fast, what backend: auto would choose, and what memory a step takes",
+      )
+      .argument("[job]", "job file"),
+  )
+    .addHelpText("after", `\nExample:\n  skein-train doctor ${sampleJob()}`)
+    .action(commandAction(finish, doctorCommand));
+  withOverrides(
+    program
+      .command("links")
+      .description("measure the links between the ranks of a job, by which algorithms are chosen")
+      .argument("<job>", "job file")
+      .option("--output <file>", "where the link file goes; default: links.json"),
+  )
+    .addHelpText("after", `\nExample:\n  skein-train links ${sampleJob()} --transport tcp --ranks 2`)
+    .action(commandAction(finish, linksCommand));
+  addSweepCommand(program, finish, withOverrides);
+  addFindBatchCommand(program, finish, withOverrides);
+  addFindRateCommand(program, finish, withOverrides);
+  addEvaluateCommand(program, finish);
+  addImportCommand(program, finish);
+  addGenerateCommand(program, finish);
+  addExportCommand(program, finish);
+  addCertsCommand(program, finish);
+  addLaunchCommand(program, finish);
+  addMpiCommand(program, finish);
+  addBlasCommand(program, finish);
+  addTokenizerCommand(program, finish);
+  addMemberCommand(program, finish);
+  addWatchCommand(program, finish);
+  addRunsCommand(program, finish);
+  addLogCommand(program, finish);
+  program
+    .command("schema")
+    .description("print the JSON Schema of job files")
+    .addHelpText("after", "\nExample:\n  skein-train schema > job.schema.json")
+    .action(() => {
+      print(JSON.stringify(jobJsonSchema(), undefined, 2));
+      finish(exitCodes.ok);
+    });
+  return program;
+};
