@@ -50,8 +50,9 @@ export class FolderSearch {
   *sweep(): Generator<FoundRun | undefined, void> {
     const [before, now] = [this.known, new Map<string, KnownFolder>()];
     const waiting: { readonly path: string; readonly depth: number }[] = [{ path: "", depth: 0 }];
-    for (let one = waiting.pop(); one !== undefined && now.size < mostFolders; one = waiting.pop()) {
-      const { path, depth } = one;
+    // Breadth first: a deep tree of somebody else keeps no run waiting that lies higher.
+    for (let next = 0; next < waiting.length && now.size < mostFolders; next++) {
+      const { path, depth } = waiting[next]!;
       const folder = this.look(path, before.get(path));
       if (folder !== undefined) {
         now.set(path, folder);
@@ -98,7 +99,7 @@ export class FolderSearch {
 }
 
 const entriesOf = (place: string, bytes: number): Dirent[] => {
-  if (bytes <= largeFolder) return readdirSync(place, { withFileTypes: true });
+  if (bytes <= largeFolder) return readdirSync(place, { withFileTypes: true }).slice(0, mostEntries);
   const folder = opendirSync(place, { bufferSize: 1024 });
   const entries: Dirent[] = [];
   try {

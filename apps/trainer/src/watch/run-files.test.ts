@@ -118,4 +118,10 @@ test("a folder that has not changed is not listed again, and no run is missed fo
   rmSync(join(above, "later"), { recursive: true });
   expect(ids()).toEqual(["a/b", "a/b/c"]);
   expect(findRuns(above)).toEqual(["a/b", "a/b/c"]);
+  for (const name of ["0/1/2/3", "z"]) {
+    mkdirSync(join(above, name), { recursive: true });
+    writeFileSync(join(above, name, "metrics.jsonl"), "");
+  }
+  const found = [...search.sweep()].flatMap((run) => run?.id ?? []);
+  expect(found.map((id) => id.split("/").length)).toEqual([1, 2, 3, 4]); // a deep tree keeps none waiting above it
 });
