@@ -22,12 +22,14 @@ const expectLost = async (_: string, redirected: string, why: RegExp): Promise<v
   expect(stderr).toMatch(lost(why));
   expect(code).toBe(1);
 };
-const title = "what cannot be printed to %s ends a command with one line and code 1";
-test.each([["a file with room for a part", 'ulimit -f 1; exec "$@" > part', /EFBIG: [^\n]*/]])(title, expectLost);
+test.each([["a file with room for a part", 'ulimit -f 1; exec "$@" > part', /EFBIG: [^\n]*/]])(
+  "what cannot be printed to %s ends a command with one line and code 1",
+  expectLost,
+);
 test.each([
   ["a full device", 'exec "$@" > /dev/full', /ENOSPC: [^\n]*/],
   ["a descriptor that is open for reading alone", 'exec "$@" 1< /dev/null', /EBADF: [^\n]*/],
-])(title, { tags: "full" }, expectLost);
+])("what cannot be printed to %s ends a command with one line and code 1", { tags: "full" }, expectLost);
 
 test("a run whose lines and results cannot be printed trains to its end, and its exit code reports it", async () => {
   const args = ["run", "job.yaml", "--output", "run", "--json"];

@@ -2,8 +2,8 @@ import { type Alias, type Document, LineCounter, parseAllDocuments, parseDocumen
 import { ConfigError } from "../errors.ts";
 
 /**
- * Maximum length of a job in YAML, in characters; people write a few hundred. The time of the YAML parser grows with the
- * square of the keys of a mapping. Longer jobs are JSON, as a run saves them.
+ * Maximum length of a job in YAML, in characters; people write a few hundred. The time of the YAML parser grows with
+ * the square of the keys of a mapping. Longer jobs are JSON, as a run saves them.
  */
 export const maxYamlLength: number = 32 * 1024;
 
