@@ -1,4 +1,11 @@
-import { exitCodeOfSignal, type JobOptions, onInterrupt, openJob, writeStderr } from "skein-train/profiling";
+import {
+  describeError,
+  exitCodeOfSignal,
+  type JobOptions,
+  onInterrupt,
+  openJob,
+  writeStderr,
+} from "skein-train/profiling";
 import { type ProfileReport, secondsText, shareText } from "@skein/report";
 import { exitCodes } from "../errors.ts";
 import { countOf } from "./count-of.ts";
@@ -85,7 +92,8 @@ export const runCommand = async (
     return abort.signal.aborted ? stoppedCode : exitCodes.ok;
   } catch (error) {
     dropUnused(folder);
-    if (abort.signal.aborted && error instanceof Error && error.name === "AbortError") {
+    const isStop = error instanceof Error && error.name === "AbortError";
+    if (abort.signal.aborted && (isStop || describeError(error).code === "interrupted")) {
       say("stopped before the first step");
       return stoppedCode;
     }
