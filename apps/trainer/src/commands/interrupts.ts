@@ -4,6 +4,7 @@ import { whenLauncherIsGone } from "./launcher-watch.ts";
 /** A signal that asks a run to save and stop. */
 export type StopCause = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGQUIT";
 
+/** Exit code of a process that saved and stopped on a signal: 128 + the number of the signal. */
 export const exitCodeOfSignal = (cause: StopCause): number => 128 + constants.signals[cause];
 
 /** SIGUSR2 counts as SIGTERM: launchers forward it, and mpirun kills its ranks when it is terminated itself. */
