@@ -228,7 +228,7 @@ export const maxRemoved = 20;
 
 /**
  * The newest sound checkpoint of a run, which may be running: one that it removes or replaces meanwhile counts as none,
- * and checkpoints are listed anew. Changes nothing.
+ * and checkpoints are listed again. Changes nothing.
  *
  * @param onRejected is told each newer one that is torn or altered, and why.
  * @param secret where given, one that it has not signed is passed over too.

@@ -7,15 +7,15 @@ import { makeFolders } from "../run/make-folders.ts";
 /** What it takes to write a part of a checkpoint; injected, so that tests can let it fail. */
 export interface FileWrites {
   makeFolder(path: string): void;
-  /** Write a file anew, piece by piece, and wait until the disk has it. */
+  /** Replace a file, piece by piece, and wait until the disk has it. */
   writeDurably(path: string, content: readonly Uint8Array[]): void;
 }
 
 const { O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_TRUNC, O_WRONLY } = constants;
 
 /**
- * Open a file to write it anew; one that is there keeps its mode. In a folder of others nothing is written through a
- * link, and no reader of a pipe waited for: both are errors of the system.
+ * Open a file to replace its content; an existing file keeps its mode. Nothing is written through a link, and no reader
+ * of a pipe is waited for: others may write to the folder, and both are errors of the system.
  */
 export const openToWrite = (path: string): number =>
   openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0o666);

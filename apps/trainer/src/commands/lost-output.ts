@@ -57,7 +57,7 @@ export const surviveLostOutput = (failureCode: number): void => {
     try {
       writeSync(2, `${line}\n`);
     } catch {
-      // the exit code alone tells it
+      // the exit code alone reports the loss
     }
   });
 };

@@ -17,7 +17,7 @@ type Factory = (...args: readonly unknown[]) => unknown;
 /** What errors call the module of a key. */
 export const moduleName = (key: ModuleKey, { file }: Pick<ModuleJob, "file">): string => `${key}.file ${file}`;
 
-/** Node would wait for the writer of a pipe. What is not there is told by the import. @throws ModuleError. */
+/** Node would wait for the writer of a pipe. The import reports a file that does not exist. @throws ModuleError. */
 const requireSource = (key: ModuleKey, file: string): void => {
   if (!fs.existsSync(file)) return;
   const rules = {

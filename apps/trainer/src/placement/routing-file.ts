@@ -43,7 +43,7 @@ const recordsIn = (path: string): ReadonlyMap<string, RoutingRecord> => {
     return new Map(Object.entries(kept).map(([layer, record]) => [layer, routingRecordFromJson(record)]));
   } catch (error) {
     const fault = error instanceof z.ZodError ? "it holds no routings" : (error as Error).message;
-    throw new ConfigError([`${path}: cannot be read (${fault}); remove it, and routings are recorded anew`]);
+    throw new ConfigError([`${path}: cannot be read (${fault}); remove it, and routings are recorded again`]);
   }
 };
 

@@ -6,7 +6,7 @@ import { stringify } from "yaml";
 import { causalKinds } from "../generate/text-model.ts";
 import { readPreprocessor } from "./preprocessor.ts";
 
-/** A path as it stands in a job file of `folder`. */
+/** A path as a job file in `folder` writes it. */
 const from = (folder: string, path: string): string => {
   const short = relative(folder, resolve(path)) || ".";
   return short.startsWith(".") ? short : `./${short}`;

@@ -29,7 +29,7 @@ const entriesOf = (folder: string): string[] => {
  * Folder of this user where what a run has worked out is kept for those that follow: below `SKEIN_CACHE_DIR`, else
  * below `skein` in `XDG_CACHE_HOME` or `~/.cache`. Whatever is lost of it is worked out again.
  *
- * @param say tells people if the folder cannot be used. Default: a warning of the process.
+ * @param say reports that the folder cannot be used. Default: a warning of the process.
  * @returns undefined if this user has no home, or others can write to the folder: what lies there could be theirs.
  */
 export const cacheFolder = (

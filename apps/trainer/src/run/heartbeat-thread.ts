@@ -7,7 +7,7 @@ import type { Heartbeat } from "./heartbeat.ts";
 
 const { path, id, everyMilliseconds } = workerData as Heartbeat;
 const content = Buffer.alloc(4096);
-// Opening a pipe waits for its writer, unless told not to.
+// Opening a pipe waits for its writer, unless asked not to.
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /** Touch the file if it is ours. @returns whether it is another's. */

@@ -80,9 +80,9 @@ const nameOf = ({ host, pid, since, id }: Holder): string => {
  * Hold a folder for this process: two that write metrics and checkpoints to one folder take each other's files away.
  *
  * What a killed process of this system has left is passed over at once. One of another container or machine is gone
- * once its file has not been touched for `silence`: neither host name nor process id tells it from others, and kernel
+ * once its file has not been touched for `silence`: neither host name nor process id identifies it, and kernel
  * locks are out of reach of Node, and absent from many network disks. Only changes of the file are looked at, and no
- * clocks compared. A folder that cannot be written to is not held: whoever is to write there says so.
+ * clocks compared. A folder that cannot be written to is not held: the write itself reports it.
  *
  * @returns a function that lets the folder go.
  * @throws RunError if another process, or this one, holds it; ConfigError if the file is no regular one.

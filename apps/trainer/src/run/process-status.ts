@@ -9,7 +9,7 @@ export interface ProcessStatus {
 
 export const statusOf = (pid: number): ProcessStatus => {
   try {
-    // Its name stands in parentheses, and may hold spaces; these are the 3rd and the 22nd field.
+    // The name of the process is in parentheses, and may hold spaces; these are the 3rd and the 22nd field.
     const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)!.split(" ");
     return { state: fields[0], began: fields[19] };
   } catch {

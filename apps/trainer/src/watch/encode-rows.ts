@@ -58,7 +58,7 @@ const partsOf = function* (
   text.copy(head, 4);
   yield head;
   for (const { rows, from, count, names } of tables) {
-    // Arrays are taken anew for each piece: they are replaced as they grow.
+    // Arrays are read again for each piece: they are replaced as they grow.
     const arrays = [() => rows.steps, () => rows.times, ...names.map((name) => () => rows.columns.get(name)!)];
     for (const array of arrays)
       for (let row = 0; row < count; row += pieceRows) {

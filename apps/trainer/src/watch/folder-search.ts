@@ -5,7 +5,7 @@ import { type FileStamp, isUnchanged, stampOf } from "./file-stamp.ts";
 
 /** Depth of folders below the one that is watched; runs are not searched deeper. */
 const deepest = 8;
-/** Most folders that are searched; whoever has more watches one of them. */
+/** Maximum number of folders to search. */
 const mostFolders = 200_000;
 /** A folder with more bytes is listed in part: it has tens of thousands of entries. */
 const largeFolder = 2 ** 20;

@@ -5,7 +5,7 @@ import { securityHeaders } from "./send.ts";
 /** Characters of an event, roughly: the next one is not made before a page has read it. */
 const eventCharacters = 2 ** 16;
 
-/** An open page, and what it has not been told yet. Nothing but ids is kept for a page that reads slowly. */
+/** An open page and the ids of runs that it has not been sent yet: a page that reads slowly takes no more memory. */
 class Listener {
   private readonly response: ServerResponse;
   private readonly factsOf: (id: string) => RunFacts | undefined;
@@ -95,11 +95,11 @@ const firstOf = (ids: Set<string>): string | undefined => {
   return undefined;
 };
 
-/** Tells open pages what has changed, each as fast as it reads. */
+/** Sends changes to open pages, to each as fast as it reads. */
 export class Listeners {
   private readonly responses = new Map<ServerResponse, Listener>();
 
-  /** @param runs those that are there, in the order in which the page is told. */
+  /** @param runs existing runs, in the order in which they are sent. */
   add(response: ServerResponse, runs: readonly string[], factsOf: (id: string) => RunFacts | undefined): void {
     response.writeHead(200, { ...securityHeaders, "Content-Type": "text/event-stream; charset=utf-8" });
     response.write("retry: 1000\n\n");

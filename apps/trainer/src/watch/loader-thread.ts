@@ -5,7 +5,7 @@ import { type KnownRun, readRun, type RunReading } from "./read-run.ts";
 
 // Entry of the thread that searches for runs and reads them, as `WatchedRuns` asks. It can be ended while it is busy.
 
-/** A search goes on from where the one before has stopped. */
+/** A search continues where the previous one has stopped. */
 export type LoaderRequest = { readonly kind: "search" } | { readonly kind: "read"; readonly run: KnownRun };
 
 export interface SearchAnswer {

@@ -11,17 +11,17 @@ export interface LookLoopInput {
   note(line: string): void;
 }
 
-/** Runs that were written to so lately are looked at often, milliseconds. */
+/** Runs that were written to within this many milliseconds are looked at often. */
 const livelyFor = 120_000;
 /** Looks that are asked of the thread at once: it always has something to do, and nobody waits long. */
 const mostAtOnce = 16;
 /** A search takes this part of the time at most; searches are no further apart than that, milliseconds. */
 const searchShare = 0.01;
 const longestPause = 30_000;
-/** A run that seems to have ended is looked at after so many milliseconds anyway, a few runs after each search. */
+/** Milliseconds after which a run is looked at even if it seems to have ended, a few runs after each search. */
 const lookAnyway = 300_000;
 const mostAnyway = 500;
-/** A page that is opened at once waits for all runs so many milliseconds; the others are told when they are read. */
+/** Milliseconds that a page opened at the start waits for all runs; the rest are sent when they are read. */
 const firstWait = 1000;
 
 /** Keeps runs up to date: searches for them, and looks at those that may have changed. */

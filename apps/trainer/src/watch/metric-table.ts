@@ -262,7 +262,7 @@ export class MetricTable {
 const valueOf = (line: Readonly<Record<string, unknown>>, name: string): unknown =>
   Object.hasOwn(line, name) ? line[name] : undefined;
 
-/** Names of numbers in a line, but for its step. */
+/** Names of the numbers in a line, except its step. */
 const namesOf = function* (line: Readonly<Record<string, unknown>>): Generator<string> {
   for (const name in line) if (name !== "step" && typeof line[name] === "number") yield name;
 };

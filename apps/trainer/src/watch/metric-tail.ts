@@ -22,7 +22,7 @@ export interface TailPlace {
 /** What follows in a file of metrics. */
 export interface TailReading {
   readonly stamp: FileStamp;
-  /** Whether the file was replaced, cut or written anew, so that what was read before is not true any more. */
+  /** Whether the file was replaced, cut or rewritten, so that earlier reads are no longer true. */
   readonly isAnew: boolean;
   /** The next bytes, 256 KiB at most. */
   readonly piece: Uint8Array<ArrayBuffer>;
@@ -30,7 +30,7 @@ export interface TailReading {
 
 /**
  * Read what is new in a file of metrics that another process appends to: the next piece, or the first one where the
- * file was replaced, cut or written anew, as by a resume.
+ * file was replaced, cut or rewritten, as by a resume.
  *
  * @returns undefined where the file has not changed.
  * @throws the system's error, ENOENT too: then the run has been deleted; an Error for anything but a regular file.
@@ -51,7 +51,7 @@ export const readTail = (path: string, { offset, mark, stamp }: TailPlace): Tail
   }
 };
 
-/** Whether what was read last still stands where it stood; in a file that was cut before that, it does not. */
+/** Whether the bytes that were read last are still in their place; in a file that was cut before them, they are not. */
 const isContinued = (file: number, offset: number, mark: Uint8Array): boolean => {
   const before = Buffer.alloc(mark.length);
   return readSync(file, before, 0, before.length, offset - before.length) === mark.length && before.equals(mark);

@@ -87,7 +87,7 @@ export class WatchedRuns {
    * @returns ids of those that are gone.
    */
   find(changed: (ids: readonly string[], milliseconds: number) => void = () => undefined): Promise<string[]> {
-    // One after the other: the thread goes on with one search, whoever asks.
+    // One after the other: the thread has one search at a time.
     const finding = this.finding.then(() => this.findOnce(changed));
     this.finding = finding.catch(() => []);
     return finding;
@@ -132,7 +132,7 @@ export class WatchedRuns {
     return this.runs.get(id)?.lookedAt ?? -Infinity;
   }
 
-  /** Whether a run is to be looked at although it seems unchanged: after a pause, or after so many milliseconds. */
+  /** Whether a run is to be looked at although it seems unchanged: after a pause, or after some milliseconds. */
   isDue(id: string, milliseconds: number): boolean {
     const run = this.runs.get(id);
     if (run === undefined) return false;

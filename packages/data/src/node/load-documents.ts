@@ -40,7 +40,7 @@ const cure = "name a file of text, of JSON lines or of Parquet, or a folder with
 
 const extensionOf = (place: string): string => extname(pathOf(place)).toLowerCase();
 
-/** Files that a place stands for. @throws DataError for a folder without texts. */
+/** Files that a place names. @throws DataError for a folder without texts. */
 const textsAt = (place: string): string[] => {
   if (isAddress(place) && extensionOf(place) !== ".parquet")
     throw new DataError(`${pathOf(place)}: only .parquet is read by its address; download the file, and name it`);

@@ -16,7 +16,7 @@ export interface ParquetWorkerInput {
 /** A piece of work: rows `rowStart` to `rowEnd` − 1 of some columns. `rows` absent: the metadata. */
 export interface ParquetRequest {
   readonly type: "request";
-  /** Tells reads of this request from those that an earlier one has left behind. */
+  /** Separates reads of this request from those of an earlier one. */
   readonly number: number;
   readonly fileBytes: number;
   readonly rows?: {

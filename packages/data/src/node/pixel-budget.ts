@@ -2,7 +2,7 @@ import { requireMemory } from "./require-memory.ts";
 
 /** Images with more pixels are not decoded: 16384 × 8192, which are 400 MB of colours. */
 export const mostPixels: number = 2 ** 27;
-/** Images of so many pixels are decoded without a look at how many are under way: 50 MB of colours each. */
+/** Images of at most this many pixels are decoded without counting them: 50 MB of colours each. */
 export const smallPixels: number = 2 ** 24;
 
 /** Memory of a pixel while its image is decoded: in whole, with copies that are not collected yet, or row by row. */

@@ -13,7 +13,7 @@ export const lineEndings: readonly string[] = [".jsonl", ".ndjson", ".json"];
 
 const extensionOf = (place: string): string => extname(pathOf(place).replace(/\.gz$/i, "")).toLowerCase();
 
-/** The format that the name of a file stands for; `.gz` at its end does not count. */
+/** The format that the extension of a file names; a final `.gz` does not count. */
 export const formatOf = (place: string): TextFormat => {
   const extension = extensionOf(place);
   if (lineEndings.includes(extension)) return "lines";
