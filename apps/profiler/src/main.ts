@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { surviveLostOutput } from "skein-train/profiling";
+import { surviveLostOutput, writeStderr } from "skein-train/profiling";
 import { main } from "./command-line.ts";
 import { exitCodes, explain } from "./errors.ts";
 
@@ -8,7 +8,7 @@ surviveLostOutput(exitCodes.failure);
 /** What nobody has waited for, such as a thread of a package that could not be started. */
 process.once("uncaughtException", (error) => {
   const { text, code } = explain(error);
-  process.stderr.write(`${text}\n`);
+  writeStderr(`${text}\n`);
   process.exit(code);
 });
 

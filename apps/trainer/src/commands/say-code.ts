@@ -1,5 +1,6 @@
 import type { Job } from "../job/job.ts";
 import { codeLine, requireTrusted } from "../modules/module-trust.ts";
+import { writeStderr } from "../terminal.ts";
 import type { GlobalOptions } from "./run-options.ts";
 
 /**
@@ -10,5 +11,5 @@ import type { GlobalOptions } from "./run-options.ts";
 export const sayCode = (jobs: readonly Job[], { quiet }: Pick<GlobalOptions, "quiet">): void => {
   for (const job of jobs) requireTrusted(job);
   const line = codeLine(jobs);
-  if (line !== undefined && quiet !== true) process.stderr.write(`${line}\n`);
+  if (line !== undefined && quiet !== true) writeStderr(`${line}\n`);
 };

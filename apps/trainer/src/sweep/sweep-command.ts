@@ -150,7 +150,7 @@ export const sweepCommand = async (file: string, options: SweepOptions): Promise
   openFolder(output);
   const letGo = await holdOutput(output, {
     what: "a sweep",
-    note: (line) => void process.stderr.write(`${line}\n`),
+    note: (line) => writeStderr(`${line}\n`),
   });
   try {
     return await searchIn(file, options, {
