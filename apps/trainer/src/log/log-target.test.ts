@@ -43,8 +43,9 @@ test("certificates that cannot be had are told before anything is sent", () => {
   const https = { MLFLOW_TRACKING_URI: "https://h" };
   for (const [path, says] of [
     ["/nowhere/ca.pem", /which cannot be read \(ENOENT\); it must be a PEM file of certificates$/],
-    [import.meta.dirname, /which cannot be read \(EISDIR\)/],
-    ["/dev/null", /which holds no certificate/],
+    [import.meta.dirname, /which cannot be read \(it is no regular file\)/],
+    ["/dev/zero", /which cannot be read \(it is no regular file\)/],
+    [import.meta.filename, /which holds no certificate/],
   ] as const)
     expect(() => server({ ...https, MLFLOW_TRACKING_SERVER_CERT_PATH: path })).toThrow(says);
   expect(server({ ...https, MLFLOW_TRACKING_SERVER_CERT_PATH: "" })).toMatchObject({ authority: undefined });

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { ArgumentError } from "@skein/tensor-core";
+import { ArgumentError, InvariantError } from "@skein/tensor-core";
 import { threadFile } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
 import { shardRange } from "../order.ts";
@@ -61,7 +61,10 @@ export class BatchThread {
       else this.over.resolve();
     });
     this.worker.once("error", (error: Error) => this.fail(error));
-    this.worker.once("exit", () => this.over.resolve());
+    this.worker.once("exit", () => {
+      this.over.resolve();
+      this.fail(new InvariantError("the thread that assembles batches has ended before it was closed"));
+    });
   }
 
   private fail(error: Error): void {
@@ -104,8 +107,11 @@ export class BatchThread {
 
   /** End the thread, whatever it does; of a stream, once it does not begin to read further. */
   async close(): Promise<void> {
-    Atomics.store(this.slots.control, controlWord.closed, 1);
-    Atomics.notify(this.slots.control, controlWord.consumed);
+    const { control } = this.slots;
+    Atomics.store(control, controlWord.closed, 1);
+    // The thread may be between its look at `closed` and its wait for `consumed`: a change of that word ends the wait.
+    Atomics.sub(control, controlWord.consumed, 1);
+    Atomics.notify(control, controlWord.consumed);
     if (this.slots.lanes.length > 0) await this.over.promise;
     await this.worker.terminate();
   }
