@@ -26,9 +26,9 @@ const bundles: readonly Bundle[] = [
   { from: "@skein/cpu-kernels", mostBytes: 71_000, others: ["wasm-feature-detect"] },
   { from: "@skein/data", mostBytes: 10_400 },
   // What it keeps of a measured device is read by the small door of zod: 6 KB.
-  { from: "@skein/gpu-kernels", mostBytes: 145_300, others: ["zod"] },
+  { from: "@skein/gpu-kernels", mostBytes: 145_700, others: ["zod"] },
   { from: "@skein/models", mostBytes: 23_800 },
-  { from: "@skein/tensor-core", mostBytes: 80_800 },
+  { from: "@skein/tensor-core", mostBytes: 81_200 },
 ];
 
 /** Packages that have bytes in a bundle; the last folder `node_modules` of a path says which one it is. */
