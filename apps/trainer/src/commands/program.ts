@@ -51,7 +51,7 @@ const doctorCommand = async (file: string | undefined, options: RunOptions): Pro
   if (file !== undefined) sayCode(readJobs(file, overridesOf(options)), options);
   const prepared = file === undefined ? undefined : await prepare(await loadJob(file, overridesOf(options)));
   const blas = surveyBlas();
-  // One that cannot be used is told as such, and the rest is looked at without it.
+  // A BLAS that cannot be used is reported as such, and the rest is surveyed without it.
   const job = prepared?.job ?? { blas: "auto", ranks: 1 };
   const hardware = await surveyHardware({
     always: true,

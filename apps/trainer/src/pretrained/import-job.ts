@@ -29,7 +29,7 @@ const textLearning = (place: string, folder: string): Learning => ({
   hint: "put a text of yours into ./text.txt, or name another file",
 });
 
-/** Whether the model of a configuration tells classes itself; if not, it needs a new head. */
+/** Whether the model of a configuration has a head that predicts classes; otherwise the job asks for a new head. */
 const needsHead = ({ architectures }: Config): { readonly head?: "new" } =>
   Array.isArray(architectures) && !String(architectures[0]).endsWith("Classification") ? { head: "new" } : {};
 
