@@ -12,7 +12,7 @@ import {
 import type { RankSpans } from "@skein/tensor-core";
 import type { PreparedStep } from "skein-train/profiling";
 import { expect, test } from "vitest";
-import { setOf } from "../src/plan/candidates.ts";
+import { setOf } from "../src/predict/candidates.ts";
 import { bestSchedule } from "../src/profile/best-schedule.ts";
 import { tinyJob } from "./tiny-job.ts";
 

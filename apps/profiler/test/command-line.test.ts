@@ -9,7 +9,7 @@ import { parseReport, secondsOf, worldSteps } from "@skein/report";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openJob } from "skein-train/profiling";
 import { commandNames } from "../src/own-command.ts";
-import { attribute } from "../src/profile/attribution.ts";
+import { attribute } from "../src/trace/attribution.ts";
 import { type Ended, inProcess as runInProcess } from "./in-process.ts";
 
 /** What the package ships, where the whole run of tests has built it; else the source as it stands. */

@@ -1,7 +1,7 @@
 import { type HardwareFile, hardwareNamed, isStart } from "@skein/cost-model";
 import { describe, expect, test } from "vitest";
 import { baseSteps } from "../src/plan/base-steps.ts";
-import { dense, setOf } from "../src/plan/candidates.ts";
+import { dense, setOf } from "../src/predict/candidates.ts";
 import { planWorlds } from "../src/plan/plan-worlds.ts";
 import { searchConfigurations } from "../src/plan/search.ts";
 import { planOn } from "../src/predict/plan-on.ts";

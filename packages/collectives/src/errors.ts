@@ -1,5 +1,5 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
-import { formatRanks } from "./rendezvous/ranks.ts";
+import { formatRanks } from "./ranks.ts";
 
 /** Where a collective failed. */
 export interface CollectivePlace {

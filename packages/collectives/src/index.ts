@@ -66,7 +66,7 @@ export {
   type PairFit,
 } from "./link-file.ts";
 export { agreeOnFacts, type Facts } from "./facts.ts";
-export { formatRanks } from "./rendezvous/ranks.ts";
+export { formatRanks } from "./ranks.ts";
 export { heapMessageMemory, type MessageMemory, wasmMessageMemory } from "./message-memory.ts";
 export { plainArithmetic } from "./plain-arithmetic.ts";
 export { walkRagged } from "./ragged.ts";

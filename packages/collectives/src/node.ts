@@ -27,5 +27,5 @@ export { isLoopback } from "./security/loopback.ts";
 export { newSecret } from "./security/secret.ts";
 export { createThreadWorld, spinsOnOwnCore, type ThreadWorld, type ThreadWorldOptions } from "./thread-world.ts";
 export type { BlockingCommunicator } from "./communicator.ts";
-export { joinWorld } from "./express/join-world.ts";
+export { joinWorld } from "./join-world.ts";
 export type { WorldConnection } from "./control-block/world-connection.ts";

@@ -2,7 +2,7 @@ import { ArgumentError, type Communicator } from "@skein/tensor-core";
 import type { CollectiveHandle } from "@skein/tensor-core/backend";
 import { RanksDisagreeError } from "./errors.ts";
 import type { Future } from "./transport/transport.ts";
-import { algorithmNamed, type RequestExecutor } from "./requests/request-executor.ts";
+import { algorithmNamed, type RequestExecutor } from "./lanes/request-executor.ts";
 import type { Lane, PostedRequest } from "./lanes/lane.ts";
 import type { ControlBlock } from "./control-block/control-block.ts";
 import { groupLimit, laneCount, requestWord } from "./control-block/layout.ts";

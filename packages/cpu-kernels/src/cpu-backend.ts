@@ -23,7 +23,7 @@ import {
   widenHalf,
   roleOf,
 } from "@skein/tensor-core/backend";
-import type { Blas } from "./blas/blas.ts";
+import type { Blas } from "./blas.ts";
 import { Arena, createSharedMemory } from "./arena.ts";
 import { CpuExecutable } from "./executable.ts";
 import { TILE } from "../assembly/fused-blocks.ts";

@@ -1,5 +1,5 @@
 export { Arena, createSharedMemory } from "./arena.ts";
-export { type Blas, type Contraction, type ContractionOp, contractionOps, type Sgemm } from "./blas/blas.ts";
+export { type Blas, type Contraction, type ContractionOp, contractionOps, type Sgemm } from "./blas.ts";
 export {
   type CpuBackend,
   type CpuBackendOptions,

@@ -3,7 +3,7 @@ import { checkGradientValues, checkValues, conformanceCases } from "@skein/testi
 import { attention, type Backend, conv2d, evaluate, matmul, NdArray, sin, type Tensor, vjp } from "@skein/tensor-core";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Contraction, contractionOps } from "../src/blas/blas.ts";
+import { type Contraction, contractionOps } from "../src/blas.ts";
 import { groupedOps } from "../src/blas/with-blas.ts";
 import { createGuardedBackend } from "./guarded-backend.ts";
 import { plainBlas } from "./plain-blas.ts";

@@ -22,7 +22,7 @@ import type { WasmExports } from "../src/wasm-exports.ts";
 import { type KernelTable, kernels as ownKernels } from "../src/kernel-table.ts";
 import { compileWasm, instantiateWasm, type WasmBuild } from "../src/wasm-build.ts";
 import { createSharedMemory } from "../src/arena.ts";
-import type { Blas } from "../src/blas/blas.ts";
+import type { Blas } from "../src/blas.ts";
 import { withBlas } from "../src/blas/with-blas.ts";
 import { type Team, TeamFunctions } from "../src/team/team.ts";
 import { shuffledTeam } from "./shuffled-team.ts";

@@ -1,5 +1,5 @@
 import type { WasmMemory } from "@skein/tensor-core/backend";
-import type { Blas, Contraction, Sgemm } from "../src/blas/blas.ts";
+import type { Blas, Contraction, Sgemm } from "../src/blas.ts";
 
 /** The definition of `Sgemm` over a memory, sums in f64. */
 const plainSgemm =

@@ -29,7 +29,7 @@ import { digestOf } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Arena, createSharedMemory } from "../src/arena.ts";
-import type { Blas } from "../src/blas/blas.ts";
+import type { Blas } from "../src/blas.ts";
 import { withBlas } from "../src/blas/with-blas.ts";
 import { backendOf } from "../src/cpu-backend.ts";
 import { kernels } from "../src/kernel-table.ts";

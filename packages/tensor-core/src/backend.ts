@@ -13,7 +13,7 @@ export { boundedLine, visibleLine, visibleText } from "./visible-text.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
 export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
 export { retryAfterReclaim } from "./execution/memory-reclaimer.ts";
-export { modelScope, phaseOf } from "./graph/phase.ts";
+export { modelScope, phaseOf } from "./inspection/phase.ts";
 export { CollectiveSpans, nodeArgsOf, spanNameOf } from "./execution/node-spans.ts";
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
 export { ExclusiveRun } from "./execution/exclusive-run.ts";
@@ -37,10 +37,10 @@ export {
   valueKey,
   type ValueRef,
 } from "./graph/graph.ts";
-export { traceWithin } from "./graph/trace.ts";
+export { traceWithin } from "./tracing/trace.ts";
 export { isUsersOperator } from "./graph/operator.ts";
 export type { Cost, LayerKind, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
-export { replay, type ReplayOptions } from "./graph/replay.ts";
+export { replay, type ReplayOptions } from "./tracing/replay.ts";
 export { operators } from "./ops/table.ts";
 export type { WasmMemory, WasmModule } from "./platform-types.ts";
 export { interpretRanks, interpretWorld } from "./reference/interpret.ts";
@@ -51,8 +51,8 @@ export { attentionSizes, type AttentionSizes } from "./ops/shared/attention-size
 export { groupRanges } from "./ops/shared/grouped-rows.ts";
 export { windowOffset } from "./ops/shared/dynamic-window.ts";
 export { invalidValue } from "./ops/shared/indexing.ts";
-export { graphCost, nodeCost } from "./graph/cost.ts";
-export { validateGraph } from "./graph/validate.ts";
+export { graphCost, nodeCost } from "./inspection/cost.ts";
+export { validateGraph } from "./inspection/validate.ts";
 export { digestOf } from "./execution/agree-on-order.ts";
 export {
   canonicalOrder,
@@ -77,9 +77,9 @@ export {
 } from "./memory/memory-plan.ts";
 export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
 export { scheduleCollectives } from "./passes/schedule-collectives.ts";
-export { chooseRepeated, type Choice } from "./passes/recompute/choose-repeated.ts";
-export type { RepeatedStep, StepNode, StepShape } from "./passes/recompute/step-walk.ts";
-export { type Recomputation, type RecomputeOptions, recomputeWithin } from "./passes/recompute/recompute-within.ts";
+export { chooseRepeated, type Choice } from "./passes/memory-budget/choose-repeated.ts";
+export type { RepeatedStep, StepNode, StepShape } from "./passes/memory-budget/step-walk.ts";
+export { type Recomputation, type RecomputeOptions, recomputeWithin } from "./passes/memory-budget/recompute-within.ts";
 export { recomputeRegions } from "./passes/recompute/recompute-regions.ts";
 export { simplify } from "./passes/simplify.ts";
 export { leavesByPath } from "./tree.ts";

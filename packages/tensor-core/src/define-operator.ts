@@ -1,8 +1,8 @@
 import { vjp } from "./autodiff/vjp.ts";
 import { dtypes } from "./dtype.ts";
 import { ArgumentError, OperatorError } from "./errors.ts";
-import { compose, traceComposition } from "./graph/composition.ts";
-import { graphCost } from "./graph/cost.ts";
+import { compose, traceComposition } from "./tracing/composition.ts";
+import { graphCost } from "./inspection/cost.ts";
 import { addDefinitions } from "./graph/definitions.ts";
 import { composing, emitDefined, type Mesh, type MeshPlace } from "./graph/emit.ts";
 import { type Graph, type Params, type ParamValue, specOf } from "./graph/graph.ts";

@@ -9,6 +9,15 @@ export type HalfDType = "f16" | "bf16";
 /** All element types. */
 export const dtypes: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32", "u8", "bool"];
 
+/** Dtypes that arithmetic operators accept. f16 and bf16 are storage only: cast them first. */
+export const arithmetic: readonly DType[] = ["f32", "i32", "u32"];
+
+/** Dtypes that operators on real numbers accept, such as `exp`. */
+export const floating: readonly DType[] = ["f32"];
+
+/** Dtypes whose elements can be compared by size. */
+export const ordered: readonly DType[] = ["f32", "i32", "u32", "u8", "bool"];
+
 /** Bytes of one element. */
 export const bytesPerElement: Readonly<Record<DType, number>> = {
   f32: 4,

@@ -18,7 +18,7 @@ export { defineOperator, type DefinedOperator, type OperatorDefinition, withOper
 export { inPhase, type Mesh, meshPlace, type MeshPlace, scope } from "./graph/emit.ts";
 export type { Graph, Phase } from "./graph/graph.ts";
 export { Tensor } from "./graph/tensor.ts";
-export { trace, type Traced } from "./graph/trace.ts";
+export { trace, type Traced } from "./tracing/trace.ts";
 export { type ArrayTree, type CompiledFunction, evaluate, jit, type JitOptions } from "./jit.ts";
 export { NdArray } from "./nd-array.ts";
 export type { NestedNumbers } from "./nested-numbers.ts";
@@ -284,7 +284,7 @@ export {
   writeSafetensors,
 } from "./safetensors.ts";
 export { type Shard, shardAxes, type Sharding, unsharded } from "./sharding.ts";
-export { printGraph, type PrintOptions } from "./graph/print.ts";
+export { printGraph, type PrintOptions } from "./inspection/print.ts";
 export { mixedPrecision, type MixedPrecisionOptions } from "./passes/mixed-precision.ts";
 export { blockOnCollectives } from "./passes/schedule-collectives.ts";
-export { rewriteSaved, type SavedCode } from "./passes/recompute/rewrite-saved.ts";
+export { rewriteSaved, type SavedCode } from "./passes/memory-budget/rewrite-saved.ts";

@@ -8,7 +8,7 @@ import { sum } from "./functions/reduce.ts";
 import { meshPlace, scope } from "./graph/emit.ts";
 import type { Graph } from "./graph/graph.ts";
 import type { Tensor } from "./graph/tensor.ts";
-import { trace } from "./graph/trace.ts";
+import { trace } from "./tracing/trace.ts";
 import { evaluate, jit, type JitOptions } from "./jit.ts";
 import { NdArray } from "./nd-array.ts";
 import { expandCompositions } from "./passes/expand-compositions.ts";

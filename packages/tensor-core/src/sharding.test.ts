@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { slice } from "./functions/movement.ts";
 import { axisSize, meshPlace } from "./graph/emit.ts";
 import type { Tensor } from "./graph/tensor.ts";
-import { trace } from "./graph/trace.ts";
+import { trace } from "./tracing/trace.ts";
 import { NdArray } from "./nd-array.ts";
 import { ownShard } from "./functions/shards.ts";
 import { clipByGlobalNorm, globalNorm } from "./optim/clip-by-global-norm.ts";

@@ -12,7 +12,7 @@ import {
 import { median } from "@skein/measuring";
 import type { ProfiledJob } from "skein-train/profiling";
 import { simulateStep } from "../predict/simulate-step.ts";
-import { attribute } from "../profile/attribution.ts";
+import { attribute } from "../trace/attribution.ts";
 import { sum } from "../sum.ts";
 
 /** A job that was run for some steps. */

@@ -1,9 +1,9 @@
 import { secondsText, shareText } from "@skein/report";
 import { type JobOptions, openJob, writeStdout } from "skein-train/profiling";
-import { missedRunLines } from "../calibrate/calibration-lines.ts";
+import { missedRunLines } from "../predict/calibration-lines.ts";
 import { exitCodes } from "../errors.ts";
 import { algorithmPrices } from "../plan/algorithm-prices.ts";
-import { setOf } from "../plan/candidates.ts";
+import { setOf } from "../predict/candidates.ts";
 import { confirmBest } from "../plan/confirm-best.ts";
 import { configurationLines, spaceLine, worldLines } from "../plan/plan-lines.ts";
 import { type Keep, type PlannedWorld, planWorlds } from "../plan/plan-worlds.ts";

@@ -10,8 +10,8 @@ import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
 import { pricersOn } from "../predict/groups-on.ts";
 import { pricedStep } from "../predict/predict-step.ts";
-import { eachByItself } from "./candidates.ts";
-import { messagesOf } from "./groupings.ts";
+import { eachByItself } from "../predict/candidates.ts";
+import { messagesOf } from "../predict/groupings.ts";
 
 /** The dense step of a job with a message for each tensor: what all other ways to exchange are made of. */
 export interface BaseSteps {

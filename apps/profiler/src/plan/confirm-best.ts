@@ -1,7 +1,7 @@
 import type { HardwareFile } from "@skein/cost-model";
 import type { ProfiledJob } from "skein-train/profiling";
 import { type Prediction, predictStep } from "../predict/predict-step.ts";
-import { setOf } from "./candidates.ts";
+import { setOf } from "../predict/candidates.ts";
 import type { Scored } from "./score.ts";
 
 /** A configuration whose step was traced whole. */

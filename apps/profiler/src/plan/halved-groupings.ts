@@ -1,5 +1,5 @@
 import { dearTimeline, type GradientProfile, halvesOf, type LinearCollectiveModel, planDear } from "@skein/cost-model";
-import { type Grouping, oneBucketBytes, sizesBelow } from "./groupings.ts";
+import { type Grouping, oneBucketBytes, sizesBelow } from "../predict/groupings.ts";
 
 /** What halves of an exchange follow from. */
 export interface HalvedInput {

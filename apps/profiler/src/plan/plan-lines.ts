@@ -1,6 +1,6 @@
 import { bytesText, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
-import type { Settings } from "./candidates.ts";
-import { oneBucketBytes } from "./groupings.ts";
+import type { Settings } from "../predict/candidates.ts";
+import { oneBucketBytes } from "../predict/groupings.ts";
 import type { Keep, PlannedWorld } from "./plan-worlds.ts";
 import type { Scored } from "./score.ts";
 

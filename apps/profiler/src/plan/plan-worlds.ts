@@ -3,7 +3,7 @@ import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
 import { pricedStep } from "../predict/predict-step.ts";
 import { type BaseSteps, basesAt, baseSteps } from "./base-steps.ts";
-import { compressions, dense, type Settings, setOf } from "./candidates.ts";
+import { compressions, dense, type Settings, setOf } from "../predict/candidates.ts";
 import { type SearchResult, searchConfigurations } from "./search.ts";
 
 /** What stays when the number of ranks changes: the samples of each rank in a step, or those of all together. */

@@ -8,7 +8,7 @@ import {
 } from "@skein/cost-model";
 import type { ProfiledJob } from "skein-train/profiling";
 import { simulateStep } from "../predict/simulate-step.ts";
-import type { Settings } from "./candidates.ts";
+import type { Settings } from "../predict/candidates.ts";
 
 /** A configuration, and what a step is expected to take with it. */
 export interface Scored {

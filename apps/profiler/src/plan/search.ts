@@ -15,9 +15,16 @@ import { groupsOn, pricersOn, widestGroup } from "../predict/groups-on.ts";
 import { pricedTimes } from "../predict/plan-on.ts";
 import { type BaseSteps, profileOf } from "./base-steps.ts";
 import { type Bound, boundsOf } from "./bounds.ts";
-import { dense, overlaps, type Settings, setOf } from "./candidates.ts";
+import { dense, overlaps, type Settings, setOf } from "../predict/candidates.ts";
 import { type ExchangePrices, exchangePrices } from "./exchange-prices.ts";
-import { asAmong, type Grouping, messagesOf, plannedGroupings, sentGroups, sizedGroupings } from "./groupings.ts";
+import {
+  asAmong,
+  type Grouping,
+  messagesOf,
+  plannedGroupings,
+  sentGroups,
+  sizedGroupings,
+} from "../predict/groupings.ts";
 import { halvedGroupings } from "./halved-groupings.ts";
 import { type Scored, scoreStep } from "./score.ts";
 

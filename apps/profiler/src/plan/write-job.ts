@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ArgumentError } from "@skein/tensor-core";
 import { parseDocument } from "yaml";
-import type { Settings } from "./candidates.ts";
+import type { Settings } from "../predict/candidates.ts";
 
 /** Look whether a changed job can be written to `target`. @throws ArgumentError in one line. */
 export const requireNewJob = (file: string, target: string): void => {

@@ -9,8 +9,8 @@ import {
   stepProgram,
 } from "@skein/cost-model";
 import type { BucketedPlan, PricedTimes, ProfiledJob } from "skein-train/profiling";
-import { eachByItself } from "../plan/candidates.ts";
-import { type Message, messagesOf } from "../plan/groupings.ts";
+import { eachByItself } from "./candidates.ts";
+import { type Message, messagesOf } from "./groupings.ts";
 import { groupsOn, pricersOn, widestGroup } from "./groups-on.ts";
 import { simulateStep } from "./simulate-step.ts";
 

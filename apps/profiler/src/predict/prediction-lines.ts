@@ -1,6 +1,6 @@
 import type { HardwareFile, KernelStep } from "@skein/cost-model";
 import type { JobFacts } from "skein-train/profiling";
-import { missedRunLines } from "../calibrate/calibration-lines.ts";
+import { missedRunLines } from "./calibration-lines.ts";
 import { milliseconds } from "../milliseconds.ts";
 import { type Extrapolation, extrapolationLines } from "./extrapolation.ts";
 import type { Prediction } from "./predict-step.ts";

@@ -4,7 +4,7 @@ import type { ProfiledJob } from "skein-train/profiling";
 import { fitRunningCosts } from "../calibrate/running-costs.ts";
 import { linksOfThreads, noContention, threadLinks } from "../calibrate/thread-links.ts";
 import { baseSteps } from "../plan/base-steps.ts";
-import { dense, type Settings } from "../plan/candidates.ts";
+import { dense, type Settings } from "../predict/candidates.ts";
 import { searchConfigurations } from "../plan/search.ts";
 import { pricePrepared } from "../predict/predict-step.ts";
 import type { MeasuredJob } from "./measure-job.ts";

@@ -2,7 +2,7 @@ import { type RankStep, worldSteps } from "@skein/report";
 import type { Span, Track } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { attribute } from "./attribution.ts";
+import { attribute } from "../trace/attribution.ts";
 import { madeUpRun, span } from "./made-up-run.ts";
 import { recordingCost, stepShares } from "./step-shares.ts";
 

@@ -1,5 +1,5 @@
 import { type OutsideRow, type RankStep, type Times, worldSeconds, type WorldStep } from "@skein/report";
-import { attribute, type Attribution, type KernelClock } from "./attribution.ts";
+import { attribute, type Attribution, type KernelClock } from "../trace/attribution.ts";
 import { slowest, timesOf } from "./times.ts";
 
 /** What recording costs: in a kernel's span, and beside each span. */

@@ -7,7 +7,7 @@ import { laneCount } from "../control-block/layout.ts";
 import { heapMessageMemory } from "../message-memory.ts";
 import { FrameReader } from "../wire/frame-reader.ts";
 import { ExpressConnection, expressBytes } from "./express-connection.ts";
-import { nodeMeans } from "./join-world.ts";
+import { nodeMeans } from "../join-world.ts";
 
 const fdOf = (socket: Socket): number => {
   const { _handle: handle } = socket as unknown as { readonly _handle: { readonly fd: number; readStop(): number } };

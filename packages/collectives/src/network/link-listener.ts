@@ -1,5 +1,5 @@
 import type { AddressInfo, Socket } from "node:net";
-import { formatRanks } from "../rendezvous/ranks.ts";
+import { formatRanks } from "../ranks.ts";
 import { guardServer } from "../security/guard-server.ts";
 import { jobKey } from "../security/handshake.ts";
 import { requireSecure } from "../security/loopback.ts";

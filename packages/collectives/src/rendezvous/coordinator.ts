@@ -25,7 +25,7 @@ import { RendezvousError } from "./errors.ts";
 import { type JoinRequest, type Refusal, refusalCodec, welcomeCodec } from "./handshake-messages.ts";
 import { BufferedEmitter } from "./buffered-emitter.ts";
 import { Membership } from "./membership.ts";
-import { checkLost, checkProcess, formatRanks } from "./ranks.ts";
+import { checkLost, checkProcess, formatRanks } from "../ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
 import { StrangerLog } from "./stranger-log.ts";
 import { isUnspecified } from "./unspecified.ts";

@@ -2,7 +2,7 @@ import { announcementCodec, encodeBounded, type Loss } from "./control-messages.
 import type { Coordinator, MemberMessage } from "./coordinator.ts";
 import { checkRendezvousOptions, type RendezvousOptions } from "./coordinator-options.ts";
 import { BufferedEmitter } from "./buffered-emitter.ts";
-import { checkLost, checkProcess } from "./ranks.ts";
+import { checkLost, checkProcess } from "../ranks.ts";
 import { failureOf, type RendezvousThreadEvent, RendezvousThread } from "./rendezvous-thread.ts";
 import type { RankAddress, Roster } from "./roster.ts";
 

@@ -8,7 +8,7 @@ import type { CheckedRendezvousOptions } from "./coordinator-options.ts";
 import { RendezvousError } from "./errors.ts";
 import { joinBytes, joinCodec, type JoinRequest, type Refusal } from "./handshake-messages.ts";
 import { mismatch, otherJob } from "./membership.ts";
-import { formatRanks } from "./ranks.ts";
+import { formatRanks } from "../ranks.ts";
 
 const useOneSet = "use the files of one skein-train certs init on all hosts";
 

@@ -1,7 +1,7 @@
 import { encodeBounded, type Loss, reportCodec } from "./control-messages.ts";
 import { BufferedEmitter } from "./buffered-emitter.ts";
 import { checkJoinOptions, type JoinOptions, type Member } from "./member.ts";
-import { checkLost } from "./ranks.ts";
+import { checkLost } from "../ranks.ts";
 import { failureOf, type RendezvousThreadEvent, RendezvousThread } from "./rendezvous-thread.ts";
 
 /**

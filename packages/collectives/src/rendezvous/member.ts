@@ -32,7 +32,7 @@ import {
   welcomeCodec,
 } from "./handshake-messages.ts";
 import { BufferedEmitter } from "./buffered-emitter.ts";
-import { checkLost, formatRanks } from "./ranks.ts";
+import { checkLost, formatRanks } from "../ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
 import { joined, Search, type SearchOptions } from "./search.ts";
 import { isUnspecified } from "./unspecified.ts";

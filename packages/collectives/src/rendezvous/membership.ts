@@ -1,5 +1,5 @@
 import type { JoinRequest, Refusal } from "./handshake-messages.ts";
-import { formatRanks } from "./ranks.ts";
+import { formatRanks } from "../ranks.ts";
 import type { Roster } from "./roster.ts";
 
 /** What all processes of a world have in common. */

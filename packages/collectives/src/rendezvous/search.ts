@@ -1,5 +1,5 @@
 import { RendezvousError } from "./errors.ts";
-import { formatRanks } from "./ranks.ts";
+import { formatRanks } from "../ranks.ts";
 import type { RankAddress } from "./roster.ts";
 import { defaultNoticeTimes, type NoticeTimes, type Waiting, WaitNotice } from "./wait-notice.ts";
 

@@ -1,4 +1,4 @@
-import { formatRanks } from "../rendezvous/ranks.ts";
+import { formatRanks } from "../ranks.ts";
 
 /** What a certificate proves its holder to be. */
 export interface CertificateIdentity {

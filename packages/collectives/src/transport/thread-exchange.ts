@@ -3,7 +3,7 @@ import type { CollectiveRequest, WasmMemory } from "@skein/tensor-core/backend";
 import type { Arithmetic } from "../arithmetic.ts";
 import type { ControlBlock } from "../control-block/control-block.ts";
 import { channelWord, exchangeWord, laneCount } from "../control-block/layout.ts";
-import type { NativeCollectives } from "../requests/native-collectives.ts";
+import type { NativeCollectives } from "./native-collectives.ts";
 import { type Eventually, Future } from "./transport.ts";
 
 export interface ThreadExchangeParts {

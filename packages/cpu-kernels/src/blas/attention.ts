@@ -3,7 +3,7 @@ import { alignUp } from "../arena.ts";
 import { attentionNanoseconds } from "../attention-sizes.ts";
 import { type Call, partBegin } from "../team/team.ts";
 import type { BlasRow } from "./blas-row.ts";
-import type { Contraction } from "./blas.ts";
+import type { Contraction } from "../blas.ts";
 
 type AttentionNode = KernelNode<OperatorParams["attention"]>;
 

@@ -1,7 +1,7 @@
 import type { ConvolutionSizes } from "../contraction-scratch.ts";
 import type { KernelCall } from "../kernel.ts";
 import type { Team } from "../team/team.ts";
-import { multiplyAddNanoseconds } from "./blas.ts";
+import { multiplyAddNanoseconds } from "../blas.ts";
 import type { RowSlices } from "./row-slices.ts";
 
 /** Bind a convolution or gradient whose sums have terms. */

@@ -1,6 +1,6 @@
 import type { KernelNode, Params } from "@skein/tensor-core/backend";
 import type { Kernel } from "../kernel.ts";
-import type { Contraction } from "./blas.ts";
+import type { Contraction } from "../blas.ts";
 import type { RowSlices } from "./row-slices.ts";
 
 /** How an operator runs on products of a BLAS, and what its work is to a table that chooses. */

@@ -2,7 +2,7 @@ import { alignUp } from "../arena.ts";
 import { type ConvolutionSizes, isPlainProduct } from "../contraction-scratch.ts";
 import { type Call, partBegin } from "../team/team.ts";
 import { type BindConvolution, bindRows } from "./bind-convolution.ts";
-import { multiplyAddNanoseconds } from "./blas.ts";
+import { multiplyAddNanoseconds } from "../blas.ts";
 import {
   blockOf,
   blocksOf,

@@ -10,7 +10,7 @@ import { partBegin } from "../team/team.ts";
 import { suitsWinograd } from "../winograd.ts";
 import { type BindConvolution, bindRows } from "./bind-convolution.ts";
 import type { BlasRow } from "./blas-row.ts";
-import { type Contraction, multiplyAddNanoseconds } from "./blas.ts";
+import { type Contraction, multiplyAddNanoseconds } from "../blas.ts";
 import { blockOf, blocksOf, columnBytes, isEmpty, patchArguments, pixelAt, productOf } from "./column-matrix.ts";
 import { inputGradient, weightGradient } from "./convolution-gradients.ts";
 import { productVariant } from "./matmul.ts";

@@ -1,7 +1,7 @@
 import { groupRanges, type KernelNode, type OperatorParams } from "@skein/tensor-core/backend";
 import { integersAt } from "../run-time-integers.ts";
 import type { Call, Team } from "../team/team.ts";
-import { type Contraction, multiplyAddNanoseconds } from "./blas.ts";
+import { type Contraction, multiplyAddNanoseconds } from "../blas.ts";
 import type { BlasRow } from "./blas-row.ts";
 import { productVariant } from "./matmul.ts";
 import type { RowSlices } from "./row-slices.ts";

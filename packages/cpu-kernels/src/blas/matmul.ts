@@ -2,7 +2,7 @@ import type { OperatorParams } from "@skein/tensor-core/backend";
 import { refusesOtherThanF32 } from "../ops/convolution.ts";
 import { productSizes } from "../ops/matmul.ts";
 import { partBegin } from "../team/team.ts";
-import { multiplyAddNanoseconds } from "./blas.ts";
+import { multiplyAddNanoseconds } from "../blas.ts";
 import type { BlasRow } from "./blas-row.ts";
 
 export const productVariant = (transposeA: boolean, transposeB: boolean): string =>

@@ -3,7 +3,7 @@ import type { Kernel } from "../kernel.ts";
 import type { KernelTable } from "../kernel-table.ts";
 import { blasAttention, blasAttentionBackward } from "./attention.ts";
 import type { BlasRow } from "./blas-row.ts";
-import type { Blas, ContractionOp } from "./blas.ts";
+import type { Blas, ContractionOp } from "../blas.ts";
 import { blasConv2d, blasConv2dBackwardInput, blasConv2dBackwardWeight } from "./convolution.ts";
 import { blasGroupedMatmul, blasGroupedMatmulBackwardWeight } from "./grouped-matmul.ts";
 import { blasMatmul } from "./matmul.ts";

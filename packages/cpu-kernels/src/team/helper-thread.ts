@@ -1,6 +1,6 @@
 // A helper of a team: runs parts of kernels until the team is closed. Started by `start-helper.ts`.
 import type { WasmMemory } from "@skein/tensor-core/backend";
-import type { Sgemm } from "../blas/blas.ts";
+import type { Sgemm } from "../blas.ts";
 import { instantiateWasm } from "../wasm-build.ts";
 import { ParallelRegion } from "./parallel-region.ts";
 import type { HelperSetup } from "./start-helper.ts";

@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { WasmModule } from "@skein/tensor-core/backend";
 import type { Arena } from "../arena.ts";
-import type { Blas } from "../blas/blas.ts";
+import type { Blas } from "../blas.ts";
 import { mostThreads } from "./parallel-region.ts";
 import { startHelper } from "./start-helper.ts";
 import type { TeamFunctions } from "./team.ts";

@@ -1,13 +1,6 @@
 import { threadFile, threadFlags, type WasmMemory, type WasmModule } from "@skein/tensor-core/backend";
+import type { ThreadProduct } from "../blas.ts";
 import { HostError } from "../errors.ts";
-
-/** How a thread opens the product of a BLAS: a module that exports `openInThread(data, memory)`. */
-export interface ThreadProduct {
-  /** URL of the module. */
-  readonly module: string;
-  /** May be posted. */
-  readonly data: unknown;
-}
 
 /** What a helper is told when it starts. */
 export interface HelperSetup {

@@ -3,7 +3,7 @@ import type { CollectiveRequest, Communicator } from "../communicator.ts";
 import { allReduce, raggedAllGather, raggedAllToAll, type RaggedResult, sendReceive } from "../functions/collective.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
+import { trace } from "../tracing/trace.ts";
 import { scheduleCollectives } from "../passes/schedule-collectives.ts";
 import { byteLength, type TensorSpec } from "../shape.ts";
 import { beginCollective, type CollectivePlan, planCollective } from "./collective-plan.ts";

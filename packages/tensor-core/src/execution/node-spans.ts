@@ -1,6 +1,6 @@
 import type { CollectiveHandle, Communicators } from "../communicator.ts";
 import type { Node } from "../graph/graph.ts";
-import { phaseOf } from "../graph/phase.ts";
+import { phaseOf } from "../inspection/phase.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
 import type { SpanArgs, SpanSink } from "../span-sink.ts";
 import type { CollectivePlan } from "./collective-plan.ts";

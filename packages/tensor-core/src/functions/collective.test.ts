@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { vjp } from "../autodiff/vjp.ts";
 import type { ReferenceArray } from "../graph/operator.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
+import { trace } from "../tracing/trace.ts";
 import { eliminateDeadCode } from "../passes/dead-code.ts";
 import { interpretWorld } from "../reference/interpret.ts";
 import { elementCount, type Shape } from "../shape.ts";

@@ -1,9 +1,9 @@
+import { type CollectiveParams } from "../graph/collective-params.ts";
 import type { Reduction } from "../communicator.ts";
 import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
 import { axisSize, emit, emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import type { CollectiveParams } from "../ops/shared/collective.ts";
 import { checkOptions } from "../options.ts";
 import { full, multiply } from "./elementwise.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ArgumentError, ShapeError } from "../errors.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
+import { trace } from "../tracing/trace.ts";
 import type { Shape } from "../shape.ts";
 import { conv2d, type Conv2dOptions } from "./convolution.ts";
 import { avgPool2d, maxPool2d } from "./pooling.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
+import { trace } from "../tracing/trace.ts";
 import { evaluate } from "../jit.ts";
 import { planMemory } from "../memory/memory-plan.ts";
 import { NdArray } from "../nd-array.ts";

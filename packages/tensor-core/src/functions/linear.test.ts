@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ShapeError } from "../errors.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
+import { trace } from "../tracing/trace.ts";
 import type { DType } from "../dtype.ts";
 import { valueAndGrad } from "../autodiff/vjp.ts";
 import type { Shape } from "../shape.ts";

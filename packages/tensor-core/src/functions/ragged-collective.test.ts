@@ -4,7 +4,7 @@ import { vjp } from "../autodiff/vjp.ts";
 import type { DType } from "../dtype.ts";
 import type { ReferenceArray } from "../graph/operator.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
+import { trace } from "../tracing/trace.ts";
 import { optimize } from "../passes/optimize.ts";
 import { interpretWorld } from "../reference/interpret.ts";
 import { elementCount, type Shape } from "../shape.ts";

@@ -1,8 +1,8 @@
+import { arithmetic } from "../dtype.ts";
 import { ShapeError } from "../errors.ts";
 import { requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
-import { arithmetic } from "../ops/shared/elementwise.ts";
 import { formatSpec, resolveDim } from "../shape.ts";
 import { type DimOption, subtract } from "./elementwise.ts";
 import { flip } from "./flip.ts";

@@ -7,7 +7,7 @@ import { matmul } from "../functions/linear.ts";
 import { concat, reshape, slice, transpose } from "../functions/movement.ts";
 import { type Graph, valueKey } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
+import { trace } from "../tracing/trace.ts";
 import { type MemoryPlan, type MemoryPlanOptions, type Place, planMemory } from "./memory-plan.ts";
 import { optimize } from "../passes/optimize.ts";
 

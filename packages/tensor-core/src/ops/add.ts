@@ -1,5 +1,6 @@
+import { arithmetic } from "../dtype.ts";
 import type { Operator } from "../graph/operator.ts";
-import { arithmetic, elementwise, infix } from "./shared/elementwise.ts";
+import { elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /** `a + b`; integers wrap. */

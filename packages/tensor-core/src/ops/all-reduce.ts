@@ -1,8 +1,9 @@
+import { type CollectiveParams } from "../graph/collective-params.ts";
 import { ArgumentError } from "../errors.ts";
 import { allReduce } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { collective, type CollectiveParams, reduceRanks, reducible } from "./shared/collective.ts";
+import { collective, reduceRanks, reducible } from "./shared/collective.ts";
 
 export type AllReduceParams = CollectiveParams & {
   readonly reduction: string;

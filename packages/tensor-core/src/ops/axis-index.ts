@@ -1,7 +1,7 @@
+import { type CollectiveParams } from "../graph/collective-params.ts";
 import { InvariantError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength } from "../shape.ts";
-import type { CollectiveParams } from "./shared/collective.ts";
 
 /** This rank's position along a mesh axis, an i32 scalar. Moves no bytes. */
 export const axisIndexOperator: Operator = defineOperator<CollectiveParams>({

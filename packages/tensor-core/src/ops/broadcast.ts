@@ -1,6 +1,7 @@
+import { type CollectiveParams } from "../graph/collective-params.ts";
 import { reduceToRoot } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
-import { collective, type CollectiveParams } from "./shared/collective.ts";
+import { collective } from "./shared/collective.ts";
 
 export type BroadcastParams = CollectiveParams & {
   readonly root: number;

@@ -1,5 +1,6 @@
+import { floating } from "../dtype.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** The least integer not below x. No gradient flows. */
 export const ceilOperator: Operator = elementwise({

@@ -1,6 +1,7 @@
+import { floating } from "../dtype.ts";
 import { multiply, negate, sin } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `cos x`, x in radians. */
 export const cosOperator: Operator = elementwise({

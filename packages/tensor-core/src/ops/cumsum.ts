@@ -1,9 +1,9 @@
+import { arithmetic } from "../dtype.ts";
 import { ShapeError } from "../errors.ts";
 import { cumsum } from "../functions/reduce.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 import { linesAlong } from "./shared/along-dim.ts";
-import { arithmetic } from "./shared/elementwise.ts";
 
 export type CumsumParams = { readonly dim: number; readonly reverse: boolean };
 

@@ -1,7 +1,8 @@
+import { floating } from "../dtype.ts";
 import { exp, multiply, negate } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { erfOf } from "../special.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** Error function, `2/√π ∫₀ˣ e^(-t²) dt`. */
 export const erfOperator: Operator = elementwise({

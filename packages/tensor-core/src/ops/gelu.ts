@@ -1,7 +1,8 @@
+import { floating } from "../dtype.ts";
 import { add, erf, exp, multiply, subtract, tanh } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { erfOf } from "../special.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 const slope = Math.sqrt(2 / Math.PI);
 const cubic = 0.044715;

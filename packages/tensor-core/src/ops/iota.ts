@@ -1,8 +1,7 @@
-import type { DType } from "../dtype.ts";
+import { type DType, arithmetic } from "../dtype.ts";
 import { ShapeError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
-import { arithmetic } from "./shared/elementwise.ts";
 
 export type IotaParams = { readonly dtype: DType; readonly shape: readonly number[]; readonly dim: number };
 

@@ -1,5 +1,6 @@
+import { floating } from "../dtype.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** Whether x is neither infinite nor NaN, as bool. */
 export const isFiniteOperator: Operator = elementwise({

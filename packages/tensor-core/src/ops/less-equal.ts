@@ -1,5 +1,6 @@
+import { ordered } from "../dtype.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, infix, ordered } from "./shared/elementwise.ts";
+import { elementwise, infix } from "./shared/elementwise.ts";
 
 /** `a ≤ b` as bool; a comparison with NaN is false. */
 export const lessEqualOperator: Operator = elementwise({

@@ -1,6 +1,7 @@
+import { floating } from "../dtype.ts";
 import { divide } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** Natural logarithm; -Infinity at 0, NaN below. */
 export const logOperator: Operator = elementwise({

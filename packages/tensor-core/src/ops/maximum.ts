@@ -1,8 +1,9 @@
+import { arithmetic } from "../dtype.ts";
 import { equal, less, multiply, where } from "../functions/elementwise.ts";
 import type { Node, ValueRef } from "../graph/graph.ts";
 import type { Operator } from "../graph/operator.ts";
 import type { RewriteContext, RewriteRule } from "../graph/rewrite-rule.ts";
-import { arithmetic, elementwise } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** What `reduce` was taken of, and over which dimensions, if `ref` is that up to reshapes and one negation. */
 const reduced = (

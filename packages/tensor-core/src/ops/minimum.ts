@@ -1,6 +1,7 @@
+import { arithmetic } from "../dtype.ts";
 import { equal, greater, multiply, where } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { arithmetic, elementwise } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /**
  * The lesser of `a` and `b`; NaN if either is NaN. Where they tie, each gets half of the gradient;

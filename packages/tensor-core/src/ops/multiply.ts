@@ -1,6 +1,7 @@
+import { arithmetic } from "../dtype.ts";
 import { multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { arithmetic, elementwise, infix } from "./shared/elementwise.ts";
+import { elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /** `a · b`; integers wrap. */

@@ -1,7 +1,8 @@
+import { arithmetic } from "../dtype.ts";
 import { negate } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import type { RewriteRule } from "../graph/rewrite-rule.ts";
-import { arithmetic, elementwise } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 const negateOfNegate: RewriteRule = ({ inputs }, { producer }) => {
   const inner = producer(inputs[0]!);

@@ -1,3 +1,4 @@
+import { type CollectiveParams } from "../graph/collective-params.ts";
 import type { ParamValue } from "../graph/graph.ts";
 import type { AllReduceParams } from "./all-reduce.ts";
 import type { AvgPool2dBackwardParams } from "./avg-pool2d-backward.ts";
@@ -39,7 +40,6 @@ import type { ScatterAddParams } from "./scatter-add.ts";
 import type { SendReceiveParams } from "./send-receive.ts";
 import type { ArgReductionParams } from "./shared/arg-reduction.ts";
 import type { AttentionParams } from "./shared/attention-sizes.ts";
-import type { CollectiveParams } from "./shared/collective.ts";
 import type { ConvolutionParams } from "./shared/convolution.ts";
 import type { PoolingParams } from "./shared/pooling.ts";
 import type { ReductionParams } from "./shared/reduction.ts";

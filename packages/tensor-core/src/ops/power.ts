@@ -1,6 +1,7 @@
+import { floating } from "../dtype.ts";
 import { equal, log, multiply, power, subtract, where } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** IEEE 754 `pow`; `**` differs from it where the base is 1 or -1 and the exponent NaN or infinite. */
 const pow = (a: number, b: number): number => (a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b);

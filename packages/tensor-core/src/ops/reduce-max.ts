@@ -1,5 +1,5 @@
+import { ordered } from "../dtype.ts";
 import type { Operator } from "../graph/operator.ts";
-import { ordered } from "./shared/elementwise.ts";
 import { least, shareAmongTies } from "./shared/extremum.ts";
 import { reduction, trailingFold } from "./shared/reduction.ts";
 

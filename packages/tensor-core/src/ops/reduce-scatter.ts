@@ -1,8 +1,9 @@
+import { type CollectiveParams } from "../graph/collective-params.ts";
 import { ArgumentError } from "../errors.ts";
 import { allGather } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { chunkRows, collective, type CollectiveParams, reduceRanks, reducible } from "./shared/collective.ts";
+import { chunkRows, collective, reduceRanks, reducible } from "./shared/collective.ts";
 
 export type ReduceScatterParams = CollectiveParams & {
   readonly reduction: string;

@@ -1,7 +1,8 @@
+import { type CollectiveParams } from "../graph/collective-params.ts";
 import { broadcastFromRoot } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { collective, type CollectiveParams, reduceRanks, reducible } from "./shared/collective.ts";
+import { collective, reduceRanks, reducible } from "./shared/collective.ts";
 
 export type ReduceParams = CollectiveParams & {
   readonly root: number;

@@ -1,6 +1,7 @@
+import { floating } from "../dtype.ts";
 import { lessEqual, where } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `max(x, 0)`; NaN stays NaN. The gradient is 0 at 0, and passes at NaN, as in PyTorch. */
 export const reluOperator: Operator = elementwise({

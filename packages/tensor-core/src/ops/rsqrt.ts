@@ -1,6 +1,7 @@
+import { floating } from "../dtype.ts";
 import { multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `1 / √x`; Infinity at 0, NaN below. */
 export const rsqrtOperator: Operator = elementwise({

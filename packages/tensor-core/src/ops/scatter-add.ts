@@ -1,8 +1,8 @@
+import { arithmetic } from "../dtype.ts";
 import { ShapeError } from "../errors.ts";
 import { gather } from "../functions/indexing.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec, sameShape } from "../shape.ts";
-import { arithmetic } from "./shared/elementwise.ts";
 import { indexedShape, indexedSizes } from "./shared/indexing.ts";
 
 export type ScatterAddParams = { readonly dim: number };

@@ -1,7 +1,8 @@
+import { type CollectiveParams } from "../graph/collective-params.ts";
 import { sendReceive } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { collective, type CollectiveParams } from "./shared/collective.ts";
+import { collective } from "./shared/collective.ts";
 
 export type SendReceiveParams = CollectiveParams & {
   readonly pairs: readonly (readonly [from: number, to: number])[];

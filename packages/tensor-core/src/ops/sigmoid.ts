@@ -1,6 +1,7 @@
+import { floating } from "../dtype.ts";
 import { multiply, subtract } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `1 / (1 + e^-x)`. */
 export const sigmoidOperator: Operator = elementwise({

@@ -1,6 +1,7 @@
+import { floating } from "../dtype.ts";
 import { add, multiply, sigmoid, subtract } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `x · sigmoid(x)`, also called swish. */
 export const siluOperator: Operator = elementwise({

@@ -1,6 +1,7 @@
+import { floating } from "../dtype.ts";
 import { cos, multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `sin x`, x in radians. */
 export const sinOperator: Operator = elementwise({

@@ -1,6 +1,7 @@
+import { floating } from "../dtype.ts";
 import { multiply, sigmoid } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `log(1 + e^x)`, a smooth relu. */
 export const softplusOperator: Operator = elementwise({

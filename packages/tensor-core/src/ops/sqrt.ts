@@ -1,6 +1,7 @@
+import { floating } from "../dtype.ts";
 import { divide, multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, floating } from "./shared/elementwise.ts";
+import { elementwise } from "./shared/elementwise.ts";
 
 /** `√x`; NaN below 0. */
 export const sqrtOperator: Operator = elementwise({

@@ -1,7 +1,8 @@
+import { arithmetic } from "../dtype.ts";
 import { negate } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import type { RewriteRule } from "../graph/rewrite-rule.ts";
-import { arithmetic, elementwise, infix } from "./shared/elementwise.ts";
+import { elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /**

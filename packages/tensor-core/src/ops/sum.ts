@@ -1,8 +1,7 @@
-import { roundToStorage } from "../dtype.ts";
+import { roundToStorage, arithmetic } from "../dtype.ts";
 import type { Operator } from "../graph/operator.ts";
 import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import { elementCount } from "../shape.ts";
-import { arithmetic } from "./shared/elementwise.ts";
 import { reduction, type ReductionParams, stretchBack, trailingFold } from "./shared/reduction.ts";
 
 /** A sum of equal numbers; only of constants, where the product is the better rounding of the two. */

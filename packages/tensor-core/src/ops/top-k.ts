@@ -1,3 +1,4 @@
+import { arithmetic } from "../dtype.ts";
 import { ShapeError } from "../errors.ts";
 import { broadcastTo, reshape } from "../functions/movement.ts";
 import { add, iota, multiply, zeros } from "../functions/elementwise.ts";
@@ -5,7 +6,6 @@ import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatShape } from "../shape.ts";
 import { linesAlong } from "./shared/along-dim.ts";
-import { arithmetic } from "./shared/elementwise.ts";
 
 /** `by`: rank by "value" or "magnitude". `sorted`: greatest first; otherwise in order of position. */
 export type TopKParams = { readonly k: number; readonly sorted: boolean; readonly by: "value" | "magnitude" };

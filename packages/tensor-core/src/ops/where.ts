@@ -1,9 +1,9 @@
+import { ordered } from "../dtype.ts";
 import { where } from "../functions/elementwise.ts";
 import { ShapeError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import { byteLength, elementCount, formatSpec, sameShape } from "../shape.ts";
-import { ordered } from "./shared/elementwise.ts";
 
 const whereDecided: RewriteRule = ({ inputs: [condition, a, b] }, { constantValue }) => {
   if (a!.node === b!.node && a!.output === b!.output) return a!;

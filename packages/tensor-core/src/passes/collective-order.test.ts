@@ -4,7 +4,7 @@ import { add, tanh } from "../functions/elementwise.ts";
 import { matmul } from "../functions/linear.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
+import { trace } from "../tracing/trace.ts";
 import { canonicalOrder, collectiveOrderOf, type RankCollectives } from "./collective-order.ts";
 import { optimize } from "./optimize.ts";
 import { blockOnCollectives, scheduleCollectives } from "./schedule-collectives.ts";

@@ -1,5 +1,5 @@
 import { CollectiveOrderError } from "../errors.ts";
-import { nodeCost } from "../graph/cost.ts";
+import { nodeCost } from "../inspection/cost.ts";
 import { type Graph, type Node, specOf } from "../graph/graph.ts";
 import { paramKey } from "../graph/param-key.ts";
 import { findOperator } from "../ops/lookup.ts";

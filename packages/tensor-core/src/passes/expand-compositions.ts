@@ -1,6 +1,6 @@
 import { OperatorError } from "../errors.ts";
 import { type KernelNode, kernelNodeOf } from "../graph/kernel-node.ts";
-import { checkComposition, traceComposition } from "../graph/composition.ts";
+import { checkComposition, traceComposition } from "../tracing/composition.ts";
 import { addDefinitions, definitionsOf } from "../graph/definitions.ts";
 import { composing } from "../graph/emit.ts";
 import { type Graph, type Node, type Origin, originOf, type ValueRef } from "../graph/graph.ts";

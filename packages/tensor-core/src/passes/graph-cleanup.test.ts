@@ -4,7 +4,7 @@ import { add, full, multiply } from "../functions/elementwise.ts";
 import { randomBits } from "../functions/random.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
+import { trace } from "../tracing/trace.ts";
 import { eliminateCommonSubexpressions } from "./common-subexpressions.ts";
 import { eliminateDeadCode } from "./dead-code.ts";
 

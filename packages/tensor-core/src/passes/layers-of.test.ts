@@ -12,7 +12,7 @@ import { layerNorm } from "../functions/normalisation.ts";
 import { sum } from "../functions/reduce.ts";
 import { type Graph, type ValueRef, valueKey } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
+import { trace } from "../tracing/trace.ts";
 import { operators } from "../ops/table.ts";
 import { layersOf } from "./layers-of.ts";
 

@@ -6,7 +6,7 @@ import { reshape, transpose } from "../functions/movement.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
+import { trace } from "../tracing/trace.ts";
 import { optimize } from "./optimize.ts";
 import { rewriteGraph } from "./rewrite.ts";
 import { simplify } from "./simplify.ts";

@@ -5,8 +5,8 @@ import { matmul } from "../functions/linear.ts";
 import { scope } from "../graph/emit.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
-import { validateGraph } from "../graph/validate.ts";
+import { trace } from "../tracing/trace.ts";
+import { validateGraph } from "../inspection/validate.ts";
 import { scheduleCollectives } from "./schedule-collectives.ts";
 
 const matrix = { dtype: "f32", shape: [4, 4] } as unknown as Tensor;

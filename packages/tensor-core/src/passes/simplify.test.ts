@@ -17,9 +17,9 @@ import { broadcastTo, concat, pad, reshape, slice, transpose } from "../function
 import { scatterAdd } from "../functions/indexing.ts";
 import { sum, topK } from "../functions/reduce.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
-import { printGraph } from "../graph/print.ts";
-import { validateGraph } from "../graph/validate.ts";
+import { trace } from "../tracing/trace.ts";
+import { printGraph } from "../inspection/print.ts";
+import { validateGraph } from "../inspection/validate.ts";
 import { eliminateDeadCode } from "./dead-code.ts";
 import { simplify } from "./simplify.ts";
 import { sinkSlices } from "./sink-slices.ts";

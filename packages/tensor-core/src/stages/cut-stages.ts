@@ -10,7 +10,7 @@ import { optimizationBarrier } from "../functions/optimization-barrier.ts";
 import { inPhase, type Mesh, type MeshPlace } from "../graph/emit.ts";
 import { type Graph, keepDefinitions, type ValueRef } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { trace } from "../graph/trace.ts";
+import { trace } from "../tracing/trace.ts";
 import { recomputeRegions, withoutRegions } from "../passes/recompute/recompute-regions.ts";
 import type { TensorSpec } from "../shape.ts";
 import { flattenTree, leafPaths, type MapTree, mapTree, unflattenTree } from "../tree.ts";

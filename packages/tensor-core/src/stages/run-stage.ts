@@ -1,5 +1,5 @@
 import { ArgumentError } from "../errors.ts";
-import { replay } from "../graph/replay.ts";
+import { replay } from "../tracing/replay.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { Stage } from "./stage.ts";
 

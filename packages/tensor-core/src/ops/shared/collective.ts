@@ -1,6 +1,6 @@
 import type { DType } from "../../dtype.ts";
 import { ArgumentError, InvariantError, ShapeError } from "../../errors.ts";
-import type { Params } from "../../graph/graph.ts";
+import type { CollectiveParams } from "../../graph/collective-params.ts";
 import {
   type Cost,
   defineOperator,
@@ -11,14 +11,6 @@ import {
 } from "../../graph/operator.ts";
 import type { Tensor } from "../../graph/tensor.ts";
 import { byteLength, formatSpec, type TensorSpec } from "../../shape.ts";
-
-/** What every collective node says: along which mesh axis, and how many ranks lie there. */
-export type CollectiveParams = Params & {
-  readonly axis: string;
-  readonly axisSize: number;
-  /** See `CollectiveRequest`. */
-  readonly priority?: number;
-};
 
 export interface CollectiveRule<P extends CollectiveParams> extends OperatorFacts<P> {
   readonly name: string;

@@ -72,8 +72,3 @@ export const infix =
   (sign: string) =>
   ([a, b]: readonly string[]): string =>
     `(${a} ${sign} ${b})`;
-
-/** Operand dtypes of arithmetic. f16 and bf16 are storage: cast them first. */
-export const arithmetic: readonly DType[] = ["f32", "i32", "u32"];
-export const floating: readonly DType[] = ["f32"];
-export const ordered: readonly DType[] = ["f32", "i32", "u32", "u8", "bool"];

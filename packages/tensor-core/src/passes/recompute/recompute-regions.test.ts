@@ -13,7 +13,7 @@ import { sum } from "../../functions/reduce.ts";
 import { inPhase } from "../../graph/emit.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { Tensor } from "../../graph/tensor.ts";
-import { trace } from "../../graph/trace.ts";
+import { trace } from "../../tracing/trace.ts";
 import { planMemory } from "../../memory/memory-plan.ts";
 import { optimize } from "../optimize.ts";
 import { recomputeRegions } from "./recompute-regions.ts";

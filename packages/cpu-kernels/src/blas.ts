@@ -1,5 +1,12 @@
 import type { WasmMemory } from "@skein/tensor-core/backend";
-import type { ThreadProduct } from "../team/start-helper.ts";
+
+/** How a thread opens the product of a BLAS: a module that exports `openInThread(data, memory)`. */
+export interface ThreadProduct {
+  /** URL of the module. */
+  readonly module: string;
+  /** May be posted. */
+  readonly data: unknown;
+}
 
 /**
  * y = alpha · op(a) · op(b) + beta · y, f32, row-major, on the shared memory: `batch` products one after the other.

@@ -5,7 +5,7 @@ import { inputOperator } from "../ops/input.ts";
 import { operators } from "../ops/table.ts";
 import { requireDType, requireShape, type TensorSpec } from "../shape.ts";
 import { flattenTree, leafPaths, type MapTree, type TreeStructure, unflattenTree } from "../tree.ts";
-import { addDefinitions } from "./definitions.ts";
+import { addDefinitions } from "../graph/definitions.ts";
 import {
   currentTrace,
   type Derivatives,
@@ -15,9 +15,9 @@ import {
   requirePlace,
   type TraceState,
   withTrace,
-} from "./emit.ts";
-import { type Graph, GraphBuilder, ownOrigin, type ValueRef, valueKey } from "./graph.ts";
-import { Tensor } from "./tensor.ts";
+} from "../graph/emit.ts";
+import { type Graph, GraphBuilder, ownOrigin, type ValueRef, valueKey } from "../graph/graph.ts";
+import { Tensor } from "../graph/tensor.ts";
 
 /** A traced function: its graph, and how its flat inputs and outputs form trees. */
 export interface Traced {

@@ -1,9 +1,9 @@
 import { OperatorError } from "../errors.ts";
 import { formatSpec, sameSpec, type TensorSpec } from "../shape.ts";
-import { runningTrace } from "./emit.ts";
-import { type Graph, type Params, specOf } from "./graph.ts";
-import type { Operator } from "./operator.ts";
-import { Tensor } from "./tensor.ts";
+import { runningTrace } from "../graph/emit.ts";
+import { type Graph, type Params, specOf } from "../graph/graph.ts";
+import type { Operator } from "../graph/operator.ts";
+import { Tensor } from "../graph/tensor.ts";
 import { trace } from "./trace.ts";
 
 /** Run the composition of a user's operator on tensors, and check that it returns a list of tensors. */

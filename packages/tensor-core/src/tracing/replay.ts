@@ -1,11 +1,11 @@
 import { ArgumentError } from "../errors.ts";
 import { roleOf } from "../ops/role.ts";
 import { formatSpec, sameSpec } from "../shape.ts";
-import { definitionsOf } from "./definitions.ts";
-import { currentTrace, emit } from "./emit.ts";
-import { type Graph, type Origin, specOf, type ValueRef, valueKey } from "./graph.ts";
-import { addDefinition } from "./operator.ts";
-import type { Tensor } from "./tensor.ts";
+import { definitionsOf } from "../graph/definitions.ts";
+import { currentTrace, emit } from "../graph/emit.ts";
+import { type Graph, type Origin, specOf, type ValueRef, valueKey } from "../graph/graph.ts";
+import { addDefinition } from "../graph/operator.ts";
+import type { Tensor } from "../graph/tensor.ts";
 
 /**
  * What runs the functions that emit the nodes of a graph anew: in their scopes and regions within the running ones, and

@@ -4,8 +4,8 @@ import { inputOperator } from "../ops/input.ts";
 import { roleOf } from "../ops/role.ts";
 import { operators } from "../ops/table.ts";
 import { elementCount, formatSpec, sameSpec, type TensorSpec } from "../shape.ts";
-import type { Graph, Node } from "./graph.ts";
-import { isUsersOperator } from "./operator.ts";
+import type { Graph, Node } from "../graph/graph.ts";
+import { isUsersOperator } from "../graph/operator.ts";
 
 const describe = (node: Node): string => `node ${node.id} (${node.op}${node.scope === "" ? "" : ` in ${node.scope}`})`;
 

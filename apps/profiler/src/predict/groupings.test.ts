@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { asAmong, plannedGroupings, sentGroups, sizedGroupings } from "./groupings.ts";
-import { halvedGroupings } from "./halved-groupings.ts";
-import { rankList } from "./rank-list.ts";
+import { halvedGroupings } from "../plan/halved-groupings.ts";
+import { rankList } from "../plan/rank-list.ts";
 
 const gradients = fc.array(fc.integer({ min: 1, max: 1e8 }), { minLength: 1, maxLength: 12 });
 const link = { startupSeconds: 1e-4, secondsPerByte: 1e-9 };

@@ -4,7 +4,7 @@ import { roleOf } from "../ops/role.ts";
 import { operators } from "../ops/table.ts";
 import type { TensorSpec } from "../shape.ts";
 import { nodeCost } from "./cost.ts";
-import type { Graph, Node, ParamValue, ValueRef } from "./graph.ts";
+import type { Graph, Node, ParamValue, ValueRef } from "../graph/graph.ts";
 
 export interface PrintOptions {
   /** Add flops and bytes (read + written) of each node. Default false. */

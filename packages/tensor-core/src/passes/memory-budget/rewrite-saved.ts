@@ -9,13 +9,13 @@ import {
   valueKey,
 } from "../../graph/graph.ts";
 import type { Tensor } from "../../graph/tensor.ts";
-import { trace } from "../../graph/trace.ts";
+import { trace } from "../../tracing/trace.ts";
 import { roleOf } from "../../ops/role.ts";
 import { formatSpec, sameSpec, type TensorSpec } from "../../shape.ts";
 import { optimize } from "../optimize.ts";
-import { addCotangentBarrier, rewriteBackwardReads } from "./cotangent-barrier.ts";
-import { withoutRegions } from "./recompute-regions.ts";
-import { isGiven } from "./recompute-values.ts";
+import { addCotangentBarrier, rewriteBackwardReads } from "../recompute/cotangent-barrier.ts";
+import { withoutRegions } from "../recompute/recompute-regions.ts";
+import { isGiven } from "../recompute/recompute-values.ts";
 
 /** How a value is kept between forward and backward. Both functions are traced. */
 export interface SavedCode {

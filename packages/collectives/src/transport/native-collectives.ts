@@ -1,5 +1,5 @@
 import type { CollectiveRequest } from "@skein/tensor-core/backend";
-import type { Eventually } from "../transport/transport.ts";
+import type { Eventually } from "./transport.ts";
 
 /**
  * Collectives that do not go by schedules: those that an engine brings along, such as MPI's, and small ones between

@@ -8,8 +8,8 @@ import { sin, tanh } from "../functions/elementwise.ts";
 import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
-import { scope } from "./emit.ts";
-import type { Tensor } from "./tensor.ts";
+import { scope } from "../graph/emit.ts";
+import type { Tensor } from "../graph/tensor.ts";
 import { replay } from "./replay.ts";
 import { trace } from "./trace.ts";
 

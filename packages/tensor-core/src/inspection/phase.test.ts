@@ -5,11 +5,11 @@ import { allReduce } from "../functions/collective.ts";
 import { multiply, sin } from "../functions/elementwise.ts";
 import { sum } from "../functions/reduce.ts";
 import { optimize } from "../passes/optimize.ts";
-import { inPhase, scope } from "./emit.ts";
+import { inPhase, scope } from "../graph/emit.ts";
 import { modelScope, phaseOf } from "./phase.ts";
-import type { Tensor } from "./tensor.ts";
-import { trace } from "./trace.ts";
-import { replay } from "./replay.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { trace } from "../tracing/trace.ts";
+import { replay } from "../tracing/replay.ts";
 
 const spec = { dtype: "f32" as const, shape: [4] };
 

@@ -1,9 +1,9 @@
 import { readSync, writeSync } from "node:fs";
-import { type BlockingCommunicator, joinWorld as joinAnyWorld } from "../communicator.ts";
-import type { WorldConnection } from "../control-block/world-connection.ts";
-import type { LaneTransports } from "../lanes/rank-lanes.ts";
-import { hasOwnCore } from "../own-core.ts";
-import type { ExpressMeans } from "./express-connection.ts";
+import { type BlockingCommunicator, joinWorld as joinAnyWorld } from "./communicator.ts";
+import type { WorldConnection } from "./control-block/world-connection.ts";
+import type { LaneTransports } from "./lanes/rank-lanes.ts";
+import { hasOwnCore } from "./own-core.ts";
+import type { ExpressMeans } from "./express/express-connection.ts";
 
 /** Sockets by their file descriptors, which only Node has. */
 export const nodeMeans: ExpressMeans = {

@@ -5,10 +5,10 @@ import { matmul } from "../functions/linear.ts";
 import { topK } from "../functions/reduce.ts";
 import { optimize } from "../passes/optimize.ts";
 import { graphCost } from "./cost.ts";
-import { scope } from "./emit.ts";
+import { scope } from "../graph/emit.ts";
 import { printGraph } from "./print.ts";
-import type { Tensor } from "./tensor.ts";
-import { trace } from "./trace.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { trace } from "../tracing/trace.ts";
 
 const tensor = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unknown as Tensor;
 

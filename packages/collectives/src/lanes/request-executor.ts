@@ -14,9 +14,9 @@ import type { ControlBlock } from "../control-block/control-block.ts";
 import { groupOf, kindOf, tagsOfGroupsAndKinds } from "../control-block/tag.ts";
 import type { Preference } from "../control-block/world-connection.ts";
 import { requestWord } from "../control-block/layout.ts";
-import type { NextRequest, PostedRequest } from "../lanes/lane.ts";
-import { combiningKinds } from "./kind-facts.ts";
-import type { NativeCollectives } from "./native-collectives.ts";
+import type { NextRequest, PostedRequest } from "./lane.ts";
+import { combiningKinds } from "../requests/kind-facts.ts";
+import type { NativeCollectives } from "../transport/native-collectives.ts";
 
 export interface RequestExecutorParts {
   readonly control: ControlBlock;

@@ -1,5 +1,5 @@
 import { ArgumentError } from "../../errors.ts";
-import { nodeCost } from "../../graph/cost.ts";
+import { nodeCost } from "../../inspection/cost.ts";
 import { type Graph, type Node, valueKey } from "../../graph/graph.ts";
 import { kernelNodeOf } from "../../graph/kernel-node.ts";
 import { roleOf } from "../../ops/role.ts";
@@ -9,8 +9,8 @@ import { eliminateDeadCode } from "../dead-code.ts";
 import { optimize } from "../optimize.ts";
 import { type Choice, chooseRepeated } from "./choose-repeated.ts";
 import { type StepShape, StepWalk } from "./step-walk.ts";
-import { withoutRegions } from "./recompute-regions.ts";
-import { isGiven, mayRunAgain, recomputeValues } from "./recompute-values.ts";
+import { withoutRegions } from "../recompute/recompute-regions.ts";
+import { isGiven, mayRunAgain, recomputeValues } from "../recompute/recompute-values.ts";
 
 export interface RecomputeOptions {
   /** Bytes of intermediates that the planned step may take. */

@@ -17,7 +17,7 @@ import {
   vjp,
   zeros,
 } from "../index.ts";
-import { emitOne } from "./emit.ts";
+import { emitOne } from "../graph/emit.ts";
 
 /** As JavaScript may call them: with no types that refuse it. */
 const loose = functions as unknown as { readonly [name: string]: (...args: unknown[]) => Tensor };

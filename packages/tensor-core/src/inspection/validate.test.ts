@@ -3,9 +3,9 @@ import { add } from "../functions/elementwise.ts";
 import { allReduce } from "../functions/collective.ts";
 import { InvariantError, OperatorError } from "../errors.ts";
 import { scheduleCollectives } from "../passes/schedule-collectives.ts";
-import type { Graph, Node } from "./graph.ts";
-import type { Tensor } from "./tensor.ts";
-import { trace } from "./trace.ts";
+import type { Graph, Node } from "../graph/graph.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { trace } from "../tracing/trace.ts";
 import { validateGraph } from "./validate.ts";
 
 const vector = { dtype: "f32", shape: [4] } as unknown as Tensor;

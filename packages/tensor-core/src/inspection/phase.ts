@@ -1,5 +1,5 @@
 import { operators } from "../ops/table.ts";
-import type { Node, Phase } from "./graph.ts";
+import type { Node, Phase } from "../graph/graph.ts";
 
 /**
  * Tell which part of a step a node's time belongs to: what it was emitted as, but for collectives, which are

@@ -1,7 +1,7 @@
 import { OperatorError } from "../errors.ts";
 import { operatorOf, withMeshOf } from "../ops/lookup.ts";
-import { type Graph, type Node, specOf } from "./graph.ts";
-import { type Cost, isUsersOperator } from "./operator.ts";
+import { type Graph, type Node, specOf } from "../graph/graph.ts";
+import { type Cost, isUsersOperator } from "../graph/operator.ts";
 
 /** Work of one node, from shapes alone. Throws OperatorError where a user's rule gives what is no amount of work. */
 export const nodeCost = (graph: Graph, node: Node): Cost => {
