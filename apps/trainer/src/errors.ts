@@ -1,7 +1,7 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
 import { visibleLine } from "@skein/tensor-core/backend";
-import { asTyped, resumeLine } from "./own-command.ts";
-import { toldText } from "./provenance/told-text.ts";
+import { asTyped, resumeLine } from "./console/own-command.ts";
+import { toldText } from "./console/told-text.ts";
 
 /**
  * Exit codes of the command line. Whoever starts ranks again heeds them: wrong use fails again however often it is

@@ -36,7 +36,7 @@ export type {
   ScheduleFactory,
 } from "./modules/factories.ts";
 export type { StandardSchema } from "./modules/standard-schema.ts";
-export { type DataSet, type OwnModel, type Prediction, type Task, taskOf } from "./modules/task.ts";
+export { type DataSet, type OwnModel, type Prediction, type Task, taskOf } from "./task/task.ts";
 export type {
   CheckpointEvent,
   EndEvent,
@@ -44,10 +44,10 @@ export type {
   RunEvent,
   StartEvent,
   StepEvent,
-} from "./run/run-events.ts";
-export type { EvaluationFigures } from "./rank/evaluation-figures.ts";
-export type { Standing } from "./run/progress.ts";
-export type { Summary } from "./run/summary.ts";
+} from "./run-files/run-events.ts";
+export type { EvaluationFigures } from "./evaluation/evaluation-figures.ts";
+export type { Standing } from "./run-files/progress.ts";
+export type { Summary } from "./run-files/summary.ts";
 export {
   train,
   type TrainEvent,

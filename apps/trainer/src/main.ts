@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { mkdirSync } from "node:fs";
 import { enableCompileCache } from "node:module";
-import { memberCommand, stayWithController } from "./members/stay-with-controller.ts";
-import { cacheFolder } from "./run/cache-folder.ts";
+import { memberCommand, stayWithController } from "./processes/stay-with-controller.ts";
+import { cacheFolder } from "./files/cache-folder.ts";
 
 // Before the modules below are read, which takes a while: signals and the end of the controller do not wait for them.
 if (process.argv[2] === memberCommand) stayWithController();

@@ -2,16 +2,17 @@ import { fileURLToPath } from "node:url";
 import type { Aggregator, Codec } from "@skein/compressors";
 import type { Model, Sums } from "@skein/models";
 import type { MapTree, NdArray, Schedule, SkeinError, Tensor } from "@skein/tensor-core";
-import { buildData, limited, seenBy } from "./building/build.ts";
+import { buildData, limited } from "./preparation/build-data.ts";
+import { seenBy } from "./preparation/build-model.ts";
 import { readCheckpoint } from "./checkpoint/checkpoint.ts";
 import { checkpointSecret } from "./checkpoint/checkpoint-manifest.ts";
-import { sha256 } from "./checkpoint/checkpoint-part.ts";
-import { anchored, checkJob } from "./job/config.ts";
+import { sha256 } from "./files/sha256.ts";
+import { anchored, checkJob } from "./job-file/config.ts";
 import { CheckpointError, ConfigError, describeError } from "./errors.ts";
-import { EventStream } from "./run/event-stream.ts";
-import { mostWaiting } from "./run/waiting-events.ts";
-import { nodeFiles } from "./checkpoint/files.ts";
-import { Interruption } from "./controller/interruption.ts";
+import { EventStream } from "./run-files/event-stream.ts";
+import { mostWaiting } from "./run-files/waiting-events.ts";
+import { nodeFiles } from "./files/files.ts";
+import { Interruption } from "./processes/interruption.ts";
 import { localRunner } from "./controller/local-runner.ts";
 import type { Job } from "./job/job.ts";
 import type { DataInput, JobInput, ModelInput } from "./job/job-input.ts";
@@ -28,12 +29,12 @@ import {
 } from "./modules/program-parts.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import { withOwnMetrics } from "./modules/own-metrics.ts";
-import { type DataSet, taskOf } from "./modules/task.ts";
+import { type DataSet, taskOf } from "./task/task.ts";
 import { type TracedModel, traceModel } from "./modules/traced-model.ts";
-import { settleJob } from "./job/settle-job.ts";
-import { type Given, prepare, type Prepared } from "./building/prepare.ts";
-import { isExchangePlanned } from "./planning/exchange-plan.ts";
-import { meshOf } from "./step/mesh.ts";
+import { settleJob } from "./job-file/settle-job.ts";
+import { type Given, prepare, type Prepared } from "./preparation/prepare.ts";
+import { isExchangePlanned } from "./plans/exchange-plan.ts";
+import { meshOf } from "./job/mesh.ts";
 import type {
   Callbacks,
   CallbacksFactory,
@@ -46,12 +47,12 @@ import type {
   OwnOptimizer,
   ScheduleFactory,
 } from "./modules/factories.ts";
-import type { Standing } from "./run/progress.ts";
-import type { RunEvent } from "./run/run-events.ts";
+import type { Standing } from "./run-files/progress.ts";
+import type { RunEvent } from "./run-files/run-events.ts";
 import { runJob } from "./run/run-job.ts";
 import { inLogicalOrder, type LearntWeights } from "./checkpoint/logical-experts.ts";
-import { savedParams, savedTree } from "./checkpoint/saved-run.ts";
-import type { Summary } from "./run/summary.ts";
+import { savedParams, savedTree } from "./output-folder/saved-run.ts";
+import type { Summary } from "./run-files/summary.ts";
 
 /** What has a name in a job file, or is a module there, and may be an object or a factory of the program here. */
 interface Things<Params, State> {

@@ -6,7 +6,7 @@ import { modelOf } from "@skein/pretrained";
 import { savePretrained } from "@skein/pretrained/node";
 import { evaluate, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openSavedRun } from "../src/checkpoint/saved-run.ts";
+import { openSavedRun } from "../src/output-folder/saved-run.ts";
 import { exportHuggingFace } from "../src/export/hugging-face.ts";
 import { exportOnnxModel } from "../src/export/onnx.ts";
 import { train, type TrainJob } from "../src/train.ts";

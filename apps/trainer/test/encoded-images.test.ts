@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { evaluateRun } from "../src/commands/evaluate-command.ts";
 import { train, type TrainJob, type TrainOptions } from "../src/index.ts";
-import { openSavedRun } from "../src/checkpoint/saved-run.ts";
+import { openSavedRun } from "../src/output-folder/saved-run.ts";
 import { checkpointNames, jobFolder, metricLines } from "./cli.ts";
 import { expectSameEnd, messageOf } from "./run-ends.ts";
 

@@ -3,7 +3,7 @@ import { Job } from "kubernetes-models/batch/v1";
 import { NetworkPolicy } from "kubernetes-models/networking.k8s.io/v1";
 import { describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { discoverRank } from "../src/controller/rank-discovery.ts";
+import { discoverRank } from "../src/members/rank-discovery.ts";
 import { k8sJob } from "../src/launch-targets/k8s-job.ts";
 import { jobset } from "../src/launch-targets/jobset.ts";
 import type {

@@ -4,7 +4,7 @@ import type { LaunchContext, LaunchOptions } from "../src/launch-targets/launch-
 import { localCommand } from "../src/launch-targets/local.ts";
 import { firstHost, mpirunCommand, mpirunScript } from "../src/launch-targets/mpirun.ts";
 import { parseMpirunVersion } from "../src/launch-targets/mpirun-version.ts";
-import { shellCommand } from "../src/launch-targets/shell-quote.ts";
+import { shellCommand } from "../src/console/shell-quote.ts";
 import { slurm } from "../src/launch-targets/slurm.ts";
 import { cluster, job, plan, secret } from "./launch-plans.ts";
 

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { recordedJob } from "../src/run/output-folder.ts";
+import { recordedJob } from "../src/output-folder/output-folder.ts";
 import { jobFolder, skeinTrain, stepLosses } from "./cli.ts";
 
 const { folder: root, remove } = jobFolder();

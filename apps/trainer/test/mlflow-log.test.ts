@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { issueCertificate, makeAuthority } from "../src/certificates/issue-certificate.ts";
 import { MlflowLog } from "../src/log/mlflow-log.ts";
 import { mlflowServerOf } from "../src/log/mlflow-server.ts";
-import { type Measurement, MetricFiles } from "../src/run/metrics.ts";
+import { type Measurement, MetricFiles } from "../src/run-files/metrics.ts";
 import { type KeptRun, openTestMlflow, type TestMlflow, type TestMlflowOptions } from "./mlflow-server.ts";
 
 let output: string;

@@ -8,7 +8,7 @@ import { leavesByPath } from "@skein/tensor-core/backend";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { evaluateRun } from "../src/commands/evaluate-command.ts";
 import { exportHuggingFace } from "../src/export/hugging-face.ts";
-import { openSavedRun } from "../src/checkpoint/saved-run.ts";
+import { openSavedRun } from "../src/output-folder/saved-run.ts";
 import { train, type TrainJob } from "../src/train.ts";
 
 /** A checkpoint that tells three classes of pictures of MNIST's size. */

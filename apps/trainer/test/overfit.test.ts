@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { verdictOn } from "../src/rank/overfit.ts";
+import { verdictOn } from "../src/run/overfit.ts";
 import { disturbed, jobFolder, skeinTrain, start, until } from "./cli.ts";
 
 let folder: string;

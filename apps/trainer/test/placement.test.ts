@@ -5,13 +5,13 @@ import { expertCounts, replayRoutings, routingRecordFromJson, type RoutingRecord
 import type { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newestCheckpoint, readPart } from "../src/checkpoint/checkpoint.ts";
-import { readJob } from "../src/job/config.ts";
-import { Interruption } from "../src/controller/interruption.ts";
+import { readJob } from "../src/job-file/config.ts";
+import { Interruption } from "../src/processes/interruption.ts";
 import { runWithRestarts } from "../src/controller/run-with-restarts.ts";
 import { threadRunner } from "../src/controller/thread-runner.ts";
-import { nodeFiles } from "../src/checkpoint/files.ts";
-import { MetricFiles } from "../src/run/metrics.ts";
-import { prepare } from "../src/building/prepare.ts";
+import { nodeFiles } from "../src/files/files.ts";
+import { MetricFiles } from "../src/run-files/metrics.ts";
+import { prepare } from "../src/preparation/prepare.ts";
 import {
   checkpointBytes,
   childrenOf,

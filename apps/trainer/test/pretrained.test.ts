@@ -22,7 +22,7 @@ import { generateText } from "../src/generate/generate-text.ts";
 import { nextLogits } from "../src/generate/next-logits.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
 import { openLoneBackend } from "../src/backend/lone-backend.ts";
-import { openSavedRun } from "../src/checkpoint/saved-run.ts";
+import { openSavedRun } from "../src/output-folder/saved-run.ts";
 import { train, type TrainJob } from "../src/train.ts";
 import { skeinTrain } from "./cli.ts";
 

@@ -4,7 +4,7 @@ import type { GradientProfile } from "@skein/cost-model";
 import { openBackend, type BackendName } from "../src/backend/backend.ts";
 import type { Job } from "../src/job/job.ts";
 import { measureProfile } from "../src/planning/measure-profile.ts";
-import { prepare } from "../src/building/prepare.ts";
+import { prepare } from "../src/preparation/prepare.ts";
 import { buildParts } from "../src/step/train-state.ts";
 
 export interface ProfileRank {

@@ -9,7 +9,7 @@ import { generateText } from "../src/generate/generate-text.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
 import type { Manifest } from "../src/checkpoint/checkpoint-manifest.ts";
 import { train } from "../src/index.ts";
-import { type OwnModel, taskOf } from "../src/modules/task.ts";
+import { type OwnModel, taskOf } from "../src/task/task.ts";
 import { type SamplesLine, samplesFile } from "../src/samples/samples-file.ts";
 import { readSamples } from "../src/watch/read-samples.ts";
 import { checkpointBytes, metricLines, stepLosses } from "./cli.ts";

@@ -3,7 +3,7 @@ import { joinWorld, type WorldConnection } from "@skein/collectives/node";
 import { jit, randomKey, unsharded } from "@skein/tensor-core";
 import { openBackend } from "../src/backend/backend.ts";
 import type { Job } from "../src/job/job.ts";
-import { prepare } from "../src/building/prepare.ts";
+import { prepare } from "../src/preparation/prepare.ts";
 import { StopSignal } from "../src/rank/stop-signal.ts";
 import { trainLoop } from "../src/rank/train-loop.ts";
 import { buildParts, type DeviceState, initState } from "../src/step/train-state.ts";

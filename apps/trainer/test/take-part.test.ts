@@ -1,8 +1,8 @@
 import { type Coordinator, hostRendezvous, newSecret } from "@skein/collectives/node";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { checkJob } from "../src/job/config.ts";
-import type { MemberMessage } from "../src/controller/control-messages.ts";
-import { Interruption } from "../src/controller/interruption.ts";
+import { checkJob } from "../src/job-file/config.ts";
+import type { MemberMessage } from "../src/members/control-messages.ts";
+import { Interruption } from "../src/processes/interruption.ts";
 import { worldOf } from "../src/members/job-world.ts";
 import type { MemberWorld } from "../src/members/member-world.ts";
 import { type MemberOptions, takePart } from "../src/members/take-part.ts";

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadJob } from "../src/job/config.ts";
-import { prepare } from "../src/building/prepare.ts";
+import { loadJob } from "../src/job-file/config.ts";
+import { prepare } from "../src/preparation/prepare.ts";
 import { jobFolder, skeinTrain } from "./cli.ts";
 
 let folder: string;

@@ -6,7 +6,7 @@ import { examples } from "@skein/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { checkpointsFolder, folderName } from "../src/checkpoint/checkpoint-part.ts";
 import { train, type TrainJob } from "../src/index.ts";
-import { openSavedRun } from "../src/checkpoint/saved-run.ts";
+import { openSavedRun } from "../src/output-folder/saved-run.ts";
 import { hasAdapter } from "./adapter.ts";
 import { checkpointBytes, jobFolder, metricLines, skeinTrain, stepLosses, updatesTold } from "./cli.ts";
 import { data, model } from "./points.ts";

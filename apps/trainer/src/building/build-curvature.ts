@@ -28,12 +28,12 @@ import {
   type Schedule,
 } from "@skein/tensor-core";
 import { isOfGate } from "@skein/moe-parallel";
-import type { Curvature, CurvatureMode } from "../step/curvature.ts";
-import { decayMaskOf, type ParameterGroups } from "../step/parameter-groups.ts";
-import type { CurvaturePlan } from "../planning/curvature-plan.ts";
+import type { Curvature, CurvatureMode } from "./curvature.ts";
+import { decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
+import type { CurvaturePlan } from "../plans/curvature-plan.ts";
 import { ConfigError } from "../errors.ts";
 import type { CurvatureJob, FactorBucketsJob, Job } from "../job/job.ts";
-import { dataAxis, gridAxes, numBatchParts, samplesAtOnce } from "../step/mesh.ts";
+import { dataAxis, gridAxes, numBatchParts, samplesAtOnce } from "../job/mesh.ts";
 
 type KfacJob = Extract<CurvatureJob, { kind: "kfac" }>;
 

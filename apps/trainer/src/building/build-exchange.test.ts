@@ -3,7 +3,7 @@ import { mlp, type Model } from "@skein/models";
 import { type Tensor, trace } from "@skein/tensor-core";
 import { optimize, validateGraph } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
-import { checkJob } from "../job/config.ts";
+import { checkJob } from "../job-file/config.ts";
 import { jobJsonSchema } from "../job/job-schema.ts";
 import { buildParts, stateSpecs, stepKindAt } from "../step/train-state.ts";
 import { trainStep } from "../step/train-step.ts";

@@ -39,9 +39,9 @@ import {
 } from "@skein/compressors";
 import type { BucketPlan } from "@skein/tensor-core";
 import { planDear } from "@skein/cost-model";
-import type { ExchangePlan } from "../planning/exchange-plan.ts";
+import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { BucketsJob, CompressionJob, DensityWarmup, OverlapName } from "../job/job.ts";
-import { acrossHostsAxis, insideHostsAxis } from "../step/mesh.ts";
+import { acrossHostsAxis, insideHostsAxis } from "../job/mesh.ts";
 
 /** What compresses the tensors that are compressed: in turns, one after another; mostly one alone. */
 const buildCycle = (

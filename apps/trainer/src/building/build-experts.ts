@@ -31,11 +31,11 @@ import {
   type TokenDispatcher,
   zLoss,
 } from "@skein/moe-parallel";
-import { buildShards } from "./build-shards.ts";
-import { hiddenOf } from "./experts-of.ts";
+import { buildShards } from "../job/build-shards.ts";
+import { hiddenOf } from "../job/experts-of.ts";
 import type { ExpertsJob, MeshJob } from "../job/job.ts";
-import { dataAxis, expertAxis, expertLevelAxes, tensorAxis, worldAxis } from "../step/mesh.ts";
-import type { SettledExperts } from "../planning/experts-plan.ts";
+import { dataAxis, expertAxis, expertLevelAxes, tensorAxis, worldAxis } from "../job/mesh.ts";
+import type { SettledExperts } from "../plans/experts-plan.ts";
 
 const dropOrders: Readonly<Record<ExpertsJob["dropOrder"], DropOrder>> = {
   token: byToken,

@@ -4,7 +4,7 @@ import { examples } from "@skein/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Job } from "../job/job.ts";
-import type { TrainingData } from "../modules/task.ts";
+import type { TrainingData } from "../task/task.ts";
 import { namesOf, withCheckpointClasses } from "./class-names.ts";
 
 const jobOf = (id2label: object | undefined, more: object = {}): Pick<Job, "model"> =>

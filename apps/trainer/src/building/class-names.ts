@@ -9,7 +9,7 @@ import {
 } from "@skein/data";
 import { ConfigError } from "../errors.ts";
 import type { Job, PretrainedJob } from "../job/job.ts";
-import type { TrainingData } from "../modules/task.ts";
+import type { TrainingData } from "../task/task.ts";
 
 /** Most class names that an error lists. */
 const maxListed = 8;

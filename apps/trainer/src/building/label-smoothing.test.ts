@@ -2,7 +2,7 @@ import { gpt, type Model, resnet18 } from "@skein/models";
 import { constant, evaluate, multiply, NdArray, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 import { data, model as points } from "../../test/points.ts";
-import { checkJob } from "../job/config.ts";
+import { checkJob } from "../job-file/config.ts";
 import { requireSmoothing, withSmoothing } from "./label-smoothing.ts";
 
 const model = points as Model;

@@ -1,8 +1,8 @@
 import { randomKey, type Tensor, trace } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
-import { meshOf, samplesAtOnce } from "../step/mesh.ts";
-import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "../modules/task.ts";
+import { meshOf, samplesAtOnce } from "../job/mesh.ts";
+import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "../task/task.ts";
 
 /** The model of a job, in whose loss labels are smoothed as the job says. */
 export const withSmoothing = (model: AnyModel, { labelSmoothing }: Pick<Job, "labelSmoothing">): AnyModel =>

@@ -1,5 +1,5 @@
 import { drawSamples, isFiled, sampleClasses, type Samples, takeRecords } from "@skein/data";
-import type { DataSet } from "../modules/task.ts";
+import type { DataSet } from "../task/task.ts";
 import { isSequence } from "./validation-split.ts";
 
 /**

@@ -1,9 +1,9 @@
 import { flattenTree, leafPaths, type TensorSpec } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
-import { parseJob, parseOverride } from "../job/config.ts";
-import { taskOf } from "../modules/task.ts";
+import { parseJob, parseOverride } from "../job-file/config.ts";
+import { taskOf } from "../task/task.ts";
 import { buildParts, stateSpecs } from "../step/train-state.ts";
-import { buildOwnModel, type OwnModelJob } from "./build.ts";
+import { buildOwnModel, type OwnModelJob } from "../preparation/build-model.ts";
 import { stackDimsOf } from "./stacked-parameters.ts";
 
 const text = `

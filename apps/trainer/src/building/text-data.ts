@@ -14,7 +14,7 @@ import {
 import { InvariantError } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
 import type { DataJob, TextJob } from "../job/job.ts";
-import type { DataSet, TrainingData } from "../modules/task.ts";
+import type { DataSet, TrainingData } from "../task/task.ts";
 
 type Text = Documents["text"];
 type TokenJob = Extract<DataJob, { readonly kind: "tokens" }>;

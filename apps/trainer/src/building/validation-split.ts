@@ -10,7 +10,7 @@ import {
 } from "@skein/data";
 import { ConfigError } from "../errors.ts";
 import type { DataJob } from "../job/job.ts";
-import type { DataSet } from "../modules/task.ts";
+import type { DataSet } from "../task/task.ts";
 
 /** Whether samples share bytes with their neighbours, as overlapping windows of a time series do. */
 const overlaps = ({ fields }: Records): boolean =>

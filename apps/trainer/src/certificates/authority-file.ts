@@ -3,7 +3,7 @@ import { closeSync, openSync, realpathSync, rmSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { parseCertificate, readPem, serialOf } from "@skein/collectives/node";
 import { ConfigError } from "../errors.ts";
-import { nodeFiles } from "../checkpoint/files.ts";
+import { nodeFiles } from "../files/files.ts";
 import type { Authority } from "./issue-certificate.ts";
 
 /** A certificate that an authority has signed. */

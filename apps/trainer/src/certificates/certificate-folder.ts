@@ -2,8 +2,8 @@ import { closeSync, existsSync, openSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { TlsFiles, TlsIdentity } from "@skein/collectives/node";
 import { ConfigError } from "../errors.ts";
-import { makeFolders, removeEmpty } from "../run/make-folders.ts";
-import { explainPlace } from "../run/places.ts";
+import { makeFolders, removeEmpty } from "../files/make-folders.ts";
+import { explainPlace } from "../files/places.ts";
 import { authorityText, checkAuthorityPlace, recordOf } from "./authority-file.ts";
 import type { Authority } from "./issue-certificate.ts";
 

@@ -5,8 +5,8 @@ import { defaultAuthorityDays, defaultDays, writeCertificates } from "./certific
 import { renewCertificates } from "./renew-certificates.ts";
 import { revokeCertificates } from "./revoke-certificates.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
-import { asTyped } from "../own-command.ts";
-import { writeStdout } from "../terminal.ts";
+import { asTyped } from "../console/own-command.ts";
+import { writeStdout } from "../console/terminal.ts";
 
 interface InitOptions {
   readonly ranks: string;

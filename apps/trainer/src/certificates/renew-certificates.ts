@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { parseCertificate, readPem, type TlsFiles } from "@skein/collectives/node";
 import { ConfigError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
+import { nodeFiles, replaceDurably } from "../files/files.ts";
 import { type KeptAuthority, recordOf, replaceKey, withAuthority } from "./authority-file.ts";
 import { coordinatorFiles, rankFiles } from "./certificate-folder.ts";
 

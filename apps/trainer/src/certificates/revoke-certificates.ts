@@ -9,7 +9,7 @@ import {
   serialOf,
 } from "@skein/collectives/node";
 import { ConfigError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
+import { nodeFiles, replaceDurably } from "../files/files.ts";
 import { type IssuedRecord, type KeptAuthority, recordOf, withAuthority } from "./authority-file.ts";
 import { coordinatorFiles } from "./certificate-folder.ts";
 import { checkFolderAuthority } from "./renew-certificates.ts";

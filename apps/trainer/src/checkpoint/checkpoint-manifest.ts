@@ -1,11 +1,12 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
-import { type SavedFile, sha256 } from "./checkpoint-part.ts";
+import type { SavedFile } from "./checkpoint-part.ts";
+import { sha256 } from "../files/sha256.ts";
 import { type DataStanding, dataStandingSchema, standingFault } from "./data-standing.ts";
-import { type BestSoFar, bestSoFarSchema } from "../rank/best-so-far.ts";
+import { type BestSoFar, bestSoFarSchema } from "../evaluation/best-so-far.ts";
 import { ConfigError } from "../errors.ts";
-import { type ExchangePlan, exchangePlanSchema } from "../planning/exchange-plan.ts";
-import { recordSchema } from "../record-schema.ts";
+import { type ExchangePlan, exchangePlanSchema } from "../plans/exchange-plan.ts";
+import { recordSchema } from "../files/record-schema.ts";
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().min(0);

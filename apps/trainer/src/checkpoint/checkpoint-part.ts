@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { FileWrites } from "./file-writes.ts";
+import type { FileWrites } from "../files/file-writes.ts";
 
 // A rank's writer thread loads this file: see file-writes.ts.
 
@@ -10,8 +10,6 @@ export interface SavedFile {
   readonly bytes: number;
   readonly sha256: string;
 }
-
-export const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
 
 export const checkpointsFolder = (output: string): string => join(output, "checkpoints");
 

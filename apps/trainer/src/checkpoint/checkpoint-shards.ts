@@ -1,6 +1,6 @@
 import { type HostData, type Mesh, type MeshPlace, NdArray, type Shard, type TensorSpec } from "@skein/tensor-core";
 import type { NamedTensors } from "./checkpoint.ts";
-import { expertAxis } from "../step/mesh.ts";
+import { expertAxis } from "../job/mesh.ts";
 
 // A tensor that ranks share out lies in as many files as it has parts, each part once. The name of a file says along
 // which dimensions its parts lie, so that a checkpoint is read by whom shares out otherwise, or not at all.

@@ -27,9 +27,10 @@ import {
   specsText,
 } from "./checkpoint.ts";
 import { checkpointSecret, encodeManifest, type Manifest } from "./checkpoint-manifest.ts";
-import { checkpointsFolder, type SavedFile, sha256, writePart } from "./checkpoint-part.ts";
+import { checkpointsFolder, type SavedFile, writePart } from "./checkpoint-part.ts";
+import { sha256 } from "../files/sha256.ts";
 import { CheckpointError } from "../errors.ts";
-import { type Files, nodeFiles } from "./files.ts";
+import { type Files, nodeFiles } from "../files/files.ts";
 
 let output: string;
 beforeEach(() => {

@@ -2,16 +2,10 @@ import { basename, join } from "node:path";
 import { type NdArray, readSafetensors, type TensorSpec, layoutSafetensors } from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import { decodeManifest, encodeManifest, type Manifest, ManifestFault } from "./checkpoint-manifest.ts";
-import {
-  checkpointsFolder,
-  folderName,
-  type SavedFile,
-  sha256,
-  temporaryFolder,
-  temporaryPrefix,
-} from "./checkpoint-part.ts";
+import { checkpointsFolder, folderName, type SavedFile, temporaryFolder, temporaryPrefix } from "./checkpoint-part.ts";
+import { sha256 } from "../files/sha256.ts";
 import { CheckpointError, DamagedCheckpointError, describeError, isShortage } from "../errors.ts";
-import type { Files } from "./files.ts";
+import type { Files } from "../files/files.ts";
 
 export type NamedTensors = ReadonlyMap<string, NdArray>;
 

@@ -3,7 +3,7 @@ import { InvariantError } from "@skein/tensor-core";
 import { z } from "zod";
 import { CheckpointError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
-import type { TrainingData } from "../modules/task.ts";
+import type { TrainingData } from "../task/task.ts";
 
 /** Where a run stands in its data. */
 export type DataStanding =

@@ -1,4 +1,4 @@
-import { sha256 } from "./checkpoint-part.ts";
+import { sha256 } from "../files/sha256.ts";
 
 /** Longest value that a manifest keeps as it is, in characters. */
 const longestValue = 40;

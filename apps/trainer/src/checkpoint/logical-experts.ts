@@ -1,6 +1,6 @@
 import { flattenTree, leafPaths, NdArray, unflattenTree } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
-import type { AnyModel } from "../modules/task.ts";
+import type { AnyModel } from "../task/task.ts";
 
 /** What a run has learned, whole. */
 export interface LearntWeights {

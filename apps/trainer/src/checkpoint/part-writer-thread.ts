@@ -1,6 +1,6 @@
 import { type MessagePort, workerData } from "node:worker_threads";
 import { writePart } from "./checkpoint-part.ts";
-import { nodeFileWrites } from "./file-writes.ts";
+import { nodeFileWrites } from "../files/file-writes.ts";
 import type { PartsToWrite, Written } from "./part-writer.ts";
 
 // Entry of a rank's writer thread.

@@ -2,7 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type SavedFile, sha256, temporaryFolder } from "./checkpoint-part.ts";
+import { type SavedFile, temporaryFolder } from "./checkpoint-part.ts";
+import { sha256 } from "../files/sha256.ts";
 import { PartWriter, type PartsToWrite } from "./part-writer.ts";
 
 let output: string;

@@ -1,7 +1,7 @@
 import { buildBlas, turnsText } from "@skein/blas/node";
 import type { Command } from "commander";
 import { exitCodes } from "../errors.ts";
-import { writeStdout } from "../terminal.ts";
+import { writeStdout } from "../console/terminal.ts";
 
 interface BuildCommandOptions {
   readonly compiler?: string;

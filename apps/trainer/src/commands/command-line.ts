@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { describeError, exitCodeOf, exitCodes, formatError } from "../errors.ts";
-import { writeStderr } from "../terminal.ts";
-import { surviveLostOutput } from "./lost-output.ts";
+import { writeStderr } from "../console/terminal.ts";
+import { surviveLostOutput } from "../processes/lost-output.ts";
 import { makeProgram } from "./program.ts";
 
 const main = async (args: readonly string[]): Promise<number> => {

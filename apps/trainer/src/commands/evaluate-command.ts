@@ -1,20 +1,20 @@
 import type { Command } from "commander";
-import { commandAction } from "./command-action.ts";
+import { commandAction } from "../command-line/command-action.ts";
 import { mapTree, type NdArray } from "@skein/tensor-core";
 import { type DamagedImage, readEvaluationBatches } from "@skein/data/node";
 import { DamagedSamples } from "../building/damaged-samples.ts";
 import { exitCodes } from "../errors.ts";
-import { evaluationOrder, makeEvaluation } from "../rank/evaluate.ts";
-import { type EvaluationSums, totalSums } from "../rank/evaluation-sums.ts";
-import { evaluatedOn, evaluationFigures, flatFigures, formatFigures } from "../rank/evaluation-figures.ts";
+import { evaluationOrder, makeEvaluation } from "../step/evaluate.ts";
+import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
+import { evaluatedOn, evaluationFigures, flatFigures, formatFigures } from "../evaluation/evaluation-figures.ts";
 import { openLoneBackend } from "../backend/lone-backend.ts";
-import { meshOf, numBatchParts } from "../step/mesh.ts";
-import { checkpointOption } from "./number-option.ts";
-import { recordedJob } from "../run/output-folder.ts";
-import { sayCode } from "./say-code.ts";
-import type { GlobalOptions } from "./run-options.ts";
-import { openSavedRun, type SavedRun } from "../checkpoint/saved-run.ts";
-import { writeStderr, writeStdout } from "../terminal.ts";
+import { meshOf, numBatchParts } from "../job/mesh.ts";
+import { checkpointOption } from "../command-line/number-option.ts";
+import { recordedJob } from "../output-folder/output-folder.ts";
+import { sayCode } from "../command-line/say-code.ts";
+import type { GlobalOptions } from "../command-line/run-options.ts";
+import { openSavedRun, type SavedRun } from "../output-folder/saved-run.ts";
+import { writeStderr, writeStdout } from "../console/terminal.ts";
 
 interface EvaluateOptions extends GlobalOptions {
   readonly checkpoint?: string;

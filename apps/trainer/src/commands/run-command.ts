@@ -1,21 +1,21 @@
-import { loadJobs, readJobs } from "../job/config.ts";
+import { loadJobs, readJobs } from "../job-file/config.ts";
 import { dryRun } from "../dry-run/dry-run-command.ts";
 import { ConfigError } from "../errors.ts";
-import { execute } from "../run/execute-run.ts";
+import { execute } from "./execute-run.ts";
 import { launchedRunner, launchedPlace, takeLaunchedPart } from "../controller/launched-process.ts";
-import { discoverRank } from "../controller/rank-discovery.ts";
+import { discoverRank } from "../members/rank-discovery.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { jobOfFoundBatch } from "../find-batch/find-batch-command.ts";
 import type { Job } from "../job/job.ts";
-import { editedJobLine } from "../run/edited-job.ts";
-import { newestRun } from "../run/newest-run.ts";
-import { overfitJob } from "../rank/overfit.ts";
-import { savedJob } from "../run/output-folder.ts";
-import { keepExitCode } from "./lost-output.ts";
-import { overridesOf, type RunOptions } from "./run-options.ts";
-import { sayCode } from "./say-code.ts";
+import { editedJobLine } from "../output-folder/edited-job.ts";
+import { newestRun } from "../output-folder/newest-run.ts";
+import { overfitJob } from "../run/overfit.ts";
+import { savedJob } from "../output-folder/output-folder.ts";
+import { keepExitCode } from "../processes/lost-output.ts";
+import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
+import { sayCode } from "../command-line/say-code.ts";
 import { runSeveral } from "./run-several.ts";
-import { writeStderr } from "../terminal.ts";
+import { writeStderr } from "../console/terminal.ts";
 
 /** What is to be run; the exit code where a person stopped the search for it. */
 const jobsOf = async (file: string, options: RunOptions): Promise<readonly Job[] | number> => {

@@ -1,14 +1,14 @@
 import { join } from "node:path";
-import { discoverRank } from "../controller/rank-discovery.ts";
+import { discoverRank } from "../members/rank-discovery.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { dryRun } from "../dry-run/dry-run-command.ts";
 import { ConfigError, describeError, exitCodeOf, exitCodes, formatError } from "../errors.ts";
-import { execute } from "../run/execute-run.ts";
+import { execute } from "./execute-run.ts";
 import type { Job } from "../job/job.ts";
-import type { RunOptions } from "./run-options.ts";
-import { judgedBy } from "../run/summary.ts";
+import type { RunOptions } from "../command-line/run-options.ts";
+import { judgedBy } from "../run-files/summary.ts";
 import { outcomeTable, type TableRow } from "../sweep/sweep-lines.ts";
-import { writeStderr, writeStdout } from "../terminal.ts";
+import { writeStderr, writeStdout } from "../console/terminal.ts";
 
 /** Options of one run that say nothing of several. */
 const requireForSeveral = (jobs: readonly Job[], { trace, watch }: RunOptions): void => {

@@ -4,10 +4,10 @@ import { tokenizerTexts } from "@skein/data";
 import { trainTokenizer } from "@skein/data/node";
 import type { Command } from "commander";
 import { ConfigError, exitCodes } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
-import { makeFolders } from "../run/make-folders.ts";
-import { numberOption, type NumberRange, wholeFrom } from "./number-option.ts";
-import { writeStdout } from "../terminal.ts";
+import { nodeFiles, replaceDurably } from "../files/files.ts";
+import { makeFolders } from "../files/make-folders.ts";
+import { numberOption, type NumberRange, wholeFrom } from "../command-line/number-option.ts";
+import { writeStdout } from "../console/terminal.ts";
 
 interface TrainOptions {
   readonly vocabulary: string;

@@ -1,6 +1,6 @@
 import type { SkeinError } from "@skein/tensor-core";
 import { type ErrorReport, reviveError } from "../errors.ts";
-import { timeLimits } from "../run/time-limits.ts";
+import { timeLimits } from "../processes/time-limits.ts";
 
 /** What ranks say when another one is gone: true, but not why. */
 const echoes: ReadonlySet<string> = new Set(["peer-lost", "collective-timeout", "group-closed"]);

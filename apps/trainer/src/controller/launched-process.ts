@@ -2,10 +2,10 @@ import { hostname } from "node:os";
 import { setTimeout } from "node:timers/promises";
 import { isLoopback, type JoinOptions, readTlsIdentity } from "@skein/collectives/node";
 import { coordinatorFiles } from "../certificates/certificate-folder.ts";
-import type { Ending } from "./control-messages.ts";
+import type { Ending } from "../members/control-messages.ts";
 import { ConfigError, describeError, exitCodes } from "../errors.ts";
-import { Interruption } from "./interruption.ts";
-import { exitCodeOfSignal, onInterrupt, type StopCause } from "../commands/interrupts.ts";
+import { Interruption } from "../processes/interruption.ts";
+import { exitCodeOfSignal, onInterrupt, type StopCause } from "../processes/interrupts.ts";
 import type { Job } from "../job/job.ts";
 import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
 import { type MemberOptions, takePart } from "../members/take-part.ts";
@@ -13,9 +13,9 @@ import { openMpiWorld } from "../members/mpi-world.ts";
 import { memberIdentity, openNetworkWorld } from "../members/network-world.ts";
 import { processRunner } from "./process-runner.ts";
 import type { RankRunner } from "./rank-runner.ts";
-import { type Address, discoverRank } from "./rank-discovery.ts";
-import { timeLimits } from "../run/time-limits.ts";
-import { writeStderr } from "../terminal.ts";
+import { type Address, discoverRank } from "../members/rank-discovery.ts";
+import { timeLimits } from "../processes/time-limits.ts";
+import { writeStderr } from "../console/terminal.ts";
 
 /** The place of this process in a run whose processes a launcher has started, all by the same command. */
 export interface LaunchedPlace {

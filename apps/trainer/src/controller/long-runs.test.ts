@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { checkJob } from "../job/config.ts";
-import type { Prepared } from "../building/prepare.ts";
+import { checkJob } from "../job-file/config.ts";
+import type { Prepared } from "../preparation/prepare.ts";
 import { RankReport } from "../rank/rank-report.ts";
-import type { RunEvent } from "../run/run-events.ts";
-import { WaitingEvents } from "../run/waiting-events.ts";
+import type { RunEvent } from "../run-files/run-events.ts";
+import { WaitingEvents } from "../run-files/waiting-events.ts";
 import { Failures } from "./failures.ts";
 import { RunRecord } from "./run-record.ts";
 

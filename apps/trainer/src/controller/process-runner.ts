@@ -1,13 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Coordinator, hostRendezvous, newSecret, type RendezvousOptions } from "@skein/collectives/node";
-import type { Ending, ControllerMessage, MemberMessage } from "./control-messages.ts";
+import type { Ending, ControllerMessage, MemberMessage } from "../members/control-messages.ts";
 import { describeError, type ErrorReport, RevokedError, RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
 import { worldOf } from "../members/job-world.ts";
 import { patienceOf } from "../members/patience.ts";
 import type { Attempt, RankRunner } from "./rank-runner.ts";
 import { StopRound } from "./stop-round.ts";
-import { timeLimits } from "../run/time-limits.ts";
+import { timeLimits } from "../processes/time-limits.ts";
 
 /** A process that ended before it was told to. */
 export interface LostProcess {

@@ -1,7 +1,7 @@
-import type { Interruption } from "./interruption.ts";
+import type { Interruption } from "../processes/interruption.ts";
 import type { Failures } from "./failures.ts";
 import type { Assignment, RankMessage } from "../rank/messages.ts";
-import type { Prepared } from "../building/prepare.ts";
+import type { Prepared } from "../preparation/prepare.ts";
 
 /** Takes what ranks say. */
 export interface MessageTaker {

@@ -1,14 +1,14 @@
 import { denseBytes } from "@skein/compressors";
 import type { RankSpans, SkeinError, Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend/backend.ts";
-import { bestBefore, type BestSoFar } from "../rank/best-so-far.ts";
+import { bestBefore, type BestSoFar } from "../evaluation/best-so-far.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint/checkpoint.ts";
 import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
 import { standingOf } from "../checkpoint/data-standing.ts";
 import { namesOf } from "../building/class-names.ts";
 import { DamagedSamples } from "../building/damaged-samples.ts";
 import { reviveError } from "../errors.ts";
-import { type EvaluationSums, totalSums } from "../rank/evaluation-sums.ts";
+import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
 import {
   bitsOf,
   type EvaluationFigures,
@@ -16,21 +16,21 @@ import {
   flatFigures,
   evaluatedOn,
   formatFigures,
-} from "../rank/evaluation-figures.ts";
+} from "../evaluation/evaluation-figures.ts";
 import type { SampleOutput } from "../samples/sample-outputs.ts";
 import type { SamplesFile } from "../samples/samples-file.ts";
-import { expertsOf } from "../building/experts-of.ts";
-import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
-import type { ExchangePlan } from "../planning/exchange-plan.ts";
+import { expertsOf } from "../job/experts-of.ts";
+import { formatMoves, measurementsOf } from "../run-files/moved-layer.ts";
+import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { Failures } from "./failures.ts";
-import { nodeFiles } from "../checkpoint/files.ts";
+import { nodeFiles } from "../files/files.ts";
 import type { RankMessage } from "../rank/messages.ts";
-import type { MetricSink } from "../run/metrics.ts";
-import { RoutingFile } from "../placement/routing-file.ts";
-import type { Prepared } from "../building/prepare.ts";
-import type { Progress } from "../run/progress.ts";
-import type { RunEvent } from "../run/run-events.ts";
-import type { Summary } from "../run/summary.ts";
+import type { MetricSink } from "../run-files/metrics.ts";
+import { RoutingFile } from "../run-files/routing-file.ts";
+import type { Prepared } from "../preparation/prepare.ts";
+import type { Progress } from "../run-files/progress.ts";
+import type { RunEvent } from "../run-files/run-events.ts";
+import type { Summary } from "../run-files/summary.ts";
 
 /** Where a run's results go. */
 export interface RunRecordInput {

@@ -9,7 +9,7 @@ import { mpirunFlags } from "../launch-targets/mpirun.ts";
 import { mpirunHost } from "../launch-targets/mpirun-host.ts";
 import type { Job } from "../job/job.ts";
 import { stopShield } from "../launch-targets/stop-shield.ts";
-import { controllerVariable } from "../members/stay-with-controller.ts";
+import { controllerVariable } from "../processes/stay-with-controller.ts";
 import type { StartProcesses } from "./process-runner.ts";
 import { childProcesses, memberArguments, memberVariables, reportPrefix } from "./start-processes.ts";
 

@@ -4,8 +4,8 @@ import type { TlsIdentity } from "@skein/collectives/node";
 import { describeError, type ErrorReport, isShortage } from "../errors.ts";
 import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
 import type { LostProcess, Processes, StartProcesses } from "./process-runner.ts";
-import { memberCommand } from "../members/stay-with-controller.ts";
-import { timeLimits } from "../run/time-limits.ts";
+import { memberCommand } from "../processes/stay-with-controller.ts";
+import { timeLimits } from "../processes/time-limits.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 

@@ -1,4 +1,4 @@
-import type { ControllerMessage } from "./control-messages.ts";
+import type { ControllerMessage } from "../members/control-messages.ts";
 
 /** What a stop is agreed upon among. */
 export interface StopRoundInput {

@@ -1,12 +1,12 @@
 import { bytesText, digitsText, secondsText, shareText } from "@skein/report";
-import { ratesLine } from "../commands/doctor.ts";
+import { ratesLine } from "./doctor.ts";
 import { exitCodes } from "../errors.ts";
 import type { Job } from "../job/job.ts";
-import { requireNoRun } from "../run/output-folder.ts";
-import type { RunOptions } from "../commands/run-options.ts";
-import { formatSeconds } from "../run/summary.ts";
+import { requireNoRun } from "../output-folder/output-folder.ts";
+import type { RunOptions } from "../command-line/run-options.ts";
+import { formatSeconds } from "../run-files/summary.ts";
 import { type ForeseenRun, foreseeRun } from "./foresee-run.ts";
-import { writeStdout } from "../terminal.ts";
+import { writeStdout } from "../console/terminal.ts";
 
 const grouped = (count: number): string => count.toLocaleString("en");
 

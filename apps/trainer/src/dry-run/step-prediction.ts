@@ -8,12 +8,12 @@ import {
   stepTasks,
 } from "@skein/cost-model";
 import type { LinkFile } from "@skein/collectives";
-import { axisGroupsOf, type AxisGroups } from "../step/axis-groups.ts";
+import { axisGroupsOf, type AxisGroups } from "../members/axis-groups.ts";
 import { deviceOfRates } from "../backend/backend-rates.ts";
 import type { Job } from "../job/job.ts";
 import type { JobRates } from "../backend/job-rates.ts";
 import { measuredLinksOf } from "../members/network-world.ts";
-import type { PreparedStep } from "../step/prepared-step.ts";
+import type { PreparedStep } from "../preparation/prepared-step.ts";
 
 /** What a step takes at least, and what that rests on. */
 export interface StepPrediction {

@@ -1,12 +1,12 @@
 import type { Command } from "commander";
-import { commandAction } from "../commands/command-action.ts";
+import { commandAction } from "../command-line/command-action.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
-import { checkpointOption } from "../commands/number-option.ts";
-import { recordedJob } from "../run/output-folder.ts";
-import { sayCode } from "../commands/say-code.ts";
-import type { GlobalOptions } from "../commands/run-options.ts";
-import { openSavedRun, type SavedRun } from "../checkpoint/saved-run.ts";
-import { writeStdout } from "../terminal.ts";
+import { checkpointOption } from "../command-line/number-option.ts";
+import { recordedJob } from "../output-folder/output-folder.ts";
+import { sayCode } from "../command-line/say-code.ts";
+import type { GlobalOptions } from "../command-line/run-options.ts";
+import { openSavedRun, type SavedRun } from "../output-folder/saved-run.ts";
+import { writeStdout } from "../console/terminal.ts";
 
 interface ExportOptions extends GlobalOptions {
   readonly output: string;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkJob } from "../job/config.ts";
+import { checkJob } from "../job-file/config.ts";
 import type { DataJob } from "../job/job.ts";
 import { exportedImages } from "./exported-images.ts";
 

@@ -5,9 +5,9 @@ import type { NdArray, Tensor } from "@skein/tensor-core";
 import type { MapTree } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
 import { namesOf } from "../building/class-names.ts";
-import type { TrainingData } from "../modules/task.ts";
+import type { TrainingData } from "../task/task.ts";
 import { exportedImages } from "./exported-images.ts";
-import type { SavedRun } from "../checkpoint/saved-run.ts";
+import type { SavedRun } from "../output-folder/saved-run.ts";
 
 /** How images become inputs, where the run did not say it: of data of another origin. */
 const processorFile = "preprocessor_config.json";

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Files, nodeFiles } from "../checkpoint/files.ts";
+import { type Files, nodeFiles } from "../files/files.ts";
 import { digestOf, replaceOnnxFiles, weightsName } from "./onnx-files.ts";
 
 let folder: string;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import type { OnnxFiles } from "@skein/onnx";
 import { explainFullExport } from "../errors.ts";
-import { type Files, replaceDurably } from "../checkpoint/files.ts";
+import { type Files, replaceDurably } from "../files/files.ts";
 
 /** Digits of a digest in a name: enough that no two exports of a model are taken for one another. */
 export const digestLength = 16;

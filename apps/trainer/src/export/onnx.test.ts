@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { SavedRun } from "../checkpoint/saved-run.ts";
+import type { SavedRun } from "../output-folder/saved-run.ts";
 import { exportOnnxModel } from "./onnx.ts";
 
 test("a mixture of experts is refused as one", async () => {

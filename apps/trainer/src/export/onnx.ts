@@ -5,12 +5,12 @@ import { flattenTree, full, leafPaths, type NdArray, type Tensor, type TensorSpe
 import { eliminateDeadCode, leavesByPath } from "@skein/tensor-core/backend";
 import { ConfigError } from "../errors.ts";
 import { namesOf } from "../building/class-names.ts";
-import { expertsOf } from "../building/experts-of.ts";
-import { nodeFiles } from "../checkpoint/files.ts";
-import { requireReplaceable } from "../run/places.ts";
-import { forwardPass, namedResults, type Weights } from "../modules/forward-pass.ts";
-import { batchSpecs } from "../modules/task.ts";
-import type { SavedRun } from "../checkpoint/saved-run.ts";
+import { expertsOf } from "../job/experts-of.ts";
+import { nodeFiles } from "../files/files.ts";
+import { requireReplaceable } from "../files/places.ts";
+import { forwardPass, namedResults, type Weights } from "../task/forward-pass.ts";
+import { batchSpecs } from "../task/task.ts";
+import type { SavedRun } from "../output-folder/saved-run.ts";
 import { digestLength, digestOf, replaceOnnxFiles, weightsName } from "./onnx-files.ts";
 
 export interface OnnxExportOptions {

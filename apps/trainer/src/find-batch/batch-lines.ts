@@ -1,5 +1,5 @@
 import { bytesText, secondsText, textTable } from "@skein/report";
-import { tryColumn } from "../commands/try-column.ts";
+import { tryColumn } from "../command-line/try-column.ts";
 import type { Job } from "../job/job.ts";
 import { type BatchTry, leastGain } from "./choose-batch.ts";
 import type { FoundBatch } from "./find-batch.ts";

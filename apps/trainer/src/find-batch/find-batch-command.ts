@@ -1,24 +1,24 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { commandAction } from "../commands/command-action.ts";
-import { loadJob } from "../job/config.ts";
-import { Interruption } from "../controller/interruption.ts";
-import { discoverRank } from "../controller/rank-discovery.ts";
+import { commandAction } from "../command-line/command-action.ts";
+import { loadJob } from "../job-file/config.ts";
+import { Interruption } from "../processes/interruption.ts";
+import { discoverRank } from "../members/rank-discovery.ts";
 import { ConfigError, describeError, exitCodes, OutcomeError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
-import { exitCodeOfSignal, onInterrupt, type StopCause } from "../commands/interrupts.ts";
+import { nodeFiles, replaceDurably } from "../files/files.ts";
+import { exitCodeOfSignal, onInterrupt, type StopCause } from "../processes/interrupts.ts";
 import type { Job } from "../job/job.ts";
-import { jobFile, savedJob } from "../run/output-folder.ts";
-import { sampleJob } from "../own-command.ts";
-import { requireReplaceable } from "../run/places.ts";
-import { makeProgress, type Progress } from "../run/progress.ts";
-import { overridesOf, type RunOptions } from "../commands/run-options.ts";
+import { jobFile, savedJob } from "../output-folder/output-folder.ts";
+import { sampleJob } from "../console/own-command.ts";
+import { requireReplaceable } from "../files/places.ts";
+import { makeProgress, type Progress } from "../run-files/progress.ts";
+import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import { batchTable, chosenLine } from "./batch-lines.ts";
 import type { BatchTry } from "./choose-batch.ts";
 import { batchOverride, findBatch, type FoundBatch } from "./find-batch.ts";
 import { memoryOption } from "./memory-bound.ts";
-import { writeStderr, writeStdout } from "../terminal.ts";
+import { writeStderr, writeStdout } from "../console/terminal.ts";
 
 /** A search that came to its end, or what stopped it. */
 type Sought = { readonly found: FoundBatch; readonly chosen: BatchTry } | { readonly cause: StopCause };

@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { commandAction } from "../commands/command-action.ts";
+import { commandAction } from "../command-line/command-action.ts";
 import { exitCodes } from "../errors.ts";
 import { openLoneBackend } from "../backend/lone-backend.ts";
-import { checkpointOption, type NumberRange, numberOption, wholeFrom } from "../commands/number-option.ts";
-import { jobFile, recordedJob } from "../run/output-folder.ts";
-import { sayCode } from "../commands/say-code.ts";
-import type { GlobalOptions } from "../commands/run-options.ts";
+import { checkpointOption, type NumberRange, numberOption, wholeFrom } from "../command-line/number-option.ts";
+import { jobFile, recordedJob } from "../output-folder/output-folder.ts";
+import { sayCode } from "../command-line/say-code.ts";
+import type { GlobalOptions } from "../command-line/run-options.ts";
 import { type Generation, generateText } from "./generate-text.ts";
 import { openTextModel } from "./text-model.ts";
-import { writeStdout } from "../terminal.ts";
+import { writeStdout } from "../console/terminal.ts";
 
 interface GenerateOptions extends GlobalOptions {
   readonly prompt: string;

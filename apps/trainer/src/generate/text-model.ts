@@ -5,9 +5,9 @@ import { loadTokenizer, tokenizerFile } from "@skein/data/node";
 import type { Model } from "@skein/models";
 import { loadPretrained } from "@skein/pretrained/node";
 import { ConfigError } from "../errors.ts";
-import { jobFile } from "../run/output-folder.ts";
-import { openSavedRun, type WhichCheckpoint } from "../checkpoint/saved-run.ts";
-import { goesOnFromKeys } from "./goes-on-from-keys.ts";
+import { jobFile } from "../output-folder/output-folder.ts";
+import { openSavedRun, type WhichCheckpoint } from "../output-folder/saved-run.ts";
+import { goesOnFromKeys } from "../job/goes-on-from-keys.ts";
 
 /** A causal model with what makes text of its tokens. */
 export interface TextModel {

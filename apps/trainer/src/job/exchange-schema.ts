@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
-import { expertsOf } from "../building/experts-of.ts";
+import { expertsOf } from "./experts-of.ts";
 import type { BucketsJob, CompressionJob, Job, OverlapName, PrioritiesName } from "./job.ts";
 import { ownModule, ownProgram, programRule } from "./own-schema.ts";
 import { count } from "./ranges.ts";

@@ -10,7 +10,7 @@ import {
 } from "./exchange-schema.ts";
 import type { Job } from "./job.ts";
 import { memoryFaults, memorySchema } from "./memory-schema.ts";
-import { numBatchParts } from "../step/mesh.ts";
+import { numBatchParts } from "./mesh.ts";
 import { meshFaults, meshSchema } from "./mesh-schema.ts";
 import { modelFaults, modelSchema } from "./model-schema.ts";
 import { networkFaults, networkSchema } from "./network-schema.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseJob, parseOverride } from "./config.ts";
+import { parseJob, parseOverride } from "../job-file/config.ts";
 import { ConfigError } from "../errors.ts";
 
 const job = `

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
-import { expertsOf, hiddenOf } from "../building/experts-of.ts";
+import { expertsOf, hiddenOf } from "./experts-of.ts";
 import type { Job, MeshJob } from "./job.ts";
 import { count } from "./ranges.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { frozenPaths } from "../step/frozen.ts";
-import { parameterGroups } from "../step/parameter-groups.ts";
+import { frozenPaths } from "../building/frozen.ts";
+import { parameterGroups } from "../building/parameter-groups.ts";
 import { meansParameter, namedParameters } from "./parameter-patterns.ts";
 
 const specs = (...shape: number[]) => ({ dtype: "f32", shape });

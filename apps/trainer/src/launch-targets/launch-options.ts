@@ -1,4 +1,4 @@
-import type { RelativePath } from "../job/config.ts";
+import type { RelativePath } from "../job-file/config.ts";
 
 /** Where ranks can be started. */
 export const targetNames = ["local", "mpirun", "slurm", "k8s-job", "jobset", "trainjob"] as const;

@@ -1,7 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Writable } from "node:stream";
-import { launcherVariables } from "../commands/launcher-watch.ts";
+import { launcherVariables } from "../processes/launcher-watch.ts";
 import { LaunchError } from "./errors.ts";
 import type { Submission } from "./launch-target.ts";
 import type { Attempt } from "./supervise.ts";

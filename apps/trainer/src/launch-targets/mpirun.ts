@@ -1,7 +1,7 @@
 import type { LaunchPlan } from "./launch-plan.ts";
 import type { MpirunVersion } from "./mpirun-version.ts";
 import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
-import { shellCommand, shellQuote } from "./shell-quote.ts";
+import { shellCommand, shellQuote } from "../console/shell-quote.ts";
 
 /** What mpirun needs to know of this machine. */
 export interface MpirunHost {

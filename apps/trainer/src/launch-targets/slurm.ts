@@ -2,7 +2,7 @@ import { exitCodes, stopCodes } from "../errors.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import type { Launch } from "./launch-target.ts";
 import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
-import { shellQuote } from "./shell-quote.ts";
+import { shellQuote } from "../console/shell-quote.ts";
 
 /** Seconds before the end of its time at which Slurm warns the job: enough to save and be queued again. */
 const warningSeconds = 120;

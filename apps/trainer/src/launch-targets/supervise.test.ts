@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { StopCause } from "../commands/interrupts.ts";
+import type { StopCause } from "../processes/interrupts.ts";
 import { type Attempt, supervise } from "./supervise.ts";
 
 interface Played {

@@ -1,7 +1,7 @@
 import { constants } from "node:os";
 import { exitCodes, stopCodes } from "../errors.ts";
-import { RestartBudget } from "../controller/restart-budget.ts";
-import { exitCodeOfSignal, type StopCause } from "../commands/interrupts.ts";
+import { RestartBudget } from "../processes/restart-budget.ts";
+import { exitCodeOfSignal, type StopCause } from "../processes/interrupts.ts";
 
 /** A started attempt. */
 export interface Attempt {

@@ -1,12 +1,12 @@
 import { type AllToAllLevel, formatLinkFile, type LinkFile, type LinkFit } from "@skein/collectives";
-import { loadJob } from "../job/config.ts";
+import { loadJob } from "../job-file/config.ts";
 import { exitCodes } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
-import { requireReplaceable } from "../run/places.ts";
-import { makeProgress } from "../run/progress.ts";
-import { overridesOf, type RunOptions } from "../commands/run-options.ts";
+import { nodeFiles, replaceDurably } from "../files/files.ts";
+import { requireReplaceable } from "../files/places.ts";
+import { makeProgress } from "../run-files/progress.ts";
+import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import { measureLinks, requireLinks } from "./measure-links.ts";
-import { writeStdout } from "../terminal.ts";
+import { writeStdout } from "../console/terminal.ts";
 
 const microseconds = (seconds: number): string => `${(seconds * 1e6).toFixed(1)} µs`;
 const rate = (secondsPerByte: number): string =>

@@ -4,7 +4,7 @@ import { type Preference, wasmArithmetic } from "@skein/collectives";
 import { type BlockingCommunicator, joinWorld } from "@skein/collectives/node";
 import { Arena } from "@skein/cpu-kernels";
 import { describeError } from "../errors.ts";
-import { allToAllTimes } from "./all-to-all-times.ts";
+import { allToAllTimes } from "../rank/all-to-all-times.ts";
 import type { LinksRankInput, MeasuredLinks, PairSamples, RankMessage } from "../rank/messages.ts";
 
 // Entry of a rank's thread that measures the links of all pairs, by messages there and back, timed by the rank that

@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { type AllToAllFit, fitLink, type LinkFile, type LinkFit, type LinkSample } from "@skein/collectives";
 import { ConfigError } from "../errors.ts";
 import type { Failures } from "../controller/failures.ts";
-import { Interruption } from "../controller/interruption.ts";
+import { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import type { Job } from "../job/job.ts";
 import type { MeasuredLinks, RankMessage } from "../rank/messages.ts";

@@ -1,17 +1,17 @@
 import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import type { Command } from "commander";
-import { commandAction } from "../commands/command-action.ts";
+import { commandAction } from "../command-line/command-action.ts";
 import { ConfigError, exitCodes, RunError } from "../errors.ts";
-import { type Measurement, metricsFile } from "../run/metrics.ts";
-import { recordedJob } from "../run/output-folder.ts";
-import { readMetricLines } from "../report/metric-lines.ts";
-import type { GlobalOptions } from "../commands/run-options.ts";
-import { readRunFiles } from "../watch/run-files.ts";
+import { type Measurement, metricsFile } from "../run-files/metrics.ts";
+import { recordedJob } from "../output-folder/output-folder.ts";
+import { readMetricLines } from "../run-files/metric-lines.ts";
+import type { GlobalOptions } from "../command-line/run-options.ts";
+import { readRunFiles } from "../run-readers/run-files.ts";
 import { logTargetOf } from "./log-target.ts";
 import { chunks, MlflowClient, MlflowFault, type MlflowPoint, mostPoints } from "./mlflow-client.ts";
 import { parametersOf, pointsOf, tagsOf } from "./mlflow-log.ts";
-import { writeStdout } from "../terminal.ts";
+import { writeStdout } from "../console/terminal.ts";
 
 export interface LogOptions extends GlobalOptions {
   readonly to: string;

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { readBoundedJson } from "../bounded-json.ts";
-import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
-import { flatJob } from "../watch/flat-job.ts";
-import { eachLine } from "../run/each-line.ts";
-import { type Measurement, metricsFile, type MetricSink } from "../run/metrics.ts";
-import { readRunFiles } from "../watch/run-files.ts";
+import { readBoundedJson } from "../files/bounded-json.ts";
+import { nodeFiles, replaceDurably } from "../files/files.ts";
+import { flatJob } from "../run-readers/flat-job.ts";
+import { eachLine } from "../files/each-line.ts";
+import { type Measurement, metricsFile, type MetricSink } from "../run-files/metrics.ts";
+import { readRunFiles } from "../run-readers/run-files.ts";
 import { chunks, MlflowClient, type MlflowEntry, MlflowFault, type MlflowPoint, mostPoints } from "./mlflow-client.ts";
 import { mlflowKey } from "./mlflow-names.ts";
 import type { MlflowServer } from "./mlflow-server.ts";

@@ -1,7 +1,7 @@
 import packageJson from "../../package.json" with { type: "json" };
 import type { Job } from "../job/job.ts";
 import { productsBy } from "../backend/job-blas.ts";
-import { jobHashOf } from "../building/prepare.ts";
+import { jobHashOf } from "../preparation/prepare.ts";
 
 /**
  * What all processes of a run must agree on before they talk. The backend is settled only later, by the controller of

@@ -1,8 +1,8 @@
 import { buildMpiAddon } from "@skein/mpi/node";
 import type { Command } from "commander";
 import { exitCodes } from "../errors.ts";
-import { requireNewFile } from "../run/places.ts";
-import { writeStdout } from "../terminal.ts";
+import { requireNewFile } from "../files/places.ts";
+import { writeStdout } from "../console/terminal.ts";
 
 interface BuildCommandOptions {
   readonly compiler?: string;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { checkJob } from "../job/config.ts";
+import { checkJob } from "../job-file/config.ts";
 import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { patienceOf } from "./patience.ts";

@@ -6,10 +6,10 @@ import { describeError, type ErrorReport } from "../errors.ts";
 import { blasOf } from "../backend/job-blas.ts";
 import { threadsOf } from "../backend/job-threads.ts";
 import type { Assignment, LinksRankInput, RankInput, RankMessage } from "../rank/messages.ts";
-import type { Prepared } from "../building/prepare.ts";
-import { boundPlans } from "../planning/kept-plan.ts";
+import type { Prepared } from "../preparation/prepare.ts";
+import { boundPlans } from "../plans/kept-plan.ts";
 import type { StopSignal } from "../rank/stop-signal.ts";
-import { timeLimits } from "../run/time-limits.ts";
+import { timeLimits } from "../processes/time-limits.ts";
 
 /** What ranks of this process need of the world that they are in. */
 export interface LocalWorld {

@@ -1,10 +1,10 @@
 import { hostname } from "node:os";
-import type { Prepared } from "../building/prepare.ts";
-import type { Files } from "../checkpoint/files.ts";
+import type { Prepared } from "../preparation/prepare.ts";
+import type { Files } from "../files/files.ts";
 import { ConfigError } from "../errors.ts";
-import { isPlanned } from "../planning/exchange-plan.ts";
+import { isPlanned } from "../plans/exchange-plan.ts";
 import type { Assignment } from "../rank/messages.ts";
-import { requireMark } from "../run/output-mark.ts";
+import { requireMark } from "../run-files/output-mark.ts";
 
 /** Whether ranks write parts of checkpoints: rank 0 what all share, the others what they have alone, or a shard of. */
 const writesParts = ({ job, ownLeaves }: Pick<Prepared, "job" | "ownLeaves">, ranks: readonly number[]): boolean =>

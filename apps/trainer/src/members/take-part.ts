@@ -1,16 +1,16 @@
 import { joinRendezvous, type JoinOptions, type Roster } from "@skein/collectives/node";
 import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
-import type { Ending, ControllerMessage, MemberMessage } from "../controller/control-messages.ts";
-import type { Interruption } from "../controller/interruption.ts";
+import type { Ending, ControllerMessage, MemberMessage } from "./control-messages.ts";
+import type { Interruption } from "../processes/interruption.ts";
 import type { Job } from "../job/job.ts";
 import { describeError, RevokedError, RunError } from "../errors.ts";
-import { nodeFiles } from "../checkpoint/files.ts";
+import { nodeFiles } from "../files/files.ts";
 import type { Assignment } from "../rank/messages.ts";
 import { requireFolderOf } from "./require-folder.ts";
 import { worldOf } from "./job-world.ts";
 import type { MemberWorld, OpenMemberWorld } from "./member-world.ts";
 import { patienceOf } from "./patience.ts";
-import { prepare, type Prepared, withBackend } from "../building/prepare.ts";
+import { prepare, type Prepared, withBackend } from "../preparation/prepare.ts";
 import { measuringRank, RankThreads, type RankWork, trainingRank } from "./rank-threads.ts";
 import { StopSignal } from "../rank/stop-signal.ts";
 

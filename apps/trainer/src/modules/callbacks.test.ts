@@ -1,8 +1,8 @@
 import { setTimeout } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { Interruption } from "../controller/interruption.ts";
-import type { RunEvent } from "../run/run-events.ts";
-import { mostWaiting } from "../run/waiting-events.ts";
+import { Interruption } from "../processes/interruption.ts";
+import type { RunEvent } from "../run-files/run-events.ts";
+import { mostWaiting } from "../run-files/waiting-events.ts";
 import { CallbackQueue } from "./callbacks.ts";
 import type { Callbacks } from "./factories.ts";
 

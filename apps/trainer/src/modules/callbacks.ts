@@ -1,11 +1,11 @@
 import { dirname } from "node:path";
 import { excerpt } from "@skein/tensor-core/backend";
-import type { Interruption } from "../controller/interruption.ts";
+import type { Interruption } from "../processes/interruption.ts";
 import { CallbackError, ModuleError } from "../errors.ts";
 import type { ModuleJob, ProgramJob } from "../job/job.ts";
-import { resumeLine } from "../own-command.ts";
-import type { RunEvent } from "../run/run-events.ts";
-import { mostWaiting, WaitingEvents } from "../run/waiting-events.ts";
+import { resumeLine } from "../console/own-command.ts";
+import type { RunEvent } from "../run-files/run-events.ts";
+import { mostWaiting, WaitingEvents } from "../run-files/waiting-events.ts";
 import type { Callbacks, RunControl } from "./factories.ts";
 import type { Origin } from "./checked-optimizer.ts";
 import { givenName, givenThing, ofAProgram } from "./given-thing.ts";

@@ -4,7 +4,7 @@ import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { describeError, ModuleError } from "../errors.ts";
 import { requireAugmentation } from "./checked-augmentation.ts";
 import { requireFinite } from "./checked-values.ts";
-import { type DataSet, layoutOf } from "./task.ts";
+import { type DataSet, layoutOf } from "../task/task.ts";
 
 const predictions: readonly unknown[] = [
   "classes",

@@ -2,10 +2,10 @@ import { arrayRecords, type Records } from "@skein/data";
 import { labelledModel } from "@skein/models";
 import { broadcastTo, NdArray, reshape, sum, type Tensor, zeros } from "@skein/tensor-core";
 import { expect, test } from "vitest";
-import { parseJob } from "../job/config.ts";
+import { parseJob } from "../job-file/config.ts";
 import { checkedModel } from "./checked-model.ts";
 import { requireLogits } from "./checked-logits.ts";
-import { type AnyModel, type DataSet, taskOf } from "./task.ts";
+import { type AnyModel, type DataSet, taskOf } from "../task/task.ts";
 import { modelOf, traceModel } from "./traced-model.ts";
 
 const job = parseJob(

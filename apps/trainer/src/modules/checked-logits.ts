@@ -2,11 +2,11 @@ import { inputsOf } from "@skein/models";
 import { formatShape, Tensor, trace } from "@skein/tensor-core";
 import { ModuleError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
-import { meshOf, samplesAtOnce } from "../step/mesh.ts";
+import { meshOf, samplesAtOnce } from "../job/mesh.ts";
 import { givenName } from "./given-thing.ts";
-import type { Weights } from "./forward-pass.ts";
+import type { Weights } from "../task/forward-pass.ts";
 import { moduleName } from "./load-module.ts";
-import { type AnyModel, batchSpecs, type TrainingData } from "./task.ts";
+import { type AnyModel, batchSpecs, type TrainingData } from "../task/task.ts";
 
 /** Name of a job's model in errors. */
 const nameOf = ({ model }: Pick<Job, "model">): string => {

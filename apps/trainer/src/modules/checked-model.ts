@@ -10,11 +10,11 @@ import {
 import { elementCount, full, type Shard, type Sharding, Tensor } from "@skein/tensor-core";
 import { excerpt, formatSpec, leavesByPath } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
-import { takenNames } from "../rank/evaluation-figures.ts";
+import { takenNames } from "../evaluation/evaluation-figures.ts";
 import { requireLike, requireTensors } from "./checked-tree.ts";
-import type { Prediction, AnyModel, BatchTree } from "./task.ts";
+import type { Prediction, AnyModel, BatchTree } from "../task/task.ts";
 import { callOwn } from "./user-error.ts";
-import { withBatch } from "./watched-batch.ts";
+import { withBatch } from "../task/watched-batch.ts";
 
 /** What is wrong with a result, told with what it must be. */
 export const refuse = (what: string, value: unknown, rule: string): never => {

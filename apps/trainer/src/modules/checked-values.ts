@@ -11,7 +11,7 @@ import type { LogitsFacts } from "@skein/models";
 import { bytesPerElement, isFloat } from "@skein/tensor-core";
 import { hostArrayType } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
-import type { TrainingData } from "./task.ts";
+import type { TrainingData } from "../task/task.ts";
 
 /** Bytes that are looked at together. */
 const chunkBytes = 2 ** 20;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isEncoded, isFiled, isStreamed } from "@skein/data";
-import type { TrainingData } from "./task.ts";
+import type { TrainingData } from "../task/task.ts";
 
 /** OpenSSL takes no 2 GiB in one call. */
 const mostAtOnce = 2 ** 30;

@@ -19,7 +19,7 @@ import type {
 } from "./factories.ts";
 import type { ModuleKey } from "./module-keys.ts";
 import type { SchemaOutput, StandardSchema } from "./standard-schema.ts";
-import type { DataSet, OwnModel, Task } from "./task.ts";
+import type { DataSet, OwnModel, Task } from "../task/task.ts";
 
 /** What a helper knows of a factory that it has typed. */
 interface Definition {

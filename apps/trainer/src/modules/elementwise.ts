@@ -14,7 +14,7 @@ import {
 import { formatSpec, leavesByPath } from "@skein/tensor-core/backend";
 import { ConfigError, describeError, ModuleError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
-import { sliceOfWhole, sliceShape } from "../step/sharded-optimizer.ts";
+import { sliceOfWhole, sliceShape } from "../building/sharded-optimizer.ts";
 import type { OwnOptimizer } from "./factories.ts";
 
 /** Whether ranks have parts of parameters, or of the optimizer's state. */

@@ -1,8 +1,8 @@
 import type { Aggregator, Codec } from "@skein/compressors";
 import type { LabelledBatch, Ratio } from "@skein/models";
 import type { GradientTransformation, Schedule, Tensor } from "@skein/tensor-core";
-import type { CheckpointEvent, EndEvent, EvaluationEvent, StartEvent, StepEvent } from "../run/run-events.ts";
-import type { DataSet, OwnModel, Task } from "./task.ts";
+import type { CheckpointEvent, EndEvent, EvaluationEvent, StartEvent, StepEvent } from "../run-files/run-events.ts";
+import type { DataSet, OwnModel, Task } from "../task/task.ts";
 
 /**
  * What the module of `model: { kind: module, file }` exports: makes the model of a task. Called in each rank's thread,

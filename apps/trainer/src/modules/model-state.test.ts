@@ -15,9 +15,9 @@ import {
   uniform,
 } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
-import { checkJob } from "../job/config.ts";
+import { checkJob } from "../job-file/config.ts";
 import { requireSharedState } from "./model-state.ts";
-import type { AnyModel } from "./task.ts";
+import type { AnyModel } from "../task/task.ts";
 import { traceModel } from "./traced-model.ts";
 
 interface Seen {

@@ -2,8 +2,8 @@ import { type Graph, leafPaths } from "@skein/tensor-core";
 import { formatSpec, isHalf, operators, specOf } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
-import { dataAxis, everyRankAxis, meshOf, numBatchParts } from "../step/mesh.ts";
-import { resultSpecs } from "./result-specs.ts";
+import { dataAxis, everyRankAxis, meshOf, numBatchParts } from "../job/mesh.ts";
+import { resultSpecs } from "../task/result-specs.ts";
 import type { TracedModel } from "./traced-model.ts";
 
 /** What ranks, and parts of a batch, have differently when a step begins. */

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sha256 } from "../checkpoint/checkpoint-part.ts";
+import { sha256 } from "../files/sha256.ts";
 
 /** What each module of a user's has imported by a path of its own, by file URL. */
 const importsOf = new Map<string, Set<string>>();

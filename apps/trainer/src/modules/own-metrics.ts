@@ -9,9 +9,9 @@ import { checkedMetrics } from "./checked-metrics.ts";
 import { givenName, ofAProgram } from "./given-thing.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
 import type { ProgramParts } from "./program-parts.ts";
-import type { AnyModel, BatchTree, Task } from "./task.ts";
+import type { AnyModel, BatchTree, Task } from "../task/task.ts";
 import { callOwn } from "./user-error.ts";
-import { withBatch } from "./watched-batch.ts";
+import { withBatch } from "../task/watched-batch.ts";
 
 /**
  * The same model, judged by the figures of a job's own metrics too.

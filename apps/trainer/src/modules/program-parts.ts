@@ -1,6 +1,6 @@
 import type { AggregateContext, Aggregator, Bucket } from "@skein/compressors";
 import type { Mesh, Schedule, Tensor } from "@skein/tensor-core";
-import { sha256 } from "../checkpoint/checkpoint-part.ts";
+import { sha256 } from "../files/sha256.ts";
 import { checkedCompression } from "./checked-compression.ts";
 import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
 import type { CompressionContext, OptimizerContext, OwnMetrics, OwnOptimizer, ScheduleContext } from "./factories.ts";
@@ -9,7 +9,7 @@ import type { ModuleKey } from "./module-keys.ts";
 import { checkedMetrics } from "./checked-metrics.ts";
 import { definitionOf } from "./define.ts";
 import { recorded, type Recording, replayed, type TracedFunction } from "./recordings.ts";
-import type { Task } from "./task.ts";
+import type { Task } from "../task/task.ts";
 
 /** Keys of a job whose things a program may give, and ranks take as graphs. */
 export const partKeys = ["learningRate.schedule", "optimizer", "compression", "metrics"] as const;

@@ -19,16 +19,16 @@ import {
   vjp,
 } from "@skein/tensor-core";
 import { isUsersOperator, replay } from "@skein/tensor-core/backend";
-import { evaluationBatch } from "../rank/evaluate.ts";
+import { evaluationBatch } from "../evaluation/evaluation-batch.ts";
 import type { Job } from "../job/job.ts";
 import { requireSmoothing, withSmoothing } from "../building/label-smoothing.ts";
-import { meshOf, numBatchParts, samplesAtOnce } from "../step/mesh.ts";
+import { meshOf, numBatchParts, samplesAtOnce } from "../job/mesh.ts";
 import { requireLogits } from "./checked-logits.ts";
 import { composed } from "./composed-graph.ts";
-import type { Weights } from "./forward-pass.ts";
-import { resultSpecs } from "./result-specs.ts";
-import { samplePassOf } from "./sample-pass.ts";
-import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "./task.ts";
+import type { Weights } from "../task/forward-pass.ts";
+import { resultSpecs } from "../task/result-specs.ts";
+import { samplePassOf } from "../task/sample-pass.ts";
+import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "../task/task.ts";
 
 /** A loss as graphs. */
 interface TracedLoss {

@@ -1,6 +1,6 @@
 import { type DeviceArray, flattenTree, InvariantError, leafPaths, shardAxes, unflattenTree } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
-import { expertAxis } from "../step/mesh.ts";
+import { expertAxis } from "../job/mesh.ts";
 import { type DeviceState, type Parts, stateSharding } from "../step/train-state.ts";
 
 /** Where a layer of experts lies in the state of a run. */

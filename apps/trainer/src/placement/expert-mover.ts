@@ -1,6 +1,6 @@
 import { mostMovesOfPair, moveExperts } from "@skein/moe-parallel";
 import { type Backend, type Communicators, type DeviceArray, jit, NdArray, type Tensor } from "@skein/tensor-core";
-import { expertAxis } from "../step/mesh.ts";
+import { expertAxis } from "../job/mesh.ts";
 import type { DeviceState, Parts } from "../step/train-state.ts";
 import { type ExpertLayer, leavesAt, withLeaves } from "./expert-layers.ts";
 

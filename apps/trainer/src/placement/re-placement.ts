@@ -6,18 +6,18 @@ import {
   elementCount,
 } from "@skein/tensor-core";
 import { RunError } from "../errors.ts";
-import { causesOfDrift } from "../rank/replica-check.ts";
+import { causesOfDrift } from "../step/replica-check.ts";
 import type { Job } from "../job/job.ts";
-import type { LiveState } from "../rank/live-state.ts";
-import { expertReplicasAxis } from "../step/mesh.ts";
-import type { ExchangePlan } from "../planning/exchange-plan.ts";
-import { type SettledExperts, settledExperts } from "../planning/experts-plan.ts";
+import type { LiveState } from "../step/live-state.ts";
+import { expertReplicasAxis } from "../job/mesh.ts";
+import type { ExchangePlan } from "../plans/exchange-plan.ts";
+import { type SettledExperts, settledExperts } from "../plans/experts-plan.ts";
 import type { DeviceState, Parts } from "../step/train-state.ts";
 import { type ExpertLayer, expertLayersOf, leavesAt } from "./expert-layers.ts";
 import { ExpertMover } from "./expert-mover.ts";
 import { planPlaces, type PlannedPlaces } from "./plan-places.ts";
-import type { MovedLayer } from "./moved-layer.ts";
-import { placedAnew } from "./placed-anew.ts";
+import type { MovedLayer } from "../run-files/moved-layer.ts";
+import { placedAnew } from "../plans/placed-anew.ts";
 import { routingProbe } from "./routing-probe.ts";
 
 export interface RePlacementInput {

@@ -11,9 +11,9 @@ import {
   jit,
   type Tensor,
 } from "@skein/tensor-core";
-import { passesFor } from "../rank/compiled-steps.ts";
+import { passesFor } from "../step/compiled-steps.ts";
 import type { Job } from "../job/job.ts";
-import { dataAxis, everyRankAxis, expertAxis, expertReplicasAxis } from "../step/mesh.ts";
+import { dataAxis, everyRankAxis, expertAxis, expertReplicasAxis } from "../job/mesh.ts";
 import type { DeviceState, Parts } from "../step/train-state.ts";
 
 export interface ProbeInput {

@@ -1,7 +1,7 @@
 import { InvariantError } from "@skein/tensor-core";
-import { expertsOf } from "../building/experts-of.ts";
-import type { LiveState } from "../rank/live-state.ts";
-import type { RoutingJson } from "./routing-file.ts";
+import { expertsOf } from "../job/experts-of.ts";
+import type { LiveState } from "../step/live-state.ts";
+import type { RoutingJson } from "../run-files/routing-file.ts";
 import { type ProbeInput, routingProbe } from "./routing-probe.ts";
 
 export interface RoutingRecorderInput extends ProbeInput {

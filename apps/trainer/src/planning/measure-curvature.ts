@@ -1,8 +1,8 @@
 import { fitCollectiveModel, type LinearCollectiveModel, median } from "@skein/cost-model";
 import { factorElements, factorShape, type Layer, type LayerSide, meanStatistics, sideName } from "@skein/second-order";
 import { type Backend, InvariantError, jit, NdArray, sum, type Tensor } from "@skein/tensor-core";
-import type { Curvature, PlannedCurvature } from "../step/curvature.ts";
-import { dataAxis } from "../step/mesh.ts";
+import type { Curvature, PlannedCurvature } from "../building/curvature.ts";
+import { dataAxis } from "../job/mesh.ts";
 import { type MeasuredCollective, measureCollectives } from "./measure-collectives.ts";
 import { medianSeconds } from "./median-seconds.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";

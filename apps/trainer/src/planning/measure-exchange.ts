@@ -1,5 +1,5 @@
 import { fitCollectiveModel, type LinearCollectiveModel } from "@skein/cost-model";
-import { everyRankAxis, meshOf } from "../step/mesh.ts";
+import { everyRankAxis, meshOf } from "../job/mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import { type MeasuredCollective, measureCollectives } from "./measure-collectives.ts";
 import type { ProfileInput } from "./profile-steps.ts";

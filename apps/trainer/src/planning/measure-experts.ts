@@ -24,11 +24,11 @@ import {
   valueAndGrad,
 } from "@skein/tensor-core";
 import { buildExpert, buildExperts, capacityOf } from "../building/build-experts.ts";
-import { passesFor } from "../rank/compiled-steps.ts";
+import { passesFor } from "../step/compiled-steps.ts";
 import type { ExpertsJob, MeshJob } from "../job/job.ts";
-import { gatesAlike } from "../building/build-shards.ts";
-import { dataAxis, everyRankAxis, meshOf, placeOf, samplesAtOnce } from "../step/mesh.ts";
-import { dispatchChoices, mostChunksOf } from "./experts-plan.ts";
+import { gatesAlike } from "../job/build-shards.ts";
+import { dataAxis, everyRankAxis, meshOf, placeOf, samplesAtOnce } from "../job/mesh.ts";
+import { dispatchChoices, mostChunksOf } from "../plans/experts-plan.ts";
 import { medianSeconds } from "./median-seconds.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 

@@ -3,7 +3,7 @@ import { bucketsOf } from "@skein/compressors";
 import type { GradientProfile } from "@skein/cost-model";
 import { type BucketPlan, leafPaths, type Span } from "@skein/tensor-core";
 import { type ExpertLayerTimes, expertLayersOf, medianLayers } from "./expert-layers.ts";
-import { replicasAxisOf } from "../step/mesh.ts";
+import { replicasAxisOf } from "../job/mesh.ts";
 import type { Parts } from "../step/train-state.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
 

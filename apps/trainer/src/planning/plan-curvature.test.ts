@@ -2,7 +2,7 @@ import { type Layer, sideName } from "@skein/second-order";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Job } from "../job/job.ts";
-import { curvaturePlanSchema } from "./curvature-plan.ts";
+import { curvaturePlanSchema } from "../plans/curvature-plan.ts";
 import type { CurvatureTimes } from "./measure-curvature.ts";
 import { decideCurvature } from "./plan-curvature.ts";
 

@@ -12,11 +12,11 @@ import {
 } from "@skein/second-order";
 import { InvariantError } from "@skein/tensor-core";
 import { factorBucketBytes } from "../building/build-curvature.ts";
-import type { PlannedCurvature } from "../step/curvature.ts";
+import type { PlannedCurvature } from "../building/curvature.ts";
 import type { Job } from "../job/job.ts";
-import { dataAxis } from "../step/mesh.ts";
+import { dataAxis } from "../job/mesh.ts";
 import { agreement } from "./agree.ts";
-import type { CurvaturePlan } from "./curvature-plan.ts";
+import type { CurvaturePlan } from "../plans/curvature-plan.ts";
 import { type CurvatureTimes, measureCurvature, productsOf } from "./measure-curvature.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 

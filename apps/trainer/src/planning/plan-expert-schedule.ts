@@ -7,12 +7,12 @@ import {
   type ParmSchedule,
 } from "@skein/cost-model";
 import { InvariantError } from "@skein/tensor-core";
-import { hiddenOf } from "../building/experts-of.ts";
+import { hiddenOf } from "../job/experts-of.ts";
 import type { Job, ShardSchedule } from "../job/job.ts";
 import { measureRates } from "../backend/measure-rates.ts";
-import { everyRankAxis, expertAxis, expertShardsAxis, meshOf, samplesAtOnce, tensorAxis } from "../step/mesh.ts";
+import { everyRankAxis, expertAxis, expertShardsAxis, meshOf, samplesAtOnce, tensorAxis } from "../job/mesh.ts";
 import { agreement } from "./agree.ts";
-import { type ExpertSchedulePlan, isAllowed } from "./expert-schedule-plan.ts";
+import { type ExpertSchedulePlan, isAllowed } from "../plans/expert-schedule-plan.ts";
 import type { MeasuredCollective } from "./measure-collectives.ts";
 import { agreedLine } from "./measure-exchange.ts";
 import type { ProfileInput } from "./profile-steps.ts";

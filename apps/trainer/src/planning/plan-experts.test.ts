@@ -10,10 +10,10 @@ import { eliminateDeadCode } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { buildExperts } from "../building/build-experts.ts";
-import { parseJob, parseOverride } from "../job/config.ts";
-import { expertsOf } from "../building/experts-of.ts";
+import { parseJob, parseOverride } from "../job-file/config.ts";
+import { expertsOf } from "../job/experts-of.ts";
 import type { ExpertsJob, Job } from "../job/job.ts";
-import { firstPlace, meshOf } from "../step/mesh.ts";
+import { firstPlace, meshOf } from "../job/mesh.ts";
 import {
   dispatchChoices,
   type ExpertsPlan,
@@ -21,7 +21,7 @@ import {
   isExpertsPlanned,
   mostChunksOf,
   settledExperts,
-} from "./experts-plan.ts";
+} from "../plans/experts-plan.ts";
 import {
   choicesToTime,
   fastestMeasured,

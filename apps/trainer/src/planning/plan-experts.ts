@@ -8,10 +8,10 @@ import {
   type PredictedDispatch,
   rankDispatches,
 } from "@skein/cost-model";
-import { numFusedShards } from "../building/build-shards.ts";
-import { everyRankAxis, expertAxis, expertShardsAxis, meshOf } from "../step/mesh.ts";
+import { numFusedShards } from "../job/build-shards.ts";
+import { everyRankAxis, expertAxis, expertShardsAxis, meshOf } from "../job/mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
-import { dispatchChoices, type ExpertsPlan, isSameChoice, mostChunksOf, travelLevels } from "./experts-plan.ts";
+import { dispatchChoices, type ExpertsPlan, isSameChoice, mostChunksOf, travelLevels } from "../plans/experts-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } from "./measure-experts.ts";
 

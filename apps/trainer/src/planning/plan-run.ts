@@ -1,9 +1,9 @@
-import { expertAxis } from "../step/mesh.ts";
-import { type ExchangePlan, isDue, type PlanBasis, type PlanName, planNames } from "./exchange-plan.ts";
+import { expertAxis } from "../job/mesh.ts";
+import { type ExchangePlan, isDue, type PlanBasis, type PlanName, planNames } from "../plans/exchange-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { planCurvature } from "./plan-curvature.ts";
 import type { PlannedExperts } from "./plan-experts.ts";
-import type { ExpertSchedulePlan } from "./expert-schedule-plan.ts";
+import type { ExpertSchedulePlan } from "../plans/expert-schedule-plan.ts";
 import { toldSchedule } from "./plan-expert-schedule.ts";
 import { type AgreedPlan, planTogether } from "./plan-together.ts";
 import type { ProfileInput } from "./profile-steps.ts";

@@ -16,12 +16,12 @@ import {
   simultaneousTimeline,
   type Slowdown,
 } from "@skein/cost-model";
-import type { BucketedPlan, ExchangePlan } from "./exchange-plan.ts";
+import type { BucketedPlan, ExchangePlan } from "../plans/exchange-plan.ts";
 import { buildCompression } from "../building/build-exchange.ts";
 import type { Job } from "../job/job.ts";
-import { trainedOf } from "../step/frozen.ts";
+import { trainedOf } from "../building/frozen.ts";
 import { type Parts, stateSpecs } from "../step/train-state.ts";
-import { everyRankAxis, expertAxis, replicasAxisOf } from "../step/mesh.ts";
+import { everyRankAxis, expertAxis, replicasAxisOf } from "../job/mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import { type ExpertLayerTimes, layerNumbers, layersFrom, stretchesOf } from "./expert-layers.ts";
 import { measureCollectives } from "./measure-collectives.ts";

@@ -14,11 +14,11 @@ import {
   type Span,
   SpanRecorder,
 } from "@skein/tensor-core";
-import { CompiledSteps } from "../rank/compiled-steps.ts";
-import type { Curvature } from "../step/curvature.ts";
+import { CompiledSteps } from "../step/compiled-steps.ts";
+import type { Curvature } from "../building/curvature.ts";
 import type { Job } from "../job/job.ts";
-import { trainedOf } from "../step/frozen.ts";
-import { batchPartOf, placeOf } from "../step/mesh.ts";
+import { trainedOf } from "../building/frozen.ts";
+import { batchPartOf, placeOf } from "../job/mesh.ts";
 import { type DeviceState, initState, type Parts } from "../step/train-state.ts";
 
 /** Steps before times are believed: the first compiles, the second meets cold caches. */

@@ -3,7 +3,7 @@ import { modelOf, withNewHead } from "@skein/pretrained";
 import { randomKey, SkeinError, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
 import type { Job, MemoryJob, PretrainedJob } from "../job/job.ts";
-import { isLabelled, layoutOf, type Task } from "../modules/task.ts";
+import { isLabelled, layoutOf, type Task } from "../task/task.ts";
 
 /** Of one batch of one sample: how many scores the model gives, and for how many positions. */
 const logitsOf = (model: Model, { dtype, shape }: TensorSpec): readonly number[] => {

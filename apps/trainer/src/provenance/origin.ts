@@ -1,4 +1,4 @@
-import { readRunFiles } from "../watch/run-files.ts";
+import { readRunFiles } from "../run-readers/run-files.ts";
 import { changesFile } from "./provenance.ts";
 
 type Facts = Readonly<Record<string, unknown>>;

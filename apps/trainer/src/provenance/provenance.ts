@@ -7,7 +7,7 @@ import { toldEnvironment } from "./told-environment.ts";
 import { readGit } from "./read-git.ts";
 import { graphicsCards } from "./graphics-cards.ts";
 import { toldCommand } from "./told-command.ts";
-import { provenanceFile } from "../run/run-file-names.ts";
+import { provenanceFile } from "../run-files/run-file-names.ts";
 
 export { provenanceFile };
 /** What the working tree had beside its commit. */

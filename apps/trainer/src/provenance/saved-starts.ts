@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { readBoundedJson } from "../bounded-json.ts";
+import { readBoundedJson } from "../files/bounded-json.ts";
 
 /** A start of a run, as its provenance records it: what else it says is kept, and not looked at. */
 export interface SavedStart {

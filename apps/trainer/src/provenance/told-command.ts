@@ -1,4 +1,4 @@
-import { secretName, toldText } from "./told-text.ts";
+import { secretName, toldText } from "../console/told-text.ts";
 
 const option = /^(-*[\w.-]+)(=|$)/;
 

@@ -3,7 +3,7 @@ import type { Facts } from "@skein/collectives";
 import { expect, test } from "vitest";
 import type { EncodedRecords, Records } from "@skein/data";
 import type { Job } from "../job/job.ts";
-import type { DataSet } from "../modules/task.ts";
+import type { DataSet } from "../task/task.ts";
 import { rankFacts } from "./rank-facts.ts";
 
 const job = { precision: { kind: "f32" } } as Job;

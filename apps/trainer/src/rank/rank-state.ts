@@ -15,10 +15,10 @@ import {
 import { type NamedTensors, partContent, rankFile, readPart, sharedFile } from "../checkpoint/checkpoint.ts";
 import { ownPartOf, shardFile, shardFilesIn, wholeTensors } from "../checkpoint/checkpoint-shards.ts";
 import { CheckpointError } from "../errors.ts";
-import { nodeFiles } from "../checkpoint/files.ts";
+import { nodeFiles } from "../files/files.ts";
 import type { Job } from "../job/job.ts";
-import { placeOf, replicasAxisAlong } from "../step/mesh.ts";
-import { gatherSlices, sliceOfWhole, wholeOfGathered } from "../step/sharded-optimizer.ts";
+import { placeOf, replicasAxisAlong } from "../job/mesh.ts";
+import { gatherSlices, sliceOfWhole, wholeOfGathered } from "../building/sharded-optimizer.ts";
 import type { Assignment } from "./messages.ts";
 import type { PartsToWrite } from "../checkpoint/part-writer.ts";
 import { pretrainedWeights } from "../pretrained/pretrained-weights.ts";

@@ -1,6 +1,6 @@
-import { expertsOf } from "../building/experts-of.ts";
+import { expertsOf } from "../job/experts-of.ts";
 import type { Job } from "../job/job.ts";
-import type { AnyModel } from "../modules/task.ts";
+import type { AnyModel } from "../task/task.ts";
 
 /**
  * What is of a part of a batch instead of the whole batch in a job that computes its batches in several parts;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { ControllerMessage, MemberMessage } from "../controller/control-messages.ts";
-import { Interruption } from "../controller/interruption.ts";
+import type { ControllerMessage, MemberMessage } from "../members/control-messages.ts";
+import { Interruption } from "../processes/interruption.ts";
 import { StopRound } from "../controller/stop-round.ts";
 import { StopSignal } from "./stop-signal.ts";
 

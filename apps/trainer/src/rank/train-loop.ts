@@ -10,29 +10,29 @@ import {
 } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
 import { type Backend, type Communicator, type Communicators, leafPaths, spanned } from "@skein/tensor-core";
-import { bestAfter, type BestSoFar, comparesEvaluations, comparisonOf, endsEarly } from "./best-so-far.ts";
-import { comparedFigures } from "./evaluation-figures.ts";
+import { bestAfter, type BestSoFar, comparesEvaluations, comparisonOf, endsEarly } from "../evaluation/best-so-far.ts";
+import { comparedFigures } from "../evaluation/evaluation-figures.ts";
 import { firstTunedBytes } from "../building/build-exchange.ts";
-import { CompiledSteps } from "./compiled-steps.ts";
-import type { EvaluationSums } from "./evaluation-sums.ts";
+import { CompiledSteps } from "../step/compiled-steps.ts";
+import type { EvaluationSums } from "../evaluation/evaluation-sums.ts";
 import type { Job } from "../job/job.ts";
-import { histogramRecorder } from "../histograms/histogram-recorder.ts";
-import { LiveState, type LiveStateInput } from "./live-state.ts";
+import { histogramRecorder } from "./histogram-recorder.ts";
+import { LiveState, type LiveStateInput } from "../step/live-state.ts";
 import { agreement, totals } from "../planning/agree.ts";
 import { BucketTuner } from "../planning/bucket-tuner.ts";
-import type { ExchangePlan } from "../planning/exchange-plan.ts";
+import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { RankReport } from "./rank-report.ts";
-import { idlePlacement } from "../placement/placed-anew.ts";
+import { idlePlacement } from "../plans/placed-anew.ts";
 import { rePlacement } from "../placement/re-placement.ts";
 import { routingRecorder } from "../placement/routing-recorder.ts";
 import { remarkOnParts } from "./remark-on-parts.ts";
-import { replicaCheck } from "./replica-check.ts";
-import type { Prediction } from "../modules/task.ts";
+import { replicaCheck } from "../step/replica-check.ts";
+import type { Prediction } from "../task/task.ts";
 import { StepMeter, type StepTrace } from "./step-meter.ts";
 import type { StopSignal } from "./stop-signal.ts";
 import type { WaitClock } from "./timed-communicator.ts";
 import type { DeviceState, Parts } from "../step/train-state.ts";
-import { batchPartOf, everyRankAxis, placeOf } from "../step/mesh.ts";
+import { batchPartOf, everyRankAxis, placeOf } from "../job/mesh.ts";
 
 /** What a rank trains with. */
 export interface RankRun {

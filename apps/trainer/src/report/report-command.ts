@@ -2,16 +2,16 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { runPage } from "@skein/report";
 import { ConfigError, exitCodes, explainFullExport } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
-import { metricsFile } from "../run/metrics.ts";
-import { recordedJob } from "../run/output-folder.ts";
-import { requireReplaceable } from "../run/places.ts";
-import type { GlobalOptions } from "../commands/run-options.ts";
-import { readHistograms } from "../histograms/read-histograms.ts";
+import { nodeFiles, replaceDurably } from "../files/files.ts";
+import { metricsFile } from "../run-files/metrics.ts";
+import { recordedJob } from "../output-folder/output-folder.ts";
+import { requireReplaceable } from "../files/places.ts";
+import type { GlobalOptions } from "../command-line/run-options.ts";
+import { readHistograms } from "../run-files/read-histograms.ts";
 import { originOf } from "../provenance/origin.ts";
-import { readMetricLines } from "./metric-lines.ts";
+import { readMetricLines } from "../run-files/metric-lines.ts";
 import { runReportOf } from "./run-report-of.ts";
-import { writeStdout } from "../terminal.ts";
+import { writeStdout } from "../console/terminal.ts";
 
 export interface ReportOptions extends GlobalOptions {
   /** Where the page goes. Default: `report.html` in the folder of the run. */

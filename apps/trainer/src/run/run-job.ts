@@ -1,29 +1,36 @@
 import { join } from "node:path";
 import { discardPartial, hasCheckpoint, newestCheckpoint } from "../checkpoint/checkpoint.ts";
 import { checkpointSecret } from "../checkpoint/checkpoint-manifest.ts";
-import { chooseBackend, surveyHardware } from "../backend/choose-backend.ts";
+import { chooseBackend, surveyHardware } from "../preparation/choose-backend.ts";
 import { openJobBlas } from "../backend/job-blas.ts";
 import { threadsOf } from "../backend/job-threads.ts";
 import { describeError, explainDiskFull, RunError } from "../errors.ts";
-import { resumeLine } from "../own-command.ts";
-import { nodeFiles } from "../checkpoint/files.ts";
+import { resumeLine } from "../console/own-command.ts";
+import { nodeFiles } from "../files/files.ts";
 import { isTaken, type RunInput, type Outcome, runWithRestarts } from "../controller/run-with-restarts.ts";
-import { takeRequest } from "../histograms/histogram-request.ts";
+import { takeRequest } from "../run-files/histogram-request.ts";
 import type { Job } from "../job/job.ts";
-import { isPlanned } from "../planning/exchange-plan.ts";
+import { isPlanned } from "../plans/exchange-plan.ts";
 import type { LogTarget } from "../log/log-target.ts";
 import { MlflowLog } from "../log/mlflow-log.ts";
-import { memoryLine, stepMemoryOf } from "../step/step-memory.ts";
+import { memoryLine, stepMemoryOf } from "../preparation/step-memory.ts";
 import { preferenceOf } from "../members/network-world.ts";
-import { MetricFiles } from "./metrics.ts";
-import { traceFile } from "./trace-beside-run.ts";
-import { claimOutput, dropUnusedOutput, reclaimOutput, requireNoRun, requireOutput, saveJob } from "./output-folder.ts";
+import { MetricFiles } from "../run-files/metrics.ts";
+import { traceFile } from "../run-files/trace-beside-run.ts";
+import {
+  claimOutput,
+  dropUnusedOutput,
+  reclaimOutput,
+  requireNoRun,
+  requireOutput,
+  saveJob,
+} from "../output-folder/output-folder.ts";
 import { CallbackQueue } from "../modules/callbacks.ts";
-import { holdOutput } from "./hold-output.ts";
-import { requireWritable } from "./places.ts";
+import { holdOutput } from "../run-files/hold-output.ts";
+import { requireWritable } from "../files/places.ts";
 import { type Ended, Provenance } from "../provenance/provenance.ts";
-import type { EndEvent, RunEvent } from "./run-events.ts";
-import { checkResumable, type Given, prepare, type Prepared, resumedAt, withBackend } from "../building/prepare.ts";
+import type { EndEvent, RunEvent } from "../run-files/run-events.ts";
+import { checkResumable, type Given, prepare, type Prepared, resumedAt, withBackend } from "../preparation/prepare.ts";
 
 /** A job to run, and where. */
 export interface JobRun

@@ -10,13 +10,13 @@ import {
   type Shape,
   type Tensor,
 } from "@skein/tensor-core";
-import type { Learnt } from "../rank/evaluate.ts";
+import type { Learnt } from "../step/evaluate.ts";
 import { compileNextLogits } from "../generate/next-logits.ts";
 import { sampleToken } from "../generate/sample-token.ts";
 import type { TextModel } from "../generate/text-model.ts";
-import { forwardPass, namedResults } from "../modules/forward-pass.ts";
-import type { SampleKind } from "../modules/sample-pass.ts";
-import type { DataSet } from "../modules/task.ts";
+import { forwardPass, namedResults } from "../task/forward-pass.ts";
+import type { SampleKind } from "../task/sample-pass.ts";
+import type { DataSet } from "../task/task.ts";
 
 /** The first numbers of a tensor of one sample. */
 export interface Excerpt<Value = number> {

@@ -5,7 +5,7 @@ import { arrayRecords } from "@skein/data";
 import { type DType, dtypes, NdArray } from "@skein/tensor-core";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { DataSet } from "../modules/task.ts";
+import type { DataSet } from "../task/task.ts";
 import { readSamples } from "../watch/read-samples.ts";
 import { longestSide, openSamplesFile, SamplesFile, samplesFile } from "./samples-file.ts";
 import { type SampleOutput, spreadSamples } from "./sample-outputs.ts";

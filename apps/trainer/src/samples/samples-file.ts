@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { byteTokenizer, decodeAfter, type Leaves, type Tokenizer } from "@skein/data";
 import { loadTokenizer, readBatch } from "@skein/data/node";
 import { elementCount, type NdArray, type TensorSpec } from "@skein/tensor-core";
-import { copyLines } from "../run/copy-lines.ts";
+import { copyLines } from "../files/copy-lines.ts";
 import type { Job } from "../job/job.ts";
-import type { TrainingData } from "../modules/task.ts";
+import type { TrainingData } from "../task/task.ts";
 import { type Excerpt, type SampleOutput, spreadSamples } from "./sample-outputs.ts";
 
 /** In the output folder of a run: what its model made of samples, a line for each evaluation. */

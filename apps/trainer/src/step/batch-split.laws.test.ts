@@ -31,10 +31,10 @@ import {
 import { examples, runOnRanks } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { checkJob } from "../job/config.ts";
-import type { AnyModel, BatchTree } from "../modules/task.ts";
+import { checkJob } from "../job-file/config.ts";
+import type { AnyModel, BatchTree } from "../task/task.ts";
 import { settle } from "./deferred-step.ts";
-import { batchPartOf, meshGroups, meshOf, placeOf } from "./mesh.ts";
+import { batchPartOf, meshGroups, meshOf, placeOf } from "../job/mesh.ts";
 import { stepOverParts } from "./step-over-parts.ts";
 import { buildParts, initState, stepKindAt } from "./train-state.ts";
 

@@ -21,7 +21,7 @@ import {
   concat,
 } from "@skein/tensor-core";
 import { averaged } from "./averaged.ts";
-import { observing } from "./curvature.ts";
+import { observing } from "../building/curvature.ts";
 import {
   accumulate,
   type Accumulated,
@@ -32,11 +32,11 @@ import {
   type TrainStep,
   updating,
 } from "./loss-and-gradients.ts";
-import type { BatchTree } from "../modules/task.ts";
-import { trainedOf, withParameters } from "./frozen.ts";
+import type { BatchTree } from "../task/task.ts";
+import { trainedOf, withParameters } from "../building/frozen.ts";
 import { modelFigures } from "./model-figures.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
-import { everyRankAxis } from "./mesh.ts";
+import { everyRankAxis } from "../job/mesh.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
 // DeAR (Zhang et al. 2023, arXiv 2302.12445): the all-reduce of a gradient is cut in two. Its reduce-scatter runs

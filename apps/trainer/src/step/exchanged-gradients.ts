@@ -1,5 +1,5 @@
 import { type Aggregator, exchange } from "@skein/compressors";
-import type { BatchTree } from "../modules/task.ts";
+import type { BatchTree } from "../task/task.ts";
 import type { Tensor } from "@skein/tensor-core";
 import { exchangeOptions, lossAndGradients, type StepInputs } from "./loss-and-gradients.ts";
 import type { Parts, TrainState } from "./train-state.ts";

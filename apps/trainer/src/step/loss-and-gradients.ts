@@ -26,12 +26,12 @@ import {
 } from "@skein/tensor-core";
 import { countOfPart, splitOf } from "./loss-of-part.ts";
 import { type WholeBatch, type LossContext, scaledGradients } from "./scaled-gradients.ts";
-import type { CurvatureMode } from "./curvature.ts";
+import type { CurvatureMode } from "../building/curvature.ts";
 import { axisSize } from "@skein/tensor-core/backend";
 import type { Parts, TrainState } from "./train-state.ts";
-import { trainedOf } from "./frozen.ts";
-import { dataAxis, everyRankAxis, replicasAxisOf } from "./mesh.ts";
-import type { BatchTree } from "../modules/task.ts";
+import { trainedOf } from "../building/frozen.ts";
+import { dataAxis, everyRankAxis, replicasAxisOf } from "../job/mesh.ts";
+import type { BatchTree } from "../task/task.ts";
 
 export interface StepResult {
   readonly state: TrainState<Tensor>;

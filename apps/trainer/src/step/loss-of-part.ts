@@ -1,7 +1,7 @@
 import { dividedBy, type LossResult } from "@skein/models";
 import { add, allReduce, inPhase, type Mesh, multiply, scope, stopGradient, type Tensor } from "@skein/tensor-core";
 import { axisSize, constantOf } from "@skein/tensor-core/backend";
-import { everyRankAxis } from "./mesh.ts";
+import { everyRankAxis } from "../job/mesh.ts";
 
 /** How a step splits a batch. */
 export interface BatchSplit {

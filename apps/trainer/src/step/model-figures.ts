@@ -1,5 +1,5 @@
 import { concat, elementCount, inPhase, reshape, type Tensor, type TensorSpec } from "@skein/tensor-core";
-import type { AnyModel } from "../modules/task.ts";
+import type { AnyModel } from "../task/task.ts";
 
 /** By name, so that numbers and names stand in one order whoever built the record. */
 const inOrder = <T>(figures: Readonly<Record<string, T>>): [string, T][] =>

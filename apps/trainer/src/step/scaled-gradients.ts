@@ -1,6 +1,6 @@
 import { multiply, type Tensor, valueAndGradWithAux } from "@skein/tensor-core";
-import type { AnyModel, BatchTree } from "../modules/task.ts";
-import { withParameters } from "./frozen.ts";
+import type { AnyModel, BatchTree } from "../task/task.ts";
+import { withParameters } from "../building/frozen.ts";
 import { type BatchSplit, lossOfPart } from "./loss-of-part.ts";
 
 /** What a part of a rank's batch knows of the whole batch. */

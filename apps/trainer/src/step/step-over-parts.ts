@@ -1,5 +1,5 @@
 import type { Tensor } from "@skein/tensor-core";
-import type { BatchTree } from "../modules/task.ts";
+import type { BatchTree } from "../task/task.ts";
 import { deferredPart, settle } from "./deferred-step.ts";
 import {
   accumulate,

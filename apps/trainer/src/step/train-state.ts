@@ -22,23 +22,23 @@ import {
   zerosLike,
 } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
-import { firstPlace, meshOf, replicasAxisOf, samplesAtOnce, shardingOn } from "./mesh.ts";
+import { firstPlace, meshOf, replicasAxisOf, samplesAtOnce, shardingOn } from "../job/mesh.ts";
 import { buildCurvature } from "../building/build-curvature.ts";
-import type { Curvature, CurvatureMode } from "./curvature.ts";
+import type { Curvature, CurvatureMode } from "../building/curvature.ts";
 import { figureNames } from "./model-figures.ts";
 import { withSmoothing } from "../building/label-smoothing.ts";
 import { scaledGradients } from "./scaled-gradients.ts";
 import { splitOf } from "./loss-of-part.ts";
 import type { OwnParts } from "../modules/own-parts.ts";
-import { batchSpecs, type AnyModel } from "../modules/task.ts";
+import { batchSpecs, type AnyModel } from "../task/task.ts";
 import { stackDimsOf } from "../building/stacked-parameters.ts";
-import { buildLearningRateOf, buildLossScale, buildOptimizer } from "../building/build.ts";
+import { buildLearningRateOf, buildLossScale, buildOptimizer } from "../building/build-optimizer.ts";
 import { buildLearningRate } from "../building/build-learning-rate.ts";
 import { buildBuckets, buildCompression } from "../building/build-exchange.ts";
-import { type Freezing, frozenPaths, trainedOf, withParameters } from "./frozen.ts";
-import { parameterGroups } from "./parameter-groups.ts";
-import { type SlicedLeaf, slicedLeaves } from "./sharded-optimizer.ts";
-import type { ExchangePlan } from "../planning/exchange-plan.ts";
+import { type Freezing, frozenPaths, trainedOf, withParameters } from "../building/frozen.ts";
+import { parameterGroups } from "../building/parameter-groups.ts";
+import { type SlicedLeaf, slicedLeaves } from "../building/sharded-optimizer.ts";
+import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { Job, OverlapName, PrioritiesName } from "../job/job.ts";
 
 /** All state of a run. Enters a step and leaves it; a checkpoint is this tree. */

@@ -11,8 +11,8 @@ import {
 } from "@skein/tensor-core";
 import { optimize } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
-import { CompiledSteps } from "../rank/compiled-steps.ts";
-import { checkJob } from "../job/config.ts";
+import { CompiledSteps } from "./compiled-steps.ts";
+import { checkJob } from "../job-file/config.ts";
 import { buildParts, type DeviceState, initState, stateSpecs, stepKindAt } from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
 import { readFigures, type UpdateFigures } from "./update-figures.ts";

@@ -1,5 +1,5 @@
 import { globalNorm, stack, type Tensor } from "@skein/tensor-core";
-import { curvatureFigures } from "./curvature.ts";
+import { curvatureFigures } from "../building/curvature.ts";
 import type { Parts } from "./train-state.ts";
 
 /** What metrics tell of an update. */

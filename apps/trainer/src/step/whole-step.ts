@@ -17,10 +17,10 @@ import {
   zipTrees,
 } from "@skein/tensor-core";
 import { averaged } from "./averaged.ts";
-import { observing, refreshing } from "./curvature.ts";
+import { observing, refreshing } from "../building/curvature.ts";
 import { finiteFlags } from "./finite-flags.ts";
 import { singlePart, exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
-import { trainedOf, withParameters } from "./frozen.ts";
+import { trainedOf, withParameters } from "../building/frozen.ts";
 import { modelFigures } from "./model-figures.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { updatesBefore } from "./updates-before.ts";

@@ -1,5 +1,5 @@
-import { Interruption } from "../controller/interruption.ts";
-import type { Override } from "../job/config.ts";
+import { Interruption } from "../processes/interruption.ts";
+import type { Override } from "../job-file/config.ts";
 import { explainDiskFull } from "../errors.ts";
 import { gridPoints, randomPoints, suggestedPoints, type Tried } from "./choose-points.ts";
 import { runTrial } from "./run-trial.ts";

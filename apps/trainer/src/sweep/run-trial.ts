@@ -1,11 +1,11 @@
 import { availableParallelism } from "node:os";
-import type { Interruption } from "../controller/interruption.ts";
+import type { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
-import { loadJob, type Override } from "../job/config.ts";
+import { loadJob, type Override } from "../job-file/config.ts";
 import { describeError } from "../errors.ts";
 import { runJob } from "../run/run-job.ts";
-import type { Progress } from "../run/progress.ts";
-import { judgedBy } from "../run/summary.ts";
+import type { Progress } from "../run-files/progress.ts";
+import { judgedBy } from "../run-files/summary.ts";
 import type { Trial } from "./sweep-file.ts";
 
 /** What became of a trial; undefined where it was stopped, and goes on another time. */

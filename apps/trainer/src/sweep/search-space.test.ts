@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { numberAt, overridesAt, type Range, searchSpace, settingOf } from "./search-space.ts";
-import { parseOverride } from "../job/config.ts";
+import { parseOverride } from "../job-file/config.ts";
 
 describe("--grid and --random", () => {
   test("say values, and ranges on a scale", () => {

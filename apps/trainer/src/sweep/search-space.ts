@@ -1,4 +1,4 @@
-import { type Override, parseSetting } from "../job/config.ts";
+import { type Override, parseSetting } from "../job-file/config.ts";
 import { ConfigError } from "../errors.ts";
 
 /** A key of the job, and the values that it may have. */

@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
-import { readBoundedJson } from "../bounded-json.ts";
+import { readBoundedJson } from "../files/bounded-json.ts";
 import { ConfigError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
-import { recordSchema } from "../record-schema.ts";
+import { nodeFiles, replaceDurably } from "../files/files.ts";
+import { recordSchema } from "../files/record-schema.ts";
 
 /** A trial, and what became of it. */
 export interface Trial {

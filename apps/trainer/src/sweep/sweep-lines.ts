@@ -1,7 +1,7 @@
 import { digitsText, printable, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
-import { shellCommand } from "../launch-targets/shell-quote.ts";
-import { toldText } from "../provenance/told-text.ts";
-import type { Chance } from "../building/class-coverage.ts";
+import { shellCommand } from "../console/shell-quote.ts";
+import { toldText } from "../console/told-text.ts";
+import type { Chance } from "../evaluation/class-coverage.ts";
 import { settingOf } from "./search-space.ts";
 import type { SweepFile, Trial } from "./sweep-file.ts";
 

@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import { readHistograms } from "../histograms/read-histograms.ts";
+import { readHistograms } from "../run-files/read-histograms.ts";
 import { threadIsReady } from "./deadline-thread.ts";
 import { readSamples } from "./read-samples.ts";
 import { runDetails } from "./run-details.ts";

@@ -3,8 +3,8 @@ import type { NdArray } from "@skein/tensor-core";
 import { type Checkpoint, hasCheckpoint, newestCheckpoint, sharedFile } from "../checkpoint/checkpoint.ts";
 import { checkpointSecret } from "../checkpoint/checkpoint-manifest.ts";
 import { shardFilesIn, wholeTensors } from "../checkpoint/checkpoint-shards.ts";
-import { nodeFiles } from "../checkpoint/files.ts";
-import { countValues, histogramOf, rangeOf } from "../histograms/histogram.ts";
+import { nodeFiles } from "../files/files.ts";
+import { countValues, histogramOf, rangeOf } from "../run-files/histogram.ts";
 import type { CheckpointAnswer } from "./checkpoint-histograms.ts";
 
 // Entry of the thread that counts the weights of a checkpoint.

@@ -1,4 +1,4 @@
-import type { MetricTable } from "./metric-table.ts";
+import type { MetricTable } from "../run-readers/metric-table.ts";
 
 /** Rows of one type in a message of `/api/rows`. */
 export interface RowsHeader {

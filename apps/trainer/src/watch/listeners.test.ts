@@ -3,8 +3,8 @@ import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 import { encodeRows } from "./encode-rows.ts";
 import { Listeners } from "./listeners.ts";
-import { MetricTable } from "./metric-table.ts";
-import type { RunFacts } from "./run-facts.ts";
+import { MetricTable } from "../run-readers/metric-table.ts";
+import type { RunFacts } from "../run-readers/run-facts.ts";
 
 /** A connection that takes so many writes, and no more before it is drained. */
 class SlowResponse extends EventEmitter {

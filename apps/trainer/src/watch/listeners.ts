@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { RunFacts } from "./run-facts.ts";
+import type { RunFacts } from "../run-readers/run-facts.ts";
 import { securityHeaders } from "./send.ts";
 
 /** Characters of an event, roughly: the next one is not made before a page has read it. */

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { threadIsReady } from "./deadline-thread.ts";
-import { type FoundRun, FolderSearch } from "./folder-search.ts";
-import { type KnownRun, readRun, type RunReading } from "./read-run.ts";
+import { type FoundRun, FolderSearch } from "../run-readers/folder-search.ts";
+import { type KnownRun, readRun, type RunReading } from "../run-readers/read-run.ts";
 
 // Entry of the thread that searches for runs and reads them, as `WatchedRuns` asks. It can be ended while it is busy.
 

@@ -2,10 +2,10 @@ import { join } from "node:path";
 import type { Leaves } from "@skein/data";
 import { dtypes } from "@skein/tensor-core";
 import { z } from "zod";
-import { recordSchema } from "../record-schema.ts";
-import { eachLine } from "../run/each-line.ts";
+import { recordSchema } from "../files/record-schema.ts";
+import { eachLine } from "../files/each-line.ts";
 import type { Excerpt } from "../samples/sample-outputs.ts";
-import { stampAt } from "./file-stamp.ts";
+import { stampAt } from "../files/file-stamp.ts";
 import {
   longestSide,
   type SampleImage,

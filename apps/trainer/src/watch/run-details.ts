@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { shellQuote } from "../launch-targets/shell-quote.ts";
-import { asTyped, resumeLine } from "../own-command.ts";
-import { readRunFiles, type RunFiles } from "./run-files.ts";
+import { shellQuote } from "../console/shell-quote.ts";
+import { asTyped, resumeLine } from "../console/own-command.ts";
+import { readRunFiles, type RunFiles } from "../run-readers/run-files.ts";
 import { listCheckpoints, type ListedCheckpoint, type ListedTrace, listTraces } from "./run-listings.ts";
 
 /** What a page shows of one run, beside its numbers. */

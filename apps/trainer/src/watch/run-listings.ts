@@ -2,7 +2,7 @@ import { lstatSync, opendirSync } from "node:fs";
 import { join } from "node:path";
 import { checkpointNames, stepOfName } from "../checkpoint/checkpoint.ts";
 import { checkpointsFolder } from "../checkpoint/checkpoint-part.ts";
-import { nodeFiles } from "../checkpoint/files.ts";
+import { nodeFiles } from "../files/files.ts";
 
 /** Most entries of a folder that are looked at, and most checkpoints and traces that are listed. */
 const mostEntries = 100_000;

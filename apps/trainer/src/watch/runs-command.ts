@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import { digitsText, printable, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
 import type { Command } from "commander";
-import { commandAction } from "../commands/command-action.ts";
+import { commandAction } from "../command-line/command-action.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
-import type { GlobalOptions } from "../commands/run-options.ts";
+import type { GlobalOptions } from "../command-line/run-options.ts";
 import { differingOptions } from "./page/differing-options.ts";
 import { matchesFilter } from "./page/filter-runs.ts";
-import type { RunFacts } from "./run-facts.ts";
+import type { RunFacts } from "../run-readers/run-facts.ts";
 import { WatchedRuns } from "./watched-runs.ts";
-import { writeStderr, writeStdout } from "../terminal.ts";
+import { writeStderr, writeStdout } from "../console/terminal.ts";
 
 interface RunsOptions extends GlobalOptions {
   readonly filter?: string;

@@ -1,16 +1,16 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
-import { commandAction } from "../commands/command-action.ts";
+import { commandAction } from "../command-line/command-action.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
-import { onInterrupt } from "../commands/interrupts.ts";
-import { shellQuote } from "../launch-targets/shell-quote.ts";
+import { onInterrupt } from "../processes/interrupts.ts";
+import { shellQuote } from "../console/shell-quote.ts";
 import type { JobRun } from "../run/run-job.ts";
-import type { GlobalOptions } from "../commands/run-options.ts";
+import type { GlobalOptions } from "../command-line/run-options.ts";
 import { pageAssets } from "./page-assets.ts";
 import { serveWatch, type WatchServer } from "./watch-server.ts";
 import { WatchedRuns } from "./watched-runs.ts";
-import { writeStdout } from "../terminal.ts";
+import { writeStdout } from "../console/terminal.ts";
 
 export interface WatchOptions extends GlobalOptions {
   readonly port?: string;

@@ -13,11 +13,11 @@ import { request } from "node:http";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { requestFile } from "../histograms/histogram-request.ts";
+import { requestFile } from "../run-files/histogram-request.ts";
 import { applyRows, type LoadedTables } from "./page/decode-rows.ts";
 import type { RunDetails } from "./run-details.ts";
-import type { RunFacts } from "./run-facts.ts";
-import { mostTraceBytes } from "./trace-bytes.ts";
+import type { RunFacts } from "../run-readers/run-facts.ts";
+import { mostTraceBytes } from "../run-files/trace-bytes.ts";
 import { serveWatch, type WatchServer } from "./watch-server.ts";
 import { WatchedRuns } from "./watched-runs.ts";
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
-import { askForHistograms, takeRequest } from "../histograms/histogram-request.ts";
+import { askForHistograms, takeRequest } from "../run-files/histogram-request.ts";
 import { checkpointHistograms } from "./checkpoint-histograms.ts";
 import { encodeRows } from "./encode-rows.ts";
 import { Listeners } from "./listeners.ts";
@@ -9,9 +9,9 @@ import type { PageAssets } from "./page-assets.ts";
 import { RunAsks } from "./run-asks.ts";
 import type { ListedTrace } from "./run-listings.ts";
 import { refuse, securityHeaders, sendFile, sendJson, sendPieces } from "./send.ts";
-import { mostTraceBytes } from "./trace-bytes.ts";
+import { mostTraceBytes } from "../run-files/trace-bytes.ts";
 import type { WatchedRuns } from "./watched-runs.ts";
-import { writeStderr } from "../terminal.ts";
+import { writeStderr } from "../console/terminal.ts";
 
 export interface WatchServer {
   /** Of the page, with a slash at the end. */

@@ -3,12 +3,12 @@ import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { startThread } from "@skein/collectives/node";
 import { DeadlineThread } from "./deadline-thread.ts";
-import type { FoundRun } from "./folder-search.ts";
+import type { FoundRun } from "../run-readers/folder-search.ts";
 import type { LoaderRequest, SearchAnswer } from "./loader-thread.ts";
-import { MetricTail } from "./metric-tail.ts";
-import type { KnownRun, RunReading } from "./read-run.ts";
-import { factsOf, type RunFacts } from "./run-facts.ts";
-import type { RunFiles } from "./run-files.ts";
+import { MetricTail } from "../run-readers/metric-tail.ts";
+import type { KnownRun, RunReading } from "../run-readers/read-run.ts";
+import { factsOf, type RunFacts } from "../run-readers/run-facts.ts";
+import type { RunFiles } from "../run-readers/run-files.ts";
 
 interface WatchedRun {
   readonly id: string;

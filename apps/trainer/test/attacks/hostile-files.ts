@@ -7,7 +7,7 @@ import { findInShards, loadDocuments, loadNumpy, loadTokenFile, loadTokenizer, r
 import { loadImageProcessor } from "@skein/pretrained/node";
 import { NdArray, readSafetensors, SkeinError, writeSafetensors } from "@skein/tensor-core";
 import { byteLevelTokenizer } from "@skein/testing";
-import { parseJob } from "../../src/job/config.ts";
+import { parseJob } from "../../src/job-file/config.ts";
 import type { Attack } from "./attack.ts";
 import { countTries } from "./count-tries.ts";
 

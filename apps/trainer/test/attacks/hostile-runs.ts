@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { RunFacts } from "../../src/watch/run-facts.ts";
+import type { RunFacts } from "../../src/run-readers/run-facts.ts";
 import { serveWatch } from "../../src/watch/watch-server.ts";
 import { WatchedRuns } from "../../src/watch/watched-runs.ts";
 import type { Attack } from "./attack.ts";

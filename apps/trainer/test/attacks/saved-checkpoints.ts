@@ -10,8 +10,9 @@ import {
   sharedFile,
 } from "../../src/checkpoint/checkpoint.ts";
 import type { Manifest } from "../../src/checkpoint/checkpoint-manifest.ts";
-import { sha256, writePart } from "../../src/checkpoint/checkpoint-part.ts";
-import { type Files, nodeFiles } from "../../src/checkpoint/files.ts";
+import { sha256 } from "../../src/files/sha256.ts";
+import { writePart } from "../../src/checkpoint/checkpoint-part.ts";
+import { type Files, nodeFiles } from "../../src/files/files.ts";
 
 /** Steps of the two checkpoints that attacks find. */
 const steps = [500, 540] as const;

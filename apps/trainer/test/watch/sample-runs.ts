@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Span, Track } from "@skein/tensor-core";
-import { writeChromeTrace } from "../../src/run/chrome-trace.ts";
+import { writeChromeTrace } from "../../src/run-files/chrome-trace.ts";
 
 /** What a run may have been called by another tool. */
 export const hostileName = `<script>window.stolen=1</script><img src=x onerror="window.stolen=2">`;

@@ -1,8 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { threadIsReady } from "../../src/watch/deadline-thread.ts";
 import type { LoaderRequest, SearchAnswer } from "../../src/watch/loader-thread.ts";
-import { FolderSearch } from "../../src/watch/folder-search.ts";
-import { readRun } from "../../src/watch/read-run.ts";
+import { FolderSearch } from "../../src/run-readers/folder-search.ts";
+import { readRun } from "../../src/run-readers/read-run.ts";
 
 // The thread that reads runs, except that folders called "stuck" keep it busy for ever, and those called "fallen" end
 // it.

@@ -1,4 +1,4 @@
-import type { Rows } from "../metric-table.ts";
+import type { Rows } from "../../run-readers/metric-table.ts";
 import { lowerBound } from "./thin.ts";
 
 export const axes = ["step", "time", "epoch"] as const;

@@ -1,4 +1,4 @@
-import type { Rows } from "../metric-table.ts";
+import type { Rows } from "../../run-readers/metric-table.ts";
 import { type Axis, positionsOf } from "./axis-x.ts";
 import type { ChartPlan } from "./chart-plan.ts";
 import { Smoothed } from "./smooth.ts";

@@ -1,5 +1,5 @@
 import type { MessageHeader } from "../encode-rows.ts";
-import { Rows } from "../metric-table.ts";
+import { Rows } from "../../run-readers/metric-table.ts";
 
 /** Tables of a run as a page holds them: by type of line. */
 export interface LoadedTables {

@@ -1,4 +1,4 @@
-import type { RunFacts } from "../run-facts.ts";
+import type { RunFacts } from "../../run-readers/run-facts.ts";
 
 /** Options of jobs in which runs differ, and each run's value; undefined where a run has no such option. */
 export const differingOptions = (

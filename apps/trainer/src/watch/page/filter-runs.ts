@@ -1,4 +1,4 @@
-import type { RunFacts } from "../run-facts.ts";
+import type { RunFacts } from "../../run-readers/run-facts.ts";
 
 const term = /^([^=!<>]+?)(!=|>=|<=|=|>|<)(.*)$/;
 const spacedOperator = /\s*(!=|>=|<=|=|>|<)\s*/g;

@@ -3,8 +3,8 @@ import { histogramAbout, type HistogramKind, histogramChart } from "@skein/repor
 import type { Histogram, ParameterHistograms, StepHistograms } from "@skein/report";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import type { ShownHistograms } from "../../histograms/read-histograms.ts";
-import type { RunFacts } from "../run-facts.ts";
+import type { ShownHistograms } from "../../run-files/read-histograms.ts";
+import type { RunFacts } from "../../run-readers/run-facts.ts";
 
 /** Parameters that are drawn at first, and with each wish for more. */
 const shownAtOnce = 30;

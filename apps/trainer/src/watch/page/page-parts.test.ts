@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { encodeRows } from "../encode-rows.ts";
-import { MetricTable, Rows } from "../metric-table.ts";
+import { MetricTable, Rows } from "../../run-readers/metric-table.ts";
 import { type View, addressOf, defaultView, viewOf } from "./address.ts";
 import { axes, extentOf, positionsOf } from "./axis-x.ts";
 import { chartPlans, matchesWords } from "./chart-plan.ts";

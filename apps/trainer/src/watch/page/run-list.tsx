@@ -1,6 +1,6 @@
 import { digitsText, secondsText, shareText } from "@skein/report";
 import type { JSX } from "preact";
-import type { RunFacts } from "../run-facts.ts";
+import type { RunFacts } from "../../run-readers/run-facts.ts";
 import { choose, chosen, colourIndex, detailed, filter, listed, runs, traced } from "./store.ts";
 
 const numberText = (value: number | null, text: (value: number) => string = (one) => digitsText(one, 4)): string =>

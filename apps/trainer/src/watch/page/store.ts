@@ -1,5 +1,5 @@
 import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import type { RunFacts } from "../run-facts.ts";
+import type { RunFacts } from "../../run-readers/run-facts.ts";
 import type { Axis } from "./axis-x.ts";
 import { applyRows, type LoadedTables } from "./decode-rows.ts";
 import { matchesFilter } from "./filter-runs.ts";

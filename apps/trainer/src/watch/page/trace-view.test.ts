@@ -4,7 +4,7 @@ import { afterAll, expect, test } from "vitest";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { writeChromeTrace } from "../../run/chrome-trace.ts";
+import { writeChromeTrace } from "../../run-files/chrome-trace.ts";
 import { mostSpans, readTraceText, rowsOfSpans, windowsOf } from "./trace-view.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "skein-trace-view-"));

@@ -9,7 +9,8 @@ import {
 import type { Tensor } from "../../graph/tensor.ts";
 import { checkRowCounts } from "../../ragged-rows.ts";
 import { byteLength, elementCount, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
-import { checkRanks, chunkRows, type CollectiveParams, leadingRows } from "./collective.ts";
+import { checkRanks, chunkRows, leadingRows } from "./collective.ts";
+import type { CollectiveParams } from "../../graph/collective-params.ts";
 
 export interface RaggedRule extends RaggedFact {
   readonly name: string;

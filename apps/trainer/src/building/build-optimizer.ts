@@ -1,0 +1,126 @@
+import { lamb, lars, type StackDims } from "@skein/second-order";
+import {
+  adam,
+  adamw,
+  chain,
+  clipByGlobalNorm,
+  decayMatrices,
+  dynamicLossScale,
+  type GradientTransformation,
+  InvariantError,
+  type LossScale,
+  momentum,
+  nesterov,
+  resolveSchedule,
+  type Schedule,
+  type Sharding,
+  type ScheduleState,
+  sgd,
+  type Tensor,
+} from "@skein/tensor-core";
+import type { Curvature } from "./curvature.ts";
+import { atOwnRates, decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
+import { shardedOptimizer } from "./sharded-optimizer.ts";
+import type { Job, OptimizerJob, PrecisionJob } from "../job/job.ts";
+
+/** What a part of a job says beside its kind. */
+const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> =>
+  settings;
+
+/** What an optimizer is made of beside the job. */
+interface RuleInput {
+  /** What the job says of single parameters. */
+  readonly groups: ParameterGroups;
+  /** Which parameters are stacks of matrices. */
+  readonly stackDims: StackDims;
+  /** Mesh axis along which ranks hold the same values of the parameter at a path. */
+  readonly replicaAxis: (path: string) => string;
+  /** Of the job, where its optimizer looks at it. */
+  readonly curvature: Curvature | undefined;
+  /** What a module makes, where the job names one. */
+  readonly own: GradientTransformation<unknown> | undefined;
+}
+
+const buildRule = (
+  job: OptimizerJob,
+  learningRate: Schedule,
+  { groups, curvature, own, stackDims, replicaAxis }: RuleInput,
+): GradientTransformation<unknown> => {
+  const mask = decayMaskOf(groups, () => true);
+  const matrices = decayMaskOf(groups, decayMatrices);
+  switch (job.kind) {
+    case "module":
+    case "program":
+      if (own === undefined) throw new InvariantError("an optimizer was built without what its module makes");
+      return own;
+    case "sgd":
+      return sgd({ ...settingsOf(job), learningRate, mask });
+    case "momentum":
+      return momentum({ ...settingsOf(job), learningRate, mask });
+    case "nesterov":
+      return nesterov({ ...settingsOf(job), learningRate, mask });
+    case "adam":
+      return adam({ ...settingsOf(job), learningRate });
+    case "adamw":
+      return adamw({ ...settingsOf(job), learningRate, mask: matrices });
+    case "lars":
+      return lars({
+        ...settingsOf(job),
+        learningRate,
+        decayMask: matrices,
+        stackDims,
+        axis: replicaAxis,
+      }) as GradientTransformation<unknown>;
+    case "lamb":
+      return lamb({
+        ...settingsOf(job),
+        learningRate,
+        decayMask: matrices,
+        stackDims,
+        axis: replicaAxis,
+      }) as GradientTransformation<unknown>;
+    default:
+      if (curvature === undefined) throw new InvariantError("an optimizer was built without what it looks at");
+      return curvature.rule;
+  }
+};
+
+export const buildOptimizer = (
+  { optimizer, clipNorm, zero }: Job,
+  rate: Schedule,
+  sharding: Sharding,
+  input: RuleInput,
+): GradientTransformation<unknown> => {
+  const onEachRank = atOwnRates(buildRule(optimizer, rate, input), input.groups);
+  const rule = zero === 1 ? shardedOptimizer(onEachRank, input.replicaAxis) : onEachRank;
+  return clipNorm === undefined
+    ? rule
+    : (chain(clipByGlobalNorm(clipNorm, sharding), rule) as GradientTransformation<unknown>);
+};
+
+/** The last part of every optimizer counts its updates; where there are several, their states are in a tree. */
+const updatesIn = (state: unknown): Tensor => {
+  const { step } = state as Partial<ScheduleState>;
+  return step ?? updatesIn(Object.values(state as object).at(-1));
+};
+
+/** The learning rate of the next update, f32 scalar, by the state of the job's optimizer. Traced. */
+export const buildLearningRateOf =
+  (rate: Schedule): ((optimizerState: unknown) => Tensor) =>
+  (state) =>
+    resolveSchedule(rate, updatesIn(state));
+
+/** The scale of the loss; none where gradients have the range of f32. */
+export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {
+  switch (job.kind) {
+    case "f32":
+    case "mixed-bf16":
+      return undefined;
+    case "mixed-f16":
+      return dynamicLossScale({
+        initial: job.initialScale,
+        growthInterval: job.growthInterval,
+        minimum: Math.min(1, job.initialScale),
+      });
+  }
+};

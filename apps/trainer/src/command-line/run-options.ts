@@ -1,0 +1,66 @@
+import { type Override, parseOverride } from "../job-file/config.ts";
+import { ConfigError } from "../errors.ts";
+
+/** Options of every command. */
+export interface GlobalOptions {
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+  readonly color: boolean;
+  /** False: jobs that name modules are refused. Default: true. */
+  readonly modules?: boolean;
+}
+
+/** Options of commands that take a job. */
+export interface RunOptions extends GlobalOptions {
+  readonly ranks?: string;
+  readonly steps?: string;
+  readonly set: readonly string[];
+  /** True: without a file. */
+  readonly trace?: string | true;
+  readonly output?: string;
+  readonly maxRestarts?: string;
+  readonly transport?: string;
+  readonly certificates?: string;
+  readonly insecure?: boolean;
+  readonly resumeIfPossible?: boolean;
+  readonly watch?: boolean;
+  readonly log?: string;
+  readonly dryRun?: boolean;
+  readonly overfit?: string;
+  readonly findBatch?: boolean;
+  readonly memory?: string;
+}
+
+/** Values of options, as overrides of the job. What is no number stays a word, for the schema to refuse. */
+export const overridesOf = ({ ranks, steps, set, transport, certificates, insecure }: RunOptions): Override[] => {
+  const numeric = (key: string, text: string | undefined): Override[] =>
+    text === undefined
+      ? []
+      : [
+          {
+            path: [key],
+            value: text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text),
+            origin: `--${key} ${text}`,
+          },
+        ];
+  const given = (path: readonly string[], option: string, value: unknown): Override[] =>
+    value === undefined ? [] : [{ path, value, origin: value === true ? option : `${option} ${String(value)}` }];
+  return [
+    ...set.map(parseOverride),
+    ...numeric("ranks", ranks),
+    ...numeric("steps", steps),
+    ...given(["transport"], "--transport", transport),
+    ...given(["network", "certificates"], "--certificates", certificates),
+    ...given(["network", "insecure"], "--insecure", insecure),
+  ];
+};
+
+/** How often to go on by itself. */
+export const restartsOf = ({ maxRestarts }: RunOptions): { readonly maxRestarts?: number } => {
+  if (maxRestarts === undefined) return {};
+  if (!/^\d+$/.test(maxRestarts))
+    throw new ConfigError([
+      `--max-restarts ${maxRestarts}: must be a whole number from 0; use 3, or 0 to stop at the first loss`,
+    ]);
+  return { maxRestarts: Number(maxRestarts) };
+};

@@ -1,0 +1,94 @@
+import { describeError, exitCodes } from "../errors.ts";
+import { Interruption } from "../processes/interruption.ts";
+import { exitCodeOfSignal, onInterrupt, type StopCause } from "../processes/interrupts.ts";
+import { nextSteps } from "../command-line/next-steps.ts";
+import { requireLearnt } from "../run/overfit.ts";
+import { asTyped, resumeLine } from "../console/own-command.ts";
+import { logTargetOf } from "../log/log-target.ts";
+import { makeProgress } from "../run-files/progress.ts";
+import { type JobRun, runJob } from "../run/run-job.ts";
+import { restartsOf, type RunOptions } from "../command-line/run-options.ts";
+import { formatSummary, type Summary } from "../run-files/summary.ts";
+import { watchBeside } from "../watch/watch-command.ts";
+import { writeStderr, writeStdout } from "../console/terminal.ts";
+
+/** What became of a run, when people have been told. */
+export interface Executed {
+  /** For the shell. */
+  readonly code: number;
+  /** Absent where the run was stopped. */
+  readonly summary?: Summary;
+}
+
+const print = (line: string): void => writeStdout(`${line}\n`);
+
+/**
+ * Run to the end or to an interruption, and tell people.
+ *
+ * @param oneOf several jobs: which it is, and no word of what to do next.
+ * @throws what brought the run down.
+ */
+export const execute = async (
+  run: Pick<JobRun, "job" | "runner" | "maxRestarts" | "output" | "start" | "beganAt">,
+  options: RunOptions,
+  oneOf?: string,
+): Promise<Executed> => {
+  const restarts = restartsOf(options);
+  const log = logTargetOf(options.log, process.env);
+  const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
+  const interruption = new Interruption();
+  let cause: StopCause | undefined;
+  let release: (() => void) | undefined;
+  const heedSignals = (): void => {
+    release = onInterrupt(
+      (signal) => {
+        cause = signal;
+        if (!interruption.endsAtOnce) progress.note("stopping after this step and saving");
+        interruption.request();
+      },
+      (line) => progress.note(line),
+    );
+  };
+  const watch = options.watch === true ? await watchBeside(run, (line) => progress.note(line)) : undefined;
+  try {
+    const { summary, step, checkpoint, traceFault, tracePath, output, prepared, endedItself } = await runJob({
+      ...restarts,
+      ...run,
+      interruption,
+      progress,
+      tracePath: options.trace,
+      log,
+      onPrepared: heedSignals,
+    });
+    progress.close();
+    if (summary !== undefined) {
+      for (const line of options.json === true
+        ? [JSON.stringify(oneOf === undefined ? summary : { job: oneOf, ...summary })]
+        : formatSummary(summary))
+        print(line);
+      if (traceFault !== undefined) throw traceFault;
+      if (prepared.job.data.judgeBy === "training") {
+        const learnt = requireLearnt(output, summary);
+        if (options.json !== true) print(learnt);
+      } else if (options.json !== true && oneOf === undefined)
+        for (const line of nextSteps(output, prepared.totalSteps, tracePath)) progress.note(line);
+      return { code: exitCodes.ok, summary };
+    }
+    writeStderr(
+      asTyped(
+        `stopped after step ${step} of ${prepared.totalSteps}; saved ${checkpoint}; continue with: ${resumeLine(output)}\n`,
+      ),
+    );
+    if (traceFault !== undefined) writeStderr(`${traceFault.message}\n`);
+    return { code: endedItself && cause === undefined ? exitCodes.ok : exitCodeOfSignal(cause ?? "SIGTERM") };
+  } catch (error) {
+    const { code, message } = describeError(error);
+    if (code !== "interrupted") throw error;
+    writeStderr(`${message}\n`);
+    return { code: exitCodeOfSignal(cause ?? "SIGTERM") };
+  } finally {
+    progress.close();
+    release?.();
+    await watch?.close();
+  }
+};

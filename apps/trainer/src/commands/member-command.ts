@@ -1,0 +1,87 @@
+import type { Command } from "commander";
+import { parseJob, readJobFile } from "../job-file/config.ts";
+import type { Ending } from "../members/control-messages.ts";
+import { ConfigError, describeError, exitCodeOf, exitCodes, RunError } from "../errors.ts";
+import type { Job } from "../job/job.ts";
+import { requireSameModules } from "../modules/settle-modules.ts";
+import { leaveController, memberCommand } from "../processes/stay-with-controller.ts";
+import { takePart } from "../members/take-part.ts";
+import { openMpiWorld } from "../members/mpi-world.ts";
+import { openNetworkWorld } from "../members/network-world.ts";
+import { keepExitCode } from "../processes/lost-output.ts";
+import { discoverRank, parseAddress } from "../members/rank-discovery.ts";
+import { type MemberStart, memberVariables, reportPrefix } from "../controller/start-processes.ts";
+import { writeStderr } from "../console/terminal.ts";
+
+const variable = (name: string): string => {
+  const value = process.env[name];
+  if (value === undefined)
+    throw new ConfigError([
+      `${name} is not set; skein-train member is what a run starts by itself, use skein-train run`,
+    ]);
+  return value;
+};
+
+/** Which ranks this process runs: told outright, or by the launcher that started it. */
+const ranksOf = (job: Job): number[] => {
+  const told = process.env[memberVariables.ranks];
+  if (told !== undefined) return told.split(",").map(Number);
+  const discovered = discoverRank(process.env);
+  if (discovered === undefined || discovered.worldSize !== job.ranks)
+    throw new ConfigError([
+      `the launcher started ${discovered?.worldSize ?? "no"} ranks, the job has ${job.ranks}; start as many processes as there are ranks`,
+    ]);
+  return [discovered.rank];
+};
+
+/** What the process that started this one says: in its first message, or under mpirun in a file. */
+const memberStart = async (): Promise<MemberStart> => {
+  if (process.send === undefined) return { job: readJobFile(variable(memberVariables.jobFile)) };
+  return new Promise((resolve, reject) => {
+    process.once("message", resolve);
+    process.once("disconnect", () =>
+      reject(new RunError("process-lost", "the controller of the run is gone: it ended before it had sent the job")),
+    );
+  });
+};
+
+const takePartAsTold = async (): Promise<Ending> => {
+  const { job: text, identity } = await memberStart();
+  const job = parseJob(text, "the job of the run");
+  await requireSameModules(job);
+  const ranks = ranksOf(job);
+  const secret = variable(memberVariables.secret);
+  return takePart({
+    job,
+    ranks,
+    openWorld: job.transport === "mpi" ? openMpiWorld : openNetworkWorld({ secret, identity, onOneMachine: true }),
+    rendezvous: () =>
+      Promise.resolve({
+        address: parseAddress(memberVariables.coordinator, variable(memberVariables.coordinator)),
+        secret,
+        insecure: job.network.insecure,
+        ...(identity !== undefined && { security: identity }),
+      }),
+  });
+};
+
+/**
+ * `skein-train member`: one process of a run, started by another, which tells people what went wrong. Not for people.
+ */
+export const addMemberCommand = (program: Command, finish: (code: number) => void): void => {
+  program.command(memberCommand, { hidden: true }).action(async () => {
+    variable(memberVariables.coordinator); // absent if someone has typed this command
+    keepExitCode();
+    try {
+      finish((await takePartAsTold()) === "failed" ? exitCodes.failure : exitCodes.ok);
+    } catch (error) {
+      const report = describeError(error);
+      if (process.send === undefined) writeStderr(`${reportPrefix}${JSON.stringify(report)}\n`);
+      // the launcher may have gone this moment
+      else if (process.connected) process.send(report, undefined, undefined, () => undefined);
+      finish(exitCodeOf(report));
+    } finally {
+      leaveController();
+    }
+  });
+};

@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { DataError } from "@skein/data";
+import { PretrainedError } from "@skein/pretrained";
+import { expect, test } from "vitest";
+import { ConfigError, describeError, formatError } from "../errors.ts";
+import { MlflowFault } from "../log/mlflow-client.ts";
+import { makeProgress } from "../run-files/progress.ts";
+
+/** Where text that needs no change is written as it is. */
+const asItIs: ReadonlySet<string> = new Set([
+  "trainer/src/terminal.ts",
+  "trainer/src/main.ts", // before other modules are read; it quotes paths of this user alone
+  "trainer/src/generate/generate-command.ts", // text of a model, into files and pipes
+  "trainer/src/launch-targets/launch-command.ts", // files, fit to be redirected
+]);
+
+test("text reaches the terminal by one file", () => {
+  const apps = join(import.meta.dirname, "../../..");
+  const writing = ["trainer/src", "profiler/src"]
+    .flatMap((place) =>
+      readdirSync(join(apps, place), { recursive: true, encoding: "utf8" }).map((file) => `${place}/${file}`),
+    )
+    .filter((file) => file.endsWith(".ts") && !/\.test\.ts$|\/watch\/page\//.test(file) && !asItIs.has(file))
+    .filter((file) => /process\.std(out|err)\.write\(|console\.\w+\(/.test(readFileSync(join(apps, file), "utf8")));
+  expect(writing).toEqual([]);
+});
+
+const hostile = "\u001b]0;PWNED\u0007\u001b[31m000\nsecond \u202eline\u009b";
+const inLetters = String.raw`\u001b]0;PWNED\u0007\u001b[31m000\nsecond \u202eline\u009b`;
+
+test("notes and errors that quote names are one line, with escape codes in letters", () => {
+  let written = "";
+  const stream = { write: (text: string) => (written += text) } as unknown as NodeJS.WriteStream;
+  makeProgress({ stream, quiet: false }).note(`sample ${hostile} is damaged`);
+  expect(written).toBe(`sample ${inLetters} is damaged\n`);
+  expect(formatError(describeError(new ConfigError([`a is ${hostile}`, "b is wrong"])))).toBe(
+    `a is ${inLetters}\nb is wrong`,
+  );
+});
+
+test("errors about data, models and servers of others are one line, with escape codes in letters", () => {
+  for (const error of [new DataError(hostile), new PretrainedError(hostile), new MlflowFault(hostile, true)])
+    expect(error.message).toBe(inLetters);
+});

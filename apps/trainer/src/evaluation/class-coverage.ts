@@ -1,0 +1,62 @@
+import { isFiled, isStreamed, sampleClasses, type TrainingSamples } from "@skein/data";
+import type { EvaluatedOn } from "./evaluation-figures.ts";
+import type { TrainingData } from "../task/task.ts";
+
+/** Most classes that a remark lists by number. */
+const maxListed = 8;
+
+/** Number of samples per class; undefined where classes are unknown before samples are read. */
+const classCounts = (samples: TrainingSamples): ReadonlyMap<number, number> | undefined => {
+  if (isStreamed(samples) || isFiled(samples)) return undefined;
+  const classes = sampleClasses(samples);
+  if (classes === undefined) return undefined;
+  const counts = new Map<number, number>();
+  for (const label of classes) if (label >= 0) counts.set(label, (counts.get(label) ?? 0) + 1);
+  return counts;
+};
+
+const listed = (labels: readonly number[]): string => {
+  const sorted = labels.toSorted((a, b) => a - b);
+  const shown = sorted.slice(0, maxListed).join(", ");
+  return sorted.length > maxListed ? `${shown}, … (${sorted.length} in all)` : shown;
+};
+
+/** Remarks on classes that one of the two parts of the data lacks. */
+export const coverageRemarks = (
+  { train, test, predicts }: Pick<TrainingData, "train" | "test" | "predicts">,
+  on: EvaluatedOn,
+): string[] => {
+  if (predicts !== "classes" || on === "training") return [];
+  const [learned, held] = [classCounts(train), classCounts(test)];
+  if (learned === undefined || held === undefined) return [];
+  const unlearned = [...held.keys()].filter((label) => !learned.has(label));
+  const unseen = [...learned.keys()].filter((label) => !held.has(label));
+  return [
+    ...(unlearned.length > 0
+      ? [
+          `data: no training sample is of class ${listed(unlearned)}, but ${on} samples are: the model cannot learn what it is evaluated on; shuffle the data before it is split, or use more of it`,
+        ]
+      : []),
+    ...(unseen.length > 0
+      ? [
+          `data: no ${on} sample is of class ${listed(unseen)}, but training samples are: the figures do not cover such samples; shuffle the data before it is split, or hold more of it out`,
+        ]
+      : []),
+  ];
+};
+
+/** What guessing reaches on the evaluated samples. */
+export interface Chance {
+  /** Share of the most frequent class, 0 to 1. Absent unless classes are predicted and known beforehand. */
+  readonly accuracy?: number;
+  /** Loss in nats of the uniform guess. Absent unless one of several answers is predicted. */
+  readonly loss?: number;
+}
+
+export const chanceOf = ({ test, predicts, classes }: Pick<TrainingData, "test" | "predicts" | "classes">): Chance => {
+  const counts = predicts === "classes" ? classCounts(test) : undefined;
+  return {
+    ...(counts !== undefined && counts.size > 0 && { accuracy: Math.max(...counts.values()) / test.count }),
+    ...(classes !== undefined && classes > 1 && { loss: Math.log(classes) }),
+  };
+};

@@ -1,0 +1,32 @@
+import { closeSync, rmSync, writeSync } from "node:fs";
+import { openToWrite } from "./file-writes.ts";
+import { eachLine } from "./each-line.ts";
+
+const lineEnd = 10;
+
+/**
+ * Copy the lines that `keep` wants from one file to another, in order. Reads as `eachLine` does. Where it fails, as on
+ * a full disk, nothing is left of the copy.
+ *
+ * @throws ConfigError where `from` is no regular file; the system's error.
+ */
+export const copyLines = (from: string, to: string, keep: (line: string) => boolean, pieceBytes?: number): void => {
+  let target: number | undefined;
+  const write = (line: Buffer): void => {
+    target ??= openToWrite(to);
+    if (keep(line.toString("utf8"))) writeWhole(target, Buffer.concat([line, Buffer.of(lineEnd)]));
+  };
+  try {
+    eachLine(from, write, pieceBytes);
+    target ??= openToWrite(to);
+  } catch (error) {
+    if (target !== undefined) rmSync(to, { force: true });
+    throw error;
+  } finally {
+    if (target !== undefined) closeSync(target);
+  }
+};
+
+const writeWhole = (file: number, bytes: Buffer): void => {
+  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done);
+};

@@ -1,0 +1,58 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { tokenizerFile } from "@skein/data/node";
+import { loadPretrained } from "@skein/pretrained/node";
+import { elementCount, flattenTree, type NdArray } from "@skein/tensor-core";
+import type { Command } from "commander";
+import { commandAction } from "../command-line/command-action.ts";
+import { ConfigError, exitCodes } from "../errors.ts";
+import { requireNewFile } from "../files/places.ts";
+import type { GlobalOptions } from "../command-line/run-options.ts";
+import { jobTextOf } from "./import-job.ts";
+import { writeStdout } from "../console/terminal.ts";
+
+interface ImportOptions extends GlobalOptions {
+  readonly output?: string;
+}
+
+/**
+ * `skein-train import`: look at a folder in Hugging Face's layout, whole, and write a job that trains it on.
+ *
+ * @returns the exit code.
+ * @throws PretrainedError, SafetensorsError for what cannot be read; ConfigError where the job file is there already.
+ */
+export const importCommand = async (place: string, { output, json }: ImportOptions): Promise<number> => {
+  if (output !== undefined) {
+    if (existsSync(output))
+      throw new ConfigError([`--output ${output} is there already, and is left as it is; name a new file`]);
+    requireNewFile(output, "--output");
+  }
+  const { config, params, stored } = await loadPretrained(place);
+  const kind = String(config["model_type"]);
+  const parameters = flattenTree<NdArray>(params).leaves.reduce((sum, { shape }) => sum + elementCount(shape), 0);
+  const dtypes = [...new Set([...stored.leaves.values()].map(({ dtype }) => dtype))].sort();
+  const hasTokenizer = existsSync(join(place, tokenizerFile));
+  if (output !== undefined) writeFileSync(output, await jobTextOf(place, output, config), { flag: "wx" });
+  const facts = { folder: place, kind, parameters, dtypes, tokenizer: hasTokenizer, carried: stored.carried.size };
+  writeStdout(
+    json === true
+      ? `${JSON.stringify({ ...facts, ...(output !== undefined && { job: output }) })}\n`
+      : [
+          `${place}: a ${kind} of ${parameters.toLocaleString("en")} parameters in ${dtypes.join(", ")}, ${hasTokenizer ? "with" : "without"} a ${tokenizerFile}`,
+          output === undefined ? "a job to train it on: add --output job.yaml" : `written to ${output}`,
+          "",
+        ].join("\n"),
+  );
+  return exitCodes.ok;
+};
+
+/** Add `import` to the command line. `finish` takes the exit code. */
+export const addImportCommand = (program: Command, finish: (code: number) => void): void => {
+  program
+    .command("import")
+    .description("look at a checkpoint in Hugging Face's layout, and write a job that trains it on")
+    .argument("<folder>", "folder with config.json and safetensors")
+    .option("--output <file>", "where the job goes; default: nothing is written")
+    .addHelpText("after", "\nExample:\n  skein-train import ./my-llama --output job.yaml")
+    .action(commandAction(finish, importCommand));
+};

@@ -1,0 +1,92 @@
+import { existsSync } from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { tokenizerFile } from "@skein/data/node";
+import type { Config } from "@skein/pretrained";
+import { stringify } from "yaml";
+import { causalKinds } from "../generate/text-model.ts";
+import { readPreprocessor } from "../pretrained/preprocessor.ts";
+
+/** A path as a job file in `folder` writes it. */
+const from = (folder: string, path: string): string => {
+  const short = relative(folder, resolve(path)) || ".";
+  return short.startsWith(".") ? short : `./${short}`;
+};
+
+/** What a job says of data, and what of its model depends on them; and what people are to put where, in one line. */
+interface Learning {
+  readonly data: object;
+  readonly head?: "new";
+  readonly hint: string;
+}
+
+const textLearning = (place: string, folder: string): Learning => ({
+  data: {
+    kind: "text",
+    file: "./text.txt",
+    ...(existsSync(join(place, tokenizerFile)) && { tokenizer: folder }),
+    window: 128,
+  },
+  hint: "put a text of yours into ./text.txt, or name another file",
+});
+
+/** Whether the model of a configuration has a head that predicts classes; otherwise the job asks for a new head. */
+const needsHead = ({ architectures }: Config): { readonly head?: "new" } =>
+  Array.isArray(architectures) && !String(architectures[0]).endsWith("Classification") ? { head: "new" } : {};
+
+const otherClasses = "model.head: new is for other classes than those of its config.json";
+
+const defaultImageSize = 224;
+
+const imageLearning = async (place: string, config: Config): Promise<Learning> => {
+  const said = await readPreprocessor(place, config["model_type"]);
+  return {
+    data: {
+      kind: "image-folder",
+      folder: "./images",
+      size: config["image_size"] ?? said?.size ?? defaultImageSize,
+      ...(config["num_channels"] === 1 && { channels: 1 }),
+    },
+    ...needsHead(config),
+    hint: `put images into ./images/train/<class> and ./images/test/<class>, or name another folder; ${otherClasses}`,
+  };
+};
+
+const tokenLearning = (config: Config): Learning => ({
+  data: { kind: "numpy", file: "./tokens.npz" },
+  ...needsHead(config),
+  hint: `put x_train, tokens of a text in each row, and y_train, its class, into ./tokens.npz; ${otherClasses}`,
+});
+
+const learningOf = async (place: string, folder: string, config: Config): Promise<Learning> => {
+  const kind = String(config["model_type"]);
+  if (causalKinds.includes(kind)) return textLearning(place, folder);
+  return kind === "bert" ? tokenLearning(config) : imageLearning(place, config);
+};
+
+/**
+ * The text of a job that trains the checkpoint of `place` on: a language model on a text, a classifier of images on a
+ * folder of images, BERT on tokens with classes.
+ *
+ * @param output where the job goes: paths in it are seen from there.
+ * @throws PretrainedError for images that cannot be made here.
+ */
+export const jobTextOf = async (place: string, output: string, config: Config): Promise<string> => {
+  const folder = from(dirname(resolve(output)), place);
+  const { data, head, hint } = await learningOf(place, folder, config);
+  const name = basename(resolve(place))
+    .replaceAll(/[^A-Za-z0-9._-]/g, "-")
+    .replace(/^[^A-Za-z0-9]+/, "");
+  const job = {
+    name: name || "imported",
+    ranks: 1,
+    batch: 8,
+    steps: 1000,
+    data,
+    model: { kind: "pretrained", folder, ...(head && { head }) },
+    optimizer: { kind: "adamw" },
+    learningRate: { peak: 0.0001, warmupSteps: 100, decay: "cosine" },
+    clipNorm: 1,
+    checkpoint: { everySteps: 200 },
+  };
+  return `# Trains ${place.replaceAll(/\p{C}/gu, "?")} on; ${hint}.\n${stringify(job)}`;
+};

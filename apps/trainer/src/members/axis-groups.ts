@@ -1,0 +1,26 @@
+import type { GroupSituation } from "@skein/collectives";
+import type { Job } from "../job/job.ts";
+import { preferenceOf } from "./network-world.ts";
+import { meshGroups } from "../job/mesh.ts";
+
+/** The groups of ranks along a mesh axis. */
+export interface AxisGroups {
+  /** What the choice of algorithms depends on, in each of them. */
+  readonly situation: GroupSituation;
+  /** Each rank in one of them. */
+  readonly groups: readonly (readonly number[])[];
+}
+
+/** The groups of a job's ranks by mesh axis. @throws ConfigError, LinkFileError for a link file that cannot be read. */
+export const axisGroupsOf = (job: Job): { readonly [axis: string]: AxisGroups } => {
+  const preference = preferenceOf(job);
+  return Object.fromEntries(
+    Object.entries(meshGroups(job)).map(([axis, groups]): [string, AxisGroups] => [
+      axis,
+      {
+        situation: { ...preference, worldSize: groups[0]!.length, sharesMemory: job.transport === "threads" },
+        groups,
+      },
+    ]),
+  );
+};

@@ -1,0 +1,51 @@
+import { statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { differencesOf, flatSettings } from "../checkpoint/job-settings.ts";
+import { describeError } from "../errors.ts";
+import { readJob } from "../job-file/config.ts";
+import { provenanceFile } from "../provenance/provenance.ts";
+import { type SavedStart, savedStarts } from "../provenance/saved-starts.ts";
+import { jobFile, recordedJob } from "./output-folder.ts";
+
+/** The start of a run by `skein-train run`, and the job file that it named. */
+const startOf = (output: string): { readonly file: string; readonly start: SavedStart } | undefined => {
+  const start = savedStarts(join(output, provenanceFile)).find(({ command }) => command?.[0] === "run");
+  const named = start?.command?.slice(1).find((word) => /\.(ya?ml|json)$/.test(word) && !word.includes("="));
+  return named === undefined ? undefined : { file: resolve(start?.folder ?? ".", named), start: start! };
+};
+
+/** Keys of a job that a command sets: by `--set key=value`, or by an option of that name. */
+const keysIn = (command: readonly string[]): readonly string[] =>
+  command.flatMap((word) => {
+    const [, option] = /^--([a-z][\w-]*)(?:=|$)/.exec(word) ?? [];
+    const [, key] = /^([A-Za-z][\w.]*)=/.exec(word) ?? [];
+    return [option, key].filter((each) => each !== undefined);
+  });
+
+/**
+ * A line for people if the job file of a run was edited after the run began, and says something else now: a run resumes
+ * with its own copy. Settings that the command gave, and those that are settled when a run begins, are not compared.
+ */
+export const editedJobLine = (output: string): string | undefined => {
+  const found = startOf(output);
+  if (found === undefined) return undefined;
+  const { file, start } = found;
+  const edited = statSync(file, { throwIfNoEntry: false })?.mtime;
+  if (edited === undefined || !(edited > new Date(start.startedAt ?? Number.NaN))) return undefined;
+  const copy = join(output, jobFile);
+  try {
+    const given = ["backend", "name", ...keysIn(start.command ?? [])];
+    const compared = (job: object): Record<string, string> =>
+      Object.fromEntries(
+        Object.entries(flatSettings({ ...job })).filter(
+          ([key]) => !key.endsWith(".digest") && !given.some((each) => key === each || key.startsWith(`${each}.`)),
+        ),
+      );
+    const differences = differencesOf(compared(recordedJob(output)), compared(readJob(file)));
+    return differences === ""
+      ? undefined
+      : `${file} was edited after the run began${differences}, but a run resumes with ${copy}; change it with --set key=value, or begin a new run`;
+  } catch (error) {
+    return `${file} was edited after the run began and cannot be compared with ${copy}, with which the run resumes: ${describeError(error).message}`;
+  }
+};

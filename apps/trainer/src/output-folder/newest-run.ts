@@ -1,0 +1,32 @@
+import { existsSync, statSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { ConfigError } from "../errors.ts";
+import { metricsFile } from "../run-files/metrics.ts";
+import { jobFile } from "./output-folder.ts";
+import { resumeLine } from "../console/own-command.ts";
+import { findRuns } from "../run-readers/find-runs.ts";
+import { stateOf } from "../run-readers/run-facts.ts";
+import { readRunFiles } from "../run-readers/run-files.ts";
+
+/**
+ * The run that a folder is; else, of the runs below it, the one that was written to last; else the folder itself.
+ *
+ * @throws ConfigError where nobody has named that run, and it still trains: two programs would write into its folder.
+ */
+export const newestRun = async (folder: string): Promise<string> => {
+  const holdsJob = (path: string): boolean => existsSync(join(path, jobFile));
+  if (holdsJob(folder)) return folder;
+  const [newest] = findRuns(folder)
+    .map((id) => join(folder, id))
+    .filter(holdsJob)
+    .map((path) => ({ path, writtenAt: statSync(join(path, metricsFile)).mtimeMs }))
+    .toSorted((a, b) => b.writtenAt - a.writtenAt);
+  if (newest === undefined) return folder;
+  const { path } = newest;
+  if (stateOf(newest, await readRunFiles(path), 0, Date.now(), hostname()).state === "running")
+    throw new ConfigError([
+      `${path} was written to last, and seems to be training still; stop it where it runs, or, if it does not run, name it: ${resumeLine(path)}`,
+    ]);
+  return path;
+};

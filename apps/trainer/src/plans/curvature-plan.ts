@@ -1,0 +1,36 @@
+import type { FormPlacement, KfacForm } from "@skein/second-order";
+import type { BucketPlan } from "@skein/tensor-core";
+import { z } from "zod";
+import type { Job } from "../job/job.ts";
+import { recordSchema } from "../files/record-schema.ts";
+
+/**
+ * What was measured and decided before a run about the inverses and factors of K-FAC. Equal on all ranks, and kept with
+ * each checkpoint.
+ */
+export interface CurvaturePlan extends FormPlacement {
+  readonly form: KfacForm;
+  /** Which factors travel together, by `sideName`. */
+  readonly buckets: BucketPlan;
+}
+
+const row = z.union([z.int().min(0), z.enum(["everywhere", "shared-out"])]);
+
+export const curvaturePlanSchema: z.ZodType<CurvaturePlan> = z.strictObject({
+  form: z.union([
+    z.strictObject({ kind: z.enum(["d", "mpd", "spd", "dp"]) }),
+    z.strictObject({ kind: z.enum(["kaisa", "pad"]), fraction: z.number().min(0).max(1) }),
+  ]),
+  placement: z.strictObject({
+    workers: z.int().min(1),
+    layers: recordSchema(z.strictObject({ column: z.int().min(0), input: row, gradient: row })),
+  }),
+  factors: z.enum(["mean", "mean-at-owner", "own"]),
+  buckets: z.array(z.array(z.string().min(1)).min(1)).min(1),
+});
+
+/** Whether who inverts what, or which factors travel together, is measured for before the first step of a job. */
+export const isCurvaturePlanned = ({ optimizer, ranks }: Pick<Job, "optimizer" | "ranks">): boolean =>
+  ranks > 1 &&
+  optimizer.kind === "kfac" &&
+  (optimizer.form === "spd" || optimizer.form === "auto" || optimizer.factorBuckets?.kind === "planned");

@@ -1,0 +1,133 @@
+import { type Augmentation, isStreamed, mnistClasses, type Samples } from "@skein/data";
+import {
+  findImages,
+  findInParquet,
+  findInShards,
+  type FoundImages,
+  type ImageOptions,
+  loadFoundImages,
+  loadNumpy,
+  openFoundImages,
+  openImageStream,
+  readManifest,
+} from "@skein/data/node";
+import { ConfigError } from "../errors.ts";
+import { augmentationFault } from "../modules/checked-augmentation.ts";
+import { checkedData } from "../modules/checked-data.ts";
+import { ofAProgram } from "../modules/given-thing.ts";
+import { makeOwn, moduleName } from "../modules/load-module.ts";
+import type { DataSet, TrainingData } from "../task/task.ts";
+import { cacheFolder } from "../files/cache-folder.ts";
+import { sidesOf } from "../job/image-sides.ts";
+import type { DataJob, DecodedJob } from "../job/job.ts";
+import { limitSamples } from "../building/limit-samples.ts";
+import { mobyDickData, textData, tokenData } from "../building/text-data.ts";
+import { validationSplit } from "../building/validation-split.ts";
+
+const findImagesOf = async (job: DecodedJob): Promise<FoundImages> => {
+  switch (job.kind) {
+    case "image-folder":
+      return findImages(job.folder, job.testFraction);
+    case "image-manifest":
+      return readManifest(job.file, job.testFraction);
+    case "image-parquet":
+      return findInParquet(job, job);
+    case "webdataset":
+      return findInShards(job, job);
+  }
+};
+
+/** Images, decoded before training, while it goes on, or as they come by. */
+const loadImages = async (job: DecodedJob): Promise<Omit<TrainingData, "predicts">> => {
+  const { fit: _, resize: __, resample: ___, ...others } = job;
+  const options: ImageOptions = { ...others, ...decodingOf(job), size: sidesOf(job.size), from: import.meta.url };
+  const { cacheMegabytes, decodesAtOnce } = job;
+  const decodeSize = job.decodeSize === undefined ? undefined : sidesOf(job.decodeSize);
+  const lazy =
+    cacheMegabytes === undefined
+      ? undefined
+      : { cacheMegabytes, decodesAtOnce, decodeSize, digestFolder: cacheFolder("digests") };
+  if ("stream" in job && job.stream !== undefined) {
+    const { kind, stream, file, testFile, image, label } = job;
+    const field = kind === "webdataset" ? job.field : undefined;
+    return openImageStream({
+      ...options,
+      ...stream,
+      shards: { of: kind, file, testFile, image, label, field },
+      lazy,
+      decodesAtOnce,
+    });
+  }
+  const found = await findImagesOf(job);
+  return lazy === undefined ? loadFoundImages(found, options) : openFoundImages(found, { ...options, ...lazy });
+};
+
+const loadData = async (job: DataJob): Promise<TrainingData> => {
+  switch (job.kind) {
+    case "mnist":
+      return {
+        ...loadMnist({ folder: job.folder, from: import.meta.url }),
+        predicts: "classes",
+        classes: mnistClasses,
+      };
+    case "fashion-mnist":
+      return { ...loadFashionMnist({ folder: job.folder }), predicts: "classes", classes: mnistClasses };
+    case "idx":
+      return { ...loadIdx(job), predicts: "classes" };
+    case "image-folder":
+    case "image-manifest":
+    case "image-parquet":
+    case "webdataset":
+      return { ...(await loadImages(job)), predicts: "classes" };
+    case "numpy":
+      return loadNumpy(job);
+    case "moby-dick":
+      return mobyDickData(job);
+    case "text":
+      return textData(job);
+    case "tokens":
+      return tokenData(job);
+    case "module":
+      return checkedData(await makeOwn("data", job), moduleName("data", job));
+    case "program":
+      return ofAProgram("data");
+  }
+};
+
+/**
+ * The samples that a job asks for. With a validation fraction, samples held back from training replace the test
+ * samples; with `judgeBy: training`, the training samples do. The limits `trainSamples` and `testSamples` apply last.
+ */
+export const limited = <Of extends Samples>(data: DataSet<Of>, job: DataJob): DataSet<Of> => {
+  const { trainSamples, testSamples, judgeBy } = job;
+  const { train, test } = job.validationFraction === undefined ? data : validationSplit(data, job);
+  const learnt = limitSamples(train, trainSamples, data);
+  const judged = judgeBy === "training" ? learnt : test;
+  return { ...data, train: learnt, test: limitSamples(judged, testSamples, data) };
+};
+
+/** The same of what a job names, whose training samples may come by: those cannot be cut. */
+const cut = (data: TrainingData, job: DataJob): TrainingData => {
+  const { train, test } = data;
+  return isStreamed(train)
+    ? { ...data, test: limitSamples(test, job.testSamples, data) }
+    : limited<Samples>({ ...data, train }, job);
+};
+
+/**
+ * Load the samples into shared memory, or open the files that they are in.
+ *
+ * @throws DataError, ModuleError when they are missing, truncated or altered.
+ */
+export const buildData = async (job: DataJob): Promise<TrainingData> => {
+  const data = cut(await loadData(job), job);
+  if (!("augment" in job) || job.augment === undefined) return data;
+  const { crop, flip, resizedCrop, jitter } = job.augment;
+  const augmentation: Augmentation = { cropPadding: crop, flip, resizedCrop, jitter };
+  const fault = augmentationFault(augmentation, data.train.fields["inputs"]);
+  if (fault !== undefined)
+    throw new ConfigError([
+      `data.augment${{ "": "", cropPadding: ".crop", jitter: ".jitter" }[fault.part]}: ${fault.rule}`,
+    ]);
+  return { ...data, augmentation };
+};

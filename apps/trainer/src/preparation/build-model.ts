@@ -1,0 +1,144 @@
+import { dirname } from "node:path";
+import { cnn, gpt, mlp, type Model, normalised, resnet18 } from "@skein/models";
+import { elementCount } from "@skein/tensor-core";
+import { ConfigError } from "../errors.ts";
+import { buildExperts } from "../building/build-experts.ts";
+import { tensorAxis } from "../job/mesh.ts";
+import { checkedModel } from "../modules/checked-model.ts";
+import { ofAProgram } from "../modules/given-thing.ts";
+import { makeOwn, moduleName } from "../modules/load-module.ts";
+import type { ProgramParts } from "../modules/program-parts.ts";
+import { withOwnMetrics } from "../modules/own-metrics.ts";
+import { type AnyModel, isLabelled, layoutOf, type Task } from "../task/task.ts";
+import type { DataJob, Job, ModelJob } from "../job/job.ts";
+import { type ExpertsPlan, settledExperts } from "../plans/experts-plan.ts";
+import { pretrainedModel } from "../pretrained/pretrained-model.ts";
+
+/** What samples a model of ours takes, and what it learns from them. */
+const requireTask = ({ kind }: OwnModelJob, task: Task): number => {
+  const { predicts, classes } = task;
+  const images = kind === "cnn" || kind === "resnet18";
+  const fault = (rule: string): never => {
+    throw new ConfigError([
+      `model.kind: a ${kind} ${rule}; use another model, such as {kind: module} for one of yours`,
+    ]);
+  };
+  if (!isLabelled(task))
+    fault(`takes samples of inputs and labels, a tensor each, but these are ${layoutOf({ fields: task.leaves })}`);
+  const { dtype, shape } = task.inputs;
+  if (predicts === "values" || predicts === "own")
+    fault(
+      `gives a score to each of some classes, but the ${predicts === "own" ? "data says predicts: own" : "labels of this data are values"}`,
+    );
+  if (kind === "gpt" && (predicts === "classes" || shape.length !== 1))
+    fault(
+      `predicts the next token at each position of a text, but the inputs are ${dtype}[${shape.join(", ")}] with ${predicts}`,
+    );
+  if (kind !== "gpt" && predicts !== "classes")
+    fault(`predicts one class per sample, but the labels of this data are ${predicts}`);
+  if (images && shape.length !== 3)
+    fault(`looks at images [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]`);
+  if (kind === "cnn" && (shape[0]! < 4 || shape[1]! < 4))
+    fault(`halves images twice, so they need 4 rows and columns at least, but have ${shape[0]}×${shape[1]}`);
+  return classes!;
+};
+
+/** Models of ours, by name. */
+export type OwnModelJob = Exclude<ModelJob, { readonly kind: "module" | "program" | "pretrained" }>;
+
+type ModelInput = Pick<Job, "memory" | "mesh">;
+
+/**
+ * @param task whose samples fix the first layer, and whose classes the last.
+ * @param experts how tokens travel, where that was planned.
+ * @throws ConfigError.
+ */
+export const buildOwnModel = (
+  { model: job, memory, mesh }: ModelInput & { readonly model: OwnModelJob },
+  task: Task,
+  experts?: ExpertsPlan,
+): Model => {
+  const classes = requireTask(job, task);
+  const { shape } = task.inputs;
+  const recompute = memory.recompute === "blocks" ? "blocks" : "none";
+  switch (job.kind) {
+    case "mlp":
+      return mlp({ sizes: [elementCount(shape), ...job.hidden, classes] }) as Model;
+    case "cnn":
+      return cnn({
+        imageSize: [shape[0]!, shape[1]!],
+        inputChannels: shape[2]!,
+        channels: job.channels,
+        hidden: job.hidden,
+        dropoutRate: job.dropout,
+        numClasses: classes,
+      }) as Model;
+    case "resnet18":
+      return resnet18({ inputChannels: shape[2]!, channels: job.channels, numClasses: classes, recompute }) as Model;
+    case "gpt":
+      return gpt({
+        vocabulary: classes,
+        contextLength: shape[0]!,
+        width: job.width,
+        numLayers: job.layers,
+        numHeads: job.heads,
+        dropoutRate: job.dropout,
+        recompute,
+        ...(job.experts && { experts: buildExperts(settledExperts(job.experts, mesh, experts), job.width, mesh) }),
+        ...(mesh.tensor > 1 && { tensor: { axis: tensorAxis } }),
+      }) as Model;
+  }
+};
+
+/**
+ * The model, of inputs as the job's data want them seen.
+ *
+ * @throws ConfigError where these have other channels.
+ */
+export const seenBy = <Own extends AnyModel>(model: Own, data: DataJob, task: Pick<Task, "inputs">): Own => {
+  if (!("normalise" in data) || data.normalise === undefined) return model;
+  const { shape } = task.inputs;
+  const channels = shape.at(-1);
+  for (const name of ["mean", "std"] as const) {
+    const { length } = data.normalise[name];
+    if (length !== 1 && length !== channels)
+      throw new ConfigError([
+        `data.normalise.${name}: ${length} numbers do not fit inputs [${shape.join(", ")}], which have ${channels ?? "no"} channels; give one for each, or one for all`,
+      ]);
+  }
+  return normalised(model as Model, data.normalise) as AnyModel as Own; // the data is ours: images with labels
+};
+
+/** What a model is made of beside the job and its data. */
+interface GivenToModel {
+  /** By a program; it was traced with inputs as the data want them seen, and with the job's metrics. */
+  readonly given?: AnyModel | undefined;
+  readonly experts?: ExpertsPlan | undefined;
+  /** Of a program, for a model that has another origin. */
+  readonly program?: ProgramParts | undefined;
+}
+
+/** @throws ConfigError, ModuleError. */
+export const buildModel = async (
+  job: ModelInput & Pick<Job, "model" | "data" | "metrics">,
+  task: Task,
+  { given, experts, program }: GivenToModel = {},
+): Promise<AnyModel> =>
+  // what a program gave was traced with the job's metrics
+  job.model.kind === "program"
+    ? (given ?? ofAProgram("model"))
+    : withOwnMetrics(seenBy(await bareModel(job, task, experts), job.data, task), job, task, program);
+
+const bareModel = async (
+  { model: job, ...others }: ModelInput & Pick<Job, "model">,
+  task: Task,
+  experts: ExpertsPlan | undefined,
+): Promise<AnyModel> => {
+  if (job.kind === "program") return ofAProgram("model");
+  if (job.kind === "pretrained") return pretrainedModel(job, task, others.memory);
+  if (job.kind === "module") {
+    const made = await makeOwn("model", job, task);
+    return checkedModel(made, task.predicts, moduleName("model", job), dirname(job.file));
+  }
+  return buildOwnModel({ ...others, model: job }, task, experts);
+};

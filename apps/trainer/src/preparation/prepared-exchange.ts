@@ -1,0 +1,89 @@
+import { bucketOf, bucketPerTensor, type BucketTensor, specsByPath } from "@skein/compressors";
+import type { PreparedGraph } from "@skein/cost-model";
+import { prepareForCpu } from "@skein/cpu-kernels";
+import { type DeviceFacts, planForWebGpu, prepareForWebGpu } from "@skein/gpu-kernels";
+import {
+  add,
+  axisIndex,
+  flattenTree,
+  inPhase,
+  randomKey,
+  scope,
+  type Tensor,
+  type TensorSpec,
+  trace,
+} from "@skein/tensor-core";
+import { planMemory } from "@skein/tensor-core/backend";
+import { buildCompression } from "../building/build-exchange.ts";
+import type { ExchangePlan } from "../plans/exchange-plan.ts";
+import type { Prepared } from "./prepare.ts";
+import { meshOf, replicasAxisOf } from "../job/mesh.ts";
+
+/** A gradient, and the mesh axis over whose ranks it is averaged. */
+export interface GradientTensor extends BucketTensor {
+  readonly axis: string;
+}
+
+/** The tensor of each bucket of a job that exchanges each by itself, by the bucket's number. */
+export const gradientTensors = ({
+  job,
+  trained,
+  sharding,
+}: Pick<Prepared, "job" | "trained" | "sharding">): readonly GradientTensor[] => {
+  const specs = specsByPath(trained);
+  const axisOf = replicasAxisOf({ sharding, mesh: meshOf(job) });
+  return bucketPerTensor(trained).map(([path]) => ({
+    path: path!,
+    shape: specs.get(path!)!.shape,
+    axis: axisOf(path!),
+  }));
+};
+
+/**
+ * Trace what exchanging some gradients takes by itself, in one bucket, as a job would do it for good: the scope of all
+ * of it is `exchange-0`, but for one sum of the mean and another tensor, which stands for the optimizer that reads the
+ * mean.
+ *
+ * @param tensors averaged over the same ranks.
+ * @param plan densities by path, where the compression takes such.
+ */
+export const traceExchange = (
+  { job, totalSteps, own }: Pick<Prepared, "job" | "totalSteps" | "own">,
+  tensors: readonly GradientTensor[],
+  { device, plan }: { readonly device?: DeviceFacts | undefined; readonly plan?: ExchangePlan | undefined },
+): PreparedGraph => {
+  const bucket = bucketOf(tensors);
+  const { axis } = tensors[0]!;
+  const compressor = buildCompression(job.compression, plan, own.compression)(totalSteps - 1);
+  const mesh = meshOf(job);
+  const key = randomKey(0);
+  const vector: TensorSpec = { dtype: "f32", shape: bucket.shape };
+  let state: unknown;
+  trace(
+    (x: Tensor) => {
+      state = compressor.init(bucket);
+      return [x, state];
+    },
+    [vector as never],
+    { mesh },
+  );
+  const { graph } = trace(
+    (gradient: Tensor, weights: Tensor, before: unknown, drawn: Tensor, step: Tensor) => {
+      const context = { axis, step, key: drawn, rank: axisIndex(axis) };
+      const { mean, state: after } = inPhase("communication", () =>
+        scope("exchange-0", () => compressor.aggregate(gradient, before, bucket, context)),
+      );
+      return [add(weights, mean), after];
+    },
+    [vector, vector, state, key, { dtype: "u32", shape: [] }] as never,
+    { mesh },
+  );
+  const stateLeaves = flattenTree<TensorSpec>(state).leaves.length;
+  const donate = Array.from({ length: 2 + stateLeaves }, (_, i) => i);
+  if (device === undefined) {
+    const ready = prepareForCpu(graph);
+    return { graph: ready, settled: planMemory(ready, { donate }).settled };
+  }
+  const ready = prepareForWebGpu(graph, device);
+  return { graph: ready, settled: planForWebGpu(ready, device, donate).settled };
+};

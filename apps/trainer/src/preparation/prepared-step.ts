@@ -1,0 +1,141 @@
+import type { PreparedGraph } from "@skein/cost-model";
+import { prepareForCpu } from "@skein/cpu-kernels";
+import { type DeviceFacts, type ListedShader, planForWebGpu, prepareForWebGpu, shadersOf } from "@skein/gpu-kernels";
+import { ArgumentError, flattenTree, type Graph, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import { type MemoryPlan, planMemory, recomputeWithin } from "@skein/tensor-core/backend";
+import { passesFor } from "../step/compiled-steps.ts";
+import { ConfigError } from "../errors.ts";
+import type { ExchangePlan } from "../plans/exchange-plan.ts";
+import type { Job } from "../job/job.ts";
+import { batchSpecs } from "../task/task.ts";
+import { type Prepared, partsInputOf } from "./prepare.ts";
+import { buildParts, type Parts, stateSpecs, stepKindAt, type TrainState } from "../step/train-state.ts";
+import { resultSpecs } from "../task/result-specs.ts";
+import { firstPlace, samplesAtOnce } from "../job/mesh.ts";
+import { accumulate, lookAhead, type PassAhead } from "../step/loss-and-gradients.ts";
+import { deferredPart } from "../step/deferred-step.ts";
+import { stepOverParts } from "../step/step-over-parts.ts";
+import { trainStep } from "../step/train-step.ts";
+import { numUpdateFigures } from "../step/update-figures.ts";
+
+/** A training step as a backend runs it. */
+export interface PreparedStep extends PreparedGraph {
+  readonly plan: MemoryPlan;
+  /** Inputs of the graph that are the state; those after them are the batch. */
+  readonly stateInputs: number;
+}
+
+/**
+ * The graph of one training step on one rank's part of a batch, as it is traced.
+ *
+ * @param step which one, from 0: compressors may take turns.
+ * @param part of a batch in several parts. Default: all of them.
+ */
+const tracedStep = (
+  parts: Parts,
+  { job, data }: Pick<Prepared, "job" | "data">,
+  state: TrainState<TensorSpec>,
+  { step, part }: { readonly step: number; readonly part: "first" | "last" | undefined },
+): Graph => {
+  const batch = batchSpecs(data.train, samplesAtOnce(job));
+  const kind = stepKindAt(parts, step);
+  const isDeferred = parts.overlap === "dear" && parts.accumulate > 1;
+  const first = deferredPart(parts, { ...kind, compressor: parts.compressorAt(0) });
+  const on = { mesh: parts.mesh, place: firstPlace(parts.mesh) };
+  const specsOf = <Specs>(fn: unknown, ...args: readonly unknown[]): Specs =>
+    resultSpecs<Specs>(trace(fn as (...args: Tensor[]) => unknown, args as never, on));
+  const ofPart = (): { readonly wholeBatch: unknown; readonly before: unknown } => {
+    const { rankCount, model } = specsOf<PassAhead<TensorSpec>>(lookAhead(parts), state, batch);
+    const wholeBatch = { rankCount, model };
+    const update: TensorSpec = { dtype: "f32", shape: [numUpdateFigures(parts)] };
+    const before = specsOf<object>(accumulate(parts, kind.mode), state, batch, { wholeBatch });
+    return { wholeBatch, before: { ...before, ...(isDeferred && { update }) } };
+  };
+  const argsOf = {
+    first: () => [first, batch, { wholeBatch: ofPart().wholeBatch }],
+    last: () => [trainStep(parts, kind), batch, ofPart()],
+    all: () => [stepOverParts(parts, kind), ...Array<unknown>(parts.accumulate).fill(batch)],
+  };
+  const [fn, ...args] = argsOf[part ?? "all"]();
+  const traced = trace(fn as (...args: Tensor[]) => unknown, [state, ...args] as never, on);
+  return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);
+};
+
+/** What jit makes of a graph under the job's bound, before the backend compiles it. */
+const withinBound = ({ memory }: Job, graph: Graph, workspaceBytes: (graph: Graph) => number): Graph => {
+  if (memory.maxBytes === undefined) return graph;
+  try {
+    return recomputeWithin(graph, { maxBytes: memory.maxBytes, workspaceBytes }).graph;
+  } catch (error) {
+    if (error instanceof ArgumentError) throw new ConfigError([`memory.maxBytes: ${error.message}`]);
+    throw error;
+  }
+};
+
+interface TraceOptions {
+  readonly plan?: ExchangePlan | undefined;
+  readonly step?: number;
+  readonly part?: "first" | "last" | undefined;
+}
+
+/**
+ * Trace the step of a job; what the backends make of it is asked for apart.
+ *
+ * @throws ConfigError where a backend's plan cannot be kept within `memory.maxBytes`.
+ * @param plan where the exchange or the way of tokens follows from measurements, or from prices. Default: what such a
+ * job begins with, each tensor by itself; tokens straight to their experts, in one chunk.
+ * @param part of a step that computes several parts of a batch, only this one: what is compiled, and bounds memory.
+ * Default: all parts in one graph, which tells what a step computes, but not what it holds.
+ */
+export const traceStep = (
+  prepared: Prepared,
+  { plan, step = prepared.totalSteps - 1, part }: TraceOptions = {},
+): {
+  onCpu(): PreparedStep;
+  onWebGpu(facts: DeviceFacts): PreparedStep;
+  shaders(facts: DeviceFacts): readonly ListedShader[];
+} => {
+  const { job } = prepared;
+  const parts = buildParts(partsInputOf(prepared, plan), plan);
+  const state = stateSpecs(parts);
+  const inParts = parts.accumulate > 1;
+  const graph = tracedStep(parts, prepared, state, { step, part: inParts ? part : undefined });
+  const stateInputs = flattenTree<TensorSpec>(state).leaves.length;
+  const donate = Array.from({ length: stateInputs }, (_, i) => i);
+  const kept = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): Graph =>
+    inParts && part === undefined ? graph : withinBound(job, graph, (one) => planOf(prepare(one)).workspaceBytes);
+  const planned = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): PreparedStep => {
+    const ready = prepare(kept(prepare, planOf));
+    const memory = planOf(ready);
+    return { graph: ready, plan: memory, settled: memory.settled, stateInputs };
+  };
+  const webGpu = (facts: DeviceFacts) =>
+    [(one: Graph) => prepareForWebGpu(one, facts), (ready: Graph) => planForWebGpu(ready, facts, donate)] as const;
+  return {
+    onCpu: () => planned(prepareForCpu, (ready) => planMemory(ready, { donate })),
+    onWebGpu: (facts) => planned(...webGpu(facts)),
+    shaders: (facts) => shadersOf(kept(...webGpu(facts)), facts, { donate }),
+  };
+};
+
+/**
+ * The same on the CPU, or on a device.
+ *
+ * @param alone of a step that computes several parts of a batch, the one that takes the most memory.
+ */
+export const prepareStep = (
+  prepared: Prepared,
+  device: DeviceFacts | undefined,
+  { alone = false, ...options }: Omit<TraceOptions, "part"> & { readonly alone?: boolean } = {},
+): PreparedStep => {
+  const ofPart = (part: TraceOptions["part"]): PreparedStep => {
+    const step = traceStep(prepared, { ...options, part });
+    return device === undefined ? step.onCpu() : step.onWebGpu(device);
+  };
+  if (!alone) return ofPart(undefined);
+  const last = ofPart("last");
+  const { overlap, accumulate: numParts = 1 } = prepared.job;
+  if (overlap !== "dear" || numParts === 1) return last;
+  const first = ofPart("first"); // with the update in it
+  return first.plan.workspaceBytes > last.plan.workspaceBytes ? first : last;
+};

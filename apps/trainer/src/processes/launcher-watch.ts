@@ -1,0 +1,29 @@
+import { hostname } from "node:os";
+import { isRunning } from "./process-status.ts";
+
+/** Environment variable that names the process of `skein-train launch`: `<pid>@<host>`. */
+const launcherVariable = "SKEIN_LAUNCHER";
+
+const betweenLooksMilliseconds = 500;
+
+/** What a launcher adds to the environment of the processes that it starts. */
+export const launcherVariables = (): Readonly<Record<string, string>> => ({
+  [launcherVariable]: `${process.pid}@${hostname()}`,
+});
+
+/**
+ * Call `gone` once the launcher that started this process has ended, as one that was killed: nobody would stop this
+ * process, or start it again. Without a launcher on this machine nothing is watched.
+ *
+ * @returns a function that ends the watch.
+ */
+export const whenLauncherIsGone = (gone: () => void, env: NodeJS.ProcessEnv = process.env): (() => void) => {
+  const [, pid, host] = /^(\d+)@(.+)$/.exec(env[launcherVariable] ?? "") ?? [];
+  if (pid === undefined || host !== hostname()) return () => undefined;
+  const timer = setInterval(() => {
+    if (isRunning(Number(pid))) return;
+    clearInterval(timer);
+    gone();
+  }, betweenLooksMilliseconds).unref();
+  return () => clearInterval(timer);
+};

@@ -1,0 +1,161 @@
+import type { Histogram, ParameterHistograms } from "@skein/report";
+import {
+  type Backend,
+  type Communicator,
+  type DeviceArray,
+  type MeshPlace,
+  shardAxes,
+  SkeinError,
+} from "@skein/tensor-core";
+import { leavesByPath } from "@skein/tensor-core/backend";
+import type { CompiledSteps } from "../step/compiled-steps.ts";
+import type { Job } from "../job/job.ts";
+import type { LiveState } from "../step/live-state.ts";
+import { placeOf, replicasAxisAlong } from "../job/mesh.ts";
+import type { Parts } from "../step/train-state.ts";
+import {
+  countValues,
+  emptyRange,
+  type HistogramPart,
+  histogramOf,
+  joinCounts,
+  jointRange,
+  rangeOf,
+  type ValueRange,
+} from "../run-files/histogram.ts";
+import { HistogramRequests } from "../run-files/histogram-request.ts";
+
+export interface HistogramInput {
+  readonly job: Job;
+  readonly parts: Parts;
+  readonly backend: Backend;
+  readonly world: Communicator;
+  readonly rank: number;
+  readonly steps: CompiledSteps;
+  /** Folder of the run, in which it is asked. */
+  readonly output: string;
+  /** Rank 0 is told what was found. @param step steps done. */
+  readonly told: (step: number, parameters: readonly ParameterHistograms[]) => void;
+  readonly remark: (text: string) => void;
+}
+
+/** Takes histograms of weights and gradients, where it is asked for, or every so many steps. */
+export interface HistogramRecorder {
+  /** Before a step, where that is due: look, and tell. All ranks call it together. @param batch of that step. */
+  before(state: LiveState, batch: object): Promise<void>;
+  /** Whether the step that comes next, so many being done, is looked at. All ranks call it before each step. */
+  isDue(done: number): Promise<boolean>;
+}
+
+/** What one histogram is of. */
+interface Source {
+  readonly array: DeviceArray;
+  /** Whether this rank counts it: of ranks with the same values one does. */
+  readonly isMine: boolean;
+  /** Whether other ranks have other parts of it. */
+  readonly isShared: boolean;
+}
+
+/** JSON has no infinities. */
+const told = (range: ValueRange): ValueRange | null => (range.min <= range.max ? range : null);
+
+/**
+ * Nothing of a run changes by it, and it costs next to nothing while nobody asks: gradients are those of the step that
+ * comes, by a program of its own, which is compiled when it is first asked for.
+ */
+export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
+  const { job, parts, backend, world, rank, steps } = input;
+  const everySteps = job.histograms?.everySteps;
+  const requests = new HistogramRequests(input.output, rank, world);
+  const place: MeshPlace = placeOf(job, rank);
+
+  const sourceOf = (path: string, array: DeviceArray): Source => {
+    const axes = shardAxes(parts.sharding(path));
+    return {
+      array,
+      isShared: axes.length > 0,
+      isMine: axes.length === 0 ? rank === 0 : place[replicasAxisAlong(axes)] === 0,
+    };
+  };
+
+  /** Ranges and counts of all sources, the same on all ranks where ranks share something out; else rank 0 has them. */
+  const count = async (sources: readonly Source[]): Promise<(Histogram | undefined)[]> => {
+    const ranges = Array<ValueRange>(sources.length).fill(emptyRange);
+    const ownParts = new Map<number, HistogramPart>();
+    const isShared = sources.some((source) => source.isShared);
+    for (const [i, { array, isMine }] of sources.entries())
+      if (isMine) ranges[i] = rangeOf(await backend.download(array));
+    if (isShared)
+      for (const [other, text] of (await world.exchangeTexts(JSON.stringify(ranges.map(told)))).entries())
+        if (other !== rank)
+          for (const [i, range] of (JSON.parse(text) as (ValueRange | null)[]).entries())
+            ranges[i] = jointRange(ranges[i]!, range ?? emptyRange);
+    // Read back once more: all parts together may be more than memory has room for.
+    for (const [i, { array, isMine }] of sources.entries())
+      if (isMine) ownParts.set(i, countValues(await backend.download(array), ranges[i]!));
+    const all = isShared
+      ? (await world.exchangeTexts(JSON.stringify([...ownParts].filter(([i]) => sources[i]!.isShared)))).map(
+          (text, other) => (other === rank ? ownParts : new Map(JSON.parse(text) as [number, HistogramPart][])),
+        )
+      : [ownParts];
+    return sources.map((_, i) => {
+      const found = all.flatMap((own) => own.get(i) ?? []);
+      return found.length === 0 ? undefined : histogramOf(joinCounts(found), ranges[i]!);
+    });
+  };
+
+  /** None where they cannot be had, which is told: what is asked for by the way ends no run. */
+  const gradientsOf = async (live: LiveState, batch: object): Promise<unknown> => {
+    try {
+      return await steps.gradients(await live.updates(), await live.settled(), batch);
+    } catch (error) {
+      // Raised while compiling, alike on all ranks.
+      if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
+      input.remark(`histograms after step ${live.done}: none of gradients, since ${error.message}`);
+      return {};
+    }
+  };
+
+  const before = async (live: LiveState, batch: object): Promise<void> => {
+    const { params } = await live.settled();
+    const weights = leavesByPath<DeviceArray>(params);
+    const gradients = leavesByPath<DeviceArray>(await gradientsOf(live, batch));
+    try {
+      const paths = [...weights.keys()];
+      const trained = paths.filter((path) => gradients.has(path));
+      const found = await count([
+        ...paths.map((path) => sourceOf(path, weights.get(path)!)),
+        ...trained.map((path) => sourceOf(path, gradients.get(path)!)),
+      ]);
+      if (rank > 0) return;
+      const gradientsByPath = new Map(trained.map((path, i) => [path, found[paths.length + i]!]));
+      input.told(
+        live.done,
+        paths.map((path, i) => ({
+          path,
+          shape: wholeShape(parts, path, weights.get(path)!.shape),
+          weights: found[i]!,
+          ...(gradientsByPath.has(path) && { gradients: gradientsByPath.get(path)! }),
+        })),
+      );
+    } finally {
+      for (const array of gradients.values()) backend.free(array);
+      if (everySteps === undefined) steps.forget();
+    }
+  };
+
+  return {
+    before,
+    isDue: async (done) => {
+      const isAsked = await requests.isAsked();
+      return isAsked || (everySteps !== undefined && done % everySteps === 0);
+    },
+  };
+};
+
+/** The shape of a parameter as a whole. @param own of this rank's part. */
+const wholeShape = ({ sharding, mesh }: Parts, path: string, own: readonly number[]): number[] => {
+  const whole = [...own];
+  for (const { axis, dim } of sharding(path)) whole[dim]! *= mesh[axis] ?? 1;
+  return whole;
+};

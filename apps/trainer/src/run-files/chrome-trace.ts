@@ -1,0 +1,144 @@
+import { closeSync, openSync, writeSync } from "node:fs";
+import type { TraceFacts as ReportTraceFacts } from "@skein/report";
+import { type RankSpans, type Span, type Track, tracks } from "@skein/tensor-core";
+import type { ExchangePlan } from "../plans/exchange-plan.ts";
+
+interface TraceEvent {
+  readonly name: string;
+  /** A whole span, metadata, or the begin, middle and end of a flow. */
+  readonly ph: "X" | "M" | "s" | "t" | "f";
+  readonly pid: number;
+  readonly [key: string]: unknown;
+}
+
+/** What a trace says of its run. */
+export interface TraceFacts extends ReportTraceFacts {
+  /** How gradients were merged and thinned, where that was decided before the first step. */
+  readonly plan?: ExchangePlan | undefined;
+}
+
+/** A span in whole nanoseconds: viewers compare times that were rounded, so spans are nested by those. */
+interface Placed {
+  readonly span: Span;
+  readonly start: number;
+  readonly end: number;
+}
+
+const nanoseconds = (seconds: number): number => Math.round(seconds * 1e9);
+const microseconds = (count: number): number => count / 1000;
+
+/**
+ * Share the spans of one track out to as few rows as the format's rule needs: on a row a span lies wholly inside
+ * another, or begins after it has ended. Collectives under way at once are never shown one inside another, although one
+ * may last longer on both sides.
+ *
+ * Cost: O(n log n), and O(rows) for each span.
+ */
+const rowsOf = (track: Track, spans: readonly Span[]): Placed[][] => {
+  const placed = spans
+    .map((span) => ({ span, start: nanoseconds(span.startSeconds), end: nanoseconds(span.endSeconds) }))
+    .sort((a, b) => a.start - b.start || b.end - a.end);
+  const mayNest = track !== "collectives";
+  const rows: { readonly placed: Placed[]; readonly openEnds: number[] }[] = [];
+  for (const one of placed) {
+    const row = rows.find(({ openEnds }) => {
+      while (openEnds.length > 0 && openEnds.at(-1)! <= one.start) openEnds.pop();
+      return openEnds.length === 0 || (mayNest && one.end <= openEnds.at(-1)!);
+    });
+    if (row === undefined) rows.push({ placed: [one], openEnds: [one.end] });
+    else {
+      row.placed.push(one);
+      row.openEnds.push(one.end);
+    }
+  }
+  return rows.map((row) => row.placed);
+};
+
+const flowPhases = { begin: "s", through: "t", end: "f" } as const;
+
+/** A span on its row. */
+interface Row {
+  readonly pid: number;
+  readonly tid: number;
+  readonly placed: Placed;
+}
+
+/**
+ * Spans as events of Chrome's trace format, which Perfetto and chrome://tracing open: a process per rank, a thread per
+ * track, and further ones where spans of a track overlap, such as collectives under way at once; flows from where a
+ * collective was started to where it was waited for.
+ *
+ * Processes and threads are named first; spans of all ranks follow in the order in which they begin, so that a file
+ * that was cut off holds all that began before its last span. Times are microseconds, exact to the nanosecond. Those of
+ * ranks in several processes are comparable as far as the clocks of their hosts agree.
+ */
+export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent, void> {
+  const flowNumbers = new Map<string, number>();
+  const all: Row[] = [];
+  // A thread whose number is that of its process would be taken for its main thread.
+  let tid = ranks.reduce((most, { rank }) => Math.max(most, rank), 0);
+  for (const { rank: pid, process, spans } of ranks) {
+    yield { name: "process_name", ph: "M", pid, args: { name: `rank ${pid}` } };
+    yield { name: "process_sort_index", ph: "M", pid, args: { sort_index: pid } };
+    if (process !== undefined) yield { name: "process_labels", ph: "M", pid, args: { labels: process } };
+    for (const [index, track] of tracks.entries()) {
+      const rows = rowsOf(
+        track,
+        spans.filter((span) => span.track === track),
+      );
+      for (const [row, onRow] of rows.entries()) {
+        tid++;
+        yield { name: "thread_name", ph: "M", pid, tid, args: { name: row === 0 ? track : `${track} ${row + 1}` } };
+        yield { name: "thread_sort_index", ph: "M", pid, tid, args: { sort_index: 1000 * index + row } };
+        for (const placed of onRow) all.push({ pid, tid, placed });
+      }
+    }
+  }
+  // The sort is stable: of spans of a row that begin together the outer one stays first, as viewers want it.
+  for (const { pid, tid: row, placed } of all.sort((a, b) => a.placed.start - b.placed.start)) {
+    const { span, start, end } = placed;
+    const { name, track, args, flow } = span;
+    const at = { pid, tid: row, ts: microseconds(start) };
+    yield { name, cat: track, ph: "X", ...at, dur: microseconds(end - start), ...(args && { args }) };
+    if (flow === undefined) continue;
+    const key = `${pid} ${flow.id}`;
+    const id = flowNumbers.get(key) ?? flowNumbers.size + 1;
+    flowNumbers.set(key, id);
+    // Bound to the span around it, not to the next that begins.
+    yield {
+      name: "collective",
+      cat: "flow",
+      ph: flowPhases[flow.part],
+      id,
+      ...at,
+      ...(flow.part !== "begin" && { bp: "e" }),
+    };
+  }
+}
+
+/**
+ * Write spans as a Chrome trace, event by event and a line each: a trace of millions of spans never stands in memory as
+ * one string. `skein-profile report` reads it back by its lines.
+ */
+export const writeChromeTrace = (path: string, ranks: readonly RankSpans[], facts: TraceFacts): void => {
+  const file = openSync(path, "w");
+  try {
+    writeSync(
+      file,
+      `{"displayTimeUnit":"ms","otherData":${JSON.stringify({ format: "skein-trace", version: 1, ...facts })},"traceEvents":[`,
+    );
+    let separator = "\n";
+    let buffered = "";
+    for (const event of traceEvents(ranks)) {
+      buffered += separator + JSON.stringify(event);
+      separator = ",\n";
+      if (buffered.length > 1 << 16) {
+        writeSync(file, buffered);
+        buffered = "";
+      }
+    }
+    writeSync(file, `${buffered}\n]}\n`);
+  } finally {
+    closeSync(file);
+  }
+};

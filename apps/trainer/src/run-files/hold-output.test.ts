@@ -1,0 +1,142 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { holderFile, holdOutput, type HoldOptions, type HoldTimes } from "./hold-output.ts";
+import { processPlace } from "../processes/process-place.ts";
+import { statusOf } from "../processes/process-status.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "skein-held-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const times: HoldTimes = { patience: 200, betweenLooks: 5, betweenBeats: 20, silence: 200 };
+const hold = (what: string, others: Partial<HoldOptions> = {}): Promise<() => void> =>
+  holdOutput(folder, { what, times, ...others });
+const path = (): string => join(folder, holderFile);
+
+const place = processPlace();
+const holder = { host: hostname(), pid: process.pid, place, since: "2026-01-01T00:00:00.000Z", id: "a" };
+const leave = (content: unknown): void =>
+  writeFileSync(path(), typeof content === "string" ? content : JSON.stringify(content));
+
+test("a folder is held once at a time, and leaves nothing behind", async () => {
+  const release = await hold("a run");
+  await expect(hold("a run")).rejects.toThrow(
+    /a run is under way there \(process \d+, this one, since .*let it end.*remove .*\.held-by\.json$/,
+  );
+  release();
+  expect(readdirSync(folder)).toEqual([]);
+  (await hold("a run"))();
+});
+
+test("another process that lives holds it; once it was killed it does not", async () => {
+  const other = spawn(process.execPath, ["-e", "setInterval(() => undefined, 1000)"]);
+  await once(other, "spawn");
+  const theirs = { ...holder, pid: other.pid, began: statusOf(other.pid!).began };
+  leave(theirs);
+  const refusal = `a sweep is under way there (process ${other.pid}, since`;
+  if (process.platform === "linux") await expect(hold("a sweep")).rejects.toThrow(refusal);
+  leave({ ...holder, pid: other.pid, began: "1" }); // an earlier one with the same number
+  (await hold("a sweep"))();
+  leave(theirs);
+  other.kill("SIGKILL");
+  await once(other, "exit");
+  (await hold("a sweep", { times: { ...times, silence: 1e9 } }))(); // at once
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test.skipIf(process.platform !== "linux")(
+  "a process that was killed holds nothing, though nobody has asked for its end yet",
+  async () => {
+    // The shell becomes another program, which does not wait for the child that it began before.
+    const parent = spawn("sh", ["-c", "sleep 60 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
+    const [line] = (await once(parent.stdout, "data")) as [Buffer];
+    const pid = Number(String(line));
+    leave({ ...holder, pid, began: statusOf(pid).began });
+    await expect(hold("a run")).rejects.toThrow(`(process ${pid}, since`);
+    process.kill(pid, "SIGKILL");
+    await vi.waitFor(() => expect(readFileSync(`/proc/${pid}/stat`, "latin1")).toContain(") Z "), { timeout: 30_000 });
+    (await hold("a run"))();
+    parent.kill("SIGKILL");
+    await once(parent, "exit");
+  },
+);
+
+test.each([
+  ["an earlier process with this number", { ...holder }],
+  ["a process of another machine", { ...holder, host: "elsewhere.invalid", place: "another boot" }],
+  ["a process of another container, whose number a live one has here", { ...holder, pid: 1, place: "other pid ns" }],
+  [
+    "a process that said no place, nor when it began, whose number a live one has",
+    { ...holder, pid: 1, place: "unknown" },
+  ],
+  ["a version before places", { ...holder, pid: 1, place: undefined }],
+  ["one that was torn", '{"host":'],
+  ["nothing", ""],
+  ["100,000 nested lists", "[".repeat(1e5) + "]".repeat(1e5)],
+  ["another program", '{"pid": 1}'],
+])("what was left by %s is passed over", async (_, left) => {
+  leave(left);
+  const release = await hold("a run");
+  expect(JSON.parse(readFileSync(path(), "utf8"))).toMatchObject({ pid: process.pid });
+  release();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+const foreign = { ...holder, pid: 1, place: "another pid namespace", id: "foreign" };
+
+test("a process of another container holds it while it touches its file, and is waited for with a word", async () => {
+  leave(foreign);
+  const beats = setInterval(() => utimesSync(path(), new Date(), new Date()), 10);
+  const notes: string[] = [];
+  const patient = { ...times, silence: 1e9 };
+  await expect(hold("a run", { times: patient, note: (line) => void notes.push(line) })).rejects.toThrow(
+    "a run is under way there (process 1, since",
+  );
+  clearInterval(beats);
+  expect(notes).toEqual([expect.stringContaining("in another container or on another machine; waiting up to")]);
+  let looks = 0;
+  const stopped = hold("a run", { times: patient, isStopped: () => ++looks > 3 });
+  await expect(stopped).rejects.toThrow("stopped while waiting for");
+  expect(JSON.parse(readFileSync(path(), "utf8"))).toEqual(foreign);
+});
+
+test("a holder touches its file, and learns if another has taken it", async () => {
+  let taken: (error: Error) => void;
+  const told = new Promise<Error>((resolve) => (taken = resolve));
+  const release = await hold("a run", { onTaken: (error) => taken(error) });
+  const before = statSync(path()).mtimeMs;
+  await vi.waitFor(() => expect(statSync(path()).mtimeMs).not.toBe(before), { timeout: 30_000 });
+  rmSync(path());
+  leave(foreign);
+  expect((await told).message).toContain("process 1, since 2026-01-01T00:00:00.000Z has taken the folder");
+  release();
+  expect(JSON.parse(readFileSync(path(), "utf8"))).toEqual(foreign);
+});
+
+test("what is no file in its place is named, and left there", async () => {
+  mkdirSync(path());
+  await expect(hold("a run")).rejects.toThrow(/\.held-by\.json is a folder, .*; remove it$/);
+  rmSync(path(), { recursive: true });
+  symlinkSync("/dev/zero", path());
+  await expect(hold("a run")).rejects.toThrow(/\.held-by\.json is no regular file, .*; remove it$/);
+});
+
+test("a folder that is not there is held by nobody, and told by who writes there", async () => {
+  (await holdOutput(join(folder, "gone"), { what: "a run" }))();
+});

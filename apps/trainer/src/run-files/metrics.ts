@@ -1,0 +1,127 @@
+import { closeSync, existsSync, openSync, renameSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import type { ParameterHistograms } from "@skein/report";
+import { copyLines } from "../files/copy-lines.ts";
+import { HistogramsFile, histogramsFile } from "./histograms-file.ts";
+import { metricsFile } from "./run-file-names.ts";
+import { EventFile } from "./tensorboard.ts";
+
+export { metricsFile };
+
+/** One measured moment of a run: a line of `metrics.jsonl`. Numbers with their units in their names. */
+export interface Measurement {
+  readonly type: "step" | "update" | "evaluation" | "checkpoint" | "placement" | "histograms" | `rank-${number}`;
+  /** Steps done. */
+  readonly step: number;
+  readonly [quantity: string]: number | string;
+}
+
+export interface MetricSink {
+  record(measurement: Measurement): void;
+  /** Keep histograms of parameters after a step. @param isLast whether all of the step are there with these. */
+  histograms(step: number, parameters: readonly ParameterHistograms[], isLast: boolean): void;
+  /** Forget what came after `step`: the run goes on from there. */
+  rewind(step: number): void;
+  close(): void;
+}
+
+/** Remove what a run wrote after the checkpoint that it is resumed from; those steps will be done again. */
+const keepUpTo = (path: string, step: number): void => {
+  if (!existsSync(path)) return;
+  copyLines(path, `${path}.tmp`, (line) => {
+    try {
+      return (JSON.parse(line) as Measurement).step <= step;
+    } catch {
+      return false; // the last line of a killed run may be cut
+    }
+  });
+  renameSync(`${path}.tmp`, path);
+};
+
+/**
+ * Whether a file keeps the numbers of a step: each step up to `allUpTo`, each 10th step up to 10 × `allUpTo`, each
+ * 100th step up to 100 × `allUpTo`, and so on.
+ */
+const isKept = (step: number, allUpTo: number): boolean => {
+  let every = 1;
+  while (step > allUpTo * every) every *= 10;
+  return step % every === 0;
+};
+
+/** Whether `metrics.jsonl` has the lines of a step. A million steps take about 60 MB. */
+export const isLineStep = (step: number): boolean => isKept(step, 100_000);
+
+/** Whether the event file has the scalars of a step. TensorBoard draws 1000 points of a tag. */
+export const isEventStep = (step: number): boolean => isKept(step, 10_000);
+
+/** Types of lines that come with each step. */
+const isOfSteps = (type: Measurement["type"]): boolean =>
+  type === "step" || type === "update" || type.startsWith("rank-");
+
+/**
+ * Writes `metrics.jsonl` and TensorBoard events into the output folder of a run. Lines of late steps thin out, so that
+ * the files of long runs stay small; evaluations, checkpoints and histograms are all kept.
+ */
+export class MetricFiles implements MetricSink {
+  private readonly path: string;
+  private lines: number;
+  private readonly events: EventFile;
+  private readonly ownHistograms: HistogramsFile;
+
+  private readonly log: Pick<MetricSink, "record" | "rewind"> | undefined;
+
+  /**
+   * @param fromStep steps that were done before; later lines of an earlier run are dropped. @param log is told each
+   * line, too, and where the run goes back.
+   */
+  constructor(folder: string, fromStep: number, log?: Pick<MetricSink, "record" | "rewind">) {
+    this.log = log;
+    this.path = join(folder, metricsFile);
+    keepUpTo(this.path, fromStep);
+    this.lines = openSync(this.path, "a");
+    this.events = new EventFile(folder);
+    this.ownHistograms = new HistogramsFile(folder);
+    this.ownHistograms.rewind(fromStep);
+  }
+
+  record(measurement: Measurement): void {
+    this.log?.record(measurement);
+    const { type, step, ...quantities } = measurement;
+    if (isOfSteps(type) && !isLineStep(step)) return;
+    writeSync(this.lines, `${JSON.stringify(measurement)}\n`);
+    const scalars = Object.entries(quantities).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
+    if (type !== "checkpoint" && type !== "histograms" && (!isOfSteps(type) || isEventStep(step)))
+      this.events.scalars(
+        step,
+        Object.fromEntries(
+          scalars.map(([name, value]) => [
+            `${type === "evaluation" ? "test" : type.startsWith("rank-") ? type : "train"}/${name}`,
+            value,
+          ]),
+        ),
+      );
+  }
+
+  histograms(step: number, parameters: readonly ParameterHistograms[], isLast: boolean): void {
+    this.ownHistograms.record(step, parameters, isLast);
+    for (const { path, weights, gradients } of parameters)
+      this.events.histograms(step, {
+        [`weights/${path}`]: weights,
+        ...(gradients !== undefined && { [`gradients/${path}`]: gradients }),
+      });
+    if (isLast) this.record({ type: "histograms", step, file: histogramsFile });
+  }
+
+  rewind(step: number): void {
+    this.ownHistograms.rewind(step);
+    this.log?.rewind(step);
+    closeSync(this.lines);
+    keepUpTo(this.path, step);
+    this.lines = openSync(this.path, "a");
+  }
+
+  close(): void {
+    closeSync(this.lines);
+    this.events.close();
+  }
+}

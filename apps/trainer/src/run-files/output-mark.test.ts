@@ -1,0 +1,47 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Files, nodeFiles } from "../files/files.ts";
+import { leaveMark, removeMark, removeMarks, requireMark } from "./output-mark.ts";
+
+let here: string;
+let there: string;
+beforeEach(() => {
+  [here, there] = [mkdtempSync(join(tmpdir(), "skein-mark-")), mkdtempSync(join(tmpdir(), "skein-mark-"))];
+});
+afterEach(() => [here, there].forEach((folder) => rmSync(folder, { recursive: true })));
+
+test("a process that shares the folder finds the mark, and leaves nothing", async () => {
+  const mark = leaveMark(nodeFiles, here);
+  await requireMark(nodeFiles, here, mark, [1]);
+  removeMarks(nodeFiles, here);
+  expect(readdirSync(here)).toEqual([]);
+});
+
+test("one that sees another folder of the same name is refused, also where that has a mark of its own", async () => {
+  leaveMark(nodeFiles, there);
+  await expect(requireMark(nodeFiles, there, leaveMark(nodeFiles, here), [2, 3])).rejects.toThrow(
+    /--output .*: the process of rank 2, 3 on .* does not see the folder that the controller of the run has made; name one on a disk that all machines share/,
+  );
+});
+
+test("a start that fails late, as after a pause, leaves the mark of the next one; who is done clears all", async () => {
+  const [paused, next] = [leaveMark(nodeFiles, here), leaveMark(nodeFiles, here)];
+  removeMark(nodeFiles, here, paused);
+  await requireMark(nodeFiles, here, next, [0]);
+  expect(readdirSync(here)).toEqual([next]);
+  leaveMark(nodeFiles, here); // of one that was killed
+  removeMarks(nodeFiles, here);
+  expect(readdirSync(here)).toEqual([]);
+});
+
+test("one that may not write there hears it before the first step", async () => {
+  const readOnly: Files = {
+    ...nodeFiles,
+    writeDurably: () => {
+      throw new Error("EROFS");
+    },
+  };
+  await expect(requireMark(readOnly, here, leaveMark(nodeFiles, here), [1])).rejects.toThrow("EROFS");
+});

@@ -1,0 +1,116 @@
+import { styleText } from "node:util";
+import { visibleLine } from "@skein/tensor-core/backend";
+import { createLogUpdate } from "log-update";
+import { asTyped } from "../console/own-command.ts";
+import { formatSeconds } from "./summary.ts";
+
+/** Where a run stands. */
+export interface Standing {
+  readonly step: number;
+  readonly steps: number;
+  /** Counted from 1. */
+  readonly epoch: number;
+  readonly loss: number;
+  /** The loss in bits; of models that predict bytes. */
+  readonly bitsPerByte?: number | undefined;
+  readonly bitsPerToken?: number | undefined;
+  /** Part of images that came from the cache; where there is one. */
+  readonly cacheHitRate?: number | undefined;
+  /** Absent for the first step, which compiles. */
+  readonly samplesPerSecond?: number | undefined;
+  readonly secondsLeft?: number | undefined;
+}
+
+/** What people see of a run while it goes on. */
+export interface Progress {
+  update(standing: Standing): void;
+  /** A line that stays. */
+  note(line: string): void;
+  close(): void;
+}
+
+const figures = ({
+  step,
+  steps,
+  epoch,
+  loss,
+  bitsPerByte,
+  bitsPerToken,
+  cacheHitRate,
+  samplesPerSecond,
+  secondsLeft,
+}: Standing): string =>
+  [
+    `step ${String(step).padStart(String(steps).length)}/${steps}`,
+    `epoch ${epoch}`,
+    `loss ${loss.toFixed(4)}`,
+    ...(bitsPerByte === undefined ? [] : [`${bitsPerByte.toFixed(3)} bits per byte`]),
+    ...(bitsPerToken === undefined ? [] : [`${bitsPerToken.toFixed(3)} bits per token`]),
+    ...(cacheHitRate === undefined ? [] : [`cache ${Math.round(100 * cacheHitRate)} %`]),
+    ...(samplesPerSecond === undefined ? [] : [`${Math.round(samplesPerSecond)} samples/s`]),
+    ...(secondsLeft === undefined ? [] : [`${formatSeconds(secondsLeft)} left`]),
+  ].join("  ");
+
+const bar = (done: number, width: number): string => {
+  const full = Math.round(done * width);
+  return "█".repeat(full) + "░".repeat(width - full);
+};
+
+/** One line that redraws itself, ten times a second at most. */
+const terminalProgress = (stream: NodeJS.WriteStream, clock: () => number): Progress => {
+  const draw = createLogUpdate(stream, { showCursor: true });
+  const intervalMs = 100;
+  let drawnAt = -Infinity;
+  return {
+    update: (standing) => {
+      const last = standing.step === standing.steps;
+      if (!last && clock() - drawnAt < intervalMs) return;
+      drawnAt = clock();
+      const text = figures(standing);
+      const width = Math.max(0, Math.min(30, (stream.columns ?? 80) - text.length - 3));
+      draw(`${styleText("cyan", bar(standing.step / standing.steps, width), { stream })} ${text}`);
+    },
+    note: (line) => {
+      draw.clear();
+      stream.write(`${line}\n`);
+    },
+    close: () => draw.done(),
+  };
+};
+
+/** A plain line about every five seconds, and one for the last step. */
+const plainProgress = (write: (line: string) => void, clock: () => number): Progress => {
+  const intervalMs = 5000;
+  let writtenAt = -Infinity;
+  return {
+    update: (standing) => {
+      if (standing.step !== standing.steps && clock() - writtenAt < intervalMs) return;
+      writtenAt = clock();
+      write(figures(standing));
+    },
+    note: write,
+    close: () => {},
+  };
+};
+
+/**
+ * A bar where a person watches, plain lines in pipes and files, nothing when `quiet`. All of it goes to `stream`
+ * (stderr), so that stdout carries results alone.
+ */
+export const makeProgress = ({
+  stream,
+  quiet,
+  clock = () => performance.now(),
+}: {
+  readonly stream: NodeJS.WriteStream;
+  readonly quiet: boolean;
+  readonly clock?: () => number;
+}): Progress => {
+  if (quiet) return { update: () => {}, note: () => {}, close: () => {} };
+  // A terminal without a size, such as that of a recorder, has no room for a line that redraws itself.
+  const progress =
+    stream.isTTY && stream.columns !== 0
+      ? terminalProgress(stream, clock)
+      : plainProgress((line) => void stream.write(`${line}\n`), clock);
+  return { ...progress, note: (line) => progress.note(visibleLine(asTyped(line))) };
+};

@@ -1,0 +1,82 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import {
+  recordRouting,
+  type RoutingRecord,
+  routingRecord,
+  routingRecordFromJson,
+  type RoutingRecordJson,
+  routingRecordToJson,
+} from "@skein/moe-parallel";
+import { z } from "zod";
+import { readBoundedJson } from "../files/bounded-json.ts";
+import { nodeFiles, replaceDurably } from "../files/files.ts";
+import { ConfigError } from "../errors.ts";
+import { recordSchema } from "../files/record-schema.ts";
+
+export const routingFile = "routing.json";
+
+/** A routing as it is sent. */
+export interface RoutingJson {
+  readonly numExperts: number;
+  readonly numChoices: number;
+  readonly choices: readonly number[];
+}
+
+const isArray = <Item>() => z.custom<readonly Item[]>((value) => Array.isArray(value));
+
+const fileSchema: z.ZodType<Readonly<Record<string, RoutingRecordJson>>> = recordSchema(
+  z.object({
+    maxSteps: z.int(),
+    steps: z.array(z.object({ step: z.int(), numExperts: z.int(), numChoices: z.int(), choices: isArray<number>() })),
+  }),
+);
+
+/** Maximum size of the file, in bytes: what fits into a string. */
+const maxRoutingBytes = 2 ** 29 - 2 ** 10;
+
+/** Records of the layers of a run that goes on. @throws ConfigError if the file is none of ours. */
+const recordsIn = (path: string): ReadonlyMap<string, RoutingRecord> => {
+  if (!existsSync(path)) return new Map();
+  try {
+    const kept = fileSchema.parse(readBoundedJson(path, maxRoutingBytes));
+    return new Map(Object.entries(kept).map(([layer, record]) => [layer, routingRecordFromJson(record)]));
+  } catch (error) {
+    const fault = error instanceof z.ZodError ? "it holds no routings" : (error as Error).message;
+    throw new ConfigError([`${path}: cannot be read (${fault}); remove it, and routings are recorded again`]);
+  }
+};
+
+/**
+ * The routings of a run's last recorded steps, in `routing.json` of its output folder: for each layer of experts, by
+ * its name, a record that `routingRecordFromJson` takes. Tokens stand by the place of their rank along `mesh.expert`.
+ */
+export class RoutingFile {
+  private readonly path: string;
+  private readonly maxSteps: number;
+  private readonly layers: Map<string, RoutingRecord>;
+
+  /**
+   * @param maxSteps how many steps of a layer are kept at most. @param fromStep steps that were done before; what an
+   * earlier attempt recorded of later ones is left out.
+   */
+  constructor(folder: string, maxSteps: number, fromStep: number) {
+    this.path = join(folder, routingFile);
+    this.maxSteps = maxSteps;
+    this.layers = new Map(
+      [...recordsIn(this.path)].map(([layer, { steps }]) => [
+        layer,
+        { maxSteps, steps: steps.filter(({ step }) => step <= fromStep).slice(-maxSteps) },
+      ]),
+    );
+  }
+
+  record(step: number, layers: Readonly<Record<string, RoutingJson>>): void {
+    for (const [layer, { choices, ...sizes }] of Object.entries(layers)) {
+      const record = this.layers.get(layer) ?? routingRecord(this.maxSteps);
+      this.layers.set(layer, recordRouting(record, step, { ...sizes, choices: Int32Array.from(choices) }));
+    }
+    const json = Object.fromEntries([...this.layers].map(([layer, record]) => [layer, routingRecordToJson(record)]));
+    replaceDurably(nodeFiles, this.path, `${JSON.stringify(json)}\n`);
+  }
+}

@@ -1,0 +1,62 @@
+import { join } from "node:path";
+import { readTextFile } from "@skein/collectives/files";
+import { jobFile, provenanceFile, summaryFile } from "../run-files/run-file-names.ts";
+import { type FileStamp, stampAt } from "../files/file-stamp.ts";
+import { readJsonFile, requireBounded } from "../files/json-file.ts";
+import { shownOptions } from "./shown-options.ts";
+
+const jobOfPeople = "job.yaml";
+
+/** What lies beside the metrics of a run, as it is now. What is not there or cannot be read is undefined. */
+export interface RunFiles {
+  /** Of the job, flat: `optimizer.kind` → "adam". */
+  readonly options: Readonly<Record<string, string>>;
+  readonly summary: Readonly<Record<string, unknown>> | undefined;
+  /** Milliseconds since 1970. */
+  readonly summaryWrittenAt: number | undefined;
+  readonly provenance: Readonly<Record<string, unknown>> | undefined;
+  /** What is there and cannot be read, or not all of it: a sentence each. */
+  readonly faults: readonly string[];
+}
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : undefined;
+
+/** Stamps of the files beside metrics, in one order: none is read again while they are the same. */
+export const stampsIn = (folder: string): (FileStamp | undefined)[] =>
+  [jobFile, jobOfPeople, summaryFile, provenanceFile].map((name) => stampAt(join(folder, name)));
+
+/** YAML is loaded when there is some: few runs have it. */
+const readJobOfPeople = async (path: string): Promise<unknown> => {
+  const { maxYamlLength, parseYaml } = await import("../job/parse-yaml.ts");
+  const { text } = readTextFile(path, maxYamlLength, false);
+  const root = parseYaml(text, jobOfPeople)[0]?.root;
+  requireBounded(root);
+  return root;
+};
+
+export const readRunFiles = async (folder: string): Promise<RunFiles> => {
+  const faults: string[] = [];
+  const read = async (name: string, reader: (path: string) => unknown): Promise<unknown> => {
+    try {
+      return await reader(join(folder, name));
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code !== "ENOENT" && code !== "ENOTDIR") faults.push(`${name} cannot be read: ${message.slice(0, 300)}`);
+      return undefined;
+    }
+  };
+  const job = (await read(jobFile, readJsonFile)) ?? (await read(jobOfPeople, readJobOfPeople));
+  const { options, count } = shownOptions(job);
+  const shown = Object.keys(options).length;
+  if (shown < count) faults.push(`its job has ${count} options, of which ${shown} are shown`);
+  return {
+    options,
+    summary: objectOf(await read(summaryFile, readJsonFile)),
+    summaryWrittenAt: stampAt(join(folder, summaryFile))?.writtenAt,
+    provenance: objectOf(await read(provenanceFile, readJsonFile)),
+    faults,
+  };
+};

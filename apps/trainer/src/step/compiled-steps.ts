@@ -1,0 +1,351 @@
+import type { BucketPlan } from "@skein/tensor-core";
+import { isOfGate } from "@skein/moe-parallel";
+import {
+  type Backend,
+  blockOnCollectives,
+  type Communicators,
+  type DeviceArray,
+  flattenTree,
+  type Graph,
+  jit,
+  type JitOptions,
+  mapTree,
+  mixedPrecision,
+  NdArray,
+  randomKey,
+  type SpanSink,
+  type Tensor,
+} from "@skein/tensor-core";
+import {
+  accumulate,
+  type Accumulated,
+  lookAhead,
+  needsWhole,
+  type PassAhead,
+  type StepInputs,
+} from "./loss-and-gradients.ts";
+import { deferredPart, settle, type Settled } from "./deferred-step.ts";
+import type { WholeBatch } from "./scaled-gradients.ts";
+import { exchangedGradients } from "./exchanged-gradients.ts";
+import type { Job } from "../job/job.ts";
+import { type CurvatureMode, modeNames } from "../building/curvature.ts";
+import type { BatchTree } from "../task/task.ts";
+import {
+  type DeviceState,
+  initExchangeState,
+  type Parts,
+  type StepKind,
+  stepKindAt,
+  type TrainState,
+  withBuckets,
+} from "./train-state.ts";
+import { trainStep } from "./train-step.ts";
+
+export interface DeviceResult {
+  readonly state: DeviceState;
+  readonly loss: DeviceArray;
+  readonly finite: DeviceArray;
+  readonly update: DeviceArray;
+  readonly skipped: DeviceArray;
+  readonly figures: DeviceArray | readonly [];
+}
+
+type Batch = object;
+
+/** A compiled function of state, a part of a batch, and the members of `StepInputs`. */
+type CompiledPart<Result> = ((
+  state: DeviceState,
+  batch: Batch,
+  wholeBatch: WholeBatch<DeviceArray>,
+  before?: Accumulated<DeviceArray>,
+) => Promise<Result>) & { release(): void };
+
+type LookAhead = ((
+  state: DeviceState,
+  batch: Batch,
+  before?: PassAhead<DeviceArray>,
+) => Promise<PassAhead<DeviceArray>>) & {
+  release(): void;
+};
+
+/** What a batch of one part knows of the whole batch. */
+const nothing: WholeBatch<DeviceArray> = { rankCount: [], model: [] };
+
+export interface StepsInput {
+  readonly job: Job;
+  readonly parts: Parts;
+  readonly backend: Backend;
+  readonly communicators: Communicators;
+  readonly spanSink?: SpanSink | undefined;
+}
+
+/**
+ * What rewrites a traced step of a job before a backend sees it. Gradients are exchanged, experts chosen, and weights
+ * updated, in f32.
+ */
+export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph)[] => [
+  ...(precision.kind === "f32"
+    ? []
+    : [
+        (graph: Graph) =>
+          mixedPrecision(graph, {
+            dtype: precision.kind === "mixed-bf16" ? "bf16" : "f16",
+            keeps: (origin) => origin.phase === "communication" || origin.phase === "update" || isOfGate(origin),
+          }),
+      ]),
+  ...(overlap === "none" ? [blockOnCollectives] : []),
+];
+
+/** The first part, where the update of the step before is made with it. Consumes the state. */
+type DeferredPart = CompiledPart<{ readonly state: DeviceState; readonly before: Accumulated<DeviceArray> }>;
+
+type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
+
+/** A rank's batch in equal parts, in its order; views of it. */
+const partsOf = (batch: Batch, numParts: number): Batch[] =>
+  numParts === 1
+    ? [batch]
+    : Array.from({ length: numParts }, (_, part) =>
+        mapTree(batch, (field: NdArray) => {
+          const [length, elements] = [field.shape[0]! / numParts, field.data.length / numParts];
+          const values = field.data.subarray(part * elements, (part + 1) * elements);
+          return new NdArray(field.dtype, [length, ...field.shape.slice(1)], values);
+        }),
+      );
+
+/** What the parts before the last do about curvature: they gather statistics, or do not. */
+const observed = (mode: CurvatureMode): CurvatureMode => (mode === "keep" ? "keep" : "observe");
+
+/** Call a compiled part; an absent argument is not an argument. */
+const withBefore = <Result>(
+  run: CompiledPart<Result>,
+  state: DeviceState,
+  part: Batch,
+  wholeBatch: WholeBatch<DeviceArray>,
+  before: Accumulated<DeviceArray> | undefined,
+): Promise<Result> => (before === undefined ? run(state, part, wholeBatch) : run(state, part, wholeBatch, before));
+
+/** Steps that stay compiled: those of compressors that take turns, each with and without curvature. */
+const keptSteps = 6;
+
+/** The compiled steps of a run, one for each kind, compiled when first needed. */
+export class CompiledSteps {
+  private parts: Parts;
+  private readonly job: Job;
+  private readonly backend: Backend;
+  private readonly options: JitOptions;
+  /** Least recently used first. */
+  private readonly steps: { readonly kind: StepKind; readonly run: CompiledPart<DeviceResult> }[] = [];
+  private settling: Settle;
+  /** With `overlap: dear`, the first of several parts of a batch, by mode. */
+  private readonly catchingUp = new Map<CurvatureMode, DeferredPart>();
+  /** All but the last of several parts of a batch, by mode. */
+  private readonly accumulating = new Map<CurvatureMode, CompiledPart<Accumulated<DeviceArray>>>();
+  private readonly looking: LookAhead;
+  /** Whether parts of a batch need to know something of the whole batch. */
+  private looksAhead: boolean;
+  /** For whoever asks for gradients; none is compiled until somebody does. */
+  private gradientsOf: { readonly compressor: StepKind["compressor"]; readonly run: CompiledPart<unknown> } | undefined;
+
+  constructor({ job, parts, backend, communicators, spanSink }: StepsInput) {
+    this.parts = parts;
+    this.job = job;
+    this.backend = backend;
+    this.options = {
+      donate: [0],
+      mesh: parts.mesh,
+      communicators,
+      passes: passesFor(job),
+      ...(spanSink && { spanSink }),
+    };
+    this.settling = this.compileSettle();
+    this.looksAhead = parts.accumulate > 1;
+    this.looking = jit(lookAhead(parts), backend, {
+      ...this.options,
+      ...this.bound,
+      donate: [2],
+      name: "look ahead at a train step",
+    }) as unknown as LookAhead;
+  }
+
+  /** Of each compiled step's intermediates. */
+  private get bound(): Pick<JitOptions, "maxWorkspaceBytes"> {
+    const { maxBytes } = this.job.memory;
+    return maxBytes === undefined ? {} : { maxWorkspaceBytes: maxBytes };
+  }
+
+  private compileSettle(): Settle {
+    return jit(settle(this.parts, this.parts.compressorAt(0)), this.backend, {
+      ...this.options,
+      name: "settle",
+    }) as unknown as Settle;
+  }
+
+  private compile<Result>(
+    fn: (state: TrainState<Tensor>, batch: BatchTree, inputs: StepInputs<Tensor>) => unknown,
+    { donate, name }: { readonly donate: readonly number[]; readonly name: string },
+  ): CompiledPart<Result> {
+    const ofPart = (
+      state: TrainState<Tensor>,
+      batch: BatchTree,
+      wholeBatch: WholeBatch<Tensor>,
+      before?: Accumulated<Tensor>,
+    ): unknown => fn(state, batch, { wholeBatch, ...(before !== undefined && { before }) });
+    return jit(ofPart as never, this.backend, {
+      ...this.options,
+      ...this.bound,
+      donate,
+      name,
+    }) as unknown as CompiledPart<Result>;
+  }
+
+  private catchUp(kind: StepKind): DeferredPart {
+    const mode = observed(kind.mode);
+    const compiled =
+      this.catchingUp.get(mode) ??
+      this.compile(deferredPart(this.parts, { ...kind, mode }), { donate: [0], name: "first part of a train step" });
+    this.catchingUp.set(mode, compiled as DeferredPart);
+    return compiled as DeferredPart;
+  }
+
+  private accumulate(kind: StepKind): CompiledPart<Accumulated<DeviceArray>> {
+    const mode = observed(kind.mode);
+    const compiled =
+      this.accumulating.get(mode) ??
+      this.compile<Accumulated<DeviceArray>>(accumulate(this.parts, mode), {
+        donate: [3],
+        name: "part of a train step",
+      });
+    this.accumulating.set(mode, compiled);
+    return compiled;
+  }
+
+  /** What the parts of a batch need to know of the whole batch. */
+  private async lookAhead(state: DeviceState, inParts: readonly Batch[]): Promise<WholeBatch<DeviceArray>> {
+    if (!this.looksAhead) return nothing;
+    let seen: PassAhead<DeviceArray> | undefined;
+    for (const part of inParts) {
+      seen = await (seen === undefined ? this.looking(state, part) : this.looking(state, part, seen));
+      this.looksAhead = "dtype" in seen.rankCount || needsWhole(this.parts);
+      if (!this.looksAhead) break;
+    }
+    const { parts, ...wholeBatch } = seen!;
+    this.backend.free(parts);
+    return wholeBatch;
+  }
+
+  /** Do a step. Consumes the state. @param updates number of updates behind the state. */
+  async run(updates: number, state: DeviceState, batch: Batch): Promise<DeviceResult> {
+    const kind = stepKindAt(this.parts, updates);
+    const known = this.steps.findIndex(
+      (step) => step.kind.compressor === kind.compressor && step.kind.mode === kind.mode,
+    );
+    const step = known < 0 ? { kind, run: this.compileStep(kind) } : this.steps.splice(known, 1)[0]!;
+    this.steps.push(step);
+    if (this.steps.length > keptSteps) this.steps.shift()!.run.release();
+    return this.inParts(step.run, kind, state, batch, this.parts.overlap === "dear");
+  }
+
+  /**
+   * Compute the parts of a batch one after the other, the last by `run`.
+   *
+   * @param catchesUp whether the first of several parts makes the update of the step before.
+   */
+  private async inParts<Result>(
+    run: CompiledPart<Result>,
+    kind: StepKind,
+    given: DeviceState,
+    batch: Batch,
+    catchesUp: boolean,
+  ): Promise<Result> {
+    const parts = partsOf(batch, this.parts.accumulate);
+    const last = parts.pop()!;
+    let before: Accumulated<DeviceArray> | undefined;
+    // A pass ahead needs the parameters of this step, so the update comes before it and not during the first part.
+    const settled = catchesUp && needsWhole(this.parts) ? await this.settling(given) : undefined;
+    let state = settled?.state ?? given;
+    const wholeBatch = await this.lookAhead(state, [...parts, last]);
+    for (const [i, part] of parts.entries()) {
+      if (i === 0 && catchesUp && settled === undefined)
+        ({ state, before } = await this.catchUp(kind)(state, part, wholeBatch));
+      else before = await withBefore(this.accumulate(kind), state, part, wholeBatch, before);
+      if (i === 0 && settled !== undefined) before = { ...before, update: settled.update };
+    }
+    const result = await withBefore(run, state, last, wholeBatch, before);
+    for (const leaf of flattenTree<DeviceArray>(wholeBatch).leaves) this.backend.free(leaf);
+    return result;
+  }
+
+  /**
+   * The gradients that the next step will give its optimizer, by a program of its own: the step stays the one that it
+   * is, and so do its bits. All ranks call it together. Leaves the state, which is settled, as it is.
+   *
+   * Cost: a step without its update, and the first time another compilation; until `forget` the memory of its
+   * intermediates.
+   * @param updates number of updates behind the state. @returns a tree like that of the trained parameters.
+   */
+  async gradients(updates: number, state: DeviceState, batch: Batch): Promise<unknown> {
+    const { compressor } = stepKindAt(this.parts, updates);
+    if (this.gradientsOf?.compressor !== compressor) this.forget();
+    this.gradientsOf ??= {
+      compressor,
+      run: this.compile(exchangedGradients(this.parts, compressor), {
+        donate: this.parts.accumulate > 1 ? [3] : [],
+        name: "gradients of a train step",
+      }),
+    };
+    return this.inParts(this.gradientsOf.run, { compressor, mode: "keep" }, state, batch, false);
+  }
+
+  /** Let go of what `gradients` keeps. */
+  forget(): void {
+    this.gradientsOf?.run.release();
+    this.gradientsOf = undefined;
+  }
+
+  private compileStep(kind: StepKind): CompiledPart<DeviceResult> {
+    return this.compile(trainStep(this.parts, kind), {
+      donate: this.parts.accumulate > 1 ? [0, 3] : [0],
+      name: kind.mode === "keep" ? "train step" : `train step (${modeNames[kind.mode]})`,
+    });
+  }
+
+  /**
+   * Bring what is on its way into the parameters. Consumes the state.
+   *
+   * @returns the figures of that update, too, where one can be on its way.
+   */
+  settle(state: DeviceState): Promise<Settled<DeviceState, DeviceArray | undefined>> {
+    return this.parts.overlap === "dear" ? this.settling(state) : Promise.resolve({ state, update: undefined });
+  }
+
+  /**
+   * Go on with other buckets. Consumes the state, in which nothing is on its way; compressors that keep something per
+   * bucket lose it.
+   */
+  async rebucket(state: DeviceState, buckets: BucketPlan): Promise<DeviceState> {
+    const { residuals, pending, due, ...rest } = state;
+    for (const leaf of flattenTree<DeviceArray>([residuals, pending, due]).leaves) this.backend.free(leaf);
+    this.release();
+    this.parts = withBuckets(this.parts, buckets, this.job);
+    this.settling = this.compileSettle();
+    const init = jit(initExchangeState(this.parts), this.backend, { mesh: this.parts.mesh });
+    const fresh = (await init(randomKey(this.job.seed) as never)) as unknown as Pick<
+      DeviceState,
+      "residuals" | "pending" | "due"
+    >;
+    init.release();
+    return { ...rest, ...fresh };
+  }
+
+  release(): void {
+    for (const { run } of this.steps) run.release();
+    this.steps.length = 0;
+    this.forget();
+    this.settling.release();
+    for (const compiled of [...this.catchingUp.values(), ...this.accumulating.values()]) compiled.release();
+    this.catchingUp.clear();
+    this.accumulating.clear();
+    this.looking.release();
+  }
+}

@@ -1,0 +1,105 @@
+import { createHash } from "node:crypto";
+import type { Backend, Communicator, DeviceArray, MeshPlace } from "@skein/tensor-core";
+import { formatRanks } from "@skein/collectives";
+import { RunError } from "../errors.ts";
+import { type DeviceState, type Layout, splitLeaves } from "./train-state.ts";
+
+/** A tensor that is not the same on all ranks. */
+export interface Drift {
+  readonly tensor: string;
+  /** The ranks that hold the same, the most of them; those of the lowest rank where several hold equally many. */
+  readonly alike: readonly number[];
+  /** All others. */
+  readonly apart: readonly number[];
+}
+
+/** 16 hexadecimal digits; a fast digest, since it guards against faults and not against forgers. */
+const digestOf = (...parts: readonly (string | Uint8Array)[]): string => {
+  const hash = createHash("blake2b512");
+  for (const part of parts) hash.update(part);
+  return hash.digest("hex").slice(0, 16);
+};
+
+/** A digest of each array, read back from the device. */
+const digestsOf = async (backend: Backend, arrays: Iterable<DeviceArray>): Promise<string[]> => {
+  const digests: string[] = [];
+  for (const array of arrays) digests.push(digestOf((await backend.download(array)).bytes()));
+  return digests;
+};
+
+/** A rank's place along some axes, told from all others. */
+const placeAlong = (place: MeshPlace, axes: readonly string[]): string => axes.map((axis) => place[axis]!).join();
+
+/** Find the tensors that differ. @param digests per rank, of each tensor. */
+export const findDrift = (tensors: readonly string[], digests: readonly (readonly string[])[]): Drift[] =>
+  tensors.flatMap((tensor, i) => {
+    const holders = new Map<string, number[]>();
+    digests.forEach((own, rank) => holders.set(own[i]!, [...(holders.get(own[i]!) ?? []), rank]));
+    if (holders.size === 1) return [];
+    const most = Math.max(...[...holders.values()].map((ranks) => ranks.length));
+    // the first of equals holds the lowest rank
+    const kept = [...holders.values()].find((ranks) => ranks.length === most)!;
+    return [{ tensor, alike: kept, apart: digests.map((_, rank) => rank).filter((rank) => !kept.includes(rank)) }];
+  });
+
+const describe = (drift: readonly Drift[]): string => {
+  const listed = drift
+    .slice(0, 3)
+    .map(({ tensor, alike, apart }) => `${tensor} is not on ${formatRanks(apart)} what it is on ${formatRanks(alike)}`);
+  return `${listed.join("; ")}${drift.length > listed.length ? `; ${drift.length - listed.length} more tensors differ` : ""}`;
+};
+
+/** For messages: what makes ranks differ, the program before the hardware. */
+export const causesOfDrift: string =
+  "Code of your own may have computed something else on each rank (Math.random, a clock, an environment variable, a file of one host): look there first. " +
+  "Otherwise the memory or processor of a host may be faulty: test it";
+
+/**
+ * Make what compares between ranks, bit for bit, all that rank 0 saves for everybody: parameters, running statistics,
+ * the optimizer's state. After each step all ranks must hold the same; residuals are each rank's own. Each rank reads
+ * its state back from the device and digests it; only digests travel.
+ *
+ * @param layout of a part the ranks that have the same are compared; of a slice there is no other. @param places of the
+ * ranks along the axes of the mesh, in rank order.
+ * @returns a function that every rank calls after the same step. It throws a RunError that names tensors and ranks, on
+ * all ranks alike.
+ */
+export const replicaCheck =
+  (backend: Backend, world: Communicator, layout: Layout, places: readonly MeshPlace[]) =>
+  async (state: DeviceState, step: number): Promise<void> => {
+    if (world.worldSize === 1) return;
+    const { shared, parts } = splitLeaves(state, layout);
+    /** What ranks at one place have alike: all of them what is shared. */
+    const sets = [
+      { leaves: shared, placeOf: () => "" },
+      ...parts.map(({ axes, leaves }) => ({ leaves, placeOf: (rank: number) => placeAlong(places[rank]!, axes) })),
+    ];
+    const own: string[][] = [];
+    for (const { leaves } of sets) own.push(await digestsOf(backend, leaves.values()));
+    const whole = await world.exchangeTexts(own.map((digests) => digestOf(...digests)).join());
+    const digests = whole.map((text) => text.split(","));
+    const firstAt = (placeOf: (rank: number) => string, rank: number): number =>
+      whole.findIndex((_, other) => placeOf(other) === placeOf(rank));
+    const isAlike = (rank: number): boolean =>
+      sets.every(({ placeOf }, i) => digests[rank]![i] === digests[firstAt(placeOf, rank)]![i]);
+    if (digests.every((_, rank) => isAlike(rank))) return;
+    const all = (await world.exchangeTexts(own.flat().join())).map((text) => text.split(","));
+    const drift = sets.flatMap(({ leaves, placeOf }, i) => {
+      const first = own.slice(0, i).reduce((sum, { length }) => sum + length, 0);
+      return [...Map.groupBy(all.keys(), placeOf).values()].flatMap((ranks) =>
+        findDrift(
+          [...leaves.keys()],
+          ranks.map((rank) => all[rank]!.slice(first, first + leaves.size)),
+        ).map(({ tensor, alike, apart }) => ({
+          tensor,
+          alike: alike.map((at) => ranks[at]!),
+          apart: apart.map((at) => ranks[at]!),
+        })),
+      );
+    });
+    throw new RunError(
+      "replicas-differ",
+      `step ${step}: ${describe(drift)}; replicas must hold the same bits after every step. ` +
+        `${causesOfDrift}, then go on with skein-train resume from the last checkpoint, when all were the same`,
+    );
+  };
