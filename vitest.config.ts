@@ -30,10 +30,12 @@ const quiet = [
   "packages/gpu-kernels/src/{lower,resolve-bindings,shader,wgsl}.test.ts",
   "packages/gpu-kernels/src/autotune/*.test.ts",
   "apps/profiler/src/**/*.test.ts",
-  "apps/trainer/src/{building,commands,job,run,step}/*.test.ts",
-  "apps/trainer/src/{backend,checkpoint,rank}/!(stop-signal|part-writer|gpu-devices).test.ts",
-  "apps/trainer/src/{find-batch,generate,histograms,links,log,members,modules,placement,planning,pretrained,report}/*.test.ts",
-  "apps/trainer/src/watch/{metric-tail,run-facts,page/page-parts}.test.ts",
+  "apps/trainer/src/{building,command-line,dry-run,evaluation,files,find-batch,generate,import-model}/*.test.ts",
+  "apps/trainer/src/{job,job-file,log,modules,output-folder,placement,planning,plans,preparation}/*.test.ts",
+  "apps/trainer/src/{pretrained,report,run-files,step,task}/*.test.ts",
+  "apps/trainer/src/{backend,checkpoint,members,processes,rank}/!(gpu-devices|part-writer|rank-discovery|stop-signal).test.ts",
+  "apps/trainer/src/run-readers/{metric-tail,run-facts}.test.ts",
+  "apps/trainer/src/watch/page/page-parts.test.ts",
   "benchmarks/src/**/*.test.ts",
 ];
 const others = [

@@ -37,6 +37,7 @@ const order: readonly (readonly Stage[])[] = [
       "depcruise --config tooling/dependency-cruiser.cjs packages apps benchmarks examples tooling",
       120,
     ),
+    command("folder graph", "node tooling/folder-cycles.ts", 60),
     command("dead code and dependencies", "knip --no-config-hints", 120),
     command("site", "node tooling/site.ts", 240),
   ],

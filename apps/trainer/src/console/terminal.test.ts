@@ -9,7 +9,7 @@ import { makeProgress } from "../run-files/progress.ts";
 
 /** Where text that needs no change is written as it is. */
 const asItIs: ReadonlySet<string> = new Set([
-  "trainer/src/terminal.ts",
+  "trainer/src/console/terminal.ts",
   "trainer/src/main.ts", // before other modules are read; it quotes paths of this user alone
   "trainer/src/generate/generate-command.ts", // text of a model, into files and pipes
   "trainer/src/launch-targets/launch-command.ts", // files, fit to be redirected

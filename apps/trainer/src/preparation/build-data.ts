@@ -5,7 +5,10 @@ import {
   findInShards,
   type FoundImages,
   type ImageOptions,
+  loadFashionMnist,
   loadFoundImages,
+  loadIdx,
+  loadMnist,
   loadNumpy,
   openFoundImages,
   openImageStream,
@@ -18,6 +21,7 @@ import { ofAProgram } from "../modules/given-thing.ts";
 import { makeOwn, moduleName } from "../modules/load-module.ts";
 import type { DataSet, TrainingData } from "../task/task.ts";
 import { cacheFolder } from "../files/cache-folder.ts";
+import { decodingOf } from "../job/image-decoding.ts";
 import { sidesOf } from "../job/image-sides.ts";
 import type { DataJob, DecodedJob } from "../job/job.ts";
 import { limitSamples } from "../building/limit-samples.ts";

@@ -1,8 +1,8 @@
+import { ordered } from "../../dtype.ts";
 import { ShapeError } from "../../errors.ts";
 import { defineOperator, type Operator } from "../../graph/operator.ts";
 import { byteLength, elementCount, formatShape } from "../../shape.ts";
 import { linesAlong } from "./along-dim.ts";
-import { ordered } from "./elementwise.ts";
 
 export type ArgReductionParams = { readonly dim: number };
 
