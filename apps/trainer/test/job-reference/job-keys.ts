@@ -1,0 +1,124 @@
+/** A node of the JSON Schema of job files, as far as the schema uses JSON Schema. */
+export interface SchemaNode {
+  readonly type?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly oneOf?: readonly SchemaNode[];
+  readonly anyOf?: readonly SchemaNode[];
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly additionalProperties?: boolean | SchemaNode;
+  readonly required?: readonly string[];
+  readonly items?: boolean | SchemaNode;
+  readonly prefixItems?: readonly SchemaNode[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly exclusiveMaximum?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+}
+
+/** One option of a job file. */
+export interface JobKey {
+  /** Keys from the root of the job, such as `["data", "augment", "flip"]`. */
+  readonly path: readonly string[];
+  /** Values of `kind` that have the option; empty if all have it, or the section has no kinds. */
+  readonly kinds: readonly string[];
+  readonly isRequired: boolean;
+  readonly node: SchemaNode;
+}
+
+/** Bounds that JavaScript's integers and signed 32-bit counts set by themselves. */
+const unbounded: ReadonlySet<number> = new Set([Number.MAX_SAFE_INTEGER, 2 ** 31 - 1]);
+
+const show = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+const rangeOf = (node: SchemaNode): string => {
+  const low = node.exclusiveMinimum ?? node.minimum;
+  const high = node.exclusiveMaximum ?? node.maximum;
+  const lower =
+    low === undefined || low === Number.MIN_SAFE_INTEGER ? [] : [`${node.minimum === low ? "≥" : ">"} ${low}`];
+  const upper = high === undefined || unbounded.has(high) ? [] : [`${node.maximum === high ? "≤" : "<"} ${high}`];
+  return [...lower, ...upper].join(", ");
+};
+
+const listType = ({ items, prefixItems, minItems, maxItems }: SchemaNode): string => {
+  if (prefixItems !== undefined) return `[${prefixItems.map(typeOf).join(", ")}]`;
+  const item = typeof items === "object" ? typeOf(items) : "any value";
+  const least = minItems !== undefined && minItems > 0 ? `${minItems}` : "0";
+  const count = maxItems === undefined ? `${least} or more` : `${least} to ${maxItems}`;
+  return `list of ${count}: ${item}`;
+};
+
+/** Type and range of a value in words: `integer ≥ 1, ≤ 64`, `cpu or webgpu`. */
+export const typeOf = (node: SchemaNode): string => {
+  const choices = node.anyOf ?? node.oneOf;
+  if (choices !== undefined) return [...new Set(choices.map(typeOf))].join(" or ");
+  if (node.const !== undefined) return show(node.const);
+  if (node.enum !== undefined) return node.enum.map(show).join(", ");
+  if (node.type === "array") return listType(node);
+  if (node.type === "object") return node.properties === undefined ? "mapping" : "object";
+  if (node.type === undefined) return "any value";
+  return [node.type, rangeOf(node)].filter((part) => part !== "").join(" ");
+};
+
+const kindOf = ({ properties }: SchemaNode): string | undefined => {
+  const kind = properties?.["kind"]?.const;
+  return typeof kind === "string" ? kind : undefined;
+};
+
+/** Alternatives of a node that are objects with a `kind`. */
+const alternatives = ({ oneOf, anyOf }: SchemaNode): readonly SchemaNode[] =>
+  (oneOf ?? anyOf ?? []).filter((choice) => choice.properties !== undefined);
+
+const childrenOf = (parent: readonly string[], node: SchemaNode, kinds: readonly string[]): JobKey[] =>
+  Object.entries(node.properties ?? {}).flatMap(([name, child]) =>
+    name === "kind" && kindOf(node) !== undefined
+      ? []
+      : keysBelow([...parent, name], child, kinds, node.required?.includes(name) ?? false),
+  );
+
+const kindKey = (path: readonly string[], choices: readonly SchemaNode[], isRequired: boolean): JobKey[] => {
+  const named = choices.filter((choice) => kindOf(choice) !== undefined);
+  if (named.length === 0) return [];
+  return [{ path: [...path, "kind"], kinds: [], isRequired, node: { enum: named.map((choice) => kindOf(choice)) } }];
+};
+
+/** The option at a path and all options below it. */
+const keysBelow = (
+  path: readonly string[],
+  node: SchemaNode,
+  kinds: readonly string[],
+  isRequired: boolean,
+): JobKey[] => {
+  const choices = alternatives(node);
+  const self: JobKey = { path, kinds, isRequired: isRequired && node.default === undefined, node };
+  if (choices.length === 0) return [self, ...childrenOf(path, node, kinds)];
+  const below = choices.flatMap((choice) =>
+    childrenOf(
+      path,
+      choice,
+      [kindOf(choice)].filter((kind) => kind !== undefined),
+    ),
+  );
+  return [self, ...kindKey(path, choices, true), ...merge(below, choices.length)];
+};
+
+/** Joins options of several kinds that are the same in all of them. */
+const merge = (keys: readonly JobKey[], numKinds: number): JobKey[] => {
+  const merged = new Map<string, JobKey>();
+  for (const key of keys) {
+    const id = JSON.stringify([key.path, key.node, key.isRequired]);
+    const before = merged.get(id);
+    merged.set(id, before === undefined ? key : { ...before, kinds: [...before.kinds, ...key.kinds] });
+  }
+  return [...merged.values()].map((key) => (key.kinds.length === numKinds ? { ...key, kinds: [] } : key));
+};
+
+/** Every option of a job file, parents before their children. */
+export const jobKeys = (schema: SchemaNode): JobKey[] => childrenOf([], schema, []);
