@@ -45,8 +45,8 @@ const cycleThrough = (start: string, imports: FolderImports): readonly Import[] 
 };
 
 /**
- * Cycles between the entries of a folder, at every level below `root`. An entry is a file, or a subfolder with all files
- * below it. Type-only imports count; imports of tests do not.
+ * Cycles between the entries of a folder, at every level below `root`. An entry is a file, or a subfolder with all its
+ * files. Type-only imports count; imports of tests do not.
  *
  * @returns One line per folder that has a cycle, with the imports of its shortest cycle.
  */
