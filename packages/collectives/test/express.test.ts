@@ -142,7 +142,7 @@ describe("what goes wrong is found out by all, in time, and by name", () => {
       expect(answers.map(({ error }) => error?.code)).toEqual(["ranks-disagree", "ranks-disagree"]);
       // Both find it out; a rank tells its own account or, when that came first, the other's.
       const accounts =
-        /rank (1 sent|1 says of rank 0: rank 0 sent) 0 bytes for reduce #1, 32 were expected for reduce #1/;
+        /rank (1 sent|1 reports about rank 0: rank 0 sent) 0 bytes for reduce #1, 32 were expected for reduce #1/;
       expect(answers[0]!.error?.message).toMatch(accounts);
     });
   });

@@ -117,7 +117,7 @@ test.each(["tcp", "tls"] as const)(
       ["peer-lost", 1],
       ["peer-lost", 0],
     ]);
-    expect((errors[0] as Error).message).toMatch(/nothing came from it for \d+ ms/);
+    expect((errors[0] as Error).message).toMatch(/nothing was received from it for \d+ ms/);
   },
 );
 
@@ -150,7 +150,7 @@ test("a process that was killed while nobody waits for it: its connections end, 
     ["peer-lost", 1],
     ["peer-lost", 0],
   ]);
-  expect(errors[0]!.message).toMatch(/closed without a goodbye, and nobody listens at 127.0.0.1:\d+ any more/);
+  expect(errors[0]!.message).toMatch(/closed without a goodbye, and no process listens at 127.0.0.1:\d+ any more/);
 });
 
 test("an emulated cable that is cut carries no sign of life", async () => {
@@ -289,7 +289,7 @@ describe("damage on the way", () => {
       "silence in the middle of a frame",
       "freeze",
       25_000,
-      /nothing came from it for|closed without a goodbye|says of rank/,
+      /nothing was received from it for|closed without a goodbye|reports about rank/,
     ],
   ] as const)("%s", async (_, what, at, message) => {
     const errors = await collide({ direction: "down", at, what });

@@ -124,7 +124,7 @@ test("bytes that are no frame, and messages that nobody can want, are refused", 
     expect(() => {
       for (let i = 0; i < 40; i++) a.send(1, i, new Uint8Array(4));
       until(() => (b.look(), false));
-    }).toThrow(/33 messages of lane 1 that nobody has asked for, 32 are allowed/);
+    }).toThrow(/33 messages of lane 1 that no request has received, 32 are allowed/);
   });
 });
 
