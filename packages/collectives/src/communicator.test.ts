@@ -23,7 +23,7 @@ test.each<[string, Partial<CollectiveRequest>, RegExp]>([
   [
     "memory elsewhere",
     { input: new Uint8Array(32) },
-    /32 bytes lies outside the world's WebAssembly memory; allocate it there/,
+    /32 bytes is outside the world's WebAssembly memory; allocate it there/,
   ],
   [
     "half an element",
@@ -56,13 +56,13 @@ test.each<[string, Partial<CollectiveRequest>, RegExp]>([
   [
     "half a message to oneself",
     { kind: "send-receive", to: 0, from: 1, output: region(64, 32) },
-    /rank 0 sends to 0 and receives from 1; a message to oneself needs both/,
+    /rank 0 sends to 0 and receives from 1; a message to the rank itself needs both/,
   ],
-  ["a priority that is none", { priority: 4 }, /priority 4 is not one of 0 to 3; the greatest goes first/],
+  ["a priority that is none", { priority: 4 }, /priority 4 is not one of 0 to 3, the highest/],
   [
     "a ragged sum",
     { ragged: { capacity: 1, rows: region(64, 4), receivedRows: region(128, 12) } },
-    /cannot be ragged; all-to-all and all-gather can/,
+    /cannot be ragged; only all-to-all and all-gather can/,
   ],
   [
     "rows that do not fill a chunk",
@@ -71,7 +71,7 @@ test.each<[string, Partial<CollectiveRequest>, RegExp]>([
       output: region(64, 96),
       ragged: { capacity: 3, rows: region(256, 4), receivedRows: region(320, 12) },
     },
-    /a chunk of 32 bytes cannot be cut into 3 rows of f32/,
+    /a chunk of 32 bytes cannot be split into 3 rows of f32/,
   ],
   [
     "counts of another world",
@@ -80,7 +80,7 @@ test.each<[string, Partial<CollectiveRequest>, RegExp]>([
       output: region(64, 96),
       ragged: { capacity: 4, rows: region(256, 4), receivedRows: region(320, 8) },
     },
-    /row counts have 4 and 8 bytes; 4 and 12 are i32 for 3 ranks/,
+    /row counts have 4 and 8 bytes; i32 counts for 3 ranks have 4 and 12/,
   ],
 ])("%s is refused before anything is sent", (_, change, message) => {
   const communicator = joinWorld(connection(3));
@@ -111,7 +111,7 @@ test("regions of before and after a growth are of one memory, also where two buf
     const input = new Uint8Array(elsewhere.buffer, 512, 32);
     input[0] = byte;
     expect(() => own.start({ ...request, input, output: region(64) })).toThrow(
-      /lies outside the world's WebAssembly memory/,
+      /is outside the world's WebAssembly memory/,
     );
     expect(input[0]).toBe(byte);
     expect(() => communicator.start({ ...request, input, output: region(64) })).toThrow(/lies outside/);
@@ -164,7 +164,7 @@ test("a peer that never comes is named after the timeout, and again on every lat
   const request: CollectiveRequest = { kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(0, 32) };
   const handle = communicator.start(request);
   for (let again = 0; again < 2; again++)
-    expect(() => communicator.wait(handle)).toThrow(/rank 1 did not take part in all-reduce #1 within 50 ms/);
+    expect(() => communicator.wait(handle)).toThrow(/rank 1 did not join all-reduce #1 within 50 ms/);
   expect(() => communicator.start(request)).toThrow(/the group is unusable now/);
 });
 

@@ -169,7 +169,7 @@ test.each(["ping", "bye", "control"] as const)("nobody on the way can put in a %
   const header = encodeHeader({ type, flags: 0, stream: 0, sequence: 3, tag: 0, length: payload.byteLength }, payload);
   wire.inject(0, Buffer.concat([header, payload]));
   await until(() => lost.length === 1);
-  expect(lost[0]).toContain("does not carry the seal that is due");
+  expect(lost[0]).toContain("does not carry the expected seal");
 });
 
 describe("somebody in the middle", () => {
@@ -254,7 +254,7 @@ describe("somebody in the middle of a link", () => {
     );
     const error = await failureOf(one.connect([{ rank: 0, ...wire }]));
     expect(changed).toBeGreaterThan(0);
-    expect([...zero.refused, error.message].join("\n")).toContain("does not carry the seal that is due");
+    expect([...zero.refused, error.message].join("\n")).toContain("does not carry the expected seal");
   });
 
   test("of TLS is seen, although both its certificates are good", async () => {
@@ -275,7 +275,7 @@ describe("somebody in the middle of a link", () => {
   test("may not make a link of what was meant for the coordinator, nor the other way round", async () => {
     const [hosted, zero, one] = [await host(1), await listen(0), await listen(1)];
     await failureOf(hosted.join([0], { address: zero, joinTimeoutMilliseconds: 100 }));
-    expect(zero.refused[0]).toContain("asks for a control connection, and this is the place for data connections");
+    expect(zero.refused[0]).toContain("asks for a control connection, and this port serves data connections");
     await failureOf(one.connect([{ rank: 0, ...hosted.coordinator.address }]));
     await hosted.coordinator.close(); // its log is told whole
     expect(hosted.events.filter(({ message }) => message.includes("began with what is no hello"))).not.toEqual([]);

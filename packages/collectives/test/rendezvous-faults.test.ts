@@ -253,7 +253,7 @@ describe("a stranger", () => {
       /announces 1048576 bytes, at most 1024/,
     ],
     ["a control frame", frame("control", Buffer.from("x")), /announces 1 bytes, at most 0/],
-    ["a ping", frame("ping", new Uint8Array(0)), /a ping frame came where none is due/],
+    ["a ping", frame("ping", new Uint8Array(0)), /a ping frame came, which is not due/],
     ["a request at once", withLength(frame("join", new Uint8Array(0)), 1n), /announces 1 bytes, at most 0/],
     ["a hello of nonsense", frame("hello", Buffer.from("[[[[")), /began with what is no hello/],
     ["a hello that lacks its nonce", frame("hello", Buffer.from('{"job":"x"}')), /began with what is no hello/],
@@ -294,7 +294,7 @@ describe("a stranger", () => {
     await Promise.all([silent.closed, half.closed]);
     await until(
       () =>
-        hosted.events.filter(({ message }) => message.includes("did not prove who it is within 100 ms")).length === 2,
+        hosted.events.filter(({ message }) => message.includes("did not prove its identity within 100 ms")).length === 2,
     );
     await hosted.join([0]);
   });
@@ -308,7 +308,7 @@ describe("a stranger", () => {
     await closed;
     expect(framesIn(received()).map(({ type }) => type)).toEqual(["refuse"]);
     expect(hosted.events).toEqual([
-      { kind: "refused", message: expect.stringMatching(/speaks version 1 of the protocol, this rank version 2/) },
+      { kind: "refused", message: expect.stringMatching(/uses version 1 of the protocol, this rank version 2/) },
     ]);
   });
 

@@ -139,7 +139,7 @@ describe("a process is refused, and hears why", () => {
     ["another build", "join-build", { build: "build-2" }, [1], /build-2.*build-1/],
     ["another world size", "join-world-size", { worldSize: 3 }, [1], /expects 3 ranks, the coordinator 2/],
     ["a rank out of range", "join-rank", {}, [2], /rank 2 cannot join a world of 2; ranks go from 0 to 1/],
-    ["a rank twice", "join-rank", {}, [1, 1], /ranks 1, 1, one of them twice/],
+    ["a rank twice", "join-rank", {}, [1, 1], /ranks 1, 1, and one rank is given twice/],
   ])("for %s", async (_, code, different, ranks, message) => {
     const { join, events } = await host(2);
     const first = join([0]);
@@ -163,8 +163,8 @@ describe("a process is refused, and hears why", () => {
   });
 
   test.each([
-    ["when its rank is taken", 2, "join-rank-taken", /rank 0 joined already, from here/],
-    ["when all have joined", 1, "join-late", /rank 0 came when all 1 ranks had joined/],
+    ["when its rank is taken", 2, "join-rank-taken", /rank 0 already joined from here/],
+    ["when all have joined", 1, "join-late", /rank 0 joined after all 1 ranks had joined/],
   ])("%s, for as long as it looks for a place", async (_, worldSize, code, message) => {
     const { join, events } = await host(worldSize);
     const first = join([0]);
@@ -259,7 +259,7 @@ describe("while ranks are waited for", () => {
     const waiting = openMember(earlier.joining([0], { worldSize: 2, notice, onWaiting: (line) => lines.push(line) }));
     await until(() => lines.length > 0 && lines.at(-1)!.includes("refused"));
     expect(lines.at(-1)!.replace(/\d+ s/, "… s")).toBe(
-      `rank 0: waiting for rank 0 at ${where} (connection refused, as nobody listens there yet); trying for … s more`,
+      `rank 0: waiting for rank 0 at ${where} (connection refused, no process listens there yet); trying for … s more`,
     );
     const { join } = await host(2, { port: address.port });
     await until(() => lines.at(-1) === `rank 0: joined at ${where} and waiting for other ranks, which rank 0 names`);

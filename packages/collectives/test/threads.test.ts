@@ -241,7 +241,7 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
     const answers = await runWorld(3, { name: "die", how: "never start" }, { timeoutMilliseconds: 3000 });
     for (const { error } of answers.slice(0, 2)) {
       expect(error?.code).toBe("collective-timeout");
-      expect(error?.message).toMatch(/rank 2 did not take part in all-reduce #2 within 3000 ms/);
+      expect(error?.message).toMatch(/rank 2 did not join all-reduce #2 within 3000 ms/);
       expect(error?.peer).toBe(2);
     }
   });

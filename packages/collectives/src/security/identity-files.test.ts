@@ -9,7 +9,7 @@ test.each<[string, number, number, string | undefined]>([
   ["root's for our group, as Kubernetes mounts a Secret", 0, 0o100440, undefined],
   ["root's, written by a group", 0, 0o100660, "others, as its mode is 0660"],
   ["root's, and everyone's", 0, 0o100644, "others, as its mode is 0644"],
-  ["another's", 1001, 0o100600, "user 1001, whose file it is"],
+  ["another's", 1001, 0o100600, "user 1001, the owner of the file"],
 ])("a key file that is %s", (_, uid, mode, others) => {
   expect(othersWhoRead({ uid, mode }, 1000)).toBe(others);
 });

@@ -92,7 +92,7 @@ describe("files that are replaced while a process runs", () => {
   type Fault = readonly [string, () => void, RegExp];
   test.each<Fault>([
     ["a key without its certificate", () => write({ key: sound[1]!.key }), /is not the key of certificate/],
-    ["another authority", () => write(unsound.foreign), /is another authority than this process has begun with/],
+    ["another authority", () => write(unsound.foreign), /is another authority than the one with which this process started/],
     [
       "an authority that has not signed",
       () => write({ ...sound[1]!, authority: unsound.foreign.authority }),
@@ -102,7 +102,7 @@ describe("files that are replaced while a process runs", () => {
     [
       "another rank's",
       () => write(unsound["another rank's"]),
-      /proves to be rank 4, and this process has to prove to be rank 3/,
+      /proves to be rank 4, but this process has to prove to be rank 3/,
     ],
     ["a file that is gone", () => rmSync(files.certificate), /cannot be read \(ENOENT/],
     ["a file that is empty", () => write({ certificate: "" }), /holds no certificate/],
@@ -122,7 +122,7 @@ describe("files that are replaced while a process runs", () => {
     [
       "our own certificate on the list",
       () => (write(sound[3]!), lookTwice(), write({ revoked: lists[3] })),
-      /was revoked and nothing has replaced it/,
+      /was revoked and was not replaced/,
     ],
     [
       "a new certificate that is on the list",

@@ -35,12 +35,12 @@ describe("a list of revoked certificates", () => {
     [
       "that has ended",
       () => authority.revoke([], { nextUpdate: new Date(Date.now() - day / 2) }),
-      /it holds from .* and now it is/,
+      /it is valid from .* and now it is/,
     ],
     [
       "that has not begun",
       () => authority.revoke([], { thisUpdate: new Date(Date.now() + day / 2) }),
-      /it holds from .* and now it is/,
+      /it is valid from .* and now it is/,
     ],
     [
       "with an extension that must be understood",

@@ -138,7 +138,7 @@ test("each stream counts its frames; one that is missing or comes twice is notic
     reader.push(encode(Uint8Array.of(1), { stream, sequence }));
   expect(got).toHaveLength(4);
   expect(() => reader.push(encode(Uint8Array.of(1), { stream: 0, sequence: 1 }))).toThrow(
-    wireError("frame-sequence", /sequence 1, 2 was due/),
+    wireError("frame-sequence", /sequence 1, 2 was expected/),
   );
   expect(() => open().reader.push(encode(Uint8Array.of(1), { sequence: 1 }))).toThrow(wireError("frame-sequence"));
   expect(() => open().reader.push(encode(Uint8Array.of(1), { stream: maxStreams }))).toThrow(wireError("frame-header"));

@@ -79,7 +79,7 @@ test.each([
   ["another magic", 0, 0x54, "not-a-frame", /0x314e4b53, but 0x314e4b54 came/],
   ["another version", 4, 1, "protocol-version", /version 1 of the protocol, this rank version 2/],
   ["type 0", 5, 0, "frame-header", /type 0/],
-  ["type 13", 5, 13, "frame-header", /type 13, but types go from 1 to 12/],
+  ["type 13", 5, 13, "frame-header", /type 13, but types are 1 to 12/],
   ["type 255", 5, 255, "frame-header", /type 255/],
   ["a flag of the lower byte", 6, 8, "frame-header", /flags 0x8/],
   ["a flag of the upper byte", 7, 0x80, "frame-header", /flags 0x8004/],
