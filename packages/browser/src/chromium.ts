@@ -24,7 +24,9 @@ export const findChromium = (env: Readonly<Record<string, string | undefined>> =
   const wished = env["CHROMIUM_PATH"];
   if (wished !== undefined && wished !== "") {
     if (!existsSync(wished))
-      throw new Error(`CHROMIUM_PATH is ${wished}, but there is no such file; set it to the path of Chromium, or unset it`);
+      throw new Error(
+        `CHROMIUM_PATH is ${wished}, but there is no such file; set it to the path of Chromium, or unset it`,
+      );
     return wished;
   }
   const folders = [...(env["PATH"] ?? "").split(delimiter), "/usr/bin"].filter((folder) => folder !== "");

@@ -42,7 +42,9 @@ export const servePage = async (
     });
     const address = server.httpServer.address();
     if (address === null || typeof address === "string")
-      throw new Error(`the preview server of ${root} does not listen on a port; check that port numbers of 127.0.0.1 are available`);
+      throw new Error(
+        `the preview server of ${root} does not listen on a port; check that port numbers of 127.0.0.1 are available`,
+      );
     return {
       url: `http://127.0.0.1:${address.port}/`,
       close: async () => {

@@ -65,7 +65,9 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
   if (!Number.isInteger(worldSize) || worldSize < 1)
     throw new ArgumentError(`worldSize ${worldSize} is not a positive integer; pass the number of ranks, 1 or more`);
   if (!(memory.buffer instanceof SharedArrayBuffer))
-    throw new ArgumentError("thread ranks need a shared WebAssembly.Memory, and this memory is not shared; create it with { shared: true }");
+    throw new ArgumentError(
+      "thread ranks need a shared WebAssembly.Memory, and this memory is not shared; create it with { shared: true }",
+    );
   const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
   const local = new LocalRanks({ worldSize, ranks, memory, kernels, companionOnly: false, timeoutMilliseconds });
   const exchangeParts = reserveParts(memory, worldSize);

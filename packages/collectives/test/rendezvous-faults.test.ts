@@ -256,7 +256,11 @@ describe("a stranger", () => {
     ["a ping", frame("ping", new Uint8Array(0)), /a ping frame came, which is not due/],
     ["a request at once", withLength(frame("join", new Uint8Array(0)), 1n), /announces 1 bytes, at most 0/],
     ["a hello of nonsense", frame("hello", Buffer.from("[[[[")), /its first frame is not a valid hello/],
-    ["a hello that lacks its nonce", frame("hello", Buffer.from('{"job":"x"}')), /its first frame is not a valid hello/],
+    [
+      "a hello that lacks its nonce",
+      frame("hello", Buffer.from('{"job":"x"}')),
+      /its first frame is not a valid hello/,
+    ],
     [
       "a hello that would write lines of its own into a log",
       frame(
@@ -294,7 +298,8 @@ describe("a stranger", () => {
     await Promise.all([silent.closed, half.closed]);
     await until(
       () =>
-        hosted.events.filter(({ message }) => message.includes("did not prove its identity within 100 ms")).length === 2,
+        hosted.events.filter(({ message }) => message.includes("did not prove its identity within 100 ms")).length ===
+        2,
     );
     await hosted.join([0]);
   });

@@ -73,54 +73,57 @@ for (const { worldSizes, tags } of [
       });
     });
 
-    test.each([true, false])("several requests may be in flight; all started before the first wait: %s", async (startAllFirst) => {
-      const requests: Ask[] = [
-        { kind: "all-reduce", n: 1003, inPlace: true },
-        { kind: "all-gather", n: 7, dtype: "u8" },
-        { kind: "barrier", n: 0 },
-        { kind: "all-reduce", n: 501, dtype: "i32", reduction: "max", priority: 2 },
-        { kind: "reduce-scatter", n: 33 },
-        { kind: "all-to-all", n: 12, dtype: "f16", priority: 3 },
-        { kind: "all-reduce", n: 9, awaited: true },
-        { kind: "all-reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)), awaited: true, inPlace: true },
-        { kind: "all-reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)) + 1, awaited: true },
-        { kind: "all-gather", n: 33, dtype: "bf16", awaited: true },
-        { kind: "broadcast", n: 100, root: worldSize - 1, inPlace: true },
-        { kind: "send-receive", n: 5, priority: 2 },
-        { kind: "reduce", n: 6007, root: worldSize - 1, inPlace: true, priority: 1 },
-        { kind: "reduce", n: 6007, root: 0, priority: 1 },
-        { kind: "reduce", n: 100, root: worldSize >> 1, dtype: "i32", awaited: true },
-        { kind: "reduce", n: 0, root: 0 },
-        { kind: "reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)), root: 0, awaited: true, inPlace: true },
-        { kind: "reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)) + 1, root: 0, awaited: true },
-        { kind: "all-reduce", n: 19, dtype: "bf16" },
-      ];
-      const answers = await runWorld(worldSize, { name: "requests", requests, startAllFirst, repeats });
-      expect(answers.map(({ error }) => error?.message)).toEqual(answers.map(() => undefined));
-      requests.forEach(({ kind, n, dtype = "f32", reduction, root }, i) => {
-        const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, dtype));
-        answers.forEach(({ outputs }, rank) => {
-          expect(fromBytes(outputs[i]!, dtype), `${kind} on rank ${rank}`).toEqual(
-            closedForm(kind, placeOf(rank, worldSize, n, root), inputs, reduction),
-          );
+    test.each([true, false])(
+      "several requests may be in flight; all started before the first wait: %s",
+      async (startAllFirst) => {
+        const requests: Ask[] = [
+          { kind: "all-reduce", n: 1003, inPlace: true },
+          { kind: "all-gather", n: 7, dtype: "u8" },
+          { kind: "barrier", n: 0 },
+          { kind: "all-reduce", n: 501, dtype: "i32", reduction: "max", priority: 2 },
+          { kind: "reduce-scatter", n: 33 },
+          { kind: "all-to-all", n: 12, dtype: "f16", priority: 3 },
+          { kind: "all-reduce", n: 9, awaited: true },
+          { kind: "all-reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)), awaited: true, inPlace: true },
+          { kind: "all-reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)) + 1, awaited: true },
+          { kind: "all-gather", n: 33, dtype: "bf16", awaited: true },
+          { kind: "broadcast", n: 100, root: worldSize - 1, inPlace: true },
+          { kind: "send-receive", n: 5, priority: 2 },
+          { kind: "reduce", n: 6007, root: worldSize - 1, inPlace: true, priority: 1 },
+          { kind: "reduce", n: 6007, root: 0, priority: 1 },
+          { kind: "reduce", n: 100, root: worldSize >> 1, dtype: "i32", awaited: true },
+          { kind: "reduce", n: 0, root: 0 },
+          { kind: "reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)), root: 0, awaited: true, inPlace: true },
+          { kind: "reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)) + 1, root: 0, awaited: true },
+          { kind: "all-reduce", n: 19, dtype: "bf16" },
+        ];
+        const answers = await runWorld(worldSize, { name: "requests", requests, startAllFirst, repeats });
+        expect(answers.map(({ error }) => error?.message)).toEqual(answers.map(() => undefined));
+        requests.forEach(({ kind, n, dtype = "f32", reduction, root }, i) => {
+          const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, dtype));
+          answers.forEach(({ outputs }, rank) => {
+            expect(fromBytes(outputs[i]!, dtype), `${kind} on rank ${rank}`).toEqual(
+              closedForm(kind, placeOf(rank, worldSize, n, root), inputs, reduction),
+            );
+          });
         });
-      });
-      answers.forEach(({ bytesSent }, rank) => {
-        const perRound = requests.reduce((sum, { kind, n, dtype = "f32", root }) => {
-          const { algorithm } = selectAlgorithm({ kind, worldSize, byteLength: n, sharesMemory: true });
-          const isExchanged =
-            (kind === "all-reduce" || kind === "reduce" || kind === "all-gather" || kind === "barrier") &&
-            (worldSize - 1) * n * bytesPerElement[dtype] <= 16_384;
-          const elements = isExchanged
-            ? kind === "reduce"
-              ? Number(rank !== root) * n
-              : (worldSize - 1) * n
-            : sentElements(algorithm.schedule(placeOf(rank, worldSize, n, root)));
-          return sum + elements * bytesPerElement[dtype];
-        }, 0);
-        expect(bytesSent).toBe(repeats * perRound);
-      });
-    });
+        answers.forEach(({ bytesSent }, rank) => {
+          const perRound = requests.reduce((sum, { kind, n, dtype = "f32", root }) => {
+            const { algorithm } = selectAlgorithm({ kind, worldSize, byteLength: n, sharesMemory: true });
+            const isExchanged =
+              (kind === "all-reduce" || kind === "reduce" || kind === "all-gather" || kind === "barrier") &&
+              (worldSize - 1) * n * bytesPerElement[dtype] <= 16_384;
+            const elements = isExchanged
+              ? kind === "reduce"
+                ? Number(rank !== root) * n
+                : (worldSize - 1) * n
+              : sentElements(algorithm.schedule(placeOf(rank, worldSize, n, root)));
+            return sum + elements * bytesPerElement[dtype];
+          }, 0);
+          expect(bytesSent).toBe(repeats * perRound);
+        });
+      },
+    );
   });
 
 test("two ranks send half of the vector in each direction and back: 2·(P − 1)/P·S bytes", async () => {

@@ -97,13 +97,9 @@ for (const { name, missing, launch } of await findMpis()) {
         const { code, results, output } = await launch(2, "./rank.ts", "late");
         const { errors } = results[0] as { errors: string[] };
         expect(errors, output).toHaveLength(4);
-        expect(errors[0]).toMatch(
-          /^collective-timeout: rank 0: rank 1 did not join collective 7 within 300 ms/,
-        );
+        expect(errors[0]).toMatch(/^collective-timeout: rank 0: rank 1 did not join collective 7 within 300 ms/);
         expect(errors[1]).toMatch(/^collective-timeout: rank 0: all-reduce #3 of MPI itself did not end within 300 ms/);
-        expect(errors[2]).toMatch(
-          /^collective-timeout: rank 0: rank 1 did not join collective 9 within 300 ms/,
-        );
+        expect(errors[2]).toMatch(/^collective-timeout: rank 0: rank 1 did not join collective 9 within 300 ms/);
         expect(errors[3]).toMatch(/^mpi-call: closing MPI failed in MPI: \d+ calls or messages are still in flight/);
         expect(code).toBe(5);
       });

@@ -29,7 +29,8 @@ export const runCompiler = async (compiler: string, args: readonly string[]): Pr
     return stdout;
   } catch (error) {
     const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: string };
-    if (code === "ENOENT" || code === "EACCES") throw new CompilerError(`the compiler "${compiler}" was not found`, true, error);
+    if (code === "ENOENT" || code === "EACCES")
+      throw new CompilerError(`the compiler "${compiler}" was not found`, true, error);
     // The compiler's first error, or a wrapper's error about a missing compiler.
     const line =
       (stderr ?? "").split("\n").find((text) => /error|not found|no such/i.test(text)) ??

@@ -66,7 +66,9 @@ export interface LocalPreference {
  */
 export const checkRankMemory = ({ memory, kernels }: RankMemory): void => {
   if (!(memory.buffer instanceof SharedArrayBuffer))
-    throw new ArgumentError("ranks of a process need a shared WebAssembly.Memory, and this memory is not shared; create it with { shared: true }");
+    throw new ArgumentError(
+      "ranks of a process need a shared WebAssembly.Memory, and this memory is not shared; create it with { shared: true }",
+    );
   if (kernels !== "none") checkKernels(kernels);
 };
 

@@ -149,7 +149,10 @@ export class ExpressConnection {
   #keep({ type, stream, tag }: FrameHeader, payload: Uint8Array): void {
     const parts = this.#parts[stream];
     if (type !== "data" || parts === undefined)
-      throw new WireError("frame-header", `a ${type} frame of lane ${stream} came on a connection that carries only data of lanes 0 to ${laneCount - 1}`);
+      throw new WireError(
+        "frame-header",
+        `a ${type} frame of lane ${stream} came on a connection that carries only data of lanes 0 to ${laneCount - 1}`,
+      );
     if (parts.push({ tag, bytes: payload.byteLength === 0 ? empty : payload }) > mostKept)
       throw new WireError(
         "frame-length",

@@ -235,7 +235,11 @@ const dialOnce = (
             ),
           );
         else
-          fail(new Unreachable(error === undefined ? "it closed the connection at once" : tlsReasonOf(error), { cause: error }));
+          fail(
+            new Unreachable(error === undefined ? "it closed the connection at once" : tlsReasonOf(error), {
+              cause: error,
+            }),
+          );
       },
     });
     frames.attach(socket, "dialled");

@@ -118,7 +118,10 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
     });
     if (request.express === true) {
       if (!handing.has(request.rank) || known?.session !== request.session)
-        return refused("link-session", `rank ${rank} has no link with rank ${request.rank} for this express connection`);
+        return refused(
+          "link-session",
+          `rank ${rank} has no link with rank ${request.rank} for this express connection`,
+        );
       if (connected)
         return refused(
           "link-rank-taken",

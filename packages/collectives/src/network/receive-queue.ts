@@ -226,8 +226,7 @@ export class ReceiveQueue {
         `a message ended after ${index * frameBytes + (coded ? 0 : header.length)} bytes, ${byteLength} were expected`,
         posted.tag,
       );
-    if (!last && isLast)
-      disagree(`a message has more than the expected ${byteLength} bytes`, posted.tag);
+    if (!last && isLast) disagree(`a message has more than the expected ${byteLength} bytes`, posted.tag);
     if (coded ? header.length >= expected : header.length !== expected)
       disagree(`a message has ${index * frameBytes + header.length} bytes, ${byteLength} were expected`, posted.tag);
     if (coded && codec === undefined)

@@ -71,7 +71,8 @@ test("for any sequence of sending and acknowledging, keeps the unacknowledged fr
           if (sent !== undefined) queue.handOver(sent);
         } else {
           const count = acknowledged + each.many;
-          if (count > all.length) expect(() => queue.acknowledge(count)).toThrow(/frames, but only \d+ to \d+ are possible/);
+          if (count > all.length)
+            expect(() => queue.acknowledge(count)).toThrow(/frames, but only \d+ to \d+ are possible/);
           else queue.acknowledge((acknowledged = count));
         }
         expect(queue.frames).toEqual(all.slice(acknowledged));

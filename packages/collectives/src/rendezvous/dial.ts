@@ -71,7 +71,9 @@ export const explain = (error: NodeJS.ErrnoException, where: string): Error => {
     );
   if (passing.has(code)) return new PassingError(`${error.syscall ?? "connection"} ${code}`, { cause: error });
   if (isTlsFault(error))
-    return new PassingError(`the received bytes are not TLS, or were altered in transit: ${tlsReasonOf(error)}`, { cause: error });
+    return new PassingError(`the received bytes are not TLS, or were altered in transit: ${tlsReasonOf(error)}`, {
+      cause: error,
+    });
   if (isCertificateFault(error))
     return new PeerIdentityError(
       `TLS with ${where} failed (${code}: ${tlsReasonOf(error)}); use the files of one skein-train certs init on all hosts, while they are valid`,

@@ -22,9 +22,7 @@ export const formatRanks = (ranks: readonly number[]): string => {
  */
 export const checkLost = (rank: number, worldSize: number): void => {
   if (!(Number.isInteger(rank) && rank >= 0 && rank < worldSize))
-    throw new ArgumentError(
-      `rank ${rank} cannot be lost in a world of ${worldSize}; use 0 to ${worldSize - 1}`,
-    );
+    throw new ArgumentError(`rank ${rank} cannot be lost in a world of ${worldSize}; use 0 to ${worldSize - 1}`);
 };
 
 /**

@@ -89,7 +89,9 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
   requireRank("to");
   requireRank("from");
   if (kind === "send-receive" && (request.to === rank) !== (request.from === rank))
-    say(`rank ${rank} sends to ${request.to} and receives from ${request.from}; a message to the rank itself needs both`);
+    say(
+      `rank ${rank} sends to ${request.to} and receives from ${request.from}; a message to the rank itself needs both`,
+    );
   if (ragged !== undefined) {
     if (kind !== "all-to-all" && kind !== "all-gather") say("cannot be ragged; only all-to-all and all-gather can");
     const chunk = kind === "all-to-all" ? input.byteLength / worldSize : input.byteLength;

@@ -92,7 +92,11 @@ describe("files that are replaced while a process runs", () => {
   type Fault = readonly [string, () => void, RegExp];
   test.each<Fault>([
     ["a key without its certificate", () => write({ key: sound[1]!.key }), /is not the key of certificate/],
-    ["another authority", () => write(unsound.foreign), /is another authority than the one with which this process started/],
+    [
+      "another authority",
+      () => write(unsound.foreign),
+      /is another authority than the one with which this process started/,
+    ],
     [
       "an authority that has not signed",
       () => write({ ...sound[1]!, authority: unsound.foreign.authority }),

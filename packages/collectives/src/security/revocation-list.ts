@@ -58,8 +58,7 @@ const extensionsOf = (reader: DerReader): ReadonlyMap<string, Uint8Array> => {
     const extension = reader.enter(derTags.sequence);
     const id = hex(extension.next(derTags.objectIdentifier).contents);
     const critical = extension.tag === derTags.boolean && extension.next().contents[0] !== 0;
-    if (critical && !understood.has(id))
-      throw new Error(`it has a critical extension (${id}) that is not supported`);
+    if (critical && !understood.has(id)) throw new Error(`it has a critical extension (${id}) that is not supported`);
     found.set(id, extension.next(derTags.octetString).contents);
   }
   return found;
