@@ -14,7 +14,7 @@ const program = (name: string, mode: number): string => {
   return path;
 };
 
-test("CHROMIUM_PATH decides, and must name a file", () => {
+test("uses CHROMIUM_PATH, which must name a file", () => {
   const path = program("my-browser", 0o755);
   expect(findChromium({ CHROMIUM_PATH: path, PATH: "/usr/bin" })).toBe(path);
   expect(() => findChromium({ CHROMIUM_PATH: join(folder, "absent") })).toThrow(
@@ -22,7 +22,7 @@ test("CHROMIUM_PATH decides, and must name a file", () => {
   );
 });
 
-test("otherwise the first of the usual names on PATH that can be run", () => {
+test("otherwise finds the first executable with a usual name on PATH", () => {
   program("chromium", 0o644);
   const path = program("google-chrome", 0o755);
   expect(findChromium({ PATH: ["/nowhere", folder].join(delimiter) })).toBe(path);

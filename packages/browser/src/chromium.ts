@@ -14,17 +14,19 @@ const isExecutable = (path: string): boolean => {
 };
 
 /**
- * Where Chromium lies on this machine: what CHROMIUM_PATH says, or the first of the usual names in the folders of PATH
- * and `/usr/bin`.
+ * Finds Chromium on this machine: the file of CHROMIUM_PATH, or the first of the usual names in the folders of PATH and
+ * `/usr/bin`.
  *
- * @returns undefined where there is none.
- * @throws Error when CHROMIUM_PATH names no file: a wish that cannot be met is no reason to take another browser.
+ * @returns its path; undefined if it was not found.
+ * @throws Error if CHROMIUM_PATH names no file, instead of choosing another browser.
  */
 export const findChromium = (env: Readonly<Record<string, string | undefined>> = process.env): string | undefined => {
   const wished = env["CHROMIUM_PATH"];
   if (wished !== undefined && wished !== "") {
     if (!existsSync(wished))
-      throw new Error(`CHROMIUM_PATH is ${wished}, but there is no such file; name Chromium's program, or unset it`);
+      throw new Error(
+        `CHROMIUM_PATH is ${wished}, but there is no such file; set it to the path of Chromium, or unset it`,
+      );
     return wished;
   }
   const folders = [...(env["PATH"] ?? "").split(delimiter), "/usr/bin"].filter((folder) => folder !== "");
@@ -33,17 +35,15 @@ export const findChromium = (env: Readonly<Record<string, string | undefined>> =
 
 export interface ChromiumOptions {
   /**
-   * `best`: the machine's GPU, and where it has none SwiftShader, the Vulkan driver on the processor that Chromium
-   * brings along. `software`: SwiftShader in any case. Default: `best`.
+   * `best`: the GPU of the machine, or, without a GPU, SwiftShader, Chromium's Vulkan driver for CPUs. `software`:
+   * always SwiftShader. Default: `best`.
    */
   readonly adapter?: "best" | "software";
-  /** Further flags of Chromium. */
+  /** Further command-line flags of Chromium. */
   readonly flags?: readonly string[];
 }
 
-/**
- * Chromium keeps WebGPU off on Linux drivers that it does not know, and off all drivers on processors, unless told so.
- */
+/** By default, Chromium disables WebGPU on unknown Linux drivers and on all CPU drivers. */
 const adapterFlags: Readonly<Record<NonNullable<ChromiumOptions["adapter"]>, readonly string[]>> = {
   best: [
     "--enable-unsafe-webgpu",
@@ -56,9 +56,9 @@ const adapterFlags: Readonly<Record<NonNullable<ChromiumOptions["adapter"]>, rea
 };
 
 /**
- * Start a headless Chromium with WebGPU. Close it when done.
+ * Starts a headless Chromium with WebGPU. The caller must close it.
  *
- * @throws Error where `findChromium` finds none.
+ * @throws Error if `findChromium` finds none.
  */
 export const openChromium = async ({ adapter = "best", flags = [] }: ChromiumOptions = {}): Promise<Browser> => {
   const executablePath = findChromium();
@@ -67,7 +67,8 @@ export const openChromium = async ({ adapter = "best", flags = [] }: ChromiumOpt
   return chromium.launch({
     executablePath,
     headless: true,
-    // Its own sandbox needs user namespaces, which containers rarely give; all pages here are ours.
+    // Chromium's sandbox needs user namespaces, which containers rarely allow; only this project's own pages are
+    // loaded.
     chromiumSandbox: false,
     args: [...adapterFlags[adapter], ...flags],
   });

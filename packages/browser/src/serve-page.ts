@@ -4,23 +4,23 @@ import { join } from "node:path";
 import { build, preview } from "vite";
 
 export interface ServedPage {
-  /** Of the folder's `index.html`, with a slash at the end. */
+  /** URL of the folder's `index.html`, with a slash at the end. */
   readonly url: string;
-  /** Stop serving and delete the bundle. */
+  /** Stops the server and deletes the bundle. */
   close(): Promise<void>;
 }
 
-/** What a page needs to be cross-origin isolated, hence to share memory between its threads: COOP and COEP. */
+/** Headers that make a page cross-origin isolated (COOP and COEP), so that its threads can share memory. */
 const isolation: Readonly<Record<string, string>> = {
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cross-Origin-Embedder-Policy": "require-corp",
 };
 
 /**
- * Bundle a folder with an `index.html`, as its `vite.config.ts` says where it has one, and serve the bundle on a
- * loopback port that is free, cross-origin isolated.
+ * Bundles a folder with an `index.html`, using its `vite.config.ts` if there is one, and serves the bundle on a free
+ * loopback port, cross-origin isolated.
  *
- * @param isolated false leaves the isolation headers out, to see what a page does without shared memory.
+ * @param isolated whether to send the isolation headers; false tests a page without shared memory. Default: true.
  */
 export const servePage = async (
   root: string,
@@ -42,7 +42,9 @@ export const servePage = async (
     });
     const address = server.httpServer.address();
     if (address === null || typeof address === "string")
-      throw new Error(`the preview server of ${root} listens on no port`);
+      throw new Error(
+        `the preview server of ${root} does not listen on a port; check that port numbers of 127.0.0.1 are available`,
+      );
     return {
       url: `http://127.0.0.1:${address.port}/`,
       close: async () => {

@@ -1,7 +1,8 @@
 import type { Page } from "playwright-core";
 
 /**
- * Collect what a page reports as an error, from now on: console errors and uncaught exceptions, also of its workers.
+ * Collects the errors that a page reports from now on: console errors, uncaught exceptions and failed requests,
+ * including those of its workers. The returned list grows.
  */
 export const watchErrors = (page: Page): readonly string[] => {
   const errors: string[] = [];

@@ -8,7 +8,7 @@ describe.skipIf(findChromium() === undefined)("a page in Chromium", () => {
   const folder = mkdtempSync(join(tmpdir(), "skein-page-test-"));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test("is bundled from TypeScript, cross-origin isolated, and has WebGPU; what goes wrong in it is collected", async () => {
+  test("is bundled from TypeScript, cross-origin isolated, and has WebGPU; its errors are collected", async () => {
     writeFileSync(
       join(folder, "index.html"),
       '<link rel="icon" href="data:," /><script type="module" src="./page.ts"></script>',
@@ -39,7 +39,7 @@ describe.skipIf(findChromium() === undefined)("a page in Chromium", () => {
     expect(existsSync(join(folder, "dist"))).toBe(false);
   });
 
-  test("of a folder without an index.html is refused", async () => {
+  test("is rejected if its folder has no index.html", async () => {
     const empty = mkdtempSync(join(folder, "empty-"));
     await expect(servePage(empty)).rejects.toThrow(/index\.html/);
   });

@@ -2,8 +2,8 @@ import { blockCodeBytes, blockSize, joinHalf, setUpperHalf } from "./halves";
 import { listBits, tileSize } from "./outside-list";
 
 /**
- * Restore elements i to i + 15 from their codes; those outside the window get exponent `before`. Returns a bit for each
- * of them.
+ * Decodes elements i to i + 15 from their codes; elements outside the window get exponent `before`. Returns a bit mask
+ * of those elements.
  */
 // @ts-ignore: decorator
 @inline
@@ -100,9 +100,9 @@ function decode(from: usize, count: usize, wide: bool, first: u32, to: usize, nu
 }
 
 /**
- * Restore `count` elements from what lies behind a header. The caller has checked that the bytes are as many as the
- * header implies, and lends `listBytes` at `list`. Returns 0, or what is wrong: 1 the number of escapes, 2 an escape
- * that has a code, 3 a bit behind the last element.
+ * Decodes `count` elements from the bytes after a header. The caller has checked that the number of bytes matches the
+ * header, and provides `listBytes` of memory at `list`. Returns 0, or a fault: 1 wrong number of escapes, 2 an escape
+ * that has a code, 3 a bit after the last element.
  */
 export function decodeBf16(from: usize, count: usize, first: u32, to: usize, numEscapes: usize, list: usize): i32 {
   return decode(from, count, false, first, to, numEscapes, list);

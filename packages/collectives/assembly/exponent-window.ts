@@ -1,21 +1,21 @@
 import { exponentOf, upperHalf } from "./halves";
 
-/** Elements looked at to choose the window. */
+/** Number of elements sampled to choose the window. */
 export const sampleSize: usize = 512;
-/** Bytes of scratch memory for the counts: one u32 for each exponent. */
+/** Scratch memory for the counts, bytes: one u32 per exponent. */
 export const countBytes: usize = 1024;
 
 /**
- * The seven neighbouring exponents that hold most of a sample, one element from each of 512 equal parts, at a place in
- * it that changes from part to part so that no column of a matrix is met by all. Returns the first exponent, and above
- * 8 bits how many of the sample lie outside.
+ * Returns the seven adjacent exponents that cover most of a sample: the first exponent, and above 8 bits the number of
+ * sampled elements outside. The sample has one element from each of 512 equal parts, at a position that changes from
+ * part to part, so that a column of a matrix is not sampled by all parts.
  */
 // @ts-ignore: decorator
 @inline
 export function chooseWindow(from: usize, count: usize, wide: bool, counts: usize): u32 {
   memory.fill(counts, 0, countBytes);
   const samples = min(count, sampleSize);
-  const part = <u64>count * 65536 / samples; // 16 bits behind the point
+  const part = <u64>count * 65536 / samples; // Fixed point with 16 fractional bits.
   for (let s: u64 = 0; s < samples; s++) {
     const within = ((<u32>s * 0x9e3779b9) >> 16) as u64;
     const i = <usize>((s * part + ((within * part) >> 16)) >> 16);

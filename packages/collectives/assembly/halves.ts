@@ -1,5 +1,5 @@
-// What bf16 and f32 have in common: their upper 16 bits are sign, 8 exponent bits and 7 bits of mantissa. An f32 has 16
-// more bits of mantissa below, which go as they are.
+// Shared by bf16 and f32: their upper 16 bits are the sign, 8 exponent bits and 7 bits of mantissa. An f32 has 16 more
+// bits of mantissa below, which are stored uncoded.
 
 /** Upper halves of elements i to i + 7 of an array at `from`. */
 // @ts-ignore: decorator
@@ -27,7 +27,7 @@ export function upperHalf(from: usize, i: usize, wide: bool): u32 {
   return wide ? load<u16>(from + (i << 2), 2) : load<u16>(from + (i << 1));
 }
 
-/** Set the upper half of element i. */
+/** Sets the upper half of element i. */
 // @ts-ignore: decorator
 @inline
 export function setUpperHalf(to: usize, i: usize, half: u32, wide: bool): void {
@@ -49,7 +49,7 @@ export function exponentOf(half: u32): u32 {
   return (half >> 7) & 0xff;
 }
 
-/** An upper half from its parts. */
+/** Joins an upper half from its parts. */
 // @ts-ignore: decorator
 @inline
 export function joinHalf(signMantissa: u32, exponent: u32): u32 {
@@ -57,8 +57,8 @@ export function joinHalf(signMantissa: u32, exponent: u32): u32 {
 }
 
 /**
- * Elements whose codes share three vectors: byte l of them holds the codes of elements l, 16 + l, …, 112 + l, three
- * bits each.
+ * Number of elements whose codes share three vectors: byte l of the vectors holds the codes of elements l, 16 + l, …,
+ * 112 + l, three bits each.
  */
 export const blockSize: usize = 128;
 export const blockCodeBytes: usize = 48;

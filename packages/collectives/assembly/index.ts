@@ -6,14 +6,14 @@ export { decodeBf16, decodeF32 } from "./decode";
 export { encodeBf16, encodeF32, windowBf16, windowF32 } from "./encode";
 
 /**
- * Bytes that the codec needs beside source and target: for the sample's counts, then for the list of elements outside
- * the window.
+ * Scratch memory of the codec in addition to source and target, bytes: for the sample's counts, then for the list of
+ * elements outside the window.
  */
 export function codecScratchBytes(): usize {
   return max(countBytes, listBytes);
 }
 
-/** How many elements are looked at to choose the window of `count`. */
+/** Number of elements that are sampled to choose the window of `count` elements. */
 export function sampleOf(count: usize): usize {
   return min(count, sampleSize);
 }

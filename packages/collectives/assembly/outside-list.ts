@@ -1,14 +1,14 @@
-// Which elements lie outside the window, as a list. A normal distribution has 1.6 of them among 64; a loop over the set
-// bits of each mask is left by a branch that is guessed wrong nearly every time, which takes longer than all else. So
-// the bits of many masks first go into one list, three slots per mask written in any case, and one long loop works that
-// off.
+// List of the elements outside the window. In a normal distribution, 1.6 of 64 elements are outside. A loop over the
+// set bits of each mask ends with a mispredicted branch nearly every time, which takes longer than everything else. So
+// the bits of many masks are first written to one list, with three slots per mask always written, and then one long
+// loop processes the list.
 
 /** Elements per list. */
 export const tileSize: usize = 2048;
-/** Bytes of a list: an u16 per element, and the slots that are written in excess. */
+/** Size of a list, bytes: a u16 per element, and the excess slots. */
 export const listBytes: usize = 2 * tileSize + 16;
 
-/** Append the numbers of the bits that are set, counted from `base`. Returns the new end of the list. */
+/** Appends the indices of the set bits, counted from `base`. Returns the new end of the list. */
 // @ts-ignore: decorator
 @inline
 export function listBits(bits: u64, base: usize, end: usize): usize {

@@ -1,4 +1,4 @@
-// How near do emulated links come to their setting, on real time over TCP between two processes? Run: node
+// Measures how close emulated links come to their settings, in real time over TCP between two processes. Run: node
 // bench/emulation.bench.ts
 import { median } from "@skein/measuring";
 import { emulatedLinks } from "../src/network/emulated-links.ts";
@@ -8,14 +8,14 @@ import { headerBytes } from "../src/wire/frame.ts";
 import { exchange, hangUp, openPair, type PairOptions, rank } from "./two-processes.ts";
 
 const settings = [
-  { bytesPerSecond: 12.5e6, latencySeconds: 0.02 }, // a home line
-  { bytesPerSecond: 125e6, latencySeconds: 0.001 }, // two buildings
-  { bytesPerSecond: 125e6, latencySeconds: 0.000_2 }, // 1 Gbit/s Ethernet
-  { bytesPerSecond: 1.25e9, latencySeconds: 0.000_2 }, // 10 Gbit/s
+  { bytesPerSecond: 12.5e6, latencySeconds: 0.02 }, // Home Internet connection.
+  { bytesPerSecond: 125e6, latencySeconds: 0.001 }, // Two buildings.
+  { bytesPerSecond: 125e6, latencySeconds: 0.000_2 }, // 1 Gbit/s Ethernet.
+  { bytesPerSecond: 1.25e9, latencySeconds: 0.000_2 }, // 10 Gbit/s Ethernet.
 ];
 const sizes = [1024, 65_536, 1_048_576, 16_777_216];
 const allowed = 0.05;
-// Small frames, since what the link itself takes for the last one comes on top.
+// Small frames, because the time that the real link takes for the last frame is added.
 const pair: PairOptions = {
   link: { frameBytes: 65_536, sums: "header" },
   frameBytes: 65_536,
@@ -23,7 +23,7 @@ const pair: PairOptions = {
   pollMilliseconds: 100,
 };
 
-/** Median seconds of `size` bytes to rank 1 and an empty message back. */
+/** Median seconds of a round trip: `size` bytes to rank 1, and an empty message back. */
 const thereAndBack = async ({ transports }: NetworkWorld, size: number, samples = 21): Promise<number> => {
   const transport = transports[0]!;
   const bytes = new Uint8Array(size);
@@ -41,10 +41,10 @@ const thereAndBack = async ({ transports }: NetworkWorld, size: number, samples 
 
 const clock = openFineClock();
 const plain = await openPair({ ...pair, wrap: (links) => emulatedLinks(links, { direction: () => ({}), clock }) });
-await thereAndBack(plain, 0, 2000); // until it is compiled
+await thereAndBack(plain, 0, 2000); // Until the code is compiled.
 const measured = (await thereAndBack(plain, 0, 200)) / 2;
 const told = await exchange(measured);
-const ownLatencySeconds = rank === 0 ? measured : told; // both sides take off the same
+const ownLatencySeconds = rank === 0 ? measured : told; // Both sides subtract the same latency.
 await plain.close();
 await exchange("closed");
 if (rank === 0) console.log(`the link itself: ${(ownLatencySeconds * 1e6).toFixed(0)} µs`);

@@ -1,4 +1,4 @@
-// How long does a rank take to build its schedule, and how does that grow with the world? Run: node
+// Measures the time that a rank takes to build its schedule, as a function of the world size. Run: node
 // bench/schedules.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import { algorithms, sentMessages } from "../src/index.ts";
@@ -15,7 +15,7 @@ for (const { name, kind, schedule } of algorithms) {
       throw new Error(
         `${name} on ${worldSize} ranks: ${sends.length} sends, ${receives.length} receives; ${sends[alone]} is not received`,
       );
-    const place = placeOf(0, worldSize, elementCount); // the root, where there is one
+    const place = placeOf(0, worldSize, elementCount); // Rank 0 is the root, if there is one.
     const label = kind === name ? name : `${name} (${kind})`;
     printMeasurement(
       `${label}, P=${worldSize}, ${sentMessages(schedules[0]!)} messages`,

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { createProcessWorld, joinRendezvous } from "../src/node.ts";
 
-// One process of the soak.
+// One process of the soak test.
 
 const { address, secret, ranks, worldSize, seconds, seed } = JSON.parse(process.argv[2]!) as {
   readonly address: { readonly host: string; readonly port: number };

@@ -5,8 +5,8 @@ import { kinds } from "../src/control-block/tag.ts";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { closedForm, fromBytes, operand, placeOf, regionElements, toBytes } from "../test/world.ts";
 
-// One rank of the soak: requests of random kind, size, dtype, group and priority, the same on all ranks, several in
-// flight; each result is checked.
+// One rank of the soak test: requests of random kind, size, dtype, group and priority, equal on all ranks, several in
+// flight. Each result is checked.
 
 const { connection, address, length, seconds, seed } = workerData as {
   readonly connection: WorldConnection;
@@ -22,7 +22,7 @@ const ranks = Array.from({ length: world.worldSize }, (_, rank) => rank);
 const groups = [world, world.split([ranks.slice(0, half), ranks.slice(half)], "halves")];
 
 let state = seed;
-/** The same numbers on every rank. */
+/** Random integers, equal on every rank. */
 const random = (below: number): number => {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
   return Math.floor((state / 2 ** 32) * below);
@@ -34,7 +34,7 @@ let next = address;
 const allocate = (bytes: number): Uint8Array => {
   const region = new Uint8Array(memory.buffer, next, bytes);
   next += Math.ceil(bytes / 16) * 16;
-  if (next > address + length) throw new Error("the soak asks for more memory than a rank has");
+  if (next > address + length) throw new Error("the soak test needs more memory than a rank has");
   return region;
 };
 
@@ -85,7 +85,7 @@ for (;;) {
     lastReport = now;
     parentPort!.postMessage({ requests, bytesSent: world.bytesSent(), megabytes: process.memoryUsage().rss / 2 ** 20 });
   }
-  // Rank 0's clock decides for all.
+  // Rank 0's clock decides for all ranks.
   const more = new Uint8Array(memory.buffer, address, 16);
   more[0] = world.rank === 0 && now - began > seconds * 1000 ? 1 : 0;
   world.wait(

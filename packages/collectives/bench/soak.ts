@@ -1,5 +1,6 @@
-// Does a world of processes stay right and small under full load for long? Every result of random collectives is
-// checked. Run: node bench/soak.ts [seconds, default 600] [processes, default 2] [ranks of each, default 2]
+// Checks that a world of processes stays correct, with bounded memory, under full load for a long time. Every result of
+// random collectives is checked. Run: node bench/soak.ts [seconds, default 600] [processes, default 2] [ranks per
+// process, default 2]
 import { spawn } from "node:child_process";
 import { hostRendezvous, newSecret } from "../src/node.ts";
 
@@ -10,7 +11,7 @@ const seed = Math.floor(Math.random() * 2 ** 32);
 process.stdout.write(`${processes} processes of ${each} ranks over TCP, ${seconds} s, seed ${seed}\n`);
 
 const coordinator = await hostRendezvous({ worldSize, job: "soak", build: "1", secret });
-coordinator.ready.catch(() => undefined); // a process that fails says why itself
+coordinator.ready.catch(() => undefined); // A process that fails reports the reason itself.
 coordinator.onMessage(({ message }) => {
   const { rank, requests, bytesSent, megabytes } = message as {
     rank: number;

@@ -1,5 +1,5 @@
-// All-reduce of f32 between two processes over TCP on one machine, beside what its sockets carry at all. Run: node
-// bench/tcp.bench.ts
+// Measures an all-reduce of f32 between two processes over TCP on one machine, compared with the throughput of plain
+// sockets. Run: node bench/tcp.bench.ts
 import { type AddressInfo, connect, createServer } from "node:net";
 import { compileWasm, detectBuild } from "@skein/cpu-kernels";
 import { measurementLine, summarize } from "@skein/measuring";
@@ -13,9 +13,7 @@ const mebibyte = 2 ** 20;
 const sizes = [1, 4, 16, 64];
 const say = (line: string): void => void (rank === 0 && console.log(line));
 
-/**
- * Bytes per second in each direction, by sockets that are dialled and read as the links' are, with nothing else to do.
- */
+/** Bytes per second in each direction, over sockets that are dialed and read as in links, without other work. */
 const socketRate = async (bothWays: boolean): Promise<number> => {
   const total = 2 ** 31;
   const memory = new Uint8Array(new SharedArrayBuffer(mebibyte));
@@ -69,7 +67,7 @@ for (const sums of ["header", "payload"] as const) {
 
   for (const size of sizes) {
     const bytes = size * mebibyte;
-    // Pieces of 1 MiB stay in the second-level cache from the socket to the sum and back.
+    // Pieces of 1 MiB stay in the L2 cache from the socket to the sum and back.
     const segments = Math.max(1, size / 2);
     const schedule = ring.schedule({ rank, worldSize: 2, elementCount: bytes / 4, segments });
     const region = new Uint8Array(sharedMemory.buffer, 0, bytes);

@@ -5,10 +5,10 @@ import type { LinkOptions } from "../src/network/link-options.ts";
 import { type NetworkWorld, type NetworkWorldOptions, networkWorld } from "../src/network/network-transport.ts";
 import { listenByTcp } from "../src/network/tcp.ts";
 
-/** This process is rank 0 or, started by the other, rank 1. */
+/** This process is rank 0 or, if started by the other process, rank 1. */
 export const rank: 0 | 1 = process.argv[2] === "rank-1" ? 1 : 0;
 
-const secret = "no secret, as both ends are this bench";
+const secret = "not secret, because both ends are this benchmark";
 
 const heard: ((message: unknown) => void)[] = [];
 const said: unknown[] = [];
@@ -21,7 +21,7 @@ const child = rank === 0 ? fork(process.argv[1]!, ["rank-1"]) : undefined;
 child?.on("message", hear);
 if (child === undefined) process.on("message", hear);
 
-/** Tell the other rank something, and hear what it tells. */
+/** Sends a message to the other rank, and returns the message that it sends. */
 export const exchange = async <T>(message: T): Promise<T> => {
   if (child === undefined) process.send!(message);
   else child.send(message as object);
@@ -34,7 +34,7 @@ export interface PairOptions extends Partial<Omit<NetworkWorldOptions, "rank" | 
   readonly sharedMemory?: WebAssembly.Memory;
 }
 
-/** The world of the two, over TCP on 127.0.0.1. */
+/** World of the two processes, over TCP on 127.0.0.1. */
 export const openPair = async ({
   link,
   wrap = (links) => links,
@@ -56,7 +56,7 @@ export const openPair = async ({
   });
 };
 
-/** End the conversation, so that both processes may end. */
+/** Closes the channel, so that both processes may end. */
 export const hangUp = (): void => {
   if (child === undefined) process.disconnect();
 };

@@ -1,17 +1,17 @@
-/** Time as an argument, so that tests can turn it. */
+/** A clock and its timers, passed as an argument so that tests can control time. */
 export interface Clock {
-  /** Milliseconds since some beginning; never goes back. */
+  /** Milliseconds since an arbitrary start; never decreases. */
   now(): number;
-  /** Call once, `milliseconds` from now. Returns what takes the call back. */
+  /** Calls `call` once, `milliseconds` from now. Returns a function that cancels the call. */
   after(milliseconds: number, call: () => void): () => void;
 }
 
-/** Real time, in steps of about a millisecond. Its timers keep no process alive. */
+/** Real time, with a resolution of about one millisecond. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   after: (milliseconds, call) => {
     const timer: unknown = setTimeout(call, milliseconds);
-    // a number in browsers
+    // A timer is a number in browsers.
     if (typeof timer === "object" && timer !== null && "unref" in timer) (timer as { unref(): void }).unref();
     return () => clearTimeout(timer as number);
   },

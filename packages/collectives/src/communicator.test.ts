@@ -21,9 +21,9 @@ const region = (address: number, bytes: number): Uint8Array => new Uint8Array(me
 
 test.each<[string, Partial<CollectiveRequest>, RegExp]>([
   [
-    "memory elsewhere",
+    "an input in other memory",
     { input: new Uint8Array(32) },
-    /32 bytes lies outside the world's WebAssembly memory; allocate it there/,
+    /32 bytes is outside the world's WebAssembly memory; allocate it there/,
   ],
   [
     "half an element",
@@ -47,22 +47,22 @@ test.each<[string, Partial<CollectiveRequest>, RegExp]>([
     /32 bytes cannot be split into 3 equal chunks of f32/,
   ],
   [
-    "overlap",
+    "an overlap",
     { output: region(16, 32) },
     /input and output overlap; only all-reduce, broadcast, reduce may work in place/,
   ],
-  ["in place where it may not be", { kind: "send-receive", to: 1, from: 2 }, /input and output overlap/],
+  ["an in-place send-receive", { kind: "send-receive", to: 1, from: 2 }, /input and output overlap/],
   ["a root outside", { kind: "broadcast", root: 3 }, /root 3 is not a rank; use 0 to 2/],
   [
-    "half a message to oneself",
+    "half a message to the rank itself",
     { kind: "send-receive", to: 0, from: 1, output: region(64, 32) },
-    /rank 0 sends to 0 and receives from 1; a message to oneself needs both/,
+    /rank 0 sends to 0 and receives from 1; a message to the rank itself needs both/,
   ],
-  ["a priority that is none", { priority: 4 }, /priority 4 is not one of 0 to 3; the greatest goes first/],
+  ["an invalid priority", { priority: 4 }, /priority 4 is not one of 0 to 3, the highest/],
   [
     "a ragged sum",
     { ragged: { capacity: 1, rows: region(64, 4), receivedRows: region(128, 12) } },
-    /cannot be ragged; all-to-all and all-gather can/,
+    /cannot be ragged; only all-to-all and all-gather can/,
   ],
   [
     "rows that do not fill a chunk",
@@ -71,7 +71,7 @@ test.each<[string, Partial<CollectiveRequest>, RegExp]>([
       output: region(64, 96),
       ragged: { capacity: 3, rows: region(256, 4), receivedRows: region(320, 12) },
     },
-    /a chunk of 32 bytes cannot be cut into 3 rows of f32/,
+    /a chunk of 32 bytes cannot be split into 3 rows of f32/,
   ],
   [
     "counts of another world",
@@ -80,24 +80,23 @@ test.each<[string, Partial<CollectiveRequest>, RegExp]>([
       output: region(64, 96),
       ragged: { capacity: 4, rows: region(256, 4), receivedRows: region(320, 8) },
     },
-    /row counts have 4 and 8 bytes; 4 and 12 are i32 for 3 ranks/,
+    /row counts have 4 and 8 bytes; i32 counts for 3 ranks have 4 and 12/,
   ],
-])("%s is refused before anything is sent", (_, change, message) => {
+])("rejects %s before anything is sent", (_, change, message) => {
   const communicator = joinWorld(connection(3));
   expect(() =>
     communicator.start({ kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(0, 32), ...change }),
   ).toThrow(message);
 });
 
-test("regions of before and after a growth are of one memory, also where two buffers of it have one length", () => {
+test("recognizes regions of a memory before and after its growth, even if two of its buffers have the same length", () => {
   const communicator = joinWorld(connection(1));
   const growing = new WebAssembly.Memory({ initial: 1, maximum: 4, shared: true });
   const own = joinWorld({ ...connection(1), memory: growing });
   const region = (at: number): Uint8Array => new Uint8Array(growing.buffer, at, 32);
   const request = { kind: "all-gather", dtype: "f32" } as const;
   const regions = [region(64)];
-  // What growth in another thread leaves behind: another buffer, of the same length where this thread has grown the
-  // memory since.
+  // Growth in another thread leaves another buffer, of the same length if this thread has grown the memory since.
   for (const pages of [0, 1, 0]) {
     growing.grow(pages);
     regions.push(region(64 * (regions.length + 1)));
@@ -105,16 +104,16 @@ test("regions of before and after a growth are of one memory, also where two buf
   for (const input of regions)
     for (const output of regions)
       if (input !== output) expect(() => own.start({ ...request, input, output })).not.toThrow();
-  // Of another memory, at a place where the same bytes lie, or the same but for the bit that is tried.
+  // Another memory, at an offset with the same bytes, or with the same bytes except the flipped bit.
   for (const byte of [0, 1]) {
     const elsewhere = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
     const input = new Uint8Array(elsewhere.buffer, 512, 32);
     input[0] = byte;
     expect(() => own.start({ ...request, input, output: region(64) })).toThrow(
-      /lies outside the world's WebAssembly memory/,
+      /is outside the world's WebAssembly memory/,
     );
     expect(input[0]).toBe(byte);
-    expect(() => communicator.start({ ...request, input, output: region(64) })).toThrow(/lies outside/);
+    expect(() => communicator.start({ ...request, input, output: region(64) })).toThrow(/is outside/);
   }
   expect(regions.every((bytes) => bytes.every((value) => value === 0))).toBe(true);
 });
@@ -135,13 +134,13 @@ test.each([
       [2, 3],
     ],
   ],
-])("a partition with %s is refused", (_, partition) => {
+])("rejects a partition with %s", (_, partition) => {
   expect(() => joinWorld(connection(3)).split(partition, "data")).toThrow(
     /is not a partition of 3 ranks; name each of 0 to 2 once/,
   );
 });
 
-test("groups beyond what a world holds are refused", () => {
+test("rejects more groups than a world supports", () => {
   const communicator = joinWorld(connection(1));
   for (let group = 1; group < 16; group++) communicator.split([[0]], `axis ${group}`);
   expect(() => communicator.split([[0]], "one more")).toThrow(
@@ -149,7 +148,7 @@ test("groups beyond what a world holds are refused", () => {
   );
 });
 
-test("one rank needs no companion: the waiting thread does the work", () => {
+test("executes a request in the waiting thread, without a companion", () => {
   const communicator = joinWorld(connection(1));
   new Float32Array(memory.buffer, 0, 8).set([1, 2, 3, 4, 5, 6, 7, 8]);
   communicator.wait(
@@ -159,16 +158,16 @@ test("one rank needs no companion: the waiting thread does the work", () => {
   expect(communicator.bytesSent()).toBe(0);
 });
 
-test("a peer that never comes is named after the timeout, and again on every later call", () => {
+test("names a missing peer after the timeout, and again in every later call", () => {
   const communicator = joinWorld({ ...connection(2), timeoutMilliseconds: 50 });
   const request: CollectiveRequest = { kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(0, 32) };
   const handle = communicator.start(request);
   for (let again = 0; again < 2; again++)
-    expect(() => communicator.wait(handle)).toThrow(/rank 1 did not take part in all-reduce #1 within 50 ms/);
+    expect(() => communicator.wait(handle)).toThrow(/rank 1 did not join all-reduce #1 within 50 ms/);
   expect(() => communicator.start(request)).toThrow(/the group is unusable now/);
 });
 
-test("what carried a request out is told after its wait, until its place in the queue is another's", () => {
+test("returns the algorithm of a request after its wait, until its slot in the queue is reused", () => {
   const communicator = joinWorld(connection(1));
   const request = { dtype: "f32", input: region(0, 32), output: region(64, 32) } as const;
   const begin = (kind: "all-reduce" | "all-gather"): ReturnType<typeof communicator.start> => {

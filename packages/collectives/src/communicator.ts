@@ -17,9 +17,9 @@ export interface BlockingCommunicator extends Communicator {
 }
 
 /**
- * The part of a partition that holds `rank`.
+ * Returns the part of a partition that contains `rank`.
  *
- * @throws ArgumentError unless every rank of the group stands in one part.
+ * @throws ArgumentError unless every rank of the group is in exactly one part.
  */
 const partOf = (partition: readonly (readonly number[])[], rank: number, worldSize: number): readonly number[] => {
   const named = partition.flat().toSorted((a, b) => a - b);
@@ -42,7 +42,7 @@ const communicatorOf = (requests: RankRequests, group: number, members: readonly
     start: (request) => {
       checkRequest(request, { rank, worldSize, memory });
       const lane = request.priority ?? 0;
-      // A message between some ranks goes by the number of the next collective of all: the others need not count it.
+      // A send-receive uses the number of the group's next collective, because ranks outside of it do not count it.
       const sequence = started[lane]! + 1;
       if (request.kind !== "send-receive") started[lane] = sequence;
       return requests.start(request, tagOf(sequence, request.kind, group));
@@ -59,35 +59,38 @@ const communicatorOf = (requests: RankRequests, group: number, members: readonly
   };
 };
 
-/** What the ranks of several processes may have differently, and threads of one cannot. */
+/** Settings that may differ between ranks of several processes, but not between threads of one process. */
 const factsOf = ({ preference: { order = "rank", link }, facts }: WorldConnection): Facts => ({
   "order of sums": order,
   "link times": link === undefined ? "those of no link file" : `those of a link file, ${JSON.stringify(link)}`,
   ...facts,
 });
 
-/** What ranks of several processes tell each other when they join. */
+/** Message that each rank of several processes sends to all others when they join. */
 interface Joining {
   readonly facts: Facts;
-  /** To which this rank has a connection that its own thread reads and writes. */
+  /** Ranks to which this rank has a connection that its own thread reads and writes. */
   readonly peers: readonly number[];
 }
 
 /**
- * Join a world as the rank that `connection` names. Call in the rank's compute thread; the companion thread, started by
- * the world, carries requests out meanwhile. Between threads `wait` lends a hand: when the companion has not begun, the
- * waiting thread does the work itself, which saves waking another thread.
+ * Joins a world as the rank of `connection`. Call it in the rank's compute thread. The companion thread, which the
+ * world starts, executes requests meanwhile. Between threads, `wait` executes a request itself if the companion has not
+ * begun it, which saves waking another thread.
  *
- * In a world of several processes all ranks join together, and compare what must be the same on all.
+ * In a world of several processes, all ranks must join; they compare the settings that must be equal on all ranks.
  *
- * Regions must lie in the world's memory. `start` costs a few stores and a wake-up. Ranks of a group must start its
- * requests of one priority in the same order, and any two ranks those of all groups that they share.
+ * Operands must be in the world's memory. `start` costs a few stores and a wake-up. All ranks of a group must start the
+ * group's requests of one priority in the same order. Any two ranks must start the requests of all groups that contain
+ * both in the same order.
  *
- * @param travel how this thread reaches the peers, where it can: with transports that make no promises, and whose
- * futures sleep a little in `ready` and settle or fail in time. It then lends a hand as between threads.
- * @param means what this thread reads and writes connections of its own with; without it it has none.
- * @throws RanksDifferError where ranks choose algorithms by different things, or have other facts; CollectiveError
- * where a rank does not join.
+ * @param travel transports by which this thread reaches the peers itself. They return no promises; their futures sleep
+ * briefly in `ready` and settle or fail within the timeout. `wait` then executes requests as between threads. Absent:
+ * only the companion thread reaches peers in other processes, except over connections of `means`.
+ * @param means functions by which this thread reads and writes express connections of its own. Absent: no express
+ * connections.
+ * @throws RanksDifferError if ranks choose algorithms by different settings or have different facts; CollectiveError if
+ * a rank does not join.
  */
 export const joinWorld = (
   connection: WorldConnection,

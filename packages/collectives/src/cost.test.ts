@@ -3,7 +3,7 @@ import { costOfRounds } from "./cost.ts";
 
 const hosts = [[0, 1], [2], [3]];
 
-test("messages and bytes by where they go; the path adds up the busiest of each round, one way", () => {
+test("counts messages and bytes by class of links; the path sums the busiest rank of each round, in one direction", () => {
   const cost = costOfRounds({ worldSize: 4, hosts }, [
     { sends: (rank) => (rank === 1 ? [{ peer: 0, bytes: 7, summed: true }] : []) },
     // Both ranks of one host send: their host sends 30 bytes, rank 2 receives two messages.
@@ -13,15 +13,15 @@ test("messages and bytes by where they go; the path adds up the busiest of each 
   ]);
   expect(cost).toEqual({
     rounds: 5,
-    messages: 4, // rank 1: one and three
-    bytes: 100, // rank 2
-    reducedBytes: 90, // rank 2
+    messages: 4, // Rank 1: one and three.
+    bytes: 100, // Rank 2.
+    reducedBytes: 90, // Rank 2.
     busiest: { within: { messages: 1, bytes: 7 }, across: { messages: 6, bytes: 100 }, reducedBytes: 90 },
     path: { within: { messages: 1, bytes: 7 }, across: { messages: 7, bytes: 190 }, reducedBytes: 97 },
   });
 });
 
-test("without hosts all messages go across", () => {
+test("without hosts, counts all messages as across", () => {
   const { path } = costOfRounds({ worldSize: 2 }, [{ sends: (rank) => [{ peer: 1 - rank, bytes: 5 }] }]);
   expect(path).toEqual({ within: { messages: 0, bytes: 0 }, across: { messages: 1, bytes: 5 }, reducedBytes: 0 });
 });

@@ -1,21 +1,21 @@
 import { type CostPlace, type Load, type ScheduleCost, separateHosts } from "./schedule.ts";
 
-/** One message as its sender sees it. */
+/** One message, from the view of its sender. */
 export interface Message {
   readonly peer: number;
   readonly bytes: number;
-  /** The receiver reads it for a sum. */
+  /** Whether the receiver reads the message for a sum. Default: false. */
   readonly summed?: boolean;
 }
 
-/** Rounds that are all alike. */
+/** One or more equal rounds of messages. */
 export interface MessageRound {
-  /** How many of them follow one another. Default: 1. */
+  /** Number of equal rounds in sequence. Default: 1. */
   readonly times?: number;
   readonly sends: (rank: number) => readonly Message[];
 }
 
-/** What one rank or host sends and receives. */
+/** Amounts that each rank or host sends and receives. */
 class Ledger {
   readonly sent: Float64Array;
   readonly received: Float64Array;
@@ -37,7 +37,10 @@ class Ledger {
     }
   }
 
-  /** Links are full duplex: the more of both ways counts. */
+  /**
+   * Returns the largest amount that any rank or host sends or receives. Links are full duplex, so the larger direction
+   * counts.
+   */
   most(): number {
     let most = 0;
     for (let i = 0; i < this.sent.length; i++) most = Math.max(most, this.sent[i]!, this.received[i]!);
@@ -80,7 +83,7 @@ class Ledgers {
 
 const nothing: Load = { within: { messages: 0, bytes: 0 }, across: { messages: 0, bytes: 0 }, reducedBytes: 0 };
 
-/** Each figure of `a` plus `times` that of `b`. */
+/** Adds `times` times `b` to `a`, field by field. */
 export const addLoads = (a: Load, b: Load, times: number): Load => ({
   within: { messages: a.within.messages + times * b.within.messages, bytes: a.within.bytes + times * b.within.bytes },
   across: { messages: a.across.messages + times * b.across.messages, bytes: a.across.bytes + times * b.across.bytes },
@@ -88,10 +91,10 @@ export const addLoads = (a: Load, b: Load, times: number): Load => ({
 });
 
 /**
- * Add up rounds of messages: per rank and host, and along the path on which, round by round, everybody waits for the
- * busiest.
+ * Computes the cost of rounds of messages: totals per rank and host, and the critical path, on which every round waits
+ * for its busiest rank.
  *
- * Cost: O(messages of all ranks), where equal rounds count once.
+ * Cost: O(messages of all ranks); equal rounds count once.
  */
 export const costOfRounds = (
   { worldSize, hosts = separateHosts(worldSize) }: Pick<CostPlace, "worldSize" | "hosts">,
@@ -136,8 +139,8 @@ export const costOfRounds = (
 };
 
 /**
- * Peers of `rank` in the order in which a direct form sends to them: the next one first, so that not all begin with
- * rank 0.
+ * Returns the peers of `rank` in the order in which a direct algorithm sends to them. The next rank comes first, so
+ * that not all ranks begin with rank 0.
  */
 export const peersOf = (rank: number, worldSize: number): number[] =>
   Array.from({ length: worldSize - 1 }, (_, i) => (rank + 1 + i) % worldSize);

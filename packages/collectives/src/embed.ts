@@ -1,14 +1,14 @@
 import type { ElementRange, Region, Step } from "./schedule.ts";
 
 /**
- * Where a region of an inner schedule lies in the outer one: elements before it, and in which region. Default: the
- * region itself.
+ * Region and element offset in the outer schedule for each region of an inner schedule. Default: the same region,
+ * offset 0.
  */
 export type Bases = { readonly [R in Region]?: Pick<ElementRange, "region" | "offset"> };
 
 /**
- * Let the rounds of a small schedule run as a part of a larger one: peers are those of `members`, regions lie at their
- * bases. A copy that would end where it began is left out.
+ * Embeds the rounds of a small schedule in a larger one: maps peers through `members` and regions through `bases`. A
+ * copy whose source and target become equal is left out.
  */
 export const embed = (rounds: readonly (readonly Step[])[], bases: Bases, members?: readonly number[]): Step[][] => {
   const range = ({ region, offset, count }: ElementRange): ElementRange => {
@@ -39,6 +39,8 @@ export const embed = (rounds: readonly (readonly Step[])[], bases: Bases, member
   return rounds.map((steps) => steps.map(placed).filter((step) => !stays(step)));
 };
 
-/** `rounds`, and empty ones until there are `length`: ranks with less to do keep step with the others. */
+/**
+ * Returns `rounds` padded with empty rounds to `length`, so that ranks with fewer steps stay aligned with the others.
+ */
 export const padded = (rounds: readonly Step[][], length: number): Step[][] =>
   Array.from({ length }, (_, round) => rounds[round] ?? []);

@@ -1,17 +1,17 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
 import { formatRanks } from "./ranks.ts";
 
-/** Where a collective failed. */
+/** Rank, peer and collective of a failure. */
 export interface CollectivePlace {
-  /** The rank that throws. */
+  /** Rank that throws. */
   readonly rank: number;
-  /** The rank that the failure is about. */
+  /** Rank that the failure is about. */
   readonly peer: number;
-  /** Kind and number of the collective, as `all-reduce #12`. */
+  /** Kind and number of the collective, for example `all-reduce #12`. */
   readonly collective: string;
 }
 
-/** Base of the errors of this package. After one, the group is unusable and every later call says so. */
+/** Base class of this package's errors. After such an error, the group is unusable and every later call throws. */
 export class CollectiveError extends SkeinError implements CollectivePlace {
   override name = "CollectiveError";
 
@@ -27,7 +27,7 @@ export class CollectiveError extends SkeinError implements CollectivePlace {
   }
 }
 
-/** A peer did not take part in time. Recoverable: rebuild the group. */
+/** A peer did not join a collective in time. Recoverable: rebuild the group. */
 export class CollectiveTimeoutError extends CollectiveError {
   override name = "CollectiveTimeoutError";
 
@@ -36,7 +36,7 @@ export class CollectiveTimeoutError extends CollectiveError {
       "environment",
       "collective-timeout",
       place,
-      `rank ${place.rank}: rank ${place.peer} did not take part in ${place.collective} within ${timeoutMilliseconds} ms${reporter === place.rank ? "" : ` (rank ${reporter} gave up first)`}; ` +
+      `rank ${place.rank}: rank ${place.peer} did not join ${place.collective} within ${timeoutMilliseconds} ms${reporter === place.rank ? "" : ` (rank ${reporter} gave up first)`}; ` +
         "the group is unusable now: restart from the last checkpoint, or raise timeoutMilliseconds (network.timeoutSeconds of a job) if that rank is only slow",
     );
   }
@@ -59,13 +59,10 @@ export class PeerLostError extends CollectiveError {
   }
 }
 
-/** Whether a rank is just gone, or was cut off because its certificate was revoked. */
+/** Reason for a rank's loss: it ended or became unreachable, or its certificate was revoked. */
 export type LossKind = "lost" | "revoked";
 
-/**
- * A rank was cut off, because its certificate was revoked: who shows it may have stolen it. A person has to see to
- * that.
- */
+/** A rank was cut off because its certificate was revoked. The certificate may be stolen, so a person has to act. */
 export class PeerRevokedError extends CollectiveError {
   override name = "PeerRevokedError";
 
@@ -77,8 +74,8 @@ export class PeerRevokedError extends CollectiveError {
       "user",
       "peer-revoked",
       place,
-      `rank ${place.rank}: ${who} cut off during ${place.collective}: ${reason}; the group is unusable now: make that rank new files with skein-train certs renew, put them on a host that you trust, ` +
-        "and start the run again, which goes on from its last checkpoint",
+      `rank ${place.rank}: ${who} cut off during ${place.collective}: ${reason}; the group is unusable now: create new files for that rank with skein-train certs renew, copy them to a host that you trust, ` +
+        "and start the run again; it continues from its last checkpoint",
     );
     this.reason = reason;
   }
@@ -102,8 +99,8 @@ export class RanksDisagreeError extends CollectiveError {
 }
 
 /**
- * Ranks were set up differently: with them, sums would differ in bits, or ranks would choose different algorithms and
- * wait for ever.
+ * Ranks have different settings. With different settings, sums would differ in their bits, or ranks would choose
+ * different algorithms and wait for ever.
  */
 export class RanksDifferError extends CollectiveError {
   override name = "RanksDifferError";
@@ -118,8 +115,8 @@ export class RanksDifferError extends CollectiveError {
       "user",
       "ranks-differ",
       { ...place, collective: "the start" },
-      `${name}: ${formatRanks(ranks)} ${ranks.length === 1 ? "has" : "have"} ${value}, rank 0 has ${ofRank0}; all ranks must have the same, or they would not compute the same bits: ` +
-        "give every process the same job file, the same files that it names and hosts of one kind",
+      `${name}: ${formatRanks(ranks)} ${ranks.length === 1 ? "has" : "have"} ${value}, rank 0 has ${ofRank0}; all ranks must have the same value, or they would not compute the same bits: ` +
+        "give every process the same job file, the same files that the job file names, and the same kind of host",
     );
   }
 }
@@ -133,7 +130,7 @@ export class GroupClosedError extends CollectiveError {
       "user",
       "group-closed",
       place,
-      `rank ${place.rank}: ${place.collective} was asked of a group that is closed; close the world only after every rank has finished`,
+      `rank ${place.rank}: ${place.collective} was started on a closed group; close the world only after every rank has finished`,
     );
   }
 }

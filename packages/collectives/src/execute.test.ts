@@ -6,7 +6,9 @@ import { plainArithmetic } from "./plain-arithmetic.ts";
 import { memoryWorld } from "./transport/memory-transport.ts";
 import type { Transport } from "./transport/transport.ts";
 
-/** A rank that is late with every message it takes: the others run as far ahead as the schedule lets them. */
+/**
+ * A transport of a rank that receives every message late, so that the others run as far ahead as the schedule allows.
+ */
 const late = (transport: Transport): Transport => ({
   ...transport,
   receive: async (peer, tag, byteLength) => {
@@ -15,12 +17,12 @@ const late = (transport: Transport): Transport => ({
   },
 });
 
-// Memory that was lent must stay as it was until it comes home, within a collective and after it: a rank that is done
-// may use its buffers for something else at once.
+// Lent memory must not change until it is released, within a collective and after it, because a rank that is done may
+// reuse its buffers at once.
 describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm })))(
   "$name with one late rank",
   ({ algorithm }) => {
-    test.each([2, 3, 4, 7])("lent memory is not touched on %i ranks", async (worldSize) => {
+    test.each([2, 3, 4, 7])("does not change lent memory on %i ranks", async (worldSize) => {
       const n = 12;
       const counts = regionElements(algorithm.kind, worldSize, n);
       for (let slow = 0; slow < worldSize; slow++) {
@@ -53,9 +55,7 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
   },
 );
 
-// While one region after the other is read off, another thread may grow the memory: then two views of the same bytes
-// have different buffers.
-test("a transport that cannot block is refused where blocking is asked for", () => {
+test("rejects a transport that returns promises if the thread blocks", () => {
   const [transport] = memoryWorld(2);
   const { schedule } = algorithms.find(({ name }) => name === "ring-all-reduce")!;
   const bytes = new Uint8Array(8);
@@ -67,10 +67,10 @@ test("a transport that cannot block is refused where blocking is asked for", () 
       plainArithmetic(),
       () => {},
     ),
-  ).toThrow(/cannot block/);
+  ).toThrow(/a thread that blocks was given a transport that returns promises/);
 });
 
-test("a schedule that reaches past its memory is a broken invariant", async () => {
+test("throws an InvariantError for a schedule that exceeds its memory", async () => {
   const [transport] = memoryWorld(1);
   const { schedule } = algorithms.find(({ name }) => name === "ring-all-gather")!;
   await expect(

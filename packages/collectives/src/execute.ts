@@ -5,8 +5,8 @@ import type { ElementRange, Region, Schedule, Step } from "./schedule.ts";
 import { type Eventually, Future, isLater, type SendHandle, type Transport } from "./transport/transport.ts";
 
 /**
- * What a schedule works on: the request's memory and meaning, a tag that all ranks share, and scratch memory if the
- * schedule wants it.
+ * Memory and options with which a schedule runs: the request's operands, dtype and reduction, a tag that is equal on
+ * all ranks, and scratch memory if the schedule needs any.
  */
 export interface Execution extends Pick<CollectiveRequest, "input" | "output" | "dtype" | "reduction"> {
   readonly tag: number;
@@ -16,12 +16,12 @@ export interface Execution extends Pick<CollectiveRequest, "input" | "output" | 
 type Receive = Extract<Step, { action: "receive" }>;
 type ReduceStep = Extract<Receive, { combine: "reduce" }>;
 /**
- * A walk that pauses where a transport answers with a promise or a future. It is resumed with a promise's value, or
- * once a `Future` is ready.
+ * An execution that pauses when a transport returns a promise or a future. Resume it with the value of the promise, or
+ * once the `Future` is ready.
  */
 export type Walk<T> = Generator<Promise<unknown> | Future<unknown>, T, unknown>;
 
-/** The value, once it is there. */
+/** Returns the value once it is available. */
 export function* settled<T>(value: Eventually<T>): Walk<T> {
   if (value instanceof Future) {
     while (!value.ready()) yield value;
@@ -31,9 +31,9 @@ export function* settled<T>(value: Eventually<T>): Walk<T> {
 }
 
 /**
- * Walk a schedule. Pauses wherever the transport answers with a promise or a future, so that one walk serves threads
- * that block, threads that carry several requests at once, and networks. Before a range is written, every send of it is
- * done; at the end, all are.
+ * Executes a schedule. Pauses whenever the transport returns a promise or a future, so that the same code serves
+ * threads that block, threads that execute several requests concurrently, and networks. Before a range is overwritten,
+ * all sends of the range have completed. At the end, all sends have completed.
  */
 export function* walk(
   schedule: Schedule,
@@ -63,10 +63,12 @@ export function* walk(
     return bytes.subarray(offset * width, (offset + count) * width);
   };
 
-  // Answers that are there already are asked for first: a pause makes a generator, and small collectives are all
-  // pauses.
+  // Check for an immediate value first: `yield*` creates a generator, and small collectives consist mostly of such
+  // checks.
   const sends: { readonly handle: SendHandle; readonly range: ElementRange }[] = [];
-  /** Wait for sends of a range, of all if none is given; to one peer, if it is given. */
+  /**
+   * Waits for sends of ranges that overlap `range`, to `peer`. Absent `range`: all ranges. Absent `peer`: all peers.
+   */
   function* sendsDone(range?: ElementRange, peer?: number): Walk<void> {
     for (let i = 0; i < sends.length; ) {
       const entry = sends[i]!;
@@ -134,8 +136,8 @@ export function* walk(
       } else if (step.returned === true && transport.sharesMemoryWith(step.peer)) {
         if (sends.length > 0) yield* sendsDone(step.target, step.peer);
       } else if (transport.receiveInto !== undefined && !sends.some((entry) => overlap(entry.range, step.target))) {
-        // Over memory that is still being sent, the send would wait for the peer to ask for it, and the peer, which may
-        // do the same, for us.
+        // If the target memory is still being sent, that send would wait for the peer to receive it, and the peer, if
+        // it does the same, would wait for this rank. So receive into other memory and copy.
         const landed = transport.receiveInto(step.peer, tag, bytesOf(step.target));
         if (isLater(landed)) yield* settled(landed);
       } else {
@@ -152,10 +154,14 @@ export function* walk(
 
 const requireFuture = <T>(later: Promise<T> | Future<T>): Future<T> => {
   if (later instanceof Future) return later;
-  throw new InvariantError("a transport that cannot block was given to a thread that blocks");
+  throw new InvariantError("a thread that blocks was given a transport that returns promises");
 };
 
-/** Run a walk to its end in this thread. @param wait blocks until what another thread will bring about is ready. */
+/**
+ * Runs a walk to its end in this thread.
+ *
+ * @param wait blocks until a future that another thread settles is ready.
+ */
 export const runWalkBlocking = <T>(walk: Walk<T>, wait: (future: Future<unknown>) => void): T => {
   for (;;) {
     const { done, value } = walk.next();
@@ -164,14 +170,18 @@ export const runWalkBlocking = <T>(walk: Walk<T>, wait: (future: Future<unknown>
   }
 };
 
-/** The value of a future, in this thread. */
+/** Blocks until a future is ready, and returns its value. */
 export const settleBlocking = <T>(later: Promise<T> | Future<T>, wait: (future: Future<unknown>) => void): T => {
   const future = requireFuture(later);
   while (!future.ready()) wait(future);
   return future.take();
 };
 
-/** Run a walk to its end without blocking. @param wait settles when what another thread will bring about is ready. */
+/**
+ * Runs a walk to its end without blocking.
+ *
+ * @param wait returns a promise that settles when a future that another thread settles is ready.
+ */
 export const runWalk = async <T>(walk: Walk<T>, wait?: (future: Future<unknown>) => Promise<void>): Promise<T> => {
   let answer: unknown;
   for (;;) {
@@ -179,11 +189,11 @@ export const runWalk = async <T>(walk: Walk<T>, wait?: (future: Future<unknown>)
     if (done === true) return value;
     if (!(value instanceof Future)) answer = await value;
     else if (wait !== undefined) await wait(value);
-    else throw new InvariantError("a transport between threads was given to a walk that cannot wait for them");
+    else throw new InvariantError("a walk without a wait function was given a transport that returns futures");
   }
 };
 
-/** Execute a schedule over a transport between threads. */
+/** Executes a schedule over a transport between threads; blocks. */
 export const executeBlocking = (
   schedule: Schedule,
   execution: Execution,
@@ -192,7 +202,7 @@ export const executeBlocking = (
   wait: (future: Future<unknown>) => void,
 ): void => runWalkBlocking(walk(schedule, execution, transport, arithmetic), wait);
 
-/** Execute a schedule over any transport that answers with values and promises. */
+/** Executes a schedule over any transport that returns values and promises. */
 export const execute = (
   schedule: Schedule,
   execution: Execution,
@@ -200,6 +210,6 @@ export const execute = (
   arithmetic: Arithmetic,
 ): Promise<void> => runWalk(walk(schedule, execution, transport, arithmetic));
 
-/** Scratch bytes that a schedule wants. */
+/** Scratch memory that a schedule needs, bytes. */
 export const scratchBytes = (schedule: Schedule, dtype: DType): number =>
   schedule.scratchElements * bytesPerElement[dtype];

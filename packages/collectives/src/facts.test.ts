@@ -6,25 +6,25 @@ const check =
   () =>
     requireSameFacts(facts, rank);
 
-test("equal facts pass, whatever order they are written in", () => {
+test("accepts equal facts in any order", () => {
   expect(check(0, { a: "1", b: "2" }, { b: "2", a: "1" })).not.toThrow();
   expect(check(0, {})).not.toThrow();
 });
 
 test.each([0, 1, 2, 3])(
-  "rank %i names the fact that differs, both values, and all ranks that have the other one",
+  "on rank %i, names the fact that differs, both values, and all ranks with the other value",
   (rank) => {
     const [here, there] = [
       { build: "relaxed", order: "rank" },
       { build: "relaxed", order: "any" },
     ];
     expect(check(rank, here, there, here, there)).toThrow(
-      /^order: ranks 1, 3 have any, rank 0 has rank; all ranks must have the same, .*: give every process/,
+      /^order: ranks 1, 3 have any, rank 0 has rank; all ranks must have the same value, .*: give every process/,
     );
   },
 );
 
-test("a fact that a rank lacks differs", () => {
+test("rejects a fact that one rank lacks", () => {
   expect(check(1, { build: "simd" }, {})).toThrow(/^build: rank 1 has none, rank 0 has simd;/);
   expect(check(1, {}, { build: "simd" })).toThrow(/^build: rank 1 has simd, rank 0 has none;/);
 });

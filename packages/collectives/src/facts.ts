@@ -2,16 +2,17 @@ import type { Communicator } from "@skein/tensor-core";
 import { RanksDifferError } from "./errors.ts";
 
 /**
- * What must be the same on all ranks of a world, by name, in words for people: the build of the kernels, what sums are
- * ordered by.
+ * Settings that must be equal on all ranks of a world, by name, as readable text; for example the build of the kernels,
+ * or the order of sums.
  */
 export type Facts = { readonly [name: string]: string };
 
 /**
- * Check that all ranks have the same facts.
+ * Checks that all ranks have the same facts.
  *
- * @param ranks the facts of each rank.
- * @throws RanksDifferError that names the first fact that differs, both values, and who has which. On all ranks alike.
+ * @param ranks facts of each rank, by rank.
+ * @throws RanksDifferError with the name of the first fact that differs, both values and their ranks. All ranks throw
+ * the same error.
  */
 export const requireSameFacts = (ranks: readonly Facts[], rank: number): void => {
   const [first, ...rest] = ranks;
@@ -34,9 +35,9 @@ export const requireSameFacts = (ranks: readonly Facts[], rank: number): void =>
 };
 
 /**
- * Compare facts between all ranks of a communicator's world, each of which calls it at the same place.
+ * Compares facts between all ranks of a communicator's world. All ranks must call it at the same point of the program.
  *
- * @throws RanksDifferError.
+ * @throws RanksDifferError if the facts of two ranks differ.
  */
 export const agreeOnFacts = async (group: Communicator, facts: Facts): Promise<void> =>
   requireSameFacts(

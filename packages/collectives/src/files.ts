@@ -1,4 +1,4 @@
-// For who opens files that others may have put there; it loads nothing of collectives.
+// Entry point for code that opens files which other users may have written. Loads no other part of this package.
 export { openRegularFile, type RegularFile } from "./security/open-regular-file.ts";
 export { type BoundedFile, readBoundedFile } from "./security/read-bounded-file.ts";
 export { readTextFile } from "./security/read-text-file.ts";

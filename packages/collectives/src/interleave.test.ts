@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ringAllReduce } from "./algorithms/ring-all-reduce.ts";
 import { beginnings, interleave } from "./interleave.ts";
 
-test("slices begin one round apart, and no more than the window are in flight", () => {
+test("slices begin one round apart, with at most `window` in flight", () => {
   expect(beginnings(4, 5, 8)).toEqual([0, 1, 2, 3]);
   expect(beginnings(5, 6, 2)).toEqual([0, 1, 6, 7, 12]);
   const counts = fc.tuple(
@@ -15,15 +15,15 @@ test("slices begin one round apart, and no more than the window are in flight", 
     fc.property(counts, ([count, rounds, window]) => {
       const begins = beginnings(count, rounds, window);
       for (let round = 0; round < begins.at(-1)! + rounds; round++) {
-        const underWay = begins.filter((begin) => begin <= round && round < begin + rounds).length;
-        expect(underWay).toBeLessThanOrEqual(window);
-        expect(underWay).toBeGreaterThan(0);
+        const inFlight = begins.filter((begin) => begin <= round && round < begin + rounds).length;
+        expect(inFlight).toBeLessThanOrEqual(window);
+        expect(inFlight).toBeGreaterThan(0);
       }
     }),
   );
 });
 
-test("each step of each slice stands in its round, in its own part of every region", () => {
+test("puts each step of each slice in its round and its own part of every region", () => {
   const slices = [
     {
       offset: 0,
@@ -59,7 +59,7 @@ test("each step of each slice stands in its round, in its own part of every regi
   });
 });
 
-test("one segment is the algorithm itself", () => {
+test("one segment leaves the schedule unchanged", () => {
   const place = { rank: 1, worldSize: 3, elementCount: 100 };
   expect(ringAllReduce.schedule({ ...place, segments: 1 })).toEqual(ringAllReduce.schedule(place));
 });

@@ -11,8 +11,8 @@ import {
 } from "./schedule.ts";
 
 /**
- * The round in which each of `count` schedules of `rounds` rounds begins: one round after the one before, but no more
- * than `window` of them in flight at once.
+ * Returns the first round of each of `count` schedules with `rounds` rounds each. Each schedule begins one round after
+ * the previous one, with at most `window` schedules in flight.
  */
 export const beginnings = (count: number, rounds: number, window: number): number[] => {
   const begins: number[] = [];
@@ -25,13 +25,13 @@ export const beginnings = (count: number, rounds: number, window: number): numbe
 };
 
 /**
- * Lay schedules over disjoint slices of one vector over each other: round t of slice j runs in round t + j, so that one
- * slice travels while another is summed. Each schedule's own scratch memory follows the one before.
+ * Interleaves schedules of disjoint slices of one vector: round t of slice j runs in round t + j, so that one slice is
+ * sent while another is summed. The scratch memory of each schedule follows that of the previous one.
  *
- * @param slices schedules with equally many rounds, and the first element of each slice.
- * @param window most slices in flight at once. A rank that sends one message per round to a peer is then at most
- * `window` messages ahead of it; between threads, eight are the limit (`slotCount` of control-block/layout.ts): with
- * more, ranks that send to each other in a ring would all wait for room.
+ * @param slices schedules with equal numbers of rounds, and the first element of each slice.
+ * @param window maximum number of slices in flight. A rank that sends one message per round to a peer is then at most
+ * `window` messages ahead of the peer. Between threads the limit is eight (`slotCount` of control-block/layout.ts):
+ * with more, ranks that send to each other in a ring would all wait for free slots.
  */
 export const interleave = (
   slices: readonly { readonly schedule: Schedule; readonly offset: number }[],
@@ -53,14 +53,13 @@ export const interleave = (
 };
 
 /**
- * Let an algorithm on one vector (all-reduce, broadcast) heed `Place.segments`: s slices, interleaved.
+ * Adds support for `Place.segments` to an algorithm on one vector (all-reduce, broadcast): s slices, interleaved.
  *
- * Cost: bytes as before, s times the messages, R + s − 1 rounds of R. The path is the first slice's, and for each later
- * one what the busiest rank does for it: exact where all ranks do the same, and for chains.
+ * Cost: the same bytes, s times the messages, R + s − 1 rounds instead of R. The path is the path of the first slice
+ * plus, for each later slice, the work of its busiest rank: exact if all ranks do the same work, and for chains.
  *
- * @param options.onePerPair a rank sends at most two messages to one peer in a round, however many slices are in
- * flight, so that
- *   all may be.
+ * @param options.onePerPair whether a rank sends at most two messages to one peer in a round, however many slices are
+ * in flight, so that all slices may be in flight.
  */
 export const segmented = (
   algorithm: Algorithm,

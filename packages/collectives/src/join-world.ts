@@ -5,7 +5,7 @@ import type { LaneTransports } from "./lanes/rank-lanes.ts";
 import { hasOwnCore } from "./own-core.ts";
 import type { ExpressMeans } from "./express/express-connection.ts";
 
-/** Sockets by their file descriptors, which only Node has. */
+/** Socket calls by file descriptor, which only Node has. */
 export const nodeMeans: ExpressMeans = {
   read: (fd, target) => readSync(fd, target, 0, target.byteLength, null),
   write: (fd, bytes, begin, count) => writeSync(fd, bytes, begin, count),
@@ -13,10 +13,10 @@ export const nodeMeans: ExpressMeans = {
 };
 
 /**
- * Join a world as the rank that `connection` names, as `joinWorld` of `@skein/collectives` does; small requests between
- * processes of one machine are carried out by this thread itself.
+ * Joins a world as the rank of `connection`, like `joinWorld` of `@skein/collectives`. This thread itself executes
+ * small requests between processes of one machine.
  *
- * @throws as that one does.
+ * @throws like that function.
  */
 export const joinWorld = (connection: WorldConnection, travel?: LaneTransports): BlockingCommunicator =>
   joinAnyWorld(connection, travel, nodeMeans);

@@ -18,7 +18,7 @@ const file: LinkFile = {
 };
 
 describe("a fit", () => {
-  test("finds the line that the times lie on, whatever the sizes", () => {
+  test("finds the exact line of the times, for any sizes", () => {
     const parts = fc.tuple(
       fc.double({ min: 1e-7, max: 1e-2, noNaN: true }),
       fc.double({ min: 1e-11, max: 1e-7, noNaN: true }),
@@ -29,7 +29,7 @@ describe("a fit", () => {
         fc.uniqueArray(fc.integer({ min: 0, max: 2 ** 26 }), { minLength: 2, maxLength: 12 }),
         ([alpha, beta], sizes) => {
           const spread = Math.max(...sizes) - Math.min(...sizes);
-          fc.pre(beta * spread > alpha * 1e-3); // else the slope is lost in rounding
+          fc.pre(beta * spread > alpha * 1e-3); // Otherwise the slope is lost in rounding.
           const fit = fitLink(sizes.map((bytes) => ({ bytes, seconds: alpha + beta * bytes })));
           expect(fit.worstRelativeError).toBeLessThan(1e-6);
           expect(fit.r2).toBeCloseTo(1, 6);
@@ -38,8 +38,8 @@ describe("a fit", () => {
     );
   });
 
-  test("small messages count as much as large ones", () => {
-    // 10 µs and 1 GB/s, with 5 % of noise on the largest times: a fit of absolute errors would lose α in it.
+  test("weighs small messages like large ones", () => {
+    // 10 µs and 1 GB/s, with 5 % of noise on the largest times, in which a fit of absolute errors would lose α.
     const samples = [0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8].map((bytes, i) => ({
       bytes,
       seconds: (10e-6 + bytes * 1e-9) * (i > 3 ? 1 + 0.05 * (-1) ** i : 1),
@@ -50,7 +50,7 @@ describe("a fit", () => {
     expect(worstRelativeError).toBeLessThan(0.1);
   });
 
-  test("no other line with α, β ≥ 0 has smaller relative errors", () => {
+  test("has the smallest relative errors of all lines with α, β ≥ 0", () => {
     const sample = fc.record({
       bytes: fc.integer({ min: 0, max: 1e6 }),
       seconds: fc.double({ min: 1e-6, max: 1, noNaN: true }),
@@ -77,7 +77,7 @@ describe("a fit", () => {
     );
   });
 
-  test("what no line can be laid through is refused", () => {
+  test("rejects samples of one size, or with times that are not positive", () => {
     expect(() =>
       fitLink([
         { bytes: 8, seconds: 1 },
@@ -94,9 +94,9 @@ describe("a fit", () => {
 });
 
 describe("a link file", () => {
-  test("is read as it was written", () => expect(parseLinkFile(formatLinkFile(file), "links.json")).toEqual(file));
+  test("is parsed as it was written", () => expect(parseLinkFile(formatLinkFile(file), "links.json")).toEqual(file));
 
-  test("a class of links that the job does not have costs as the other", () => {
+  test("a class of links that the job does not have gets the costs of the other", () => {
     const { across, ...oneHost } = file;
     expect(linkCosts(oneHost).across).toEqual({ secondsPerMessage: 1e-5, secondsPerByte: 1e-10 });
     expect(linkCosts(file)).toEqual({
@@ -109,15 +109,15 @@ describe("a link file", () => {
 
   const { within, across, ...neither } = file;
   test.each([
-    ["", /links.json is no JSON/],
-    ["{", /links.json is no JSON/],
-    [JSON.stringify({ ...file, version: 2 }), /no link file of version 1 \(version: /],
+    ["", /links.json is not JSON/],
+    ["{", /links.json is not JSON/],
+    [JSON.stringify({ ...file, version: 2 }), /is not a link file of version 1 \(version: /],
     [JSON.stringify({ ...file, within: { ...within, secondsPerByte: -1 } }), /within\.secondsPerByte: /],
     [JSON.stringify({ ...file, across: { ...across, r2: "good" } }), /across\.r2: /],
     [JSON.stringify(neither), /neither links within a host nor across hosts were measured/],
     [JSON.stringify({ ...file, reduceSecondsPerByte: undefined }), /reduceSecondsPerByte: /],
-    ["[]", /no link file/],
-  ])("what is none is refused in one line: %s", (text, problem) => {
+    ["[]", /is not a link file/],
+  ])("is rejected with one line if it is invalid: %s", (text, problem) => {
     expect(() => parseLinkFile(text, "links.json")).toThrow(problem);
     try {
       parseLinkFile(text, "links.json");

@@ -1,26 +1,26 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Times of one class of links: a message of b bytes takes α + β·b seconds. */
+/** Message times of one class of links: a message of b bytes takes α + β·b seconds. */
 export interface LinkTimes {
   readonly secondsPerMessage: number;
   readonly secondsPerByte: number;
 }
 
-/** What the choice of an algorithm goes by. */
+/** Costs by which an algorithm is chosen. */
 export interface LinkCosts {
-  /** Between ranks of one host. */
+  /** Links between ranks of one host. */
   readonly within: LinkTimes;
-  /** Between hosts. The ranks of a host share its link. */
+  /** Links between hosts. The ranks of a host share one link. */
   readonly across: LinkTimes;
-  /** γ: of one summand of a reduction. */
+  /** γ: seconds per byte of one summand of a reduction. */
   readonly reduceSecondsPerByte: number;
 }
 
-/** A line through measured times. */
+/** A line fitted to measured times. */
 export interface LinkFit extends LinkTimes {
-  /** Share of the variance of times that the line explains; 1 for a perfect line. */
+  /** Share of the variance of the times that the line explains; 1 for a perfect fit. */
   readonly r2: number;
-  /** The largest |α + β·b − t| / t of all samples. */
+  /** Largest |α + β·b − t| / t over all samples. */
   readonly worstRelativeError: number;
 }
 
@@ -30,50 +30,54 @@ export interface LinkSample {
   readonly seconds: number;
 }
 
-/** A fit of one ordered pair of ranks. */
+/** Fit for one ordered pair of ranks. */
 export interface PairFit extends LinkFit {
   readonly from: number;
   readonly to: number;
 }
 
-/** Which ranks an all-to-all is among: all of them, those of a host, or one of each host. */
+/** Ranks in one all-to-all: all ranks, the ranks of a host, or one rank of each host. */
 export type AllToAllLevel = "all" | "within" | "across";
 
-/** A fit of all-to-alls, all groups of a level at once: β is per byte that a rank sends, those to itself included. */
+/**
+ * Fit of all-to-alls in which all groups of a level run at once. β is per byte that a rank sends, including bytes to
+ * itself.
+ */
 export interface AllToAllFit extends LinkFit {
   readonly level: AllToAllLevel;
-  /** Ranks of a group. */
+  /** Number of ranks in a group. */
   readonly ranks: number;
 }
 
 /**
- * The measured links of a job, as `skein-train links` writes them: for either class of links the fit over all its pairs
- * (a job on one host, or with one rank per host, has one class), and the fit of each pair.
+ * Measured links of a job, as written by `skein-train links`: for each class of links, a fit over all its pairs, and a
+ * fit per pair. A job on one host, or with one rank per host, has one class.
  */
 export interface LinkFile {
   readonly format: "skein-links";
   readonly version: 1;
-  /** When it was measured, in ISO 8601. */
+  /** Time of the measurement, ISO 8601. */
   readonly measuredAt: string;
-  /** Where, in words. */
+  /** Description of the machine. */
   readonly machine: string;
   readonly transport: string;
-  /** Sizes of the messages that were timed. */
+  /** Sizes of the timed messages, bytes. */
   readonly messageBytes: readonly number[];
   readonly hosts: readonly (readonly number[])[];
   readonly within?: LinkFit | undefined;
   readonly across?: LinkFit | undefined;
   readonly pairs: readonly PairFit[];
-  /** By which it is planned how tokens travel to experts. Files of before have none. */
+  /** Fits by which the token exchange with experts is planned. Absent in older files. */
   readonly allToAll?: readonly AllToAllFit[] | undefined;
   readonly reduceSecondsPerByte: number;
 }
 
-/** The JSON text of measured links, which `parseLinkFile` reads. */
+/** Returns the JSON text of measured links, which `parseLinkFile` reads. */
 export const formatLinkFile = (file: LinkFile): string => `${JSON.stringify(file, undefined, 2)}\n`;
 
 /**
- * What the choice of algorithms takes from a link file. A class of links that the job does not have costs as the other.
+ * Returns the costs in a link file by which algorithms are chosen. A class of links that the job does not have gets the
+ * costs of the other class.
  */
 export const linkCosts = ({ within, across, reduceSecondsPerByte }: LinkFile): LinkCosts => {
   const timesOf = ({ secondsPerMessage, secondsPerByte }: LinkTimes): LinkTimes => ({
@@ -84,29 +88,29 @@ export const linkCosts = ({ within, across, reduceSecondsPerByte }: LinkFile): L
 };
 
 /**
- * Fit α + β·b to measured times by least squares of relative errors, Σ ((α + β·b − t) / t)²: a microsecond counts where
- * a message takes few, so that small sizes settle α and large ones β. Neither may be negative: where the best line
- * would have it so, the best one with zero is taken.
+ * Fits α + β·b to measured times by least squares of relative errors, Σ ((α + β·b − t) / t)². A microsecond then weighs
+ * more for short messages, so that small sizes determine α and large sizes β. Neither is negative: if the best line has
+ * a negative coefficient, the best line with that coefficient 0 is returned.
  *
- * @param samples of at least two sizes.
- * @throws ArgumentError for one size only, or a time that is not positive.
+ * @param samples samples of at least two different sizes.
+ * @throws ArgumentError if all samples have one size, or a time is not positive.
  */
 export const fitLink = (samples: readonly LinkSample[]): LinkFit => {
   if (new Set(samples.map(({ bytes }) => bytes)).size < 2)
     throw new ArgumentError(
-      `a line cannot be laid through ${samples.length} samples of one size; measure messages of two sizes or more`,
+      `cannot fit a line to ${samples.length} samples of one size; measure messages of two sizes or more`,
     );
   const wrong = samples.find(({ bytes, seconds: time }) => !(time > 0 && Number.isFinite(time) && bytes >= 0));
   if (wrong !== undefined)
     throw new ArgumentError(
-      `a message of ${wrong.bytes} bytes cannot take ${wrong.seconds} s; times of messages are above 0`,
+      `a message of ${wrong.bytes} bytes cannot take ${wrong.seconds} s; message times are positive`,
     );
   const weighted = samples.map(({ bytes, seconds: time }) => ({ bytes, time, weight: 1 / time ** 2 }));
   const total = (of: (sample: (typeof weighted)[number]) => number): number =>
     weighted.reduce((sum, sample) => sum + sample.weight * of(sample), 0);
   const weight = total(() => 1);
   const [meanBytes, meanTime] = [total(({ bytes }) => bytes) / weight, total(({ time }) => time) / weight];
-  // About the means: sums of squares of large sizes that lie close together would cancel.
+  // Center about the means: sums of squares of large, similar sizes would cancel.
   const slope =
     total(({ bytes, time }) => (bytes - meanBytes) * (time - meanTime)) /
     total(({ bytes }) => (bytes - meanBytes) ** 2);

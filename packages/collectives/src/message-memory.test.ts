@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { sizeClass, wasmMessageMemory } from "./message-memory.ts";
 
-test("a size class holds its size, wastes at most a quarter beyond the least, and is its own class", () => {
+test("a size class fits its size, wastes at most a quarter above the minimum, and is its own class", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 2 ** 31 }), (bytes) => {
       const rounded = sizeClass(bytes);
@@ -13,7 +13,7 @@ test("a size class holds its size, wastes at most a quarter beyond the least, an
   );
 });
 
-test("blocks in use never overlap, and come back after they were given", () => {
+test("blocks in use never overlap, and are reused after they were freed", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.integer({ min: 0, max: 300_000 }), fc.boolean()), { maxLength: 60 }), (asks) => {
       const memory = new WebAssembly.Memory({ initial: 1, maximum: 2000, shared: true });
@@ -34,7 +34,7 @@ test("blocks in use never overlap, and come back after they were given", () => {
   );
 });
 
-test("taking and giving the same sizes for ever takes no more memory", () => {
+test("allocating and freeing the same sizes for ever needs no more memory", () => {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 2000, shared: true });
   const pool = wasmMessageMemory(memory);
   for (let i = 0; i < 10_000; i++) {
@@ -44,9 +44,9 @@ test("taking and giving the same sizes for ever takes no more memory", () => {
   expect(memory.buffer.byteLength).toBeLessThanOrEqual(65_536 + 2 ** 20);
 });
 
-test("a memory that cannot grow says so", () => {
+test("throws if the memory cannot grow", () => {
   const pool = wasmMessageMemory(new WebAssembly.Memory({ initial: 1, maximum: 3, shared: true }));
   expect(() => pool.take(10 ** 6)).toThrow(
-    /1[0-9]{6} bytes for messages do not fit into the world's memory of 65536 bytes/,
+    /1[0-9]{6} bytes for messages do not fit in the world's memory of 65536 bytes/,
   );
 });

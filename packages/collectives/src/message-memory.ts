@@ -1,28 +1,31 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { WasmMemory } from "@skein/tensor-core/backend";
 
-/** Memory for messages that arrive and for what schedules need beside input and output. Belongs to one thread. */
+/** Allocator for received messages and for scratch memory of schedules. Belongs to one thread. */
 export interface MessageMemory {
-  /** `byteLength` bytes, their contents left from before. */
+  /** Allocates `byteLength` bytes. Their contents are undefined. */
   take(byteLength: number): Uint8Array;
-  /** Give back exactly what was taken. */
+  /** Frees an array that `take` returned. */
   give(bytes: Uint8Array): void;
 }
 
 const pageBytes = 65_536;
-/** Grow by at least this much at once: a grow costs microseconds, and training takes the same few sizes for ever. */
+/** Minimum growth: growing costs microseconds, and training allocates the same few sizes for ever. */
 const growthBytes = 2 ** 20;
 const smallestBytes = 256;
 
-/** Round up to four sizes per power of two, so that at most a quarter is wasted and blocks fit again. */
+/**
+ * Rounds up to one of four sizes per power of two, so that at most a quarter is wasted and freed blocks fit later
+ * requests.
+ */
 export const sizeClass = (byteLength: number): number => {
   const step = Math.max(smallestBytes, 2 ** (Math.floor(Math.log2(Math.max(1, byteLength - 1))) - 2));
   return Math.max(smallestBytes, Math.ceil(byteLength / step) * step);
 };
 
 /**
- * Message memory in the world's WebAssembly memory, where sums can read it. Blocks are kept by size and taken again;
- * pages are never given back. Growing is atomic between threads, so every thread has a pool of its own without a lock.
+ * Allocator in the world's WebAssembly memory, which reductions can read. Freed blocks are kept by size and reused;
+ * pages are never released. Growing is atomic between threads, so every thread has a pool of its own without a lock.
  */
 export const wasmMessageMemory = (memory: WasmMemory): MessageMemory => {
   const free = new Map<number, number[]>();
@@ -37,7 +40,7 @@ export const wasmMessageMemory = (memory: WasmMemory): MessageMemory => {
         page = memory.grow(pages);
       } catch {
         throw new ArgumentError(
-          `${bytes} bytes for messages do not fit into the world's memory of ${memory.buffer.byteLength} bytes, which cannot grow that far (the limit is 4 GiB for all ranks of a process); use smaller buckets, or fewer ranks per process`,
+          `${bytes} bytes for messages do not fit in the world's memory of ${memory.buffer.byteLength} bytes, which cannot grow that far (the limit is 4 GiB for all ranks of a process); use smaller buckets, or fewer ranks per process`,
         );
       }
       next = page * pageBytes;
@@ -51,8 +54,7 @@ export const wasmMessageMemory = (memory: WasmMemory): MessageMemory => {
     take: (byteLength) => {
       const bytes = sizeClass(byteLength);
       const address = free.get(bytes)?.pop() ?? carve(bytes);
-      // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it
-      // up to date.
+      // A thread may still see the buffer from before another thread grew the memory. Growing by 0 pages updates it.
       if (memory.buffer.byteLength < address + byteLength) memory.grow(0);
       return new Uint8Array(memory.buffer, address, byteLength);
     },
@@ -65,7 +67,7 @@ export const wasmMessageMemory = (memory: WasmMemory): MessageMemory => {
   };
 };
 
-/** Message memory on the heap, for worlds without WebAssembly. */
+/** Allocator on the heap, for worlds without WebAssembly. */
 export const heapMessageMemory = (): MessageMemory => ({
   take: (byteLength) => new Uint8Array(byteLength),
   give: () => undefined,

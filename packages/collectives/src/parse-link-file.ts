@@ -2,7 +2,7 @@ import { SkeinError } from "@skein/tensor-core";
 import { z } from "zod";
 import type { LinkFile } from "./link-file.ts";
 
-/** What a link file may not be: text that is no JSON, or of another version, or without a field. */
+/** A link file is invalid: not JSON, another version, or a missing or wrong field. */
 export class LinkFileError extends SkeinError {
   override name = "LinkFileError";
 
@@ -42,7 +42,7 @@ const linkFileSchema: z.ZodType<LinkFile> = z
     "neither links within a host nor across hosts were measured",
   );
 
-/** What is wrong, in one line: the first field that is not as it should be. */
+/** Describes the first invalid field, in one line. */
 const problemOf = (error: z.ZodError): string => {
   const [issue] = error.issues;
   const path = issue!.path.join(".");
@@ -50,19 +50,19 @@ const problemOf = (error: z.ZodError): string => {
 };
 
 /**
- * Read a link file.
+ * Parses a link file.
  *
- * @param name of the file, for errors.
- * @throws LinkFileError, in one line.
+ * @param name name of the file, for errors.
+ * @throws LinkFileError with a message of one line.
  */
 export const parseLinkFile = (text: string, name: string): LinkFile => {
   let content: unknown;
   try {
     content = JSON.parse(text);
   } catch (error) {
-    throw new LinkFileError(`${name} is no JSON (${(error as Error).message.replaceAll(/\s+/g, " ")})`);
+    throw new LinkFileError(`${name} is not JSON (${(error as Error).message.replaceAll(/\s+/g, " ")})`);
   }
   const parsed = linkFileSchema.safeParse(content);
-  if (!parsed.success) throw new LinkFileError(`${name} is no link file of version 1 (${problemOf(parsed.error)})`);
+  if (!parsed.success) throw new LinkFileError(`${name} is not a link file of version 1 (${problemOf(parsed.error)})`);
   return parsed.data;
 };

@@ -11,10 +11,10 @@ const operations: { readonly [R in Reduction]: (a: number, b: number) => number 
 const codec = (dtype: DType): { decode: (stored: number) => number; encode: (value: number) => number } => {
   if (dtype === "f16") return { decode: fromF16Bits, encode: (value) => toF16Bits(Math.fround(value)) };
   if (dtype === "bf16") return { decode: fromBf16Bits, encode: (value) => toBf16Bits(Math.fround(value)) };
-  return { decode: (stored) => stored, encode: (value) => value }; // typed arrays wrap and round by themselves
+  return { decode: (stored) => stored, encode: (value) => value }; // Typed arrays wrap and round by themselves.
 };
 
-/** Bring a partial sum to what the array can hold, so that every addition rounds as it does in WebAssembly. */
+/** Rounds a partial sum to the array's type, so that every addition rounds as it does in WebAssembly. */
 const roundStored = (array: { [index: number]: number }, index: number, value: number): number => {
   array[index] = value;
   return array[index]!;

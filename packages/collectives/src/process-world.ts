@@ -19,46 +19,50 @@ export interface ProcessWorldOptions
   readonly worldSize: number;
   /** Ranks that are threads of this process. */
   readonly ranks: readonly number[];
-  /** How long a rank waits for a peer before the world fails. Default: 60 s. */
+  /** Time that a rank waits for a peer before the world fails. Default: 60 s. */
   readonly timeoutMilliseconds?: number;
-  /** What algorithms are chosen by; hosts are taken from the roster. */
+  /** Settings by which algorithms are chosen. Hosts come from the roster. */
   readonly preference?: Omit<Preference, "hosts">;
-  /** What else must be the same on all ranks of all processes; they compare it when they join. */
+  /** Further settings that must be equal on all ranks of all processes. Ranks compare them when they join. */
   readonly facts?: Facts;
-  /** Told, in a line, of what people should see to: renewed certificates that cannot be used. */
+  /**
+   * Called with one line about a problem that a person should fix, such as a renewed certificate that cannot be used.
+   */
   readonly onNote?: (line: string) => void;
 }
 
-/** The ranks that one process holds, in a world of several processes. */
+/** Ranks of one process in a world of several processes. */
 export interface ProcessWorld {
   readonly worldSize: number;
-  /** Where each of `ranks` listens for data. */
+  /** Data address of each rank in `ranks`. */
   readonly addresses: readonly RankAddress[];
-  /** Link with the ranks of all other processes, which do the same. */
+  /** Connects to the ranks of all other processes, which must call `connect` too. */
   connect(roster: Roster): Promise<void>;
-  /** What rank `rank` of this process passes to `joinWorld`; may be posted to a worker. */
+  /** Returns the argument of `joinWorld` for rank `rank` of this process. It can be posted to a worker. */
   connection(rank: number): WorldConnection;
-  /** Fail the world at once when `worker`, the compute thread of `rank`, ends with an error. */
+  /** Fails the world at once when `worker`, the compute thread of `rank`, ends with an error. */
   watch(rank: number, worker: Worker): void;
-  /** Tell everyone that a rank, of this process or another, is gone. */
+  /** Reports to all ranks that a rank of this process or another is lost. */
   reportLost(rank: number, reason: string, kind?: LossKind): void;
-  /** Say goodbye to all peers and end the companions. Call when every rank of this process has finished. */
+  /** Says goodbye to all peers and ends the companions. Call when every rank of this process has finished. */
   close(): Promise<void>;
 }
 
-/** Links say goodbye within a second; a companion that takes longer hangs. */
+/** Links say goodbye within a second. A companion that takes longer hangs. */
 const closingMilliseconds = 5000;
 
 /**
- * Hold ranks of a world that several processes make up: a companion thread per rank, which listens for the others at
- * once. Ranks of this process read each other's memory in place; all others are reached by TCP or TLS.
+ * Creates one process's part of a world of several processes: one companion thread per rank, which listens for peers at
+ * once. Ranks of this process read each other's memory in place; all other ranks are reached by TCP or TLS.
  *
- * @example const world = await createProcessWorld({ worldSize: 4, ranks: [0, 1], memory, kernels, job, build, secret
- * }); const member = await joinRendezvous({ address, ranks: [0, 1], addresses: world.addresses, worldSize: 4, job,
- * build, secret }); await world.connect(member.roster); new Worker(file, { workerData: world.connection(0) }); //
- * there: joinWorld(workerData)
- * @throws ArgumentError when the memory is not shared or the module lacks a reduction; InsecureError off loopback
- * without TLS.
+ * @example
+ * const world = await createProcessWorld({ worldSize: 4, ranks: [0, 1], memory, kernels, job, build, secret });
+ * const { addresses } = world;
+ * const member = await joinRendezvous({ address, ranks: [0, 1], addresses, worldSize: 4, job, build, secret });
+ * await world.connect(member.roster);
+ * new Worker(file, { workerData: world.connection(0) }); // in the worker: joinWorld(workerData)
+ * @throws ArgumentError if the memory is not shared or the module lacks a reduction; InsecureError if it would listen
+ * beyond loopback without TLS.
  */
 export const createProcessWorld = async (options: ProcessWorldOptions): Promise<ProcessWorld> => {
   const {

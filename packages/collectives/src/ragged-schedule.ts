@@ -10,22 +10,22 @@ import {
   withoutEmpty,
 } from "./schedule.ts";
 
-/** What a ragged schedule depends on: beside the place, how many rows go and come this time. */
+/** Parameters of a ragged schedule: the rank, the world size and the row counts of this request. */
 export interface RaggedPlace {
   readonly rank: number;
   readonly worldSize: number;
-  /** Rows that a chunk has room for. */
+  /** Rows that one chunk can hold. */
   readonly capacity: number;
-  /** Elements of one row. */
+  /** Elements per row. */
   readonly rowElements: number;
-  /** Rows for each rank, this one included (all-to-all), or one count for all (all-gather). */
+  /** Rows for each rank, including this one (all-to-all), or one count for all ranks (all-gather). */
   readonly sent: readonly number[];
-  /** Rows from each rank, this one included. */
+  /** Rows from each rank, including this one. */
   readonly received: readonly number[];
 }
 
 /**
- * In round k each rank sends to rank + k and receives from rank − k; what stays here comes last, while messages are in
+ * In round k each rank sends to rank + k and receives from rank − k. The local copy comes last, while messages are in
  * flight.
  */
 const exchangeRows = (algorithm: string, place: RaggedPlace, sourceFor: (peer: number) => ElementRange): Schedule => {
@@ -52,10 +52,10 @@ const exchangeRows = (algorithm: string, place: RaggedPlace, sourceFor: (peer: n
 };
 
 /**
- * All-to-all of the rows that count, by pairwise exchange. Chunk r of the operand is for rank r.
+ * All-to-all of valid rows only, by pairwise exchange. Chunk r of the operand is for rank r.
  *
- * Cost: P − 1 rounds of one message; a rank sends the bytes of its rows for others, nothing else.
- * Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
+ * Cost: P − 1 rounds of one message; a rank sends only the bytes of its rows for other ranks. Source: Thakur,
+ * Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
  */
 export const raggedAllToAllSchedule = (place: RaggedPlace): Schedule => {
   const { capacity, rowElements, sent } = place;
@@ -65,8 +65,8 @@ export const raggedAllToAllSchedule = (place: RaggedPlace): Schedule => {
 };
 
 /**
- * All-gather of the rows that count, each rank sending its own to every other: nobody forwards rows of another, so
- * nobody waits for the count of a third.
+ * All-gather of valid rows only. Each rank sends its own rows to every other rank. No rank forwards rows, so no rank
+ * waits for the row count of a third rank.
  *
  * Cost: P − 1 rounds of one message; a rank sends P − 1 times the bytes of its rows.
  */
@@ -74,7 +74,7 @@ export const raggedAllGatherSchedule = (place: RaggedPlace): Schedule =>
   exchangeRows("ragged-all-gather", place, () => input(0, place.sent[0]! * place.rowElements));
 
 /**
- * Tell every rank how many rows will come, in i32: the messages are too small to be worth more than one round.
+ * Sends every rank the number of rows to expect, as i32. The messages are too small to be worth more than one round.
  *
  * Cost: 1 round of P − 1 messages, 4 (P − 1) bytes per rank.
  */
@@ -98,9 +98,7 @@ export const rowCountSchedule = ({
   };
 };
 
-/**
- * A ragged all-gather or all-to-all as a whole: all counts, then all rows. Its price is that of chunks that are full.
- */
+/** A complete ragged all-gather or all-to-all: all counts, then all rows. Its cost is that of full chunks. */
 export const raggedExchange: Pick<Algorithm, "name" | "cost"> = {
   name: "ragged",
   cost: (place) => {

@@ -10,15 +10,14 @@ import type { Transport } from "./transport/transport.ts";
 const bytesPerCount = 4;
 
 /**
- * Walk a ragged request: the ranks tell each other how many rows will come, then exactly those rows travel. What counts
- * claim is checked before a byte of the result is written, so a wrong count cannot reach past a chunk, neither here nor
- * there.
+ * Executes a ragged request: ranks exchange row counts, then only the rows. Counts are checked before any byte of the
+ * result is written, so that a wrong count cannot write past a chunk on either side.
  *
- * Cost: a round for the counts, then P − 1 rounds; 4 (P − 1) bytes and the rows for others, sent per rank.
+ * Cost: one round for the counts, then P − 1 rounds; a rank sends 4 (P − 1) bytes and its rows for other ranks.
  *
  * @returns bytes sent.
- * @throws ArgumentError when this rank is to send more rows than a chunk has, or fewer than none.
- * @throws RanksDisagreeError when a peer announces such a count.
+ * @throws ArgumentError if this rank's row count is negative or exceeds the chunk.
+ * @throws RanksDisagreeError if a peer announces such a count.
  */
 export function* walkRagged(
   request: CollectiveRequest,
@@ -29,7 +28,7 @@ export function* walkRagged(
   const { kind, dtype, input, output, ragged } = request;
   if (ragged === undefined || (kind !== "all-to-all" && kind !== "all-gather"))
     throw new InvariantError(
-      `a request of kind ${kind} ${ragged === undefined ? "without" : "with"} row counts was walked as a ragged one`,
+      `a request of kind ${kind} ${ragged === undefined ? "without" : "with"} row counts was executed as a ragged request`,
     );
   const { rank, worldSize } = transport;
   const { capacity, rows, receivedRows } = ragged;

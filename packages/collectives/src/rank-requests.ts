@@ -12,17 +12,19 @@ import { ExpressConnection, type ExpressMeans } from "./express/express-connecti
 import { expressName, type ExpressOffer, ExpressRequests } from "./express/express-requests.ts";
 import { type LaneTransports, RankLanes } from "./lanes/rank-lanes.ts";
 
-/** What travels first of a text: its length, and its beginning; a short one whole. */
+/**
+ * Bytes of the first message of a text exchange: the length of the text and its beginning. Short texts fit completely.
+ */
 const headBytes = 64;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** What the groups of one world share: its lanes, and which group numbers are taken. */
+/** State that all groups of one rank share: the rank's lanes, and the group numbers in use. */
 export class RankRequests {
   readonly control: ControlBlock;
   readonly connection: WorldConnection;
-  /** Its thread reaches the peers itself, and so may carry requests out. */
+  /** Whether this thread can reach the peers itself, and so can execute requests in `wait`. */
   private readonly lendsAHand: boolean;
   private readonly travel: LaneTransports | undefined;
   private readonly lanes: RankLanes["lanes"];
@@ -32,8 +34,8 @@ export class RankRequests {
   private groups = 1;
   private readonly agreements: number[] = [];
   /**
-   * A request whose caller has said that it waits at once: this thread carries it out in `wait`, and most often nobody
-   * else needs to hear of it.
+   * A request whose caller announced that it waits at once (`awaited`). This thread executes the request in `wait`,
+   * usually without posting it to the companion.
    */
   private aside: { readonly lane: Lane; readonly request: PostedRequest } | undefined;
 
@@ -48,7 +50,7 @@ export class RankRequests {
     this.arithmetic = arithmetic;
   }
 
-  /** Carry small requests out in this thread from now on, as all ranks do that have agreed on `offer`. */
+  /** Executes small requests in this thread from now on. All ranks that agreed on `offer` do the same. */
   openExpress(offer: ExpressOffer, means: ExpressMeans): void {
     const { control, messages: memory, arithmetic, connection } = this;
     const connections = (connection.express ?? []).map((end) => new ExpressConnection(end, memory, means));
@@ -57,8 +59,8 @@ export class RankRequests {
   }
 
   /**
-   * Make a group of some ranks of `parent`, all of which split it at once. Its number is agreed on: one of a part may
-   * have split before without the others.
+   * Makes a group of some ranks of `parent`; all ranks of `parent` must call this. Ranks agree on the group number,
+   * because one part may have split before without the others.
    */
   makeGroup(
     parent: number,
@@ -92,7 +94,7 @@ export class RankRequests {
     return group;
   }
 
-  /** Each member's text, in the order of the group. */
+  /** Returns the text of each member, in the order of the group. */
   exchangeTexts(text: string, group: number): string[] {
     const worldSize = this.control.membersOf(group).length;
     if (worldSize === 1) return [text];
@@ -109,7 +111,7 @@ export class RankRequests {
     return this.gather(whole, group, worldSize).map((one, i) => decoder.decode(one.subarray(0, lengths[i])));
   }
 
-  /** The bytes of each member, as many of each. */
+  /** Gathers equally many bytes from each member. */
   private gather(bytes: Uint8Array, group: number, worldSize: number): Uint8Array[] {
     const [input, output] = [this.messages.take(bytes.byteLength), this.messages.take(worldSize * bytes.byteLength)];
     input.set(bytes);
@@ -141,7 +143,7 @@ export class RankRequests {
     return { id: (sequence >>> 0) * laneCount + lane.index };
   }
 
-  /** The caller does something else first. */
+  /** Posts the deferred request, because the caller does something else before it waits. */
   private postAside(): void {
     if (this.aside === undefined) return;
     const { lane, request } = this.aside;
@@ -149,7 +151,11 @@ export class RankRequests {
     lane.post(request);
   }
 
-  /** Carry out the request that `start` has put aside. @returns whether `sequence` of `lane` is that. */
+  /**
+   * Executes the request that `start` deferred.
+   *
+   * @returns whether the deferred request is number `sequence` of `lane`.
+   */
   private runAside(lane: Lane, executor: RequestExecutor, sequence: number): boolean {
     if (this.aside?.lane !== lane || lane.nextSequence !== sequence || !lane.tryLock()) return false;
     const { request } = this.aside;
@@ -166,7 +172,7 @@ export class RankRequests {
     return true;
   }
 
-  /** The same where this thread carries small requests out itself, beside those of the companion. */
+  /** Starts a request when this thread executes small requests itself, concurrently with the companion's requests. */
   private startBeside(
     express: ExpressRequests,
     lane: Lane,
@@ -176,7 +182,7 @@ export class RankRequests {
     return this.failing(tag, () => {
       if (kindOf(tag) !== "agreement" && express.covers(request, groupOf(tag)))
         return { id: -express.start(request, tag, groupOf(tag), lane) };
-      // Where there is no room, the companion may wait for a request of ours to be done.
+      // If the lane is full, the companion may be waiting for an express request of this rank.
       if (!lane.hasRoom && express.busy) express.wait(() => lane.hasRoom || !express.busy, tag, undefined);
       const until = express.before(request, lane);
       const sequence = lane.post({ ...request, tag, held: until !== undefined });
@@ -186,7 +192,7 @@ export class RankRequests {
     });
   }
 
-  /** What `call` throws is the world's failure. */
+  /** Runs `call`; an exception fails the world. */
   private failing<T>(tag: number, call: () => T): T {
     try {
       return call();
@@ -235,7 +241,7 @@ export class RankRequests {
   }
 
   private waitForMessage(future: Future<unknown>, tag: number): void {
-    // An engine's futures look for what comes themselves, sleep meanwhile, and end in time.
+    // Futures of a transport that this thread drives poll for messages themselves, sleep meanwhile, and time out.
     if (this.travel !== undefined) while (!future.ready()) this.control.throwIfUnusable(tag);
     else if (!this.control.waitUntil(future.ready, "message")) future.expire();
     this.control.throwIfUnusable(tag);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { formatRanks } from "./ranks.ts";
 
-test("a name of ranks says exactly which they are", () => {
+test("formatted ranks can be parsed back exactly", () => {
   expect(formatRanks([3])).toBe("rank 3");
   expect(formatRanks([5, 3])).toBe("ranks 3, 5");
   expect(formatRanks([0, 1, 4, 5, 6, 7, 9])).toBe("ranks 0, 1, 4–7, 9");

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Name ranks in a message, runs of three and more shortened: "rank 3", "ranks 0, 2, 5–9". */
+/** Formats ranks for a message, with runs of three or more shortened: "rank 3", "ranks 0, 2, 5–9". */
 export const formatRanks = (ranks: readonly number[]): string => {
   const sorted = [...new Set(ranks)].sort((a, b) => a - b);
   const runs: [number, number][] = [];
@@ -15,18 +15,24 @@ export const formatRanks = (ranks: readonly number[]): string => {
   return `${sorted.length === 1 ? "rank" : "ranks"} ${parts.join(", ")}`;
 };
 
-/** @throws ArgumentError when a world has no such rank to lose. */
+/**
+ * Checks the rank of a loss report.
+ *
+ * @throws ArgumentError if the world does not have the rank.
+ */
 export const checkLost = (rank: number, worldSize: number): void => {
   if (!(Number.isInteger(rank) && rank >= 0 && rank < worldSize))
-    throw new ArgumentError(
-      `rank ${rank} cannot be lost in a world of ${worldSize}; ranks go from 0 to ${worldSize - 1}`,
-    );
+    throw new ArgumentError(`rank ${rank} cannot be lost in a world of ${worldSize}; use 0 to ${worldSize - 1}`);
 };
 
-/** @throws ArgumentError when a world has no process of this number. */
+/**
+ * Checks a process number.
+ *
+ * @throws ArgumentError if the world does not have the process.
+ */
 export const checkProcess = (process: number, count: number): void => {
   if (!(Number.isInteger(process) && process >= 0 && process < count))
     throw new ArgumentError(
-      `process ${process} is not in a world of ${count} processes; take the numbers of the roster`,
+      `process ${process} is not in a world of ${count} processes; use the numbers of the roster`,
     );
 };

@@ -1,9 +1,9 @@
 import type { CollectiveKind } from "@skein/tensor-core/backend";
 
-/** Which of the request's memory a range lies in. `scratch` is working memory of the schedule's own size. */
+/** Memory of a request that a range is in. `scratch` is working memory whose size the schedule defines. */
 export type Region = "input" | "output" | "scratch";
 
-/** `count` elements from `offset`. */
+/** `count` elements, beginning at element `offset`. */
 export interface ElementRange {
   readonly region: Region;
   readonly offset: number;
@@ -11,21 +11,22 @@ export interface ElementRange {
 }
 
 /**
- * One thing that a rank does.
+ * One action of a rank.
  *
- * - `copy`, `clear`: within the rank.
- * - `fold`: within the rank; combine `sources`, in the order given, into `target`, which may be one of them.
- * - `send`: let `peer` have `source`. The range must not change until the peer has taken it; the executor sees to that.
- * - `receive`: take the peer's matching send. `replace` stores it in `target`; `reduce` stores its combination with
- *   `own`.
+ * - `copy`, `clear`: local.
+ * - `fold`: local; combines `sources`, in the given order, into `target`, which may be one of the sources.
+ * - `send`: sends `source` to `peer`. The range must not change until the peer has received it; the executor ensures
+ *   this.
+ * - `receive`: receives the peer's matching send. `replace` stores the message in `target`; `reduce` stores the
+ *   combination of the message and `own`.
  *
- * Receives of one round that reduce into the same target are combined in the order of ranks, this rank's `own`
- * included: the sum is `((x₀ + x₁) + x₂) + …` whoever computes it and whatever arrived first.
+ * Receives of one round that reduce into the same target are combined in rank order, including this rank's `own`: the
+ * sum is `((x₀ + x₁) + x₂) + …` on every rank, in any order of arrival.
  *
- * `returned` marks a detour that shared memory can save. A `reduce` that is `returned` is followed, in a later round,
- * by a `returned` send of the result to the same peer, into the very range which that peer sent. Where a transport
- * hands out the peer's own memory, the result is written there at once, and the send only gives the memory back.
- * Elsewhere it is an ordinary send.
+ * `returned` marks a message that shared memory can save. A `reduce` with `returned` is followed, in a later round, by
+ * a `send` with `returned` of the result to the same peer, into the range that the peer sent. If a transport gives
+ * access to the peer's own memory, the result is written there at once, and the send only releases the memory.
+ * Otherwise the send is an ordinary send.
  */
 export type Step =
   | { readonly action: "copy"; readonly source: ElementRange; readonly target: ElementRange }
@@ -49,12 +50,13 @@ export type Step =
     };
 
 /**
- * What one rank does in one collective. Steps of a round belong together: first copies, clears and folds, then sends,
- * then receives. A round takes one message time when links are full duplex and each rank has one message each way. All
- * ranks of one collective have equally many rounds, and a message is sent and received in one and the same round.
+ * Steps of one rank in one collective. A round runs its copies, clears and folds first, then its sends, then its
+ * receives. A round takes the time of one message if links are full duplex and each rank has one message in each
+ * direction. All ranks of a collective have the same number of rounds, and a message is sent and received in the same
+ * round.
  *
- * What a round receives must not go where the round sends from: memory that is lent comes home when the peer has done
- * the same round, and it would wait for us.
+ * A round must not receive into memory that the same round sends: a peer releases borrowed memory only after it has
+ * executed the same round, so both ranks would wait for each other.
  */
 export interface Schedule {
   readonly algorithm: string;
@@ -62,7 +64,7 @@ export interface Schedule {
   readonly rounds: readonly (readonly Step[])[];
 }
 
-/** What a schedule depends on. Never on data, addresses or arrival. */
+/** Parameters of a schedule. Schedules never depend on data, addresses or order of arrival. */
 export interface Place {
   readonly rank: number;
   readonly worldSize: number;
@@ -71,31 +73,31 @@ export interface Place {
   readonly root?: number;
   readonly to?: number;
   readonly from?: number;
-  /** Ranks by host, each rank once; two-level forms need it. Default: every rank on a host of its own. */
+  /** Ranks by host, each rank once; two-level algorithms need it. Default: every rank on a host of its own. */
   readonly hosts?: readonly (readonly number[])[];
-  /** Pieces that the vector is cut into, so that one travels while another is summed. Default: 1. */
+  /** Number of segments of the vector, so that one segment is sent while another is summed. Default: 1. */
   readonly segments?: number;
 }
 
-/** Messages of one kind of link. */
+/** Messages over one class of links. */
 export interface Traffic {
   readonly messages: number;
   readonly bytes: number;
 }
 
-/** Work of a rank by where it is done. */
+/** Work of the busiest rank or host, by class of links. */
 export interface Load {
-  /** Between ranks of one host, of one rank. */
+  /** Messages and bytes of one rank between ranks of one host. */
   readonly within: Traffic;
-  /** Between hosts. Messages are those of one rank; bytes are those of one host, since its ranks share its link. */
+  /** Between hosts: messages of one rank; bytes of one host, because its ranks share one link. */
   readonly across: Traffic;
   /** Bytes of messages that one rank reads for sums. */
   readonly reducedBytes: number;
 }
 
-/** What a schedule costs; the formulas of docs/algorithms.md. Of a rank, the busiest one. */
+/** Cost of a schedule by the formulas of docs/algorithms.md. Values per rank are those of the busiest rank. */
 export interface ScheduleCost {
-  /** Rounds in which messages travel. */
+  /** Number of rounds that send messages. */
   readonly rounds: number;
   /** Messages that one rank sends. */
   readonly messages: number;
@@ -103,28 +105,31 @@ export interface ScheduleCost {
   readonly bytes: number;
   /** Bytes of messages that one rank reads for sums. */
   readonly reducedBytes: number;
-  /** The most that a rank (or host) sends or receives in all. */
+  /** Maximum that one rank (or host) sends or receives in total. */
   readonly busiest: Load;
-  /** What everybody waits for: the busiest rank's (or host's) sends or receives of each round, added over rounds. */
+  /** Critical path: sends or receives of the busiest rank (or host) of each round, summed over rounds. */
   readonly path: Load;
 }
 
-/** What a cost depends on: the place of all ranks alike, and S of docs/algorithms.md in bytes. */
+/** Parameters of a cost: those of a schedule that are equal on all ranks, and S of docs/algorithms.md in bytes. */
 export interface CostPlace extends Omit<Place, "rank" | "elementCount" | "to" | "from"> {
   readonly byteLength: number;
 }
 
-/** An algorithm: a pure function from a place to the schedule of its rank, with the facts by which it is chosen. */
+/**
+ * An algorithm: a pure function from parameters to the schedule of a rank, with the properties by which it is chosen.
+ */
 export interface Algorithm {
   readonly name: string;
   readonly kind: CollectiveKind;
   /**
-   * Whether every sum is `((x₀ + x₁) + x₂) + …` in the order of ranks, wherever an element lies, so that its bits do
-   * not depend on sizes, segments or hosts. True where nothing is summed.
+   * Whether every sum is `((x₀ + x₁) + x₂) + …` in rank order, at every position of the vector, so that its bits do not
+   * depend on sizes, segments or hosts. True if nothing is summed.
    */
   readonly rankOrder: boolean;
   /**
-   * The most pieces (`Place.segments`) that are worth trying. Default: 1, which says that segments are not looked at.
+   * Largest number of segments (`Place.segments`) worth trying. Default: 1, which means that the algorithm ignores
+   * segments.
    */
   readonly mostSegments?: number;
   readonly schedule: (place: Place) => Schedule;
@@ -135,7 +140,10 @@ export const input = (offset: number, count: number): ElementRange => ({ region:
 export const output = (offset: number, count: number): ElementRange => ({ region: "output", offset, count });
 export const scratch = (offset: number, count: number): ElementRange => ({ region: "scratch", offset, count });
 
-/** Chunk `index` of `count` elements in `parts` nearly equal chunks: [⌊i·n/P⌋, ⌊(i+1)·n/P⌋). */
+/**
+ * Offset and size of chunk `index` if `count` elements are split into `parts` nearly equal chunks: [⌊i·n/P⌋,
+ * ⌊(i+1)·n/P⌋).
+ */
 export const chunkOf = (count: number, parts: number, index: number): readonly [offset: number, count: number] => {
   const begin = Math.floor((index * count) / parts);
   return [begin, Math.floor(((index + 1) * count) / parts) - begin];
@@ -144,24 +152,24 @@ export const chunkOf = (count: number, parts: number, index: number): readonly [
 /** `value` modulo `size`, never negative. */
 export const modulo = (value: number, size: number): number => ((value % size) + size) % size;
 
-/** Elements that a step moves. */
+/** Number of elements that a step moves. */
 const movedElements = (step: Step): number =>
   step.action === "send" || step.action === "copy" ? step.source.count : step.target.count;
 
-/** Leave out steps that move nothing. Both ends of a message see the same count, so both leave it out. */
+/** Removes steps that move no elements. Both ends of a message see the same count, so both remove it. */
 export const withoutEmpty = (rounds: readonly (readonly Step[])[]): Step[][] =>
   rounds.map((steps) => steps.filter((step) => movedElements(step) > 0));
 
-/** Every rank on a host of its own: what hosts are where nobody says. */
+/** Default hosts: every rank on a host of its own. */
 export const separateHosts = (worldSize: number): number[][] => Array.from({ length: worldSize }, (_, rank) => [rank]);
 
-/** Elements that this rank sends. */
+/** Number of elements that this rank sends. */
 export const sentElements = (schedule: Schedule): number =>
   schedule.rounds.reduce(
     (sum, steps) => steps.reduce((inner, step) => inner + (step.action === "send" ? step.source.count : 0), sum),
     0,
   );
 
-/** Messages that this rank sends. */
+/** Number of messages that this rank sends. */
 export const sentMessages = (schedule: Schedule): number =>
   schedule.rounds.reduce((sum, steps) => sum + steps.filter((step) => step.action === "send").length, 0);

@@ -46,7 +46,7 @@ const secondsOf = ({ algorithm, segments }: Choice, situation: Situation & { lin
   predictedSeconds(algorithm, { ...situation, segments }, situation.link);
 
 describe("the choice", () => {
-  test("is of the kind that was asked for, keeps the order, and costs no more than any other that does", () => {
+  test("has the requested kind and order, and costs no more than any other allowed algorithm", () => {
     fc.assert(
       fc.property(situations, (situation) => {
         const choice = selectAlgorithm(situation);
@@ -91,11 +91,11 @@ describe("the choice", () => {
     );
   });
 
-  test("is the same for two situations that differ in bytes only where costs cross: once for a pair, in the sense of the slower latency", () => {
+  test("changes with bytes at most once for a pair of algorithms, where their costs cross", () => {
     fc.assert(
       fc.property(situations, (situation) => {
-        // Each candidate is a line over S, or with segments the larger of lines: from some size on, the one with fewer
-        // bytes stays ahead.
+        // The time of each candidate is a line over S, or with segments a maximum of lines: from some size on, the
+        // candidate with fewer bytes stays ahead.
         const alone = algorithms
           .filter(({ kind, mostSegments }) => kind === situation.kind && mostSegments !== undefined)
           .map((algorithm) => ({ algorithm, segments: 1 }));
@@ -115,7 +115,7 @@ describe("the choice", () => {
     );
   });
 
-  test("takes more time for more bytes, slower links and slower sums, of whatever algorithm", () => {
+  test("takes more time for more bytes, slower links and slower sums, with any algorithm", () => {
     fc.assert(
       fc.property(
         situations,
@@ -150,7 +150,7 @@ describe("the choice", () => {
     );
   });
 
-  test("in shared memory the direct forms; one rank sends nothing", () => {
+  test("is a direct algorithm in shared memory; one rank sends nothing", () => {
     for (const byteLength of [0, 64, 2 ** 26]) {
       const chosen = kinds.map((kind) => selectAlgorithm({ kind, worldSize: 6, byteLength, sharesMemory: true }));
       expect(chosen.map(({ algorithm, segments }) => `${algorithm.name}, ${segments}`).sort()).toEqual([
@@ -171,7 +171,7 @@ describe("the choice", () => {
     }
   });
 
-  test("on Ethernet: few rounds for small vectors, few bytes for large ones, the chain across hosts", () => {
+  test("on Ethernet has few rounds for small vectors, few bytes for large ones, and is the chain across hosts", () => {
     const chosen = (situation: Partial<Situation>): string =>
       selectAlgorithm({ kind: "all-reduce", worldSize: 8, byteLength: 64, sharesMemory: false, ...situation }).algorithm
         .name;
@@ -202,7 +202,7 @@ describe("the choice", () => {
     expect(chosen({ kind: "all-to-all", byteLength: large })).toBe("pairwise-all-to-all");
   });
 
-  test("of one selector is the same for every size, whatever it was asked before", () => {
+  test("of a selector does not depend on earlier choices", () => {
     fc.assert(
       fc.property(
         situations,
@@ -217,7 +217,7 @@ describe("the choice", () => {
     );
   });
 
-  test("candidates of the caller's own are what is chosen from, and none is a bug", () => {
+  test("is made from the caller's candidates, and throws without a suitable candidate", () => {
     const ring = named("ring-all-reduce");
     const situation = { kind: "all-reduce", worldSize: 4, byteLength: 64, sharesMemory: false } as const;
     expect(selectAlgorithm({ ...situation, order: "any" }, [ring]).algorithm).toBe(ring);
@@ -228,8 +228,8 @@ describe("the choice", () => {
 });
 
 /**
- * When the last rank is done if each sends one message and takes one message at a time, in α + β·b each, and sums take
- * no time.
+ * Time at which the last rank is done, if each sends one message and receives one message at a time, in α + β·b each,
+ * and sums take no time.
  */
 const simulatedSeconds = (schedules: readonly Schedule[], alpha: number, beta: number): number => {
   const free = { sends: schedules.map(() => 0), receives: schedules.map(() => 0) };
@@ -252,8 +252,9 @@ const simulatedSeconds = (schedules: readonly Schedule[], alpha: number, beta: n
   return Math.max(...ready, ...free.sends);
 };
 
-// Where ranks do unequal things in turn, a prediction of pipelined segments is a bound: the tree's messages meet at
-// ranks. Of uneven halves it is one in any case, since who has less need not wait for the busiest of a round.
+// If ranks do different work in turn, the prediction for pipelined segments is a bound, because messages of the trees
+// collide at ranks. For uneven halves the prediction is always a bound, because a rank with less work need not wait for
+// the busiest rank of a round.
 const nearly: { readonly [name: string]: number } = {
   "double-binary-tree-all-reduce": 0.3,
   "halving-doubling-all-reduce": 0.25,
@@ -261,7 +262,7 @@ const nearly: { readonly [name: string]: number } = {
   "recursive-doubling-all-reduce": 0.15,
 };
 
-test.each(algorithms)("$name: the prediction is what a simulation of its messages gives", (algorithm) => {
+test.each(algorithms)("$name: the prediction equals a simulation of its messages", (algorithm) => {
   const n = 24 * 720_720 ** 2;
   for (const worldSize of [2, 3, 4, 6, 7, 8, 16]) {
     const { input, output } = regionElements(algorithm.kind, worldSize, n);
@@ -290,7 +291,7 @@ test.each(algorithms)("$name: the prediction is what a simulation of its message
   }
 });
 
-test("links that nobody measured are those of 10 Gbit/s Ethernet across hosts", () => {
+test("unmeasured links are those of 10 Gbit/s Ethernet across hosts", () => {
   expect(ethernetLinks.across.secondsPerByte).toBe(8 / 10e9);
   const situation = { kind: "all-reduce", worldSize: 5, byteLength: 4096, sharesMemory: false } as const;
   expect(selectAlgorithm(situation)).toEqual(selectAlgorithm({ ...situation, link: ethernetLinks }));

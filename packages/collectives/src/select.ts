@@ -10,41 +10,41 @@ import { algorithms } from "./algorithms/table.ts";
 import type { LinkCosts } from "./link-file.ts";
 import type { Algorithm, CostPlace, Load } from "./schedule.ts";
 
-/** What all choices in one group depend on; equal on all ranks, so all choose alike. */
+/** Parameters that all choices in one group share. They are equal on all ranks, so all ranks make the same choice. */
 export interface GroupSituation {
   readonly worldSize: number;
-  /** Every rank can read every other one's memory. */
+  /** Whether every rank can read every other rank's memory. */
   readonly sharesMemory: boolean;
   /** Ranks by host. Default: every rank on a host of its own. */
   readonly hosts?: readonly (readonly number[])[];
-  /** What messages and sums take. Default: `ethernetLinks`. */
+  /** Costs of messages and sums. Default: `ethernetLinks`. */
   readonly link?: LinkCosts;
   /**
-   * "rank": only algorithms that sum in rank order, so that a job has the same bits over every transport and with every
-   * size of bucket. "any": all; right for integers, and where bits need not be those of another transport. Default:
-   * "rank".
+   * "rank": only algorithms that sum in rank order, so that a job computes the same bits over every transport and with
+   * every bucket size. "any": all algorithms; correct for integers, and for floats if bits may differ between
+   * transports. Default: "rank".
    */
   readonly order?: "rank" | "any";
 }
 
-/** What one choice depends on. */
+/** Parameters of one choice. */
 export interface Situation extends GroupSituation {
   readonly kind: CollectiveKind;
-  /** S of docs/algorithms.md. */
+  /** Operand size in bytes, S of docs/algorithms.md. */
   readonly byteLength: number;
 }
 
-/** An algorithm, and how many segments its vector is to be cut into. */
+/** An algorithm, and the number of segments of its vector. */
 export interface Choice {
   readonly algorithm: Algorithm;
   readonly segments: number;
 }
 
 /**
- * Links that nobody measured. Within a host, between processes: what `skein-train links` found on loopback in November
- * 2026, 76 to 121 µs and 1.8 to 2.2 GB/s. Across hosts: as much and a 10 Gbit/s Ethernet, 25 µs and 1.25 GB/s. Sums: 2
- * GB/s of summands, which have just come and lie beside operands that no cache holds; with that, vectors are cut where
- * cutting was seen to pay (docs/experiments.md).
+ * Assumed costs if links were not measured. Within a host, between processes: `skein-train links` measured 76 to 121 µs
+ * and 1.8 to 2.2 GB/s on loopback in November 2026. Between hosts: the same plus 10 Gbit/s Ethernet, 25 µs and 1.25
+ * GB/s. Sums: 2 GB/s of summands, which have just arrived, next to operands that are not in any cache. With these
+ * values, vectors are segmented when segmenting was measured to be faster (docs/experiments.md).
  */
 export const ethernetLinks: LinkCosts = {
   within: { secondsPerMessage: 75e-6, secondsPerByte: 1 / 2e9 },
@@ -52,7 +52,7 @@ export const ethernetLinks: LinkCosts = {
   reduceSecondsPerByte: 1 / 2e9,
 };
 
-/** Seconds of a path in which every byte of S stands for `scale` bytes. */
+/** Seconds of a path whose byte counts are per byte of S; `scale` is S in bytes. */
 const secondsOfPath = (
   { within: near, across: far, reducedBytes }: Load,
   scale: number,
@@ -70,14 +70,14 @@ const secondsOfPath = (
 };
 
 /**
- * Seconds that an algorithm takes in the α–β–γ model: the path of its messages, then its sums; with s segments,
- * messages of one travel while another is summed, and only the shorter of the two is left over once.
+ * Seconds that an algorithm takes in the α–β–γ model: its messages, then its sums. With s segments, messages of one
+ * segment overlap with sums of another, and only 1/s of the shorter part is added.
  */
 export const predictedSeconds = (algorithm: Pick<Algorithm, "cost">, place: CostPlace, link: LinkCosts): number =>
   secondsOfPath(algorithm.cost(place).path, 1, place.segments ?? 1, link);
 
-// Each rank reads and writes every byte once, and a message is an address (docs/experiments.md has the all-reduce
-// between threads).
+// Each rank reads and writes every byte once, and a message is an address (docs/experiments.md has measurements of the
+// all-reduce between threads).
 const inSharedMemory: { readonly [K in CollectiveKind]?: Algorithm } = {
   "all-reduce": directAllReduce,
   "reduce-scatter": directReduceScatter,
@@ -88,15 +88,16 @@ const inSharedMemory: { readonly [K in CollectiveKind]?: Algorithm } = {
 };
 
 /**
- * Make what chooses an algorithm and a number of segments for the requests of one group. In shared memory every peer
- * can be read where it lies, so the direct forms win at every size. Over messages: whichever takes the least time in
- * the α–β–γ model (`predictedSeconds`), of those that the order allows; on two ranks there is but one order.
+ * Returns a function that chooses an algorithm and a number of segments for each request of a group. In shared memory a
+ * rank reads every peer's operand in place, so the direct algorithms are fastest at every size. Over messages, the
+ * function chooses the algorithm with the least predicted time (`predictedSeconds`) among those that `order` allows; on
+ * two ranks there is only one order.
  *
- * Cost: the first choice of a kind asks each candidate what it costs, for each power of two of segments up to its
- * `mostSegments`, O(messages of all ranks); costs are linear in S, so later ones are O(candidates).
+ * Cost: the first choice of a kind computes the cost of each candidate, for each power of two of segments up to its
+ * `mostSegments`, O(messages of all ranks). Costs are linear in S, so later choices are O(candidates).
  *
- * @param candidates algorithms to choose from, the first of equals. Default: the whole table.
- * @returns the choice for a kind and a size; it throws InvariantError when no candidate fits.
+ * @param candidates algorithms to choose from; of equal ones, the first is chosen. Default: all algorithms.
+ * @returns a function from kind and size in bytes to the choice; it throws InvariantError if no candidate fits.
  */
 export const algorithmSelector = (
   { worldSize, sharesMemory, hosts, link = ethernetLinks, order = "rank" }: GroupSituation,
@@ -141,7 +142,7 @@ export const algorithmSelector = (
   };
 };
 
-/** Choose once: `algorithmSelector` for a single request. */
+/** Chooses an algorithm for a single request, with `algorithmSelector`. */
 export const selectAlgorithm = (
   { kind, byteLength, ...group }: Situation,
   candidates: readonly Algorithm[] = algorithms,

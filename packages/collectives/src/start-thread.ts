@@ -3,11 +3,12 @@ import { Worker, type WorkerOptions } from "node:worker_threads";
 import { threadFile, threadFlags } from "@skein/tensor-core/backend";
 
 /**
- * Start a thread of our packages.
+ * Starts a worker thread from a file of one of this project's packages.
  *
- * @param locate gives the file's URL, relative to `import.meta.url`; the build rewrites it to the .js file beside it.
- * @param packageName whose file it is.
- * @throws ThreadFileError where a bundler has left the file behind.
+ * @param locate returns the URL of the file, relative to `import.meta.url`. The build rewrites it to the .js file next
+ * to the caller.
+ * @param packageName package that contains the file.
+ * @throws ThreadFileError if a bundler has left out the file.
  */
 export const startThread = (
   locate: () => URL,

@@ -9,46 +9,49 @@ import type { Preference, WorldConnection } from "./control-block/world-connecti
 export interface ThreadWorldOptions extends RankMemory {
   readonly worldSize: number;
   /**
-   * How long a rank waits for a peer before the group fails. Default 60 s: an epoch's evaluation on one rank fits into
-   * it.
+   * Time that a rank waits for a peer before the group fails. Default: 60 s, which is enough for one rank to evaluate
+   * an epoch.
    */
   readonly timeoutMilliseconds?: number;
   /**
-   * How often a rank looks for its peer's message before it sleeps. Default: 5000 (some 10 µs) where every rank has a
-   * core, else 0.
+   * Number of times that a rank polls for its peer's message before it sleeps. Default: 5000 (some 10 µs) if every rank
+   * has a core of its own, otherwise 0.
    */
   readonly spins?: number;
-  /** What algorithms are chosen by. */
+  /** Settings by which algorithms are chosen. */
   readonly preference?: Preference;
 }
 
-/** Ranks of one process, each with a compute thread of the caller's and a companion thread of ours. */
+/**
+ * Ranks of one process. Each rank has a compute thread, which the caller starts, and a companion thread, which the
+ * world starts.
+ */
 export interface ThreadWorld {
   readonly worldSize: number;
-  /** What rank `rank` passes to `joinWorld`; may be posted to a worker. */
+  /** Returns the argument of `joinWorld` for rank `rank`. It can be posted to a worker. */
   connection(rank: number): WorldConnection;
-  /** Fail the group at once when `worker`, the compute thread of `rank`, ends with an error. */
+  /** Fails the group at once when `worker`, the compute thread of `rank`, ends with an error. */
   watch(rank: number, worker: Worker): void;
-  /** Tell everyone that a rank is gone, and why. */
+  /** Reports to all ranks that a rank is lost, with the reason. */
   reportLost(rank: number, reason?: string): void;
-  /** End the companions. Call when every rank has finished. */
+  /** Ends the companions. Call when every rank has finished. */
   close(): Promise<void>;
 }
 
-// Measured on 2 cores, 1 MiB (docs/experiments.md): two ranks take 24 µs when they look 3000 times or more, and 75 µs
-// when they sleep at once; but four ranks take 250 µs when they sleep, and 570 µs when each looks 30,000 times on a
-// core that another needs.
-/** How often a rank with a core of its own looks for a message before it sleeps. */
+// Measured on 2 cores, 1 MiB (docs/experiments.md): two ranks take 24 µs if they poll 3000 times or more, and 75 µs if
+// they sleep at once. Four ranks take 250 µs if they sleep, and 570 µs if each polls 30,000 times on a core that
+// another rank needs.
+/** Number of times that a rank with a core of its own polls for a message before it sleeps. */
 export const spinsOnOwnCore = 5000;
 
 /**
- * Make a world of thread ranks: one control block, one companion thread per rank.
+ * Creates a world of thread ranks: one control block, one companion thread per rank.
  *
  * @example
  * const world = createThreadWorld({ worldSize: 2, memory, kernels: module });
- * new Worker(file, { workerData: world.connection(0) }); // there: joinWorld(workerData)
- * @throws ArgumentError when the memory is not shared or the module lacks a reduction; ThreadFileError in a bundle that
- * has left the companion's file behind.
+ * new Worker(file, { workerData: world.connection(0) }); // in the worker: joinWorld(workerData)
+ * @throws ArgumentError if the memory is not shared or the module lacks a reduction; ThreadFileError if a bundle lacks
+ * the companion's file.
  */
 export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
   const {
@@ -60,9 +63,11 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
     preference = {},
   } = options;
   if (!Number.isInteger(worldSize) || worldSize < 1)
-    throw new ArgumentError(`a world of ${worldSize} ranks cannot be made; worldSize is a whole number from 1`);
+    throw new ArgumentError(`worldSize ${worldSize} is not a positive integer; pass the number of ranks, 1 or more`);
   if (!(memory.buffer instanceof SharedArrayBuffer))
-    throw new ArgumentError("thread ranks need a shared WebAssembly.Memory; create it with { shared: true }");
+    throw new ArgumentError(
+      "thread ranks need a shared WebAssembly.Memory, and this memory is not shared; create it with { shared: true }",
+    );
   const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
   const local = new LocalRanks({ worldSize, ranks, memory, kernels, companionOnly: false, timeoutMilliseconds });
   const exchangeParts = reserveParts(memory, worldSize);
@@ -78,10 +83,10 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
     const worker = startThread(() => new URL("./companion/companion-worker.ts", import.meta.url), {
       workerData: connection(rank),
       name: `companion ${rank}`,
-      // a companion makes little garbage; a larger nursery would only hold more of it
+      // A companion allocates little; a larger nursery would only hold more garbage.
       resourceLimits: { maxYoungGenerationSizeMb: 2 },
     });
-    worker.unref(); // never keeps a process alive whose ranks are done
+    worker.unref(); // A companion never keeps a process alive after its ranks have finished.
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
     let failure: unknown;
     worker.once("error", (error) => {
@@ -101,7 +106,7 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
       });
     },
     close: async () => {
-      for (const { worker } of companions) worker.ref(); // now their end is awaited
+      for (const { worker } of companions) worker.ref(); // Wait for their end.
       local.state.close();
       await Promise.all(companions.map(({ ended }) => ended));
       const failed = companions.find(({ error }) => error() !== undefined);

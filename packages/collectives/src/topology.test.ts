@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hostsOf, meshPartition, nearlySquare, runsOf } from "./topology.ts";
 
-test("hosts stand in the order of their lowest rank, ranks in order", () => {
+test("hosts are in the order of their lowest rank, with ranks in ascending order", () => {
   expect(hostsOf(["b", "a", "b", "c", "a"])).toEqual([[0, 2], [1, 4], [3]]);
   expect(hostsOf([])).toEqual([]);
   fc.assert(
@@ -15,7 +15,7 @@ test("hosts stand in the order of their lowest rank, ranks in order", () => {
   );
 });
 
-test("runs are hosts cut where ranks do not follow one another", () => {
+test("runs are hosts split where ranks are not consecutive", () => {
   expect(
     runsOf(
       [
@@ -39,7 +39,7 @@ test("runs are hosts cut where ranks do not follow one another", () => {
   ]);
 });
 
-test("the most nearly square grid", () => {
+test("factors a size as nearly square as possible", () => {
   expect([1, 2, 4, 6, 7, 12, 16, 24, 36].map((size) => nearlySquare(size).join("×"))).toEqual(
     ["1×1", "2×1", "2×2", "3×2", "7×1", "4×3", "4×4", "6×4", "6×6"], // prettier-ignore
   );
@@ -59,7 +59,7 @@ describe("partitions of a mesh", () => {
     ]);
   });
 
-  test("every rank is in one part of each axis, and two ranks of one part differ in that axis alone", () => {
+  test("every rank is in one part of each axis, and two ranks of one part differ only in that axis", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 }), (sizes) => {
         const mesh = Object.fromEntries(sizes.map((size, i) => [`axis${i}`, size]));
@@ -90,7 +90,7 @@ describe("partitions of a mesh", () => {
     );
   });
 
-  test("what is no mesh is refused", () => {
+  test("rejects an unknown axis and an invalid size", () => {
     expect(() => meshPartition({ data: 2 }, "tensor")).toThrow(/no axis "tensor", only "data"/);
     expect(() => meshPartition({ data: 2, tensor: 0 }, "data")).toThrow(/axis "tensor" of the mesh has size 0/);
   });

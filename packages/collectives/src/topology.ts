@@ -1,8 +1,8 @@
 import { ArgumentError } from "@skein/tensor-core";
 
 /**
- * Which ranks share a host, from the name that each rank gives of its host: hosts in the order of their lowest rank,
- * ranks in order.
+ * Groups ranks by host, given the host name of each rank. Hosts are in the order of their lowest rank; ranks of a host
+ * are in ascending order.
  *
  * @example
  * hostsOf(["a", "b", "a"]); // [[0, 2], [1]]
@@ -18,7 +18,8 @@ export const hostsOf = (names: readonly string[]): number[][] => {
 };
 
 /**
- * Ranks 0 … worldSize − 1 cut wherever the host changes: hosts as they are where each one's ranks follow one another.
+ * Splits ranks 0 … worldSize − 1 into runs of consecutive ranks on the same host. If the ranks of every host are
+ * consecutive, the runs are the hosts.
  */
 export const runsOf = (hosts: readonly (readonly number[])[], worldSize: number): number[][] => {
   const hostOf = new Map(hosts.flatMap((host, index) => host.map((rank) => [rank, index] as const)));
@@ -30,7 +31,7 @@ export const runsOf = (hosts: readonly (readonly number[])[], worldSize: number)
   return runs;
 };
 
-/** X · Y = P, X ≥ Y, as nearly equal as can be. A prime gives [P, 1]. */
+/** Factors P = X · Y with X ≥ Y, as nearly equal as possible. A prime P gives [P, 1]. */
 export const nearlySquare = (size: number): readonly [columns: number, rows: number] => {
   let rows = Math.floor(Math.sqrt(size));
   while (size % rows !== 0) rows--;
@@ -38,11 +39,12 @@ export const nearlySquare = (size: number): readonly [columns: number, rows: num
 };
 
 /**
- * The groups of one axis of a mesh of ranks: what `Communicator.split` takes. Ranks are laid out row by row, the last
- * axis fastest; ranks of one part differ in that axis alone, and stand in its order.
+ * Returns the groups along one axis of a mesh of ranks, as an argument for `Communicator.split`. Ranks are laid out in
+ * row-major order, the last axis fastest. Ranks of one part differ in this axis only, and are in the order of its
+ * coordinate.
  *
- * @param mesh sizes of axes, from the slowest to the fastest.
- * @throws ArgumentError for a size that is no positive whole number, or an axis that the mesh does not have.
+ * @param mesh sizes of the axes, from the slowest to the fastest.
+ * @throws ArgumentError if a size is not a positive integer, or the mesh does not have the axis.
  * @example
  * meshPartition({ data: 2, tensor: 2 }, "data"); // [[0, 2], [1, 3]]
  */
@@ -60,7 +62,7 @@ export const meshPartition = (mesh: Readonly<Record<string, number>>, axis: stri
   const product = (sizes: readonly (readonly [string, number])[]): number =>
     sizes.reduce((total, [, size]) => total * size, 1);
   const size = mesh[axis]!;
-  const stride = product(axes.slice(at + 1)); // from one rank of a part to the next
+  const stride = product(axes.slice(at + 1)); // Distance between neighboring ranks of a part.
   return Array.from({ length: product(axes) / size }, (_, part) => {
     const first = Math.floor(part / stride) * stride * size + (part % stride);
     return Array.from({ length: size }, (_, index) => first + index * stride);

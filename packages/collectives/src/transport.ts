@@ -1,4 +1,5 @@
-// For who brings messages another way, as @skein/mpi does: a transport per lane, and what serves requests over them.
+// Entry point for packages that implement another transport, such as @skein/mpi: one transport per lane, and the loop
+// that serves requests over them.
 export type { Arithmetic } from "./arithmetic.ts";
 export { laneCount } from "./control-block/layout.ts";
 export {

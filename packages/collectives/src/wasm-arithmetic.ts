@@ -16,15 +16,16 @@ const exportName = (verb: "accumulate" | "exchange", reduction: Reduction, dtype
   `${verb}${reduction[0]!.toUpperCase()}${reduction.slice(1)}${dtype.toUpperCase()}`;
 
 /**
- * Names that a kernel module must export: `accumulate<Sum|Max|Min><DTYPE>(target, a, b, count)` and `copyRegion(target,
- * source, bytes)`. `exchange<…>(a, b, count)`, which writes the result to both, is used where it is exported.
+ * Functions that a kernel module must export: `accumulate<Sum|Max|Min><DTYPE>(target, a, b, count)` and
+ * `copyRegion(target, source, bytes)`. `exchange<…>(a, b, count)`, which writes the result to both operands, is
+ * optional.
  */
 export const requiredExports: readonly string[] = [
   "copyRegion",
   ...reductions.flatMap((reduction) => [...reducible].map((dtype) => exportName("accumulate", reduction, dtype))),
 ];
 
-/** Check a kernel module at the door. */
+/** Checks that a kernel module exports all required functions. */
 export const checkKernels = (module: WasmModule): void => {
   const present = new Set(WebAssembly.Module.exports(module).map((entry) => entry.name));
   const missing = requiredExports.filter((name) => !present.has(name));
@@ -34,11 +35,11 @@ export const checkKernels = (module: WasmModule): void => {
     );
 };
 
-// Partial sums of a block stay in the first-level cache while the blocks of further ranks are added. 16 KiB: a third of
-// the smallest L1 data cache in use (48 KiB), so that target and operand fit together.
+// Partial sums of a block stay in the L1 cache while the blocks of further ranks are added. 16 KiB is a third of the
+// smallest L1 data cache in use (48 KiB), so that target and operand fit together.
 const blockBytes = 16_384;
 
-/** Reductions on a shared WebAssembly memory; all arrays must lie in it. */
+/** Reductions on a shared WebAssembly memory, which must contain all arrays. */
 export const wasmArithmetic = (module: WasmModule, memory: WasmMemory): Arithmetic => {
   const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Exports;
 
@@ -51,14 +52,14 @@ export const wasmArithmetic = (module: WasmModule, memory: WasmMemory): Arithmet
     );
   const table = (verb: "accumulate" | "exchange"): ReadonlyMap<Reduction, ReadonlyMap<DType, Accumulate | Exchange>> =>
     new Map(reductions.map((reduction) => [reduction, entry(verb, reduction)]));
-  // Found once: making a name takes as long as adding a few KiB.
+  // Look up the functions once: building a name takes as long as adding a few KiB.
   const [accumulates, exchanges] = [table("accumulate"), table("exchange")];
 
   const messages = wasmMessageMemory(memory);
   let block: number | undefined;
   /**
-   * A block of our own, for when every target is an operand that comes late: a rank that sums over its own, received
-   * messages first.
+   * Returns an extra block, for when every target is also a later operand: a rank that reduces into its own operand,
+   * with received messages first.
    */
   const spare = (): number => (block ??= messages.take(blockBytes).byteOffset);
 
@@ -70,7 +71,7 @@ export const wasmArithmetic = (module: WasmModule, memory: WasmMemory): Arithmet
     bytes: number,
   ): void => {
     const count = bytes / width;
-    // Sums are gathered in a target that no later operand reads from.
+    // Accumulate in a target that is not a later operand.
     const home = targets.find((target) => sources.indexOf(target, 2) < 0) ?? spare();
     accumulate(home, sources[0]!, sources[1]!, count);
     for (const source of sources.slice(2)) accumulate(home, home, source, count);

@@ -22,7 +22,7 @@ import { Cable } from "./network-proxy.ts";
 import { openWorlds, secret } from "./network-worlds.ts";
 import { placeOf } from "./world.ts";
 
-// Certificates that are renewed and revoked while connections stand, over real sockets.
+// Renewal and revocation of certificates while connections are open, over real sockets.
 
 const authority = makeAuthority();
 const lookMilliseconds = 200;
@@ -41,7 +41,7 @@ const put = (path: string, text: string): void => {
   renameSync(`${path}.new`, path);
 };
 
-/** Who somebody is, by files of its own. */
+/** An identity in its own files. */
 class Holder {
   readonly #uris: readonly string[];
   readonly #files: Required<TlsFiles>;
@@ -68,7 +68,7 @@ class Holder {
     put(this.#files.certificate, issued.certificate);
   }
 
-  /** Tell it whom to refuse. */
+  /** Write a revocation list with these certificates. */
   refuse(certificates: readonly string[], number = 1): void {
     put(this.#files.revoked, authority.revoke(certificates, { number }));
   }
@@ -82,11 +82,11 @@ const ofRank = (rank: number): Holder => new Holder(`rank-${rank}`, [`skein:rank
 const until = async (condition: () => boolean): Promise<void> => {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 };
-const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 150)); // longer than two looks are apart
+const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 150)); // longer than the interval between reloads
 
 const serialOf = (certificate: string): string => new X509Certificate(certificate).serialNumber;
 
-/** What a listener shows to who connects with an identity. */
+/** The certificate that a listener presents to a peer with this identity. */
 const shownAt = async (
   address: { readonly host: string; readonly port: number },
   identity: TlsIdentity,
@@ -120,7 +120,7 @@ describe("links", () => {
   };
   const open = async (holders: readonly Holder[], cables?: Cable[]): Promise<readonly NetworkWorld[]> => {
     const worlds = await openWorlds(holders.length, {
-      heartbeat: { intervalMilliseconds: 1000, lossMilliseconds: 3000 }, // who is cut off behind a cable hears no more
+      heartbeat: { intervalMilliseconds: 1000, lossMilliseconds: 3000 }, // detects a disconnection behind a cable
       over: "tls",
       tlsOf: (rank) => ({ tls: holders[rank]!.identity, lookMilliseconds }),
       ...(cables && {
@@ -136,7 +136,7 @@ describe("links", () => {
     return worlds;
   };
 
-  test("go on while files are renewed, and are made again with the new ones, when the old are worth nothing any more", async () => {
+  test("stay open while files are renewed, and are re-established with the new ones once the old ones are invalid", async () => {
     const holders = [ofRank(0), ofRank(1)];
     const old = holders.map(({ certificate }) => certificate);
     const cables: Cable[] = [];
@@ -144,7 +144,7 @@ describe("links", () => {
     await expectSums(worlds, 1);
     for (const holder of holders) holder.renew();
     await new Promise((resolve) => setTimeout(resolve, 2 * lookMilliseconds));
-    await expectSums(worlds, 2); // over connections that were made with the old
+    await expectSums(worlds, 2); // over connections that were established with the old certificates
     for (const cable of cables) {
       cable.down = true;
       cable.cut();
@@ -157,12 +157,12 @@ describe("links", () => {
     expect(worlds.map((world) => world.failure())).toEqual([undefined, undefined]);
   });
 
-  test("of a rank whose certificate is revoked end, and all others name it", async () => {
+  test("of a rank whose certificate is revoked are closed, and all others name the rank", async () => {
     const holders = [0, 1, 2].map(ofRank);
     const worlds = await open(holders, []);
     await expectSums(worlds, 1);
     const failures = Promise.all(worlds.map((world) => new Promise<Error>((resolve) => world.onFailure(resolve))));
-    holders[0]!.refuse([holders[1]!.certificate]); // rank 2 hears it from rank 0
+    holders[0]!.refuse([holders[1]!.certificate]); // rank 2 learns it from rank 0
     const [first, revoked, third] = await failures;
     for (const error of [first, third]) {
       expect(error).toMatchObject({ code: "peer-revoked", kind: "user", peer: 1 });
@@ -174,7 +174,7 @@ describe("links", () => {
     expect(revoked).toMatchObject({ code: expect.stringMatching(/^peer-(lost|revoked)$/) });
   });
 
-  test("are not made again with a rank whose certificate was revoked while a connection was broken", async () => {
+  test("are not re-established with a rank whose certificate was revoked while a connection was broken", async () => {
     const holders = [ofRank(0), ofRank(1)];
     const cables: Cable[] = [];
     const worlds = await open(holders, cables);
@@ -209,9 +209,9 @@ describe("links", () => {
     return listener;
   };
 
-  test("are not made with a rank whose certificate is revoked", async () => {
+  test("are not established with a rank whose certificate is revoked", async () => {
     const holders = [ofRank(0), ofRank(1)];
-    const late = holders[1]!.identity; // it does not know
+    const late = holders[1]!.identity; // it does not know about the revocation
     holders[0]!.refuse([holders[1]!.certificate]);
     const [zero, one] = [await listen(0, { tls: holders[0]!.identity }), await listen(1, { tls: late })];
     const linking = one.connect([{ rank: 0, host: zero.host, port: zero.port }]);
@@ -224,7 +224,7 @@ describe("links", () => {
     await expect(linking).rejects.toMatchObject({ code: expect.stringMatching(/^link-/) });
   });
 
-  test("show and ask for what is in the files; a session from before its certificate was revoked opens no door", async () => {
+  test("present and require the certificates in the files; a session from before the revocation of its certificate is rejected", async () => {
     const [holder, thief] = [ofRank(0), ofRank(1)];
     const refusals: Refusal[] = [];
     const listener = await listen(0, { tls: holder.identity, onRefused: (refusal) => refusals.push(refusal) });
@@ -244,20 +244,21 @@ describe("links", () => {
     const { socket } = await knock({});
     const session = await new Promise<Buffer>((resolve) => socket.once("session", resolve));
     const trusted = await knock({ session });
-    // no certificate is looked at any more: it must not outlive what it was made by
+    // certificates are no longer checked: the session must not outlive the certificate it was created with
     expect(trusted.socket.isSessionReused()).toBe(true);
     trusted.socket.destroy();
     refusals.length = 0;
     holder.renew();
     holder.refuse([thief.certificate]);
-    await until(() => socket.destroyed); // the one that stands is cut off
+    await until(() => socket.destroyed); // the open connection is closed
     const again = await knock({ session });
     await again.ended;
     expect(again.socket.isSessionReused()).not.toBe(true);
     expect(refusals.map(({ error }) => error.message)).toContainEqual(
       expect.stringMatching(/^its certificate \(of rank 1, .*\) was revoked$/),
     );
-    // It was not heard: who is has five seconds to say who it is.
+    // The connection was rejected without reading it: reading would wait up to five seconds for the peer to identify
+    // itself.
     expect(refusals.map(({ error }) => (error as NodeJS.ErrnoException).code)).not.toContain("link-timeout");
     const friend = authority.issue(["skein:rank:1"]);
     expect(await shownAt(address, friend, { rank: 0 })).toBe(serialOf(holder.certificate));
@@ -290,7 +291,7 @@ describe("a rendezvous", () => {
   const lossOf = (witness: Pick<Member, "onLost">): Promise<unknown> =>
     new Promise((resolve) => witness.onLost(resolve));
 
-  test("shows a renewed certificate to the next who comes, and turns away who has a revoked one, until it has a new one", async () => {
+  test("presents a renewed certificate to the next process, and rejects one with a revoked certificate until it has a new one", async () => {
     const { coordinator, ranks } = parties();
     const hosted = await open(coordinator.identity);
     expect(await shownAt(hosted.address, ranks[0]!.identity, "coordinator")).toBe(serialOf(coordinator.certificate));
@@ -308,7 +309,7 @@ describe("a rendezvous", () => {
     expect(members[0]!.roster).toHaveLength(2);
   });
 
-  test("cuts off a process whose certificate is revoked, and tells all, that one too", async () => {
+  test("disconnects a process whose certificate is revoked, and notifies all processes, including that one", async () => {
     const { coordinator, ranks } = parties();
     const hosted = await open(coordinator.identity);
     const members = await Promise.all(ranks.map(({ identity }, rank) => join(hosted, rank, identity)));
@@ -324,7 +325,7 @@ describe("a rendezvous", () => {
     expect(hosted.send(0, "are you there?")).toBe(true);
   });
 
-  test("is left by a process that learns that the coordinator's certificate was revoked", async () => {
+  test("is left by a process that reads that the coordinator's certificate was revoked", async () => {
     const { coordinator, ranks } = parties();
     const hosted = await open(coordinator.identity);
     const members = await Promise.all(ranks.map(({ identity }, rank) => join(hosted, rank, identity)));

@@ -10,7 +10,7 @@ import { countedCost, heedsHosts, hostShapes, messageEnds, placeOf, regionElemen
 
 interface Formula {
   readonly evaluate: (symbols: Readonly<Record<string, number>>) => number;
-  /** It holds where P is a power of two, and nearly so elsewhere. */
+  /** The formula is exact if P is a power of two, and approximate otherwise. */
   readonly forPowersOfTwo: boolean;
 }
 
@@ -27,7 +27,7 @@ interface CostRow {
 const symbols = ["P", "Q", "S", "X", "Y", "k", "m"];
 const powerOfTwoMark = "(P = Q)";
 
-/** `2 · (P − 1) / P · S` as a function. The page writes mathematics; only its signs differ from the language's. */
+/** Compile a formula such as `2 · (P − 1) / P · S`. Only the operator signs of the page differ from JavaScript's. */
 const formula = (text: string): Formula => {
   const code = text
     .replace(powerOfTwoMark, "")
@@ -62,7 +62,7 @@ const rows: CostRow[] = page
 
 const reduces = (algorithm: Algorithm): boolean => combiningKinds.has(algorithm.kind);
 
-test("the page has a row for every algorithm and no other, and says which sum in rank order", () => {
+test("the page has one row per algorithm, and states which ones sum in rank order", () => {
   const line = (name: string, kind: string, order: string): string => `${name}: ${kind}, ${order}`;
   expect(rows.map(({ name, kind, order }) => line(name, kind, order)).sort()).toEqual(
     algorithms
@@ -76,7 +76,7 @@ test("the page has a row for every algorithm and no other, and says which sum in
 // Divisible by every product of two sizes up to 16, and by 24 segments.
 const divisible = 24 * 720_720 ** 2;
 
-/** S of the page, in elements, for `n` of the request table. */
+/** The page's S, in elements, for `n` of the request table. */
 const operandElements = (algorithm: Algorithm, worldSize: number, n: number): number => {
   const { input, output } = regionElements(algorithm.kind, worldSize, n);
   return algorithm.kind === "all-gather" ? output : input;
@@ -132,7 +132,7 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
   });
 
   test.each([1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 16])(
-    "what it says it costs on %i ranks is what its schedules do",
+    "the declared cost on %i ranks equals the cost of its schedules",
     (worldSize) => {
       for (const hosts of Object.values(hostShapes(worldSize))) {
         const hasRoot = algorithm.kind === "broadcast" || algorithm.kind === "reduce";
@@ -143,7 +143,7 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
             1,
           );
           const byteLength = operandElements(algorithm, worldSize, divisible);
-          // Without hosts, those that would heed them are asked with them, the others are priced on them.
+          // Without hosts, algorithms that depend on hosts get them anyway, and the others are priced on them.
           const said = algorithm.cost({ worldSize, byteLength, hosts, root });
           const figures = ({
             rounds: r,
@@ -173,7 +173,7 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
     },
   );
 
-  test("segments cost as many rounds more, and as many messages times as many; bytes stay", () => {
+  test("n segments add n − 1 rounds and multiply messages by n; bytes stay the same", () => {
     if (algorithm.mostSegments === undefined) return;
     for (const worldSize of [2, 3, 4, 7, 12]) {
       for (const hosts of Object.values(onHosts ? hostShapes(worldSize) : { none: undefined })) {
@@ -198,7 +198,7 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
     }
   });
 
-  test("every send has its receive, in the same round, of the same size", () => {
+  test("every send has a matching receive of the same size in the same round", () => {
     for (const worldSize of [1, 2, 3, 5, 8, 13]) {
       for (const n of [0, 1, worldSize - 1, worldSize + 1, 100]) {
         for (const setting of settings(worldSize)) {
@@ -210,7 +210,7 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
     }
   });
 
-  test("a round receives nothing where it sends from, and puts no two messages in one place", () => {
+  test("a round does not receive into what it sends, and does not receive two messages into one range", () => {
     const same = (a: ElementRange, b: ElementRange): boolean =>
       a.region === b.region && a.offset === b.offset && a.count === b.count;
     const wrong: Step[][] = [];
@@ -235,12 +235,12 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
     expect(wrong).toEqual([]);
   });
 
-  test("no rank has more messages for a peer in one round than there are slots between threads", () => {
+  test("no rank sends a peer more messages in one round than there are slots between threads", () => {
     let most = 0;
     for (const worldSize of [2, 3, 5, 8, 16]) {
       for (const setting of settings(worldSize)) {
         for (const { rounds: ofRank } of schedulesOf(algorithm, worldSize, 1000, setting)) {
-          let held: number[] = []; // what is received in one round and given back in the next
+          let held: number[] = []; // received in one round and released in the next
           for (const steps of ofRank) {
             const sent: number[] = [];
             const kept: number[] = [];
@@ -259,7 +259,7 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
     expect(most).toBeLessThanOrEqual(slotCount);
   });
 
-  test("one rank sends nothing", () => {
+  test("a single rank sends nothing", () => {
     expect(sentMessages(algorithm.schedule({ ...placeOf(0, 1, 10), to: 0, from: 0 }))).toBe(0);
     expect(algorithm.cost({ worldSize: 1, byteLength: 10 })).toMatchObject({
       rounds: 0,
@@ -283,7 +283,7 @@ test("chunks that do not divide evenly still add up to the formula over all rank
   }
 });
 
-test("bounds that no collective can beat", () => {
+test("no algorithm beats the lower bounds", () => {
   for (const algorithm of algorithms.filter(({ kind }) => kind === "all-reduce")) {
     for (let P = 2; P <= 16; P++) {
       for (const hosts of Object.values(hostShapes(P))) {
@@ -291,7 +291,7 @@ test("bounds that no collective can beat", () => {
           const { path } = algorithm.cost({ worldSize: P, byteLength: divisible, hosts, segments });
           const what = `${algorithm.name} on ${JSON.stringify(hosts)}, ${segments} segments`;
           const least = Math.max(...[path.within.bytes, path.across.bytes].map((bytes) => bytes / divisible));
-          // A rank that takes one message at a time hears of all others after ⌈log₂P⌉ at the earliest.
+          // A rank that receives one message at a time has data of all others after ⌈log₂P⌉ messages at the earliest.
           expect(path.within.messages + path.across.messages, what).toBeGreaterThanOrEqual(Math.ceil(Math.log2(P)));
           if (hosts.length === P) expect(least, what).toBeGreaterThanOrEqual((2 * (P - 1)) / P - 1e-9);
           else if (hosts.length > 1)
@@ -305,7 +305,7 @@ test("bounds that no collective can beat", () => {
   }
 });
 
-test("relations between costs: a reduce-scatter and an all-gather are an all-reduce; degenerate two-level forms are the flat ones", () => {
+test("a reduce-scatter plus an all-gather cost an all-reduce; degenerate two-level forms cost the same as flat ones", () => {
   const cost = (name: string, worldSize: number, hosts?: number[][]): ScheduleCost =>
     algorithms
       .find((algorithm) => algorithm.name === name)!

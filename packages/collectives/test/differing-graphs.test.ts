@@ -19,7 +19,7 @@ import type { DifferingAnswer, DifferingRankData } from "./differing-rank.ts";
 
 const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
 
-/** Graphs as ranks compile them: each by itself first, then in the order that all of them agree on. */
+/** Graphs as ranks compile them: first each separately, then in the order that all of them agree on. */
 const compiled = (program: Program): Graph[] => {
   const traced = ranks.map((rank) => graphOf(program, rank));
   const orders = canonicalOrder(
@@ -29,9 +29,9 @@ const compiled = (program: Program): Graph[] => {
 };
 
 /**
- * Let ranks run their graphs as threads do: a rank starts a collective by putting it into the lane of its priority, and
- * stands still where it waits for one; a collective is done when it is the first of its lane on all ranks that take
- * part. @returns the ranks that never end.
+ * Simulate ranks that run their graphs like threads: a rank starts a collective by appending it to the lane of its
+ * priority, and blocks when it waits for one; a collective completes when it is the first of its lane on all
+ * participating ranks. @returns the ranks that never finish.
  */
 const stuck = (graphs: readonly Graph[]): number[] => {
   const at = graphs.map(() => 0);
@@ -69,7 +69,7 @@ const stuck = (graphs: readonly Graph[]): number[] => {
   return ranks.filter((rank) => at[rank]! < graphs[rank]!.nodes.length);
 };
 
-test("law: ranks whose graphs differ never wait for each other in a circle", () => {
+test("law: ranks with different graphs never deadlock", () => {
   fc.assert(
     fc.property(programs, (program) => {
       expect(stuck(compiled(program))).toEqual([]);
@@ -78,7 +78,7 @@ test("law: ranks whose graphs differ never wait for each other in a circle", () 
   );
 });
 
-test("law: ranks with one graph keep the order that each would choose alone", () => {
+test("law: ranks with the same graph keep the order that each would choose alone", () => {
   fc.assert(
     fc.property(programs, (program) => {
       const same = program.map((call) => ({ ...call, message: undefined, own: call.own.map(() => call.own[0]!) }));
@@ -90,7 +90,7 @@ test("law: ranks with one graph keep the order that each would choose alone", ()
   );
 });
 
-test("law: one collective of one rank that is otherwise is always found, before anything runs", () => {
+test("law: one differing collective of one rank is always detected before anything runs", () => {
   fc.assert(
     fc.property(mutants, (program) => {
       const { rank, kind } = program.find(({ mutation }) => mutation !== undefined)!.mutation!;
@@ -103,7 +103,7 @@ test("law: one collective of one rank that is otherwise is always found, before 
   );
 });
 
-test("law: threads with different work beside the same collectives end with the bits of the reference; where one has another collective or no graph, all are told and none waits", async () => {
+test("law: threads with different work between the same collectives get the bits of the reference; if one rank has a different collective or no graph, all get an error and none waits", async () => {
   // One world for all programs: threads take longer to start than to run them.
   const chosen = fc.sample(fc.tuple(programs, twins, programs, mutants), 16).flat();
   const world = createThreadWorld({
@@ -129,12 +129,12 @@ test("law: threads with different work beside the same collectives end with the 
       const said = answers.map((answer) => "outcomes" in answer && answer.outcomes[i]);
       const others = said.filter((_, rank) => kind !== "fail" || rank !== otherwise);
       expect(said[otherwise!], JSON.stringify(program)).toMatch(
-        kind === "fail" ? /^nothing to trace here$/ : /^collective \d|in a circle/,
+        kind === "fail" ? /^this rank fails to trace$/ : /^collective \d|in a circle/,
       );
       expect(others).toEqual(
         others.map(() =>
           kind === "fail"
-            ? `rank ${otherwise} could not compile its graph: nothing to trace here; all ranks of a world compile together; mend what that rank computes for its place`
+            ? `rank ${otherwise} could not compile its graph: this rank fails to trace; all ranks of a world compile together; mend what that rank computes for its place`
             : others[0],
         ),
       );

@@ -21,9 +21,9 @@ import {
 import type { ReferenceArray } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 
-// Programs of ranks that trace the same collectives and compute different things beside them: values of one rank alone
-// before a collective, results of earlier collectives that only one rank mixes in, and messages between two ranks that
-// the others do not have.
+// Programs of ranks that trace the same collectives and compute different things between them: values of one rank only
+// before a collective, results of earlier collectives that only one rank adds, and messages between two ranks that the
+// others do not have.
 
 export const worldSize: number = 4;
 /** Each rank is in three groups: all ranks, its row, its column. */
@@ -37,15 +37,15 @@ const elements = 8;
 
 type Axis = keyof typeof sizes;
 
-/** What one rank alone does before a collective. */
+/** What one rank only computes before a collective. */
 interface OwnWork {
-  /** Matrix products in a row. */
+  /** The number of consecutive matrix products. */
   readonly products: number;
-  /** Earlier values that it adds to the operand, by number. */
+  /** The indices of earlier values that it adds to the operand. */
   readonly mixes: readonly number[];
 }
 
-/** What one rank does otherwise than the others, so that its collectives are no longer theirs. */
+/** How one rank deviates from the others, so that its collectives no longer match. */
 export const mutations = ["drop", "double", "kind", "axis", "size", "dtype", "priority", "silence", "fail"] as const;
 
 interface Mutation {
@@ -57,12 +57,12 @@ interface Call {
   readonly kind: "sum" | "largest" | "gather" | "broadcast" | "reduce";
   readonly axis: Axis;
   readonly priority: number;
-  /** Number of the value that it is made of on all ranks. */
+  /** The index of the value that is its operand on all ranks. */
   readonly source: number;
-  /** Per rank. */
+  /** By rank. */
   readonly own: readonly OwnWork[];
   readonly mutation?: Mutation;
-  /** Before the call, between two ranks alone. */
+  /** A message between two ranks before the call. */
   readonly message?:
     | { readonly from: number; readonly to: number; readonly source: number; readonly priority: number }
     | undefined;
@@ -101,8 +101,8 @@ export const programs: fc.Arbitrary<Program> = fc
   .chain((length) => fc.tuple(...Array.from({ length }, (_, i) => callAt(i))));
 
 /**
- * Collectives that are alike in everything, of which each rank starts that one first for which it has less to compute:
- * nothing but their places in the trace tells them apart.
+ * Identical collectives, of which each rank first starts the one whose operand takes it the least computation: only
+ * their positions in the trace distinguish them.
  */
 export const twins: fc.Arbitrary<Program> = fc
   .tuple(
@@ -119,12 +119,12 @@ export const twins: fc.Arbitrary<Program> = fc
       axis,
       priority: 0,
       source: 0,
-      // What is mixed in makes the operands of the calls differ.
+      // The added values make the operands of the calls differ.
       own: ofRanks.map((count) => ({ products: count, mixes: count === 0 ? [] : [0] })),
     })),
   );
 
-/** Programs of which one rank has one collective otherwise. */
+/** Programs in which one collective of one rank deviates. */
 export const mutants: fc.Arbitrary<Program> = fc
   .record({
     program: programs,
@@ -135,7 +135,7 @@ export const mutants: fc.Arbitrary<Program> = fc
     program.map((call, i) => (i === at % program.length ? { ...call, mutation } : call)),
   );
 
-/** Small whole numbers, so that sums are exact. */
+/** Clamp to small whole numbers, so that sums are exact. */
 const bounded = (x: Tensor): Tensor => maximum(minimum(x, 99), -99);
 
 const collective = ({ kind, axis, priority }: Call, x: Tensor): Tensor => {
@@ -162,7 +162,7 @@ const otherKinds = {
 } as const;
 const otherAxes = { all: "row", row: "column", column: "all" } as const;
 
-/** What a rank has in the place of a collective that all others have as it was. */
+/** What a deviating rank traces instead of a collective that all others trace unchanged. */
 const mutated = (call: Call, kind: Mutation["kind"], isEnd: boolean, x: Tensor): Tensor => {
   switch (kind) {
     case "drop":
@@ -182,7 +182,7 @@ const mutated = (call: Call, kind: Mutation["kind"], isEnd: boolean, x: Tensor):
     case "priority":
       return collective({ ...call, priority: 3 }, x);
     case "fail":
-      throw new Error("nothing to trace here");
+      throw new Error("this rank fails to trace");
   }
 };
 
@@ -228,7 +228,7 @@ export const referenceInputs = (rank: number): ReferenceArray[] =>
     data: Float64Array.from(array.toNumbers()),
   }));
 
-/** Ranks of each of a rank's groups. */
+/** The ranks of each of a rank's groups. */
 export const axesOf = (rank: number): Record<Axis, readonly number[]> => ({
   all: Array.from({ length: worldSize }, (_, other) => other),
   row: partitions.row.find((part) => part.includes(rank))!,

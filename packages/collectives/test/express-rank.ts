@@ -2,9 +2,9 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { CollectiveHandle } from "@skein/tensor-core/backend";
 import { type BlockingCommunicator, joinWorld, type WorldConnection } from "../src/node.ts";
 
-// One rank's thread: runs programs of collectives over regions that they share, and sends what is in these at the end.
+// The thread of one rank: runs programs of collectives on shared regions, and posts the final contents of the regions.
 
-/** A collective of a group on the first elements of two regions of its lane, which may be one. */
+/** A collective of a group on the first elements of two regions of its lane, which may be the same region. */
 export interface Call {
   readonly kind: "all-reduce" | "reduce" | "all-gather" | "barrier";
   readonly reduction: "sum" | "max";
@@ -15,7 +15,7 @@ export interface Call {
   readonly from: number;
   readonly to: number;
   readonly n: number;
-  /** By rank: how many milliseconds it does something else first, and whether it waits before the next call. */
+  /** By rank: milliseconds to sleep first, and whether to wait for the call before the next one. */
   readonly pauses: readonly number[];
   readonly waits: readonly boolean[];
 }
@@ -26,7 +26,7 @@ export interface Program {
 }
 
 export interface ExpressJob {
-  /** Groups of the world beside itself, each a part of a partition. */
+  /** Groups of the world in addition to the world itself, each a part of a partition. */
   readonly partitions: readonly (readonly (readonly number[])[])[];
   readonly programs: readonly Program[];
 }
@@ -47,7 +47,7 @@ export const laneCount = 4;
 export const regionCount = 3;
 export const regionElements = 60_000;
 
-/** What region `region` of a lane holds at first; not exact in sums, so that their order shows. */
+/** The initial contents of region `region` of a lane; sums of them are inexact, so that their order shows. */
 export const operandOf = (seed: number, rank: number, lane: number, region: number): Float32Array =>
   Float32Array.from({ length: regionElements }, (_, i) =>
     Math.sin(seed + 1000 * rank + 100 * lane + 10 * region + i * 0.37),

@@ -2,16 +2,16 @@ import { Worker } from "node:worker_threads";
 import { createProcessWorld, newSecret, type ProcessWorld, type ProcessWorldOptions } from "../src/node.ts";
 import type { ExpressAnswer, ExpressJob, ExpressRankData } from "./express-rank.ts";
 
-/** A world of one rank per `createProcessWorld`, which are all in this process, as the ranks cannot know. */
+/** A world with one `createProcessWorld` per rank, all in this process, which the ranks cannot detect. */
 export interface ExpressWorld {
   readonly worlds: readonly ProcessWorld[];
-  /** Let each rank do its job, and end its world when `endsAlone` says so. */
+  /** Run the job of each rank, and close its world if `endsAlone` returns true for it. */
   run(jobs: readonly ExpressJob[], endsAlone?: (rank: number) => boolean): Promise<ExpressAnswer[]>;
 }
 
 export const bytesPerRank: number = 2 ** 22;
 
-/** Link ranks, let `body` use them, and close. */
+/** Connect the ranks, run `body` with them, and close. */
 export const withWorld = async (
   worldSize: number,
   settings: Partial<ProcessWorldOptions>,

@@ -3,7 +3,9 @@ import { describe, expect, test } from "vitest";
 import { type Call, laneCount, operandOf, type Program, regionCount } from "./express-rank.ts";
 import { withWorld } from "./express-world.ts";
 
-/** What each region of each rank holds after a program, each lane being done in order, every sum in that of ranks. */
+/**
+ * The contents of each region of each rank after a program, if each lane runs in order and every sum is in rank order.
+ */
 const interpret = (worldSize: number, groups: readonly (readonly number[])[][], { seed, calls }: Program) => {
   const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
   const state = ranks.map((rank) =>
@@ -43,7 +45,7 @@ const callIn = (worldSize: number, groupCount: number): fc.Arbitrary<Call> =>
       pauses: fc.array(fc.constantFrom(0, 0, 0, 1, 4), { minLength: worldSize, maxLength: worldSize }),
       waits: fc.array(fc.boolean(), { minLength: worldSize, maxLength: worldSize }),
     })
-    // A gather is not in place.
+    // A gather cannot be in place.
     .map((call) => (call.kind === "all-gather" && call.from === call.to ? { ...call, kind: "all-reduce" } : call));
 
 const whole = (worldSize: number): number[] => Array.from({ length: worldSize }, (_, rank) => rank);
@@ -59,8 +61,8 @@ describe.each([
       [[0], [1, 2]],
     ],
   },
-])("$worldSize ranks that reach each other by TCP on one machine", ({ worldSize, partitions }) => {
-  test("law: small and large requests of all lanes and groups, of which some work on what others leave, give the bits of one after the other", async () => {
+])("$worldSize ranks of one machine connected by TCP", ({ worldSize, partitions }) => {
+  test("law: small and large requests of all lanes and groups, some on the outputs of others, give the bits of sequential execution", async () => {
     const groups = [[whole(worldSize)], ...partitions];
     const program = fc.record({
       seed: fc.nat(1000),
@@ -86,7 +88,7 @@ describe.each([
   }, 60_000);
 });
 
-test("requests of at most 64 KiB of a group of at most 8 go this way, whoever waits for them", async () => {
+test("requests of at most 64 KiB in a group of at most 8 use the express path, whichever thread waits for them", async () => {
   const calls = [16_384, 16_385].map((n): Call => ({ ...once, ...always, kind: "all-reduce", n }));
   await withWorld(2, {}, async ({ run }) => {
     const answers = await run([0, 1].map(() => ({ partitions: [], programs: [{ seed: 1, calls }] })));
@@ -95,7 +97,7 @@ test("requests of at most 64 KiB of a group of at most 8 go this way, whoever wa
 });
 
 test.each([{ codec: "always" }, { emulate: { latencySeconds: 1e-4 } }] as const)(
-  "with %j none does",
+  "with %j, none does",
   async (settings) => {
     const calls: Call[] = [{ ...once, ...always, kind: "all-reduce", n: 5 }];
     await withWorld(2, settings, async ({ run, worlds }) => {
@@ -106,7 +108,7 @@ test.each([{ codec: "always" }, { emulate: { latencySeconds: 1e-4 } }] as const)
   },
 );
 
-test("more requests than a queue holds, small before large, are started before any is waited for", async () => {
+test("starts more requests than a queue holds, small before large, before waiting for any", async () => {
   const call = (n: number, lane: number): Call => ({
     ...once,
     kind: "all-reduce",
@@ -117,7 +119,7 @@ test("more requests than a queue holds, small before large, are started before a
     pauses: [0, 0],
     waits: [false, false],
   });
-  // What is small leaves what is large its input, and the other way round.
+  // Small requests write the input of large ones, and vice versa.
   const calls = Array.from({ length: 150 }, (_, i) => call(i % 2 === 0 ? 3 : 16_400, 2));
   const program = { seed: 3, calls: [...calls, ...Array.from({ length: 70 }, () => call(10, 1))] };
   const scaled = { ...program, calls: program.calls.map((one) => ({ ...one, reduction: "max" as const })) };
@@ -129,10 +131,10 @@ test("more requests than a queue holds, small before large, are started before a
   });
 });
 
-describe("what goes wrong is found out by all, in time, and by name", () => {
+describe("failures are detected by all ranks, in time, and name the rank", () => {
   const reduce = (n: number): Program => ({ seed: 1, calls: [{ ...once, ...always, kind: "all-reduce", n }] });
 
-  test("a rank that reduces to another root", async () => {
+  test("a rank that reduces to a different root", async () => {
     const toRoot = (root: number): Program => ({
       seed: 1,
       calls: [{ ...once, ...always, kind: "reduce", n: 8, root }],
@@ -140,14 +142,14 @@ describe("what goes wrong is found out by all, in time, and by name", () => {
     await withWorld(2, {}, async ({ run }) => {
       const answers = await run([0, 1].map((root) => ({ partitions: [], programs: [toRoot(root)] })));
       expect(answers.map(({ error }) => error?.code)).toEqual(["ranks-disagree", "ranks-disagree"]);
-      // Both find it out; a rank tells its own account or, when that came first, the other's.
+      // Both ranks detect it; each reports its own finding or, if that arrived first, the other's.
       const accounts =
-        /rank (1 sent|1 says of rank 0: rank 0 sent) 0 bytes for reduce #1, 32 were expected for reduce #1/;
+        /rank (1 sent|1 reports about rank 0: rank 0 sent) 0 bytes for reduce #1, 32 were expected for reduce #1/;
       expect(answers[0]!.error?.message).toMatch(accounts);
     });
   });
 
-  test("ranks that only give are no further ahead of a root that sleeps than it has room for", async () => {
+  test("ranks that only send are limited by the buffer space of a root that sleeps", async () => {
     const calls = Array.from({ length: 200 }, (_, i): Call => {
       const pauses = i === 0 ? [400, 0, 0] : [0, 0, 0];
       return { ...once, kind: "reduce", n: 50, pauses, waits: [true, true, true] };
@@ -160,7 +162,7 @@ describe("what goes wrong is found out by all, in time, and by name", () => {
   });
 
   test.each([
-    ["another small size", 8, 9],
+    ["a different small size", 8, 9],
     ["a large size", 8, 17_000],
   ])("a rank that asks for %s", async (_, small, other) => {
     await withWorld(2, {}, async ({ run }) => {
@@ -171,7 +173,7 @@ describe("what goes wrong is found out by all, in time, and by name", () => {
     });
   });
 
-  test("a rank that does not come", async () => {
+  test("a rank that does not start the request", async () => {
     const late: Program = { seed: 1, calls: [{ ...reduce(8).calls[0]!, pauses: [0, 3000, 0] }] };
     await withWorld(3, { timeoutMilliseconds: 600 }, async ({ run }) => {
       const answers = await run([0, 1, 2].map(() => ({ partitions: [], programs: [late] })));

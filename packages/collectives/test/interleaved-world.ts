@@ -11,25 +11,25 @@ import type { Future } from "../src/transport/transport.ts";
 import { reserveParts } from "../src/transport/thread-exchange.ts";
 
 // The threads of a world as coroutines of one thread: lanes, control block, transports and walks are the real ones;
-// only who runs next is decided here, at every point where another thread could come between. A coroutine sleeps until
-// an event as `ControlBlock.waitUntil` does, but without any timeout: an event that nobody is notified of is found as a
-// world in which everybody sleeps.
+// only the scheduling is controlled here, at every point where another thread could be scheduled. A coroutine sleeps
+// until an event as in `ControlBlock.waitUntil`, but without a timeout: a missing notification shows as a world in
+// which every coroutine sleeps.
 
-/** Where a coroutine may be interrupted, or sleeps until an event. */
+/** A point where a coroutine may be preempted, or where it sleeps until an event. */
 type Pause = { readonly event: WakeEvent; readonly control: ControlBlock; readonly ready: () => boolean } | undefined;
 type Coroutine = Generator<Pause, void>;
 
-/** What a rank does: start a request, or wait for the so-many-th that it has started. */
+/** A rank's action: start a request, or wait for the request with this index among those it started. */
 export type Act = { readonly start: CollectiveRequest; readonly group?: number } | { readonly wait: number };
 
-/** Which of so many coroutines that can go on goes on. */
+/** Choose which of `count` runnable coroutines continues. */
 export type Choose = (count: number, lastIsAmongThem: number) => number;
 
 export interface InterleavedWorld {
   readonly memory: WebAssembly.Memory;
-  /** Make a group, as `split` does on each of its ranks. */
+  /** Create a group, as `split` does on each of its ranks. */
   group(number: number, members: readonly number[]): void;
-  /** Let all ranks do what they have to. @throws Error when nobody can go on. */
+  /** Run the actions of all ranks. @throws Error on a deadlock. */
   run(acts: readonly (readonly Act[])[], choose: Choose): void;
 }
 
@@ -172,9 +172,9 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         readonly body: Coroutine;
         pause: Pause;
         seen: number;
-        /** It has counted itself among those who sleep. */
+        /** It has registered itself as sleeping. */
         counted: boolean;
-        /** It has read the event, and not yet what that stands for. */
+        /** It has read the event, and not yet checked the condition. */
         looksAgain: boolean;
         computes: boolean;
       }
@@ -214,7 +214,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         const thread: Thread = able[choose(able.length, last === undefined ? -1 : able.indexOf(last))]!;
         last = thread;
         if (thread.pause !== undefined) {
-          // As `waitUntil`: first it counts itself, then the event is read, then what it stands for.
+          // As in `waitUntil`: it first registers itself, then reads the event, then checks the condition.
           const { control: own, event, ready } = thread.pause;
           const at = own.eventAt(event);
           if (!thread.counted) {
@@ -237,7 +237,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         if (done === true) living = living.filter((other) => other !== thread);
         else {
           thread.pause = value ?? undefined;
-          if (value !== undefined) thread.seen = Number.NaN; // not asleep before it has looked once more
+          if (value !== undefined) thread.seen = Number.NaN; // not asleep before it has checked once more
         }
       }
     },

@@ -9,9 +9,9 @@ interface Ask {
   readonly kind: CollectiveKind;
   readonly n: number;
   readonly priority: number;
-  /** Every rank waits for it at once; else each whenever it likes. */
+  /** Every rank waits for it immediately; otherwise each at any time. */
   readonly awaited: boolean;
-  /** Of every second rank, not of all. */
+  /** Only every second rank takes part. */
   readonly half: boolean;
 }
 
@@ -19,9 +19,9 @@ const width = bytesPerElement.f32;
 const rankBytes = 65_536;
 
 /**
- * What one rank does: requests of one priority start in their order, those of several as the dice fall; it waits for
- * any that it has started, once it has started all before that one. So no rank waits for what another only starts after
- * that wait.
+ * The actions of one rank: requests of one priority start in order, those of different priorities in random order; it
+ * waits for any request that it started, once it has started all requests before it. So no rank waits for a request
+ * that another starts only after that wait.
  */
 const actsOf = (asks: readonly Ask[], begins: readonly Act[], roll: (sides: number) => number): Act[] => {
   const acts: Act[] = [];
@@ -49,8 +49,8 @@ const actsOf = (asks: readonly Ask[], begins: readonly Act[], roll: (sides: numb
 };
 
 /**
- * Let every rank of a world start the same requests, each in an order of its own as far as it may be; what each ends
- * with is the closed form, whoever runs when.
+ * Let every rank of a world start the same requests, each in its own order as far as allowed; each must get the closed
+ * form, for any scheduling.
  */
 const check = (
   worldSize: number,
@@ -134,7 +134,7 @@ const dice = (seed: number): ((sides: number) => number) => {
   };
 };
 
-describe("threads that share lanes and control block", () => {
+describe("threads that share lanes and a control block", () => {
   test.each([
     [1, 20],
     [2, 200],
@@ -145,7 +145,7 @@ describe("threads that share lanes and control block", () => {
     fc.assert(
       fc.property(asks, fc.integer(), fc.constantFrom(1, 3, 40), (requests, seed, stay) => {
         const roll = dice(seed);
-        // Threads that go on for long at a stretch, as they do, and ones that change at every step.
+        // Threads that run for long stretches, as real ones do, and threads that switch at every step.
         const choose: Choose = (count, last) => (last >= 0 && roll(stay) !== 0 ? last : roll(count));
         const own = dice(~seed);
         check(worldSize, requests, choose, (begins) => actsOf(requests, begins, own));
@@ -154,13 +154,13 @@ describe("threads that share lanes and control block", () => {
     );
   });
 
-  test("two ranks end well in all schedules with one interruption, and none in which a bell was forgotten", () => {
+  test("two ranks finish in all schedules with one preemption, and no notification is missing", () => {
     const one = { n: 3, half: false, awaited: false } as const;
-    // What each of two ranks does: starts (s) and waits for (w) requests by number.
+    // The actions of each of two ranks: start (s) and wait for (w) requests by index.
     const scripts: { readonly requests: readonly Ask[]; readonly acts: readonly [string, string] }[] = [
       { requests: [{ ...one, kind: "all-reduce", priority: 0, awaited: true }], acts: ["s0 w0", "s0 w0"] },
       {
-        // The second, which is in flight on rank 0, ends only after the first, which rank 0 posts later.
+        // The second request, in flight on rank 0, completes only after the first, which rank 0 posts later.
         requests: [
           { ...one, kind: "broadcast", priority: 0 }, // rank 1 sends nothing, so that nothing else wakes rank 0
           { ...one, kind: "all-gather", priority: 2 },
@@ -168,8 +168,8 @@ describe("threads that share lanes and control block", () => {
         acts: ["s1 s0 w1 w0", "s0 w0 s1 w1"],
       },
       {
-        // A thread that has carried the first of a lane leaves the second to its companion, and lends a hand on another
-        // lane.
+        // A thread that has executed the first request of a lane leaves the second to its companion, and helps out on
+        // another lane.
         requests: [
           { ...one, kind: "barrier", priority: 1 },
           { ...one, kind: "barrier", priority: 1 },
@@ -187,7 +187,7 @@ describe("threads that share lanes and control block", () => {
           return act === "s" ? begins[started.push(i) && i]! : { wait: started.indexOf(i) };
         });
       };
-      // Run without interruption but where a thread sleeps; at one step another thread comes between.
+      // Run without preemption except where a thread sleeps; at one step, another thread is scheduled.
       for (let at = 0, reached = true; reached; at++) {
         reached = false;
         for (let other = 0; other < 3; other++) {

@@ -1,5 +1,5 @@
-// Laws of a start against who has not proven that it knows the job's secret: it takes no seat, learns nothing, and
-// changes nothing. Whole runs are attacked in apps/trainer/test/attacks.
+// Properties of joining against attackers who do not know the job's secret: they get no rank, learn nothing, and change
+// nothing. Whole runs are attacked in apps/trainer/test/attacks.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { connect as connectTls, createServer as createTlsServer } from "node:tls";
@@ -30,7 +30,7 @@ afterEach(() => opened.close());
 const host = (...args: Parameters<typeof hostIn> extends [Opened, ...infer Rest] ? Rest : never): Promise<Hosted> =>
   hostIn(opened, ...args);
 
-/** A rank's listener for links, and why it sent others away. */
+/** A rank's listener for links, and the reasons why it rejected connections. */
 const listen = async (
   rank: number,
   different: Partial<LinkOptions> = {},
@@ -49,13 +49,13 @@ interface Address {
   readonly port: number;
 }
 
-/** What went over one connection, in order. */
+/** The bytes of one connection, in order. */
 interface Recording {
   readonly up: Buffer[];
   readonly down: Buffer[];
 }
 
-/** A wire tap: carries every connection to `target` and back, and keeps what it carries. */
+/** A wiretap: forwards every connection to `target` and back, and records the bytes. */
 const tap = async (
   target: Address,
   direction?: "up" | "down",
@@ -94,7 +94,7 @@ const tap = async (
   };
 };
 
-/** Change the payloads of whole frames, and make their headers anew. */
+/** Change the payloads of whole frames, and recompute their headers. */
 const rewrite = (bytes: Buffer, change: (type: FrameType, payload: Uint8Array) => Uint8Array): Buffer => {
   const pieces: Uint8Array[] = [];
   new FrameReader(
@@ -111,8 +111,8 @@ const rewrite = (bytes: Buffer, change: (type: FrameType, payload: Uint8Array) =
   return Buffer.concat(pieces);
 };
 
-describe("what an eavesdropper has recorded", () => {
-  test("of a coordinator's answers makes nobody a coordinator", async () => {
+describe("what an eavesdropper recorded", () => {
+  test("of a coordinator's replies does not impersonate the coordinator", async () => {
     const hosted = await host(1);
     const wire = await tap(hosted.coordinator.address);
     await hosted.join([0], { address: wire });
@@ -129,7 +129,7 @@ describe("what an eavesdropper has recorded", () => {
     const address = { host: "127.0.0.1", port: (impostor.address() as AddressInfo).port };
     expect((await failureOf(hosted.join([0], { address }))).code).toBe("peer-identity");
     await gone.promise;
-    // It learned nothing: neither a proof nor who asked to join was shown to it.
+    // The process revealed nothing to it: neither a proof nor its join request.
     const types: FrameType[] = [];
     new FrameReader({
       limit: () => 2 ** 20,
@@ -140,7 +140,7 @@ describe("what an eavesdropper has recorded", () => {
     expect(types.slice(1).filter((type) => type !== "refuse")).toEqual([]);
   });
 
-  test("of control messages cannot be said again, nor can others be put in", async () => {
+  test("of control messages cannot be replayed, and other messages cannot be injected", async () => {
     const hosted = await host(1);
     const [heard, lost]: unknown[][] = [[], []];
     hosted.coordinator.onMessage(({ message }) => heard!.push(message));
@@ -156,8 +156,8 @@ describe("what an eavesdropper has recorded", () => {
   });
 });
 
-test.each(["ping", "bye", "control"] as const)("nobody on the way can put in a %s of his own", async (type) => {
-  // the next frame is ours
+test.each(["ping", "bye", "control"] as const)("a man in the middle cannot inject a %s", async (type) => {
+  // the next frame is the attacker's
   const silent = { intervalMilliseconds: 60_000, lossMilliseconds: 600_000, stuckMilliseconds: 600_000 };
   const hosted = await host(1, { heartbeat: silent });
   const lost: string[] = [];
@@ -165,17 +165,17 @@ test.each(["ping", "bye", "control"] as const)("nobody on the way can put in a %
   const wire = await tap(hosted.coordinator.address);
   await hosted.join([0], { address: wire });
   const payload = new Uint8Array(type === "bye" ? 0 : 4);
-  // Behind hello, proof and join.
+  // After hello, proof and join.
   const header = encodeHeader({ type, flags: 0, stream: 0, sequence: 3, tag: 0, length: payload.byteLength }, payload);
   wire.inject(0, Buffer.concat([header, payload]));
   await until(() => lost.length === 1);
-  expect(lost[0]).toContain("does not carry the seal that is due");
+  expect(lost[0]).toContain("does not carry the expected seal");
 });
 
-describe("somebody in the middle", () => {
-  // In the clear they can carry all that is said, read it, and cut it off: docs/protocol.md. What they cannot do is
-  // change it.
-  test("may not change one bit of a join, of its answer, or of a message", async () => {
+describe("a man in the middle", () => {
+  // Without TLS, a man in the middle can forward, read and cut off all messages: see docs/protocol.md. What it cannot
+  // do is change them.
+  test("cannot change one bit of a join, of its reply, or of a message", async () => {
     for (const [direction, which] of [
       ["up", "hello"],
       ["up", "proof"],
@@ -191,7 +191,7 @@ describe("somebody in the middle", () => {
           if (type !== which) return payload;
           changed++;
           const copy = Uint8Array.from(payload);
-          copy[copy.length - 20]! ^= 1; // the sum is made anew: this is no accident
+          copy[copy.length - 20]! ^= 1; // the checksum is recomputed: this is not an accidental error
           return copy;
         }),
       );
@@ -204,7 +204,7 @@ describe("somebody in the middle", () => {
     }
   });
 
-  test("of TLS is seen, although its certificate is good", async () => {
+  test("of TLS is detected, although its certificate is valid", async () => {
     const authority = makeAuthority();
     const [coordinator, rank] = [authority.issue(["skein:coordinator"]), authority.issue(["skein:rank:0"])];
     const hosted = await host(1, { security: coordinator });
@@ -218,11 +218,11 @@ describe("somebody in the middle", () => {
     const address = { host: "127.0.0.1", port: (middle.address() as AddressInfo).port };
     expect((await failureOf(hosted.join([0], { address, security: rank }))).code).toBe("peer-identity");
     expect(hosted.events.filter(({ kind }) => kind === "joined")).toEqual([]);
-    await hosted.join([0], { security: rank }); // straight, the same identity is good
+    await hosted.join([0], { security: rank }); // a direct connection with the same identity succeeds
   });
 });
 
-test("a stranger is sent away at the deadline, however slowly it goes on talking", async () => {
+test("an unauthenticated connection is closed at the deadline, however slowly it keeps sending", async () => {
   const hosted = await host(1, { handshakeTimeoutMilliseconds: 300 });
   const socket = connect(hosted.coordinator.address.port, "127.0.0.1");
   socket.on("error", () => undefined).resume();
@@ -233,8 +233,8 @@ test("a stranger is sent away at the deadline, however slowly it goes on talking
   await hosted.join([0]);
 });
 
-describe("somebody in the middle of a link", () => {
-  // As above: what is changed has a sum that fits. What data are changed to, nobody sees in the clear:
+describe("a man in the middle of a link", () => {
+  // As above: changed frames have matching checksums. Changes of data frames are not detected without TLS: see
   // docs/protocol.md.
   test.each([
     ["up", "join", {}],
@@ -254,10 +254,10 @@ describe("somebody in the middle of a link", () => {
     );
     const error = await failureOf(one.connect([{ rank: 0, ...wire }]));
     expect(changed).toBeGreaterThan(0);
-    expect([...zero.refused, error.message].join("\n")).toContain("does not carry the seal that is due");
+    expect([...zero.refused, error.message].join("\n")).toContain("does not carry the expected seal");
   });
 
-  test("of TLS is seen, although both its certificates are good", async () => {
+  test("of TLS is detected, although both its certificates are valid", async () => {
     const authority = makeAuthority();
     const [zeroIdentity, oneIdentity] = [authority.issue(["skein:rank:0"]), authority.issue(["skein:rank:1"])];
     const [zero, one] = [await listen(0, {}, zeroIdentity), await listen(1, {}, oneIdentity)];
@@ -272,17 +272,19 @@ describe("somebody in the middle of a link", () => {
     expect((await failureOf(one.connect([{ rank: 0, host: "127.0.0.1", port }]))).code).toBe("link-secret");
   });
 
-  test("may not make a link of what was meant for the coordinator, nor the other way round", async () => {
+  test("cannot use a connection to the coordinator as a link, or vice versa", async () => {
     const [hosted, zero, one] = [await host(1), await listen(0), await listen(1)];
     await failureOf(hosted.join([0], { address: zero, joinTimeoutMilliseconds: 100 }));
-    expect(zero.refused[0]).toContain("asks for a control connection, and this is the place for data connections");
+    expect(zero.refused[0]).toContain("asks for a control connection, and this port serves data connections");
     await failureOf(one.connect([{ rank: 0, ...hosted.coordinator.address }]));
-    await hosted.coordinator.close(); // its log is told whole
-    expect(hosted.events.filter(({ message }) => message.includes("began with what is no hello"))).not.toEqual([]);
+    await hosted.coordinator.close(); // flushes its log
+    expect(hosted.events.filter(({ message }) => message.includes("its first frame is not a valid hello"))).not.toEqual(
+      [],
+    );
   });
 });
 
-describe("when more strangers come than there are places", () => {
+describe("when there are more unauthenticated connections than slots", () => {
   const places = 1024 + 2;
   const hello = (): Buffer => {
     const payload = new HandshakeDialler({
@@ -296,7 +298,7 @@ describe("when more strangers come than there are places", () => {
       payload,
     ]);
   };
-  /** Connect, say `words`, and wait for an answer where there were any. */
+  /** Connect, send `words`, and wait for a reply if there were any. */
   const stranger = async ({ host: name, port }: Address, words?: Buffer): Promise<Socket> => {
     const socket = connect(port, name);
     opened.add(() => socket.destroy());
@@ -308,7 +310,7 @@ describe("when more strangers come than there are places", () => {
     return socket;
   };
 
-  test("those that are silent go before one that has said hello, which was there before them", async () => {
+  test("silent connections are closed before an older one that has sent a hello", async () => {
     const hosted = await host(2, { handshakeTimeoutMilliseconds: 60_000 });
     const spoken = await stranger(hosted.coordinator.address, hello());
     const silent: Socket[] = [];
@@ -317,9 +319,9 @@ describe("when more strangers come than there are places", () => {
     expect(spoken.destroyed).toBe(false);
   });
 
-  test("a process that has proven itself is none of them", async () => {
+  test("an authenticated process is not closed", async () => {
     const hosted = await host(2, { handshakeTimeoutMilliseconds: 60_000 });
-    vi.spyOn(Math, "random").mockReturnValue(0); // of those that have spoken, the oldest would go
+    vi.spyOn(Math, "random").mockReturnValue(0); // of the connections that have sent something, the oldest would be closed
     opened.add(() => vi.restoreAllMocks());
     const first = hosted.join([0]);
     await until(() => hosted.events.some(({ kind }) => kind === "joined"));

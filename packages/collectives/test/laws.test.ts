@@ -23,7 +23,10 @@ import {
   withSlots,
 } from "./world.ts";
 
-/** How messages travel: lent, as between threads, with as many slots; copied; or put where they are wanted. */
+/**
+ * How messages are transferred: lent, as between threads, with as many slots; copied; or received directly into the
+ * destination.
+ */
 const transports: { readonly [name: string]: (worldSize: number) => readonly Transport[] } = {
   lent: (worldSize) =>
     memoryWorld(worldSize, { sharesMemory: true }).map((transport) => withSlots(transport, slotCount)),
@@ -53,8 +56,8 @@ const placesOf = ({ worldSize, n, root = 0, hosts, segments }: Setting): Place[]
   }));
 
 /**
- * Run every rank of one collective. Waiting is done in microtasks, so a world that is not done after them never will
- * be.
+ * Run every rank of one collective. All waiting happens in microtasks, so a world that has not finished after them
+ * never will.
  */
 const runWorld = async (
   algorithm: Algorithm,
@@ -85,18 +88,18 @@ const runWorld = async (
   await Promise.race([all, new Promise((resolve) => setImmediate(resolve))]);
   const waiting = ranks.map((_, rank) => rank).filter((rank) => !done.has(rank));
   if (waiting.length > 0) {
-    await Promise.race([all, Promise.resolve()]); // an error, if that is why
-    throw new Error(`ranks ${waiting.join(", ")} wait for ever`);
+    await Promise.race([all, Promise.resolve()]); // an error, if that is the reason
+    throw new Error(`ranks ${waiting.join(", ")} wait forever`);
   }
   if (!inPlace)
     expect(
       input.map((bytes, rank) => Buffer.compare(bytes, before[rank]!)),
-      "operands are left as they were",
+      "operands are unchanged",
     ).toEqual(input.map(() => 0));
   return { inputs, outputs: output };
 };
 
-/** Every rank must end with the closed form, exactly. */
+/** Every rank must end with exactly the closed form. */
 const holds = async (algorithm: Algorithm, setting: Setting): Promise<void> => {
   const { dtype = "f32", reduction } = setting;
   const { inputs, outputs } = await runWorld(algorithm, setting);
@@ -108,15 +111,15 @@ const holds = async (algorithm: Algorithm, setting: Setting): Promise<void> => {
       wanted = toBytes(closedForm(algorithm.kind, places[rank]!, inputs, reduction), dtype).slice();
     if (Buffer.compare(bytes, wanted) === 0) continue;
     expect(fromBytes(bytes, dtype), `rank ${rank} of ${JSON.stringify(setting)}`).toEqual(fromBytes(wanted, dtype));
-    throw new Error(`rank ${rank} has other bits of the right numbers in ${JSON.stringify(setting)}`);
+    throw new Error(`rank ${rank} has different bits for equal numbers in ${JSON.stringify(setting)}`);
   }
 };
 
 const reduces = (algorithm: Algorithm): boolean => combiningKinds.has(algorithm.kind);
 const worksInPlace = (algorithm: Algorithm): boolean => inPlaceKinds.has(algorithm.kind);
-/** Kinds with a root, the same on all ranks. */
+/** Kinds with a root, which is the same on all ranks. */
 const rooted: ReadonlySet<Algorithm["kind"]> = new Set(["broadcast", "reduce"]);
-// What goes wrong beyond 8 ranks does on a prime or a power of two.
+// Failures beyond 8 ranks show on a prime or a power of two.
 const worldSizes = examples(
   [1, 2, 3, 4, 5, 6, 7, 8, 11, 16],
   Array.from({ length: 16 }, (_, i) => i + 1),
@@ -125,17 +128,14 @@ const travels = Object.keys(transports);
 const segmentCounts = [1, 2, 3, 8, 20];
 
 describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm })))("$name", ({ algorithm }) => {
-  test.each(worldSizes)(
-    "equals the closed form on %i ranks, whatever the size and however messages travel",
-    async (worldSize) => {
-      for (const travel of travels)
-        for (const inPlace of worksInPlace(algorithm) ? [false, true] : [false])
-          for (const n of new Set([0, 1, worldSize - 1, worldSize, worldSize + 1, 50]))
-            await holds(algorithm, { worldSize, n, travel, inPlace, root: worldSize - 1 });
-    },
-  );
+  test.each(worldSizes)("equals the closed form on %i ranks, for any size and transport", async (worldSize) => {
+    for (const travel of travels)
+      for (const inPlace of worksInPlace(algorithm) ? [false, true] : [false])
+        for (const n of new Set([0, 1, worldSize - 1, worldSize, worldSize + 1, 50]))
+          await holds(algorithm, { worldSize, n, travel, inPlace, root: worldSize - 1 });
+  });
 
-  test.each(worldSizes)("to and from every root on %i ranks", async (worldSize) => {
+  test.each(worldSizes)("works with every root on %i ranks", async (worldSize) => {
     if (!rooted.has(algorithm.kind)) return;
     for (let root = 0; root < worldSize; root++)
       for (const n of [worldSize - 1, 37])
@@ -193,15 +193,15 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
   });
 });
 
-describe("order of sums", () => {
-  // In f32, every order gives other bits.
+describe("summation order", () => {
+  // In f32, every order gives different bits.
   const values = (rank: number, count: number): number[] =>
     Array.from({ length: count }, (_, i) => Math.fround(Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 7)));
   const inRankOrder = (inputs: readonly number[][], i: number): number =>
     inputs.map((numbers) => numbers[i]!).reduce((sum, value) => Math.fround(sum + value));
 
   test.each(algorithms.filter(reduces).map((algorithm) => ({ name: algorithm.name, algorithm })))(
-    "$name: the same bits on every rank and however messages travel; in rank order if it says so",
+    "$name: the same bits on every rank and over every transport; in rank order if declared",
     async ({ algorithm }) => {
       let [settings, inOrder] = [0, 0];
       for (const worldSize of worldSizes.slice(1)) {
@@ -228,7 +228,7 @@ describe("order of sums", () => {
                   `rank ${rank} of ${worldSize}`,
                 ).toBe(0),
               );
-            // Of a reduce, rank 0 is the root; the others have zeros.
+            // For a reduce, rank 0 is the root; the others have zeros.
             const ordered = outputs.slice(0, algorithm.kind === "reduce" ? 1 : worldSize).every((bytes, rank) => {
               const offset = algorithm.kind === "reduce-scatter" ? 41 * rank : 0;
               const sums = Array.from({ length: 41 }, (_, i) => inRankOrder(inputs, offset + i));
@@ -247,7 +247,7 @@ describe("order of sums", () => {
   );
 });
 
-test("ranks that start different requests are told so", async () => {
+test("ranks that start different requests get an error", async () => {
   const [a, b] = memoryWorld(2);
   const { schedule } = algorithms.find((algorithm) => algorithm.name === "ring-all-reduce")!;
   const run = (transport: typeof a, n: number): Promise<void> => {

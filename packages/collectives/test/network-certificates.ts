@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from "node:crypto";
 import type { TlsIdentity } from "../src/security/tls-identity.ts";
 
-// The little of X.509 (RFC 5280) that certificates for tests need, in DER: tag, length, contents.
+// The part of X.509 (RFC 5280) that test certificates need, in DER: tag, length, contents.
 const der = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
   const contents = Buffer.concat(parts);
   const { length } = contents;
@@ -45,7 +45,7 @@ const certificate = ({ subject, issuer, publicKey, issuerKey, extensions, days }
   return pem("CERTIFICATE", whole);
 };
 
-/** What a list of revoked certificates says; what is left out is as it should be. */
+/** The contents of a certificate revocation list; omitted fields get valid values. */
 export interface ListWishes {
   readonly number?: number | undefined;
   readonly thisUpdate?: Date;
@@ -56,13 +56,13 @@ export interface ListWishes {
 
 /** Signs certificates for tests. */
 export interface Authority {
-  /** A new key and a certificate with these URIs. @param days that it is valid, from yesterday on; default 1. */
+  /** A new key and a certificate with these URIs. @param days validity in days, starting yesterday; default 1. */
   issue(uris: readonly string[], days?: number): TlsIdentity;
-  /** A list of revoked certificates. */
+  /** A certificate revocation list. */
   revoke(certificates: readonly string[], wishes?: ListWishes): string;
 }
 
-/** An extension that no reader understands, and that none may pass over. */
+/** A critical extension that no reader knows. */
 export const strangeExtension: Buffer = extension("551d1c", true, sequence());
 
 const pem = (label: string, bytes: Buffer): string =>
@@ -89,7 +89,7 @@ const list = ({ issuer, issuerKey, serials, number, thisUpdate, nextUpdate, exte
   return pem("X509 CRL", sequence(body, ecdsaWithSha256, der(0x03, Buffer.from([0]), sign("sha256", body, issuerKey))));
 };
 
-/** An authority with a key of its own; two of them do not trust each other. */
+/** A certificate authority with its own key; two of them do not trust each other. */
 export const makeAuthority = (): Authority => {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const name = `test authority ${createHash("sha256")
@@ -97,7 +97,7 @@ export const makeAuthority = (): Authority => {
     .digest("hex")
     .slice(0, 8)}`;
   const constraints = extension("551d13", true, sequence(der(0x01, Buffer.from([0xff]))));
-  const keyUsage = extension("551d0f", true, der(0x03, Buffer.from([1, 0x06]))); // signs certificates and lists
+  const keyUsage = extension("551d0f", true, der(0x03, Buffer.from([1, 0x06]))); // key usage: signing of certificates and revocation lists
   const root = certificate({
     subject: name,
     issuer: name,

@@ -1,6 +1,8 @@
 import type { Clock } from "../src/clock.ts";
 
-/** Time that only moves when a test lets it. Timers of one moment ring in the order in which they were set. */
+/**
+ * A clock that only advances when a test advances it. Timers of the same time fire in the order in which they were set.
+ */
 export class VirtualClock implements Clock {
   #now = 0;
   #timers: { readonly due: number; readonly call: () => void }[] = [];
@@ -17,7 +19,7 @@ export class VirtualClock implements Clock {
     };
   }
 
-  /** Let time pass; `lateness` makes every timer ring that much after its moment, as a coarse clock does. */
+  /** Advance the clock; with `lateness`, every timer fires that much after its time, as with a coarse clock. */
   advance(milliseconds: number, lateness = 0): void {
     const end = this.#now + milliseconds;
     for (;;) {

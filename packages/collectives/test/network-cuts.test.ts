@@ -20,7 +20,7 @@ const closeAll = async (): Promise<void> => {
 };
 afterEach(closeAll);
 
-/** Worlds whose every connection goes over a cable; cuts are dealt out to the cables one after the other. */
+/** Worlds in which every connection runs over a cable; cuts are distributed to the cables in turn. */
 const openedWithCuts = async (
   worldSize: number,
   cuts: readonly Cut[],
@@ -40,7 +40,7 @@ const openedWithCuts = async (
   return worlds;
 };
 
-/** Values whose sum depends on the order in which they are added. */
+/** Values whose sum depends on the order of additions. */
 const delicate = (rank: number, count: number): Uint8Array =>
   new Uint8Array(
     Float32Array.from({ length: count }, (_, i) => Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 7)).buffer,
@@ -56,7 +56,7 @@ const run = (algorithm: Algorithm, n: number, transports: readonly Transport[], 
       const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
       const input = delicate(rank, counts.input);
       await execute(schedule, { input, output, scratch, dtype: "f32", tag }, transport, plainArithmetic());
-      input.fill(255); // it is ours again: what is sent once more is not taken from here
+      input.fill(255); // the caller may reuse it: resends must not read from it
       return output;
     }),
   );
@@ -76,7 +76,7 @@ describe.each([
   ["tcp", 10],
   ["tls", 3],
 ] as const)("connections that are cut anywhere, over %s", (over, numRuns) => {
-  test("cost no bit of any collective", async () => {
+  test("do not change a bit of any collective", async () => {
     let numCut = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -96,7 +96,7 @@ describe.each([
             const transports = worlds.map((world) => world.transports[lane]!);
             const seen = await run(algorithm, n, transports, lane + 1);
             const expected = await run(algorithm, n, memoryWorld(worldSize), 1);
-            // Not toEqual, which takes minutes to print what differs.
+            // Not toEqual, which takes minutes to print differences.
             const same = seen.map((bytes, rank) => Buffer.compare(bytes, expected[rank]!) === 0);
             expect(same, `${algorithm.name}, ${n} elements`).toEqual(seen.map(() => true));
           };
@@ -107,7 +107,7 @@ describe.each([
           await closeAll();
         },
       ),
-      { numRuns, endOnFailure: true }, // to shrink runs with time-outs takes too long
+      { numRuns, endOnFailure: true }, // shrinking runs with timeouts takes too long
     );
     expect(numCut).toBeGreaterThan(numRuns);
   });

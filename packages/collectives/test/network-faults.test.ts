@@ -25,7 +25,7 @@ afterEach(async () => {
   await Promise.all(cables.splice(0).map((cable) => cable.remove()));
 });
 
-/** Route the dials that `through` names over cables of our own. */
+/** Route the connections that `through` lists over cables of the test. */
 const withCables = (
   through: (from: number, to: number) => boolean,
 ): { route: NonNullable<TestWorldOptions["route"]>; laid: Map<string, Cable> } => {
@@ -45,7 +45,7 @@ const withCables = (
 const values = (rank: number, n: number): Float32Array =>
   Float32Array.from({ length: n }, (_, i) => (i % 97) + rank * 1000);
 
-/** All-reduce again and again until it fails; whatever it gives before must be right. */
+/** All-reduce repeatedly until it fails; all results before must be correct. */
 const allReduceUntilFailure = async (
   world: NetworkWorld,
   worldSize: number,
@@ -83,7 +83,7 @@ const named = (error: unknown): [string, number] => {
 
 const quick = { heartbeat: { intervalMilliseconds: 100, lossMilliseconds: 400 }, graceMilliseconds: 100 };
 
-test("a cable that is cut for good: both ends name each other, the third rank one of them, on all lanes", async () => {
+test("a permanently cut cable: both ends name each other, the third rank one of them, on all lanes", async () => {
   const { route, laid } = withCables((from, to) => from + to === 1);
   const worlds = await opened(3, { route });
   setTimeout(() => {
@@ -104,24 +104,21 @@ test("a cable that is cut for good: both ends name each other, the third rank on
   }
 });
 
-test.each(["tcp", "tls"] as const)(
-  "a cable that is pulled, with no end of the connection to see (%s)",
-  async (over) => {
-    const { route, laid } = withCables((from, to) => from + to === 1);
-    const worlds = await opened(2, { over, route, ...quick });
-    setTimeout(() => {
-      for (const cable of laid.values()) cable.freeze();
-    }, 50);
-    const errors = await failures(worlds);
-    expect(errors.map(named)).toEqual([
-      ["peer-lost", 1],
-      ["peer-lost", 0],
-    ]);
-    expect((errors[0] as Error).message).toMatch(/nothing came from it for \d+ ms/);
-  },
-);
+test.each(["tcp", "tls"] as const)("a pulled cable, without an end of the connection (%s)", async (over) => {
+  const { route, laid } = withCables((from, to) => from + to === 1);
+  const worlds = await opened(2, { over, route, ...quick });
+  setTimeout(() => {
+    for (const cable of laid.values()) cable.freeze();
+  }, 50);
+  const errors = await failures(worlds);
+  expect(errors.map(named)).toEqual([
+    ["peer-lost", 1],
+    ["peer-lost", 0],
+  ]);
+  expect((errors[0] as Error).message).toMatch(/nothing was received from it for \d+ ms/);
+});
 
-test("a cable that is late by more than three signs of life loses nobody", { tags: "full" }, async () => {
+test("a cable with a delay of more than three heartbeats loses no rank", { tags: "full" }, async () => {
   const { route, laid } = withCables((from, to) => from + to === 1);
   const worlds = await opened(2, { route });
   for (const cable of laid.values()) cable.delayMilliseconds = 4000;
@@ -129,7 +126,7 @@ test("a cable that is late by more than three signs of life loses nobody", { tag
   for (const cable of laid.values()) cable.delayMilliseconds = 0;
 });
 
-test("a cable that is pulled while nobody waits for anything", async () => {
+test("a cable that is pulled while no rank waits", async () => {
   const { route, laid } = withCables((from, to) => from + to === 1);
   const worlds = await opened(2, { route, ...quick });
   const told = worlds.map(failureOf);
@@ -140,7 +137,7 @@ test("a cable that is pulled while nobody waits for anything", async () => {
   ]);
 });
 
-test("a process that was killed while nobody waits for it: its connections end, without a goodbye", async () => {
+test("a process that is killed while no rank waits for it: its connections end without a goodbye", async () => {
   const { route, laid } = withCables((from, to) => from + to === 1);
   const worlds = await opened(2, { route });
   const told = worlds.map(failureOf);
@@ -150,10 +147,10 @@ test("a process that was killed while nobody waits for it: its connections end, 
     ["peer-lost", 1],
     ["peer-lost", 0],
   ]);
-  expect(errors[0]!.message).toMatch(/closed without a goodbye, and nobody listens at 127.0.0.1:\d+ any more/);
+  expect(errors[0]!.message).toMatch(/closed without a goodbye, and no process listens at 127.0.0.1:\d+ any more/);
 });
 
-test("an emulated cable that is cut carries no sign of life", async () => {
+test("an emulated cable that is cut carries no heartbeats", async () => {
   const worlds = await opened(2, {
     ...quick,
     wrap: (links, rank) =>
@@ -161,15 +158,15 @@ test("an emulated cable that is cut carries no sign of life", async () => {
   });
   const [first, second] = await failures(worlds);
   expect(named(second)).toEqual(["peer-lost", 0]);
-  expect(named(first)).toEqual(["peer-lost", 1]); // told by rank 1, whose report still arrives
+  expect(named(first)).toEqual(["peer-lost", 1]); // reported by rank 1, whose message still arrives
 });
 
-test("a rank that vanishes is named by all, also by those that see another go first", async () => {
+test("a rank that vanishes is named by all, also by ranks that lose another one first", async () => {
   const { route, laid } = withCables((from, to) => from === 2 || to === 2);
   const worlds = await opened(4, { route });
   const results = [0, 1, 3].map(async (rank) => {
     const error = await allReduceUntilFailure(worlds[rank]!, 4, 20_000);
-    if (rank === 0) await worlds[0]!.close(); // gone before others may have settled
+    if (rank === 0) await worlds[0]!.close(); // closed before others may have decided
     return named(error);
   });
   void allReduceUntilFailure(worlds[2]!, 4, 20_000).catch(() => undefined);
@@ -182,7 +179,7 @@ test("a rank that vanishes is named by all, also by those that see another go fi
   ]);
 });
 
-test("in a ring that one rank does not enter, everyone names that rank after the timeout", async () => {
+test("if one rank does not start a ring collective, all ranks name it after the timeout", async () => {
   const worlds = await opened(4, { timeoutMilliseconds: 400, graceMilliseconds: 200 });
   const errors = await Promise.all([0, 1, 3].map((rank) => allReduceUntilFailure(worlds[rank]!, 4, 1000)));
   for (const error of errors) {
@@ -192,14 +189,14 @@ test("in a ring that one rank does not enter, everyone names that rank after the
   expect(await failureOf(worlds[2]!)).toBeInstanceOf(CollectiveTimeoutError);
 });
 
-test("a receiver that takes nothing is named when the sender waits for its bytes", async () => {
+test("a receiver that receives nothing is named when the sender waits", async () => {
   const [a, b] = await opened(2, { timeoutMilliseconds: 300, graceMilliseconds: 50 });
   const handle = a!.transports[1]!.send(1, 3, new Uint8Array(50_000_000));
   await expect(a!.transports[1]!.whenSent(handle)).rejects.toMatchObject({ code: "collective-timeout", peer: 1 });
   expect(await failureOf(b!)).toMatchObject({ code: "collective-timeout", peer: 1 });
 });
 
-test("who watches the processes has the last word", async () => {
+test("the report of the process monitor takes precedence", async () => {
   const worlds = await opened(3, quick);
   const running = failures(worlds);
   for (const world of worlds) world.reportLost(2, "exited with signal 9");
@@ -212,14 +209,14 @@ test("who watches the processes has the last word", async () => {
   expect((errors[0] as Error).message).toMatch(/rank 2 was lost during collective \d+: exited with signal 9/);
 });
 
-test("a peer that has finished is missed by who still needs it", async () => {
+test("a rank that still needs a finished peer gets an error", async () => {
   const [a, b] = await opened(2, quick);
   const waiting = allReduceUntilFailure(a!, 2, 1000);
   await b!.close();
   expect(named(await waiting)).toEqual(["peer-lost", 1]);
 });
 
-test("ranks that start different collectives are told so, both", async () => {
+test("ranks that start different collectives both get an error", async () => {
   const [a, b] = await opened(2, quick);
   a!.transports[0]!.send(1, 1, new Uint8Array(100));
   await expect(Promise.resolve(b!.transports[0]!.receive(0, 2, 100))).rejects.toBeInstanceOf(RanksDisagreeError);
@@ -228,7 +225,7 @@ test("ranks that start different collectives are told so, both", async () => {
   expect(told).toMatchObject({ rank: 0, peer: 1 });
 });
 
-describe("damage on the way", () => {
+describe("corruption in transit", () => {
   const collide = async (
     damage: Cable["damage"],
     socketsPerPair = 1,
@@ -270,10 +267,10 @@ describe("damage on the way", () => {
         fc.nat(7),
         fc.integer({ min: 1, max: 2 }),
         async (direction, at, flip, sockets) => {
-          // Little goes up: credit and signs of life.
+          // Few bytes go up: credit and heartbeats.
           const place = direction === "up" ? at % 700 : at;
           const errors = await collide({ direction, at: place, what: { flip } }, sockets);
-          // A hello that is damaged is dropped, and the dialler tries again; what comes later ends the world.
+          // A corrupted hello is dropped, and the connecting rank retries; later corruption ends the world.
           const mustFail = direction === "down" && place > 1000;
           for (const error of errors) if (mustFail || error !== "no failure") expect(error).toBeInstanceOf(SkeinError);
         },
@@ -286,10 +283,10 @@ describe("damage on the way", () => {
     ["a header", { flip: 3 }, 20_003, /checksum|frame|stream|peer/],
     ["a payload", { flip: 0 }, 25_000, /carries checksum \d+, its bytes have \d+/],
     [
-      "silence in the middle of a frame",
+      "silence within a frame",
       "freeze",
       25_000,
-      /nothing came from it for|closed without a goodbye|says of rank/,
+      /nothing was received from it for|closed without a goodbye|reports about rank/,
     ],
   ] as const)("%s", async (_, what, at, message) => {
     const errors = await collide({ direction: "down", at, what });
@@ -297,13 +294,13 @@ describe("damage on the way", () => {
     expect((errors[0] as Error).message).toMatch(message);
   });
 
-  test("a flipped bit of a payload behind a proxy on loopback, where direct connections go without sums of payloads", async () => {
+  test("a flipped bit of a payload behind a proxy on loopback, where direct connections have no payload checksums", async () => {
     const errors = await collide({ direction: "down", at: 25_000, what: { flip: 0 } }, 1, "unless-direct");
     expect(errors.map((error) => (error as CollectiveError).code)).toEqual(["peer-lost", "peer-lost"]);
     expect((errors[0] as Error).message).toMatch(/carries checksum \d+, its bytes have \d+/);
   });
 
-  test("a direct connection on loopback sums no payloads", async () => {
+  test("a direct connection on loopback computes no payload checksums", async () => {
     let summed = 0;
     const checksum = (bytes: Uint8Array, previous?: number): number => {
       summed = Math.max(summed, bytes.byteLength);
@@ -311,10 +308,10 @@ describe("damage on the way", () => {
     };
     const worlds = await opened(2, { link: { sums: "unless-direct", checksum } });
     expect(await failures(worlds, 20_000, 3)).toEqual(["no failure", "no failure"]);
-    expect(summed).toBeLessThan(1000); // words of the handshake
+    expect(summed).toBeLessThan(1000); // bytes of the handshake
   });
 
-  test("an end in the middle of a frame of every connection, each of which brings two whole ones: right sums", async () => {
+  test("every connection ends within a frame after two complete ones: correct sums", async () => {
     expect(await collide({ direction: "down", at: 25_000, what: "end" })).toEqual(["no failure", "no failure"]);
   });
 });

@@ -28,7 +28,7 @@ const listen = async (options: Partial<LinkOptions> & { rank: number }, tls?: Tl
 };
 const addressOf = (rank: number, { host, port }: LinkListener): PeerAddress => ({ rank, host, port });
 
-/** What comes of two ranks that try to link: the code of each one's error, or "linked". */
+/** The result of two ranks trying to link: each one's error code, or "linked". */
 const outcome = async (
   a: LinkListener,
   b: LinkListener,
@@ -42,11 +42,11 @@ const outcome = async (
   });
 };
 
-test("two ranks that belong together link", async () => {
+test("two matching ranks link", async () => {
   expect(await outcome(await listen({ rank: 0 }), await listen({ rank: 1 }))).toEqual(["linked", "linked"]);
 });
 
-describe("two ranks that do not belong together are both told why", () => {
+describe("two ranks that do not match both get the reason", () => {
   test.each([
     ["job", { job: "another" }, "link-job"],
     ["build", { build: "another" }, "link-build"],
@@ -54,15 +54,15 @@ describe("two ranks that do not belong together are both told why", () => {
     ["lanes", { lanes: 3 }, "link-settings"],
     ["frames", { frameBytes: 1000 }, "link-settings"],
     ["sockets", { socketsPerPair: 2 }, "link-settings"],
-    ["rank, which is taken", { rank: 0 }, "link-rank"],
-    ["rank, which is outside", { rank: 2 }, "link-rank"],
+    ["rank, which is in use", { rank: 0 }, "link-rank"],
+    ["rank, which is out of range", { rank: 2 }, "link-rank"],
     ["secret", { secret: "another secret, of at least 32 bytes" }, "link-secret"],
   ])("another %s", async (_, other, code) => {
     const [first, second] = await outcome(await listen({ rank: 0 }), await listen({ rank: 1, ...other }));
     expect([first, second]).toEqual([code, code]);
   });
 
-  test("a rank of a world that is linked with it already", async () => {
+  test("a rank that is already linked", async () => {
     const refusals: Refusal[] = [];
     const listener = await listen({ rank: 0, worldSize: 3, onRefused: (refusal) => refusals.push(refusal) });
     const first = await listen({ rank: 1, worldSize: 3 });
@@ -92,21 +92,21 @@ const version1 = (header: Uint8Array): void => void (header[4] = 1);
 const announce = (length: bigint) => (header: Uint8Array) =>
   new DataView(header.buffer, header.byteOffset).setBigUint64(20, length, true);
 
-describe("strangers at the door disturb nobody", () => {
+describe("unauthenticated connections do not affect the world", () => {
   test.each([
-    ["nothing at all", Buffer.alloc(0), "link-timeout"],
+    ["no bytes", Buffer.alloc(0), "link-timeout"],
     ["half a header", frame("hello", new Uint8Array(0)).subarray(0, 20), "link-timeout"],
     ["HTTP", Buffer.from("GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: curl/8.0\r\n\r\n"), "link-garbage"],
     ["random bytes", Buffer.from(Array.from({ length: 500 }, (_, i) => (i * 89 + 7) & 255)), "link-garbage"],
     ["2^63 bytes announced", frame("hello", new Uint8Array(0), announce(2n ** 63n)), "link-garbage"],
     ["2^40 bytes announced", frame("hello", new Uint8Array(0), announce(2n ** 40n)), "link-garbage"],
     [
-      "more bytes announced than a stranger may send",
+      "more bytes announced than allowed before authentication",
       frame("hello", new Uint8Array(0), announce(2n ** 11n)),
       "link-garbage",
     ],
     ["a hello that is not JSON", frame("hello", Buffer.from("hello")), "link-garbage"],
-    ["a hello without its parts", frame("hello", Buffer.from("{}")), "link-garbage"],
+    ["a hello without its fields", frame("hello", Buffer.from("{}")), "link-garbage"],
     ["data before a hello", frame("data", Buffer.from("data")), "link-garbage"],
     ["a welcome", frame("welcome", Buffer.from("{}")), "link-garbage"],
     ["another version", frame("hello", Buffer.from("{}"), version1), "link-protocol"],
@@ -119,12 +119,12 @@ describe("strangers at the door disturb nobody", () => {
     const ended = new Promise((resolve) => socket.once("close", resolve));
     socket.write(bytes);
     socket.resume();
-    await ended; // the listener ends it, we do not
+    await ended; // the listener ends it, not the test
     expect(refusals.map(({ error }) => (error as unknown as { code: string }).code)).toEqual([code]);
     expect(await outcome(listener, await listen({ rank: 1 }))).toEqual(["linked", "linked"]);
   });
 
-  test("a hundred of them at once", async () => {
+  test("a hundred at once", async () => {
     const listener = await listen({ rank: 0 });
     for (let i = 0; i < 100; i++) {
       const socket = connect({ host: listener.host, port: listener.port });
@@ -136,7 +136,7 @@ describe("strangers at the door disturb nobody", () => {
   });
 });
 
-describe("what answers is not the rank that was dialled", () => {
+describe("the connected peer is not the expected rank", () => {
   const pretend = async (answer: (socket: Socket) => void): Promise<PeerAddress> => {
     const server = createServer((socket) => {
       sockets.push(socket);
@@ -160,12 +160,16 @@ describe("what answers is not the rank that was dialled", () => {
       "link-garbage",
     ],
     [
-      "it speaks another version",
+      "it uses another protocol version",
       (socket: Socket) => void socket.write(frame("welcome", Buffer.from("{}"), version1)),
       "link-protocol",
     ],
-    ["it says nothing", () => undefined, expect.stringMatching(/^link-(unreachable|timeout)$/)],
-    ["it hangs up", (socket: Socket) => void socket.destroy(), expect.stringMatching(/^link-(unreachable|timeout)$/)],
+    ["it sends nothing", () => undefined, expect.stringMatching(/^link-(unreachable|timeout)$/)],
+    [
+      "it closes the connection",
+      (socket: Socket) => void socket.destroy(),
+      expect.stringMatching(/^link-(unreachable|timeout)$/),
+    ],
   ])("%s", async (_, answer, code) => {
     const listener = await listen({ rank: 0, connectMilliseconds: 800 });
     await expect(listener.connect([await pretend(answer)])).rejects.toMatchObject({ code });
@@ -174,11 +178,11 @@ describe("what answers is not the rank that was dialled", () => {
   test("it is another rank of the same world", async () => {
     const a = await listen({ rank: 0, worldSize: 3 });
     const c = await listen({ rank: 2, worldSize: 3 });
-    // Rank 2 refuses a socket that is meant for rank 1.
+    // Rank 2 rejects a connection that is meant for rank 1.
     await expect(a.connect([addressOf(1, c)])).rejects.toMatchObject({ code: "link-rank" });
   });
 
-  test("nobody listens: the rank and its address are named", async () => {
+  test("nothing listens: the error names the rank and its address", async () => {
     const gone = await listen({ rank: 1 });
     await gone.close();
     const listener = await listen({ rank: 0, connectMilliseconds: 400 });
@@ -188,56 +192,56 @@ describe("what answers is not the rank that was dialled", () => {
   });
 });
 
-test("ranks that never come are named, with the last one that was sent away", async () => {
+test("names ranks that never connect, and the last rejected connection", async () => {
   const a = await listen({ rank: 0, worldSize: 4, connectMilliseconds: 500 });
   const b = await listen({ rank: 1, worldSize: 4, connectMilliseconds: 500 });
-  // Both ranks that a dials accept, and none of them dials a.
+  // Both ranks that a connects to accept, and neither connects to a.
   const c = await listen({ rank: 2, worldSize: 4 });
   await expect(a.connect([addressOf(1, b), addressOf(2, c)])).rejects.toThrow(
     /ranks 1, 2 did not link with rank 0 within 500 ms/,
   );
 });
 
-describe("who listens off loopback must be secure", () => {
-  test.each(["0.0.0.0", "::", "192.0.2.7"])("%s in the clear is refused", async (host) => {
+describe("listening beyond loopback requires security", () => {
+  test.each(["0.0.0.0", "::", "192.0.2.7"])("rejects %s without TLS", async (host) => {
     await expect(listenByTcp({ ...own, rank: 0, host })).rejects.toMatchObject({ code: "insecure" });
   });
 
-  test("unless insecure is said", async () => {
+  test("allows it with the option insecure", async () => {
     const listener = await listen({ rank: 0, host: "0.0.0.0", insecure: true });
     expect(listener.port).toBeGreaterThan(0);
   });
 
-  test("or TLS is spoken", async () => {
+  test("allows it with TLS", async () => {
     const listener = await listen({ rank: 0, host: "0.0.0.0" }, identityOf(0));
     expect(listener.port).toBeGreaterThan(0);
   });
 });
 
 describe("over TLS", () => {
-  test("certificates of one authority, each of its rank", async () => {
+  test("links with certificates of one authority, one per rank", async () => {
     expect(await outcome(await listen({ rank: 0 }, identityOf(0)), await listen({ rank: 1 }, identityOf(1)))).toEqual([
       "linked",
       "linked",
     ]);
   });
 
-  test("one certificate for several ranks of a process", async () => {
+  test("links with one certificate for several ranks of a process", async () => {
     expect(
       await outcome(await listen({ rank: 0 }, identityOf(0)), await listen({ rank: 1 }, identityOf(1, 2))),
     ).toEqual(["linked", "linked"]);
   });
 
-  test("a certificate of another rank", async () => {
+  test("rejects a certificate of another rank", async () => {
     const [zero, one] = [await listen({ rank: 0 }, identityOf(0)), await listen({ rank: 1 }, identityOf(2))];
-    // One after the other: who has seen it shuts its door.
-    await expect(one.connect([addressOf(0, zero)])).rejects.toMatchObject({ code: "link-identity" }); // is told
+    // In sequence: a rank that has detected it stops listening.
+    await expect(one.connect([addressOf(0, zero)])).rejects.toMatchObject({ code: "link-identity" }); // gets the reason
     const again = await listen({ rank: 1 }, identityOf(2));
-    // sees it when it dials
+    // detects it when it connects
     await expect(zero.connect([addressOf(1, again)])).rejects.toMatchObject({ code: "peer-identity" });
   });
 
-  test("a certificate of another authority", async () => {
+  test("rejects a certificate of another authority", async () => {
     const other = makeAuthority().issue(["skein:rank:1"]);
     expect(await outcome(await listen({ rank: 0 }, identityOf(0)), await listen({ rank: 1 }, other))).toEqual([
       "peer-identity",
@@ -245,7 +249,7 @@ describe("over TLS", () => {
     ]);
   });
 
-  test("TCP and TLS do not understand each other, and say so in time", async () => {
+  test("TCP and TLS do not connect to each other, and report it in time", async () => {
     const outcomes = await outcome(
       await listen({ rank: 0, connectMilliseconds: 800 }, identityOf(0)),
       await listen({ rank: 1, connectMilliseconds: 800 }),
@@ -253,7 +257,7 @@ describe("over TLS", () => {
     for (const code of outcomes) expect(code).toMatch(/^(link-(garbage|unreachable|timeout)|peer-identity)$/);
   });
 
-  test("a stranger without a certificate disturbs nobody", async () => {
+  test("a connection without a certificate does not affect the world", async () => {
     const refusals: Refusal[] = [];
     const listener = await listen({ rank: 0, onRefused: (refusal) => refusals.push(refusal) }, identityOf(0));
     const socket = connect({ host: listener.host, port: listener.port });

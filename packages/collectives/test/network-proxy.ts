@@ -2,35 +2,36 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import type { PeerAddress } from "../src/network/dial.ts";
 
 /**
- * What a proxy does to what it carries, per direction: `down` is from who listens to who dialled, where payload goes.
+ * A fault that a proxy injects, per direction: `down` is from the listening to the connecting side, the direction of
+ * payloads.
  */
 export interface Damage {
   readonly direction: "up" | "down";
   /** After this many bytes of a connection. */
   readonly at: number;
-  /** Flip a bit of the next byte; leave out the rest and end; or carry nothing more, without a word. */
+  /** Flip a bit of the next byte; drop the rest and close; or silently forward nothing more. */
   readonly what: { readonly flip: number } | "end" | "freeze";
 }
 
-/** The end of one connection: after so many bytes of a direction, by a reset or in good order. */
+/** The end of one connection: after this many bytes of a direction, by a reset or an orderly close. */
 export interface Cut {
   readonly direction: "up" | "down";
   readonly at: number;
   readonly how: "reset" | "end";
 }
 
-/** A cable between a rank and the port of another, which can be cut, frozen, or made to damage what it carries. */
+/** A cable between a rank and the port of another, which can be cut, frozen, or made to corrupt data. */
 export class Cable {
   damage: Damage | undefined;
-  /** The first of them ends the next connection, and so on. */
+  /** The first cut applies to the next connection, and so on. */
   cuts: Cut[] = [];
-  /** Connections that a cut has ended. */
+  /** The number of connections ended by a cut. */
   numCut = 0;
-  /** Turn away whoever dials. */
+  /** Reject new connections. */
   down = false;
-  /** Whom that has met. */
+  /** The number of connections rejected by it. */
   numTurnedAway = 0;
-  /** Carry everything so much later. */
+  /** The delay of all data. */
   delayMilliseconds = 0;
   #frozen = false;
   readonly #server: Server;
@@ -50,14 +51,14 @@ export class Cable {
     });
   }
 
-  /** A cable to `target`, and where to dial to use it. */
+  /** A cable to `target`, and the address to connect to in order to use it. */
   static async to(target: PeerAddress): Promise<{ cable: Cable; address: PeerAddress }> {
     const cable = new Cable(target);
     await new Promise<void>((resolve) => cable.#server.listen(0, "127.0.0.1", resolve));
     return { cable, address: { ...target, port: (cable.#server.address() as AddressInfo).port } };
   }
 
-  /** Carry nothing more, in either direction, and tell nobody: a cable that was pulled. */
+  /** Silently forward nothing more, in either direction, like a cable that was pulled. */
   freeze(): void {
     this.#frozen = true;
   }
@@ -67,12 +68,12 @@ export class Cable {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
-  /** End all connections in good order. */
+  /** Close all connections in an orderly way. */
   hangUp(): void {
     for (const socket of this.#sockets) socket.end();
   }
 
-  /** End all connections and let none in any more, as the system does for a process that was killed. */
+  /** Close all connections and reject new ones, as the operating system does for a killed process. */
   sever(): void {
     this.#server.close();
     this.hangUp();
@@ -114,7 +115,7 @@ export class Cable {
       }
       const at = Math.max(0, damage.at - begin);
       if (typeof damage.what === "object") {
-        this.damage = undefined; // once
+        this.damage = undefined; // only once
         chunk[at]! ^= 1 << damage.what.flip;
         to.write(chunk);
         return;

@@ -12,9 +12,9 @@ import { type Authority, makeAuthority } from "./network-certificates.ts";
 export interface TestWorldOptions extends Partial<Omit<NetworkWorldOptions, "rank" | "worldSize" | "links">> {
   readonly over?: "tcp" | "tls";
   readonly link?: Partial<LinkOptions>;
-  /** Of a rank, over TLS. Default: a certificate that nothing renews. */
+  /** The TLS options of a rank. Default: a certificate that is never renewed. */
   readonly tlsOf?: (rank: number) => Partial<TlsLinkOptions> & Pick<TlsLinkOptions, "tls">;
-  /** Where `from` dials `to`, if not where it listens: through a proxy. */
+  /** The address at which `from` connects to `to`, if it is not the listening address, as with a proxy. */
   readonly route?: (from: number, to: PeerAddress) => PeerAddress | Promise<PeerAddress>;
   readonly wrap?: (links: readonly Link[], rank: number) => Iterable<Link>;
   readonly memoryOf?: (rank: number) => MessageMemory;
@@ -28,7 +28,7 @@ let authority: Authority | undefined;
 export const identityOf = (...ranks: number[]): TlsIdentity =>
   (authority ??= makeAuthority()).issue(ranks.map((rank) => `skein:rank:${rank}`));
 
-/** All ranks of a world in this thread, linked by sockets on 127.0.0.1. */
+/** All ranks of a world in this thread, connected by sockets on 127.0.0.1. */
 export const openWorlds = async (
   worldSize: number,
   {

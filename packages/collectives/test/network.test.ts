@@ -22,7 +22,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((world) => world.close()));
 });
 
-/** Values whose sum depends on the order in which they are added. */
+/** Values whose sum depends on the order of additions. */
 const delicate = (rank: number, count: number): Uint8Array =>
   new Uint8Array(
     Float32Array.from({ length: count }, (_, i) => Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 7)).buffer,
@@ -52,7 +52,7 @@ const run = async (
   );
 };
 
-/** Memory that counts what is out, now and at most. */
+/** Memory that counts the bytes in use, current and maximum. */
 const counted = (): MessageMemory & { readonly out: number; readonly most: number } => {
   const counter = {
     out: 0,
@@ -75,7 +75,7 @@ describe.each([
   ["tls", 2],
   ["tls", 4],
 ] as const)("over %s, %i ranks", (over, worldSize) => {
-  test("every algorithm gives the bits that it gives in memory", async () => {
+  test("every algorithm gives the same bits as over the in-memory transport", async () => {
     const memories = Array.from({ length: worldSize }, counted);
     const worlds = await opened(worldSize, { over, memoryOf: (rank) => memories[rank]! });
     let tag = 1;
@@ -119,7 +119,7 @@ describe.each([
 });
 
 test.each([1, 3])(
-  "100 MB to a receiver that asks late go through 1 MiB of memory, over %i sockets",
+  "100 MB to a receiver that starts late use 1 MiB of memory, over %i sockets",
   async (socketsPerPair) => {
     const memories = [counted(), counted()];
     const link = { socketsPerPair, frameBytes: 65_536, earlyBytes: 2 ** 20 };
@@ -130,7 +130,7 @@ test.each([1, 3])(
     );
     const handles = [];
     for (let k = 0; k < 100; k++) handles.push(from!.send(1, k, megabytes[k % 5]!));
-    await new Promise((resolve) => setTimeout(resolve, 200)); // all that may come unasked has come
+    await new Promise((resolve) => setTimeout(resolve, 200)); // all data that may arrive without a receive has arrived
     expect(memories[1]!.most).toBeGreaterThan(0);
     const target = new Uint8Array(1_000_000);
     for (let k = 0; k < 100; k++) {
@@ -143,7 +143,7 @@ test.each([1, 3])(
   },
 );
 
-test("what was asked for before it came lands without memory of ours", async () => {
+test("a message for which a receive is posted arrives without intermediate memory", async () => {
   const memory = counted();
   const [a, b] = await opened(2, { memoryOf: () => memory });
   const target = new Uint8Array(3_000_000);
@@ -155,9 +155,9 @@ test("what was asked for before it came lands without memory of ours", async () 
   expect(memory.most).toBe(0);
 });
 
-test("a coded frame gives the bits that were sent, and fewer travel", async () => {
+test("a coded frame restores the bits that were sent, with fewer bytes on the wire", async () => {
   const sizes: number[] = [];
-  // Leaves out the zeros at the end.
+  // Omits trailing zeros.
   const codec: LinkCodec = {
     encode: (bytes) => {
       const end = bytes.findLastIndex((byte) => byte !== 0) + 1;
@@ -193,7 +193,7 @@ test("an urgent lane finishes long before a large message that was sent first", 
   expect(order).toEqual(["urgent", "large"]);
 });
 
-test("a world whose ranks have all finished closes without an error, whoever closes first", async () => {
+test("a world whose ranks have all finished closes without an error, in any order", async () => {
   const worlds = await opened(3);
   const failures: unknown[] = [];
   for (const world of worlds) world.onFailure((error) => failures.push(error));
@@ -207,10 +207,10 @@ test("a world whose ranks have all finished closes without an error, whoever clo
   await worlds[0]!.close();
   await worlds[2]!.close();
   expect(failures).toEqual([]);
-  expect(() => worlds[0]!.transports[0]!.send(1, 1, new Uint8Array(4))).toThrow(/group that is closed/);
+  expect(() => worlds[0]!.transports[0]!.send(1, 1, new Uint8Array(4))).toThrow(/on a closed group/);
 });
 
-test("a rank of one is a world without links", async () => {
+test("a world of one rank has no links", async () => {
   const [world] = await opened(1);
   expect(await run(algorithms.find(({ name }) => name === "ring-all-reduce")!, 5, [world!.transports[0]!])).toEqual([
     delicate(0, 5),

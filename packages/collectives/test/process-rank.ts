@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import type { Facts } from "../src/index.ts";
 import { createProcessWorld, joinRendezvous, type ProcessWorldOptions } from "../src/node.ts";
 
-// One process of a world of several, for tests: joins, runs a thread per rank, and sends what they answer to the
+// A process of a world of several, for tests: joins, runs one thread per rank, and sends the threads' answers to the
 // coordinator.
 
 const { address, secret, ranks, worldSize, job, tls, preference, facts } = JSON.parse(process.argv[2]!) as {
@@ -40,7 +40,7 @@ const member = await joinRendezvous({
 member.onLost(({ ranks: lost, reason }) => {
   for (const rank of lost) world.reportLost(rank, reason);
 });
-// Neither a member nor a world that lost a rank keeps a process alive: it would end before its answer was sent.
+// Neither a member nor a world that lost a rank keeps a process alive: it would exit before sending its answer.
 const alive = setInterval(() => undefined, 60_000);
 const ended = new Promise<void>((resolve) => member.onMessage(() => resolve()));
 await world.connect(member.roster);

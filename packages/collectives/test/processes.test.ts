@@ -6,7 +6,7 @@ import { hostRendezvous, newSecret, type ProcessWorldOptions } from "../src/node
 import type { Answer, Ask, Job } from "./rank-worker.ts";
 import { closedForm, fromBytes, operand, placeOf, raggedAnswer, regionElements } from "./world.ts";
 
-/** Run a job on processes, each with threads for its ranks. @param during is called once all ranks are connected. */
+/** Run a job on processes, with one thread per rank. @param during is called once all ranks are connected. */
 const runProcesses = async (
   processes: readonly (readonly number[])[],
   job: Job,
@@ -84,7 +84,7 @@ for (const { worlds, tags } of [
     "ranks in processes $processes",
     { tags },
     ({ processes }) => {
-      test("ragged collectives move the rows that there are", async () => {
+      test("ragged collectives transfer the actual rows", async () => {
         const worldSize = processes.flat().length;
         const answers = await runProcesses(processes, { name: "ragged", capacity: 70, rowElements: 100 });
         answers.forEach((answer, rank) => {
@@ -128,7 +128,7 @@ for (const { worlds, tags } of [
     },
   );
 
-test("kill -9 of a process is noticed by all others without waiting for a timeout, and its rank named", async () => {
+test("all other processes detect kill -9 of a process without waiting for a timeout, and name its rank", async () => {
   const answers = await runProcesses(
     [[0], [1], [2]],
     { name: "die", how: "wait" },
@@ -136,13 +136,13 @@ test("kill -9 of a process is noticed by all others without waiting for a timeou
   );
   expect(answers[2]).toBeUndefined();
   for (const answer of answers.slice(0, 2)) {
-    expect(answer?.error?.code).toBe("peer-lost"); // of a timeout: "collective-timeout"
+    expect(answer?.error?.code).toBe("peer-lost"); // a timeout would give "collective-timeout"
     expect(answer?.error?.message).toMatch(/rank 2 was lost during (agreement #1|barrier #1|all-reduce #2)/);
     expect(answer?.error?.peer).toBe(2);
   }
 });
 
-describe("processes that were set up differently are refused at the start, by name", () => {
+describe("processes with different settings are rejected at the start, by name", () => {
   const slower = { ...ethernetLinks, reduceSecondsPerByte: 1e-9 };
   test.each<[string, readonly Pick<ProcessWorldOptions, "preference" | "facts">[], RegExp]>([
     [
@@ -151,7 +151,7 @@ describe("processes that were set up differently are refused at the start, by na
       /^link times: rank 2 has those of a link file, .*1e-9.*, rank 0 has those of a link file, .*; all ranks must have the same/,
     ],
     [
-      "orders of sums",
+      "summation orders",
       [{}, { preference: { order: "any" } }],
       /^order of sums: rank 2 has any, rank 0 has rank; .* give every process the same job file/,
     ],

@@ -12,7 +12,7 @@ import { encodeHeader, frameFlags, type FrameType, frameTypes, headerBytes } fro
 import { protocolVersion } from "../src/wire/version.ts";
 
 const page = readFileSync(new URL("../../../docs/protocol.md", import.meta.url), "utf8");
-/** Cells of the rows of the table under the heading row `head`. */
+/** The cells of the rows of the table with the header row `head`. */
 const table = (head: string): string[][] => {
   const begin = page.indexOf(`| ${head} |`);
   expect(begin, head).toBeGreaterThan(0);
@@ -30,13 +30,13 @@ const table = (head: string): string[][] => {
     );
 };
 
-test("docs/protocol.md lists every frame type with its number, and no other", () => {
+test("docs/protocol.md lists exactly the frame types, with their numbers", () => {
   const listed = table("type | number").map(([type, number]) => [type!.replaceAll("`", ""), Number(number)]);
   expect(Object.fromEntries(listed)).toEqual(frameTypes);
   expect(listed).toHaveLength(Object.keys(frameTypes).length);
 });
 
-test("docs/protocol.md says how large a frame of each type may be", () => {
+test("docs/protocol.md states the size limit of each frame type", () => {
   const limits: { readonly [type in FrameType]: string } = {
     hello: `${unprovenBytes}`,
     welcome: `${joinBytes} control, ${requestBytes} data`,
@@ -56,7 +56,7 @@ test("docs/protocol.md says how large a frame of each type may be", () => {
   expect(page).toContain(`A seal (below) adds ${sealBytes} bytes`);
 });
 
-test("docs/protocol.md says which version this is, and where each field of a header lies", () => {
+test("docs/protocol.md states the version and the position of each header field", () => {
   expect(page).toContain(`This is protocol version ${protocolVersion.major}.${protocolVersion.minor}.`);
   expect(table("version | since").at(-1)![0]).toBe(`${protocolVersion.major}.${protocolVersion.minor}`);
   const fields = new Map(
@@ -86,7 +86,7 @@ test("docs/protocol.md says which version this is, and where each field of a hea
   expect(flags).toEqual([frameFlags.coded, frameFlags.headerOnly, frameFlags.last]);
 });
 
-test("docs/protocol.md names every code of a refusal", () => {
+test("docs/protocol.md lists every code of a refusal", () => {
   const refused = page.slice(page.indexOf("**What is refused.**"), page.indexOf("## States"));
   const named = new Set([...refused.matchAll(/`((?:join|link|peer|protocol)-[a-z-]+)`/g)].map(([, code]) => code!));
   expect([...named].toSorted()).toEqual([...new Set([...joinCodes, ...linkCodes])].toSorted());

@@ -40,7 +40,7 @@ const countsOf = (kind: Kind, worldSize: number, count: (from: number, to: numbe
 const countFor = (rows: readonly number[], to: number): number => rows[rows.length === 1 ? 0 : to]!;
 const i32 = (...numbers: number[]): Uint8Array => new Uint8Array(Int32Array.from(numbers).buffer);
 
-/** Puts bytes where the transport can lend them from. */
+/** Copies bytes to where the transport can lend them from. */
 type Place = (bytes: Uint8Array) => Uint8Array;
 
 const requestOf = (setting: Setting, rank: number, place: Place = (bytes) => bytes): CollectiveRequest => {
@@ -50,7 +50,7 @@ const requestOf = (setting: Setting, rank: number, place: Place = (bytes) => byt
     kind,
     dtype,
     input: place(toBytes(operand(rank, count, dtype), dtype)),
-    // Neither zeros nor anything that was sent, so that what is not written shows.
+    // Neither zeros nor any value that is sent, so that unwritten elements show.
     output: place(new Uint8Array(worldSize * capacity * rowElements * bytesPerElement[dtype]).fill(0x55)),
     ragged: {
       capacity,
@@ -60,7 +60,7 @@ const requestOf = (setting: Setting, rank: number, place: Place = (bytes) => byt
   };
 };
 
-/** What rank `to` must end with, written down row by row. */
+/** The expected result of rank `to`, row by row. */
 const closedForm = ({ capacity, rowElements, dtype, rows }: Setting, to: number): number[] =>
   rows.flatMap((own, from) => {
     const x = operand(from, own.length * capacity * rowElements, dtype);
@@ -69,7 +69,7 @@ const closedForm = ({ capacity, rowElements, dtype, rows }: Setting, to: number)
     return Array.from({ length: capacity * rowElements }, (_, i) => (i < valid ? x[begin + i]! : 0));
   });
 
-/** A network that lets messages land where they belong. */
+/** A network transport that receives messages directly into their destination. */
 const landing = (transport: Transport): Transport => ({
   ...transport,
   receiveInto: async (peer, tag, target) => {
@@ -79,7 +79,7 @@ const landing = (transport: Transport): Transport => ({
   },
 });
 
-/** Counts what a rank sends. */
+/** Counts the bytes that a rank sends. */
 const counting = (transport: Transport): { transport: Transport; sent: number[] } => {
   const sent: number[] = [];
   return {
@@ -99,7 +99,7 @@ interface World {
   readonly place?: Place;
 }
 
-/** Threads' mailboxes, used by ranks that take turns in one thread: messages are addresses in one memory. */
+/** Mailboxes between threads, used by ranks that take turns in one thread: messages are addresses in one memory. */
 const mailboxes = (worldSize: number): World => {
   const control = new SharedArrayBuffer(controlBytes(worldSize));
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 4, shared: true });
@@ -144,7 +144,7 @@ const worlds: { readonly [name: string]: (worldSize: number) => World } = {
   "threads' mailboxes": mailboxes,
 };
 
-/** Let the other ranks of this thread go on; a rank that waits for ever is a failure. */
+/** Let the other ranks of this thread continue; a rank that waits forever is a failure. */
 const takeTurns = async (future: Future<unknown>): Promise<void> => {
   for (let turn = 0; !future.ready(); turn++) {
     if (turn === 10_000) future.expire();
@@ -174,27 +174,24 @@ const check = async (setting: Setting, { transports, place }: World): Promise<vo
     expect(returned[rank], "what the walk says that it sent").toBe(valid + 4 * (worldSize - 1));
     expect(
       counted[rank]!.sent.reduce((sum, bytes) => sum + bytes, 0),
-      "what it sent",
+      "its sent bytes",
     ).toBe(returned[rank]);
   });
 };
 
 describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
   describe.each(Object.entries(worlds))("over %s", (_, world) => {
-    test.each(worldSizes)(
-      "equals the closed form on %i ranks, and sends the rows that count and nothing else",
-      async (worldSize) => {
-        const base = { kind, worldSize, capacity: 5, rowElements: 3, dtype: "f32" } as const;
-        for (const rows of [
-          countsOf(kind, worldSize, () => 0),
-          countsOf(kind, worldSize, () => 5),
-          countsOf(kind, worldSize, (from, to) => (from * 7 + to * 3) % 6),
-          countsOf(kind, worldSize, (from) => (from === worldSize - 1 ? 5 : 0)), // all from one rank
-          countsOf(kind, worldSize, (_, to) => (to === 0 ? 4 : 0)), // all to one
-        ])
-          await check({ ...base, rows }, world(worldSize));
-      },
-    );
+    test.each(worldSizes)("equals the closed form on %i ranks, and sends only the counted rows", async (worldSize) => {
+      const base = { kind, worldSize, capacity: 5, rowElements: 3, dtype: "f32" } as const;
+      for (const rows of [
+        countsOf(kind, worldSize, () => 0),
+        countsOf(kind, worldSize, () => 5),
+        countsOf(kind, worldSize, (from, to) => (from * 7 + to * 3) % 6),
+        countsOf(kind, worldSize, (from) => (from === worldSize - 1 ? 5 : 0)), // all from one rank
+        countsOf(kind, worldSize, (_, to) => (to === 0 ? 4 : 0)), // all to one rank
+      ])
+        await check({ ...base, rows }, world(worldSize));
+    });
 
     test("any counts, capacity, row length and dtype", async () => {
       const setting = fc
@@ -217,7 +214,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
   });
 
   test.each([-1, 4, 2 ** 31 - 1, -(2 ** 31)])(
-    "a rank that is to send %i of 3 rows says so, and sends nothing",
+    "a rank that is to send %i of 3 rows throws, and sends nothing",
     async (count) => {
       const rows = countsOf(kind, 3, () => 1);
       rows[1]![rows[1]!.length - 1] = count;
@@ -233,7 +230,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
   );
 
   test.each([-1, 4, 2 ** 31 - 1, -(2 ** 31)])(
-    "a peer that announces %i rows for chunks of 3 is named, and nothing is written",
+    "a peer that announces %i rows for chunks of 3 is named in the error, and nothing is written",
     async (count) => {
       const [own, liar] = memoryWorld(2) as [Transport, Transport];
       const request = requestOf(
@@ -253,8 +250,8 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     },
   );
 
-  // Honest, but about chunks of another size: the count may fit here, and the message then does not.
-  test("ranks with rows of different lengths are told so", async () => {
+  // A consistent message, but for chunks of another size: its count may fit here, but its length does not.
+  test("ranks with rows of different lengths get an error", async () => {
     const world = memoryWorld(2);
     const rows = countsOf(kind, 2, () => 2);
     const results = await Promise.allSettled(
@@ -274,31 +271,34 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     ).toContain("ranks-disagree");
   });
 
-  test.each([2, 3, 7])("each send of the schedules has its receive on %i ranks, in the same round", (worldSize) => {
-    const rows = countsOf(kind, worldSize, (from, to) => (from + 2 * to) % 4);
-    const places = rows.map(
-      (sent, rank): RaggedPlace => ({
-        rank,
-        worldSize,
-        capacity: 3,
-        rowElements: 2,
-        sent,
-        received: rows.map((own) => countFor(own, rank)),
-      }),
-    );
-    for (const schedule of [
-      rowCountSchedule,
-      kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule,
-    ]) {
-      const schedules = places.map(schedule);
-      expect(messageEnds(schedules, "send")).toEqual(messageEnds(schedules, "receive"));
-      expect(messageEnds(schedules, "send").length).toBeGreaterThan(0);
-    }
-    expect(places.map((place) => sentElements(rowCountSchedule(place)))).toEqual(rows.map(() => worldSize - 1));
-  });
+  test.each([2, 3, 7])(
+    "each send of the schedules has a matching receive on %i ranks in the same round",
+    (worldSize) => {
+      const rows = countsOf(kind, worldSize, (from, to) => (from + 2 * to) % 4);
+      const places = rows.map(
+        (sent, rank): RaggedPlace => ({
+          rank,
+          worldSize,
+          capacity: 3,
+          rowElements: 2,
+          sent,
+          received: rows.map((own) => countFor(own, rank)),
+        }),
+      );
+      for (const schedule of [
+        rowCountSchedule,
+        kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule,
+      ]) {
+        const schedules = places.map(schedule);
+        expect(messageEnds(schedules, "send")).toEqual(messageEnds(schedules, "receive"));
+        expect(messageEnds(schedules, "send").length).toBeGreaterThan(0);
+      }
+      expect(places.map((place) => sentElements(rowCountSchedule(place)))).toEqual(rows.map(() => worldSize - 1));
+    },
+  );
 
   test.each([2, 3, 7])(
-    "the price is that of full chunks on %i ranks: a round of counts, then one for each peer",
+    "the cost is that of full chunks on %i ranks: a round of counts, then one for each peer",
     (worldSize) => {
       const [capacity, rowElements] = [3, 2];
       const rows = countsOf(kind, worldSize, () => capacity);
@@ -314,7 +314,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
       );
       const hosts = Array.from({ length: worldSize }, (_, rank) => [rank]);
       const schedules = places.map(kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule);
-      // The last round of the rows copies within a rank only.
+      // The last round of the rows only copies within a rank.
       const [counts, full] = [places.map(rowCountSchedule), schedules].map((all) => countedCost(all, hosts, 4)) as [
         ScheduleCost,
         ScheduleCost,
@@ -330,7 +330,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     },
   );
 
-  test("lent memory is not touched while one rank is late", async () => {
+  test("lent memory is not written while one rank is late", async () => {
     const worldSize = 4;
     const setting: Setting = {
       kind,
@@ -353,7 +353,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
           const request = requestOf(setting, rank);
           await runWalk(walkRagged(request, 7, rank === slow ? late : transport, plainArithmetic()));
           const result = fromBytes(request.output, "f32");
-          // done means free to use again
+          // a completed request's regions may be reused
           for (const region of [request.input, request.output, request.ragged!.rows]) region.fill(0x7f);
           return result;
         }),

@@ -7,7 +7,7 @@ import { ThreadTransport } from "../src/transport/thread-transport.ts";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { operand, placeOf, regionElements, toBytes } from "./world.ts";
 
-/** What a test asks of each rank. */
+/** The job of each rank in a test. */
 export type Job =
   | { readonly name: "algorithms"; readonly runs: readonly Run[] }
   | {
@@ -54,7 +54,7 @@ export interface Answer {
 export interface RankData {
   readonly connection: WorldConnection;
   readonly job: Job;
-  /** Where this rank's part of the memory begins, and how long it is. */
+  /** The address and length of this rank's part of the memory. */
   readonly address: number;
   readonly length: number;
 }
@@ -132,7 +132,7 @@ const run = (): Answer => {
       else for (const request of requests) communicator.wait(communicator.start(request));
       const now = requests.map(({ output }) => output.slice());
       if (repeat > 0 && JSON.stringify(now) !== JSON.stringify(outputs))
-        throw new Error(`repeat ${repeat} gave other bits than the one before`);
+        throw new Error(`repeat ${repeat} gave different bits than the one before`);
       outputs = now;
     }
     return { outputs, bytesSent: communicator.bytesSent() };
@@ -177,8 +177,7 @@ const run = (): Answer => {
     return { outputs: [], bytesSent: communicator.bytesSent() };
   }
   if (job.name === "split twice") {
-    // The first two ranks split their half once more, so the groups that they have are one more than those of the
-    // others.
+    // The first two ranks split their half once more, so that they belong to one more group than the others.
     const half = communicator.split([[0, 1], Array.from({ length: worldSize - 2 }, (_, other) => other + 2)], "half");
     if (rank < 2) half.split([[0], [1]], "alone");
     const evenOdd = Array.from({ length: worldSize }, (_, other) => other);
@@ -196,8 +195,8 @@ const run = (): Answer => {
     return { outputs: heard.map((one) => new TextEncoder().encode(one)), bytesSent: communicator.bytesSent() };
   }
   if (job.name === "ragged") {
-    // Both kinds at once; rank r has (r + 3·to) mod (capacity + 1) rows for each other, and r mod (capacity + 1) for
-    // all.
+    // Both kinds at once; rank r has (r + 3·to) mod (capacity + 1) rows for each other rank, and r mod (capacity + 1)
+    // for all.
     const { capacity, rowElements } = job;
     const rowsFor = (count: number): number[] =>
       count === 1
@@ -220,7 +219,7 @@ const run = (): Answer => {
   if (job.name === "priorities") {
     const large = requestOf({ kind: "all-reduce", n: job.large, inPlace: true });
     const small = requestOf({ kind: "all-reduce", n: 16, inPlace: true, priority: 3 });
-    // Rank 0 comes to the large one last, so the urgent ones cannot end unless they overtake it on the others.
+    // Rank 0 starts the large one last, so that the urgent ones can only finish by overtaking it on the others.
     let slow = rank === 0 ? undefined : communicator.start(large);
     for (let i = 0; i < job.small; i++) communicator.wait(communicator.start({ ...small, output: small.output }));
     slow ??= communicator.start(large);
@@ -230,13 +229,13 @@ const run = (): Answer => {
   communicator.wait(communicator.start(requestOf({ kind: "barrier", n: 0 })));
   if (job.name === "disagree") {
     communicator.wait(communicator.start(requestOf(rank === worldSize - 1 ? job.last : job.one)));
-    return { outputs: [], bytesSent: 0 }; // it had sent all that it had to, before anybody knew
+    return { outputs: [], bytesSent: 0 }; // it had sent everything before any rank detected the failure
   }
   if (rank === worldSize - 1 && job.how === "throw") throw new Error("this rank dies");
   if (rank === worldSize - 1 && job.how === "wait") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   if (rank === worldSize - 1 && job.how === "never start") return { outputs: [], bytesSent: 0 };
   communicator.wait(communicator.start(requestOf({ kind: "all-reduce", n: 8, inPlace: true })));
-  throw new Error("a collective without one rank came to an end");
+  throw new Error("a collective without one rank completed");
 };
 
 const attempt = (): Answer => {
@@ -245,7 +244,7 @@ const attempt = (): Answer => {
   } catch (error) {
     const { code, message, peer } = error as { code?: string; message: string; peer: number };
     if (code === undefined) throw error;
-    const communicator = joinWorld(connection); // of an unusable world, so nothing is compared
+    const communicator = joinWorld(connection); // of an unusable world, so that nothing is compared
     const empty = allocate(0);
     let after = "";
     try {

@@ -14,13 +14,13 @@ import {
 } from "./reduce-rank.ts";
 
 const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
-// Parts that all show, whole messages of a rank's own thread, and what is larger than either.
+// Sizes that fit into the parts, sizes for messages of a rank's own thread, and larger ones.
 const sizes = [0, 1, 37, 9001, 20_011];
 const cases: ReduceCase[] = (["exact", "rough"] as const).flatMap((values) =>
   sizes.map((n, i) => ({ n, root: (i + (values === "rough" ? 2 : 0)) % worldSize, values })),
 );
 
-/** What each rank's thread ends with. */
+/** The answers of all rank threads. */
 const answersOf = async (connections: readonly WorldConnection[]): Promise<ReduceAnswer[]> => {
   const module = await compileWasm("simd");
   return Promise.all(
@@ -41,7 +41,7 @@ const onThreads = async (): Promise<ReduceAnswer[]> => {
   }
 };
 
-/** A world for each rank, linked by TCP, with connections of the ranks' own threads or without. */
+/** A world for each rank, connected by TCP, with or without connections of the ranks' own threads. */
 const overTcp = async (settings: { readonly codec?: "always" }): Promise<ReduceAnswer[]> => {
   const secret = newSecret();
   const worlds = await Promise.all(
@@ -73,7 +73,7 @@ describe("a graph that reduces to a root", () => {
     threads = await onThreads();
   }, 60_000);
 
-  test("has on threads the numbers of the reference, of the gradient too", () => {
+  test("matches the reference on threads, including the gradient", () => {
     expect(threads.map((answer) => ("error" in answer ? answer.error : undefined))).toEqual(ranks.map(() => undefined));
     cases.forEach((one, i) => {
       if (one.values === "rough") return;
@@ -96,7 +96,7 @@ describe("a graph that reduces to a root", () => {
   });
 
   test.each([{}, { codec: "always" }] as const)(
-    "has over TCP, with %j, the bits that it has on threads",
+    "gives over TCP, with %j, the same bits as on threads",
     async (settings) => {
       expect(await overTcp(settings)).toEqual(threads);
     },

@@ -13,14 +13,14 @@ import {
 } from "@skein/tensor-core";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 
-// One rank's thread: compiles graphs that reduce to a root and differentiate through it, and sends what they give.
+// The thread of one rank: compiles graphs that reduce to a root and differentiate through it, and posts the results.
 
 export const worldSize = 4;
 
 export interface ReduceCase {
   readonly n: number;
   readonly root: number;
-  /** Of an element: small quarters, whose sums are exact, or numbers whose sums show their order. */
+  /** The elements: small multiples of 1/4, whose sums are exact, or numbers whose sums depend on the order. */
   readonly values: "exact" | "rough";
 }
 
@@ -30,7 +30,7 @@ export interface ReduceRankData {
   readonly cases: readonly ReduceCase[];
 }
 
-/** Of each case, each result. */
+/** Each result of each case. */
 export type ReduceAnswer = { readonly results: readonly (readonly Float32Array[])[] } | { readonly error: string };
 
 export const operandOf = ({ n, values }: ReduceCase, rank: number): NdArray =>
@@ -41,7 +41,7 @@ export const operandOf = ({ n, values }: ReduceCase, rank: number): NdArray =>
     [n],
   );
 
-/** The sum, a loss of the mean that the root alone has, and its gradient, a broadcast, which every rank has. */
+/** The sum, a loss of the mean that only the root has, and its gradient, a broadcast, which every rank has. */
 export const reducesTo =
   (root: number): ((x: Tensor) => Tensor[]) =>
   (x) => {

@@ -4,29 +4,29 @@ import type { RendezvousOptions } from "../src/rendezvous/coordinator-options.ts
 import type { Opened } from "./rendezvous-world.ts";
 import type { JoinOptions } from "../src/rendezvous/member.ts";
 
-/** A process of its own in a rendezvous. */
+/** A child process in a rendezvous. */
 export interface Child {
-  /** The first group of `pattern`, once it stands in what the process printed. */
+  /** The first group of `pattern`, once the process has printed it. */
   says(pattern: RegExp): Promise<string>;
   readonly ended: Promise<{ readonly code: number | null; readonly stdout: string }>;
   kill(signal?: NodeJS.Signals): void;
 }
 
-/** What a child is to do: see rendezvous-process.ts. */
+/** What a child does: see rendezvous-process.ts. */
 export type Task =
   /**
-   * Then: stay until killed, just end, or, when all have joined, block its main thread for a while, tell the others,
-   * and stay.
+   * Afterwards: stay until killed, exit, or, when all have joined, block the main thread for a while, notify the
+   * others, and stay.
    */
   | { readonly host: RendezvousOptions; readonly after: "stay" | "forget" | Block }
-  /** When it has joined: the same, or close and end. */
+  /** After joining: the same, or close and exit. */
   | { readonly join: JoinOptions; readonly after: "stay" | "leave" | "forget" | Block };
 
 interface Block {
   readonly blockMilliseconds: number;
 }
 
-/** Start a child that does not outlive what a test opened. */
+/** Start a child that does not outlive the resources a test opened. */
 export const startChild = (opened: Opened, task: Task): Child => {
   const file = fileURLToPath(new URL("./rendezvous-process.ts", import.meta.url));
   const child = spawn(process.execPath, [file, JSON.stringify(task)], { stdio: ["ignore", "pipe", "inherit"] });

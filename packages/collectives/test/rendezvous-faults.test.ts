@@ -41,7 +41,7 @@ const requestOf = (rank: number, worldSize: number, different: Partial<JoinReque
   ...different,
 });
 
-/** A connection by hand. */
+/** Opens a raw connection to the coordinator. */
 const stranger = async ({
   coordinator,
 }: Hosted): Promise<{
@@ -61,7 +61,7 @@ const stranger = async ({
   return { socket, received: () => received, closed };
 };
 
-/** The frames by which somebody who knows the secret joins, up to the request, which may be anything. */
+/** Joins with hand-made frames and the right secret, up to the join request, which may be any bytes. */
 const joiningByHand = async (
   hosted: Hosted,
   request: Uint8Array,
@@ -78,8 +78,8 @@ const joiningByHand = async (
 };
 
 describe("a loss", () => {
-  test("by kill -9 is told to all others at once, and later ones are not", async () => {
-    // A heartbeat that tells nothing in the time of a test: what is noticed, the closed connection has told.
+  test("by kill -9 is reported to all others at once, and later losses are not", async () => {
+    // Heartbeats too slow for this test, so that only closed connections report losses.
     const { coordinator, joining, join, events } = await host(5, {
       heartbeat: { intervalMilliseconds: 200_000, lossMilliseconds: 500_000, stuckMilliseconds: 500_000 },
     });
@@ -99,17 +99,17 @@ describe("a loss", () => {
     expect(later).toEqual([
       [1, 3],
       [1, 3],
-    ]); // a late listener hears the first loss, and no other
+    ]); // A late listener gets the first loss only.
   });
 
-  test("by silence, as of a stopped process, is told when the heartbeat says so", async () => {
+  test("by silence, as of a stopped process, is reported after the loss time of the heartbeat", async () => {
     const { coordinator, joining, join, events } = await host(2, {
       heartbeat: { intervalMilliseconds: 200, lossMilliseconds: 1000, stuckMilliseconds: 60_000 },
     });
     const child = startChild(opened, { join: joining([1]), after: "stay" });
     const member = await join([0]);
     await child.says(/(complete)/);
-    await rest(1300); // longer than the loss time: pings alone keep them
+    await rest(1300); // Longer than the loss time; only pings keep the members.
     const silences = (): string[] => events.filter(({ kind }) => kind === "silent").map(({ message }) => message);
     child.kill("SIGSTOP");
     await until(() => silences().at(-1)?.includes("rank 1 on here: nothing was heard from it for 0.3 s") === true);
@@ -123,7 +123,7 @@ describe("a loss", () => {
     }
   });
 
-  test("is not a main thread that is busy for longer, as with fsync or reading data", async () => {
+  test("is not reported if a main thread is busy for longer, for example with fsync or reading data", async () => {
     const { coordinator, joining, join } = await host(2, {
       heartbeat: { intervalMilliseconds: 200, lossMilliseconds: 1000, stuckMilliseconds: 60_000 },
     });
@@ -135,14 +135,14 @@ describe("a loss", () => {
     expect(await awake).toBe("awake");
     expect(losses).toEqual([]);
     const lost = Promise.all([coordinator, member].map(nextLoss));
-    child.kill("SIGSTOP"); // but this is
+    child.kill("SIGSTOP"); // A stopped process is a loss.
     for (const { ranks, reason } of await lost) {
       expect(ranks).toEqual([1]);
       expect(reason).toMatch(/nothing was heard from it for \d\.\d s/);
     }
   });
 
-  test("is not a main thread of the host that is busy, as when it saves a checkpoint", async () => {
+  test("is not reported if the host's main thread is busy, for example saving a checkpoint", async () => {
     const heartbeat = { intervalMilliseconds: 200, lossMilliseconds: 1000, stuckMilliseconds: 60_000 };
     const hostChild = startChild(opened, {
       host: { worldSize: 1, job, build, secret, ranks: [0], heartbeat },
@@ -164,7 +164,7 @@ describe("a loss", () => {
     expect(first).toBe("awake");
   });
 
-  test("by a main thread that is busy for too long is told with that reason", async () => {
+  test("by a main thread that is blocked for too long is reported with that reason", async () => {
     const { coordinator, joining, join } = await host(2, {
       heartbeat: { intervalMilliseconds: 200, lossMilliseconds: 1000, stuckMilliseconds: 1500 },
     });
@@ -176,7 +176,7 @@ describe("a loss", () => {
     }
   });
 
-  test("by not reading is told before the memory is full", async () => {
+  test("by not reading is reported before the memory is full", async () => {
     const { coordinator, joining } = await host(1, {
       heartbeat: { intervalMilliseconds: 200_000, lossMilliseconds: 500_000, stuckMilliseconds: 500_000 },
     });
@@ -195,7 +195,7 @@ describe("a loss", () => {
     expect(reason).toMatch(/it does not read: \d+ bytes wait for it/);
   });
 
-  test("can be reported by a witness on either side, and the first word stands", async () => {
+  test("can be reported by a witness on either side, and only the first report counts", async () => {
     const { coordinator, join } = await host(3);
     const members = await Promise.all([join([0]), join([1]), join([2])]);
     const losses = Promise.all([coordinator, ...members].map(nextLoss));
@@ -207,7 +207,7 @@ describe("a loss", () => {
       expect(() => witness.reportLost(3, "never was")).toThrow(/rank 3 cannot be lost in a world of 3/);
   });
 
-  test("of the coordinator is told to every member, with the ranks of its process", async () => {
+  test("of the coordinator is reported to every member, with the ranks of its process", async () => {
     const hostChild = startChild(opened, { host: { worldSize: 2, job, build, secret, ranks: [0] }, after: "stay" });
     const port = Number(await hostChild.says(/^listening (\d+)$/m));
     const member = await openMember({
@@ -229,7 +229,7 @@ describe("a loss", () => {
     expect(member.send("anyone?")).toBe(false);
   });
 
-  test("is not what a goodbye is", async () => {
+  test("is not reported after a goodbye", async () => {
     const { coordinator, events, join } = await host(2);
     const [one, other] = await Promise.all([join([0]), join([1])]);
     const losses: unknown[] = [];
@@ -253,10 +253,14 @@ describe("a stranger", () => {
       /announces 1048576 bytes, at most 1024/,
     ],
     ["a control frame", frame("control", Buffer.from("x")), /announces 1 bytes, at most 0/],
-    ["a ping", frame("ping", new Uint8Array(0)), /a ping frame came where none is due/],
+    ["a ping", frame("ping", new Uint8Array(0)), /a ping frame came, which is not due/],
     ["a request at once", withLength(frame("join", new Uint8Array(0)), 1n), /announces 1 bytes, at most 0/],
-    ["a hello of nonsense", frame("hello", Buffer.from("[[[[")), /began with what is no hello/],
-    ["a hello that lacks its nonce", frame("hello", Buffer.from('{"job":"x"}')), /began with what is no hello/],
+    ["a hello of nonsense", frame("hello", Buffer.from("[[[[")), /its first frame is not a valid hello/],
+    [
+      "a hello that lacks its nonce",
+      frame("hello", Buffer.from('{"job":"x"}')),
+      /its first frame is not a valid hello/,
+    ],
     [
       "a hello that would write lines of its own into a log",
       frame(
@@ -265,15 +269,15 @@ describe("a stranger", () => {
           JSON.stringify({ audience: "control", minor: 0, job: "x\n2030-01-01 all is well", nonce: "0".repeat(64) }),
         ),
       ),
-      /began with what is no hello$/,
+      /its first frame is not a valid hello$/,
     ],
     [
       "a hello for data",
       frame("hello", Buffer.from(JSON.stringify({ audience: "data", minor: 0, job, nonce: "0".repeat(64) }))),
-      /no hello/,
+      /not a valid hello/,
     ],
     ["a damaged hello", damaged(frame("hello", Buffer.from('{"job":"x"}'))), /checksum/],
-  ])("that sends %s is dropped, and disturbs nothing", async (_, bytes, reason) => {
+  ])("that sends %s is dropped without disturbing the others", async (_, bytes, reason) => {
     const hosted = await host(2);
     const first = hosted.join([0]);
     const { socket, closed } = await stranger(hosted);
@@ -282,24 +286,25 @@ describe("a stranger", () => {
     await until(() => hosted.events.some(({ kind, message }) => kind === "dropped" && reason.test(message)));
     await Promise.all([first, hosted.join([1])]);
     expect(await hosted.coordinator.ready).toHaveLength(2);
-    const after = await stranger(hosted); // and no more when all are there
+    const after = await stranger(hosted); // Later strangers do not disturb it either.
     after.socket.write(bytes);
     await after.closed;
   });
 
-  test("that says nothing, or half a hello, is dropped at the handshake's deadline", async () => {
+  test("that sends nothing, or half a hello, is dropped at the handshake's deadline", async () => {
     const hosted = await host(1, { handshakeTimeoutMilliseconds: 100 });
     const [silent, half] = await Promise.all([stranger(hosted), stranger(hosted)]);
     half.socket.write(frame("hello", dialler().hello()).subarray(0, headerBytes + 7));
     await Promise.all([silent.closed, half.closed]);
     await until(
       () =>
-        hosted.events.filter(({ message }) => message.includes("did not prove who it is within 100 ms")).length === 2,
+        hosted.events.filter(({ message }) => message.includes("did not prove its identity within 100 ms")).length ===
+        2,
     );
     await hosted.join([0]);
   });
 
-  test("of another protocol version is told ours, which is a typed error on its side", async () => {
+  test("of another protocol version gets a refusal in this version, which is a typed error on its side", async () => {
     const hosted = await host(1);
     const { socket, received, closed } = await stranger(hosted);
     const bytes = frame("hello", new Uint8Array(0));
@@ -308,14 +313,14 @@ describe("a stranger", () => {
     await closed;
     expect(framesIn(received()).map(({ type }) => type)).toEqual(["refuse"]);
     expect(hosted.events).toEqual([
-      { kind: "refused", message: expect.stringMatching(/speaks version 1 of the protocol, this rank version 2/) },
+      { kind: "refused", message: expect.stringMatching(/uses version 1 of the protocol, this rank version 2/) },
     ]);
   });
 
-  test("that knows the secret is held to the form of a request all the same", async () => {
+  test("that knows the secret must still send a valid request", async () => {
     const hosted = await host(2);
     const bad: [Uint8Array, RegExp][] = [
-      [Buffer.from("[[[["), /came as a join request, but they cannot be decoded/],
+      [Buffer.from("[[[["), /bytes are not a join request: they cannot be decoded/],
       [joinCodec.encode(requestOf(1, 2, { ranks: [1, 0] })), /needs one address per rank/],
       [joinCodec.encode(requestOf(1, 2, { hostName: "here\n2030-01-01 all is well" })), /hostName is wrong/],
     ];
@@ -327,18 +332,18 @@ describe("a stranger", () => {
     await Promise.all([hosted.join([0]), hosted.join([1])]);
   });
 
-  test("that has a seat says nothing before all have joined", async () => {
+  test("that was admitted must not send messages before all ranks have joined", async () => {
     const hosted = await host(2);
     const { socket, received, closed, sealer } = await joiningByHand(hosted, joinCodec.encode(requestOf(1, 2)));
     await until(() => framesIn(received()).some(({ type }) => type === "welcome"));
-    const report = reportCodec.encode({ kind: "lost", rank: 0, reason: "it says so" });
+    const report = reportCodec.encode({ kind: "lost", rank: 0, reason: "no reason" });
     socket.write(frame("control", sealer.sealed("control", report), 3));
     await closed;
     await Promise.all([hosted.join([0]), hosted.join([1])]);
     expect(hosted.events.filter(({ kind }) => kind === "left")).toHaveLength(1);
   });
 
-  test("that joins and leaves again without a word is named at the deadline, with what became of it", async () => {
+  test("that joins and leaves without a goodbye is named at the deadline, with the reason", async () => {
     const hosted = await host(2, { joinTimeoutMilliseconds: 3000 });
     const { socket, received } = await joiningByHand(hosted, joinCodec.encode(requestOf(1, 2)));
     await until(() => framesIn(received()).some(({ type }) => type === "welcome"));
@@ -349,9 +354,9 @@ describe("a stranger", () => {
     );
   });
 
-  test("never disturbs, whatever it sends in whatever pieces", async () => {
+  test("never disturbs the others, whatever bytes it sends in whatever pieces", async () => {
     const hosted = await host(2, { handshakeTimeoutMilliseconds: 500 });
-    // All that one can say without the secret, and without having seen the challenge.
+    // All valid frames without the secret, and without having seen the challenge.
     const hello = Buffer.concat([
       frame("hello", dialler().hello()),
       frame("proof", new Uint8Array(32), 1),
@@ -382,51 +387,51 @@ describe("a stranger", () => {
   });
 });
 
-describe("what is no coordinator", () => {
+describe("a process that is not a coordinator", () => {
   test.each<[string, (socket: Socket) => void, string, RegExp]>([
     [
       "a web server",
       (socket) => socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"),
       "not-a-coordinator",
-      /is no coordinator of Skein/,
+      /is not a coordinator of Skein/,
     ],
     [
-      "one of another version",
+      "a coordinator of another version",
       (socket) => socket.write(ofVersion1(frame("refuse", new Uint8Array(0)))),
       "protocol-version",
       /version 1 .* version 2/,
     ],
     [
-      "one that challenges with 2^63 bytes",
+      "a server that challenges with 2^63 bytes",
       (socket) => socket.write(withLength(frame("challenge", new Uint8Array(0)), 2n ** 63n)),
       "frame-length",
       /9223372036854775808/,
     ],
     [
-      "one that sends control before its welcome",
+      "a server that sends control before its welcome",
       (socket) => socket.write(frame("control", new Uint8Array(0))),
       "control-message",
-      /none is due/,
+      /which is not due/,
     ],
     [
-      "one that announces more than a challenge",
+      "a server that announces more than a challenge",
       (socket) => socket.write(withLength(frame("challenge", new Uint8Array(0)), 2n ** 20n)),
       "frame-length",
       /announces 1048576 bytes, at most 1024/,
     ],
     [
-      "one that welcomes whom it has not challenged",
+      "a server that sends a welcome without a challenge",
       (socket) => socket.write(frame("welcome", new Uint8Array(0))),
       "control-message",
-      /none is due/,
+      /which is not due/,
     ],
     [
-      "one whose challenge is none",
+      "a server with an invalid challenge",
       (socket) => socket.write(frame("challenge", new Uint8Array(40))),
       "control-message",
-      /is no challenge/,
+      /is not a challenge/,
     ],
-  ])("%s is told apart", async (_, answer, code, message) => {
+  ])("such as %s, is detected", async (_, answer, code, message) => {
     const address = await impostorWith(answer);
     const error = await failureOf(
       openMember({ address, ranks: [0], addresses: [{ host: "a", port: 1 }], worldSize: 1, job, build, secret }),
@@ -435,7 +440,7 @@ describe("what is no coordinator", () => {
     expect(error.message).toMatch(message);
   });
 
-  test("one that takes the hello and says nothing is given up at the deadline", async () => {
+  test("that never answers a hello is given up at the deadline", async () => {
     const address = await impostorWith(() => {});
     const error = await failureOf(
       openMember({
@@ -453,15 +458,15 @@ describe("what is no coordinator", () => {
   });
 });
 
-describe("a process ends by itself", () => {
-  test.each(["leave", "forget"] as const)("when it has joined and does %s", async (after) => {
+describe("a process ends without being stopped", () => {
+  test.each(["leave", "forget"] as const)("after it has joined, with %s", async (after) => {
     const { joining, coordinator } = await host(1);
     const { code, stdout } = await startChild(opened, { join: joining([0]), after }).ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: "complete\n" });
     await coordinator.close();
   });
 
-  test("when it hosts, all have joined, and it has nothing else to do", async () => {
+  test("after all ranks have joined the rendezvous that it hosts", async () => {
     const child = startChild(opened, { host: { worldSize: 1, job, build, secret }, after: "forget" });
     const port = Number(await child.says(/^listening (\d+)$/m));
     const member = await openMember({
@@ -478,7 +483,7 @@ describe("a process ends by itself", () => {
   });
 });
 
-/** A server that answers the first bytes it gets. */
+/** A server that answers the first bytes it receives. */
 async function impostorWith(answer: (socket: Socket) => void): Promise<{ host: string; port: number }> {
   const sockets: Socket[] = [];
   const server: Server = createServer((socket) => {

@@ -1,7 +1,7 @@
 import { FrameReader } from "../src/wire/frame-reader.ts";
 import { encodeHeader, type FrameType } from "../src/wire/frame.ts";
 
-// Frames of the control protocol made by hand, and made wrong.
+// Hand-made frames of the control protocol, and damaged ones.
 
 export const frame = (type: FrameType, payload: Uint8Array, sequence = 0): Buffer =>
   Buffer.concat([
@@ -9,7 +9,7 @@ export const frame = (type: FrameType, payload: Uint8Array, sequence = 0): Buffe
     payload,
   ]);
 
-/** Frames in what was received, by type. */
+/** Frames in received bytes. */
 export const framesIn = (bytes: Buffer): { readonly type: FrameType; readonly payload: Uint8Array }[] => {
   const frames: { type: FrameType; payload: Uint8Array }[] = [];
   new FrameReader({

@@ -2,13 +2,13 @@ import { hostRendezvous } from "../src/rendezvous/host.ts";
 import { joinRendezvous } from "../src/rendezvous/join.ts";
 import type { Task } from "./rendezvous-child.ts";
 
-// Entry of a process that hosts or joins: see rendezvous-child.ts.
+// Entry point of a process that hosts or joins a rendezvous: see rendezvous-child.ts.
 const task = JSON.parse(process.argv[2]!) as Task;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const stay = (): void => void setInterval(() => {}, 1000);
 
-/** Do nothing else for so long, as in a call to the system that takes its time. */
+/** Blocks the thread, like a system call that takes long. */
 const block = (milliseconds: number): void =>
   void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 

@@ -11,16 +11,16 @@ export const job = "job-5f0c2a";
 export const build = "build-1";
 export const secret: string = newSecret();
 
-/** A coordinator under test, with processes that fit it. */
+/** A coordinator under test, and functions to join it. */
 export interface Hosted {
   readonly coordinator: Coordinator;
   readonly events: RendezvousEvent[];
-  /** Options of a process that fits, but for what is `different`. */
+  /** Options of a process that fits the coordinator, except for `different`. */
   readonly joining: (ranks: readonly number[], different?: Partial<JoinOptions>) => JoinOptions;
   readonly join: (ranks: readonly number[], different?: Partial<JoinOptions>) => Promise<Member>;
 }
 
-/** What a test opened, to be closed after it. */
+/** Resources that a test opened, to be closed after it. */
 export class Opened {
   readonly #closing: (() => unknown)[] = [];
 
@@ -68,7 +68,9 @@ export const host = async (
   return { coordinator, events, joining, join };
 };
 
-/** The error that a promise fails with. One line, of ours, and without a secret. */
+/**
+ * Returns the error with which a promise rejects, after checking that it is a SkeinError of one line without a secret.
+ */
 export const failureOf = async (promise: Promise<unknown>): Promise<SkeinError> => {
   const error = await promise.then(
     () => new Error("it did not fail"),
@@ -87,15 +89,12 @@ export const nextLoss = (witness: Pick<Member, "onLost">): Promise<Loss> =>
 export const rest = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Wait until `condition` holds. */
+/** Waits until `condition` holds. */
 export const until = async (condition: () => boolean): Promise<void> => {
   while (!condition()) await rest(2);
 };
 
-/**
- * Wait until a connection is over, by a goodbye or a reset: `once` of `node:events` takes a reset for a failure of its
- * own.
- */
+/** Waits until a connection is closed, by a goodbye or a reset; `once` of `node:events` would reject after a reset. */
 export const closing = (socket: Socket): Promise<void> =>
   new Promise((resolve) => {
     socket.once("close", () => resolve());

@@ -13,7 +13,7 @@ const host = (...args: Parameters<typeof hostIn> extends [Opened, ...infer Rest]
   hostIn(opened, ...args);
 
 describe("a rendezvous", () => {
-  test("tells every process where every rank is, numbered alike whoever comes first", async () => {
+  test("sends every process the addresses of all ranks, with numbers that do not depend on the order of joining", async () => {
     const { coordinator, join } = await host(4);
     const [c, a, b] = await Promise.all([join([3], { hostName: "there" }), join([0, 2]), join([1])]);
     const roster = await coordinator.ready;
@@ -28,7 +28,7 @@ describe("a rendezvous", () => {
     expect(processesOf(roster)).toEqual([[0, 2], [1], [3]]);
   });
 
-  test("waits for a coordinator that comes later", async () => {
+  test("waits for a coordinator that starts later", async () => {
     const probe = createServer().listen(0, "127.0.0.1");
     await once(probe, "listening");
     const { port } = probe.address() as AddressInfo;
@@ -51,8 +51,8 @@ describe("a rendezvous", () => {
     await member.close();
   });
 
-  // As after a pause of a host: what it left behind wakes up, finds that it was given up, and ends.
-  test("lets a process in that came while an earlier start was still there, once that is gone", async () => {
+  // As after a pause of a host: a process that was left behind wakes up, finds that it was given up, and ends.
+  test("admits a process that came during an earlier start, once the earlier process is gone", async () => {
     const earlier = await host(1);
     const remnant = await earlier.join([0]);
     const again = openMember(earlier.joining([0]));
@@ -69,7 +69,7 @@ describe("a rendezvous", () => {
     expect(member.roster[0]).toMatchObject({ host: "127.0.0.1", port: 77 });
   });
 
-  test("carries messages both ways, those sent before anyone listens included", async () => {
+  test("delivers messages in both directions, including those sent before there is a listener", async () => {
     const { coordinator, join } = await host(3);
     const members = await Promise.all([join([0]), join([1, 2])]);
     coordinator.send(1, { early: true });
@@ -103,7 +103,7 @@ describe("a rendezvous", () => {
 });
 
 describe("messages", () => {
-  test("of many megabytes arrive whole, and larger ones are refused to their sender", async () => {
+  test("of many megabytes arrive completely, and larger ones are rejected", async () => {
     const { coordinator, join } = await host(1);
     const member = await join([0]);
     const spans = Array.from({ length: 20_000 }, (_, i) => ({
@@ -133,13 +133,13 @@ describe("messages", () => {
   });
 });
 
-describe("a process is refused, and hears why", () => {
+describe("a process is refused with a reason", () => {
   test.each<[string, string, Parameters<Hosted["join"]>[1], readonly number[], RegExp]>([
     ["another job", "join-job", { job: "job-other" }, [1], /job-other.*job-5f0c2a.*same job file/],
     ["another build", "join-build", { build: "build-2" }, [1], /build-2.*build-1/],
     ["another world size", "join-world-size", { worldSize: 3 }, [1], /expects 3 ranks, the coordinator 2/],
-    ["a rank out of range", "join-rank", {}, [2], /rank 2 cannot join a world of 2; ranks go from 0 to 1/],
-    ["a rank twice", "join-rank", {}, [1, 1], /ranks 1, 1, one of them twice/],
+    ["a rank out of range", "join-rank", {}, [2], /rank 2 cannot join a world of 2; ranks are 0 to 1/],
+    ["a rank twice", "join-rank", {}, [1, 1], /ranks 1, 1, and one rank is given twice/],
   ])("for %s", async (_, code, different, ranks, message) => {
     const { join, events } = await host(2);
     const first = join([0]);
@@ -150,10 +150,10 @@ describe("a process is refused, and hears why", () => {
     expect(events.filter(({ kind }) => kind === "refused").map((event) => event.message)).toEqual([
       expect.stringContaining(error.message),
     ]);
-    await Promise.all([first, join([1])]); // it disturbed nothing
+    await Promise.all([first, join([1])]); // The refused process disturbed nothing.
   });
 
-  test("for another secret: it sees that the coordinator does not know it, and says so to it", async () => {
+  test("for another secret: it detects that the coordinator does not know its secret, and tells the coordinator", async () => {
     const { join, events } = await host(2);
     const error = await failureOf(join([1], { secret: newSecret() }));
     expect({ code: error.code, kind: error.kind }).toEqual({ code: "peer-identity", kind: "user" });
@@ -163,9 +163,9 @@ describe("a process is refused, and hears why", () => {
   });
 
   test.each([
-    ["when its rank is taken", 2, "join-rank-taken", /rank 0 joined already, from here/],
-    ["when all have joined", 1, "join-late", /rank 0 came when all 1 ranks had joined/],
-  ])("%s, for as long as it looks for a place", async (_, worldSize, code, message) => {
+    ["when its rank is taken", 2, "join-rank-taken", /rank 0 already joined from here/],
+    ["when all have joined", 1, "join-late", /rank 0 joined after all 1 ranks had joined/],
+  ])("%s, until its join timeout", async (_, worldSize, code, message) => {
     const { join, events } = await host(worldSize);
     const first = join([0]);
     await until(() => events.some(({ kind }) => kind === "joined"));
@@ -174,16 +174,16 @@ describe("a process is refused, and hears why", () => {
     expect(error.message).toMatch(message);
     expect(events.filter(({ kind }) => kind === "refused").length).toBeGreaterThan(1);
     if (worldSize === 2) await join([1]);
-    await first; // it disturbed nothing
+    await first; // The refused process disturbed nothing.
   });
 
-  test("but not for its build where any may join", async () => {
+  test("but not for its build if any build may join", async () => {
     const { join } = await host(1, { anyBuild: true });
     expect((await join([0], { build: "build-2" })).roster).toHaveLength(1);
   });
 });
 
-describe("ranks that do not come", () => {
+describe("ranks that do not join", () => {
   test("are named to everyone at the deadline", async () => {
     const { coordinator, join } = await host(8, { joinTimeoutMilliseconds: 2000 });
     const failures = await Promise.all([
@@ -196,7 +196,7 @@ describe("ranks that do not come", () => {
     }
   });
 
-  test("and a rank that left can come again in time", async () => {
+  test("are not named if a rank that left joins again in time", async () => {
     const { coordinator, joining, join, events } = await host(2);
     const child = startChild(opened, { join: joining([1]), after: "stay" });
     await until(() => events.some(({ kind }) => kind === "joined"));
@@ -206,7 +206,7 @@ describe("ranks that do not come", () => {
     expect(await coordinator.ready).toHaveLength(2);
   });
 
-  test("nor a coordinator: the process says what it looked for, and how long", async () => {
+  test("because there is no coordinator get an error with its address and the timeout", async () => {
     const { coordinator, joining } = await host(1);
     await coordinator.close();
     const error = await failureOf(openMember(joining([0], { joinTimeoutMilliseconds: 100 })));
@@ -216,7 +216,7 @@ describe("ranks that do not come", () => {
     );
   });
 
-  test("because the coordinator was closed, or knows that one is lost", async () => {
+  test("because the coordinator was closed, or knows of a lost rank, get that reason", async () => {
     const closed = await host(2);
     const joined = failureOf(closed.join([0]));
     await until(() => closed.events.some(({ kind }) => kind === "joined"));
@@ -233,24 +233,24 @@ describe("ranks that do not come", () => {
   });
 });
 
-describe("while ranks are waited for", () => {
+describe("while ranks are missing", () => {
   const notice = { afterMilliseconds: 20, everyMilliseconds: 20 };
 
-  test("the coordinator names those that are missing, and says so anew when that changes, but never its own", async () => {
+  test("the coordinator reports the missing ranks, again when they change, but never its own ranks", async () => {
     const { events, join, coordinator } = await host(4, { notice, ranks: [0] });
-    const told = (): string[] => events.filter(({ kind }) => kind === "waiting").map(({ message }) => message);
-    await until(() => told().length === 1);
+    const waitLines = (): string[] => events.filter(({ kind }) => kind === "waiting").map(({ message }) => message);
+    await until(() => waitLines().length === 1);
     const joining = [join([0]), join([2])];
-    await until(() => told().length === 2);
+    await until(() => waitLines().length === 2);
     const where = `${coordinator.address.host}:${coordinator.address.port}`;
-    expect(told().map((line) => line.replace(/\d+ s$/, "… s"))).toEqual([
+    expect(waitLines().map((line) => line.replace(/\d+ s$/, "… s"))).toEqual([
       `waiting for ranks 1–3 of 4 to join at ${where}; giving up in … s`,
       `waiting for ranks 1, 3 of 4 to join at ${where}; giving up in … s`,
     ]);
     await Promise.all([...joining, join([1, 3])]);
   });
 
-  test("a process says for whom it waits, where, and what it has met with there; once it is let in, that others are missing", async () => {
+  test("a process reports the coordinator's address and the last error; after its admission, that other ranks are missing", async () => {
     const earlier = await host(1);
     await earlier.coordinator.close();
     const { address } = earlier.coordinator;
@@ -259,7 +259,7 @@ describe("while ranks are waited for", () => {
     const waiting = openMember(earlier.joining([0], { worldSize: 2, notice, onWaiting: (line) => lines.push(line) }));
     await until(() => lines.length > 0 && lines.at(-1)!.includes("refused"));
     expect(lines.at(-1)!.replace(/\d+ s/, "… s")).toBe(
-      `rank 0: waiting for rank 0 at ${where} (connection refused, as nobody listens there yet); trying for … s more`,
+      `rank 0: waiting for rank 0 at ${where} (connection refused, no process listens there yet); trying for … s more`,
     );
     const { join } = await host(2, { port: address.port });
     await until(() => lines.at(-1) === `rank 0: joined at ${where} and waiting for other ranks, which rank 0 names`);
@@ -267,26 +267,26 @@ describe("while ranks are waited for", () => {
     await (await waiting).close();
   });
 
-  test("a process that is asked to end leaves at once, wherever it is", async () => {
+  test("a process that is asked to end leaves at once, before or after its admission", async () => {
     const { coordinator, joining, events } = await host(3);
     const closed = await host(1);
     await closed.coordinator.close();
-    const [seeking, seated] = [new AbortController(), new AbortController()];
-    const sought = failureOf(openMember(closed.joining([0], { signal: seeking.signal })));
-    const sat = failureOf(openMember(joining([1], { signal: seated.signal })));
+    const [searching, admitted] = [new AbortController(), new AbortController()];
+    const searchFailure = failureOf(openMember(closed.joining([0], { signal: searching.signal })));
+    const admittedFailure = failureOf(openMember(joining([1], { signal: admitted.signal })));
     const other = failureOf(openMember(joining([0])));
     await until(() => events.filter(({ kind }) => kind === "joined").length === 2);
-    seeking.abort();
-    seated.abort();
+    searching.abort();
+    admitted.abort();
     for (const [leaving, rank] of [
-      [sought, 0],
-      [sat, 1],
+      [searchFailure, 0],
+      [admittedFailure, 1],
     ] as const)
       expect(await leaving).toMatchObject({
         code: "rendezvous-stopped",
         message: `rank ${rank} was asked to end before all ranks had joined`,
       });
-    // All hear of it, and none looks for a fault.
+    // All processes are notified, and none reports a fault.
     for (const error of await Promise.all([other, failureOf(coordinator.ready)]))
       expect(error).toMatchObject({
         code: "rendezvous-stopped",
@@ -294,7 +294,7 @@ describe("while ranks are waited for", () => {
       });
   });
 
-  test("a coordinator that is asked to end tells those that have joined", async () => {
+  test("a coordinator that is asked to end notifies the joined processes", async () => {
     const { coordinator, join, events } = await host(2);
     const waiting = failureOf(join([1]));
     await until(() => events.some(({ kind }) => kind === "joined"));
@@ -305,8 +305,8 @@ describe("while ranks are waited for", () => {
   });
 });
 
-describe("off loopback without TLS", () => {
-  test("a coordinator does not listen and a process does not join, unless told to", async () => {
+describe("beyond loopback without TLS", () => {
+  test("a coordinator does not listen and a process does not join, unless `insecure` is set", async () => {
     for (const address of ["0.0.0.0", "::", "10.1.2.3", "node-1.cluster"]) {
       expect((await failureOf(host(1, { host: address }))).code).toBe("insecure");
       const joining = { ranks: [0], addresses: [{ host: "a", port: 1 }], worldSize: 1, job, build, secret };

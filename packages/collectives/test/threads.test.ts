@@ -12,7 +12,7 @@ import { selectAlgorithm } from "../src/select.ts";
 import type { Answer, Ask, Job, RankData } from "./rank-worker.ts";
 import { closedForm, fromBytes, operand, placeOf, raggedAnswer, regionElements } from "./world.ts";
 
-/** Run a job on real threads, a worker per rank. A rank that dies answers with its error. */
+/** Runs a job on real threads, one worker per rank. A rank whose worker fails answers with its error. */
 const runWorld = async (worldSize: number, job: Job, options: Partial<ThreadWorldOptions> = {}): Promise<Answer[]> => {
   const length = 2 ** 20;
   const memory = new WebAssembly.Memory({ initial: (worldSize * length) / 65_536, maximum: 65_536, shared: true });
@@ -36,7 +36,7 @@ const runWorld = async (worldSize: number, job: Job, options: Partial<ThreadWorl
   }
 };
 
-/** Rounds of the same requests. */
+/** Number of repetitions of the same requests. */
 const repeats = examples(8, 30);
 
 for (const { worldSizes, tags } of [
@@ -63,7 +63,7 @@ for (const { worldSizes, tags } of [
       });
     });
 
-    test("ragged collectives move the rows that there are", async () => {
+    test("ragged collectives move only the valid rows", async () => {
       const [capacity, rowElements] = [5, 3];
       const answers = await runWorld(worldSize, { name: "ragged", capacity, rowElements });
       answers.forEach(({ outputs, error }, rank) => {
@@ -73,57 +73,60 @@ for (const { worldSizes, tags } of [
       });
     });
 
-    test.each([true, false])("several requests in flight; started before the first wait: %s", async (startAllFirst) => {
-      const requests: Ask[] = [
-        { kind: "all-reduce", n: 1003, inPlace: true },
-        { kind: "all-gather", n: 7, dtype: "u8" },
-        { kind: "barrier", n: 0 },
-        { kind: "all-reduce", n: 501, dtype: "i32", reduction: "max", priority: 2 },
-        { kind: "reduce-scatter", n: 33 },
-        { kind: "all-to-all", n: 12, dtype: "f16", priority: 3 },
-        { kind: "all-reduce", n: 9, awaited: true },
-        { kind: "all-reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)), awaited: true, inPlace: true },
-        { kind: "all-reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)) + 1, awaited: true },
-        { kind: "all-gather", n: 33, dtype: "bf16", awaited: true },
-        { kind: "broadcast", n: 100, root: worldSize - 1, inPlace: true },
-        { kind: "send-receive", n: 5, priority: 2 },
-        { kind: "reduce", n: 6007, root: worldSize - 1, inPlace: true, priority: 1 },
-        { kind: "reduce", n: 6007, root: 0, priority: 1 },
-        { kind: "reduce", n: 100, root: worldSize >> 1, dtype: "i32", awaited: true },
-        { kind: "reduce", n: 0, root: 0 },
-        { kind: "reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)), root: 0, awaited: true, inPlace: true },
-        { kind: "reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)) + 1, root: 0, awaited: true },
-        { kind: "all-reduce", n: 19, dtype: "bf16" },
-      ];
-      const answers = await runWorld(worldSize, { name: "requests", requests, startAllFirst, repeats });
-      expect(answers.map(({ error }) => error?.message)).toEqual(answers.map(() => undefined));
-      requests.forEach(({ kind, n, dtype = "f32", reduction, root }, i) => {
-        const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, dtype));
-        answers.forEach(({ outputs }, rank) => {
-          expect(fromBytes(outputs[i]!, dtype), `${kind} on rank ${rank}`).toEqual(
-            closedForm(kind, placeOf(rank, worldSize, n, root), inputs, reduction),
-          );
+    test.each([true, false])(
+      "several requests may be in flight; all started before the first wait: %s",
+      async (startAllFirst) => {
+        const requests: Ask[] = [
+          { kind: "all-reduce", n: 1003, inPlace: true },
+          { kind: "all-gather", n: 7, dtype: "u8" },
+          { kind: "barrier", n: 0 },
+          { kind: "all-reduce", n: 501, dtype: "i32", reduction: "max", priority: 2 },
+          { kind: "reduce-scatter", n: 33 },
+          { kind: "all-to-all", n: 12, dtype: "f16", priority: 3 },
+          { kind: "all-reduce", n: 9, awaited: true },
+          { kind: "all-reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)), awaited: true, inPlace: true },
+          { kind: "all-reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)) + 1, awaited: true },
+          { kind: "all-gather", n: 33, dtype: "bf16", awaited: true },
+          { kind: "broadcast", n: 100, root: worldSize - 1, inPlace: true },
+          { kind: "send-receive", n: 5, priority: 2 },
+          { kind: "reduce", n: 6007, root: worldSize - 1, inPlace: true, priority: 1 },
+          { kind: "reduce", n: 6007, root: 0, priority: 1 },
+          { kind: "reduce", n: 100, root: worldSize >> 1, dtype: "i32", awaited: true },
+          { kind: "reduce", n: 0, root: 0 },
+          { kind: "reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)), root: 0, awaited: true, inPlace: true },
+          { kind: "reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)) + 1, root: 0, awaited: true },
+          { kind: "all-reduce", n: 19, dtype: "bf16" },
+        ];
+        const answers = await runWorld(worldSize, { name: "requests", requests, startAllFirst, repeats });
+        expect(answers.map(({ error }) => error?.message)).toEqual(answers.map(() => undefined));
+        requests.forEach(({ kind, n, dtype = "f32", reduction, root }, i) => {
+          const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, dtype));
+          answers.forEach(({ outputs }, rank) => {
+            expect(fromBytes(outputs[i]!, dtype), `${kind} on rank ${rank}`).toEqual(
+              closedForm(kind, placeOf(rank, worldSize, n, root), inputs, reduction),
+            );
+          });
         });
-      });
-      answers.forEach(({ bytesSent }, rank) => {
-        const perRound = requests.reduce((sum, { kind, n, dtype = "f32", root }) => {
-          const { algorithm } = selectAlgorithm({ kind, worldSize, byteLength: n, sharesMemory: true });
-          const isExchanged =
-            (kind === "all-reduce" || kind === "reduce" || kind === "all-gather" || kind === "barrier") &&
-            (worldSize - 1) * n * bytesPerElement[dtype] <= 16_384;
-          const elements = isExchanged
-            ? kind === "reduce"
-              ? Number(rank !== root) * n
-              : (worldSize - 1) * n
-            : sentElements(algorithm.schedule(placeOf(rank, worldSize, n, root)));
-          return sum + elements * bytesPerElement[dtype];
-        }, 0);
-        expect(bytesSent).toBe(repeats * perRound);
-      });
-    });
+        answers.forEach(({ bytesSent }, rank) => {
+          const perRound = requests.reduce((sum, { kind, n, dtype = "f32", root }) => {
+            const { algorithm } = selectAlgorithm({ kind, worldSize, byteLength: n, sharesMemory: true });
+            const isExchanged =
+              (kind === "all-reduce" || kind === "reduce" || kind === "all-gather" || kind === "barrier") &&
+              (worldSize - 1) * n * bytesPerElement[dtype] <= 16_384;
+            const elements = isExchanged
+              ? kind === "reduce"
+                ? Number(rank !== root) * n
+                : (worldSize - 1) * n
+              : sentElements(algorithm.schedule(placeOf(rank, worldSize, n, root)));
+            return sum + elements * bytesPerElement[dtype];
+          }, 0);
+          expect(bytesSent).toBe(repeats * perRound);
+        });
+      },
+    );
   });
 
-test("two ranks send half of the vector each way and back: 2·(P − 1)/P·S bytes", async () => {
+test("two ranks send half of the vector in each direction and back: 2·(P − 1)/P·S bytes", async () => {
   const answers = await runWorld(2, {
     name: "requests",
     requests: [{ kind: "all-reduce", n: 1000, inPlace: true }],
@@ -132,8 +135,8 @@ test("two ranks send half of the vector each way and back: 2·(P − 1)/P·S byt
   expect(answers.map(({ bytesSent }) => bytesSent)).toEqual([4000, 4000]);
 });
 
-test("small requests need no memory beside that of a world which cannot grow", async () => {
-  const memory = new WebAssembly.Memory({ initial: 32, maximum: 32, shared: true }); // the inputs and outputs, no more
+test("small requests need no extra memory in a world that cannot grow", async () => {
+  const memory = new WebAssembly.Memory({ initial: 32, maximum: 32, shared: true }); // Only the inputs and outputs.
   const requests: Ask[] = [
     { kind: "barrier", n: 0 },
     { kind: "all-reduce", n: 1000 },
@@ -148,7 +151,7 @@ test("small requests need no memory beside that of a world which cannot grow", a
   });
 });
 
-test("a request that ends while its rank looks whether it has ended is not waited for", async () => {
+test("a wait returns at once if the request ends during its check", async () => {
   const requests: Ask[] = Array.from({ length: 9 }, () => ({ kind: "barrier", n: 0 }));
   const answers = await runWorld(
     1,
@@ -158,7 +161,7 @@ test("a request that ends while its rank looks whether it has ended is not waite
   expect(answers.map(({ error }) => error?.message)).toEqual([undefined]);
 });
 
-test("groups of two axes, all in flight at once", async () => {
+test("requests of groups along two axes may be in flight at once", async () => {
   const partitions = [
     [
       [0, 1],
@@ -180,7 +183,7 @@ test("groups of two axes, all in flight at once", async () => {
   });
 });
 
-test("a group that some ranks split once more than others has one number on all", async () => {
+test("a group has the same number on all ranks, even if some ranks have split more often", async () => {
   const answers = await runWorld(4, { name: "split twice" });
   expect(answers.map(({ error }) => error?.message)).toEqual([undefined, undefined, undefined, undefined]);
   answers.forEach(({ outputs }, rank) => {
@@ -196,7 +199,7 @@ test("a group that some ranks split once more than others has one number on all"
 });
 
 test.each([[[0, 0, 0]], [[29, 3, 0]], [[0, 30, 2]], [[0, 5000, 70_000]]])(
-  "every rank hears the texts of all, of %j letters, and they do not count as sent",
+  "every rank gets the texts of all ranks, of %j letters, and they do not count as bytes sent",
   async (lengths) => {
     const answers = await runWorld(3, { name: "exchange texts", lengths });
     for (const { outputs, bytesSent, error } of answers) {
@@ -209,7 +212,7 @@ test.each([[[0, 0, 0]], [[29, 3, 0]], [[0, 30, 2]], [[0, 5000, 70_000]]])(
   },
 );
 
-test("urgent requests overtake one that is in flight", async () => {
+test("urgent requests overtake a request in flight", async () => {
   const [large, small] = [200_000, 20];
   const answers = await runWorld(2, { name: "priorities", large, small });
   for (const { outputs, error } of answers) {
@@ -230,18 +233,18 @@ test("urgent requests overtake one that is in flight", async () => {
   }
 });
 
-test("more requests than the queue holds", async () => {
+test("more requests than the queue holds are executed", async () => {
   const answers = await runWorld(3, { name: "full queue", count: 1000 });
   for (const { outputs } of answers)
     expect(fromBytes(outputs[0]!, "i32")).toEqual(Array.from({ length: 1000 }, () => 6));
 });
 
 describe("failures are typed, name the rank, and leave the group unusable", () => {
-  test("a rank that never takes part", async () => {
+  test("a rank that never joins", async () => {
     const answers = await runWorld(3, { name: "die", how: "never start" }, { timeoutMilliseconds: 3000 });
     for (const { error } of answers.slice(0, 2)) {
       expect(error?.code).toBe("collective-timeout");
-      expect(error?.message).toMatch(/rank 2 did not take part in all-reduce #2 within 3000 ms/);
+      expect(error?.message).toMatch(/rank 2 did not join all-reduce #2 within 3000 ms/);
       expect(error?.peer).toBe(2);
     }
   });
@@ -255,7 +258,7 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
     }
   });
 
-  test("two failures at once: the second returns only when the first is written down", async () => {
+  test("two failures at once: the second returns only after the first was recorded", async () => {
     const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
     const world = createThreadWorld({ worldSize: 1, memory, kernels: "none" });
     const connection = world.connection(0);
@@ -263,7 +266,7 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
     const report = new TextEncoder().encode(
       '{"cause":"lost","peer":0,"rank":0,"collective":"","text":"as found first"}',
     );
-    state[stateWord.claimed] = 1; // as a thread that has begun to report
+    state[stateWord.claimed] = 1; // Like a thread that has begun to report.
     const workerData: RankData = { connection, job: { name: "fail second" }, address: 0, length: 0 };
     const answer = once(new Worker(new URL("./rank-worker.ts", import.meta.url), { workerData }), "message");
     await new Promise((resolve) => setTimeout(resolve, 500));
@@ -285,11 +288,11 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
     }
   });
 
-  // Small sums are exchanged, all else goes by schedules: each rank must notice what the other one is at.
+  // Small sums use exchanges, and all other requests use schedules; each rank must detect the other's request.
   const sum: Ask = { kind: "all-reduce", n: 8, inPlace: true };
   test.each<[string, boolean, Ask]>([
     ["size", true, { ...sum, n: 9 }],
-    ["size that goes another way", false, { ...sum, n: 9000 }],
+    ["size that uses another algorithm", false, { ...sum, n: 9000 }],
     ["reduction", true, { ...sum, reduction: "max" }],
     ["dtype", false, { ...sum, dtype: "i32" }],
     ["exchange", true, { kind: "barrier", n: 0 }],
@@ -306,14 +309,14 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
   });
 });
 
-test("ranks that reduce a few elements to two roots are told so", async () => {
+test("ranks that reduce a few elements to two roots get an error", async () => {
   const ask = { kind: "reduce", n: 8, root: 0 } as const;
   const job = { name: "disagree", one: ask, last: { ...ask, root: 1 } } as const;
   const answers = await runWorld(2, job, { timeoutMilliseconds: 20_000 });
   expect(answers.map(({ error }) => error?.code)).toContain("ranks-disagree");
 });
 
-test("a module without the reductions is refused at the door", () => {
+test("rejects a module without the reductions", () => {
   const empty = new WebAssembly.Module(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0));
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
   expect(() => createThreadWorld({ worldSize: 2, memory, kernels: empty })).toThrow(

@@ -1,5 +1,5 @@
-// A hundred thousand damaged streams of frames. Whatever comes of them, each frame that is delivered was sent, in the
-// order in which it was sent, and all else is one typed error.
+// A hundred thousand damaged streams of frames. For each stream, every delivered frame was sent, frames are in the
+// order of sending, and every other outcome is a single typed error.
 import { examples } from "@skein/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -11,10 +11,10 @@ import { WireError } from "../src/wire/errors.ts";
 const limit = 1024;
 const checksum = crc32cOf();
 
-/** One frame, or several for a payload above the folded checksum's threshold. */
+/** A frame with a short payload, or with one above the threshold of the folded checksum. */
 const frame = fc.record({
   type: fc.constantFrom(...(Object.keys(frameTypes) as FrameType[])),
-  // Not "the checksum covers the header alone": of such a payload nothing is promised.
+  // Without "the checksum covers the header only", because such payloads are not checked.
   flags: fc.constantFrom(0, 1, 4, 5),
   stream: fc.nat({ max: 3 }),
   tag: fc.nat({ max: 2 ** 32 - 1 }),
@@ -34,7 +34,7 @@ const word64 = fc.oneof(
 );
 const position = fc.nat({ max: 2 ** 30 });
 
-/** What happens to a stream on its way. Positions are taken modulo its length. */
+/** Damage to a stream in transit. Positions are taken modulo its length. */
 const damage = fc.oneof(
   fc.record({ kind: fc.constant("flip" as const), at: position, bit: fc.nat({ max: 7 }) }),
   fc.record({ kind: fc.constant("cut" as const), at: position }),
@@ -68,7 +68,7 @@ const joined = (parts: readonly Uint8Array[]): Uint8Array => {
   return whole;
 };
 
-/** Damage to whole frames or to the header of one. */
+/** Damages whole frames, or the header of one. */
 const damageFrames = (frames: readonly Uint8Array[], what: Damage): readonly Uint8Array[] => {
   if (frames.length === 0) return frames;
   const i = what.at % frames.length;
@@ -86,7 +86,7 @@ const damageFrames = (frames: readonly Uint8Array[], what: Damage): readonly Uin
   return frames;
 };
 
-/** Damage anywhere in the bytes. */
+/** Damages any bytes. */
 const damageBytes = (stream: Uint8Array, what: Damage): Uint8Array => {
   if (stream.length === 0) return stream;
   const at = what.at % stream.length;
@@ -127,7 +127,7 @@ const receive = (stream: Uint8Array, sizes: readonly number[]): Outcome => {
     {
       limit: () => limit,
       target: ({ length }) => {
-        if (!(length > 0 && length <= limit)) expect.fail(`memory of ${length} bytes was asked for`);
+        if (!(length > 0 && length <= limit)) expect.fail(`memory of ${length} bytes was requested`);
         return new Uint8Array(length);
       },
       frame: (header, payload) => void delivered.push({ ...header, payload }),
@@ -155,7 +155,7 @@ const same = (a: Sent, b: Sent): boolean =>
   a.tag === b.tag &&
   Buffer.compare(a.payload, b.payload) === 0;
 
-test("damaged streams of frames", () => {
+test("damaged streams deliver only sent frames, or one typed error", () => {
   const seen = new Map<string, number>();
   const pieces = fc.oneof(
     fc.constant([1]),
@@ -172,7 +172,7 @@ test("damaged streams of frames", () => {
         const stream = damages.reduce(damageBytes, joined(damages.reduce(damageFrames, encoded)));
         const { delivered, error } = receive(stream, sizes);
         if (error !== undefined && !(error instanceof WireError)) throw error;
-        // Per stream: a beginning of what was sent, or all of it.
+        // Per stream: a prefix of the sent frames, or all of them.
         const counts = new Map<number, number>();
         for (const each of delivered) {
           const nth = counts.get(each.stream) ?? 0;
@@ -201,7 +201,7 @@ test("damaged streams of frames", () => {
   for (const kind of kinds) expect(seen.get(kind) ?? 0, kind).toBeGreaterThan(examples(20, 100));
 }, 60_000);
 
-test("a stream cut at every byte, pushed with a cut at every byte", () => {
+test("a stream truncated at every byte, pushed in two pieces split at every byte, delivers its complete frames", () => {
   const body = Uint8Array.from({ length: 20 }, (_, i) => i);
   const { sent, encoded } = send([
     { type: "data", flags: 4, stream: 1, tag: 1, payload: body },

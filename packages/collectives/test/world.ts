@@ -4,7 +4,7 @@ import { costOfRounds } from "../src/cost.ts";
 import { type Algorithm, type Place, type Schedule, type ScheduleCost, separateHosts } from "../src/schedule.ts";
 import type { Transport } from "../src/transport/transport.ts";
 
-/** Elements of one rank's input and output for `n` of the request table. */
+/** Elements of one rank's input and output for `n` of the request table in `CollectiveRequest`. */
 export const regionElements = (
   kind: CollectiveKind,
   worldSize: number,
@@ -24,7 +24,7 @@ export const regionElements = (
   }
 };
 
-/** Small integers, exact in every dtype even after a sum over 16 ranks; they differ by rank and place. */
+/** Small integers, exact in every dtype even after a sum over 16 ranks; they differ by rank and position. */
 export const operand = (rank: number, count: number, dtype: DType): number[] => {
   const least = dtype === "u32" || dtype === "u8" || dtype === "bool" ? 0 : 6;
   const values: number[] = [];
@@ -47,7 +47,7 @@ export const fromBytes = (bytes: Uint8Array, dtype: DType): number[] => {
   return array.toNumbers();
 };
 
-/** What rank `rank` must end with, written down without any algorithm. */
+/** Expected output of rank `rank`, computed without any algorithm. */
 export const closedForm = (
   kind: CollectiveKind,
   place: Place,
@@ -84,7 +84,7 @@ export const closedForm = (
   }
 };
 
-/** Peers of a send-receive around the ring; harmless for the other kinds. */
+/** Parameters of a rank's schedule, with the peers of a send-receive around the ring, which other kinds ignore. */
 export const placeOf = (rank: number, worldSize: number, elementCount: number, root = 0): Place => ({
   rank,
   worldSize,
@@ -94,7 +94,10 @@ export const placeOf = (rank: number, worldSize: number, elementCount: number, r
   from: (rank + worldSize - 1) % worldSize,
 });
 
-/** One end of every message of all ranks, in a fixed order: each send has its receive when both lists are equal. */
+/**
+ * One end of every message of all ranks, in a fixed order. Each send has its receive if the lists of sends and receives
+ * are equal.
+ */
 export const messageEnds = (schedules: readonly Schedule[], action: "send" | "receive"): string[] =>
   schedules
     .flatMap((schedule, rank) =>
@@ -109,7 +112,7 @@ export const messageEnds = (schedules: readonly Schedule[], action: "send" | "re
     )
     .sort();
 
-/** Ways in which ranks may share hosts, by name. Formulas are the same for hosts of equal size whatever their order. */
+/** Ways in which ranks may share hosts, by name. The cost formulas hold for hosts of equal size in any order. */
 export const hostShapes = (worldSize: number): Record<string, number[][]> => {
   const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
   const cut = (...sizes: number[]): number[][] => {
@@ -134,7 +137,7 @@ export const hostShapes = (worldSize: number): Record<string, number[][]> => {
   };
 };
 
-/** What schedules of all ranks cost, counted step by step. */
+/** Cost of the schedules of all ranks, counted step by step. */
 export const countedCost = (
   schedules: readonly Schedule[],
   hosts: number[][],
@@ -147,7 +150,7 @@ export const countedCost = (
         const sent = new Map<number, number>();
         return schedules[rank]!.rounds[round]!.flatMap((step) => {
           if (step.action !== "send") return [];
-          // The how-manieth from this rank to that one in this round.
+          // Index of the message among those from this rank to the peer in this round.
           const nth = sent.get(step.peer) ?? 0;
           sent.set(step.peer, nth + 1);
           const there = schedules[step.peer]!;
@@ -173,7 +176,7 @@ export const schedulesOf = (
     algorithm.schedule({ ...placeOf(rank, worldSize, elementCount), ...more }),
   );
 
-/** A transport that puts messages where they are wanted, as networks do. */
+/** A transport that receives into given memory, as networks do. */
 export const puttingInto = (transport: Transport): Transport => ({
   ...transport,
   receiveInto: async (peer, tag, target) => {
@@ -183,8 +186,8 @@ export const puttingInto = (transport: Transport): Transport => ({
 });
 
 /**
- * A transport on which a rank is no more than `slots` messages ahead of a peer: with more, `send` waits until one is
- * given back.
+ * A transport on which a rank is at most `slots` messages ahead of a peer; with more, `send` waits until one is
+ * released.
  */
 export const withSlots = (transport: Transport, slots: number): Transport => {
   const sent = new Map<number, number>();
@@ -199,13 +202,12 @@ export const withSlots = (transport: Transport, slots: number): Transport => {
   };
 };
 
-/** The algorithms whose schedules depend on hosts. */
+/** Whether an algorithm's schedules depend on hosts. */
 export const heedsHosts = ({ name }: Algorithm): boolean =>
   ["two-level-all-reduce", "masters-all-reduce", "chain-all-reduce", "two-level-all-to-all"].includes(name);
 
 /**
- * What the job "ragged" of a rank's worker ends with on rank `to`: rows, and how many came from whom, of all-to-all and
- * of all-gather.
+ * Expected outputs of the job "ragged" on rank `to`: rows, and row counts by sender, of all-to-all and of all-gather.
  */
 export const raggedAnswer = (to: number, worldSize: number, capacity: number, rowElements: number): number[][] => {
   const n = capacity * rowElements;

@@ -10,14 +10,14 @@ namespace {
 void deliver(Napi::Env env, Napi::Function answer, struct JavaScriptThread* thread, void*);
 
 /**
- * A JavaScript thread that has opened MPI: its answers go through one thread-safe function, or, where it calls MPI itself, wait until it
- * takes them.
+ * A JavaScript thread that has opened MPI. Its answers are delivered through one thread-safe function, or, if it calls
+ * MPI itself, wait until the thread takes them.
  */
 struct JavaScriptThread : Client {
   bool isCaller = false;
   using Wake = Napi::TypedThreadSafeFunction<JavaScriptThread, void, deliver>;
   Wake function;
-  /** Answers that the thread waits for; as long as there are any, its event loop stays alive. */
+  /** Number of answers that the thread waits for; while there are any, its event loop stays alive. */
   size_t waiting = 0;
 
  protected:
@@ -28,7 +28,7 @@ struct JavaScriptThread : Client {
 
 using ThreadSlot = std::shared_ptr<JavaScriptThread>;
 
-/** How a JavaScript thread has opened MPI: to be called back, to call MPI itself, or both. */
+/** Ways in which a JavaScript thread has opened MPI: to be called back, to call MPI itself, or both. */
 struct OpenThread {
   ThreadSlot called;
   ThreadSlot caller;
@@ -67,8 +67,8 @@ void deliver(Napi::Env env, Napi::Function answer, JavaScriptThread* thread, voi
 }
 
 /**
- * Take answers in this thread; `open(onAnswers, spinMicroseconds)`, once per thread. Without `onAnswers`: let it call MPI itself, by `perform`
- * and `drive`.
+ * open(onAnswers, spinMicroseconds), once per thread: delivers answers to this thread. Without `onAnswers`, the thread
+ * calls MPI itself, by `perform` and `drive`.
  */
 void open(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
@@ -81,18 +81,21 @@ void open(const Napi::CallbackInfo& info) {
     thread->function.Unref(env);
   }
   slot = thread;
-  // Hooks run last in, first out: this one before the function's own end, so nobody calls a function that is gone.
+  // Cleanup hooks run in reverse order: this one runs before the function's own end, so that no destroyed function is
+  // called.
   env.AddCleanupHook([thread] { Engine::instance().leave(thread); });
 #if defined(OPEN_MPI)
-  // For two ranks Open MPI 4.1 reduces by a binomial tree, at half the speed of halving and doubling, which is as fast at every size.
+  // For two ranks Open MPI 4.1 reduces by a binomial tree, at half the speed of halving and doubling, which is at least
+  // as fast at every size.
   setenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm", "3", 0);
-  // What is longer than 4 KiB with its header is read out of the sender's memory by the kernel, which takes 4 µs more than a copy.
+  // By default, a message above 4 KiB including its header is read from the sender's memory by the kernel, which takes
+  // 4 µs longer than a copy.
   setenv("OMPI_MCA_btl_vader_eager_limit", "16448", 0);
 #endif
   Engine::instance().start(std::chrono::microseconds(info[1].As<Napi::Number>().Int64Value()));
 }
 
-/** Where a view's bytes lie. A view of a detached buffer has none left, which is told by its length. */
+/** Returns the address of a view's bytes. A view of a detached buffer has no bytes, which is detected by its length. */
 char* bytesOf(const Napi::Value& value, size_t wanted, const char* name) {
   if (!value.IsTypedArray()) {
     if (wanted == 0) return nullptr;
@@ -130,7 +133,7 @@ Command commandOf(const Napi::CallbackInfo& info, const ThreadSlot& slot) {
   return command;
 }
 
-/** Hand a command to the progress thread. */
+/** Posts a command to the progress thread. */
 void post(const Napi::CallbackInfo& info) {
   const ThreadSlot& slot = openThreadOf(info.Env()).called;
   Command command = commandOf(info, slot);
@@ -138,10 +141,14 @@ void post(const Napi::CallbackInfo& info) {
   Engine::instance().post(std::move(command));
 }
 
-/** Start a command in this thread. */
+/** Starts a command in this thread. */
 void perform(const Napi::CallbackInfo& info) { Engine::instance().perform(commandOf(info, openThreadOf(info.Env()).caller)); }
 
-/** drive(spinMicroseconds, sliceMicroseconds): call MPI until there are answers, or for so long. @returns a batch, or undefined. */
+/**
+ * drive(spinMicroseconds, sliceMicroseconds): calls MPI until there are answers, at most for these times.
+ *
+ * @returns a batch, or undefined.
+ */
 Napi::Value drive(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const ThreadSlot& slot = openThreadOf(env).caller;
@@ -152,7 +159,7 @@ Napi::Value drive(const Napi::CallbackInfo& info) {
   return completions.empty() ? env.Undefined() : batchOf(env, completions);
 }
 
-/** What the library calls itself at run time; may be asked before MPI is open. */
+/** Returns the version string of the loaded library; may be called before MPI is opened. */
 Napi::Value library(const Napi::CallbackInfo& info) {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;

@@ -6,13 +6,13 @@ namespace skein {
 
 Completion refusal(const Command& command, Outcome outcome, const char* message);
 
-/** Put MPI's own words for `code` into an answer; the first failure of an operation stays. */
+/** Stores MPI's message for `code` in an answer; only the first failure of an operation is kept. */
 void describeFailure(Completion& answer, const char* call, int code);
 
-/** Compare what arrived with what was to come: another tag, fewer bytes or more are a mismatch. */
+/** Compares an arrived message with the awaited one: another tag or length is a mismatch. */
 void checkArrival(Completion& answer, const Awaited& awaited, const MPI_Status& status);
 
-/** Compare what all ranks are about to do. */
+/** Compares the agreements of all ranks. */
 void checkAgreement(Operation& operation);
 
 size_t bytesUnderWay(const Command& command);

@@ -6,12 +6,15 @@
 namespace skein {
 namespace {
 
-/** The tag of one part: the collective's tag, and whether more parts follow, so that lengths that differ by whole parts are told. */
+/**
+ * MPI tag of one part: the collective's tag, and whether more parts follow, so that lengths that differ by whole parts
+ * are detected.
+ */
 int tagOfPart(int tag, bool more, int mask) { return static_cast<int>((static_cast<uint32_t>(tag) << 1 | (more ? 1u : 0u)) & static_cast<uint32_t>(mask)); }
 
 }  // namespace
 
-/** Start what a command asks for; answer at once when that fails. */
+/** Starts the calls of a command; answers at once if starting fails. */
 void Engine::begin(Command command) {
   if (command.kind == Kind::initialize) return initialize(command);
   if (!initialized_ || finalized_) {
@@ -35,7 +38,7 @@ void Engine::begin(Command command) {
   activeBytes_ += bytesUnderWay(operation->command);
   const Command& c = operation->command;
   if (c.agreement != 0) {
-    // Ranks that disagree would make MPI add what does not belong together, or write where it must not.
+    // If ranks disagreed, MPI would combine different requests, or write beyond their memory.
     operation->agreeing = true;
     operation->agreed[0] = c.agreement;
     operation->agreed[1] = ~c.agreement;
@@ -56,7 +59,7 @@ int Engine::beginParts(const std::shared_ptr<Operation>& operation, const char**
   const MPI_Comm communicator = communicators_[static_cast<size_t>(c.communicator)];
   const MPI_Datatype type = typeOf(c.element);
   const size_t width = bytesOf(c.element);
-  // Reads the operators late: they exist once MPI is open.
+  // Looks up the operators late, because they exist only after MPI was opened.
   const auto reduction = [&] { return reductions_.of(c.element, c.reduction); };
   MPI_Request request = MPI_REQUEST_NULL;
   const auto started = [&](int code) {
@@ -66,7 +69,8 @@ int Engine::beginParts(const std::shared_ptr<Operation>& operation, const char**
     owners_.push_back(operation);
     return code;
   };
-  // Calls start(offset in bytes, elements, whether more follow) for every part; one empty part where there is nothing.
+  // Calls start(offset in bytes, elements, whether more parts follow) for every part; one empty part if there are no
+  // elements.
   const auto cut = [&](auto start) {
     size_t at = 0;
     do {
@@ -123,7 +127,7 @@ int Engine::beginParts(const std::shared_ptr<Operation>& operation, const char**
       const bool isRoot = rank == c.peer;
       return cut([&](size_t offset, int elements, bool) {
         const void* from = isRoot && input == MPI_IN_PLACE ? input : c.input + offset;
-        void* to = isRoot ? c.output + offset : nullptr; // MPI leaves alone what the others give
+        void* to = isRoot ? c.output + offset : nullptr; // MPI does not write the output of ranks other than the root.
         return started(MPI_Ireduce(from, to, elements, type, reduction(), c.peer, communicator, &request));
       });
     }
@@ -148,7 +152,9 @@ int Engine::beginParts(const std::shared_ptr<Operation>& operation, const char**
   return MPI_ERR_ARG;
 }
 
-/** Send the input to every other rank, and await as much of each: rank r's comes to place r of the output. */
+/**
+ * Sends the input to every other rank, and awaits as many bytes from each: those of rank r at chunk r of the output.
+ */
 int Engine::beginExchange(const std::shared_ptr<Operation>& operation) {
   const Command& c = operation->command;
   const MPI_Comm communicator = communicators_[static_cast<size_t>(c.communicator)];

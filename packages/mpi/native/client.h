@@ -11,8 +11,8 @@
 namespace skein {
 
 /**
- * Where one JavaScript thread takes its answers. The progress thread puts them; `wake` has that thread called once however many
- * answers wait.
+ * Queue of answers for one JavaScript thread. The progress thread puts answers; `wake` is called once per batch, and
+ * makes the JavaScript thread take them.
  */
 struct Client {
   virtual ~Client() = default;
@@ -39,13 +39,13 @@ struct Client {
     return !answers_.empty();
   }
 
-  /** Sleep until there are answers, or for so long. */
+  /** Sleeps until there are answers, at most for `longest`. */
   void waitForAnswers(std::chrono::microseconds longest) {
     std::unique_lock<std::mutex> lock(mutex_);
     arrived_.wait_for(lock, longest, [this] { return !answers_.empty(); });
   }
 
-  /** After this, `wake` is not called. */
+  /** After this call, `wake` is not called. */
   void close() {
     std::lock_guard<std::mutex> guard(mutex_);
     closed_ = true;

@@ -10,20 +10,22 @@
 namespace skein {
 namespace {
 
-// How long to sleep between looks when nothing moves: a peer that computes for a second costs a percent of a core.
+// Sleep between polls while nothing moves: a peer that computes for a second costs one percent of a core.
 constexpr std::chrono::microseconds shortestSleep{50};
 constexpr std::chrono::microseconds longestSleep{200};
-// Without kernel-assisted copies MPI moves bytes only while it is called: keep calling for as long as a slow link (250 MB/s) would need.
+// Without kernel-assisted copies MPI moves bytes only during calls, so polling continues for as long as a slow link
+// (250 MB/s) would need.
 constexpr size_t bytesPerSpinMicrosecond = 250;
-// A look takes half a microsecond, and so does giving the core away where nobody wants it; whoever shares it waits for so many looks.
+// A poll takes half a microsecond, and so does yielding a core that no other thread needs. A thread that shares the
+// core waits for this many polls.
 constexpr unsigned looksPerYield = 8;
-// How long a thread that ends waits for the progress thread, which may be inside MPI_Init.
+// Time that an ending thread waits for the progress thread, which may be inside MPI_Init.
 constexpr std::chrono::seconds leaveLimit{2};
 
 }  // namespace
 
 Engine& Engine::instance() {
-  static Engine* engine = new Engine();  // never destroyed: at exit the thread may still be inside MPI
+  static Engine* engine = new Engine(); // Never destroyed: at exit the thread may still be inside MPI.
   return *engine;
 }
 
@@ -73,13 +75,18 @@ void Engine::run() {
       bytes = active == 0 ? 0 : activeBytes_;
       callersDrive = callersDrive_;
     }
-    // A caller that calls MPI itself needs the turn, and most often the core, that looking for nothing would take.
+    // A caller that calls MPI itself needs the lock, and usually the core, that polling without active operations would
+    // take.
     if (active == 0 && callersDrive) sleepUntilPosted();
     else pause(moved, active, bytes);
   }
 }
 
-/** Look once at all that is under way. @returns whether anything moved. */
+/**
+ * Polls all active operations once.
+ *
+ * @returns whether anything moved.
+ */
 bool Engine::advance() {
   bool moved = probe();
   moved |= test();
@@ -124,7 +131,7 @@ void Engine::drive(Client& client, std::chrono::microseconds spin, std::chrono::
   client.waitForAnswers(slice);
 }
 
-/** Begin what was posted. */
+/** Starts posted commands. Returns whether there were any. */
 bool Engine::takePosted() {
   if (!hasPosted_.load(std::memory_order_acquire)) return false;
   std::vector<Command> commands;
@@ -144,9 +151,9 @@ bool Engine::takePosted() {
 void Engine::release(const std::vector<std::shared_ptr<Client>>& leaving) {
   const auto isLeaving = [&](const std::shared_ptr<Client>& client) { return std::find(leaving.begin(), leaving.end(), client) != leaving.end(); };
   for (const auto& operation : owners_) stopNow_ |= isLeaving(operation->command.client);
-  if (stopNow_) return;  // stop() lets them go
+  if (stopNow_) return; // stop() releases them.
   for (Awaited& awaited : awaited_) {
-    if (isLeaving(awaited.operation->command.client)) finish(*awaited.operation);  // nobody hears
+    if (isLeaving(awaited.operation->command.client)) finish(*awaited.operation); // The answer is not delivered.
   }
   dropAnswered();
   std::lock_guard<std::mutex> guard(mutex_);
@@ -154,7 +161,7 @@ void Engine::release(const std::vector<std::shared_ptr<Client>>& leaving) {
   changed_.notify_all();
 }
 
-/** Never call MPI again, and tell everyone who waits. */
+/** Stops calling MPI for good, and answers all waiting commands. */
 void Engine::stop() {
   const char* reason = "a thread ended while MPI worked on its memory, so MPI is no longer called in this process";
   const auto refuse = [&](Operation& operation) {
@@ -171,7 +178,10 @@ void Engine::stop() {
   changed_.notify_all();
 }
 
-/** Give the processor away between looks: spin with yields while something may come soon, then sleep, without bound when idle. */
+/**
+ * Yields the processor between polls: spins with yields while an event is likely soon, then sleeps, without a limit if
+ * idle.
+ */
 void Engine::pause(bool moved, size_t active, size_t activeBytes) {
   const auto now = Clock::now();
   if (moved) {
@@ -196,8 +206,8 @@ void Engine::sleepUntilPosted() {
 }
 
 /**
- * Look for messages that are awaited, and receive those that are what was to come. MPI's own check comes too late: Open MPI 4.1 writes
- * beyond the memory of a receive that a longer message meets.
+ * Probes for awaited messages, and receives those that match. MPI's own check comes too late: Open MPI 4.1 writes
+ * beyond the memory of a receive if the message is longer.
  */
 bool Engine::probe() {
   bool moved = false;
@@ -209,7 +219,7 @@ bool Engine::probe() {
       return other.peer == awaited.peer && other.operation->command.communicator == operation.command.communicator;
     };
     bool arrived = operation.answered;
-    // A message is for the oldest that awaits one from that rank, even if it came after that one was looked for.
+    // A message belongs to the oldest receive from that rank, even if it arrived after that receive was probed.
     if (!arrived && std::none_of(awaited_.begin(), awaited_.begin() + static_cast<std::ptrdiff_t>(kept), isBefore)) {
       const int code = receive(awaited, &arrived);
       if (code != MPI_SUCCESS) describeFailure(operation.answer, "MPI_Improbe or MPI_Imrecv", code);
@@ -222,14 +232,18 @@ bool Engine::probe() {
   return moved;
 }
 
-/** Receive a message if it is there. @returns MPI's code. */
+/**
+ * Receives a message if it has arrived.
+ *
+ * @returns MPI's code.
+ */
 int Engine::receive(Awaited& awaited, bool* arrived) {
   const Command& command = awaited.operation->command;
   const MPI_Comm communicator = communicators_[static_cast<size_t>(command.communicator)];
   MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status status;
   int flag = 0;
-  // Any tag: a message of another collective is taken and told, instead of waited past for ever.
+  // Any tag: a message of another collective is received and reported, instead of being waited past for ever.
   int code = MPI_Improbe(awaited.peer, MPI_ANY_TAG, communicator, &flag, &message, &status);
   *arrived = flag != 0 || code != MPI_SUCCESS;
   if (flag == 0 || code != MPI_SUCCESS) return code;
@@ -246,7 +260,7 @@ int Engine::receive(Awaited& awaited, bool* arrived) {
   return code;
 }
 
-/** Look at all requests at once. */
+/** Tests all requests at once. */
 bool Engine::test() {
   if (active_ == 0 || requests_.empty()) return false;
   const int count = static_cast<int>(requests_.size());
@@ -256,7 +270,7 @@ bool Engine::test() {
   const int code = MPI_Testsome(count, requests_.data(), &done, finished_.data(), statuses_.data());
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
     for (const auto& operation : owners_) finishPart(operation, code);
-    requests_.clear();  // which of them are still valid, MPI does not say
+    requests_.clear(); // MPI does not report which requests are still valid.
     owners_.clear();
     return true;
   }
@@ -264,7 +278,7 @@ bool Engine::test() {
   std::vector<std::pair<std::shared_ptr<Operation>, int>> ended;
   for (int i = 0; i < done; i++) ended.emplace_back(owners_[static_cast<size_t>(finished_[i])], code == MPI_SUCCESS ? code : statuses_[i].MPI_ERROR);
   std::sort(finished_.begin(), finished_.begin() + done, std::greater<int>());
-  for (int i = 0; i < done; i++) {  // from the back, so that what moves into a gap is not itself finished
+  for (int i = 0; i < done; i++) { // From the back, so that the element that fills a gap is not itself finished.
     const auto gap = static_cast<size_t>(finished_[i]);
     requests_[gap] = requests_.back();
     owners_[gap] = std::move(owners_.back());
@@ -283,7 +297,7 @@ void Engine::finishPart(const std::shared_ptr<Operation>& operation, int code) {
     if (operation->answer.outcome == Outcome::done) checkAgreement(*operation);
     if (operation->answer.outcome == Outcome::done && !operation->answered) return beginOrFail(operation);
   }
-  // What has failed is told at once: its other parts may never come.
+  // A failure is reported at once, because the other parts may never complete.
   if (operation->partsLeft == 0 || operation->answer.outcome != Outcome::done) finish(*operation);
 }
 
@@ -301,7 +315,10 @@ void Engine::finish(Operation& operation) {
   operation.command.client->put(std::move(operation.answer));
 }
 
-/** Answer what has waited too long. Messages are awaited no more; requests stay with MPI, which may still write to their memory. */
+/**
+ * Answers operations whose deadline has passed. Their messages are no longer awaited; their requests stay with MPI,
+ * which may still write to their memory.
+ */
 void Engine::expire() {
   const auto now = Clock::now();
   nextDeadline_ = Clock::time_point::max();
@@ -320,7 +337,7 @@ void Engine::expire() {
   dropAnswered();
 }
 
-/** Await no message that nobody asks for any more. */
+/** Removes awaited messages whose operations were answered. */
 void Engine::dropAnswered() {
   awaited_.erase(std::remove_if(awaited_.begin(), awaited_.end(), [](const Awaited& one) { return one.operation->answered; }), awaited_.end());
 }

@@ -15,24 +15,32 @@
 namespace skein {
 
 /**
- * MPI in this process: one thread that takes commands of any JavaScript thread, starts them as non-blocking calls, and answers as they
- * finish. A JavaScript thread that waits for its commands anyway may call MPI itself meanwhile, which saves waking two threads. Calls
- * take turns, so that MPI_THREAD_SERIALIZED is enough; where MPI offers less, nobody but the thread calls it.
+ * MPI in this process: one thread that takes commands of any JavaScript thread, starts them as non-blocking calls, and
+ * answers when they finish. A JavaScript thread that waits for its commands may call MPI itself meanwhile, which saves
+ * waking two threads. A lock serializes the calls, so that MPI_THREAD_SERIALIZED is enough; if MPI offers less, only
+ * the progress thread calls it.
  */
 class Engine {
  public:
   static Engine& instance();
 
-  /** Start the thread, once. `spin` is how long it looks before it sleeps. */
+  /** Starts the thread, once. `spin` is the time for which it polls before it sleeps. */
   void start(std::chrono::microseconds spin);
   void post(Command command);
-  /** Start a command in this thread. The answer comes by `drive`, or by the progress thread once `drive` has given up. */
+  /**
+   * Starts a command in this thread. The answer comes during `drive`, or from the progress thread once `drive` has
+   * given up.
+   */
   void perform(Command command);
-  /** Call MPI in this thread until `client` has answers: look for `spin`, then leave it to the progress thread and sleep for `slice`. */
+  /**
+   * Calls MPI in this thread until `client` has answers: polls for `spin`, then leaves polling to the progress thread
+   * and sleeps for `slice`.
+   */
   void drive(Client& client, std::chrono::microseconds spin, std::chrono::microseconds slice);
   /**
-   * Forget a JavaScript thread that ends. If MPI still works on its memory, MPI is never called again: no call, no access. Neither
-   * here nor at exit is MPI_Finalize called for anybody: a process that dies says nothing.
+   * Removes a JavaScript thread that ends. If MPI still works on its memory, MPI is never called again, so that this
+   * memory is not accessed by later calls. MPI_Finalize is called neither here nor at exit, so that launchers treat a
+   * process that dies as failed.
    */
   void leave(const std::shared_ptr<Client>& client);
 
@@ -70,7 +78,7 @@ class Engine {
   std::thread thread_;
   std::chrono::microseconds spin_{0};
 
-  /** Held by whoever calls MPI; it guards all that follows. */
+  /** Lock of the thread that calls MPI; guards all following members. */
   std::mutex turn_;
   bool initialized_ = false;
   bool finalized_ = false;
@@ -80,24 +88,24 @@ class Engine {
   std::deque<MPI_Comm> communicators_;
   std::vector<double> world_;
   std::vector<MPI_Request> requests_;
-  /** Whose part each request is. */
+  /** Operation of each request. */
   std::vector<std::shared_ptr<Operation>> owners_;
   std::vector<Awaited> awaited_;
-  /** A message was left with MPI because it is not the one that was to come. */
+  /** Whether a message was left with MPI because it did not match. */
   bool refusedMessage_ = false;
   std::vector<int> finished_;
   std::vector<MPI_Status> statuses_;
-  /** Operations, and bytes of them, that somebody waits for. */
+  /** Number of unanswered operations, and their bytes. */
   size_t active_ = 0;
   size_t activeBytes_ = 0;
-  /** Those of them that a caller looks for. */
+  /** Number of these operations that a caller polls for. */
   size_t driven_ = 0;
-  /** A caller has given up looking: the thread looks for them, too. */
+  /** Whether a caller has stopped polling, so that the progress thread polls for its operations, too. */
   bool handedOver_ = false;
-  /** The last command came from a thread that calls MPI itself. */
+  /** Whether the last command came from a thread that calls MPI itself. */
   bool callersDrive_ = false;
   Clock::time_point nextDeadline_ = Clock::time_point::max();
-  /** The thread's own, as is `sleep_`. */
+  /** Used only by the progress thread, as is `sleep_`. */
   Clock::time_point lastMove_;
   std::chrono::microseconds sleep_{0};
 };

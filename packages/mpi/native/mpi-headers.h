@@ -1,6 +1,7 @@
 #pragma once
 
-// The C++ bindings of old MPI libraries are not linked by every mpicxx; without these, loading fails with an undefined symbol.
+// Not every mpicxx links the C++ bindings of old MPI libraries; without these macros, loading fails with an undefined
+// symbol.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -8,7 +9,7 @@
 #define SKEIN_TEXT_OF(value) #value
 #define SKEIN_TEXT(value) SKEIN_TEXT_OF(value)
 
-// Both families define MPI_VERSION; only these tell them apart.
+// Both families define MPI_VERSION; these macros distinguish them.
 #if defined(OPEN_MPI)
 #define SKEIN_MPI_FAMILY "open-mpi"
 #define SKEIN_MPI_VERSION SKEIN_TEXT(OMPI_MAJOR_VERSION) "." SKEIN_TEXT(OMPI_MINOR_VERSION) "." SKEIN_TEXT(OMPI_RELEASE_VERSION)
@@ -16,5 +17,5 @@
 #define SKEIN_MPI_FAMILY "mpich"
 #define SKEIN_MPI_VERSION MPICH_VERSION
 #else
-#error "this mpi.h is of neither Open MPI nor MPICH (nor a library derived from MPICH)"
+#error "this mpi.h belongs to neither Open MPI nor MPICH (nor a library derived from MPICH)"
 #endif

@@ -13,7 +13,7 @@ namespace skein {
 
 using Clock = std::chrono::steady_clock;
 
-// The order of `kinds` in src/addon.ts.
+// In the order of `commandKinds` in src/addon.ts.
 enum class Kind : int {
   initialize,
   duplicate,
@@ -31,16 +31,16 @@ enum class Kind : int {
   exchange,
 };
 
-// The order of `outcomes` in src/addon.ts.
+// In the order of `outcomes` in src/addon.ts.
 enum class Outcome : int { done, failed, mismatch, timeout, stopped };
 
-// The orders of `elementTypes` and `reductions` in src/addon.ts.
+// In the orders of `elementTypes` and `reductions` in src/addon.ts.
 enum class Element : int { f32, f16, bf16, i32, u32, bytes };
 enum class Reduction : int { sum, max, min };
 
 struct Client;
 
-/** What JavaScript asked for. The memory belongs to its typed arrays, which it keeps until the answer. */
+/** A command from JavaScript. The memory belongs to its typed arrays, which JavaScript keeps alive until the answer. */
 struct Command {
   double id = 0;
   Kind kind = Kind::barrier;
@@ -52,18 +52,20 @@ struct Command {
   Reduction reduction = Reduction::sum;
   int peer = 0;
   int tag = 0;
-  /** Most elements of one MPI call. */
+  /** Maximum elements of one MPI call. */
   size_t limit = 0;
-  /** Milliseconds; none when 0. */
+  /** Timeout in milliseconds; 0: none. */
   double timeout = 0;
-  /** Of a collective: a number that all ranks must agree on before it begins. */
+  /**
+   * For collectives: a number that must be equal on all ranks, compared before the collective begins; 0: not compared.
+   */
   uint32_t agreement = 0;
-  /** The thread that asks calls MPI itself, and looks for the answer. */
+  /** Whether the posting thread calls MPI itself, and polls for the answer. */
   bool byCaller = false;
   std::shared_ptr<Client> client;
 };
 
-/** What JavaScript is answered. */
+/** Answer to JavaScript. */
 struct Completion {
   double id = 0;
   Outcome outcome = Outcome::done;
@@ -71,22 +73,22 @@ struct Completion {
   std::vector<double> values;
 };
 
-/** A command that MPI works on, in one or more parts. */
+/** A command on which MPI works, in one or more parts. */
 struct Operation {
   Command command;
   size_t partsLeft = 0;
   Completion answer;
   Clock::time_point deadline = Clock::time_point::max();
-  /** Answered. MPI may still finish parts of it, and nobody hears. */
+  /** Whether it was answered. MPI may still finish parts of it, which are ignored. */
   bool answered = false;
-  /** Of a duplicate: where MPI puts the communicator. */
+  /** For a duplicate: the new communicator. */
   MPI_Comm duplicated = MPI_COMM_NULL;
-  /** Of a collective: the highest agreement of all ranks, and the complement of the lowest. */
+  /** For a collective: the highest agreement of all ranks, and the complement of the lowest. */
   uint32_t agreed[2] = {};
   bool agreeing = false;
 };
 
-/** A message that is to come. */
+/** An awaited message. */
 struct Awaited {
   std::shared_ptr<Operation> operation;
   int peer = 0;

@@ -4,7 +4,9 @@
 
 namespace skein {
 
-/** MPI's operators for sums, maxima and minima of all element types; made after MPI_Init, by the thread that calls MPI. */
+/**
+ * MPI operators for sums, maxima and minima of all element types; created after MPI_Init, by the thread that calls MPI.
+ */
 class Reductions {
  public:
   int create();
@@ -16,7 +18,7 @@ class Reductions {
   bool exist_ = false;
 };
 
-/** The MPI type of one element. 16-bit floats travel as their bit patterns. */
+/** Returns the MPI type of one element. 16-bit floats are sent as their bit patterns. */
 MPI_Datatype typeOf(Element element);
 size_t bytesOf(Element element);
 

@@ -6,13 +6,16 @@
 namespace skein {
 namespace {
 
-/** Show MPI's symbols to the plug-ins that it loads: Node opens addons, and with them libmpi, for themselves alone. */
+/**
+ * Makes MPI's symbols visible to the plug-ins that MPI loads, because Node loads addons, and with them libmpi, with
+ * local symbols.
+ */
 void showLibrary() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &info) != 0) dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-/** Whose memory each rank shares: the lowest rank of its host. */
+/** For each rank, finds the lowest rank of its host, whose ranks can share memory. */
 int findHosts(int rank, int size, std::vector<int>* leaders) {
   MPI_Comm host = MPI_COMM_NULL;
   int code = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
@@ -27,7 +30,10 @@ int findHosts(int rank, int size, std::vector<int>* leaders) {
 
 }  // namespace
 
-/** Open MPI, once per process; answers [rank, size, whether threads may take turns, leader of rank 0, leader of rank 1, …]. */
+/**
+ * Opens MPI, once per process; answers [rank, size, whether several threads may call MPI in turn, leader of rank 0,
+ * leader of rank 1, …].
+ */
 void Engine::initialize(const Command& command) {
   Completion answer;
   answer.id = command.id;
@@ -73,13 +79,13 @@ void Engine::initialize(const Command& command) {
   command.client->put(std::move(answer));
 }
 
-/** Close MPI. Refused while it has anything left to do, for whoever asked: MPI_Finalize would wait for it. */
+/** Closes MPI. Refused while calls are in flight for any thread, because MPI_Finalize would wait for them. */
 void Engine::finalize(const Command& command) {
   Completion answer;
   answer.id = command.id;
   if (!requests_.empty() || !awaited_.empty() || refusedMessage_) {
     const std::string text = std::to_string(requests_.size() + awaited_.size() + (refusedMessage_ ? 1 : 0)) +
-                             " calls or messages are still under way; after a failed collective end the process, or the job by abort";
+                             " calls or messages are still in flight; after a failed collective, end the process, or end the job by abort";
     return command.client->put(refusal(command, Outcome::failed, text.c_str()));
   }
   reductions_.free();
@@ -88,7 +94,7 @@ void Engine::finalize(const Command& command) {
   finalized_ = true;
   if (code != MPI_SUCCESS) {
     answer.outcome = Outcome::failed;
-    answer.message = "MPI_Finalize failed with code " + std::to_string(code);  // MPI_Error_string is gone with MPI
+    answer.message = "MPI_Finalize failed with code " + std::to_string(code); // MPI_Error_string is not available after MPI_Finalize.
   }
   command.client->put(std::move(answer));
 }

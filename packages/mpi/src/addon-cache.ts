@@ -5,14 +5,17 @@ import type { MpiFamily } from "./addon.ts";
 export const addonFile = "skein-mpi.node";
 export const sources: AddonSources = new AddonSources(new URL("../native/", import.meta.url));
 
-/** Where this machine's addons are kept, one for each MPI: `skein/mpi` in `$XDG_CACHE_HOME`, else in `~/.cache`. */
+/**
+ * Cache folder of this machine's addons, one addon per MPI: `skein/mpi` in `$XDG_CACHE_HOME` or, if unset, in
+ * `~/.cache`.
+ */
 export const defaultCacheFolder = (environment: NodeJS.ProcessEnv = process.env): string =>
   cacheFolder("mpi", environment);
 
 export const cachedAddon = (folder: string, family: MpiFamily, version: string): string =>
   join(folder, `${family}-${version}-${sources.key()}`, addonFile);
 
-/** Addons in `folder` that were built from these sources for this platform, the newest first. */
+/** Addons in `folder` that were built from these sources for this platform, newest first. */
 export const builtAddons = (folder: string, family?: MpiFamily): string[] =>
   builtFolders(folder, sources, addonFile)
     .filter((built) => family === undefined || built.startsWith(join(folder, `${family}-`)))

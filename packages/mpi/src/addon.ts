@@ -1,6 +1,6 @@
 import type { DType, Reduction } from "@skein/tensor-core";
 
-/** What the addon is asked for. The order is native/operation.h's. */
+/** Kinds of commands of the addon, in the order of native/operation.h. */
 export const commandKinds = [
   "initialize",
   "duplicate",
@@ -19,41 +19,44 @@ export const commandKinds = [
 ] as const;
 export type CommandKind = (typeof commandKinds)[number];
 
-/** How a command ended. The order is native/operation.h's. */
+/** Outcomes of a command, in the order of native/operation.h. */
 export const outcomes = ["done", "failed", "mismatch", "timeout", "stopped"] as const;
 export type Outcome = (typeof outcomes)[number];
 
-/** Element types of the addon; all others travel as bytes. The order is native/operation.h's. */
+/** Element types of the addon, in the order of native/operation.h. Other dtypes are sent as bytes. */
 export const elementTypes: readonly (DType | "bytes")[] = ["f32", "f16", "bf16", "i32", "u32", "bytes"];
-/** The order is native/operation.h's. */
+/** Reductions, in the order of native/operation.h. */
 export const reductions: readonly Reduction[] = ["sum", "max", "min"];
 
-/** Counts of MPI calls are C ints; what is larger is cut. Whole pages, so that parts stay aligned. */
+/**
+ * Maximum bytes of one MPI call, whose counts are C ints; larger operands are split. Whole pages, so that parts stay
+ * aligned.
+ */
 export const largestCount: number = 2 ** 31 - 2 ** 16;
 
 /** [id, outcome, message, values, id, …]. */
 export type AnswerBatch = readonly (number | string | readonly number[] | undefined)[];
 
-/** The native module, as native/addon.cc exports it. */
+/** The native module, as exported by native/addon.cc. */
 export interface MpiAddon {
   readonly family: MpiFamily;
-  /** Of the headers that it was built with. */
+  /** MPI version of the headers with which it was built. */
   readonly version: string;
-  /** What the loaded library says of itself. */
+  /** Returns the version string of the loaded MPI library. */
   library(): string;
   /**
-   * Take answers in this thread; start the progress thread if it does not run. Without `onAnswers`: let this thread
-   * call MPI itself, by `perform` and `drive`. Each once per thread.
+   * Delivers answers to this thread, and starts the progress thread if it does not run. Without `onAnswers`, this
+   * thread calls MPI itself, by `perform` and `drive`. Call each form once per thread.
    */
   open(onAnswers: ((batch: AnswerBatch) => void) | undefined, spinMicroseconds: number): void;
   /**
-   * Call MPI until there are answers; look for so long, then sleep for a slice while the progress thread looks.
-   * Undefined when none came.
+   * Calls MPI until there are answers: polls for `spinMicroseconds`, then sleeps for `sliceMicroseconds` while the
+   * progress thread polls. Returns undefined if no answer came.
    */
   drive(spinMicroseconds: number, sliceMicroseconds: number): AnswerBatch | undefined;
-  /** Hand over a command. Its memory belongs to MPI until the answer. */
+  /** Posts a command to the progress thread. Its memory belongs to MPI until the answer. */
   post: PostCommand;
-  /** The same, but start it in this thread. The answer comes by `drive`. */
+  /** Like `post`, but starts the command in this thread. The answer comes from `drive`. */
   perform: PostCommand;
 }
 
@@ -77,5 +80,5 @@ export interface PostCommand {
   ): void;
 }
 
-/** The implementations of MPI that the addon knows. */
+/** MPI implementations that the addon supports. */
 export type MpiFamily = "open-mpi" | "mpich";

@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** A compiler that knows MPICH's header, and then does as it is told. */
+/** A compiler that knows MPICH's header, and then runs the given shell commands. */
 const fakeCompiler = (then: string): string => {
   const file = join(folder, "mpicxx-fake");
   const header = 'if [ "$1" = "-E" ]; then echo "#define MPICH_VERSION \\"9.8.7\\""; exit 0; fi';
@@ -22,23 +22,23 @@ const fakeCompiler = (then: string): string => {
   return file;
 };
 
-const place = (path: string, seconds: number): string => {
+const writeAddon = (path: string, seconds: number): string => {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, "not an addon");
   utimesSync(path, seconds, seconds);
   return path;
 };
 
-test("no compiler: one line that says what to install, and that TCP needs none", async () => {
+test("without a compiler, fails with one line that says what to install, and that TCP needs no MPI", async () => {
   const error = (await buildMpiAddon({ compiler: "mpicxx-that-is-not-here", cacheFolder: folder }).catch(
     (reason: unknown) => reason,
   )) as Error;
   expect(error).toMatchObject({ code: "mpi-missing", kind: "environment" });
-  expect(error.message).toMatch(/"mpicxx-that-is-not-here".*apt install.*tcp needs none/);
+  expect(error.message).toMatch(/"mpicxx-that-is-not-here".*apt install.*tcp needs no MPI/);
   expect(error.message).not.toContain("\n");
 });
 
-test("a compiler that fails: its complaint in one line, and nothing left behind", async () => {
+test("if the compiler fails, reports its error in one line and leaves no files", async () => {
   const compiler = fakeCompiler(
     'printf "In file included from here\\naddon.cc:1:2: fatal error: no mpi for you\\nmore\\n" >&2; exit 1',
   );
@@ -50,7 +50,7 @@ test("a compiler that fails: its complaint in one line, and nothing left behind"
   expect(readdirSync(join(folder, "cache", left!))).toEqual([]);
 });
 
-test("the addon lands in the cache under its library's name, whole", async () => {
+test("writes the complete addon to the cache, under the name of its library", async () => {
   const compiler = fakeCompiler('for last in "$@"; do :; done; echo built > "$last"');
   const built = await buildMpiAddon({ compiler, cacheFolder: folder });
   expect(built).toEqual({ file: cachedAddon(folder, "mpich", "9.8.7"), family: "mpich", version: "9.8.7" });
@@ -59,26 +59,26 @@ test("the addon lands in the cache under its library's name, whole", async () =>
   expect(builtAddons(folder)).toEqual([built.file]);
 });
 
-test("of several addons the newest is taken, and the launcher's family before all", () => {
-  const older = place(cachedAddon(folder, "open-mpi", "4.1.4"), 1000);
-  const newer = place(cachedAddon(folder, "open-mpi", "4.1.6"), 2000);
-  const other = place(cachedAddon(folder, "mpich", "4.0.2"), 3000);
-  place(other.replace("-napi8-", "-napi8-of-other-sources"), 4000);
+test("prefers the newest addon, and first the family of the launcher", () => {
+  const older = writeAddon(cachedAddon(folder, "open-mpi", "4.1.4"), 1000);
+  const newer = writeAddon(cachedAddon(folder, "open-mpi", "4.1.6"), 2000);
+  const other = writeAddon(cachedAddon(folder, "mpich", "4.0.2"), 3000);
+  writeAddon(other.replace("-napi8-", "-napi8-of-other-sources"), 4000);
   expect(builtAddons(folder)).toEqual([other, newer, older]);
   expect(builtAddons(folder, "open-mpi")).toEqual([newer, older]);
 });
 
-test("nothing built, or not for the launcher's MPI: the command that builds it", () => {
+test("without an addon for the launcher's MPI, names the command that builds it", () => {
   expect(() => loadMpi({ cacheFolder: folder, environment: {} })).toThrow(/no MPI addon is in .*skein-train mpi build/);
-  place(cachedAddon(folder, "mpich", "4.0.2"), 1000);
+  writeAddon(cachedAddon(folder, "mpich", "4.0.2"), 1000);
   const environment = { OMPI_COMM_WORLD_SIZE: "2" };
   expect(() => loadMpi({ cacheFolder: folder, environment })).toThrow(
     /no MPI addon for open-mpi is in .*skein-train mpi build/,
   );
 });
 
-test("a file that is no addon, as after the library has gone", () => {
-  const addon = place(join(folder, "skein-mpi.node"), 1000);
+test("rejects a file that is not an addon, or whose library is missing", () => {
+  const addon = writeAddon(join(folder, "skein-mpi.node"), 1000);
   expect(() => loadMpi({ addon, environment: {} })).toThrow(/does not load: .*skein-train mpi build/);
   try {
     loadMpi({ addon, environment: {} });
@@ -88,6 +88,6 @@ test("a file that is no addon, as after the library has gone", () => {
   }
 });
 
-test("a process that no launcher started is told so, before anything is loaded", async () => {
+test("rejects a process without a launcher before it loads anything", async () => {
   await expect(openMpi({ environment: {}, addon: "/nowhere" })).rejects.toMatchObject({ code: "mpi-launcher" });
 });

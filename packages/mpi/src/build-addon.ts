@@ -10,9 +10,9 @@ const includeOf = (packageName: string, folder: string): string =>
   join(dirname(createRequire(import.meta.url).resolve(`${packageName}/package.json`)), folder);
 
 const cure =
-  "install an MPI with its compiler (Debian: apt install g++ libopenmpi-dev openmpi-bin, or mpich libmpich-dev; clusters: module load openmpi) or name it with --compiler; transport tcp needs none of it";
+  "install an MPI with its compiler (Debian: apt install g++ libopenmpi-dev openmpi-bin, or mpich libmpich-dev; clusters: module load openmpi) or pass it with --compiler; transport tcp needs no MPI";
 
-/** Say in one line what is wrong with the compiler. */
+/** Converts a compiler error to an MpiError of one line. */
 const explained = async <T>(compiler: string, compiling: Promise<T>): Promise<T> => {
   try {
     return await compiling;
@@ -24,7 +24,7 @@ const explained = async <T>(compiler: string, compiling: Promise<T>): Promise<T>
   }
 };
 
-/** Which MPI a compiler builds for, by the macros of its mpi.h. */
+/** Returns the MPI family and version of a compiler, from the macros of its mpi.h. */
 const libraryOf = async (compiler: string): Promise<{ family: MpiFamily; version: string }> => {
   const header = sources.files().find((path) => path.endsWith("mpi-headers.h"))!;
   const text = await explained(compiler, runCompiler(compiler, ["-E", "-dM", "-x", "c++", header]));
@@ -32,19 +32,19 @@ const libraryOf = async (compiler: string): Promise<{ family: MpiFamily; version
     new RegExp(`^#define ${name} "?([^"\\n]*)"?$`, "m").exec(text)?.[1];
   const parts = ["OMPI_MAJOR_VERSION", "OMPI_MINOR_VERSION", "OMPI_RELEASE_VERSION"].map(macro);
   if (macro("OPEN_MPI") !== undefined) return { family: "open-mpi", version: parts.join(".") };
-  return { family: "mpich", version: macro("MPICH_VERSION")! }; // the header itself refuses any other
+  return { family: "mpich", version: macro("MPICH_VERSION")! }; // The header itself refuses any other MPI.
 };
 
 export interface BuildOptions {
-  /** The MPI library's C++ compiler. Default: $MPICXX, else `mpicxx`. */
+  /** C++ compiler of the MPI library. Default: $MPICXX, otherwise `mpicxx`. */
   readonly compiler?: string;
-  /** The file to write. Default: a place in the user's cache that `loadMpi` finds. */
+  /** File to write. Default: a file in the user's cache that `loadMpi` finds. */
   readonly output?: string;
-  /** The cache. Default: $XDG_CACHE_HOME/skein/mpi or ~/.cache/skein/mpi. */
+  /** Cache folder. Default: $XDG_CACHE_HOME/skein/mpi or ~/.cache/skein/mpi. */
   readonly cacheFolder?: string;
 }
 
-/** An addon that was built: its file, and the MPI that it is for. */
+/** A built addon: its file, and the MPI for which it was built. */
 export interface BuiltAddon {
   readonly file: string;
   readonly family: MpiFamily;
@@ -52,10 +52,10 @@ export interface BuiltAddon {
 }
 
 /**
- * Build the addon for the MPI of this machine: the ABI is the cluster's, so no binary is shipped. Takes some 10 s. The
- * file appears whole or not at all, also when several ranks build at once.
+ * Builds the addon for the MPI of this machine. No binary is shipped, because the ABI depends on the cluster. Takes
+ * some 10 s. The file appears atomically, even if several ranks build at once.
  *
- * @throws MpiError `mpi-missing` without a compiler, `mpi-build` when it fails.
+ * @throws MpiError `mpi-missing` without a compiler, `mpi-build` if it fails.
  */
 export const buildMpiAddon = async (options: BuildOptions = {}): Promise<BuiltAddon> => {
   const { compiler = process.env["MPICXX"] || "mpicxx", cacheFolder = defaultCacheFolder() } = options;
@@ -65,7 +65,7 @@ export const buildMpiAddon = async (options: BuildOptions = {}): Promise<BuiltAd
   if (fault !== undefined)
     throw new MpiError(
       "mpi-build",
-      `${fault}, so an addon there would not be loaded; change owner and mode, or give --output`,
+      `${fault}, so an addon there would not be loaded; change owner and mode, or pass --output`,
     );
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const workFolder = mkdtempSync(join(dirname(file), ".building-"));
@@ -76,7 +76,7 @@ export const buildMpiAddon = async (options: BuildOptions = {}): Promise<BuiltAd
       sources,
       output: unfinished,
       include: [includeOf("node-api-headers", "include"), includeOf("node-addon-api", ".")],
-      // A thread that is being ended cannot throw.
+      // A thread that is being terminated cannot throw.
       defines: ["NAPI_CPP_EXCEPTIONS", "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS"],
     });
     await explained(compiler, compiling);

@@ -6,8 +6,7 @@ import { type MpiCompanionInput, type MpiCompanionEvent, threadsOfRank } from ".
 import { connectMpi } from "./connect.ts";
 import { openMpi } from "./world.ts";
 
-// Entry of the companion thread of a rank over MPI; `createMpiWorld` starts it. Its process has opened MPI, it joins
-// in.
+// Entry point of the companion thread of a rank over MPI; `createMpiWorld` starts it after the process has opened MPI.
 
 const post = (event: MpiCompanionEvent): void => parentPort!.postMessage(event);
 

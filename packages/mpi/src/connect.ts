@@ -5,32 +5,32 @@ import { MpiTransport } from "./mpi-transport.ts";
 import { nativeCollectives } from "./native-collectives.ts";
 import type { MpiWorld } from "./world.ts";
 
-/** The opened world of MPI, and how messages go through it. */
+/** An opened MPI world, and the settings of its lanes. */
 export interface ConnectOptions {
   readonly world: MpiWorld;
-  /** Requests that may be in flight at once. Default: 4. */
+  /** Number of requests that may be in flight at once. Default: 4. */
   readonly lanes?: number;
-  /** Memory for messages that are summed where they arrive. */
+  /** Memory for messages that are summed in place. */
   readonly memory: MessageMemory;
-  /** How long a message or a native collective may take before the lane fails. */
+  /** Time that a message or a native collective may take before the lane fails. */
   readonly timeoutMilliseconds: number;
-  /** What a collective is called in errors, by its tag. Default: its number. */
+  /** Returns the name of a collective for errors, from its tag. Default: its number. */
   readonly nameOf?: (tag: number) => string;
 }
 
 export interface MpiConnection extends LaneTransports {
-  /** The lanes' communicators, for another thread of this process to call MPI on. */
+  /** Communicators of the lanes, on which another thread of this process may call MPI. */
   readonly communicators: readonly number[];
 }
 
-/** How requests travel over the lanes of a thread: exchanged, by MPI's own collectives, or by a schedule's messages. */
+/** Transports of a thread's lanes: exchanges, MPI's own collectives, or messages of a schedule. */
 export const travelOver = (lanes: readonly MpiLane[], memory: MessageMemory): LaneTransports => ({
   transports: lanes.map((lane) => new MpiTransport(lane, memory)),
   memory,
   natives: (arithmetic) => [mpiExchange({ lanes, memory, arithmetic }), nativeCollectives(lanes)],
 });
 
-/** Give each lane a communicator of its own. Collective: every rank does it once, at the same place of its start-up. */
+/** Creates a communicator per lane. Collective: every rank must call it once, at the same point of its start-up. */
 export const connectMpi = async (options: ConnectOptions): Promise<MpiConnection> => {
   const {
     world,

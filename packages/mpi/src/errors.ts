@@ -1,7 +1,7 @@
 import { CollectiveError, type CollectivePlace } from "@skein/collectives";
 import { SkeinError } from "@skein/tensor-core";
 
-/** MPI cannot be built, loaded or used here. TCP needs none of it. */
+/** MPI cannot be built, loaded or used on this machine. TCP needs no MPI. */
 export class MpiError extends SkeinError {
   override name = "MpiError";
 
@@ -14,7 +14,7 @@ export class MpiError extends SkeinError {
   }
 }
 
-/** MPI's own collective did not end in time. Which rank stayed away, MPI does not tell: `peer` is −1. */
+/** MPI's own collective did not end in time. MPI does not report which rank is missing, so `peer` is −1. */
 export class NativeTimeoutError extends CollectiveError {
   override name = "NativeTimeoutError";
 
@@ -23,13 +23,13 @@ export class NativeTimeoutError extends CollectiveError {
       "environment",
       "collective-timeout",
       { rank, peer: -1, collective },
-      `rank ${rank}: ${collective} of MPI itself did not end within ${timeoutMilliseconds} ms, so some rank did not take part; ` +
+      `rank ${rank}: ${collective} of MPI itself did not end within ${timeoutMilliseconds} ms, so some rank did not join it; ` +
         "the group is unusable now: restart from the last checkpoint, or raise timeoutMilliseconds if that rank is only slow",
     );
   }
 }
 
-/** A call of MPI failed in the middle of a collective. Recoverable by a restart of the job. */
+/** A call of MPI failed during a collective. Recoverable by a restart of the job. */
 export class MpiTransferError extends CollectiveError {
   override name = "MpiTransferError";
 

@@ -2,35 +2,35 @@ import { after, type Arithmetic, type MessageMemory, type NativeCollectives } fr
 import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { MpiLane } from "./lane.ts";
 
-/** Bytes that a rank receives at most. */
+/** Maximum number of bytes that a rank receives. */
 const mostReceivedBytes = 16_384;
-/** With more ranks, the logarithm of their number is fewer messages. */
+/** With more ranks, algorithms with a logarithmic number of messages are better. */
 const mostRanks = 8;
 
 export interface ExchangeParts {
   readonly lanes: readonly MpiLane[];
-  /** Of this thread; those of others arrive in it. */
+  /** Message memory of this thread; parts of other ranks are received into it. */
   readonly memory: MessageMemory;
   readonly arithmetic: Arithmetic;
 }
 
-/** Where the parts of all ranks arrive, for requests of one size. */
+/** Memory into which the parts of all ranks are received, for requests of one size. */
 interface Gathered {
   readonly whole: Uint8Array;
-  /** This rank's own is not used. */
+  /** Views by rank; this rank's own is not used. */
   readonly parts: readonly Uint8Array[];
 }
 
 /**
- * Small collectives as one command of the addon: each rank sends its part to all others, and has theirs when the
- * command ends. Sums are in the order of ranks.
+ * Small collectives as one command of the addon: each rank sends its part to all others, and has received their parts
+ * when the command ends. Sums are in rank order.
  *
  * Cost: P − 1 messages of S bytes, sent at once: one latency.
  */
 export const mpiExchange = ({ lanes, memory, arithmetic }: ExchangeParts): NativeCollectives => {
   const { rank, worldSize } = lanes[0]!;
   const others = worldSize - 1;
-  /** Of each lane, for requests as long as its last one: training repeats them. */
+  /** Memory of each lane for the size of its last request, because training repeats requests. */
   const gatheredOf: (Gathered | undefined)[] = lanes.map(() => undefined);
 
   const placesFor = (lane: number, byteLength: number): Gathered => {

@@ -10,21 +10,21 @@ import { loadMpi, type LoadOptions } from "./load-addon.ts";
 import { MpiLane } from "./lane.ts";
 import { BlockingRequests } from "./requests.ts";
 
-/** A connection to a world over MPI, with what its rank's thread needs to call MPI itself. */
+/** Connection to a world over MPI, with the data that the rank's thread needs to call MPI itself. */
 export interface MpiWorldConnection extends WorldConnection {
   readonly mpi: {
     readonly load: Pick<LoadOptions, "addon" | "cacheFolder">;
-    /** One per lane; none where MPI lets one thread alone call it. */
+    /** One communicator per lane; empty if MPI lets only one thread call it. */
     readonly communicators: readonly number[];
-    /** How long the thread looks for what it waits for before it sleeps. */
+    /** Time that the thread polls before it sleeps. */
     readonly spinMicroseconds: number;
   };
 }
 
 /**
- * Join a world over MPI as the rank of this process, in its compute thread. As `joinWorld`; a request that is waited
- * for at once is carried out in this thread, whose calls take turns with those of the progress thread. Any other is the
- * companion's, as are all where MPI lets one thread alone call it (less than MPI_THREAD_SERIALIZED).
+ * Joins a world over MPI as the rank of this process, in its compute thread. Like `joinWorld`; requests with `awaited`
+ * are executed in this thread, whose MPI calls alternate with those of the progress thread. The companion executes all
+ * other requests, and all requests if MPI lets only one thread call it (less than MPI_THREAD_SERIALIZED).
  */
 export const joinMpiWorld = (connection: MpiWorldConnection): BlockingCommunicator => {
   const { rank, worldSize: size, memory, timeoutMilliseconds, mpi } = connection;

@@ -3,17 +3,17 @@ import { MpiTransferError } from "./errors.ts";
 import type { Answer, Poster } from "./requests.ts";
 import { demand, type MpiWorld } from "./world.ts";
 
-/** What a rank waited for when a command of messages was answered. */
+/** The message that a rank waited for when the addon answered. */
 export interface AwaitedMessage {
-  /** Of several, the answer says which one it is about. */
+  /** Sender. Absent: several senders, and the answer says which one it is about. */
   readonly peer?: number;
   readonly tag: number;
   readonly byteLength: number;
 }
 
 /**
- * What the transport and the native collectives of one lane share: a communicator of its own, on which they keep their
- * order.
+ * Shared state of the transport and the native collectives of one lane: a communicator of its own, on which their order
+ * is fixed.
  */
 export class MpiLane {
   readonly rank: number;
@@ -21,7 +21,7 @@ export class MpiLane {
   readonly requests: Poster;
   readonly communicator: number;
   readonly timeoutMilliseconds: number;
-  /** What a collective is called in errors, by its tag. */
+  /** Returns the name of a collective for errors, from its tag. */
   readonly nameOf: (tag: number) => string;
   private failure: CollectiveError | undefined;
 
@@ -39,7 +39,9 @@ export class MpiLane {
     this.nameOf = nameOf;
   }
 
-  /** The first failure breaks the communicator: what is still in flight on it, nobody can tell. */
+  /**
+   * Records the first failure, which breaks the communicator, because the state of calls in flight on it is unknown.
+   */
   fail(error: CollectiveError): CollectiveError {
     this.failure ??= error;
     return this.failure;
@@ -49,7 +51,7 @@ export class MpiLane {
     if (this.failure !== undefined) throw this.failure;
   }
 
-  /** Break the communicator where messages did not come, or are not what was to come. */
+  /** Breaks the communicator if messages did not come, or are not the awaited ones. */
   check(answer: Answer, awaited: AwaitedMessage): void {
     if (answer.outcome !== "done") throw this.fail(this.explain(answer, awaited));
     this.throwIfBroken();
@@ -61,7 +63,7 @@ export class MpiLane {
     if (outcome === "timeout") return new CollectiveTimeoutError(place, this.timeoutMilliseconds);
     if (outcome === "mismatch") {
       const [arrived, arrivedTag, part, expectedTag] = values as [number, number, number, number];
-      // The lowest bit says that more parts follow. MPI may have room for fewer bits than our tags have.
+      // The lowest bit means that more parts follow. MPI may have fewer tag bits than this package's tags.
       const other =
         arrivedTag >>> 1 !== expectedTag >>> 1
           ? ` for another collective (MPI tag ${arrivedTag}, not ${expectedTag})`
@@ -74,7 +76,7 @@ export class MpiLane {
   }
 }
 
-/** Duplicate the world's communicator, one for each lane. Collective: all ranks do it, in the same order. */
+/** Duplicates the world's communicator, once per lane. Collective: all ranks must call it, in the same order. */
 export const openLanes = async (
   world: MpiWorld,
   count: number,

@@ -1,8 +1,8 @@
 import type { MpiFamily } from "./addon.ts";
 
-/** What started this process, as far as its environment says. */
+/** Launcher of this process, according to its environment. */
 export interface Launcher {
-  /** Whose launcher; undefined where it serves both, as Slurm's does. */
+  /** MPI family of the launcher; undefined if it supports both, as Slurm does. */
   readonly family?: MpiFamily;
   readonly worldSize?: number;
 }
@@ -10,17 +10,17 @@ export interface Launcher {
 const count = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
 
-/** Tell by the environment whether an MPI launcher started this process, and which; undefined if none did. */
+/** Detects by the environment whether an MPI launcher started this process, and which one; undefined if none did. */
 export const findLauncher = (environment: Readonly<Record<string, string | undefined>>): Launcher | undefined => {
   const openMpi = count(environment["OMPI_COMM_WORLD_SIZE"]);
   if (openMpi !== undefined) return { family: "open-mpi", worldSize: openMpi };
-  // Slurm's own size is that of the job step, which is what MPI will see too.
+  // Slurm's size is that of the job step, which MPI will see too.
   const slurm = count(environment["SLURM_NTASKS"]);
   const underSlurm = environment["SLURM_PROCID"] !== undefined;
   if (environment["PMIX_RANK"] !== undefined) return underSlurm && slurm !== undefined ? { worldSize: slurm } : {};
   const pmi = count(environment["PMI_SIZE"]);
   if (environment["PMI_RANK"] !== undefined) {
-    // Slurm's pmi2 serves both families, hydra MPICH alone.
+    // Slurm's pmi2 supports both families, hydra only MPICH.
     return { ...(underSlurm ? {} : { family: "mpich" as const }), ...(pmi === undefined ? {} : { worldSize: pmi }) };
   }
   return undefined;

@@ -5,9 +5,9 @@ import { builtAddons, defaultCacheFolder } from "./addon-cache.ts";
 import { MpiError } from "./errors.ts";
 import { findLauncher } from "./launcher.ts";
 
-/** Which addon is loaded. */
+/** Choice of the addon to load. */
 export interface LoadOptions {
-  /** The addon's file. Default: $SKEIN_MPI_ADDON, else the newest in the cache that fits the launcher. */
+  /** File of the addon. Default: $SKEIN_MPI_ADDON, otherwise the newest in the cache that fits the launcher. */
   readonly addon?: string;
   readonly cacheFolder?: string;
   readonly environment?: NodeJS.ProcessEnv;
@@ -18,8 +18,8 @@ const rebuild = "build it on this machine with: skein-train mpi build";
 /**
  * Path of the addon that `loadMpi` would load, without loading it.
  *
- * @param family of the MPI that the addon must be built for. Absent: the newest addon of any family.
- * @throws MpiError `mpi-missing` when none is built.
+ * @param family MPI family for which the addon must be built. Absent: the newest addon of any family.
+ * @throws MpiError `mpi-missing` if no addon was built.
  */
 export const findAddon = (
   { addon, environment = process.env, cacheFolder = defaultCacheFolder(environment) }: LoadOptions,
@@ -32,10 +32,10 @@ export const findAddon = (
 };
 
 /**
- * Load the addon that `buildMpiAddon` has built. Where Open MPI and MPICH were both built for, the launcher of this
+ * Loads an addon that `buildMpiAddon` has built. If addons for Open MPI and MPICH were built, the launcher of this
  * process decides.
  *
- * @throws MpiError `mpi-missing` when there is none, or its MPI library is gone or of the other family.
+ * @throws MpiError `mpi-missing` if there is no addon, or its MPI library is missing or of the other family.
  */
 export const loadMpi = (options: LoadOptions = {}): MpiAddon => {
   const file = findAddon(options, findLauncher(options.environment ?? process.env)?.family);

@@ -18,9 +18,9 @@ interface Sending {
 }
 
 /**
- * Messages over MPI's point-to-point calls: sent from the request's memory and received into it, without a copy of
- * ours. Messages of a pair are matched in order, whatever their tags, so that a rank that has started something else is
- * told so instead of waited for.
+ * Messages over MPI's point-to-point calls, sent straight from the request's memory and received straight into it.
+ * Messages of a pair are matched in order, regardless of their tags, so that a rank that has started another collective
+ * is detected instead of waited for.
  */
 export class MpiTransport implements Transport {
   readonly rank: number;
@@ -32,7 +32,7 @@ export class MpiTransport implements Transport {
   private readonly sending: Map<number, Sending>[];
   private readonly borrowed: Uint8Array[][];
 
-  /** @param limit most bytes of one MPI call. */
+  /** @param limit maximum bytes of one MPI call. */
   constructor(lane: MpiLane, memory: MessageMemory, limit: number = largestCount) {
     this.rank = lane.rank;
     this.worldSize = lane.worldSize;
@@ -106,7 +106,7 @@ export class MpiTransport implements Transport {
 
   whenSent({ peer, count }: SendHandle): Eventually<void> {
     const message = this.sending[peer]!.get(count);
-    if (message === undefined) return; // was seen to come home before
+    if (message === undefined) return; // It was already answered.
     const finish = (answer: Answer): void => {
       this.sending[peer]!.delete(count);
       this.lane.check(answer, { peer, tag: message.tag, byteLength: 0 });

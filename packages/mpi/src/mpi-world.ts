@@ -14,53 +14,59 @@ export interface MpiWorldOptions
   extends RankMemory,
     Pick<LoadOptions, "addon" | "cacheFolder">,
     Pick<OpenOptions, "spinMicroseconds" | "allowSingleton"> {
-  /** Rank of this process; left to MPI if not given, and checked if it is. The same holds for `worldSize`. */
+  /**
+   * Expected rank of this process, checked against MPI. Absent: the rank that MPI assigns. The same holds for
+   * `worldSize`.
+   */
   readonly rank?: number;
   readonly worldSize?: number;
-  /** How long a rank waits for a peer before the world fails. Default: 60 s. */
+  /** Time that a rank waits for a peer before the world fails. Default: 60 s. */
   readonly timeoutMilliseconds?: number;
-  /** What algorithms are chosen by; hosts are MPI's. */
+  /** Settings by which algorithms are chosen. Hosts come from MPI. */
   readonly preference?: Omit<Preference, "hosts">;
-  /** What else must be the same on all ranks of all processes; they compare it when they join. */
+  /** Further settings that must be equal on all ranks of all processes. Ranks compare them when they join. */
   readonly facts?: Facts;
 }
 
-/** The one rank that a process holds, in a world over MPI. */
+/** The one rank of a process in a world over MPI. */
 export interface MpiProcessWorld {
   readonly rank: number;
   readonly worldSize: number;
-  /** Ranks by host, as MPI sees them. */
+  /** Ranks by host, as MPI reports them. */
   readonly hosts: readonly (readonly number[])[];
-  /** The MPI library, in its own words. */
+  /** Version string of the MPI library. */
   readonly version: string;
-  /** For rosters, which want one for each rank; nobody calls there, as MPI finds its ranks itself. */
+  /**
+   * Placeholders for rosters, which need an address per rank. They are never dialed, because MPI finds its ranks
+   * itself.
+   */
   readonly addresses: readonly RankAddress[];
-  /** Give rank 0's words to all, before `connect`. Every rank calls it, or none. */
+  /** Broadcasts rank 0's text to all ranks, before `connect`. Every rank must call it, or none. */
   share(words: string | undefined): Promise<string>;
-  /** Make communicators with all other ranks, which do the same, and start to carry requests out. */
+  /** Creates communicators with all other ranks, which must do the same, and starts to execute requests. */
   connect(): Promise<void>;
   /**
-   * What this process's rank passes to `joinMpiWorld`, after `connect`; may be posted to a worker. `joinWorld` takes
-   * it, too: then the companion alone carries requests out.
+   * Returns the argument of `joinMpiWorld` for this process's rank, after `connect`. It can be posted to a worker.
+   * `joinWorld` accepts it too; then only the companion executes requests.
    */
   connection(rank: number): MpiWorldConnection;
-  /** Fail the world at once when `worker`, the compute thread, ends with an error. */
+  /** Fails the world at once when `worker`, the compute thread, ends with an error. */
   watch(rank: number, worker: Worker): void;
-  /** Tell this process that a rank is gone. */
+  /** Reports to this process that a rank is lost. */
   reportLost(rank: number, reason?: string, kind?: LossKind): void;
   /**
-   * End the companion and close MPI. Every rank calls it when it has finished. After a failure MPI stays open: the
-   * launcher takes a process that ends so for a failed one, and ends the others.
+   * Ends the companion and closes MPI. Every rank calls it when it has finished. After a failure MPI stays open: the
+   * launcher then treats the ending process as failed, and ends the others.
    */
   close(): Promise<void>;
 }
 
-// How long a rank looks for what it waits for, giving way at each look, before it sleeps and the progress thread looks:
-// on a core of its own as long as a peer may be behind by, on a shared one as long as a message takes.
+// Time that a rank polls, yielding its core at each poll, before it sleeps and the progress thread polls: on a core of
+// its own, the delay that a peer may have; on a shared core, the time of a message.
 const callerSpinMicroseconds = 200;
 const sharedSpinMicroseconds = 50;
 
-/** A companion that has not ended after this long hangs. */
+/** A companion that has not ended after this time hangs. */
 const closingMilliseconds = 5000;
 
 const within = async (work: Promise<unknown>, milliseconds: number): Promise<boolean> => {
@@ -76,15 +82,16 @@ const within = async (work: Promise<unknown>, milliseconds: number): Promise<boo
 };
 
 /**
- * Hold one rank of a world over MPI; a launcher of MPI has started this process. Its requests are carried out by a
- * companion thread, or by the rank's own where it waits at once, over point-to-point calls or by MPI's own collectives.
+ * Creates the world of one rank over MPI; an MPI launcher must have started this process. Requests are executed by a
+ * companion thread, or by the rank's own thread if it waits at once, over point-to-point calls or by MPI's own
+ * collectives.
  *
  * @example
  * const world = await createMpiWorld({ memory, kernels });
  * await world.connect();
- * new Worker(file, { workerData: world.connection(world.rank) }); // there: joinMpiWorld(workerData)
- * @throws ArgumentError when the memory is not shared or the module lacks a reduction; MpiError without an addon or a
- * launcher, or when they do not fit each other.
+ * new Worker(file, { workerData: world.connection(world.rank) }); // in the worker: joinMpiWorld(workerData)
+ * @throws ArgumentError if the memory is not shared or the module lacks a reduction; MpiError without an addon or a
+ * launcher, or if addon and launcher do not match.
  */
 export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProcessWorld> => {
   const {
@@ -98,7 +105,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
     spinMicroseconds,
     allowSingleton = false,
   } = options;
-  checkRankMemory({ memory, kernels }); // before MPI is opened, which is for once
+  checkRankMemory({ memory, kernels }); // Checked before MPI is opened, because a process can open MPI only once.
   const load = {
     allowSingleton,
     ...(addon !== undefined && { addon }),
@@ -109,7 +116,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
   if ((options.worldSize ?? worldSize) !== worldSize || (options.rank ?? rank) !== rank)
     throw new MpiError(
       "mpi-launcher",
-      `this process is to be rank ${options.rank ?? rank} of ${options.worldSize ?? worldSize}, but MPI calls it rank ${rank} of ${worldSize}; start as many processes as the job has ranks`,
+      `this process should be rank ${options.rank ?? rank} of ${options.worldSize ?? worldSize}, but it is rank ${rank} of ${worldSize} in MPI; start as many processes as the job has ranks`,
     );
 
   const local = new LocalRanks({
@@ -159,7 +166,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
       worker.once("error", fail);
       ended = new Promise((whenEnded) =>
         worker.once("exit", () => {
-          if (!state.closed) fail(new InvariantError("the companion ended by itself"));
+          if (!state.closed) fail(new InvariantError("the companion ended without being closed"));
           whenEnded();
         }),
       );
@@ -170,7 +177,7 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
     worldSize,
     hosts,
     version,
-    // A roster refuses port 0; 9 is where nothing listens by convention.
+    // A roster refuses port 0; port 9 (discard) has no listener by convention.
     addresses: [{ host: hostname(), port: 9 }],
     share: async (words) => {
       const bytes = rank === 0 ? new TextEncoder().encode(words ?? "") : undefined;

@@ -17,11 +17,11 @@ const kinds: ReadonlySet<CollectiveKind> = new Set<CollectiveKind>([
   "barrier",
 ]);
 
-// An all-reduce of 4 KiB by MPI_Iallreduce takes 12 to 15 µs on two ranks of a machine, one of 16 KiB 23, and the
-// comparison before it is one more; a schedule for two ranks is two messages.
+// An all-reduce of 4 KiB by MPI_Iallreduce takes 12 to 15 µs on two ranks of one machine, one of 16 KiB 23 µs, and the
+// comparison before it adds 1 µs; a schedule for two ranks has two messages.
 const schedulesUpTo = 16_384;
 
-/** 32 bits of what all ranks must have alike (FNV-1a); never 0. */
+/** A 32-bit hash (FNV-1a) of the values that all ranks must share; never 0. */
 const fingerprint = (parts: readonly (string | number)[]): number => {
   let hash = 0x811c9dc5;
   for (const character of parts.join("/")) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
@@ -29,19 +29,20 @@ const fingerprint = (parts: readonly (string | number)[]): number => {
 };
 
 /**
- * MPI's own collectives on these lanes, one at a time on each. They know the machine; but in which order they add is
- * theirs to choose, so that a sum of floats on three ranks or more may have other bits than a schedule gives, and other
- * bits with another MPI. Before one begins, all ranks compare what it is, which takes some µs: MPI itself would add
- * what does not belong together.
+ * MPI's own collectives on these lanes, one at a time per lane. They are tuned to the machine, but choose the order of
+ * sums themselves, so a sum of floats on three or more ranks may have other bits than with a schedule, and other bits
+ * with another MPI. Before each collective, all ranks compare what they start, which takes some µs, because MPI itself
+ * would combine different requests without an error.
  *
- * @param limit most elements of one MPI call.
+ * @param limit maximum elements of one MPI call.
  */
 export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = largestCount): NativeCollectives => {
   const worldSize = lanes[0]!.worldSize;
   const covers = ({ kind, dtype, input, output, ragged }: CollectiveRequest): boolean => {
     if (!kinds.has(kind) || ragged !== undefined) return false;
     if (combiningKinds.has(kind) && !reducible.has(dtype)) return false;
-    // These are cut. The others MPI counts per rank, and some libraries multiply that by the ranks in a C int.
+    // These are split. MPI counts the others per rank, and some libraries multiply the count by the number of ranks in
+    // a C int.
     return (
       kind === "all-reduce" ||
       kind === "broadcast" ||
@@ -110,7 +111,7 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
     lane.throwIfBroken();
   };
 
-  /** What MPI leaves undone: it writes no result of a reduce but the root's. */
+  /** Clears the output of a reduce on all ranks except the root, which MPI does not do. */
   const complete = ({ kind, root = 0, output }: CollectiveRequest, lane: MpiLane): void => {
     if (kind === "reduce" && lane.rank !== root) output.fill(0);
   };

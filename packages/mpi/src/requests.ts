@@ -13,7 +13,7 @@ import {
   reductions,
 } from "./addon.ts";
 
-/** A command for the progress thread. What is left out is 0 or nothing. */
+/** A command for the progress thread. Absent fields are 0 or empty. */
 export interface Command {
   readonly kind: CommandKind;
   readonly communicator?: number;
@@ -25,10 +25,13 @@ export interface Command {
   readonly reduction?: Reduction;
   readonly peer?: number;
   readonly tag?: number;
-  /** Most elements of one MPI call. */
+  /** Maximum elements of one MPI call. */
   readonly limit?: number;
   readonly timeoutMilliseconds?: number;
-  /** Of a collective: 32 bits that all ranks must have alike, compared before it begins. Not compared when 0. */
+  /**
+   * For collectives: a 32-bit hash that must be equal on all ranks, compared before the collective begins. 0: not
+   * compared.
+   */
   readonly agreement?: number;
 }
 
@@ -40,11 +43,11 @@ export interface Answer {
 
 interface Pending {
   readonly resolve: (answer: Answer) => void;
-  /** Keeps the memory that MPI works on. */
+  /** Keeps alive the memory on which MPI works. */
   readonly command: Command;
 }
 
-/** The same, of a thread that looks for the answer itself. */
+/** A pending command of a thread that polls for the answer itself. */
 interface Started {
   readonly id: number;
   readonly command: Command;
@@ -52,11 +55,11 @@ interface Started {
 }
 
 const fieldsPerAnswer = 4;
-/** How long a thread sleeps before it looks whether its world still stands. */
+/** Time that a thread sleeps before it checks whether its world has failed. */
 const sliceMicroseconds = 1000;
 const done: Answer = { outcome: "done", message: "", values: [] };
 
-/** Hand a command to the addon. */
+/** Posts a command to the addon. */
 const postTo = (post: PostCommand, id: number, command: Command): void => {
   const { kind, communicator = 0, input, output, count = 0, dtype, reduction = "sum", peer = 0, tag = 0 } = command;
   const { limit = largestCount, timeoutMilliseconds = 0, agreement = 0 } = command;
@@ -80,7 +83,7 @@ const postTo = (post: PostCommand, id: number, command: Command): void => {
   );
 };
 
-/** Take a batch apart. */
+/** Splits a batch into answers. */
 const settleAll = (batch: AnswerBatch, settle: (id: number, answer: Answer) => void): void => {
   for (let i = 0; i < batch.length; i += fieldsPerAnswer) {
     const [outcome, message, values] = [batch[i + 1], batch[i + 2], batch[i + 3]] as [
@@ -96,19 +99,17 @@ const settleAll = (batch: AnswerBatch, settle: (id: number, answer: Answer) => v
   }
 };
 
-/**
- * Who takes commands, in one JavaScript thread. An answer never fails: what an outcome means is the caller's to say.
- */
+/** Posts commands of one JavaScript thread. Answers never reject; the caller interprets the outcome. */
 export interface Poster {
   post(command: Command): Eventually<Answer>;
 }
 
 /**
- * The commands of one JavaScript thread that MPI works on.
+ * Commands of one JavaScript thread on which MPI works.
  *
- * Memory of a command is kept alive until its answer, and for ever after a failure, because MPI may still write there.
- * Memory that JavaScript moves meanwhile (a buffer that is transferred, a WebAssembly memory that grows without being
- * shared) cannot be guarded.
+ * The memory of a command is kept alive until its answer, and for ever after a failure, because MPI may still write to
+ * it. Memory that JavaScript moves meanwhile (a transferred buffer, a growing unshared WebAssembly memory) cannot be
+ * protected.
  */
 export class Requests implements Poster {
   private readonly addon: MpiAddon;
@@ -138,14 +139,14 @@ export class Requests implements Poster {
 }
 
 /**
- * The commands of a JavaScript thread that waits for each at once, and so calls MPI itself: nobody has to be woken. Its
- * futures sleep for a slice in `ready` when nothing comes; the progress thread looks meanwhile. Memory is kept as by
- * `Requests`.
+ * Commands of a JavaScript thread that waits for each at once, and therefore calls MPI itself, so no thread has to be
+ * woken. Its futures sleep for a slice in `ready` if no answer comes, while the progress thread polls. Memory is kept
+ * alive as by `Requests`.
  */
 export class BlockingRequests implements Poster {
   private readonly addon: MpiAddon;
   private readonly spinMicroseconds: number;
-  /** Few, so that looking through them takes less than a table. */
+  /** A list is faster than a table, because there are few entries. */
   private readonly underWay: Started[] = [];
   private readonly lost: Command[] = [];
   private nextId = 1;
@@ -160,7 +161,7 @@ export class BlockingRequests implements Poster {
     const started: Started = { id: this.nextId++, command, answer: undefined };
     postTo(this.addon.perform, started.id, command);
     this.underWay.push(started);
-    let spin = this.spinMicroseconds; // once: what has not come by then may take long
+    let spin = this.spinMicroseconds; // Poll only once: an answer that has not come by then may take long.
     const ready = (): boolean => {
       if (started.answer !== undefined) return true;
       const batch = this.addon.drive(spin, sliceMicroseconds);
@@ -172,7 +173,7 @@ export class BlockingRequests implements Poster {
       ready,
       () => started.answer!,
       (): never => {
-        throw new InvariantError("a command of MPI was waited for beyond its own time");
+        throw new InvariantError("an MPI command did not answer within its own timeout");
       },
     );
   }

@@ -4,59 +4,62 @@ import { findLauncher } from "./launcher.ts";
 import { loadMpi, type LoadOptions } from "./load-addon.ts";
 import { type Answer, type Command, Requests } from "./requests.ts";
 
-/** Which addon is loaded, and how MPI is opened. */
+/** Choice of the addon, and options for opening MPI. */
 export interface OpenOptions extends LoadOptions {
-  /** An addon that is loaded already. */
+  /** An addon that is already loaded. */
   readonly loaded?: MpiAddon;
-  /** Open a world of one rank where no launcher started this process, instead of refusing. Default: false. */
+  /** Whether to open a world of one rank if no launcher started this process, instead of throwing. Default: false. */
   readonly allowSingleton?: boolean;
   /**
-   * How long the progress thread looks for news, giving way at each look, before it sleeps between looks. More lowers
-   * the time of small messages, and costs a core. The first thread of a process that opens MPI decides. Default: 50.
+   * Time that the progress thread polls, yielding its core at each poll, before it sleeps between polls. A longer time
+   * lowers the latency of small messages, and occupies a core. The first thread of a process that opens MPI decides.
+   * Default: 50.
    */
   readonly spinMicroseconds?: number;
 }
 
-/** All ranks that the launcher started, as one thread of this process sees them. */
+/** All ranks that the launcher started, as seen by one thread of this process. */
 export interface MpiWorld {
   readonly rank: number;
   readonly size: number;
-  /** Ranks by host, in order of each host's lowest rank: what two-level algorithms want to know. */
+  /** Ranks by host, in the order of each host's lowest rank, for two-level algorithms. */
   readonly hosts: readonly (readonly number[])[];
-  /** Ranks on this host, this one included. */
+  /** Ranks on this host, including this one. */
   readonly hostRanks: readonly number[];
-  /** The library's own words for itself. */
+  /** Version string of the library. */
   readonly version: string;
-  /** Threads may take turns in calling MPI. */
+  /** Whether several threads may call MPI, one at a time. */
   readonly serialized: boolean;
   /** Commands to the progress thread, for transports and collectives. */
   readonly requests: Requests;
-  /** Give `bytes` of rank `root` to all ranks. For start-up: where the coordinator listens, what job it is. */
+  /**
+   * Broadcasts `bytes` of rank `root` to all ranks. For start-up, for example the coordinator's address and the job.
+   */
   broadcastBytes(bytes: Uint8Array | undefined, root?: number): Promise<Uint8Array>;
-  /** Wait for all ranks. */
+  /** Waits for all ranks. */
   barrier(): Promise<void>;
   /**
-   * Close MPI in this process, once, when all ranks have ended their work: launchers take a rank that exits without it
-   * for a failed one.
+   * Closes MPI in this process, once, when all ranks have finished: launchers treat a rank that exits without it as
+   * failed.
    *
-   * @throws MpiError `mpi-call` while anything is under way, which after a failed collective is for ever: end by
-   * `abort` then.
+   * @throws MpiError `mpi-call` while calls are in flight, which after a failed collective is for ever; use `abort`
+   * then.
    */
   finalize(): Promise<void>;
-  /** End all ranks of the job at once, with this exit code. */
+  /** Ends all ranks of the job at once, with this exit code. */
   abort(code: number): Promise<never>;
 }
 
 const spinMicrosecondsByDefault = 50;
 
-/** Post, and turn whatever is not done into an error. */
+/** Posts a command, and throws unless the outcome is "done". */
 export const demand = async (requests: Requests, what: string, command: Command): Promise<Answer> => {
   const answer = await requests.post(command);
   if (answer.outcome === "done") return answer;
   if (answer.outcome === "stopped")
     throw new MpiError(
       "mpi-closed",
-      `${what}: ${answer.message}; a process opens MPI once, before all its work, and closes it after`,
+      `${what}: ${answer.message}; a process can open MPI only once, before all its work, and must close it after all its work`,
     );
   throw new MpiError("mpi-call", `${what} failed in MPI: ${answer.message}`);
 };
@@ -75,11 +78,11 @@ const groupHosts = (leaders: readonly number[]): number[][] =>
   [...new Set(leaders)].map((leader) => leaders.flatMap((other, rank) => (other === leader ? [rank] : [])));
 
 /**
- * Open MPI in this thread; every rank does. The first thread of a process starts the progress thread, which calls MPI
- * for all; later ones join it. Returns when all ranks have come.
+ * Opens MPI in this thread; every rank must do so. The first thread of a process starts the progress thread, which
+ * calls MPI for all threads; later threads join it. Returns when all ranks have opened MPI.
  *
- * @throws MpiError `mpi-missing` without an addon; `mpi-launcher` when no launcher started this process, or one of
- * another MPI.
+ * @throws MpiError `mpi-missing` without an addon; `mpi-launcher` if no launcher, or a launcher of another MPI, started
+ * this process.
  */
 export const openMpi = async (options: OpenOptions = {}): Promise<MpiWorld> => {
   const { environment = process.env, spinMicroseconds = spinMicrosecondsByDefault } = options;
@@ -129,7 +132,7 @@ export const openMpi = async (options: OpenOptions = {}): Promise<MpiWorld> => {
     finalize: async () => void (await demand(requests, "closing MPI", { kind: "finalize" })),
     abort: async (code) => {
       await demand(requests, "aborting", { kind: "abort", peer: code });
-      throw new MpiError("mpi-call", "MPI_Abort came back");
+      throw new MpiError("mpi-call", "MPI_Abort returned");
     },
   };
 };

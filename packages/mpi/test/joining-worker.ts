@@ -1,5 +1,5 @@
-// A thread that opens MPI beside its process, tells what it sees, awaits a message that never comes, and sends one that
-// is never taken, if told to.
+// A thread that opens MPI next to its process, reports what it sees, awaits a message that never comes, and, if
+// requested, sends one that is never received.
 import { parentPort, workerData } from "node:worker_threads";
 import { openMpi } from "../src/node.ts";
 import { sharedBytes } from "./operands.ts";
@@ -7,7 +7,7 @@ import { sharedBytes } from "./operands.ts";
 const { underWay, peer } = workerData as { underWay: boolean; peer: number };
 const world = await openMpi();
 void world.requests.post({ kind: "receive", output: sharedBytes(64), count: 64, peer, tag: 3 });
-const large = sharedBytes(2 ** 22); // so large that MPI has not copied it
+const large = sharedBytes(2 ** 22); // So large that MPI has not copied it.
 if (underWay)
   void world.requests.post({
     kind: "send",
@@ -18,4 +18,4 @@ if (underWay)
     communicator: 0,
   });
 parentPort!.postMessage({ rank: world.rank, size: world.size });
-parentPort!.on("message", () => undefined); // stays until it is ended
+parentPort!.on("message", () => undefined); // Runs until it is terminated.

@@ -7,12 +7,12 @@ import type { MpiFamily } from "../src/addon.ts";
 import { builtAddons } from "../src/addon-cache.ts";
 import { buildMpiAddon } from "../src/build-addon.ts";
 
-/** Kept from run to run: an addon is built again only when its sources change. */
+/** Kept between runs: an addon is built again only if its sources change. */
 const cacheFolder = join(tmpdir(), `skein-mpi-tests-${userInfo().username}`);
 
 interface Mpi {
   readonly family: MpiFamily;
-  /** Debian tells its two MPI libraries apart by a suffix; elsewhere there is one, without. */
+  /** Debian distinguishes its two MPI libraries by a suffix; other systems have one library, without a suffix. */
   readonly compilers: readonly string[];
   readonly launchers: readonly string[];
   readonly flags: readonly string[];
@@ -31,7 +31,7 @@ const mpis: readonly Mpi[] = [
 
 export interface Finished {
   readonly code: number | null;
-  /** What each rank printed after "RESULT", in the order of ranks. */
+  /** Objects that each rank printed after "RESULT", in rank order. */
   readonly results: readonly Record<string, unknown>[];
   readonly output: string;
 }
@@ -42,7 +42,7 @@ const collect = (command: string, args: readonly string[], env: NodeJS.ProcessEn
     let output = "";
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    const timer = setTimeout(() => child.kill("SIGTERM"), 100_000); // launchers pass it on to their ranks
+    const timer = setTimeout(() => child.kill("SIGTERM"), 100_000); // Launchers forward the signal to their ranks.
     child.once("error", reject);
     child.once("close", (code) => {
       clearTimeout(timer);
@@ -53,11 +53,11 @@ const collect = (command: string, args: readonly string[], env: NodeJS.ProcessEn
     });
   });
 
-/** An MPI library of this machine with an addon for it, or why there is none. */
+/** An MPI library of this machine with an addon for it, or the reason why it is missing. */
 export interface FoundMpi {
   readonly name: string;
   readonly missing: string | undefined;
-  /** Run a file of this folder as `ranks` ranks. */
+  /** Runs a file of this folder as `ranks` ranks. */
   readonly launch: (ranks: number, file: string, ...args: string[]) => Promise<Finished>;
 }
 

@@ -3,7 +3,7 @@ import { inPlaceKinds } from "@skein/collectives/transport";
 import { bytesPerElement } from "@skein/tensor-core";
 import type { CollectiveHandle, CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";
 
-/** Numbers from 0 to below 1, the same on all ranks (mulberry32). */
+/** Random numbers in [0, 1), equal on all ranks (mulberry32). */
 const random = (seed: number): (() => number) => {
   let state = seed;
   return () => {
@@ -25,10 +25,10 @@ const kinds: readonly CollectiveKind[] = [
   "reduce",
   "barrier",
 ];
-// Around what goes by schedules at most: 16 KiB.
+// Around the size up to which schedules are used: 16 KiB.
 const counts = [0, 1, 1024, 4095, 4096, 4097, 9000];
 
-/** Element `at` of what a rank puts into request `number`: sums depend on their order. */
+/** Element `at` of a rank's input for request `number`. Sums depend on their order. */
 const element = (rank: number, number: number, at: number): number =>
   Math.fround(Math.sin(7 * rank + 13 * number + at));
 
@@ -40,7 +40,7 @@ interface Running {
   readonly n: number;
 }
 
-/** What element `at` of the output must be: sums are folded in rank order. */
+/** Expected element `at` of the output: sums are folded in rank order. */
 const expected = ({ request: { kind, root }, number, group: { rank, members }, n }: Running, at: number): number => {
   const own = members!;
   const sum = (index: number): number =>
@@ -54,10 +54,10 @@ const expected = ({ request: { kind, root }, number, group: { rank, members }, n
 };
 
 /**
- * Start and wait for collectives of all kinds, around the size from which MPI's own are taken, of two groups and all
- * priorities; some awaited at once, others later, in an order that differs between ranks.
+ * Starts and waits for collectives of all kinds, with sizes around the one from which MPI's own collectives are used,
+ * of two groups and all priorities; some awaited at once, others later, in an order that differs between ranks.
  *
- * @returns what was wrong, and how many elements were looked at.
+ * @returns descriptions of wrong elements, and the number of compared elements.
  */
 export const runMixedProgram = (
   communicator: BlockingCommunicator,
@@ -120,7 +120,7 @@ export const runMixedProgram = (
     const one = { number, request, group, handle: group.start(request), n: elements };
     if (awaited) finish(one);
     else running.push(one);
-    // Which of the others is waited for now is this rank's own choice.
+    // Each rank chooses by itself which of the others it waits for now.
     if (running.length > 0 && ownDraw() < 0.3) finish(running.splice(Math.floor(ownDraw() * running.length), 1)[0]!);
   }
   for (const one of running.toReversed()) finish(one);

@@ -8,7 +8,7 @@ for (const { name, missing, launch } of await findMpis()) {
       { worldSizes: [2], tags: ["full"] },
     ])
       describe.each(worldSizes)("%i ranks", { tags }, (ranks) => {
-        test("every algorithm, MPI's own, both in small parts, lanes at once, memory lent: the bits of a world in one process", async () => {
+        test("all algorithms and MPI's own, also in small parts, on concurrent lanes and with lent memory, give the bits of a world in one process", async () => {
           const jobs = [
             "algorithms",
             "small parts",
@@ -27,7 +27,7 @@ for (const { name, missing, launch } of await findMpis()) {
           }
         });
 
-        test("a world with companion threads: priorities, groups and ragged rows", async () => {
+        test("a world with companion threads supports priorities, groups and ragged rows", async () => {
           const { code, results, output } = await launch(ranks, "./world-rank.ts");
           expect(code, output).toBe(0);
           expect(results).toHaveLength(ranks);
@@ -50,7 +50,7 @@ for (const { name, missing, launch } of await findMpis()) {
       [2, "caller", 1],
       [3, "both", 3],
     ])(
-      "%i ranks, requests carried out by caller or companion (%s), program %i: the bits of sums in rank order",
+      "%i ranks, requests executed by caller or companion (%s), program %i: sums have the bits of rank order",
       async (ranks, by, seed) => {
         const { code, results, output } = await launch(ranks, "./world-rank.ts", "mixed", by, String(seed));
         expect(code, output).toBe(0);
@@ -64,20 +64,20 @@ for (const { name, missing, launch } of await findMpis()) {
     );
 
     describe("failures", () => {
-      test("ranks that disagree are told so, and the lane stays broken", async () => {
+      test("reports ranks that disagree, and the lane stays broken", async () => {
         const { results, output } = await launch(2, "./rank.ts", "disagree");
         const { errors } = (results[1] ?? {}) as { errors: { code: string; message: string; sameLater: boolean }[] };
         expect(errors, output).toHaveLength(6);
         for (const { code, sameLater } of errors) expect([code, sameLater]).toEqual(["ranks-disagree", true]);
-        const told = errors.map(({ message }) => message.replace(/^.*?: /, "").replace(/; all ranks .*$/, ""));
-        expect(told.slice(0, 2)).toEqual([
+        const messages = errors.map(({ message }) => message.replace(/^.*?: /, "").replace(/; all ranks .*$/, ""));
+        expect(messages.slice(0, 2)).toEqual([
           "rank 0 sent 40 bytes, 36 were expected",
           "rank 0 sent 36 bytes, 40 were expected",
         ]);
-        expect(told[2]).toMatch(/^rank 0 sent 40 bytes for another collective/);
-        expect(told[3]).toBe("rank 0 sent 64 bytes, 64 were expected in a part of a message of 100");
-        expect(told[4]).toBe("rank 0 sent 64 bytes, 64 were expected in a part of a message of 64");
-        expect(told[5]).toBe("rank 0 sent 200000 bytes, 100000 were expected");
+        expect(messages[2]).toMatch(/^rank 0 sent 40 bytes for another collective/);
+        expect(messages[3]).toBe("rank 0 sent 64 bytes, 64 were expected in a part of a message of 100");
+        expect(messages[4]).toBe("rank 0 sent 64 bytes, 64 were expected in a part of a message of 64");
+        expect(messages[5]).toBe("rank 0 sent 200000 bytes, 100000 were expected");
         const sizes = [40, 36];
         results.forEach(({ native, exchanged }, rank) => {
           expect(exchanged).toMatch(
@@ -93,34 +93,30 @@ for (const { name, missing, launch } of await findMpis()) {
         });
       });
 
-      test("a rank that stays away: a timeout names it, and MPI cannot be closed but aborted", async () => {
+      test("if a rank does not join, a timeout names it, and MPI can only be aborted, not closed", async () => {
         const { code, results, output } = await launch(2, "./rank.ts", "late");
         const { errors } = results[0] as { errors: string[] };
         expect(errors, output).toHaveLength(4);
-        expect(errors[0]).toMatch(
-          /^collective-timeout: rank 0: rank 1 did not take part in collective 7 within 300 ms/,
-        );
+        expect(errors[0]).toMatch(/^collective-timeout: rank 0: rank 1 did not join collective 7 within 300 ms/);
         expect(errors[1]).toMatch(/^collective-timeout: rank 0: all-reduce #3 of MPI itself did not end within 300 ms/);
-        expect(errors[2]).toMatch(
-          /^collective-timeout: rank 0: rank 1 did not take part in collective 9 within 300 ms/,
-        );
-        expect(errors[3]).toMatch(/^mpi-call: closing MPI failed in MPI: \d+ calls or messages are still under way/);
+        expect(errors[2]).toMatch(/^collective-timeout: rank 0: rank 1 did not join collective 9 within 300 ms/);
+        expect(errors[3]).toMatch(/^mpi-call: closing MPI failed in MPI: \d+ calls or messages are still in flight/);
         expect(code).toBe(5);
       });
 
-      test.each(["caller", "companion"])("the same in a world, seen by the %s", async (by) => {
+      test.each(["caller", "companion"])("if a rank of a world does not join, the %s reports a timeout", async (by) => {
         const { code, results, output } = await launch(2, "./world-rank.ts", "late", by);
         expect(results[0]?.["code"], output).toBe("collective-timeout");
         expect(results[0]?.["message"]).toMatch(/all-reduce #1/);
         expect(code).toBe(6);
       });
 
-      test.each(["exit", "killed"])("a rank that ends by %s takes the job with it", async (job) => {
+      test.each(["exit", "killed"])("if a rank ends by %s, the job ends", async (job) => {
         const { code, output } = await launch(3, "./rank.ts", job);
-        expect(code, output).not.toBe(0); // which of the ranks' codes it is, launchers see differently
+        expect(code, output).not.toBe(0); // Launchers differ in which rank's code they return.
       });
 
-      test("a thread that ends while it awaits a message is not missed", async () => {
+      test("a world continues after a thread ends that awaits a message", async () => {
         const { code, results, output } = await launch(2, "./rank.ts", "ended while awaiting");
         expect(code, output).toBe(0);
         results.forEach(({ seen, after }, rank) =>
@@ -128,7 +124,7 @@ for (const { name, missing, launch } of await findMpis()) {
         );
       });
 
-      test("a thread that ends while MPI has its memory ends MPI in this process", async () => {
+      test("MPI is closed in a process whose thread ends while MPI uses its memory", async () => {
         const { results, output } = await launch(2, "./rank.ts", "ended while sending");
         expect(results, output).toHaveLength(2);
         results.forEach(({ seen, after }, rank) =>
@@ -137,11 +133,11 @@ for (const { name, missing, launch } of await findMpis()) {
       });
     });
 
-    describe("a world that has nothing to do", () => {
-      test("leaves the processor alone", async () => {
+    describe("an idle world", () => {
+      test("uses little processor time", async () => {
         const { results, output } = await launch(2, "./rank.ts", "idle");
         expect(results, output).toHaveLength(2);
-        // a thread that looked all the time would take 1
+        // A thread that polled all the time would take 1.
         for (const { busyShare } of results) expect(busyShare).toBeLessThan(0.5);
       });
     });

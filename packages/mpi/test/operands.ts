@@ -14,17 +14,17 @@ export const regionElements = (
   };
 };
 
-/** Values whose sum depends on the order of addition, with NaN, infinities, both zeros and subnormals among them. */
+/** Values whose sum depends on the order of addition, including NaN, infinities, both zeros and subnormals. */
 const roughValue = (rank: number, i: number): number => {
   const special = [Number.NaN, Infinity, -Infinity, -0, 0, 2 ** -24, 2 ** -130, 65_520];
   if (i % 19 === 18) return special[(Math.floor(i / 19) + rank) % special.length]!;
   return Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 5);
 };
 
-/** Memory that other threads can see, as the regions of all requests are. */
+/** Memory that other threads can see, like the operands of all requests. */
 export const sharedBytes = (byteLength: number): Uint8Array => new Uint8Array(new SharedArrayBuffer(byteLength));
 
-/** `count` elements of one rank. `exact`: small whole numbers, whose sums no order changes. */
+/** `count` elements of one rank. `exact`: small integers, whose sums do not depend on the order. */
 export const operand = (rank: number, count: number, dtype: DType, exact = false): Uint8Array => {
   const bytes = sharedBytes(count * bytesPerElement[dtype]);
   const stored = new hostArrayType[dtype](bytes.buffer);
@@ -34,13 +34,13 @@ export const operand = (rank: number, count: number, dtype: DType, exact = false
     if (dtype === "f32") stored[i] = value;
     else if (dtype === "f16") stored[i] = toF16Bits(Math.fround(value));
     else if (dtype === "bf16") stored[i] = toBf16Bits(Math.fround(value));
-    // sums of i32 wrap around
+    // Sums of i32 wrap around.
     else stored[i] = dtype === "bool" ? whole & 1 : dtype === "i32" ? (whole - 5) * 400_000_000 : whole;
   }
   return bytes;
 };
 
-/** Bytes with every NaN of a float type made the same: which bits a NaN has, no rule says. */
+/** Bytes with all NaNs of a float type replaced by the same NaN, because the bits of a NaN are not specified. */
 export const canonical = (bytes: Uint8Array, dtype: DType): Uint8Array => {
   const copy = bytes.slice();
   const view = new DataView(copy.buffer);

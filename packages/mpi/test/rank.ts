@@ -1,5 +1,4 @@
-// One rank of the tests: runs the jobs that its arguments name and prints "RESULT" for each with what it found, as
-// JSON.
+// One rank of the tests: runs the jobs named by its arguments, and prints "RESULT" with a JSON object for each.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import {
@@ -72,7 +71,7 @@ const run = async (
   return output;
 };
 
-/** What this rank must end with: the same in a world inside this process. */
+/** Expected output of this rank: that of a world within this process. */
 const reference = async (ask: Ask): Promise<Uint8Array> =>
   (await Promise.all(memoryWorld(size).map((transport) => run(ask, transport, 1))))[rank]!;
 
@@ -126,7 +125,7 @@ const everyNative = async (by: "exchange" | "MPI", limit?: number): Promise<void
       const reduces = combiningKinds.has(kind);
       if (reduces && !reducible.has(dtype)) continue;
       for (const reduction of reduces ? (["sum", "max", "min"] as const) : (["sum"] as const)) {
-        // Beyond two ranks MPI adds in an order of its own.
+        // On more than two ranks, MPI chooses the order of sums.
         const exact = by === "MPI" && reduces && reduction === "sum" && size > 2;
         for (const n of [0, 1, 7, 1009]) {
           const counts = regionElements(kind, size, n);
@@ -177,12 +176,12 @@ const allLanes = async (): Promise<void> => {
   report({ wrong, tested });
 };
 
-/** Rank 0 overwrites what it has sent as soon as it has it back; rank 1 takes it late. */
+/** Rank 0 overwrites sent memory as soon as it is released; rank 1 receives late. */
 const lentMemory = async (): Promise<void> => {
   const [lane] = await openLanes(world, 1, 20_000, nameOf);
   const transport = new MpiTransport(lane!, memory);
   const wrong: string[] = [];
-  const bytes = sharedBytes(2 ** 21); // so large that MPI does not copy it
+  const bytes = sharedBytes(2 ** 21); // So large that MPI does not copy it.
   for (const value of [1, 2, 3]) {
     if (rank === 0) {
       bytes.fill(value);
@@ -197,13 +196,16 @@ const lentMemory = async (): Promise<void> => {
   report({ wrong, tested: 3 });
 };
 
-/** Rank 0 sends what rank 1 does not expect; each case has a lane of its own, as it is broken after. */
+/**
+ * Rank 0 sends messages that rank 1 does not expect; each case has a lane of its own, because the lane is broken
+ * afterwards.
+ */
 const disagree = async (): Promise<void> => {
   const cases = [
     { sent: 40, expected: 36, tag: 5 },
     { sent: 36, expected: 40, tag: 5 },
     { sent: 40, expected: 40, tag: 6 },
-    { sent: 64, expected: 100, tag: 5 }, // as long as its first part
+    { sent: 64, expected: 100, tag: 5 }, // As long as its first part.
     { sent: 100, expected: 64, tag: 5 },
     { sent: 200_000, expected: 100_000, tag: 5, limit: 2 ** 20 },
   ];
@@ -248,7 +250,7 @@ const disagree = async (): Promise<void> => {
     exchanged: `${codeOf(second)}: ${second.message}`,
   });
   await world.barrier();
-  process.exit(0); // messages that were not taken are in flight for ever, so MPI cannot be closed
+  process.exit(0); // Messages that were not received are in flight for ever, so MPI cannot be closed.
 };
 
 const late = async (): Promise<void> => {
@@ -279,7 +281,7 @@ const late = async (): Promise<void> => {
   await sleep(60_000);
 };
 
-/** A worker that opens MPI too and is ended: while it awaits a message, or while MPI has its memory. */
+/** A worker that opens MPI too and is terminated: while it awaits a message, or while MPI uses its memory. */
 const endedWorker = async (underWay: boolean): Promise<void> => {
   const worker = new Worker(new URL("./joining-worker.ts", import.meta.url), {
     workerData: { underWay, peer: (rank + 1) % size },

@@ -6,11 +6,11 @@ import { fileURLToPath } from "node:url";
 import { othersWhoWrite, remarkOnCache } from "./private-path.ts";
 import { nodeApiVersion } from "./node-api-version.ts";
 
-/** The C++ sources of an addon. */
+/** C++ sources of an addon. */
 export class AddonSources {
   readonly #folder: string;
 
-  /** @param folder of the sources, which lies beside `src` and beside `dist` alike. Ends with a slash. */
+  /** @param folder folder of the sources, next to both `src` and `dist`. Ends with a slash. */
   constructor(folder: URL) {
     this.#folder = fileURLToPath(folder);
   }
@@ -23,7 +23,10 @@ export class AddonSources {
       .map((name) => join(this.#folder, name));
   }
 
-  /** What must be equal for a built addon to fit, beside the library: sources, platform, and Node-API. */
+  /**
+   * Key of the properties that a cached addon must share, apart from the library: sources, platform and Node-API
+   * version.
+   */
   key(): string {
     const hash = createHash("sha256");
     for (const path of this.files())
@@ -32,21 +35,24 @@ export class AddonSources {
   }
 }
 
-/** Where builds are kept that no folder was given for: one of the user's, where no package manager cleans up. */
+/** Default cache folder of builds, in the user's home, where package managers do not clean up. */
 export const cacheFolder = (name: string, environment: NodeJS.ProcessEnv): string =>
   join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "skein", name);
 
-/** Why a build in a folder is not loaded: others may have put something there. */
+/**
+ * Returns the reason why a build in a folder is not loaded, because other users may have written to it; otherwise
+ * undefined.
+ */
 const buildFault = (folder: string): string | undefined =>
   [folder, ...readdirSync(folder).map((name) => join(folder, name))]
     .map(othersWhoWrite)
     .find((fault) => fault !== undefined);
 
 /**
- * Folders in `cache` that hold a whole build of `sources` for this platform, the newest first. A build that others may
- * have changed is left out, with a remark.
+ * Folders in `cache` with a complete build of `sources` for this platform, newest first. Builds that other users may
+ * have changed are left out, with a warning.
  *
- * @param lastFile what a build writes last: without it, it is not whole.
+ * @param lastFile file that a build writes last; without it, the build is incomplete.
  */
 export const builtFolders = (cache: string, sources: AddonSources, lastFile: string): string[] => {
   if (!existsSync(cache)) return [];

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import type { AddonSources } from "./addon-cache.ts";
 import { nodeApiVersion } from "./node-api-version.ts";
 
-/** A compiler is not there, or fails. The message is one line, to which the package adds the cure. */
+/** A compiler is missing or fails. The message is one line, to which the calling package adds the cure. */
 export class CompilerError extends Error {
   override name = "CompilerError";
 
@@ -17,15 +17,21 @@ export class CompilerError extends Error {
 
 const run = promisify(execFile);
 
-/** Run a compiler. @returns what it printed. @throws CompilerError. */
+/**
+ * Runs a compiler.
+ *
+ * @returns its output.
+ * @throws CompilerError.
+ */
 export const runCompiler = async (compiler: string, args: readonly string[]): Promise<string> => {
   try {
     const { stdout } = await run(compiler, args, { maxBuffer: 2 ** 26 });
     return stdout;
   } catch (error) {
     const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: string };
-    if (code === "ENOENT" || code === "EACCES") throw new CompilerError(`"${compiler}" is not here`, true, error);
-    // The compiler's complaint about the first file, or a wrapper's about a compiler that is not there.
+    if (code === "ENOENT" || code === "EACCES")
+      throw new CompilerError(`the compiler "${compiler}" was not found`, true, error);
+    // The compiler's first error, or a wrapper's error about a missing compiler.
     const line =
       (stderr ?? "").split("\n").find((text) => /error|not found|no such/i.test(text)) ??
       (stderr ?? String(error)).split("\n")[0];
@@ -37,13 +43,17 @@ export interface CompileOptions {
   readonly compiler: string;
   readonly sources: AddonSources;
   readonly output: string;
-  /** Folders of headers, Node-API's among them. */
+  /** Folders of headers, including those of Node-API. */
   readonly include: readonly string[];
   readonly defines?: readonly string[];
   readonly libraries?: readonly string[];
 }
 
-/** Compile an addon. @throws CompilerError. */
+/**
+ * Compiles an addon.
+ *
+ * @throws CompilerError.
+ */
 export const compileAddon = async (options: CompileOptions): Promise<void> => {
   const { compiler, sources, output, include, defines = [], libraries = [] } = options;
   await runCompiler(compiler, [
@@ -51,7 +61,7 @@ export const compileAddon = async (options: CompileOptions): Promise<void> => {
     "-O3",
     "-shared",
     "-fPIC",
-    "-fvisibility=hidden", // two addons in one process, for two libraries, keep to themselves
+    "-fvisibility=hidden", // Keeps the symbols of two addons in one process, for two libraries, separate.
     // Node's own functions come from the process.
     ...(process.platform === "darwin" ? ["-undefined", "dynamic_lookup"] : []),
     ...[`NAPI_VERSION=${nodeApiVersion}`, ...defines].map((text) => `-D${text}`),

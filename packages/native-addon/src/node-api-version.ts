@@ -1,2 +1,2 @@
-/** Node-API's own version: an addon of it loads in every later Node. */
+/** Version of Node-API; addons built for it load in every later Node. */
 export const nodeApiVersion = 8;

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { AddonSources, builtFolders } from "./addon-cache.ts";
 import { othersWhoWrite, remarkOnCache } from "./private-path.ts";
 
-describe.skipIf(process.platform === "win32")("others who write", () => {
+describe.skipIf(process.platform === "win32")("write access of other users", () => {
   let root: string;
   let folder: string;
   let file: string;
@@ -19,7 +19,7 @@ describe.skipIf(process.platform === "win32")("others who write", () => {
   });
   afterEach(() => rmSync(root, { recursive: true }));
 
-  test("are none in a folder of this user, also below one with the sticky bit, and of what is not there yet", () => {
+  test("is absent in a folder of this user, also below a sticky folder, and for a missing file", () => {
     expect(othersWhoWrite(file)).toBeUndefined();
     chmodSync(join(root, "above"), 0o1777);
     expect(othersWhoWrite(file)).toBeUndefined();
@@ -31,7 +31,7 @@ describe.skipIf(process.platform === "win32")("others who write", () => {
     ["its folder", "above/cache", 0o777],
     ["its folder, with the sticky bit: they may add files", "above/cache", 0o1777],
     ["a folder above", "above", 0o757],
-  ])("are found by the mode of %s", (_, name, mode) => {
+  ])("is detected by the mode of %s", (_, name, mode) => {
     chmodSync(join(root, name), mode);
     const asked = name === "above/cache" ? folder : file;
     expect(othersWhoWrite(asked)).toBe(
@@ -39,14 +39,14 @@ describe.skipIf(process.platform === "win32")("others who write", () => {
     );
   });
 
-  test("are found where a link leads", () => {
+  test("is detected at the target of a link", () => {
     const link = join(root, "link");
     chmodSync(join(root, "above"), 0o777);
     symlinkSync(folder, link);
     expect(othersWhoWrite(link)).toContain("above can be written by others");
   });
 
-  test("keep a build from being loaded", () => {
+  test("prevents the loading of a build", () => {
     const sources = new AddonSources(pathToFileURL(`${folder}/`));
     const built = join(root, "above", `openblas-${sources.key()}`);
     mkdirSync(built);
@@ -58,7 +58,7 @@ describe.skipIf(process.platform === "win32")("others who write", () => {
     vi.unstubAllEnvs();
   });
 
-  test.runIf(process.getuid?.() === 0)("are found by the owner, and by the group if it is no user's own", () => {
+  test.runIf(process.getuid?.() === 0)("is detected by the owner, and by a group that is not a user's own", () => {
     chmodSync(folder, 0o775);
     expect(othersWhoWrite(folder)).toContain("(mode 0775)");
     chmodSync(folder, 0o755);
@@ -67,7 +67,7 @@ describe.skipIf(process.platform === "win32")("others who write", () => {
   });
 });
 
-test("a cache that is not used is remarked on once", () => {
+test("warns once that a cache is not used", () => {
   vi.stubEnv("SKEIN_CACHE_REMARK", undefined);
   const lines: string[] = [];
   for (const name of ["a", "b"]) remarkOnCache(`the cache ${name}`, "f belongs to user 1", (line) => lines.push(line));

@@ -5,11 +5,11 @@ import { doublingBranch, positionsOf } from "./binomial-tree.ts";
 import { splitLevels } from "./halves.ts";
 
 /**
- * Reduce along a binomial tree, a broadcast backwards: in each round the farther half of the ranks that still have a
- * sum gives it to the nearer half, until the root has it.
+ * Reduce along a binomial tree, the reverse of a broadcast: in each round, of the ranks that still have a sum, the half
+ * farther from the root sends its sums to the nearer half, until the root has the result.
  *
- * Cost: ⌈log₂P⌉ rounds; S bytes per rank, of which the root reads and sums ⌈log₂P⌉ · S. Needs no scratch memory.
- * Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
+ * Cost: ⌈log₂P⌉ rounds; S bytes per rank; the root reads and sums ⌈log₂P⌉ · S bytes. Needs no scratch memory. Source:
+ * Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
  */
 export const binomialReduce: Algorithm = segmented({
   name: "binomial-reduce",

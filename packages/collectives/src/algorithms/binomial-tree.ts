@@ -2,7 +2,7 @@ import type { MessageRound } from "../cost.ts";
 import { type CostPlace, type ElementRange, modulo, type Place, type Step } from "../schedule.ts";
 import { splitLevels } from "./halves.ts";
 
-/** Ranks as a tree sees them: by their distance from the root. */
+/** Position of a rank in a tree, its distance from the root modulo P, and the inverse mapping. */
 export interface Positions {
   readonly position: number;
   readonly rankAt: (position: number) => number;
@@ -13,16 +13,17 @@ export const positionsOf = ({ rank, worldSize, root = 0 }: Omit<Place, "elementC
   rankAt: (position) => modulo(position + root, worldSize),
 });
 
-/** Whom a position has to do with at one level of a tree; nobody where it has its turn at other levels. */
+/** Parent or child of a position at one level of a tree. Both absent: the position is idle at this level. */
 export interface Branch {
-  /** Towards the root. */
+  /** Neighbor on the side of the root. */
   readonly parent?: number;
   readonly child?: number;
 }
 
 /**
- * Level `k` of the tree that doubles away from the root: the 2^k positions nearest to it have one child each, 2^k
- * further away. Level by level it spreads a value, and from the last level to the first it brings values in.
+ * Returns the branch at level `k` of the tree that doubles away from the root: the 2^k positions nearest to the root
+ * have one child each, at distance 2^k. In ascending order the levels broadcast a value; in descending order they
+ * reduce values.
  */
 export const doublingBranch = (position: number, worldSize: number, k: number): Branch => {
   const distance = 2 ** k;
@@ -31,15 +32,16 @@ export const doublingBranch = (position: number, worldSize: number, k: number): 
   return position + distance < worldSize ? { child: position + distance } : {};
 };
 
-/** A branch with all that hangs on it: the positions from the child on. */
+/** A branch and the positions of its child's subtree: `count` positions beginning at `first`. */
 export interface BlockBranch extends Branch {
   readonly first: number;
   readonly count: number;
 }
 
 /**
- * Level `k` of the tree in which what hangs on a position follows it: the child is half as far away as at the level
- * before, and stands for as many positions. Level by level it deals out blocks, and backwards it gathers them.
+ * Returns the branch at level `k` of the tree in which the subtree of a position is contiguous: the child is half as
+ * far away as at the previous level, and its subtree has as many positions as that distance. In ascending order the
+ * levels scatter blocks; in descending order they gather blocks.
  */
 export const halvingBranch = (position: number, worldSize: number, k: number): BlockBranch => {
   const distance = 2 ** (splitLevels(worldSize) - 1 - k);
@@ -51,10 +53,10 @@ export const halvingBranch = (position: number, worldSize: number, k: number): B
 };
 
 /**
- * Rounds that gather blocks at the root, one of each position, by `halvingBranch` backwards: a block that has come goes
- * on with those before it.
+ * Returns the rounds that gather one block per position at the root, by `halvingBranch` in descending order: a received
+ * block is forwarded together with the blocks before it.
  *
- * @param blocks where so many blocks from position `first` on lie, of those that hang on this position.
+ * @param blocks returns the memory of `count` blocks from position `first` on, within the subtree of this position.
  */
 export const gatherRounds = (
   place: Omit<Place, "elementCount">,
@@ -70,7 +72,12 @@ export const gatherRounds = (
   }).toReversed();
 };
 
-/** What is sent in these rounds. @param bytes of one block. @param summed the root reads them for a sum. */
+/**
+ * Messages of `gatherRounds`.
+ *
+ * @param bytes bytes of one block.
+ * @param summed whether the root reads the blocks for a sum.
+ */
 export const gatherMessages = (place: CostPlace, bytes: number, summed = false): MessageRound[] =>
   Array.from(
     { length: splitLevels(place.worldSize) },

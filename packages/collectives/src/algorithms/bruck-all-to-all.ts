@@ -10,20 +10,19 @@ import {
   withoutEmpty,
 } from "../schedule.ts";
 
-/** Blocks that travel in round k, by how many ranks they still have to go: those with bit k. */
+/** Remaining distances, in ranks, of the blocks that are sent in round k: distances with bit k set. */
 const travellers = (worldSize: number, k: number): number[] =>
   Array.from({ length: worldSize }, (_, distance) => distance).filter((distance) => (distance & (2 ** k)) !== 0);
 
 const roundCount = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
 
 /**
- * All-to-all by Bruck: a block that has d ranks to go hops by the powers of two in d, together with all others that hop
- * as far. Few messages for small blocks; each block travels log₂P / 2 times on average.
+ * All-to-all by Bruck: a block with d ranks to travel makes one hop for each power of two in d, together with all other
+ * blocks of that hop. Few messages for small blocks; each block is sent log₂P / 2 times on average.
  *
- * Cost: ⌈log₂P⌉ rounds of one message, about S / 2 bytes each for an operand of S bytes (less where P is no power of
- * two); 2S bytes of scratch memory and as many copies.
- * Source: Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing
- * systems", 1997.
+ * Cost: ⌈log₂P⌉ rounds of one message, about S / 2 bytes each for an operand of S bytes (less if P is not a power of
+ * two); 2S bytes of scratch memory and 2S bytes of copies. Source: Bruck et al., "Efficient algorithms for all-to-all
+ * communications in multiport message-passing systems", 1997.
  */
 export const bruckAllToAll: Algorithm = {
   name: "bruck-all-to-all",
@@ -32,7 +31,7 @@ export const bruckAllToAll: Algorithm = {
   schedule: ({ rank, worldSize, elementCount }) => {
     const block = (of: (offset: number, count: number) => ElementRange, index: number): ElementRange =>
       of(index * elementCount, elementCount);
-    // Scratch: P blocks by the distance that they have to go, those on their way out, those that came.
+    // Scratch memory: P blocks by remaining distance, the packed outgoing blocks, and the received blocks.
     const most = Math.floor(worldSize / 2);
     const packed = (index: number): ElementRange => block(scratch, worldSize + index);
     const came = (index: number): ElementRange => block(scratch, worldSize + most + index);

@@ -1,6 +1,6 @@
 import { modulo } from "../schedule.ts";
 
-/** One round in which a rank that holds blocks 0 … first − 1, counted from its own, gets `blocks` more. */
+/** A round in which a rank with blocks 0 … first − 1, counted from its own, receives `blocks` more. */
 export interface BruckRound {
   readonly to: number;
   readonly from: number;
@@ -8,7 +8,7 @@ export interface BruckRound {
   readonly blocks: number;
 }
 
-/** The ⌈log₂P⌉ rounds of Bruck's all-gather: what a rank holds doubles, and the last round brings what is missing. */
+/** The ⌈log₂P⌉ rounds of Bruck's all-gather: the number of blocks doubles, and the last round fetches the rest. */
 export const bruckRounds = (rank: number, worldSize: number): BruckRound[] => {
   const rounds: BruckRound[] = [];
   for (let first = 1; first < worldSize; first *= 2)

@@ -13,8 +13,8 @@ import {
 import { runsOf } from "../topology.ts";
 
 /**
- * Where a rank stands: its run, its index there, and how many ranks of each run own a chunk: as many as the shortest
- * one has.
+ * Position of a rank: its run, its index in the run, and the number of ranks per run that own a chunk, which is the
+ * length of the shortest run.
  */
 const placeIn = (runs: readonly (readonly number[])[], rank: number) => {
   const index = runs.findIndex((run) => run.includes(rank));
@@ -29,15 +29,16 @@ const placeIn = (runs: readonly (readonly number[])[], rank: number) => {
 };
 
 /**
- * All-reduce in two levels and in rank order: sums pass along a chain of hosts, each adding its own ranks' operands in
- * order, `(((x₀ + x₁) + x₂) + x₃) + …`; the last host has the result, which goes back along the chain. Each local index
- * that every host has is a chain of its own, for its chunk. Made for segments: some pass up while others go back. Hosts
- * whose ranks do not follow one another count as several (`runsOf`), so that the order holds anyway.
+ * Two-level all-reduce in rank order. Partial sums pass along a chain of hosts, and each host adds the operands of its
+ * ranks in order, `(((x₀ + x₁) + x₂) + x₃) + …`. The last host has the result, which returns along the chain. Each
+ * local index that exists on every host forms a chain of its own, for its own chunk. Designed for segments: some
+ * segments pass up while others return. A host whose ranks are not consecutive counts as several hosts (`runsOf`), so
+ * that the order holds.
  *
- * Cost: for m hosts of k ranks and s segments: 2m + s − 1 rounds (two fewer for k = 1); 2S bytes leave a host, whose
- * link carries 2(m − 1) / m · S in a two-level ring, and (m − 1) · 2k / m · S in the direct form, the other one in rank
- * order.
- * Source: the pipelined chain of van de Geijn and Watts, 1997, as a prefix sum; two levels as in `twoLevelAllReduce`.
+ * Cost: for m hosts of k ranks and s segments: 2m + s − 1 rounds (two fewer for k = 1). 2S bytes leave a host, compared
+ * with 2(m − 1) / m · S in a two-level ring, and (m − 1) · 2k / m · S in the direct algorithm, the only other one in
+ * rank order. Source: the pipelined chain of van de Geijn and Watts, 1997, as a prefix sum; two levels as in
+ * `twoLevelAllReduce`.
  */
 export const chainAllReduce: Algorithm = segmented(
   {
@@ -53,14 +54,14 @@ export const chainAllReduce: Algorithm = segmented(
       const [below, above] = [runs[index - 1]?.[local], runs[index + 1]?.[local]];
       const isOwner = local < owners;
       const rounds: Step[][] = Array.from({ length: 2 * last + 2 }, () => []);
-      // Where the sum is complete, it may be written straight into the operands' memory.
+      // On the host that completes the sum, the sum may be written straight into the operands' memory.
       const returned = index === last;
 
-      // Up: in round `index`, this host's operands meet the sum of all hosts below.
+      // Up: in round `index`, this host adds its operands to the sum of all hosts below.
       const operand = chunk(input, local);
       const sum = chunk(output, local);
       const up = rounds[index]!;
-      const operandsFrom = returned ? output : input; // what is returned comes back to where it was sent from
+      const operandsFrom = returned ? output : input; // A returned result is written to the memory that was sent.
       if (returned) up.push({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
       for (const [i, owner] of run.slice(0, owners).entries())
         if (owner !== rank) up.push({ action: "send", peer: owner, source: chunk(operandsFrom, i) });
@@ -75,7 +76,8 @@ export const chainAllReduce: Algorithm = segmented(
         if (above !== undefined) rounds[index + 1]!.push({ action: "send", peer: above, source: sum });
       }
 
-      // Back: the last host has the result after round `last`; each host passes it on below and to its own ranks.
+      // Back: the last host has the result after round `last`. Each host sends the result to the host below and to its
+      // own ranks.
       const known = 2 * last - index;
       if (isOwner) {
         if (above !== undefined)

@@ -3,12 +3,11 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * Broadcast along a chain from the root on: each rank hands on to the next what it got. Made for segments: while one is
- * handed on, the next one comes in.
+ * Broadcast along a chain that begins at the root: each rank forwards the vector to the next rank. Designed for
+ * segments: a rank forwards one segment while it receives the next.
  *
- * Cost: P − 2 + s rounds for s segments, S bytes per rank: twice as fast as any tree once S is large.
- * Source: van de Geijn and Watts, "SUMMA: scalable universal matrix multiplication algorithm", 1997 (its pipelined
- * broadcast).
+ * Cost: P − 2 + s rounds for s segments, S bytes per rank: twice as fast as any tree for large S. Source: van de Geijn
+ * and Watts, "SUMMA: scalable universal matrix multiplication algorithm", 1997 (its pipelined broadcast).
  */
 export const chainBroadcast: Algorithm = segmented(
   {

@@ -3,13 +3,13 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * Reduce along a chain and in rank order: each rank adds its operand to the sum of all before it and hands it on, `((x₀
- * + x₁) + x₂) + …`; the last one gives the result to the root. Made for segments: while one is handed on, the next one
- * comes in. Where ranks of a host follow one another, S bytes leave a host.
+ * Reduce along a chain in rank order: each rank adds its operand to the sum of all ranks before it and forwards the
+ * sum, `((x₀ + x₁) + x₂) + …`. The last rank sends the result to the root. Designed for segments: a rank forwards one
+ * segment while it receives the next. If the ranks of a host are consecutive, S bytes leave a host.
  *
- * Cost: P + s − 1 rounds for s segments, one fewer where the last rank is the root; S bytes per rank, which no reduce
- * can beat. A root in the middle of the chain gets 2S, its part of the chain and the result.
- * Source: van de Geijn and Watts, 1997 (their pipelined broadcast), as a prefix sum.
+ * Cost: P + s − 1 rounds for s segments, one fewer if the last rank is the root; S bytes per rank, the minimum of any
+ * reduce. A root in the middle of the chain receives 2S bytes: the partial sum and the result. Source: van de Geijn and
+ * Watts, 1997 (their pipelined broadcast), as a prefix sum.
  */
 export const chainReduce: Algorithm = segmented(
   {

@@ -2,7 +2,7 @@ import { costOfRounds, peersOf } from "../cost.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * All-gather where each rank takes every peer's operand from where it lies.
+ * All-gather in which each rank reads the operand of every peer directly.
  *
  * Cost: 1 round of P − 1 messages, (P − 1) / P · S bytes per rank for a result of S bytes.
  */

@@ -2,7 +2,7 @@ import { costOfRounds, peersOf } from "../cost.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * Reduce-scatter where rank r takes chunk r of everybody at once, and combines them in rank order.
+ * Reduce-scatter in which rank r receives chunk r of all ranks in one round and combines the chunks in rank order.
  *
  * Cost: 1 round of P − 1 messages, (P − 1) / P · S bytes per rank for an operand of S bytes. Needs no scratch memory.
  */

@@ -3,11 +3,11 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * Reduce where everybody sends its operand to the root, which combines them in rank order. The fewest rounds; the root
- * reads them all.
+ * Reduce in which every rank sends its operand to the root, which combines the operands in rank order. Has the fewest
+ * rounds; the root reads all operands.
  *
- * Cost: 1 round of one message, S bytes per rank; P − 1 of them come to the root, which sums (P − 1) · S bytes. Needs
- * no scratch memory.
+ * Cost: 1 round of one message, S bytes per rank. The root receives P − 1 messages and sums (P − 1) · S bytes. Needs no
+ * scratch memory.
  */
 export const directReduce: Algorithm = segmented({
   name: "direct-reduce",

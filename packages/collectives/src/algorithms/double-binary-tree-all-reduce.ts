@@ -3,8 +3,8 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * Position `at` of a binary tree over positions 0 … size − 1 in which every odd position is a leaf and children lie on
- * both sides.
+ * A node of a binary tree over positions 0 … size − 1 in which every odd position is a leaf and the children of a node
+ * are on both sides of it.
  */
 interface TreePlace {
   readonly parent: number | undefined;
@@ -13,8 +13,8 @@ interface TreePlace {
 }
 
 /**
- * The parent of position b·2^z, b odd, is the neighbouring multiple of 2^z that is an odd multiple of 2^(z+1); where
- * that is past the end, the multiple below. Position 0 is the root.
+ * Parent of position b·2^z, b odd: the adjacent multiple of 2^z that is an odd multiple of 2^(z+1), or the multiple
+ * below if that one is past the end. Position 0 is the root.
  */
 const parentOf = (position: number, size: number): number | undefined => {
   if (position === 0) return undefined;
@@ -32,8 +32,8 @@ const treeOf = (size: number): TreePlace[] => {
 };
 
 /**
- * Places of all ranks in both trees. In the second one, ranks are mirrored (P even) or moved on by one (P odd), so that
- * a rank that passes sums on in one tree is a leaf of the other; where P is odd, rank 0 alone is inside of both.
+ * Nodes of all ranks in both trees. In the second tree, ranks are mirrored (P even) or shifted by one (P odd), so that
+ * an inner node of one tree is a leaf of the other. If P is odd, only rank 0 is an inner node of both trees.
  */
 const placesInTrees = (worldSize: number): readonly (readonly TreePlace[])[] => {
   const tree = treeOf(worldSize);
@@ -51,13 +51,13 @@ const placesInTrees = (worldSize: number): readonly (readonly TreePlace[])[] => 
 const heightOf = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
 
 /**
- * All-reduce by two binary trees, each for one half of the vector: sums go up to the root, the result comes down. Inner
- * ranks of one tree are leaves of the other, so both ways of every link are in use when the vector is cut into
- * segments.
+ * All-reduce by two binary trees, each for one half of the vector: sums go up to the root, and the result comes down.
+ * Inner ranks of one tree are leaves of the other, so both directions of every link are in use if the vector is
+ * segmented.
  *
- * Cost: 2⌈log₂P⌉ + s − 1 rounds for s segments; 2S bytes per rank (P ≥ 4), so bandwidth as good as a ring's but for
- * 1/P, and rounds that grow with log P.
- * Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009.
+ * Cost: 2⌈log₂P⌉ + s − 1 rounds for s segments; 2S bytes per rank (P ≥ 4), so the bandwidth of a ring except for 1/P,
+ * with rounds that grow with log P. Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth
+ * broadcast, reduction and scan", 2009.
  */
 export const doubleBinaryTreeAllReduce: Algorithm = segmented(
   {

@@ -4,10 +4,10 @@ import { type Algorithm, input, modulo, output, scratch, type Step, withoutEmpty
 import { bruckRounds } from "./bruck-rounds.ts";
 
 /**
- * All-reduce of a small vector: every rank gathers all operands, by Bruck's rounds, and sums them itself, in rank
- * order. The fewest rounds that a sum in rank order can have.
+ * All-reduce of a small vector: every rank gathers all operands, by Bruck's rounds, and sums them itself in rank order.
+ * No all-reduce in rank order has fewer rounds.
  *
- * Cost: ⌈log₂P⌉ rounds of one message, (P − 1) · S bytes per rank; P · S bytes of scratch memory. Source: as
+ * Cost: ⌈log₂P⌉ rounds of one message, (P − 1) · S bytes per rank; P · S bytes of scratch memory. Source: see
  * `bruckAllGather`.
  */
 export const gatherAllReduce: Algorithm = segmented({

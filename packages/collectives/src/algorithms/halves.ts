@@ -1,6 +1,6 @@
 /**
- * Ranks `first` to `middle` − 1 and `middle` to `end` − 1: a group cut in two, the lower part larger by one where it is
- * odd.
+ * A group split in two: ranks `first` to `middle` − 1 and `middle` to `end` − 1. If the size is odd, the lower part has
+ * one rank more.
  */
 export interface Split {
   readonly first: number;
@@ -8,7 +8,7 @@ export interface Split {
   readonly end: number;
 }
 
-/** The groups that `rank` is in, from all ranks down to pairs. */
+/** Groups that contain `rank`, from all ranks down to pairs. */
 export const splitsOf = (rank: number, worldSize: number): Split[] => {
   const splits: Split[] = [];
   let [first, end] = [0, worldSize];
@@ -21,20 +21,20 @@ export const splitsOf = (rank: number, worldSize: number): Split[] => {
   return splits;
 };
 
-/** Who `rank` works with in a group. */
+/** Peers of `rank` in a split group. */
 export interface Halves {
-  /** Own part and the other one, as ranks from … to − 1. */
+  /** The part that contains `rank` and the other part, as ranks from … to − 1. */
   readonly own: readonly [from: number, to: number];
   readonly other: readonly [from: number, to: number];
-  /** The rank of the other part that takes what this one has of it. */
+  /** Rank of the other part that receives this rank's data for the other part. */
   readonly partner: number;
-  /** Ranks of the other part whose partner this one is: one as a rule, two or none where the parts are unequal. */
+  /** Ranks of the other part whose partner is this rank: usually one; two or none if the parts are unequal. */
   readonly partners: readonly number[];
 }
 
 /**
- * Pair the two parts of a group rank by rank. Where the lower part has one more, its last rank has the same partner as
- * the one before, and is nobody's partner.
+ * Pairs the two parts of a group rank by rank. If the lower part has one rank more, its last rank has the same partner
+ * as the rank before, and is not a partner itself.
  */
 export const halvesOf = (rank: number, { first, middle, end }: Split): Halves => {
   const pairs = end - middle;
@@ -56,5 +56,7 @@ export const halvesOf = (rank: number, { first, middle, end }: Split): Halves =>
   };
 };
 
-/** Levels of splitting until every group is one rank: ⌈log₂P⌉. Groups of one level differ by one rank at most. */
+/**
+ * Number of levels of splitting until every group is one rank: ⌈log₂P⌉. Groups of one level differ by at most one rank.
+ */
 export const splitLevels = (worldSize: number): number => Math.ceil(Math.log2(worldSize));

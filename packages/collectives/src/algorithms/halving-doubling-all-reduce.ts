@@ -3,13 +3,12 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * All-reduce by recursive halving and doubling. With Q = 2^⌊log₂P⌋, ranks from Q on first give their operand to rank −
- * Q and get the result at the end; the others exchange halves, quarters, … of the vector with partners at distance Q/2,
- * Q/4, …, and go back.
+ * All-reduce by recursive halving and doubling. With Q = 2^⌊log₂P⌋, ranks ≥ Q first send their operand to rank − Q, and
+ * receive the result at the end. Ranks < Q exchange halves, quarters, … of the vector with partners at distance Q/2,
+ * Q/4, …, then gather the result in reverse.
  *
- * Cost: 2⌈log₂P⌉ rounds; 2(Q − 1) / Q · S bytes per rank, and S more for a rank that stands for another one.
- * Source: Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur et al., 2005, for the extra
- * ranks.
+ * Cost: 2⌈log₂P⌉ rounds; 2(Q − 1) / Q · S bytes per rank, and S more for a rank that represents an extra rank. Source:
+ * Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur et al., 2005, for the extra ranks.
  */
 export const halvingDoublingAllReduce: Algorithm = segmented({
   name: "halving-doubling-all-reduce",

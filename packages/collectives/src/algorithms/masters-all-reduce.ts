@@ -15,15 +15,14 @@ import {
 import { ringAllReduce } from "./ring-all-reduce.ts";
 
 /**
- * All-reduce in two levels with a master on each host: a ring reduce-scatter inside the host, whose chunks the master
- * collects; a ring all-reduce of the whole vector among masters; the master deals out chunks again, and a ring gathers
- * them on every rank of the host.
+ * Two-level all-reduce with a master on each host: a ring reduce-scatter within the host, whose chunks the master
+ * gathers; a ring all-reduce of the whole vector among masters; then the master scatters the chunks, and a ring
+ * all-gathers them within the host.
  *
- * Cost: for m hosts of k ranks: 4(k − 1) + 2(m − 1) rounds of one message, instead of the flat ring's 2(mk − 1); the
- * master sends (3(k − 1) / k + 2(m − 1) / m) · S bytes. For small and middling vectors on many hosts;
- * `twoLevelAllReduce` moves less.
- * Source: Jia et al., "Highly scalable deep learning training system with mixed-precision: training ImageNet in four
- * minutes", 2018.
+ * Cost: for m hosts of k ranks: 4(k − 1) + 2(m − 1) rounds of one message, instead of 2(mk − 1) of the flat ring. The
+ * master sends (3(k − 1) / k + 2(m − 1) / m) · S bytes. For small and medium vectors on many hosts; `twoLevelAllReduce`
+ * sends fewer bytes. Source: Jia et al., "Highly scalable deep learning training system with mixed-precision: training
+ * ImageNet in four minutes", 2018.
  */
 export const mastersAllReduce: Algorithm = segmented({
   name: "masters-all-reduce",
@@ -34,10 +33,10 @@ export const mastersAllReduce: Algorithm = segmented({
     const host = hosts[hostIndex]!;
     const [local, size] = [host.indexOf(rank), host.length];
     const steps = Math.max(...hosts.map(({ length }) => length)) - 1;
-    // The chunk that a rank holds after the first half of a ring.
+    // The chunk that a rank has after the reduce-scatter half of a ring.
     const held = (index: number): ElementRange => output(...chunkOf(elementCount, size, modulo(index + 1, size)));
     const whole = { region: "output", offset: 0 } as const;
-    // A rank alone on its host has no ring there.
+    // A rank alone on its host has no ring.
     const inside =
       size === 1 ? [] : embed(ringAllReduce.schedule({ rank: local, worldSize: size, elementCount }).rounds, {}, host);
 

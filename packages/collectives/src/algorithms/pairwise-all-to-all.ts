@@ -2,11 +2,11 @@ import { costOfRounds } from "../cost.ts";
 import { type Algorithm, type ElementRange, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * All-to-all in rounds: in round k each rank sends to rank + k and receives from rank − k, so no rank gets two messages
- * at once.
+ * All-to-all in rounds: in round k each rank sends to rank + k and receives from rank − k, so that no rank receives two
+ * messages at once.
  *
- * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes.
- * Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
+ * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes. Source: Thakur,
+ * Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
  */
 export const pairwiseAllToAll: Algorithm = {
   name: "pairwise-all-to-all",

@@ -6,12 +6,12 @@ import { halvesOf, splitLevels, splitsOf } from "./halves.ts";
 export type Chunks = readonly [from: number, to: number];
 
 /**
- * Rounds in which every rank ends with the sum of its own chunk: a group of ranks splits in two, each rank gives a rank
- * of the other part its sums of that part's chunks, and goes on with its own part. Odd groups are cut unevenly, and one
- * rank then takes two messages: no rank stands aside, whatever P is.
+ * Returns the rounds after which every rank has the sum of its own chunk. A group of ranks splits in two; each rank
+ * sends its sums of the other part's chunks to a rank of that part, and continues with its own part. Odd groups are
+ * split unevenly, and one rank then receives two messages, so that every rank participates for any P.
  *
- * @param operand where chunks of the operand lie.
- * @param sums where sums of chunks go; `isLast` of the one chunk that is left.
+ * @param operand returns the memory of chunks of the operand.
+ * @param sums returns the memory for sums of chunks; `isLast` is true for the final chunk.
  */
 export const halvingRounds = (
   rank: number,
@@ -35,7 +35,11 @@ export const halvingRounds = (
   return rounds;
 };
 
-/** What a rank sends in each of these rounds. @param bytes of one chunk. */
+/**
+ * Messages that a rank sends in each round of `halvingRounds`.
+ *
+ * @param bytes bytes of one chunk.
+ */
 export const halvingMessages = (worldSize: number, bytes: number): { sends: (rank: number) => Message[] }[] =>
   Array.from({ length: splitLevels(worldSize) }, (_, level) => ({
     sends: (rank) => {

@@ -2,9 +2,9 @@ import { costOfRounds } from "../cost.ts";
 import { type Algorithm, type ElementRange, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * All-gather by one trip around a ring: each rank hands on what it got in the round before.
+ * All-gather by one pass around a ring: each rank forwards the operand that it received in the previous round.
  *
- * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for a result of S bytes. Source: as
+ * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for a result of S bytes. Source: see
  * `ringAllReduce`.
  */
 export const ringAllGather: Algorithm = {

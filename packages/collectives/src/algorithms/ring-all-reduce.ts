@@ -12,11 +12,10 @@ import {
 } from "../schedule.ts";
 
 /**
- * All-reduce by two trips around a ring: a reduce-scatter, then an all-gather, of P chunks.
+ * All-reduce by two passes around a ring of P chunks: a reduce-scatter, then an all-gather.
  *
  * Cost: 2(P − 1) rounds of one message, 2(P − 1) / P · S bytes per rank for S bytes: bandwidth-optimal, latency grows
- * with P.
- * Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
+ * with P. Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
  */
 export const ringAllReduce: Algorithm = segmented({
   name: "ring-all-reduce",

@@ -11,10 +11,10 @@ import {
 } from "../schedule.ts";
 
 /**
- * Reduce-scatter by one trip around a ring; rank r ends with chunk r. The operand is left as it was: partial sums
- * travel through two scratch chunks.
+ * Reduce-scatter by one pass around a ring; rank r ends with chunk r. The operand does not change: partial sums use two
+ * scratch chunks.
  *
- * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes. Source: as
+ * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes. Source: see
  * `ringAllReduce`.
  */
 export const ringReduceScatter: Algorithm = {

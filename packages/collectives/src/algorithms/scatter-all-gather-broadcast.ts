@@ -14,10 +14,10 @@ import { halvingBranch, positionsOf } from "./binomial-tree.ts";
 import { splitLevels } from "./halves.ts";
 
 /**
- * Broadcast of a large vector: the root deals out P chunks along a binomial tree, and a ring gathers them everywhere.
+ * Broadcast of a large vector: the root scatters P chunks along a binomial tree, then a ring all-gathers them.
  *
- * Cost: ⌈log₂P⌉ + P − 1 rounds; the root sends 2(P − 1) / P · S bytes, whatever P is.
- * Source: Barnett et al., "Interprocessor collective communication library", 1994; Thakur et al., 2005.
+ * Cost: ⌈log₂P⌉ + P − 1 rounds; the root sends 2(P − 1) / P · S bytes, for any P. Source: Barnett et al.,
+ * "Interprocessor collective communication library", 1994; Thakur et al., 2005.
  */
 export const scatterAllGatherBroadcast: Algorithm = segmented({
   name: "scatter-all-gather-broadcast",

@@ -2,7 +2,7 @@ import { costOfRounds } from "../cost.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * Point to point: send to `to` and receive from `from`, either of which may be absent; a rank that nobody sends to gets
+ * Point-to-point messages: sends to `to` and receives from `from`. Either may be absent; a rank without `from` receives
  * zeros.
  *
  * Cost: 1 round of one message, S bytes.
@@ -23,7 +23,7 @@ export const sendReceive: Algorithm = {
     if (from !== undefined && from !== rank) steps.push({ action: "receive", combine: "replace", peer: from, target });
     return { algorithm: "send-receive", scratchElements: 0, rounds: withoutEmpty([steps]) };
   },
-  // Who sends to whom is not known to all; taken as a step around the ring of ranks.
+  // Ranks do not know each other's destinations; the cost is that of one step around the ring of ranks.
   cost: (place) => {
     const { worldSize, byteLength: bytes } = place;
     return costOfRounds(place, [

@@ -33,8 +33,8 @@ import { twoLevelAllReduce } from "./two-level-all-reduce.ts";
 import { twoLevelAllToAll } from "./two-level-all-to-all.ts";
 
 /**
- * Every algorithm. A new one is one file, one row here and one in docs/algorithms.md; the laws then run on it. Of
- * algorithms that cost the same, the one that stands first is chosen.
+ * All algorithms. To add one, write a file, a row here and a row in docs/algorithms.md; the law tests then cover it. Of
+ * algorithms with equal cost, the first in this table is chosen.
  */
 export const algorithms: readonly Algorithm[] = [
   directAllReduce,

@@ -13,20 +13,18 @@ import {
 } from "../schedule.ts";
 import { ringAllReduce } from "./ring-all-reduce.ts";
 
-/**
- * One chunk for each local index that every host has: where hosts are of unequal size, the smallest one says how many.
- */
+/** Number of chunks: one per local index that exists on every host, so the size of the smallest host. */
 const chunkCount = (hosts: readonly (readonly number[])[]): number => Math.min(...hosts.map((host) => host.length));
 
 /**
- * All-reduce in two levels: a reduce-scatter inside each host, in rank order; then for each chunk one ring across
- * hosts, among the ranks with the chunk's local index; then an all-gather inside. All rings run at once. On hosts with
- * more ranks than the smallest one has, the ranks that are left over give and get, but own no chunk.
+ * Two-level all-reduce: a reduce-scatter within each host, in rank order; then for each chunk a ring across hosts, of
+ * the ranks with the chunk's local index; then an all-gather within each host. All rings run concurrently. On hosts
+ * larger than the smallest host, the extra ranks send operands and receive results, but own no chunk.
  *
  * Cost: for m hosts of k ranks, P = mk: 2(m − 1) + 2 rounds; 2(P − 1) / P · S bytes per rank, of which 2(m − 1) / m · S
- * / k leave the host, 2(m − 1) / m · S in all: as many as a ring over all ranks, in 1/k of the rounds.
- * Source: Jia et al., "Highly scalable deep learning training system with mixed-precision: training ImageNet in four
- * minutes", 2018; Cho et al., "BlueConnect", 2019.
+ * / k leave the host, 2(m − 1) / m · S per host: the bytes of a ring over all ranks, in 1/k of the rounds. Source: Jia
+ * et al., "Highly scalable deep learning training system with mixed-precision: training ImageNet in four minutes",
+ * 2018; Cho et al., "BlueConnect", 2019.
  */
 export const twoLevelAllReduce: Algorithm = segmented({
   name: "two-level-all-reduce",
@@ -52,7 +50,7 @@ export const twoLevelAllReduce: Algorithm = segmented({
           scatter.push({ action: "receive", combine: "reduce", peer, target: chunk(local), own: chunk(local, input) });
       rounds.push(scatter);
     } else rounds.push([]);
-    // A rank alone on its host has nothing to sum there.
+    // A rank alone on its host has no local sum.
     if (others.length === 0)
       rounds[0]!.push({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
 

@@ -13,7 +13,7 @@ import { nearlySquare } from "../topology.ts";
 
 type Hosts = readonly (readonly number[])[];
 
-/** Rows of a nearly square grid, where nobody says who shares a host. */
+/** Rows of a nearly square grid, used if hosts are unknown. */
 const gridRows = (worldSize: number): Hosts => {
   const [columns, rows] = nearlySquare(worldSize);
   return Array.from({ length: rows }, (_, row) =>
@@ -22,8 +22,8 @@ const gridRows = (worldSize: number): Hosts => {
 };
 
 /**
- * Who carries what between hosts: on a host of `size` ranks, local rank i carries for all its host's ranks what goes to
- * those ranks of a host whose local index is i modulo `size`. On hosts of equal size that is one of each.
+ * Ranks of `host` that a relay sends to. On a sending host of `size` ranks, local rank i is the relay for all
+ * destinations whose local index is i modulo `size`. On hosts of equal size each relay has one destination per host.
  */
 const carriedTo = (host: readonly number[], size: number, local: number): number[] => {
   const destinations: number[] = [];
@@ -38,14 +38,13 @@ const standing = (hosts: Hosts, rank: number): { index: number; host: readonly n
 };
 
 /**
- * All-to-all in two levels: inside a host, ranks give each chunk to the one that carries it; then each relay sends what
- * its whole host has for a rank in one message. Without hosts, rows and columns of a nearly square grid take their
- * place.
+ * Two-level all-to-all: within a host, ranks send each chunk to its relay; then each relay sends all chunks of its host
+ * for a destination in one message. Without hosts, the rows and columns of a nearly square grid are used instead.
  *
  * Cost: for m hosts of k ranks: (k − 1) + (m − 1) rounds of one message instead of mk − 1; ((k − 1) / k + (m − 1) / m)
  * · S bytes per rank for an operand of S bytes, of which (m − 1) / m · S leave the host, as in a pairwise exchange, in
- * messages k times as large. Each chunk is copied three times on its way; scratch memory of 4S bytes.
- * Source: Hwang et al., "Tutel: adaptive mixture-of-experts at scale", 2023 (two-dimensional hierarchical all-to-all).
+ * messages k times as large. Each chunk is copied three times; scratch memory of 4S bytes. Source: Hwang et al.,
+ * "Tutel: adaptive mixture-of-experts at scale", 2023 (two-dimensional hierarchical all-to-all).
  */
 export const twoLevelAllToAll: Algorithm = {
   name: "two-level-all-to-all",
@@ -59,7 +58,8 @@ export const twoLevelAllToAll: Algorithm = {
     const carried = hosts.flatMap((members) => carriedTo(members, size, local));
     const positionOf = new Map(carried.map((destination, position) => [destination, position]));
 
-    // Scratch: what this rank hands to each relay; then what it carries, by origin; then the same by destination.
+    // Scratch memory: chunks for each relay; then chunks that this rank relays, by origin; then the same by
+    // destination.
     const handed = host.map((_, relay) => hosts.flatMap((members) => carriedTo(members, size, relay)));
     const handedAt = handed.map((_, relay) => handed.slice(0, relay).reduce((sum, { length }) => sum + length, 0));
     const byOriginAt = worldSize;
@@ -88,7 +88,7 @@ export const twoLevelAllToAll: Algorithm = {
     const between = carried.flatMap((destination, position) =>
       host.map((source, origin): Step => {
         const block = blocks(scratch, byOriginAt + origin * carried.length + position);
-        // What stays on this host is for this rank alone.
+        // Of chunks that stay on this host, this rank relays only its own.
         const target =
           destination === rank ? blocks(output, source) : blocks(scratch, byDestinationAt + position * size + origin);
         return { action: "copy", source: block, target };

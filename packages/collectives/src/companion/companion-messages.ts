@@ -6,36 +6,36 @@ import type { RankAddress, RosterEntry } from "../rendezvous/roster.ts";
 import type { TlsIdentity } from "../security/tls-identity.ts";
 import type { ExpressEnd, Preference, WorldConnection } from "../control-block/world-connection.ts";
 
-/** What the companion of a rank in a world of several processes is started with. */
+/** Start parameters of a companion in a world of several processes. */
 export interface CompanionInput {
   readonly connection: WorldConnection;
-  /** Hash of what all ranks agree on, and version of the program. */
+  /** Hash of the job settings that all ranks must share. `build`: version of the program. */
   readonly job: string;
   readonly build: string;
-  /** Of the job: each rank proves to each other that it knows it. */
+  /** Secret of the job. Each rank proves to each other rank that it knows the secret. */
   readonly secret: string;
-  /** Speak TLS in the name of this identity; else TCP. What its files hold later is used for later connections. */
+  /** TLS identity of the rank. If its files are renewed, later connections use the new contents. Absent: plain TCP. */
   readonly tls?: TlsIdentity;
   /** Address to listen on. Default: 127.0.0.1. */
   readonly listen?: string;
-  /** Let bytes travel in the clear beyond this machine. */
+  /** Whether unencrypted connections beyond this machine are allowed. Default: false. */
   readonly insecure?: boolean;
-  /** How often each link gives a sign of life, and after what silence it is lost. Default: as `networkWorld`. */
+  /** Interval of heartbeats on each link, and silence after which a peer is lost. Default: see `networkWorld`. */
   readonly heartbeat?: LinkHeartbeat;
   readonly links?: { readonly socketsPerPair?: number; readonly checksum?: "payload" | "header" };
-  /** Make every link slower than it is. */
+  /** Emulated link speed, lower than that of the real links. Absent: no emulation. */
   readonly emulate?: EmulatedDirection;
-  /** When to make data smaller without loss. Default: "auto", where it pays. */
+  /** When data is compressed losslessly. Default: "auto", if compression is faster than sending uncompressed data. */
   readonly codec?: "auto" | "always" | "never";
 }
 
-/** What the process tells a companion. */
+/** Command from the process to a companion. */
 export type CompanionCommand =
   | { readonly type: "connect"; readonly peers: readonly RosterEntry[]; readonly preference: Preference }
   | { readonly type: "lost"; readonly rank: number; readonly reason: string; readonly kind: LossKind }
   | { readonly type: "end" };
 
-/** What a companion tells its process. */
+/** Event from a companion to its process. */
 export type CompanionEvent =
   | { readonly type: "listening"; readonly address: RankAddress }
   | { readonly type: "connected"; readonly express: readonly ExpressEnd[] }

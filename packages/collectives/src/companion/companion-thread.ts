@@ -4,7 +4,7 @@ import type { RankAddress } from "../rendezvous/roster.ts";
 import { startThread } from "../start-thread.ts";
 import type { CompanionInput, CompanionEvent, CompanionCommand } from "./companion-messages.ts";
 
-/** A companion thread, and what it has said. */
+/** A companion thread and the events that it sent. */
 export class CompanionThread {
   readonly listening: Promise<RankAddress>;
   readonly ended: Promise<void>;
@@ -24,7 +24,7 @@ export class CompanionThread {
     this.listening = this.next("listening").then(
       (event) => (event as Extract<CompanionEvent, { type: "listening" }>).address,
     );
-    this.listening.catch(() => undefined); // `connect` or `createProcessWorld` tells
+    this.listening.catch(() => undefined); // `connect` or `createProcessWorld` reports the failure.
     const fail = (error: Error): void => {
       this.failure ??= error;
       for (const { reject } of this.waiting.splice(0)) reject(error);

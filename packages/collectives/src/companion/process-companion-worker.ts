@@ -26,15 +26,18 @@ import { serveRequests } from "./serve-requests.ts";
 import { hybridTransport } from "../transport/hybrid-transport.ts";
 import { ThreadTransport } from "../transport/thread-transport.ts";
 
-// Entry of the companion thread of a rank in a world of several processes; `createProcessWorld` starts it. It holds the
-// rank's sockets.
+// Entry point of the companion thread of a rank in a world of several processes; `createProcessWorld` starts it. It
+// owns the rank's sockets.
 
-/** Far longer than a few calls to the system take. */
+/** Time limit for system calls of the rank's thread, which take far less. */
 const closingMilliseconds = 1000;
 
 const post = (event: CompanionEvent): void => parentPort!.postMessage(event);
 
-/** Orders, one after the other, and those that may come at any time. */
+/**
+ * Returns the connect command, or undefined if the companion ends first. Calls back for the other commands, which may
+ * come at any time.
+ */
 const commands = (
   onLost: (rank: number, reason: string, kind: LossKind) => void,
   onEnd: () => void,
@@ -50,7 +53,10 @@ const commands = (
     });
   });
 
-/** The codec of this rank's links. All ranks understand coded frames; whether to send them is each one's own choice. */
+/**
+ * Returns the codec of this rank's links. All ranks decode coded frames; each rank decides for itself whether to
+ * encode.
+ */
 const codecOf = (
   { codec: when = "auto", emulate }: CompanionInput,
   { link }: Preference,
@@ -62,9 +68,9 @@ const codecOf = (
   return frameCodec(codec, codesThatPay(codec, defaultFlow.frameBytes, known));
 };
 
-/** Close the connections of the rank's thread, not while it reads or writes. */
+/** Closes the connections of the rank's thread, but not while that thread reads or writes them. */
 const closeHanded = async ({ handed }: LinkListener, words: ExpressWords): Promise<void> => {
-  const deadline = performance.now() + closingMilliseconds; // a thread that was ended in between does not leave
+  const deadline = performance.now() + closingMilliseconds; // A terminated thread never releases the connections.
   while (!words.tryClose() && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 1));
   for (const socket of handed) socket.close();
 };
@@ -89,7 +95,7 @@ const run = async (input: CompanionInput): Promise<void> => {
     ...(insecure !== undefined && { insecure }),
     handsOver: tls === undefined && emulate === undefined && input.codec !== "always" && process.platform !== "win32",
     ...(settings.socketsPerPair !== undefined && { socketsPerPair: settings.socketsPerPair }),
-    // Loopback has no cable to damage anything, but what stands between two ends of it may have one.
+    // A loopback link has no cable that could corrupt data, but a proxy or tunnel between its ends may have one.
     ...(settings.checksum === undefined && tls === undefined && isLoopback(listen ?? "127.0.0.1")
       ? { sums: "unless-direct" }
       : {}),
@@ -141,7 +147,7 @@ const run = async (input: CompanionInput): Promise<void> => {
       turn,
     );
   } catch (error) {
-    // The rank's own thread has found it out, and the others are to know.
+    // The rank's own thread detected the disagreement; report it to the other ranks.
     if (error instanceof RanksDisagreeError) world.disagree(error);
     throw error;
   } finally {

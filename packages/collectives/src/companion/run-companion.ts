@@ -7,14 +7,14 @@ import { RankLanes } from "../lanes/rank-lanes.ts";
 /** A request in flight. */
 interface Running {
   readonly walk: Walk<number>;
-  /** What it waits for, and since when. */
+  /** The future that the request waits for, and the time since which it waits. */
   future: Future<unknown> | undefined;
   since: number;
 }
 
 /**
- * Failures of collectives are told to the rank through the control block, so the companion just ends; errors of other
- * kinds are thrown.
+ * Runs `body`. Collective errors only end the companion, because the control block reports them to the rank. Other
+ * errors are thrown.
  */
 const runUnlessFailed = (body: () => void): void => {
   try {
@@ -25,8 +25,9 @@ const runUnlessFailed = (body: () => void): void => {
 };
 
 /**
- * Carry out a rank's requests until the world is closed: the body of a companion thread. Blocks. Each lane has at most
- * one request in flight; those of several lanes take turns whenever one waits for a peer, the urgent ones first.
+ * Executes a rank's requests until the world is closed: the body of a companion thread. Blocks. Each lane has at most
+ * one request in flight. Requests of several lanes alternate whenever one waits for a peer; higher priorities run
+ * first.
  */
 export const runCompanion = (connection: WorldConnection): void => {
   const { control, lanes } = new RankLanes(connection);
@@ -34,13 +35,17 @@ export const runCompanion = (connection: WorldConnection): void => {
   const urgentFirst = lanes.toReversed();
   const isOver = (): boolean => control.unusable;
 
-  /** Let one lane go on. @returns whether it did. */
+  /**
+   * Advances the request of one lane.
+   *
+   * @returns whether it made progress.
+   */
   const advance = ({ lane, executor }: (typeof lanes)[number]): boolean => {
     let current = running.get(lane.index);
     if (current === undefined) {
       if (lane.isIdle || !lane.tryLock()) return false;
       if (lane.isIdle) {
-        lane.unlock(); // the waiting rank has done it itself
+        lane.unlock(); // The waiting rank has executed the request itself.
         return false;
       }
       current = { walk: executor.execute(lane.next()), future: undefined, since: 0 };
@@ -56,7 +61,7 @@ export const runCompanion = (connection: WorldConnection): void => {
         running.delete(lane.index);
         lane.unlock();
       } else {
-        current.future = value as Future<unknown>; // transports between threads make no promises
+        current.future = value as Future<unknown>; // Transports between threads return no promises.
         current.since = performance.now();
       }
     } catch (error) {
@@ -77,13 +82,13 @@ export const runCompanion = (connection: WorldConnection): void => {
 
   runUnlessFailed(() => {
     while (!isOver()) {
-      if (urgentFirst.some(advance)) continue; // from the most urgent lane again
+      if (urgentFirst.some(advance)) continue; // Continue from the highest priority.
       if (running.size === 0) {
         control.companionBusy = false;
         control.waitUntil(anyPosted, "request", Infinity);
       } else {
         control.companionBusy = true;
-        // Bounded, so that the deadline of each request is looked at.
+        // The timeout is short, so that the deadline of each request is checked.
         control.waitUntil(canAdvance, "message", control.timeoutMilliseconds / 10);
       }
     }

@@ -5,7 +5,7 @@ import type { ControlBlock } from "../control-block/control-block.ts";
 import type { WorldConnection } from "../control-block/world-connection.ts";
 import { type LaneTransports, RankLanes } from "../lanes/rank-lanes.ts";
 
-/** Poll for a request for a while. */
+/** Polls for a request for a while. Returns whether one was posted. */
 const isNotifiedSoon = async (
   control: ControlBlock,
   seen: number,
@@ -33,18 +33,19 @@ const whenReady = async (control: ControlBlock, future: Future<unknown>): Promis
 };
 
 /**
- * How long a companion polls for the next request before it sleeps: a rank that waits often posts again within
+ * Time that a companion polls for the next request before it sleeps. A rank that waits often posts again within
  * microseconds.
  */
 const pollingMilliseconds = 0.5;
 
 /**
- * Carry out a rank's requests until the world is closed or fails, over transports that cannot block: the body of a
- * companion that holds sockets. Each lane has at most one request in flight, and the lanes run beside each other.
+ * Executes a rank's requests until the world is closed or fails, over transports that cannot block: the body of a
+ * companion that owns sockets. Each lane has at most one request in flight; lanes run concurrently.
  *
- * @param turn calls back from the event loop's next turn; given where a companion has a core that nobody computes on.
- * It then polls for requests for a while, where sleeping and being woken would take longer than a small request.
- * @returns when the world was closed. @throws the failure, after telling it to the ranks of this process.
+ * @param turn schedules a callback in the next turn of the event loop. Pass it if the companion has a core of its own:
+ * it then polls for requests for a while, because sleeping and waking would take longer than a small request.
+ * @returns when the world was closed.
+ * @throws the failure, after reporting it to the ranks of this process.
  */
 export const serveRequests = async (
   connection: WorldConnection,
@@ -78,7 +79,7 @@ export const serveRequests = async (
     const seen = Atomics.load(control.words, control.eventAt("request"));
     if (control.unusable) break;
     for (const entry of lanes.toReversed()) {
-      // The rank may carry its requests out itself, in its own thread.
+      // The rank may execute the request itself, in its own thread.
       if (!entry.lane.isDue || busy.has(entry.lane.index) || !entry.lane.tryLock()) continue;
       busy.add(entry.lane.index);
       void drain(entry);

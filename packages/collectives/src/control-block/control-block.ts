@@ -27,7 +27,7 @@ import type { WorldConnection } from "./world-connection.ts";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Reads and waits on a control block in the name of one rank. */
+/** Access of one rank to the control block: reads, writes and waits. */
 export class ControlBlock {
   readonly words: Int32Array;
   readonly rank: number;
@@ -45,12 +45,12 @@ export class ControlBlock {
     this.localRanks = localRanks;
     this.localIndex = localRanks.indexOf(rank);
     this.timeoutMilliseconds = timeoutMilliseconds;
-    // A peer's message is about to come, and what a companion that holds sockets is about to have done; other threads
-    // of one rank wait for each other asleep.
+    // Spin only for events that come soon: a peer's message, and a request done by a companion that owns sockets. Other
+    // threads of one rank wait for each other asleep.
     this.spins = { message: spins, request: 0, done: companionOnly ? spins : 0 };
   }
 
-  // Places.
+  // Word indices.
 
   private rankAt(localIndex: number): number {
     return stateWords + localIndex * rankWords(this.worldSize);
@@ -68,21 +68,21 @@ export class ControlBlock {
     return this.laneAt(lane) + laneWord.requests + ((sequence >>> 0) % queueLength) * requestWords;
   }
 
-  /** Messages from one rank of this process to another. */
+  /** Channel for messages from one rank of this process to another. */
   channelAt(lane: number, from: number, to: number): number {
     const count = this.localRanks.length;
     const pair = this.localRanks.indexOf(from) * count + this.localRanks.indexOf(to);
     return this.rankAt(count) + (lane * count * count + pair) * channelWords;
   }
 
-  /** What a rank of this process shows all others of. */
+  /** Part of a rank of this process in exchanges with all others. */
   exchangeAt(lane: number, rank: number): number {
     const count = this.localRanks.length;
     const channels = this.rankAt(count) + laneCount * count * count * channelWords;
     return channels + (lane * count + this.localRanks.indexOf(rank)) * exchangeWords;
   }
 
-  /** Whether `peer` has come to an exchange in this lane that this rank has not begun. */
+  /** Whether `peer` has published a part of an exchange in this lane that this rank has not begun. */
   isAheadOfUs(lane: number, peer: number): boolean {
     const shown = (rank: number): number => Atomics.load(this.words, this.exchangeAt(lane, rank) + exchangeWord.shown);
     return ((shown(peer) - shown(this.rank)) | 0) > 0;
@@ -92,7 +92,7 @@ export class ControlBlock {
     return this.localRanks.includes(rank);
   }
 
-  // Groups: written once by the rank's compute thread, before any request names them.
+  // Groups are written once, by the rank's compute thread, before any request uses them.
 
   private groupAt(group: number): number {
     return this.rankAt(this.localIndex) + eventWords + group * groupWords(this.worldSize);
@@ -154,21 +154,22 @@ export class ControlBlock {
 
   private fail(cause: FailureCause, tag: number): void {
     if (Atomics.compareExchange(this.words, stateWord.claimed, 0, 1) !== 0) {
-      // The first failure stands. Another thread may still be writing it down; whoever returns from here must find the
-      // group unusable.
+      // The first failure is kept. Another thread may still be writing it; the group must be unusable when this call
+      // returns.
       Atomics.wait(this.words, stateWord.failed, 0, this.timeoutMilliseconds);
       return;
     }
     const bytes = encodeRecord({ ...cause, rank: this.rank, collective: tag === 0 ? "" : this.nameOf(tag) });
     new Uint8Array(this.words.buffer, 4 * stateWord.record, bytes.length).set(bytes);
     this.words[stateWord.recordLength] = bytes.length;
-    Atomics.store(this.words, stateWord.failed, 1); // last, so that whoever sees it sees the rest
+    Atomics.store(this.words, stateWord.failed, 1); // Stored last, so that a thread that sees it also sees the record.
     Atomics.notify(this.words, stateWord.failed);
     this.wakeAll();
   }
 
   /**
-   * Make the group unusable for all ranks of this process, and wake all who wait. The same holds for the other `fail…`.
+   * Makes the group unusable for all ranks of this process, and wakes all waiting threads. The other `fail…` methods do
+   * the same.
    */
   failTimeout(peer: number, tag: number): void {
     this.fail({ cause: "timeout", peer, text: "", milliseconds: this.timeoutMilliseconds }, tag);
@@ -182,7 +183,7 @@ export class ControlBlock {
     this.fail({ cause: "disagree", peer, text: difference }, tag);
   }
 
-  /** Any error of a companion: those of collectives keep their meaning. */
+  /** Records any error of a companion. Collective errors keep their cause. */
   failWith(error: unknown, tag: number): void {
     this.fail(causeOf(error, this.rank, this.timeoutMilliseconds), tag);
   }
@@ -194,17 +195,18 @@ export class ControlBlock {
 
   // Waiting.
 
-  /** Tell `rank`, of this process, that something happened. */
+  /** Counts an event of `rank`, a rank of this process, and wakes threads that sleep until it. */
   notify(rank: number, event: WakeEvent): void {
     const at = this.rankAt(this.localRanks.indexOf(rank)) + wakeEvents[event];
     Atomics.add(this.words, at, 1);
-    // Who goes to sleep counts itself first and reads the event after, so one of the two sees the other.
+    // A thread that goes to sleep increments the sleeper count before it reads the event, so that at least one of the
+    // two threads sees the other's write.
     if (Atomics.load(this.words, at + sleepersWord) > 0) Atomics.notify(this.words, at);
   }
 
   /**
-   * As `notify`, where whoever waits for the event sleeps by `waitUntil`, or not at all: it looks itself once more
-   * before it sleeps, so nothing needs to be counted where nobody sleeps.
+   * Like `notify`, for events whose waiters all use `waitUntil`. `waitUntil` checks its condition once more before it
+   * sleeps, so if no thread sleeps, the event need not be counted.
    */
   wake(rank: number, event: WakeEvent): void {
     const at = this.rankAt(this.localRanks.indexOf(rank)) + wakeEvents[event];
@@ -212,7 +214,8 @@ export class ControlBlock {
   }
 
   /**
-   * A companion with requests in flight waits for messages; whoever posts another then notifies it of that event, too.
+   * Whether the companion has requests in flight. It then waits for messages, so a thread that posts a request must
+   * also notify the message event.
    */
   set companionBusy(busy: boolean) {
     Atomics.store(this.words, this.rankAt(this.localIndex) + companionBusyWord, busy ? 1 : 0);
@@ -222,14 +225,19 @@ export class ControlBlock {
     return Atomics.load(this.words, this.rankAt(this.localIndex) + companionBusyWord) === 1;
   }
 
-  /** Poll for a while, where that pays. @returns whether it became `ready`. */
+  /**
+   * Polls for a while, if spinning is enabled for this event.
+   *
+   * @returns whether `ready` became true.
+   */
   isSoon(ready: () => boolean, event: WakeEvent): boolean {
     for (let i = this.spins[event]; i > 0; i--) if (ready()) return true;
     return false;
   }
 
   /**
-   * Block until `ready`, of which whoever makes it true notifies. Polls before it sleeps, where that pays.
+   * Blocks until `ready` returns true. The thread that makes it true must notify the event. Polls before it sleeps, if
+   * spinning is enabled for this event.
    *
    * @returns false after the timeout. A failed or closed group ends the wait.
    */
@@ -251,7 +259,9 @@ export class ControlBlock {
     }
   }
 
-  /** The same without blocking: settles when the event's count is no longer `seen`, or after the time. */
+  /**
+   * Like `waitUntil`, without blocking: settles when the count of the event differs from `seen`, or after the timeout.
+   */
   async whenNotified(event: WakeEvent, seen: number, milliseconds: number): Promise<void> {
     const at = this.eventAt(event);
     Atomics.add(this.words, at + sleepersWord, 1);

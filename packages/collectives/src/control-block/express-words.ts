@@ -1,14 +1,14 @@
 import type { ControlBlock } from "./control-block.ts";
 import { expressWord } from "./layout.ts";
 
-/** What a rank's thread waits for on a connection of its own. */
+/** A wait of a rank's thread on an express connection. */
 export interface ExpressWait {
-  /** How many such waits there have been: another number is another wait. */
+  /** Sequence number of the wait; it differs between waits. */
   readonly count: number;
   readonly peer: number;
   readonly tag: number;
   readonly lane: number;
-  /** The peer has ended the connection. */
+  /** Whether the peer has closed the connection. */
   readonly ended: boolean;
 }
 
@@ -16,8 +16,8 @@ const inUse = 1;
 const closed = 2;
 
 /**
- * What the two threads of a rank tell each other of the connections that the rank's own thread reads and writes: the
- * companion opened them, closes them, and watches over the time of each wait.
+ * Shared state of the two threads of a rank about the express connections, which the rank's own thread reads and
+ * writes. The companion opens and closes the connections, and checks the timeout of each wait.
  */
 export class ExpressWords {
   private readonly words: Int32Array;
@@ -26,13 +26,13 @@ export class ExpressWords {
 
   constructor(control: ControlBlock) {
     this.words = control.words;
-    this.base = control.eventAt("message"); // the first word of the rank
+    this.base = control.eventAt("message"); // First word of the rank.
   }
 
   /**
-   * Begin to read and write.
+   * Begins to read and write.
    *
-   * @returns false once the connections are closed: their descriptors may be another file's.
+   * @returns false after the connections were closed, because their descriptors may belong to other files.
    */
   take(): boolean {
     return Atomics.compareExchange(this.words, this.base + expressWord.use, 0, inUse) === 0;
@@ -42,12 +42,16 @@ export class ExpressWords {
     Atomics.store(this.words, this.base + expressWord.use, 0);
   }
 
-  /** Let nobody begin again. @returns false while the other thread reads and writes. */
+  /**
+   * Closes the connections for reading and writing.
+   *
+   * @returns false while the other thread reads or writes.
+   */
   tryClose(): boolean {
     return Atomics.compareExchange(this.words, this.base + expressWord.use, 0, closed) !== inUse;
   }
 
-  /** This thread is about to sleep until something comes. */
+  /** Publishes that this thread is about to sleep until a message comes. */
   begin({ peer, tag, lane, ended }: Omit<ExpressWait, "count">): void {
     const { words, base } = this;
     this.waits = (this.waits + 1) & 0x7fffffff || 1;
@@ -73,7 +77,7 @@ export class ExpressWords {
       lane: words[base + expressWord.lane]!,
       ended: words[base + expressWord.ended] === 1,
     };
-    // Another wait may have begun while it was read.
+    // Another wait may have begun during the read.
     return Atomics.load(words, base + expressWord.waits) === count ? wait : undefined;
   }
 }

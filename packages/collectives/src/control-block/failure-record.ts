@@ -10,7 +10,7 @@ import {
 } from "../errors.ts";
 import { recordBytes } from "./layout.ts";
 
-/** The first failure of a group, as the control block holds it: each rank reads it as an error of its own. */
+/** The first failure of a group, as stored in the control block. Each rank converts it to an error of its own. */
 export interface FailureRecord extends CollectivePlace {
   readonly cause: "timeout" | LossKind | "disagree" | "other";
   readonly text: string;
@@ -19,10 +19,10 @@ export interface FailureRecord extends CollectivePlace {
   readonly code?: string;
 }
 
-/** What a record says beside the place where it happened. */
+/** Content of a record except the rank and the collective. */
 export type FailureCause = Omit<FailureRecord, "rank" | "collective">;
 
-/** A record as bytes, at most `recordBytes` of them. */
+/** Encodes a record as at most `recordBytes` bytes. */
 export const encodeRecord = (record: FailureRecord): Uint8Array => {
   const bytes = new TextEncoder().encode(JSON.stringify(record));
   if (bytes.length <= recordBytes) return bytes;
@@ -32,7 +32,7 @@ export const encodeRecord = (record: FailureRecord): Uint8Array => {
 export const decodeRecord = (bytes: Uint8Array): FailureRecord =>
   JSON.parse(new TextDecoder().decode(bytes)) as FailureRecord;
 
-/** What an error of a collective, or any other of who executes it, leaves for the ranks to read. */
+/** Converts an error of an executor to the cause that ranks read. */
 export const causeOf = (error: unknown, rank: number, timeoutMilliseconds: number): FailureCause => {
   if (error instanceof CollectiveTimeoutError)
     return { cause: "timeout", peer: error.peer, text: "", milliseconds: timeoutMilliseconds };
@@ -44,7 +44,7 @@ export const causeOf = (error: unknown, rank: number, timeoutMilliseconds: numbe
   return { cause: "other", peer, kind, code, text: error instanceof Error ? error.message : String(error) };
 };
 
-/** The error that a record is to the rank of `place`. */
+/** Converts a record to the error that the rank of `place` throws. */
 export const errorOf = (record: FailureRecord, place: CollectivePlace): CollectiveError => {
   switch (record.cause) {
     case "timeout":

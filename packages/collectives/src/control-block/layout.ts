@@ -1,18 +1,18 @@
-// Words (i32) of the control block that all threads of a process share. Each region starts on its own 64-byte line, so
-// that threads which wait for different things do not take each other's lines away.
+// Words (i32) of the control block that all threads of a process share. Each region begins on its own 64-byte line, so
+// that threads waiting for different events do not share a cache line.
 //
-//   state      first failure: claimed, there, length of its record; closed; then the record as text
-//   ranks      for each rank of this process: wake events, groups, then its lanes of requests
-//   channels   for each lane and each ordered pair of ranks of this process: messages sent, slots of (address, bytes,
-//   tag); returned
-//   exchanges  for each lane and each rank of this process: requests shown, and what the last two are
+//   state      first failure: claimed, recorded, length of its record; closed; then the record as text
+//   ranks      per rank of this process: wake events, groups, then its lanes of requests
+//   channels   per lane and ordered pair of ranks of this process: number of sent messages, slots of (address, bytes,
+//              tag), number of returned messages
+//   exchanges  per lane and rank of this process: number of published requests, and descriptions of the last two
 
-/** Priorities of requests; each has a queue and channels of its own. */
+/** Number of request priorities. Each priority has a queue and channels of its own. */
 export const laneCount = 4;
-/** Groups that `split` may make of one world. */
+/** Limit of the group number in a tag: the world and the groups that `split` makes. */
 export const groupLimit = 16;
 export const slotCount = 8;
-/** Requests of one rank and lane that may be in flight at once; `start` waits when there are more. */
+/** Maximum number of requests of one rank and lane in flight; `start` waits if there are more. */
 export const queueLength = 64;
 
 export const recordBytes = 1024;
@@ -32,8 +32,9 @@ export const rankWords = (worldSize: number): number =>
 export const stateWord = { claimed: 0, failed: 1, recordLength: 2, closed: 3, record: 16 } as const;
 export const channelWord = { sent: 0, slots: 1, returned: 32 } as const;
 /**
- * A part is described by three words; those of even and odd requests lie apart, so that the last two can be read. On
- * another line than the count that peers look at all the time: they would take the line away between two stores.
+ * A part is described by three words. Even and odd requests have separate words, so that the last two parts can be
+ * read. The words are on another cache line than the counter that peers poll, because polling would take the line away
+ * between two stores.
  */
 export const exchangeWord = { shown: 0, parts: 16, bytes: 0, tag: 1, meaning: 2, ofPart: 3 } as const;
 export const laneWord = { posted: 0, done: 16, lock: 32, bytesSent: 48, requests: 64 } as const;
@@ -53,29 +54,29 @@ export const requestWord = {
   rowsBytes: 12,
   receivedRows: 13,
   receivedRowsBytes: 14,
-  /** Written by who executes it: a code of `algorithmNamed`. */
+  /** Code of `algorithmNamed`, written by the thread that executes the request. */
   algorithm: 15,
-  /** 1: not to be begun yet. Cleared by who posted it. */
+  /** 1: not to be executed yet. Cleared by the thread that posted the request. */
   held: 16,
 } as const;
 
 /**
- * What a thread can wait for. `message`: one came or was given back. `request`: its own rank posted one. `done`: one of
- * its own requests ended. Apart from each other, so that nobody is woken for nothing.
+ * Event that a thread can wait for. `message`: a message came or was returned. `request`: the own rank posted a
+ * request. `done`: a request of the own rank ended. They are separate, so that no thread is woken without need.
  */
 export type WakeEvent = "message" | "request" | "done";
 export const wakeEvents: Readonly<Record<WakeEvent, number>> = { message: 0, request: 16, done: 32 };
-/** Behind the count of an event: how many threads sleep until it happens. Nobody is woken where nobody sleeps. */
+/** Offset from the word of an event to its number of sleeping threads. If no thread sleeps, no wake-up is needed. */
 export const sleepersWord = 1;
 export const companionBusyWord = 48;
 /**
- * Of the connections that the rank's own thread reads and writes. `use`: 1 while it does, 2 once they are closed. The
- * others say what it waits for there: `waits`, 0 or how many waits there were; the peer; the request's tag and lane;
- * `ended`, 1 when the peer has ended the connection.
+ * State of the connections that the rank's own thread reads and writes. `use`: 1 while the thread uses them, 2 once
+ * they are closed. The other words describe its wait: `waits`, 0 or the sequence number of the wait; the peer; the
+ * request's tag and lane; `ended`, 1 if the peer has closed the connection.
  */
 export const expressWord = { use: 64, waits: 65, peer: 66, tag: 67, ended: 68, lane: 69 } as const;
 
-/** Bytes of the control block of `localCount` ranks of a world. */
+/** Size of the control block of `localCount` ranks of a world, bytes. */
 export const controlBytes = (worldSize: number, localCount: number = worldSize): number =>
   4 *
   (stateWords +

@@ -7,73 +7,79 @@ import { ControlBlock } from "./control-block.ts";
 import { controlBytes } from "./layout.ts";
 import type { ExpressEnd, Preference, WorldConnection } from "./world-connection.ts";
 
-/**
- * What the threads of a process know together of their group: whether it failed, and of what. Any of them may hold one.
- */
+/** Shared state of a group in one process: whether it failed, and why. Every thread may hold one. */
 export interface GroupState {
   readonly closed: boolean;
   /** The first failure, as this thread's rank sees it. */
   failure(): CollectiveError | undefined;
-  /** What the collective of a tag is called in errors; tag 0 is none. */
+  /** Returns the name of the collective of a tag, for errors. Tag 0 is no collective. */
   nameOf(tag: number): string;
-  /** Make the group unusable for all ranks of this process, and wake all who wait. The first failure stands. */
+  /**
+   * Makes the group unusable for all ranks of this process, and wakes all waiting threads. The first failure is kept.
+   */
   failWith(error: unknown, tag: number): void;
-  /** The same, because a rank is gone. */
+  /** Like `failWith`, because a rank is lost. */
   failLost(rank: number, tag: number, reason: string, kind?: LossKind): void;
-  /** The ranks of this process have finished: those who serve them end. */
+  /** Closes the group after the ranks of this process have finished; threads that serve requests end. */
   close(): void;
 }
 
-/** Open the state of a group in a thread that was posted a connection. */
+/** Opens the state of a group in a thread that received a connection. */
 export const openGroupState = (connection: WorldConnection): GroupState => new ControlBlock(connection);
 
-/** What the ranks of one process compute with. */
+/** Memory and kernels of the ranks of one process. */
 export interface RankMemory {
-  /** The shared memory in which all regions of all requests of this process lie. */
+  /** Shared memory that contains the operands of all requests of this process. */
   readonly memory: WasmMemory;
-  /** Module with the reductions (see `requiredExports`); "none" says that plain loops will do. */
+  /** Module with the reductions (see `requiredExports`), or "none" for plain loops. */
   readonly kernels: WasmModule | "none";
 }
 
 export interface LocalRanksOptions extends RankMemory {
   readonly worldSize: number;
-  /** Those of this process. */
+  /** Ranks of this process. */
   readonly ranks: readonly number[];
-  /** Only companions can execute requests, since they alone reach the ranks of other processes. */
+  /** Whether only companions can execute requests, because only companions reach the ranks of other processes. */
   readonly companionOnly: boolean;
-  /** How long a rank waits for a peer before the group fails. */
+  /** Time that a rank waits for a peer before the group fails. */
   readonly timeoutMilliseconds: number;
-  /** What else must be the same on all ranks of all processes; they compare it when they join. */
+  /** Further settings that must be equal on all ranks of all processes. Ranks compare them when they join. */
   readonly facts?: Facts | undefined;
 }
 
-/** What may be known only when all ranks have been found. */
+/** Settings that may become known only when all ranks have been found. */
 export interface LocalPreference {
-  /** What algorithms are chosen by. Default: nothing is known. */
+  /** Settings by which algorithms are chosen. Default: all defaults. */
   readonly preference?: Preference;
-  /** How often a rank looks for what it waits for before it sleeps. Default: 0, which suits ranks that share cores. */
+  /** Number of times that a rank polls before it sleeps. Default: 0, which suits ranks that share cores. */
   readonly spins?: number;
-  /** Default: none. */
+  /** Byte offset of exchange parts in the memory. Default: no exchanges. */
   readonly exchangeParts?: number | undefined;
-  /** Default: none. */
+  /** Express connections of the rank. Default: none. */
   readonly express?: readonly ExpressEnd[] | undefined;
 }
 
-/** @throws ArgumentError when the memory is not shared or the module lacks a reduction. */
+/**
+ * Checks the memory and kernels of a process.
+ *
+ * @throws ArgumentError if the memory is not shared or the module lacks a reduction.
+ */
 export const checkRankMemory = ({ memory, kernels }: RankMemory): void => {
   if (!(memory.buffer instanceof SharedArrayBuffer))
-    throw new ArgumentError("ranks of a process need a shared WebAssembly.Memory; create it with { shared: true }");
+    throw new ArgumentError(
+      "ranks of a process need a shared WebAssembly.Memory, and this memory is not shared; create it with { shared: true }",
+    );
   if (kernels !== "none") checkKernels(kernels);
 };
 
-/** The ranks that are threads of one process: makes their control block, and connections to it. */
+/** The ranks that are threads of one process: creates their control block and their connections to it. */
 export class LocalRanks {
-  /** In the name of the first of them. */
+  /** State of the group, as the first local rank sees it. */
   readonly state: GroupState;
   readonly #options: LocalRanksOptions;
   readonly #control: SharedArrayBuffer;
 
-  /** @throws ArgumentError as `checkRankMemory`, or for ranks that are not of the world. */
+  /** @throws ArgumentError as `checkRankMemory`, or if ranks are not in the world. */
   constructor(options: LocalRanksOptions) {
     const { worldSize, ranks } = options;
     checkRankMemory(options);
@@ -86,14 +92,17 @@ export class LocalRanks {
     this.state = openGroupState(this.connection(ranks[0]!));
   }
 
-  /** What rank `rank` passes to `joinWorld`, and its companion to `serveRequests`; may be posted to a worker. */
+  /**
+   * Returns the argument of `joinWorld` for rank `rank`, and of `serveRequests` for its companion. It can be posted to
+   * a worker.
+   */
   connection(
     rank: number,
     { preference = {}, spins = 0, exchangeParts, express }: LocalPreference = {},
   ): WorldConnection {
     const { worldSize, ranks, memory, kernels, companionOnly, timeoutMilliseconds, facts } = this.#options;
     if (!ranks.includes(rank))
-      throw new ArgumentError(`rank ${rank} is not of this process, which holds ${ranks.join(", ")}`);
+      throw new ArgumentError(`rank ${rank} is not in this process; use one of its ranks, ${ranks.join(", ")}`);
     return {
       control: this.#control,
       memory,

@@ -11,16 +11,16 @@ export const kinds: readonly CollectiveKind[] = [
   "barrier",
 ];
 
-/** What a tag may name: a collective, or an exchange of what ranks agree on, which none asks for as a request. */
+/** Kind of a tag: a collective, or "agreement", an internal exchange between ranks that is not a request. */
 export type TaggedKind = CollectiveKind | "agreement";
 const taggedKinds: readonly TaggedKind[] = [...kinds, "agreement"];
 
-/** A tag says which request a message belongs to: its number in its group, the group and its kind. 29 bits. */
+/** Returns the tag of a request's messages, 29 bits: the request's number in its group, the group, and the kind. */
 export const tagOf = (sequence: number, kind: TaggedKind, group = 0): number =>
   ((sequence & 0x1fffff) << 8) | (group << 4) | taggedKinds.indexOf(kind);
-/** A tag modulo this says group and kind alone. */
+/** A tag modulo this value contains only the group and the kind. */
 export const tagsOfGroupsAndKinds: number = 1 << 8;
 export const kindOf = (tag: number): TaggedKind => taggedKinds[tag & 15]!;
 export const groupOf = (tag: number): number => (tag >>> 4) & 15;
-/** The number of a request in its group. */
+/** Returns the number of a request in its group. */
 export const sequenceOf = (tag: number): number => (tag >>> 8) & 0x1fffff;

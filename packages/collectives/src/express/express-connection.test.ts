@@ -15,7 +15,7 @@ const fdOf = (socket: Socket): number => {
   return handle.fd;
 };
 
-/** Two ends of a connection that this thread reads and writes itself. */
+/** Calls `body` with the two ends of a connection, which this thread reads and writes itself. */
 const withPair = async (
   body: (a: ExpressConnection, b: ExpressConnection, fds: readonly [number, number], sockets: Socket[]) => void,
   headerOnly = false,
@@ -25,7 +25,7 @@ const withPair = async (
   const accepted = new Promise<Socket>((resolve) => server.once("connection", resolve));
   const dialled = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1" });
   const sockets = [await accepted, dialled];
-  for (const socket of sockets) socket.setNoDelay(true); // as links have it
+  for (const socket of sockets) socket.setNoDelay(true); // As links do.
   await new Promise<void>((resolve) => dialled.once("connect", resolve));
   const fds = [fdOf(sockets[0]!), fdOf(sockets[1]!)] as const;
   try {
@@ -38,12 +38,12 @@ const withPair = async (
 };
 
 const until = (ready: () => boolean): void => {
-  const begun = performance.now();
-  while (!ready()) if (performance.now() - begun > 10_000) throw new Error("nothing came");
+  const start = performance.now();
+  while (!ready()) if (performance.now() - start > 10_000) throw new Error("nothing was received");
 };
 
 test.each([{ headerOnly: false }, { headerOnly: true }])(
-  "law: what both ends send at will comes whole and in order on each lane, however it is read, %j",
+  "law: messages of both ends arrive completely and in order on each lane, however they are read, %j",
   async ({ headerOnly }) => {
     const step = fc.record({
       from: fc.nat({ max: 1 }),
@@ -54,7 +54,7 @@ test.each([{ headerOnly: false }, { headerOnly: true }])(
     await withPair((a, b) => {
       const ends = [a, b];
       fc.assert(
-        // At most as many as may lie there unasked.
+        // At most as many as may be received unrequested.
         fc.property(fc.array(step, { maxLength: 32 }), (steps) => {
           const sent: { readonly tag: number; readonly bytes: Uint8Array }[][][] = ends.map(() =>
             Array.from({ length: laneCount }, () => []),
@@ -67,7 +67,7 @@ test.each([{ headerOnly: false }, { headerOnly: true }])(
             const bytes = Uint8Array.from({ length }, (_, k) => (k * 7 + i) & 255);
             sent[from]![lane]!.push({ tag: 1000 + i, bytes: bytes.slice() });
             ends[from]!.send(lane, 1000 + i, bytes);
-            bytes.fill(0); // may change at once
+            bytes.fill(0); // The bytes may change at once.
           }
           for (const [from, lanes] of sent.entries())
             for (const [lane, messages] of lanes.entries())
@@ -84,7 +84,7 @@ test.each([{ headerOnly: false }, { headerOnly: true }])(
   },
 );
 
-test("what the system does not take is kept, and leaves in order when the peer has read", async () => {
+test("keeps bytes that the system does not accept, and sends them in order when the peer has read", async () => {
   await withPair((a, _, [, fd]) => {
     const bytes = new Uint8Array(expressBytes);
     let sent = 0;
@@ -92,7 +92,7 @@ test("what the system does not take is kept, and leaves in order when the peer h
     while (a.flushed) send();
     for (let i = 0; i < 3; i++) send();
     let taken = 0;
-    // More than a connection takes unasked.
+    // More than a connection accepts unrequested.
     const reader = new FrameReader({
       limit: () => expressBytes,
       target: ({ length }) => new Uint8Array(length),
@@ -115,7 +115,7 @@ test("what the system does not take is kept, and leaves in order when the peer h
   });
 });
 
-test("bytes that are no frame, and messages that nobody can want, are refused", async () => {
+test("rejects bytes that are not a frame, and more unrequested messages than allowed", async () => {
   await withPair((a, _, [, fd]) => {
     writeSync(fd, new Uint8Array(64).fill(7));
     expect(() => until(() => a.look())).toThrow(/but 0x7070707 came/);
@@ -124,11 +124,11 @@ test("bytes that are no frame, and messages that nobody can want, are refused", 
     expect(() => {
       for (let i = 0; i < 40; i++) a.send(1, i, new Uint8Array(4));
       until(() => (b.look(), false));
-    }).toThrow(/33 messages of lane 1 that nobody has asked for, 32 are allowed/);
+    }).toThrow(/33 messages of lane 1 that no request has received, 32 are allowed/);
   });
 });
 
-test("a connection that its peer ends brings what was sent before, and then nothing", async () => {
+test("receives everything that was sent before the peer closed the connection, and then nothing", async () => {
   await withPair((a, b, _, sockets) => {
     a.send(0, 5, Uint8Array.of(1, 2));
     sockets[0]!.destroySoon();

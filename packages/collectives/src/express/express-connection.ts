@@ -7,26 +7,27 @@ import { encodeHeader, type FrameHeader, frameFlags, headerBytes } from "../wire
 import { FrameReader } from "../wire/frame-reader.ts";
 
 /**
- * The most bytes that a rank sends to each other for one request. Up to a quarter of a MiB the rank's thread is faster
- * than its companion even so; but what it copies, it copies instead of computing.
+ * Maximum bytes that a rank sends to each other rank for one express request. Up to a quarter of a MiB the rank's
+ * thread is faster than its companion, but a thread that copies does not compute.
  */
 export const expressBytes = 65_536;
-/** Requests of one lane that a rank has sent its part of, and has not all parts of. */
+/** Maximum number of requests per lane for which a rank has sent its part without having received all parts. */
 export const mostBegun = 16;
-// A peer that has all parts of a request has ours: it is at most as far ahead of us as we are of the slowest.
+// A peer that has all parts of a request has this rank's part, so it is at most as far ahead of this rank as this rank
+// is of the slowest one.
 const mostKept = 2 * mostBegun;
 
-/** What the system has for sockets that do not block: calls throw EAGAIN where they would have to wait. */
+/** Non-blocking socket calls of the operating system. A call throws EAGAIN if it would block. */
 export interface ExpressMeans {
-  /** @returns how many bytes came; 0 at the end. */
+  /** @returns number of bytes read; 0 at the end of the stream. */
   read(fd: number, target: Uint8Array): number;
-  /** @returns how many of `count` bytes from `begin` the system has taken. */
+  /** @returns number of bytes written, of `count` bytes from `begin`. */
   write(fd: number, bytes: Uint8Array, begin: number, count: number): number;
-  /** No other thread wants the core of this rank's: it may look for a while before it sleeps. */
+  /** Whether no other thread needs this rank's core, so that the thread may poll for a while before it sleeps. */
   hasOwnCore(connection: WorldConnection): boolean;
 }
 
-/** What came for a request, in message memory: who takes it gives it back. */
+/** A received part of a request, in message memory. The thread that takes it must give the memory back. */
 export interface Part {
   readonly tag: number;
   readonly bytes: Uint8Array;
@@ -36,19 +37,18 @@ const gone = new Set(["ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTCONN", "ECONNABOR
 const empty = new Uint8Array(0);
 const staging = new Uint8Array(65_536);
 
-/** What the system says to a call that would have to wait. */
+/** Whether a system call failed because it would block. */
 const wouldWait = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "EAGAIN";
 
 /**
- * Frames to and from one peer over a socket that the calling thread reads and writes itself, and that never blocks it:
- * what the system does not take at once is kept, and what has come waits in the system until somebody looks.
+ * Frames to and from one peer over a socket that the calling thread reads and writes itself without blocking. Bytes
+ * that the system does not accept at once are kept; received bytes stay in the system until `look` reads them.
  *
- * Cost: two calls to the system per message and its answer, 3 to 6 µs each, and a copy of what is sent and of what
- * comes.
+ * Cost: two system calls per message and its answer, 3 to 6 µs each, and a copy of the sent and of the received bytes.
  */
 export class ExpressConnection {
   readonly peer: number;
-  /** Whether the peer has ended it; what it sent before has come. */
+  /** Whether the peer has closed the connection. Everything that it sent before was received. */
   ended = false;
   readonly #fd: number;
   readonly #means: Pick<ExpressMeans, "read" | "write">;
@@ -57,7 +57,7 @@ export class ExpressConnection {
   readonly #parts: readonly Part[][] = Array.from({ length: laneCount }, () => []);
   readonly #sequences: number[] = Array.from({ length: laneCount }, () => 0);
   #outgoing = new Uint8Array(2 * (headerBytes + expressBytes));
-  /** What of it the system has not taken. */
+  /** Range of `#outgoing` that the system has not accepted yet. */
   #begin = 0;
   #end = 0;
 
@@ -77,12 +77,12 @@ export class ExpressConnection {
     });
   }
 
-  /** Whether the system has all that was sent. */
+  /** Whether the system has accepted all sent bytes. */
   get flushed(): boolean {
     return this.#begin === this.#end;
   }
 
-  /** Send a message; `bytes` may change again at once. */
+  /** Sends a message; `bytes` may be changed after the call. */
   send(lane: number, tag: number, bytes: Uint8Array): void {
     const sequence = this.#sequences[lane]!;
     this.#sequences[lane] = (sequence + 1) >>> 0;
@@ -96,7 +96,7 @@ export class ExpressConnection {
     this.flush();
   }
 
-  /** Hand the system what it takes of what was sent. */
+  /** Writes as many pending bytes as the system accepts. */
   flush(): void {
     while (!this.flushed && !this.ended) {
       try {
@@ -110,10 +110,10 @@ export class ExpressConnection {
   }
 
   /**
-   * Take what has come.
+   * Reads what has arrived.
    *
    * @returns whether anything has.
-   * @throws WireError when it is not what a peer may send.
+   * @throws WireError if a peer must not send it.
    */
   look(): boolean {
     for (let came = false; !this.ended; came = true) {
@@ -131,7 +131,7 @@ export class ExpressConnection {
     return false;
   }
 
-  /** The oldest message of a lane that nobody has taken. */
+  /** Returns the oldest message of a lane that was not taken yet. */
   first(lane: number): Part | undefined {
     return this.#parts[lane]![0];
   }
@@ -140,7 +140,7 @@ export class ExpressConnection {
     return this.#parts[lane]!.shift()!;
   }
 
-  /** The companion notices too, and finds out which rank the world failed of. */
+  /** Marks the connection as ended. The companion notices the end too, and finds the rank that caused the failure. */
   #lose(error: unknown): void {
     if (!gone.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
     this.ended = true;
@@ -149,11 +149,14 @@ export class ExpressConnection {
   #keep({ type, stream, tag }: FrameHeader, payload: Uint8Array): void {
     const parts = this.#parts[stream];
     if (type !== "data" || parts === undefined)
-      throw new WireError("frame-header", `a ${type} frame of lane ${stream} came where only messages of lanes come`);
+      throw new WireError(
+        "frame-header",
+        `a ${type} frame of lane ${stream} came on a connection that carries only data of lanes 0 to ${laneCount - 1}`,
+      );
     if (parts.push({ tag, bytes: payload.byteLength === 0 ? empty : payload }) > mostKept)
       throw new WireError(
         "frame-length",
-        `a peer sent ${parts.length} messages of lane ${stream} that nobody has asked for, ${mostKept} are allowed`,
+        `a peer sent ${parts.length} messages of lane ${stream} that no request has received, ${mostKept} are allowed`,
       );
   }
 

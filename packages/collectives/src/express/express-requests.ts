@@ -10,40 +10,40 @@ import { combiningKinds } from "../requests/kind-facts.ts";
 import { WireError } from "../wire/errors.ts";
 import { expressBytes, type ExpressConnection, mostBegun } from "./express-connection.ts";
 
-/** What is said to have carried these requests out. */
+/** Reported algorithm name of express requests. */
 export const expressName = "express";
-/** The most ranks of a group whose small requests go this way: each writes to each other. */
+/** Maximum size of a group whose small requests are express requests, because each rank writes to each other rank. */
 const mostRanks = 8;
-/** How long a rank with a core of its own looks before it sleeps, and how long it sleeps at first and at most. */
+/** Time that a rank with a core of its own polls before it sleeps; then its first and longest sleep. */
 const lookingMilliseconds = 1;
 const firstRestMilliseconds = 0.05;
 const longestRestMilliseconds = 1;
 
-/** A request that the rank's own thread carries out. */
+/** A request that the rank's own thread executes. */
 interface ExpressRequest extends Pick<CollectiveRequest, "kind" | "dtype" | "reduction" | "root" | "input" | "output"> {
   readonly id: number;
   readonly tag: number;
   readonly lane: Lane;
-  /** The last request before it of those that the companion carries out on the same lane. */
+  /** Number of the last request before this one that the companion executes on the same lane. */
   readonly after: number;
-  /** In the order of the group; undefined is this rank. */
+  /** Connections in the order of the group; undefined for this rank. */
   readonly members: readonly (ExpressConnection | undefined)[];
   begun: boolean;
 }
 
-/** A request of the companion's that must wait for some of ours. */
+/** A request of the companion that must wait for express requests. */
 interface HeldRequest {
   readonly lane: Lane;
   readonly sequence: number;
-  /** The last of them. */
+  /** Number of the last express request to wait for. */
   readonly until: number;
 }
 
-/** Which requests of the world go over connections of the rank's own thread. */
+/** Connections and settings by which ranks decide which requests are express requests. */
 export interface ExpressOffer {
-  /** Ranks that each rank has such a connection to. */
+  /** For each rank, the ranks to which it has an express connection. */
   readonly peers: readonly (readonly number[])[];
-  /** What sums are ordered by. */
+  /** Order of sums. */
   readonly order: "rank" | "any";
 }
 
@@ -53,7 +53,7 @@ export interface ExpressParts {
   readonly memory: MessageMemory;
   readonly connections: readonly ExpressConnection[];
   readonly offer: ExpressOffer;
-  /** No other thread wants this one's core: it may look for a while before it sleeps. */
+  /** Whether no other thread needs this thread's core, so that it may poll for a while before it sleeps. */
   readonly hasOwnCore: boolean;
 }
 
@@ -64,7 +64,7 @@ const exchanged: ReadonlySet<CollectiveKind> = new Set<CollectiveKind>([
   "barrier",
 ]);
 
-/** Bytes of its input that each member of the group sends to one of them. */
+/** Number of input bytes that each other member sends to member `member` of the group. */
 const bytesFor = ({ kind, root = 0, input }: ExpressRequest, member: number): number =>
   kind === "reduce" && member !== root ? 0 : input.byteLength;
 
@@ -75,24 +75,25 @@ const touches = (region: Uint8Array, { input, output }: ExpressRequest): boolean
   overlap(region, input) || overlap(region, output);
 
 /**
- * The small requests of a rank, which its own thread carries out over connections of its own: each member of the group
- * sends its whole input to each other, and all combine what they have in the order of ranks, to the bits of any other
- * way. Of a reduce the root alone gets inputs and combines them; all others get empty messages, since a rank must not
- * be further ahead of its peers than they have room for. One round: a rank has done its part for the others as soon as
- * its bytes have left, which is when it starts the request, and so holds nobody up while it computes.
+ * Small requests of a rank that its own thread executes over express connections. Each member of the group sends its
+ * whole input to each other member, and every member combines the inputs in rank order, with the same bits as any other
+ * algorithm. For a reduce, only the root receives and combines inputs; other ranks receive empty messages, because a
+ * rank must not run further ahead of its peers than they have room for. One round: a rank has done its part for the
+ * others once its bytes have been sent, which happens when it starts the request, so it delays no other rank while it
+ * computes.
  *
- * Which requests these are depends on nothing that differs between ranks. Those of one lane are done in the order in
- * which they were started; one begins when the companion has done what was started before it on the lane. What the
- * companion does later may overtake it, unless they share memory.
+ * The set of these requests depends only on values that are equal on all ranks. Express requests of one lane complete
+ * in the order in which they were started. Each begins after the companion has executed all earlier requests of the
+ * lane. Later requests of the companion may overtake it, unless they share memory.
  *
- * Cost: one round of P − 1 messages, (P − 1) · S bytes per rank, S of a reduce; S at most 64 KiB and P at most 8.
+ * Cost: one round of P − 1 messages, (P − 1) · S bytes per rank, S for a reduce; S is at most 64 KiB and P at most 8.
  */
 export class ExpressRequests {
   bytesSent = 0;
   private readonly parts: ExpressParts;
   private readonly words: ExpressWords;
   private readonly groups = new Map<number, ExpressRequest["members"] | undefined>();
-  /** Started and not done, by lane. */
+  /** Started requests that are not done, by lane. */
   private readonly queues: readonly ExpressRequest[][] = Array.from({ length: laneCount }, () => []);
   private readonly lanes = new Map<number, number>();
   private held: HeldRequest[] = [];
@@ -103,7 +104,7 @@ export class ExpressRequests {
     this.words = new ExpressWords(parts.control);
   }
 
-  /** Whether anything is started and not done, or was done with bytes that have not left. */
+  /** Whether any request is not done. */
   get busy(): boolean {
     return this.lanes.size > 0;
   }
@@ -113,12 +114,16 @@ export class ExpressRequests {
     if (!exchanged.has(kind)) return false;
     const members = this.membersOf(group);
     if (members === undefined) return false;
-    // In any order the bits of floats are those of an algorithm, once there are three.
+    // With `order: "any"` and three or more ranks, floats get the bits of the algorithm that is chosen.
     const exact = !combiningKinds.has(kind) || members.length === 2 || dtype === "i32" || dtype === "u32";
     return exact || this.parts.offer.order === "rank";
   }
 
-  /** Start a request that is covered. @returns its number, from 1 on. */
+  /**
+   * Starts a request for which `covers` returned true.
+   *
+   * @returns its number, from 1.
+   */
   start(request: CollectiveRequest, tag: number, group: number, lane: Lane): number {
     const { kind, dtype, reduction, root, input, output } = request;
     const id = ++this.lastId;
@@ -131,12 +136,12 @@ export class ExpressRequests {
     return id;
   }
 
-  /** The tag of a request; `undefined` once it is done. */
+  /** Returns the tag of a request, or undefined once the request is done. */
   tagOf(id: number): number | undefined {
     return this.find(id)?.tag;
   }
 
-  /** Which of our requests a request of the companion's is held by, if one does. */
+  /** Returns the express request that a request of the companion waits for, or undefined. */
   heldBy(sequence: number, lane: Lane): number | undefined {
     return this.held.find((entry) => entry.lane === lane && entry.sequence === sequence)?.until;
   }
@@ -151,22 +156,26 @@ export class ExpressRequests {
     return !this.lanes.has(id);
   }
 
-  /** The last of our requests on a lane that `request` shares memory with, if one does. */
+  /** Returns the last express request on a lane that shares memory with `request`, or undefined. */
   before({ input, output, ragged }: CollectiveRequest, lane: Lane): number | undefined {
     const regions = ragged === undefined ? [input, output] : [input, output, ragged.rows, ragged.receivedRows];
     return this.queues[lane.index]!.findLast((entry) => regions.some((region) => touches(region, entry)))?.id;
   }
 
-  /** Request `sequence` was posted as held, until request `until` of ours is done. */
+  /** Holds request `sequence` of the companion, which was posted as held, until express request `until` is done. */
   hold(lane: Lane, sequence: number, until: number): void {
     this.held.push({ lane, sequence, until });
     this.advance();
   }
 
-  /** Go on with all that can go on; never blocks. @returns whether anything did. */
+  /**
+   * Advances all requests as far as possible, without blocking.
+   *
+   * @returns whether any made progress.
+   */
   advance(): boolean {
-    if (!this.words.take()) return false; // the world is over, as whoever waits is told
-    // The system says "nothing yet" by an error, whose stack would cost more than the call.
+    if (!this.words.take()) return false; // The world is closed; waiting threads get an error.
+    // The system reports "no data yet" by an error, and a stack trace would cost more than the call.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     let progress = false;
@@ -181,9 +190,10 @@ export class ExpressRequests {
   }
 
   /**
-   * Go on until `ready`. Looks first where that pays, and then sleeps ever longer; the companion watches over the time.
+   * Waits until `ready` returns true. Polls first, if the thread has a core of its own, then sleeps for growing
+   * intervals. The companion checks the timeout.
    *
-   * @param id of the request of ours that this waits for; none while it is one of the companion's.
+   * @param id express request to wait for. Absent: a request of the companion.
    */
   wait(ready: () => boolean, tag: number, id: number | undefined): void {
     const { control, hasOwnCore } = this.parts;
@@ -205,7 +215,7 @@ export class ExpressRequests {
         } else rest = Math.min(2 * rest, longestRestMilliseconds);
         said = this.say(id, said);
         if (performance.now() - since > 3 * control.timeoutMilliseconds)
-          control.failLost(control.rank, tag, "its communication thread does not answer");
+          control.failLost(control.rank, tag, "its communication thread does not respond");
         control.waitUntil(ready, "done", rest);
       }
     } finally {
@@ -213,10 +223,15 @@ export class ExpressRequests {
     }
   }
 
-  /** Tell the companion whom request `id` waits for. @returns what was said; `said` is what was said before. */
+  /**
+   * Publishes to the companion which peer request `id` waits for.
+   *
+   * @param said the previous return value.
+   * @returns a description of the published wait; empty if there is none.
+   */
   private say(id: number | undefined, said: string): string {
     const entry = id === undefined ? undefined : this.find(id);
-    const first = entry && this.queues[entry.lane.index]![0]!; // whose parts come before its own
+    const first = entry && this.queues[entry.lane.index]![0]!; // Its parts come first.
     const missing = first?.begun === true ? this.missingOf(first) : undefined;
     const now = missing === undefined ? "" : `${first!.id} ${missing.peer} ${missing.ended}`;
     if (now === said) return said;
@@ -243,7 +258,7 @@ export class ExpressRequests {
       const entry = queue[i]!;
       if (entry.begun) continue;
       const waits = queue.slice(0, i).some(({ output }) => overlap(entry.input, output));
-      if (waits || !entry.lane.has(entry.after)) break; // what is sent is in order, too
+      if (waits || !entry.lane.has(entry.after)) break; // Parts are sent in order, too.
       this.begin(entry);
       progress = true;
     }
@@ -270,7 +285,7 @@ export class ExpressRequests {
     );
   }
 
-  /** Whether all parts of a request have come, and its own have left. */
+  /** Whether all parts of a request were received, and its own parts were sent. */
   private isComplete(entry: ExpressRequest): boolean {
     const { lane, members } = entry;
     const bytes = bytesFor(entry, members.indexOf(undefined));

@@ -9,9 +9,9 @@ import {
 } from "./failure-report.ts";
 
 const lost = (rank: number): FailureReport => ({ kind: "lost", rank, tag: 7, reason: "closed" });
-const timeout = (rank: number): FailureReport => ({ kind: "timeout", rank, tag: 7, reason: "nothing came" });
+const timeout = (rank: number): FailureReport => ({ kind: "timeout", rank, tag: 7, reason: "nothing was received" });
 
-/** Ranks whose reports reach each other at once, but for the pairs in `cut`. */
+/** Ranks whose reports reach each other at once, except for the pairs in `cut`. */
 const world = (size: number, waitsFor: readonly (number | undefined)[] = [], cut: readonly string[] = []) => {
   const clock = new VirtualClock();
   const decisions: (FailureDecision | undefined)[] = Array.from({ length: size });
@@ -34,7 +34,7 @@ const world = (size: number, waitsFor: readonly (number | undefined)[] = [], cut
   return { clock, ranks, decisions, blamed: () => decisions.map((decision) => decision?.rank) };
 };
 
-test("nothing is decided before the grace is over, and all name the rank that was lost", () => {
+test("decides after the grace time, and all name the lost rank", () => {
   const { clock, ranks, decisions, blamed } = world(4);
   ranks[0]!.suspect(lost(2));
   clock.advance(299);
@@ -44,23 +44,23 @@ test("nothing is decided before the grace is over, and all name the rank that wa
   expect(decisions[1]).toMatchObject({ kind: "lost", reporter: 0 });
 });
 
-test("who sees a rank go that gave up because of another names the other", () => {
+test("if a rank gave up because of another, names the other", () => {
   const { clock, ranks, blamed } = world(4, [], ["0-3"]);
-  ranks[3]!.suspect(lost(0)); // rank 0's socket closed, its report is still on the way
+  ranks[3]!.suspect(lost(0)); // Rank 0's socket closed; its report is still in transit.
   ranks[3]!.hear(0, lost(2));
   clock.advance(300);
   expect(blamed()[3]).toBe(2);
 });
 
-test("in a ring where each waits for the one before, the one that waits for nobody is named", () => {
+test("in a chain of waiting ranks, names the rank that does not wait", () => {
   const { clock, ranks, decisions, blamed } = world(5, [4, 0, 1, undefined, 3]);
-  ranks[2]!.suspect(timeout(1)); // the first to lose patience is far from the cause
+  ranks[2]!.suspect(timeout(1)); // The first rank to time out is far from the cause.
   clock.advance(300);
   expect(blamed()).toEqual([3, 3, 3, 3, 3]);
   expect(decisions[3]).toMatchObject({ kind: "timeout", rank: 3 });
 });
 
-test("two that cannot reach each other blame each other; others believe the first report", () => {
+test("two ranks that cannot reach each other blame each other; others follow the first report", () => {
   const { clock, ranks, blamed } = world(3, [], ["0-1", "1-0"]);
   ranks[0]!.suspect(lost(1));
   ranks[1]!.suspect(lost(0));
@@ -68,30 +68,30 @@ test("two that cannot reach each other blame each other; others believe the firs
   expect(blamed()).toEqual([1, 0, 1]);
 });
 
-test("a report from who watches the processes decides it at once, for everyone", () => {
+test("a report from the watcher of the processes decides at once, for all ranks", () => {
   const { clock, ranks, decisions, blamed } = world(3);
   ranks[0]!.suspect(lost(1));
   ranks[0]!.rule({ ...lost(2), reason: "exited with signal 9" });
   expect(decisions[0]).toMatchObject({ rank: 2, reason: "exited with signal 9" });
   ranks[1]!.rule({ ...lost(2), reason: "exited with signal 9" });
   clock.advance(300);
-  expect(blamed()).toEqual([2, 2, 1]); // rank 2 was told before that rank 1 is lost
+  expect(blamed()).toEqual([2, 2, 1]); // Rank 2 learned before that rank 1 is lost.
 });
 
-test("ranks that disagree need no grace", () => {
+test("decides a disagreement without grace time", () => {
   const { ranks, blamed } = world(2);
   ranks[0]!.suspect({ kind: "disagree", rank: 1, tag: 7, reason: "8 bytes, not 4" });
   expect(blamed()).toEqual([1, 1]);
 });
 
-test("ranks that disagree are believed before one that only saw another go", () => {
+test("prefers a disagreement to the report of a lost rank", () => {
   const { ranks, decisions } = world(2);
   ranks[0]!.suspect(lost(1));
   ranks[0]!.hear(1, { kind: "disagree", rank: 0, tag: 7, reason: "8 bytes, not 4" });
   expect(decisions[0]).toMatchObject({ kind: "disagree", reporter: 1 });
 });
 
-test("nothing is decided in a world that was closed", () => {
+test("decides nothing after the world was closed", () => {
   const { clock, ranks, blamed } = world(2);
   ranks[0]!.suspect(lost(1));
   ranks[0]!.cancel();
@@ -99,7 +99,7 @@ test("nothing is decided in a world that was closed", () => {
   expect(blamed()).toEqual([undefined, 1]);
 });
 
-test("reports travel as bytes, within the limit however long the reason; other bytes are refused", () => {
+test("encodes reports within the size limit for any reason, and rejects other bytes", () => {
   expect(decodeFailureReport(encodeFailureReport(lost(3)))).toEqual(lost(3));
   const long = encodeFailureReport({ ...lost(1), reason: "\u0001".repeat(50_000) });
   expect(long.byteLength).toBeLessThanOrEqual(longestFailureReport);

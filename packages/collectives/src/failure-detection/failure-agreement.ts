@@ -1,41 +1,41 @@
 import type { Clock } from "../clock.ts";
 import type { FailureReport } from "./failure-report.ts";
 
-/** Why a world failed: the report that all reports lead to, and whose it is. */
+/** Cause of a world's failure: the report to which all other reports lead, and the rank that reported it. */
 export interface FailureDecision extends FailureReport {
   readonly reporter: number;
 }
 
 export interface FailureAgreementOptions {
   readonly rank: number;
-  /** How long a rank that gives up waits for others' reports. */
+  /** Time that a rank which gives up waits for reports of other ranks. */
   readonly graceMilliseconds: number;
   readonly clock: Clock;
-  /** What this rank itself waits for at the moment. */
+  /** Returns what this rank itself waits for at the moment, or undefined. */
   readonly waiting: () => { readonly peer: number; readonly tag: number } | undefined;
-  /** Tell all peers. */
+  /** Sends a report to all peers. */
   readonly tell: (report: FailureReport) => void;
   /** Called once, with the outcome. */
   readonly decided: (decision: FailureDecision) => void;
 }
 
 /**
- * A report crosses any network in less; and who launches the ranks waits longer for the rank that failed to say so
- * itself.
+ * A report crosses any network in less time; and the launcher of the ranks waits longer for the failed rank to report
+ * its own failure.
  */
 export const defaultGraceMilliseconds = 300;
 
 /**
- * Whether others' reports change nothing: who is right of two that disagree cannot be known, and a list that is signed
- * is right.
+ * Whether reports of other ranks cannot change the decision: of two ranks that disagree, neither is known to be right,
+ * and a signed revocation list is always right.
  */
 const isCertain = ({ kind }: FailureReport): boolean => kind === "disagree" || kind === "revoked";
 
 /**
- * Finds out which rank a world failed of. When one rank dies, those that wait for it give up, and those that wait for
- * these see them go: each would blame another. So a rank that gives up tells all others whom it blames, waits a moment
- * for their reports, and follows them: it blames A, A blames B, B blames nobody: it was B. A report from outside, from
- * who watches the processes, decides it at once.
+ * Determines which rank caused the failure of a world. When a rank dies, the ranks that wait for it give up, and ranks
+ * that wait for those see them leave, so each would blame another rank. Therefore a rank that gives up sends its report
+ * to all others, waits briefly for their reports, and follows the chain: if it blames A, A blames B and B blames no
+ * rank, then B failed. A report from the process that watches the ranks decides at once.
  */
 export class FailureAgreement {
   readonly #options: FailureAgreementOptions;
@@ -48,22 +48,22 @@ export class FailureAgreement {
     this.#options = options;
   }
 
-  /** Whether somebody has given up. */
+  /** Whether any rank has given up. */
   get begun(): boolean {
     return this.#start !== undefined;
   }
 
-  /** This rank gives up. */
+  /** Records that this rank gives up, and sends its report. */
   suspect(report: FailureReport): void {
     if (this.begun) return;
     const { rank, tell } = this.#options;
     this.#reports.set(rank, report);
     this.#start = { ...report, reporter: rank };
-    tell(report); // before it may decide, which ends the links
+    tell(report); // Send the report before a decision, because a decision ends the links.
     this.#begin(this.#start);
   }
 
-  /** Rank `from` has given up. */
+  /** Records that rank `from` has given up. */
   hear(from: number, report: FailureReport): void {
     if (this.#decided || this.#reports.has(from)) return;
     this.#reports.set(from, report);
@@ -71,21 +71,21 @@ export class FailureAgreement {
     if (this.begun) return;
     this.#begin({ ...report, reporter: from });
     const waiting = this.#options.waiting();
-    // Who waits for somebody else is not the one that holds everybody up, and says so.
+    // A rank that waits for another rank is not the cause, and reports so.
     if (report.kind !== "timeout" || waiting === undefined) return;
     const own: FailureReport = { kind: "timeout", rank: waiting.peer, tag: waiting.tag, reason: "it waits too" };
     this.#reports.set(this.#options.rank, own);
     this.#options.tell(own);
   }
 
-  /** Who watches the processes says that a rank is gone. */
+  /** Decides by a report from the process that watches the ranks: a rank is lost. */
   rule(report: FailureReport): void {
     if (this.#decided) return;
     if (!this.#reports.has(this.#options.rank)) this.#options.tell(report);
     this.#decide({ ...report, reporter: this.#options.rank });
   }
 
-  /** Forget it: the world was closed. */
+  /** Cancels the decision, because the world was closed. */
   cancel(): void {
     this.#decided = true;
     this.#cancel();
@@ -104,8 +104,8 @@ export class FailureAgreement {
     const seen = new Set([start.reporter]);
     for (;;) {
       const next = this.#reports.get(decision.rank);
-      // Reports that go round, as of two that cannot reach each other, say no more than the first; and no rank takes it
-      // from another that it is itself lost.
+      // Reports that form a cycle, for example of two ranks that cannot reach each other, add nothing to the first
+      // report. A rank never accepts a report that it is itself lost.
       if (next === undefined || seen.has(next.rank) || (next.kind === "lost" && next.rank === this.#options.rank))
         return decision;
       seen.add(decision.rank);

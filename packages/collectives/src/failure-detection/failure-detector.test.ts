@@ -6,7 +6,7 @@ import { checkHeartbeat, defaultHeartbeat, type LinkHeartbeat, lookMilliseconds 
 
 const { intervalMilliseconds, lossMilliseconds } = defaultHeartbeat;
 
-/** A peer that is watched, and a thread whose event loop a test turns: timers first, then what has come. */
+/** A watched peer, and a thread whose event loop is driven by the test: timers first, then received bytes. */
 class Watched {
   readonly clock = new VirtualClock();
   readonly pings: number[] = [];
@@ -25,7 +25,7 @@ class Watched {
       ping: () => this.pings.push(this.clock.now()),
       suspected: (isSuspected) => this.suspicions.push(isSuspected),
       lost: (silence) => {
-        expect(this.lostAt, "told once").toBeUndefined();
+        expect(this.lostAt, "reported once").toBeUndefined();
         this.lostAt = this.clock.now();
         this.lostSilence = silence;
       },
@@ -40,7 +40,7 @@ class Watched {
     this.clock.advance(milliseconds);
   }
 
-  /** Nothing runs in this thread. Afterwards a timer that is due comes before what has come meanwhile. */
+  /** Nothing runs in this thread. Afterwards due timers run before received bytes are processed. */
   pause(milliseconds: number): void {
     this.clock.advance(milliseconds, Infinity);
     this.clock.advance(0);
@@ -48,7 +48,7 @@ class Watched {
 }
 
 describe("a peer", () => {
-  test("that is silent is pinged every interval, and lost within a look of the loss time", () => {
+  test("that is silent gets a ping every interval, and is lost within one look of the loss time", () => {
     const watched = new Watched(defaultHeartbeat);
     watched.run(60_000);
     expect(watched.pings).toEqual(
@@ -57,7 +57,7 @@ describe("a peer", () => {
     expect(watched.lostAt).toBe(lossMilliseconds);
   });
 
-  test("that is heard once in less than the loss time is never lost", () => {
+  test("that is heard at least once per loss time is never lost", () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 1, max: lossMilliseconds - 1 }), { minLength: 1, maxLength: 20 }),
@@ -73,7 +73,7 @@ describe("a peer", () => {
     );
   });
 
-  test("to which much was said is not pinged", () => {
+  test("gets no pings while other bytes are sent to it", () => {
     const watched = new Watched(defaultHeartbeat);
     for (let i = 0; i < 200; i++) {
       watched.run(100);
@@ -83,7 +83,7 @@ describe("a peer", () => {
     expect(watched.pings).toEqual([]);
   });
 
-  test("is not blamed for the time in which this thread was busy, but for the silence after it", () => {
+  test("is lost for silence after this thread was busy, not during that time", () => {
     fc.assert(
       fc.property(fc.integer({ min: 2 * intervalMilliseconds, max: 10 ** 7 }), (busy) => {
         const watched = new Watched(defaultHeartbeat);
@@ -97,7 +97,7 @@ describe("a peer", () => {
     );
   });
 
-  test("that nobody watches any more is neither pinged nor lost", () => {
+  test("that is no longer watched gets no pings and is not lost", () => {
     const clock = new VirtualClock();
     const fail = (): never => expect.unreachable();
     const detector = new FailureDetector(defaultHeartbeat, clock);
@@ -110,7 +110,7 @@ describe("a peer", () => {
   });
 });
 
-// Any heartbeat that may be, and any interleaving of time in which this thread runs and time in which it does not.
+// Any valid heartbeat, and any sequence of running and pausing.
 
 const heartbeats: fc.Arbitrary<LinkHeartbeat> = fc
   .tuple(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 0, max: 120 }))
@@ -127,9 +127,10 @@ const stretches = fc.array(
 );
 
 /**
- * Live through the stretches; what comes at a time of `beats` is heard then, or as soon as this thread runs again.
+ * Runs and pauses for the stretches. A sign of life at a time of `beats` is heard at that time, or as soon as this
+ * thread runs again.
  *
- * @returns the time run since the last.
+ * @returns the running time since the last sign of life.
  */
 const live = (
   watched: Watched,
@@ -163,8 +164,8 @@ const live = (
   return alone;
 };
 
-describe("whenever this thread runs and pauses,", () => {
-  test("a peer that is heard in time is never lost, wherever its signs of life fall", () => {
+describe("for any sequence of running and pausing,", () => {
+  test("a peer that is heard in time is never lost, for any times of its signs of life", () => {
     fc.assert(
       fc.property(
         heartbeats,
@@ -182,7 +183,7 @@ describe("whenever this thread runs and pauses,", () => {
     );
   });
 
-  test("a silent one is lost, not before the loss time, and before this thread has run for it and two intervals", () => {
+  test("a silent peer is lost after the loss time, and before this thread has run for the loss time and two intervals", () => {
     fc.assert(
       fc.property(heartbeats, stretches, (heartbeat, all) => {
         const watched = new Watched(heartbeat);
@@ -191,7 +192,7 @@ describe("whenever this thread runs and pauses,", () => {
         if (alone >= bound) expect(watched.lostAt).toBeDefined();
         if (watched.lostAt === undefined) return;
         expect(watched.lostAt).toBeGreaterThanOrEqual(heartbeat.lossMilliseconds);
-        // Looks at thirds of a millisecond add up to a loss time only nearly, so the bound may be reached.
+        // Looks at thirds of a millisecond add up to a loss time only approximately, so the bound may be reached.
         expect(watched.lostSilence).toBeLessThanOrEqual(bound + 1e-6);
         expect(watched.suspicions, "suspected before").toEqual([true]);
       }),
@@ -199,7 +200,7 @@ describe("whenever this thread runs and pauses,", () => {
     );
   });
 
-  test("what came while it paused counts, however long the peer had been silent before", () => {
+  test("signs of life during a pause count, after any silence before", () => {
     fc.assert(
       fc.property(
         heartbeats,
@@ -208,7 +209,7 @@ describe("whenever this thread runs and pauses,", () => {
         (heartbeat, share, more) => {
           const watched = new Watched(heartbeat);
           watched.run(share * heartbeat.lossMilliseconds);
-          // Longer than an interval from the look before: this side knows that it has not listened.
+          // Longer than an interval since the previous look, so this side knows that it has not listened.
           watched.pause(2 * heartbeat.intervalMilliseconds + more);
           watched.heard();
           watched.run(heartbeat.lossMilliseconds / 2);
@@ -218,7 +219,7 @@ describe("whenever this thread runs and pauses,", () => {
     );
   });
 
-  test("a thread that is late at every look loses a silent peer too", () => {
+  test("a silent peer is lost even if every look is late", () => {
     fc.assert(
       fc.property(heartbeats, fc.integer({ min: 1, max: 100 }), (heartbeat, more) => {
         const watched = new Watched(heartbeat);
@@ -230,7 +231,7 @@ describe("whenever this thread runs and pauses,", () => {
     );
   });
 
-  test("it is suspected and cleared by turns", () => {
+  test("suspicion alternates between true and false", () => {
     fc.assert(
       fc.property(
         heartbeats,
@@ -248,7 +249,7 @@ describe("whenever this thread runs and pauses,", () => {
   });
 });
 
-test("a heartbeat that one late ping would break is refused", () => {
+test("rejects a heartbeat that one late ping would break", () => {
   expect(() => checkHeartbeat({ ...defaultHeartbeat, lossMilliseconds: 1500 })).toThrow(/at least two intervals/);
   expect(() => checkHeartbeat({ ...defaultHeartbeat, intervalMilliseconds: 0 })).toThrow(/every 0 ms/);
   expect(() => checkHeartbeat({ ...defaultHeartbeat, stuckMilliseconds: 0 })).toThrow(

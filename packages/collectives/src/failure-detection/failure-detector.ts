@@ -1,48 +1,51 @@
 import { type Clock, systemClock } from "../clock.ts";
 import { type LinkHeartbeat, lookMilliseconds, suspectMilliseconds } from "./heartbeat.ts";
 
-/** A connection whose peer is watched. Times are those of the detector's clock, in milliseconds. */
+/** A connection to a watched peer. Times are milliseconds of the detector's clock. */
 export interface WatchedConnection {
-  /** When anything last came from the peer. */
+  /** Time at which anything was last received from the peer. */
   heardAt(): number;
-  /** When anything was last sent that the peer takes for a sign of life. Default: the last ping. */
+  /** Time at which anything was last sent that the peer counts as a sign of life. Default: the last ping. */
   sentAt?(): number;
-  /** Give a sign of life. */
+  /** Sends a sign of life. */
   ping(): void;
-  /** Nothing came for a third of the time after which it is lost; or something has come again. */
+  /** Called with true after silence of a third of the loss time, and with false when something is received again. */
   suspected?(isSuspected: boolean): void;
-  /** Nothing came for `lossMilliseconds` in which this side listened. It is not watched any more. */
+  /** Called after silence of `lossMilliseconds` during which this side listened. The peer is no longer watched. */
   lost(silenceMilliseconds: number): void;
 }
 
 interface Watch {
   readonly connection: WatchedConnection;
-  /** When it was heard, or later by the time in which this side did not listen. */
+  /** Time of the last sign of life, moved later by the time in which this side did not listen. */
   heardAt: number;
   pingedAt: number;
   suspected: boolean;
-  /** It was silent for too long when this side last looked, and had just not listened. */
+  /**
+   * Whether the silence exceeded the limit at the last look, directly after a time in which this side did not listen.
+   */
   overdue: boolean;
 }
 
 /**
- * Watches the peers of one thread's connections: gives signs of life, suspects a peer after some silence and gives it
- * up after more, from times alone. Control connections (by process) and data links (by rank) are watched alike.
+ * Watches the peers of one thread's connections: sends signs of life, suspects a peer after some silence and reports it
+ * lost after more, from times alone. Control connections (by process) and data links (by rank) are watched in the same
+ * way.
  *
- * Time in which this side did not look, because its thread was busy or its process stopped, is not held against a peer:
- * what that has sent may lie unread in the system, so nobody is lost in the first look after it. A peer that is heard
- * at least every `lossMilliseconds` less an interval is never lost; one that is silent is, within `lossMilliseconds` of
- * listening and a look.
+ * Time in which this side did not look, because its thread was busy or its process was stopped, does not count as
+ * silence of a peer. Bytes of the peer may be unread in the system, so no peer is lost in the first look after such a
+ * time. A peer that is heard at least every `lossMilliseconds` less one interval is never lost. A silent peer is lost
+ * within `lossMilliseconds` of listening plus one look.
  *
- * Silence is one of five kinds of evidence, each with one reader:
+ * Silence is one of five kinds of evidence. Each kind has one reader:
  *
- * | what has happened | evidence | after | who reads it, and what follows |
+ * | event | evidence | after | reader and consequence |
  * | --- | --- | --- | --- |
- * | a machine or the way to it is gone, a process stopped | no byte comes | `lossMilliseconds` | this class: a control connection breaks, a rank suspects its link |
+ * | a machine or its network is gone, a process stopped | no byte comes | `lossMilliseconds` | this class: a control connection breaks, a rank suspects its link |
  * | a process has ended | its connection ends without a goodbye | at once; between machines 1.5 s of refused connections | `ControlConnection`, `ResumableSocket` |
- * | a main thread is stuck | pings say for how long its event loop has not turned | `stuckMilliseconds` | `pulseReader`, `ControlConnection` |
- * | a rank lives, but takes no part | no frame of a collective comes | `timeoutMilliseconds` | `networkWorld`, the control block between threads |
- * | another rank has given up | it says so, and of whom | 300 ms, for others' reports | `FailureAgreement`: all name one rank |
+ * | a main thread is stuck | pings report for how long its event loop has not turned | `stuckMilliseconds` | `pulseReader`, `ControlConnection` |
+ * | a rank lives, but does not join a collective | no frame of a collective comes | `timeoutMilliseconds` | `networkWorld`, the control block between threads |
+ * | another rank has given up | its report, which names a rank | 300 ms, for reports of others | `FailureAgreement`: all ranks name the same rank |
  */
 export class FailureDetector {
   readonly #heartbeat: LinkHeartbeat;
@@ -58,7 +61,11 @@ export class FailureDetector {
     this.#arm();
   }
 
-  /** Watch a peer, as heard now. @returns what ends it. */
+  /**
+   * Watches a peer, which counts as heard now.
+   *
+   * @returns a function that ends the watch.
+   */
   watch(connection: WatchedConnection): () => void {
     const now = this.#clock.now();
     const watch: Watch = { connection, heardAt: now, pingedAt: now, suspected: false, overdue: false };
@@ -66,7 +73,7 @@ export class FailureDetector {
     return () => void this.#watches.delete(watch);
   }
 
-  /** Judge all peers by what was heard until now. Happens by itself, twice an interval. */
+  /** Checks all peers by what was received until now. Called automatically, twice per interval. */
   look(): void {
     const now = this.#clock.now();
     const missed = Math.max(0, now - this.#lookedAt - this.#heartbeat.intervalMilliseconds);
@@ -74,7 +81,7 @@ export class FailureDetector {
     for (const watch of this.#watches) this.#judge(watch, now, missed);
   }
 
-  /** Watch nobody any more. */
+  /** Ends all watches. */
   close(): void {
     this.#cancel();
     this.#watches.clear();
@@ -82,7 +89,7 @@ export class FailureDetector {
 
   #arm(): void {
     this.#cancel = this.#clock.after(lookMilliseconds(this.#heartbeat), () => {
-      this.#arm(); // first: who is told of a loss may close this
+      this.#arm(); // Arm first, because the receiver of a loss may close this detector.
       this.look();
     });
   }
@@ -98,7 +105,7 @@ export class FailureDetector {
     }
     watch.overdue = silence >= lossMilliseconds;
     const sentAt = Math.max(watch.pingedAt, connection.sentAt?.() ?? 0);
-    // Early by half a look, so that a timer which is late by little costs no whole look.
+    // Ping half a look early, so that a timer that is slightly late does not cost a whole look.
     if (now - sentAt >= intervalMilliseconds - lookMilliseconds(this.#heartbeat) / 2) {
       watch.pingedAt = now;
       connection.ping();

@@ -1,8 +1,8 @@
-/** What a rank says to the others when it gives a world up, and of whom. */
+/** Report of a rank to the others when it gives up a world, and the rank that it blames. */
 export interface FailureReport {
   /**
-   * `lost`: gone or cut off. `timeout`: it did not take part in time. `disagree`: it sent another collective than was
-   * expected. `revoked`: its certificate was.
+   * `lost`: gone or cut off. `timeout`: did not join in time. `disagree`: sent another collective than expected.
+   * `revoked`: its certificate was revoked.
    */
   readonly kind: "lost" | "timeout" | "disagree" | "revoked";
   readonly rank: number;
@@ -11,11 +11,11 @@ export interface FailureReport {
 }
 
 const longestReason = 2000;
-/** Of a report as bytes: every character of the reason may take six. */
+/** Maximum size of an encoded report, bytes: each character of the reason may take six. */
 export const longestFailureReport = 16_384;
 
 /**
- * Whether a value is a report. Written out: the schema library would be the largest part of whatever bundles a
+ * Whether a value is a report. Written by hand, because the schema library would be the largest part of a bundle of a
  * transport.
  */
 const isFailureReport = (value: unknown): value is FailureReport => {
@@ -32,14 +32,18 @@ const isFailureReport = (value: unknown): value is FailureReport => {
   );
 };
 
-/** A report as the payload of an error frame. */
+/** Encodes a report as the payload of an error frame. */
 export const encodeFailureReport = (report: FailureReport): Uint8Array =>
   new TextEncoder().encode(JSON.stringify({ ...report, reason: report.reason.slice(0, longestReason) }));
 
-/** @throws SyntaxError when the bytes are no report. */
+/**
+ * Decodes a report.
+ *
+ * @throws SyntaxError if the bytes are not a report.
+ */
 export const decodeFailureReport = (bytes: Uint8Array): FailureReport => {
   const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
   if (!isFailureReport(value))
-    throw new SyntaxError("invalid report of a failure: kind, rank, tag and reason are expected, and nothing else");
+    throw new SyntaxError("invalid failure report: expected the fields kind, rank, tag and reason, and no others");
   return value;
 };

@@ -1,8 +1,8 @@
-// How long the orderly end of a connection may take, whoever is at the other end. What takes longer is cut off, and is
-// no loss.
+// Time limits for the orderly end of a connection. A connection that takes longer is cut off without counting as a
+// loss.
 
-/** For the peer's goodbye after ours: one that lives, and whose thread is not computing, answers at once. */
+/** For the peer's goodbye after this side's: a live peer answers at once, unless its thread is computing. */
 export const goodbyeMilliseconds = 1000;
 
-/** For what was written last to leave, where nothing is taken any more. */
+/** For the last written bytes to be sent when nothing more is read. */
 export const farewellMilliseconds = 500;

@@ -1,24 +1,22 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/**
- * How often a connection is heard from, and what it takes to be lost: the same for control connections and data links.
- */
+/** Heartbeat periods and loss times; the same for control connections and data links. */
 export interface Heartbeat {
-  /** A side that has sent nothing for so long sends a ping. */
+  /** A side that has sent nothing for this time sends a ping. */
   readonly intervalMilliseconds: number;
-  /** A side that was not heard for so long is lost: its process is stopped, its machine gone, or the way to it. */
+  /** A side that was not heard for this time is lost: its process is stopped, or its machine or network is gone. */
   readonly lossMilliseconds: number;
-  /** A side that is heard, but whose main thread has done nothing for so long, is lost too: it is stuck. */
+  /** A side that is heard, but whose main thread has been blocked for this time, is lost too. */
   readonly stuckMilliseconds: number;
 }
 
-/** What a data link needs of it: nobody computes in the thread that holds one. */
+/** Periods for a data link, whose thread does not compute. */
 export type LinkHeartbeat = Pick<Heartbeat, "intervalMilliseconds" | "lossMilliseconds">;
 
 /**
- * A second between pings. A process that dies is told at once, by the end of its connection; so silence may last 15 s
- * before it counts as a loss: as long as a switch takes to find another path, or a machine to be moved. A main thread
- * may write or read files for a minute.
+ * One second between pings. The death of a process is reported at once, by the end of its connection. So silence may
+ * last 15 s before it counts as a loss, enough time for a switch to find another path or for a virtual machine to
+ * migrate. A main thread may write or read files for a minute.
  */
 export const defaultHeartbeat: Heartbeat = {
   intervalMilliseconds: 1000,
@@ -26,24 +24,24 @@ export const defaultHeartbeat: Heartbeat = {
   stuckMilliseconds: 60_000,
 };
 
-/** Signs of life in the time of silence that counts as a loss, at least. */
+/** Minimum number of heartbeats within the silence that counts as a loss. */
 const signsPerLoss = 4;
 
-/** How patient the processes of a job are with each other, as far as the job says. */
+/** Time limits of a job for its processes. */
 export interface Patience {
-  /** How long a rank waits for another in a collective. */
+  /** Time that a rank waits for another rank in a collective. */
   readonly timeoutSeconds: number;
-  /** After what silence a process or a link is lost. Default: 15, or `timeoutSeconds` where that is less. */
+  /** Silence after which a process or a link is lost. Default: 15, or `timeoutSeconds` if less. */
   readonly silenceSeconds?: number | undefined;
-  /** How often each gives a sign of life. Default: 1, or a fourth of the silence where that is less. */
+  /** Interval of heartbeats. Default: 1, or a fourth of the silence if less. */
   readonly heartbeatSeconds?: number | undefined;
 }
 
-/** After what silence a process or a link is lost. */
+/** Silence after which a process or a link is lost, in seconds. */
 export const silenceSecondsOf = ({ silenceSeconds, timeoutSeconds }: Patience): number =>
   silenceSeconds ?? Math.min(defaultHeartbeat.lossMilliseconds / 1000, timeoutSeconds);
 
-/** Derive the periods of all connections of a job: the one place where they come from. */
+/** Derives the periods of all connections of a job. All connections get their periods from this function. */
 export const heartbeatOf = (patience: Patience): Heartbeat => {
   const silence = silenceSecondsOf(patience);
   const { intervalMilliseconds, stuckMilliseconds } = defaultHeartbeat;
@@ -55,21 +53,25 @@ export const heartbeatOf = (patience: Patience): Heartbeat => {
   };
 };
 
-/** After what silence a peer is suspected, and people are told. */
+/** Silence after which a peer is suspected and people are notified. */
 export const suspectMilliseconds = ({ lossMilliseconds }: LinkHeartbeat): number => lossMilliseconds / 3;
 
-/** How often to look: twice an interval, and twice in the time of a suspicion. */
+/** Interval of looks: half a heartbeat interval, and at most half the time until suspicion. */
 export const lookMilliseconds = ({ intervalMilliseconds, lossMilliseconds }: LinkHeartbeat): number =>
   Math.min(intervalMilliseconds / 2, lossMilliseconds / 6);
 
-/** @throws ArgumentError when a lost ping or two would already count as a loss. */
+/**
+ * Checks heartbeat periods.
+ *
+ * @throws ArgumentError if the loss time is less than two intervals, or a time is out of range.
+ */
 export const checkHeartbeat = ({ intervalMilliseconds, lossMilliseconds, stuckMilliseconds }: Heartbeat): void => {
   if (!(intervalMilliseconds > 0 && lossMilliseconds >= 2 * intervalMilliseconds && lossMilliseconds <= 2 ** 31))
     throw new ArgumentError(
-      `a heartbeat every ${intervalMilliseconds} ms with loss after ${lossMilliseconds} ms cannot be kept; loss takes at least two intervals`,
+      `a heartbeat every ${intervalMilliseconds} ms with loss after ${lossMilliseconds} ms is invalid; intervals are positive, and loss takes at least two intervals and at most ${2 ** 31} ms`,
     );
   if (!(stuckMilliseconds > 0 && stuckMilliseconds <= 2 ** 31))
     throw new ArgumentError(
-      `a main thread cannot count as stuck after ${stuckMilliseconds} ms; it is a number of milliseconds above 0 and up to ${2 ** 31}`,
+      `a main thread cannot count as stuck after ${stuckMilliseconds} ms; use a number above 0 and up to ${2 ** 31}`,
     );
 };

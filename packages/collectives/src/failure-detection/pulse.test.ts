@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { pulseReader } from "./pulse.ts";
 
-test("a thread is idle for as long as it shows no beat, less the time in which nobody looked", () => {
+test("a thread is idle for the time without a beat, less the time without looks", () => {
   const looks = fc.array(fc.record({ gap: fc.integer({ min: 1, max: 10_000 }), beat: fc.boolean() }), {
     minLength: 1,
     maxLength: 40,

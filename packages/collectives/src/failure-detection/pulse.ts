@@ -1,14 +1,14 @@
-/** How often a thread shows that it turns. */
+/** Interval at which a thread signals that its event loop turns. */
 const beatMilliseconds = 200;
 
-/** Shows another thread that the event loop of this one turns. */
+/** Signals to another thread that the event loop of this thread turns. */
 export interface Pulse {
-  /** For `pulseReader` of the other thread. */
+  /** Counter of beats, for `pulseReader` in the other thread. */
   readonly beats: Int32Array<SharedArrayBuffer>;
   stop(): void;
 }
 
-/** Begin to show it. Keeps no process alive. */
+/** Begins to signal. Does not keep the process alive. */
 export const openPulse = (): Pulse => {
   const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const timer = setInterval(() => void Atomics.add(beats, 0, 1), beatMilliseconds).unref();
@@ -16,10 +16,10 @@ export const openPulse = (): Pulse => {
 };
 
 /**
- * For how many milliseconds a thread has shown no beat, as of this call.
+ * Returns a function that returns the milliseconds for which a thread has signaled no beat.
  *
- * Only time between calls that followed each other within `longestGap` counts: while this thread was stopped too, the
- * other could not beat.
+ * Only time between calls at most `longestGapMilliseconds` apart counts, because while this thread was stopped, the
+ * other thread may have been stopped too.
  */
 export const pulseReader = (
   beats: Int32Array,

@@ -7,32 +7,32 @@ import { laneWord, queueLength, requestWord } from "../control-block/layout.ts";
 const reductions: readonly Reduction[] = ["sum", "max", "min"];
 const absent = -1;
 
-/** A request as it lies in the queue. */
+/** A request in the queue. */
 export interface PostedRequest extends CollectiveRequest {
   readonly tag: number;
-  /** Not to be begun before `release`. */
+  /** Whether the request must not be executed before `release`. Default: false. */
   readonly held?: boolean;
 }
 
-/** A request that is to be carried out next. */
+/** The request to execute next. */
 export interface NextRequest extends PostedRequest {
-  /** Where it lies: index of its first word. */
+  /** Index of the request's first word. */
   readonly at: number;
 }
 
-// A region lies in a request as its address and, in the next word, its length.
+// A memory region is stored as its address and, in the next word, its length.
 
 const endOf = (words: Int32Array, at: number): number => (words[at]! >>> 0) + (words[at + 1]! >>> 0);
 
 const regionAt = (words: Int32Array, at: number, memory: ArrayBufferLike): Uint8Array =>
   new Uint8Array(memory, words[at]! >>> 0, words[at + 1]! >>> 0);
 
-/** Whether request `sequence` is among the first `done`; counts wrap around. */
+/** Whether request `sequence` is among the first `done` requests; counts wrap around. */
 const covers = (done: number, sequence: number): boolean => ((done - sequence) | 0) >= 0;
 
 /**
- * The requests of one rank and priority, in shared memory: the rank's compute thread posts them, and the thread that
- * holds the lock carries out the next one. Requests are done in the order in which they were posted.
+ * Queue of the requests of one rank and priority, in shared memory. The rank's compute thread posts requests, and the
+ * thread that holds the lock executes the next one. Requests complete in the order in which they were posted.
  */
 export class Lane {
   readonly index: number;
@@ -61,19 +61,19 @@ export class Lane {
     return this.posted === this.done;
   }
 
-  /** Whether there is a request to be carried out, and nothing that holds it up. */
+  /** Whether there is a request to execute that is not held. */
   get isDue(): boolean {
     if (this.isIdle) return false;
     const at = this.control.requestAt(this.index, (this.done + 1) | 0);
     return Atomics.load(this.control.words, at + requestWord.held) === 0;
   }
 
-  /** Whether one more can be posted without a wait. */
+  /** Whether a request can be posted without waiting. */
   get hasRoom(): boolean {
     return this.has((this.posted + 1 - queueLength) | 0);
   }
 
-  /** A request that was posted as held may be begun. */
+  /** Allows a request that was posted as held to be executed. */
   release(sequence: number): void {
     Atomics.store(this.control.words, this.control.requestAt(this.index, sequence) + requestWord.held, 0);
     this.announce();
@@ -87,7 +87,7 @@ export class Lane {
     return this.floats[(this.base + laneWord.bytesSent) / 2]!;
   }
 
-  /** Become the thread that carries out this lane's requests, if no other is. */
+  /** Makes this thread the one that executes requests of this lane. Returns false if another thread is. */
   tryLock(): boolean {
     return Atomics.compareExchange(this.control.words, this.base + laneWord.lock, 0, 1) === 0;
   }
@@ -95,16 +95,14 @@ export class Lane {
   unlock(): void {
     Atomics.store(this.control.words, this.base + laneWord.lock, 0);
     this.control.notify(this.control.rank, "done");
-    if (!this.isIdle) this.announce(); // the companion may have found the lane locked
+    if (!this.isIdle) this.announce(); // The companion may have found the lane locked.
   }
 
   get isLocked(): boolean {
     return Atomics.load(this.control.words, this.base + laneWord.lock) === 1;
   }
 
-  /**
-   * Post a request; returns its number in this lane. Waits while the queue is full.
-   */
+  /** Posts a request and returns its number in this lane. Waits while the queue is full. */
   post(request: PostedRequest): number {
     const { words } = this.control;
     const sequence = this.nextSequence;
@@ -135,19 +133,25 @@ export class Lane {
     return sequence;
   }
 
-  /** The number of the request that would be posted next. */
+  /** Number of the next request to be posted. */
   get nextSequence(): number {
     return (this.posted + 1) | 0;
   }
 
-  /** A request that was never posted as what `next` gives. Hold the lock of an idle lane. */
+  /**
+   * Converts a request that was never posted to the result type of `next`. The lane must be idle and locked by this
+   * thread.
+   */
   unposted(request: PostedRequest): NextRequest {
     const at = this.control.requestAt(this.index, this.nextSequence);
     this.control.words[at + requestWord.tag] = request.tag;
     return { ...request, at };
   }
 
-  /** Such a request is done: nobody waits for it but the thread that holds the lock, which is given back. */
+  /**
+   * Marks a request that was never posted as done, and releases the lock. Only the calling thread waits for the
+   * request.
+   */
   finishUnposted(bytesSent: number): void {
     const { words } = this.control;
     const sequence = this.nextSequence;
@@ -157,7 +161,10 @@ export class Lane {
     Atomics.store(words, this.base + laneWord.lock, 0);
   }
 
-  /** What carried out a request that is done: a code, or `undefined` once its place in the queue is another's. */
+  /**
+   * Returns the code of the algorithm that executed a completed request, or undefined once its slot in the queue was
+   * reused.
+   */
   algorithmOf(sequence: number): number | undefined {
     if (((this.posted - sequence) | 0) >= queueLength) return undefined;
     return this.control.words[this.control.requestAt(this.index, sequence) + requestWord.algorithm];
@@ -169,8 +176,8 @@ export class Lane {
   }
 
   /**
-   * The oldest request that is not done. Hold the lock. Called for each request, some of which take microseconds: makes
-   * nothing but what it returns.
+   * Returns the oldest request that is not done. The lane must be locked by this thread. Called for every request, some
+   * of which take microseconds, so it allocates nothing except the result.
    */
   next(): NextRequest {
     const { words } = this.control;
@@ -179,11 +186,10 @@ export class Lane {
     let end = Math.max(endOf(words, at + requestWord.input), endOf(words, at + requestWord.output));
     if (capacity !== absent)
       end = Math.max(end, endOf(words, at + requestWord.rows), endOf(words, at + requestWord.receivedRows));
-    // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it
-    // up to date.
+    // A thread may still see the buffer from before another thread grew the memory. Growing by 0 pages updates it.
     if (this.memory.buffer.byteLength < end) this.memory.grow(0);
-    // Looked at once: after another thread has grown the memory it is another object over the same bytes, and a request
-    // in place would not be seen as one.
+    // Read the buffer once: after another thread has grown the memory, it is another object over the same bytes, and an
+    // in-place request would not be recognized.
     const { buffer } = this.memory;
     const tag = words[at + requestWord.tag]!;
     const kind = kindOf(tag);
@@ -210,18 +216,20 @@ export class Lane {
     return request;
   }
 
-  /** The oldest request is done, after sending so many bytes. Hold the lock. */
+  /**
+   * Marks the oldest request as done, with the number of bytes that it sent. The lane must be locked by this thread.
+   */
   finish(bytesSent: number): void {
     this.floats[(this.base + laneWord.bytesSent) / 2]! += bytesSent;
     Atomics.store(this.control.words, this.base + laneWord.done, (this.done + 1) | 0);
     this.control.notify(this.control.rank, "done");
   }
 
-  /** Wait for what the thread that carries requests out will do. */
+  /** Waits for the thread that executes requests. */
   waitFor(ready: () => boolean, tag: number): void {
-    // That thread notices lost peers itself, within the timeout; twice that long means that it is gone.
+    // That thread detects lost peers itself, within the timeout. After twice that time, the thread itself is gone.
     if (!this.control.waitUntil(ready, "done", 2 * this.control.timeoutMilliseconds))
-      this.control.failLost(this.control.rank, tag, "its communication thread does not answer");
+      this.control.failLost(this.control.rank, tag, "its communication thread does not respond");
     this.control.throwIfUnusable(tag);
   }
 }

@@ -12,15 +12,15 @@ import { laneCount } from "../control-block/layout.ts";
 import type { WorldConnection } from "../control-block/world-connection.ts";
 import { Lane } from "./lane.ts";
 
-/** How the requests of a rank travel; by default between the threads of this process. */
+/** Transports of a rank's lanes. Default: transports between the threads of this process. */
 export interface LaneTransports {
   readonly transports: readonly Transport[];
   readonly memory: MessageMemory;
-  /** Collectives that need no schedule; of those that cover a request, the first one executes it. */
+  /** Collectives that need no schedule. The first one that covers a request executes it. */
   readonly natives?: ((arithmetic: Arithmetic) => readonly NativeCollectives[]) | undefined;
 }
 
-/** Of ranks that are all threads of this process. */
+/** Transports if all ranks are threads of this process. */
 const betweenThreads = ({ memory, exchangeParts: parts }: WorldConnection, control: ControlBlock): LaneTransports => {
   const messages = wasmMessageMemory(memory);
   return {
@@ -30,11 +30,11 @@ const betweenThreads = ({ memory, exchangeParts: parts }: WorldConnection, contr
   };
 };
 
-/** The lanes of one rank, as one thread of it sees them: each with what executes its requests. */
+/** Lanes of one rank, as seen by one of its threads, each with its executor. */
 export class RankLanes {
   readonly control: ControlBlock;
   readonly arithmetic: Arithmetic;
-  /** Of this thread. */
+  /** Message memory of this thread. */
   readonly messages: MessageMemory;
   readonly lanes: readonly { readonly lane: Lane; readonly executor: RequestExecutor }[];
 

@@ -23,13 +23,13 @@ export interface RequestExecutorParts {
   readonly arithmetic: Arithmetic;
   readonly memory: MessageMemory;
   readonly preference: Preference;
-  /** Of one lane, between all ranks of the world. */
+  /** Transport of one lane between all ranks of the world. */
   readonly transport: Transport;
   readonly lane: number;
   readonly natives: readonly NativeCollectives[];
 }
 
-/** `n` of the request table. */
+/** Returns `n` of the request table in `CollectiveRequest`. */
 const elementsOf = (request: CollectiveRequest, worldSize: number): number => {
   const elements = request.input.byteLength / bytesPerElement[request.dtype];
   return request.kind === "reduce-scatter" || request.kind === "all-to-all" ? elements / worldSize : elements;
@@ -41,19 +41,19 @@ interface Selector {
 }
 
 /**
- * One way for all, whatever this rank would choose by: that ranks choose by different things is found out by an
- * agreement.
+ * A fixed algorithm, independent of this rank's preferences, because an agreement is what detects different
+ * preferences.
  */
 const agreementPlan = ({ input }: PostedRequest, { rank, worldSize }: Transport): Planned => ({
   schedule: directAllGather.schedule({ rank, worldSize, elementCount: input.byteLength }),
   algorithm: directAllGather.name,
 });
 
-/** What executes requests, by the codes that are written into them, from 1 on. */
+/** Names of algorithms by code, from 1; the code is written into the request. */
 const executedBy: readonly string[] = ["native", "exchange", "ragged", ...algorithms.map(({ name }) => name)];
 const codes: ReadonlyMap<string, number> = new Map(executedBy.map((name, i) => [name, i + 1]));
 
-/** The name of what has executed a request; `undefined` for what has none. */
+/** Returns the name of the algorithm that executed a request; undefined for a request that was not executed. */
 export const algorithmNamed = (code: number): string | undefined => executedBy[code - 1];
 
 interface Planned {
@@ -61,7 +61,7 @@ interface Planned {
   readonly algorithm: string;
 }
 
-/** A plan that is kept, with what else it depends on beside group, kind and bytes. */
+/** A cached plan, with the fields that it depends on in addition to group, kind and bytes. */
 interface KeptPlan extends Planned {
   readonly dtype: DType;
   readonly root: number | undefined;
@@ -69,7 +69,7 @@ interface KeptPlan extends Planned {
   readonly from: number | undefined;
 }
 
-/** Turns the requests of one lane into walks. */
+/** Converts the requests of one lane to walks. */
 export class RequestExecutor {
   private readonly parts: RequestExecutorParts;
   private readonly selectors = new Map<string, Selector>();
@@ -81,7 +81,11 @@ export class RequestExecutor {
     this.parts = parts;
   }
 
-  /** The walk of a request, which is told what executes it. @returns bytes sent. */
+  /**
+   * Returns the walk of a request, and writes the algorithm's code into the request.
+   *
+   * @returns bytes sent.
+   */
   *execute(request: NextRequest): Walk<number> {
     const { arithmetic, memory } = this.parts;
     const group = groupOf(request.tag);
@@ -114,7 +118,7 @@ export class RequestExecutor {
   }
 
   /**
-   * Carry out a request in a thread that may block.
+   * Executes a request in a thread that may block.
    *
    * @param wait returns once a future may be ready.
    * @returns bytes sent.
@@ -122,7 +126,7 @@ export class RequestExecutor {
   executeBlocking(request: NextRequest, wait: (future: Future<unknown>) => void): number {
     const native = this.nativeFor(request);
     if (native === undefined) return runWalkBlocking(this.execute(request), wait);
-    // Without the generators of a walk: to make them takes as long as to exchange a few KiB.
+    // Without the generators of a walk, which take as long to create as exchanging a few KiB.
     this.tell(request, native.name);
     const answer = native.run(request, this.parts.lane, request.tag, this.nameOf);
     if (isLater(answer)) settleBlocking(answer, wait);
@@ -133,12 +137,12 @@ export class RequestExecutor {
     this.parts.control.words[at + requestWord.algorithm] = codes.get(algorithm) ?? 0;
   }
 
-  /** What carries a request out without a schedule, if anything does: the same on all ranks. */
+  /** Returns the native collectives that execute a request without a schedule, or undefined. Equal on all ranks. */
   private nativeFor(request: PostedRequest): NativeCollectives | undefined {
     const { natives, preference, transport } = this.parts;
     if (groupOf(request.tag) !== 0 || kindOf(request.tag) === "agreement") return undefined;
     const bytes = Math.max(request.input.byteLength, request.output.byteLength);
-    // Some engines add in an order of their own, which is no other only where a sum has but two parts.
+    // Some engines sum in another order, which is irrelevant only for sums of two operands.
     const anyOrder = !combiningKinds.has(request.kind) || transport.worldSize <= 2 || preference.order === "any";
     for (const native of natives)
       if ((native.rankOrder || anyOrder) && bytes > native.schedulesUpTo && native.covers(request)) return native;
@@ -154,11 +158,11 @@ export class RequestExecutor {
     return made;
   }
 
-  /** Training repeats the same few requests, so schedules are kept. */
+  /** Schedules are cached, because training repeats the same few requests. */
   private planOf(request: PostedRequest, transport: Transport, group: number): Planned {
     const { rank, worldSize } = transport;
     const { kind, dtype, root, to, from } = request;
-    // A number: making a text of all this takes longer than a small collective between threads.
+    // A number, because building a string takes longer than a small collective between threads.
     const key = request.input.byteLength * tagsOfGroupsAndKinds + (request.tag & (tagsOfGroupsAndKinds - 1));
     let plans = this.plans.get(key);
     if (plans === undefined) this.plans.set(key, (plans = []));
@@ -186,7 +190,7 @@ export class RequestExecutor {
     return planned;
   }
 
-  /** The choice of algorithms for a group. Integers add alike in every order. */
+  /** Returns the algorithm selector of a group. Integers may be summed in any order. */
   private selectorOf(transport: Transport, group: number, anyOrder: boolean): Selector {
     const key = `${group} ${anyOrder}`;
     const known = this.selectors.get(key);
@@ -206,7 +210,7 @@ export class RequestExecutor {
     return made;
   }
 
-  /** Hosts as the ranks of a group number them. */
+  /** Maps hosts to the rank numbers of a group. */
   private preferenceOf(group: number): Preference {
     const { preference, control } = this.parts;
     if (group === 0 || preference.hosts === undefined) return preference;

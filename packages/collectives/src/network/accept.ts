@@ -12,39 +12,40 @@ import { remoteEnd } from "./socket-ends.ts";
 import { decodeRequest, encodeJson, judgeRequest, type LinkRequest, misfitError } from "./handshake.ts";
 import type { LinkSettings } from "./link-options.ts";
 
-/** A socket whose other end has proven to be a peer. */
+/** A socket whose other end was proven to be a peer. */
 export interface AcceptedSocket {
   readonly request: LinkRequest;
   readonly frames: FrameSocket;
   readonly remote: string;
-  /** Whether both ends are processes of this machine with nothing between them. */
+  /** Whether both ends are processes of this machine, connected without a proxy or tunnel. */
   readonly direct: boolean;
 }
 
 /**
- * What becomes of a socket: it is a link's, which goes on where it broke if there is a number of frames; or not, for a
- * reason.
+ * Result of offering a socket to its link: accepted, and continuing a broken connection if `received` is a number of
+ * frames; or refused, with the reason.
  */
 export type Taken =
   | { readonly session: string; readonly received: number | undefined; readonly answered: () => void }
   | { readonly refused: LinkPlaceError };
 
-/** Who keeps what comes of it. */
+/** Receiver of accepted sockets. */
 export interface SocketTaker {
-  /** The other end knows the job's secret. */
+  /** Called when the other end has proven that it knows the job's secret. */
   proven(): void;
-  /** Keep the socket, or say why not. */
+  /** Keeps the socket, or returns the reason for refusing it. */
   take(accepted: AcceptedSocket): Taken;
 }
 
-/** The most bytes of a request for a link, and of the answer, with their seals. */
+/** Maximum size of a link request, and of its answer, including their seals, bytes. */
 export const requestBytes = 32_768;
 
 /**
- * Find out who has dialled: a hello, the proof that it knows the job's secret, a request. A peer gets a welcome; who
- * does not belong here gets the reason, and is gone within a second; who says nothing sensible is dropped.
+ * Authenticates the other end of an accepted connection: a hello, the proof that it knows the job's secret, then a link
+ * request. A peer gets a welcome. A process that does not belong to the job gets the reason, and its connection is
+ * closed within a second. Other connections are dropped.
  *
- * @returns what ends it before that.
+ * @returns a function that aborts the handshake.
  */
 export const acceptSocket = (
   socket: Socket,
@@ -84,7 +85,7 @@ export const acceptSocket = (
   const garbage = (error: unknown): LinkFailedError =>
     new LinkFailedError(
       "link-garbage",
-      `${remote} is no rank: ${error instanceof Error ? error.message : String(error)}`,
+      `${remote} is not a rank: ${error instanceof Error ? error.message : String(error)}`,
       {
         cause: error,
       },
@@ -133,9 +134,10 @@ export const acceptSocket = (
     if (type === "hello" && now === "hello") challenge(payload);
     else if (type === "proof" && now === "proof") prove(payload);
     else if (type === "join" && now === "join") judge(seals!.opener.open(type, payload));
-    // The peer saw that we do not know its secret. Its words are a stranger's, and are not repeated.
+    // The peer detected that this side does not know its secret. Its message is not authenticated, so it is not
+    // repeated.
     else if (type === "refuse" && now === "proof") drop(misfitError(identity.rank, remote, secretUnknown));
-    else drop(garbage(new Error(`it sent a ${type} frame where none is due`)));
+    else drop(garbage(new Error(`it sent a ${type} frame, which is not due`)));
   };
 
   const timer = setTimeout(
@@ -143,7 +145,7 @@ export const acceptSocket = (
       drop(
         new LinkFailedError(
           "link-timeout",
-          `${remote} did not prove who it is within ${handshakeMilliseconds} ms after it connected to rank ${identity.rank}`,
+          `${remote} did not prove its identity within ${handshakeMilliseconds} ms after it connected to rank ${identity.rank}`,
         ),
       ),
     handshakeMilliseconds,
@@ -166,7 +168,7 @@ export const acceptSocket = (
     closed: (error) => {
       if (error instanceof WireError && error.code === "protocol-version")
         refuse(new LinkRefusedError("link-protocol", error.message));
-      else drop(garbage(error ?? new Error("it left before it had proven who it is")));
+      else drop(garbage(error ?? new Error("it disconnected before it had proven its identity")));
     },
   });
   frames.attach(socket, "accepted");
@@ -177,7 +179,7 @@ export const acceptSocket = (
 
 const secretUnknown = { what: "secret", own: "", peer: "" } as const;
 
-/** Write a frame of a handshake, sealed once both sides have proven themselves. */
+/** Writes a handshake frame, sealed once both sides have proven their identity. */
 export const writeFrame = (frames: FrameSocket, type: FrameType, payload: Uint8Array, sealer?: FrameSeal): void =>
   frames.write({
     type,

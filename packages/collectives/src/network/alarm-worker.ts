@@ -1,8 +1,8 @@
 import { workerData } from "node:worker_threads";
 import { armedAt, dueAt, firedAt } from "./alarm.ts";
 
-// Entry of the thread that wakes a `FineClock`: it sleeps until the time it was last told, fires once, and sleeps until
-// it is told again.
+// Entry point of the thread that wakes a `FineClock`: it sleeps until the time that was set last, fires once, and
+// sleeps until a new time is set.
 
 const words = workerData as Int32Array;
 const microsecondsUntil = (due: number): number =>

@@ -1,6 +1,9 @@
-/** What a clock and its alarm thread share: how often an alarm was armed, when it is due, how often it fired. */
+/**
+ * Words that a clock and its alarm thread share: number of times the alarm was armed, its due time, number of times it
+ * fired.
+ */
 export const alarmWords = 3;
 export const armedAt = 0;
-/** In microseconds of the time that all threads share, the last 32 bits. */
+/** Due time, the last 32 bits of microseconds since the epoch. */
 export const dueAt = 1;
 export const firedAt = 2;

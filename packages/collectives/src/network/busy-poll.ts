@@ -1,11 +1,11 @@
 import type { Clock } from "../clock.ts";
 
 /**
- * Keeps an event loop looking for messages instead of sleeping: who waits is woken some 50 µs sooner, and a core is
- * busy meanwhile.
+ * Keeps an event loop polling for messages instead of sleeping: a waiting thread wakes some 50 µs sooner, and occupies
+ * a core meanwhile.
  *
- * @param turn let the event loop turn once, then call: `setImmediate`.
- * @returns keeps it up for `milliseconds` from now.
+ * @param turn calls back in the next turn of the event loop, like `setImmediate`.
+ * @returns a function that keeps polling for `milliseconds` from the call.
  */
 export const busyPoll = (turn: (call: () => void) => void, milliseconds: number, clock: Clock): (() => void) => {
   let until = 0;

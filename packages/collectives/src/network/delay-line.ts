@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 
-/** Things that happen one after the other, each not before its time. */
+/** A queue of actions that run in order, each not before its due time. */
 export class DelayLine {
   readonly #clock: Clock;
   readonly #waiting: { readonly due: number; readonly act: () => void }[] = [];
@@ -12,20 +12,20 @@ export class DelayLine {
   }
 
   /**
-   * The time; while something of this line happens, the time at which it was due. A timer that fires late then delays
-   * that one thing, and not all that follow from it.
+   * Current time; during an action of this line, the due time of the action. A timer that fires late then delays that
+   * action only, and not the actions that follow from it.
    */
   now(): number {
     return this.#acting ?? this.#clock.now();
   }
 
-  /** Let `act` happen at `due`, and not before what was given earlier. */
+  /** Queues `act` to run at `due`, and not before actions that were queued earlier. */
   push(due: number, act: () => void): void {
     this.#waiting.push({ due, act });
     if (!this.#armed) this.#arm();
   }
 
-  /** Nothing more happens. */
+  /** Discards all queued actions. */
   clear(): void {
     this.#waiting.length = 0;
   }

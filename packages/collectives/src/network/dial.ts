@@ -20,7 +20,7 @@ import {
 import { localEnd } from "./socket-ends.ts";
 import type { LinkSettings } from "./link-options.ts";
 
-/** Where a peer listens. */
+/** Address on which a peer listens. */
 export interface PeerAddress {
   readonly rank: number;
   readonly host: string;
@@ -30,28 +30,27 @@ export interface PeerAddress {
 const firstRestMilliseconds = 20;
 const longestRestMilliseconds = 500;
 
-/** The peer is not there yet, or was busy: worth another try. */
+/** The peer does not listen yet, or was busy; another try may succeed. */
 class Unreachable extends Error {}
 
-/** Which socket of a link it is to be, or the one that ranks' own threads read and write. */
+/** Index of the socket within a link, or the express socket, which the ranks' own threads read and write. */
 type SocketPlace = number | "express";
 
-/** A socket to a peer, and what that said. */
+/** A socket to a peer, and the peer's answer. */
 export interface DialledSocket {
   readonly frames: FrameSocket;
   readonly welcome: LinkRequest;
 }
 
-// A process that has ended refuses at once and for good; one behind something that is started again refuses for a
-// moment.
+// A process that has ended refuses connections at once and for good; a proxy that restarts refuses them briefly.
 const refusedMilliseconds = 1500;
 
 /**
- * Connect to a peer, see that it knows the job's secret, prove that we do, and agree on who we are. Tries again, ever
- * more slowly, while nobody listens there.
+ * Connects to a peer, checks that it knows the job's secret, proves that this side does, and exchanges identities.
+ * Retries with growing pauses while no process listens.
  *
- * @throws LinkRefusedError, LinkPlaceError, PeerIdentityError when one of us does not belong; LinkFailedError when
- * nobody, or no rank, answers before `deadline`.
+ * @throws LinkRefusedError, LinkPlaceError, PeerIdentityError if one side does not belong to the job; LinkFailedError
+ * if no process, or no rank, answers before `deadline`.
  */
 export const dialPeer = async (
   peer: PeerAddress,
@@ -69,7 +68,7 @@ export const dialPeer = async (
       if (signal.aborted || performance.now() + rest > deadline)
         throw new LinkFailedError(
           "link-unreachable",
-          `rank ${settings.identity.rank} cannot reach rank ${peer.rank} at ${peer.host}:${peer.port}: ${error.message}; see that it runs, and that no firewall is between`,
+          `rank ${settings.identity.rank} cannot reach rank ${peer.rank} at ${peer.host}:${peer.port}: ${error.message}; check that it runs, and that no firewall blocks the connection`,
           { cause: error },
         );
     }
@@ -89,11 +88,11 @@ const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
   });
 
 /**
- * Connect to a peer again, to go on with a link whose connection broke. Tries until it answers, or nobody has listened
- * there for a while.
+ * Connects to a peer again, to continue a link whose connection broke. Retries until the peer answers, or until
+ * connections have been refused for a while.
  *
- * @param resume asked before each attempt.
- * @throws as `dialPeer`.
+ * @param resume called before each attempt.
+ * @throws like `dialPeer`.
  */
 export const redialPeer = async (
   peer: PeerAddress,
@@ -114,7 +113,7 @@ export const redialPeer = async (
       if (signal.aborted || performance.now() - refusedSince > refusedMilliseconds)
         throw new LinkFailedError(
           "link-unreachable",
-          `nobody listens at ${peer.host}:${peer.port} any more: its process has ended`,
+          `no process listens at ${peer.host}:${peer.port} any more: its process has ended`,
           {
             cause: error,
           },
@@ -134,7 +133,7 @@ const dialOnce = (
 ): Promise<DialledSocket> =>
   new Promise((resolve, reject) => {
     const { identity, key, checksum, handsOver, handshakeMilliseconds } = settings;
-    const frames = new FrameSocket({ checksum, headerOnly: false }); // who dials sends no data
+    const frames = new FrameSocket({ checksum, headerOnly: false }); // The dialing side sends no data during the handshake.
     const socket = factory.dial(peer.host, peer.port, peer.rank, frames.readInto());
     const fail = (error: Error): void => {
       clearTimeout(timer);
@@ -142,7 +141,7 @@ const dialOnce = (
       frames.destroy();
       reject(error);
     };
-    const abort = (): void => fail(new Unreachable("the attempt was given up"));
+    const abort = (): void => fail(new Unreachable("the attempt was aborted"));
     const timer = setTimeout(
       () => fail(new Unreachable(`no answer for ${handshakeMilliseconds} ms`)),
       handshakeMilliseconds,
@@ -156,7 +155,7 @@ const dialOnce = (
       const answer = handshake!.answer(payload);
       if ("what" in answer) {
         writeFrame(frames, "refuse", new Uint8Array(0));
-        return fail(misfitError(identity.rank, `what listens at ${peer.host}:${peer.port}`, answer));
+        return fail(misfitError(identity.rank, `the process at ${peer.host}:${peer.port}`, answer));
       }
       seals = answer.proven;
       due = "welcome";
@@ -199,7 +198,7 @@ const dialOnce = (
     const noRank = (error: unknown): LinkFailedError =>
       new LinkFailedError(
         "link-garbage",
-        `what listens at ${peer.host}:${peer.port} is not rank ${peer.rank}: ${error instanceof Error ? error.message : String(error)}`,
+        `the process at ${peer.host}:${peer.port} is not rank ${peer.rank}: ${error instanceof Error ? error.message : String(error)}`,
         { cause: error },
       );
     frames.open({
@@ -236,12 +235,16 @@ const dialOnce = (
             ),
           );
         else
-          fail(new Unreachable(error === undefined ? "it said goodbye at once" : tlsReasonOf(error), { cause: error }));
+          fail(
+            new Unreachable(error === undefined ? "it closed the connection at once" : tlsReasonOf(error), {
+              cause: error,
+            }),
+          );
       },
     });
     frames.attach(socket, "dialled");
     socket.once(factory.ready, () => {
-      if (socket.destroyed) return; // its peer's certificate was revoked meanwhile
+      if (socket.destroyed) return; // The peer's certificate was revoked meanwhile.
       handshake = new HandshakeDialler({ audience: "data", job: identity.job, key, binding: channelBinding(socket) });
       writeFrame(frames, "hello", handshake.hello());
     });

@@ -11,7 +11,7 @@ interface Arrival {
   readonly payload: number[];
 }
 
-/** A link as fast as light, that notes what is given to it and when. */
+/** An infinitely fast link that records written frames and their times. */
 const emulated = (direction: EmulatedDirection, seed = 1, ownLatencySeconds = 0) => {
   const clock = new VirtualClock();
   const arrivals: Arrival[] = [];
@@ -44,12 +44,12 @@ const frame = (tag: number, length: number, type: "data" | "control" = "data"): 
   payload: new Uint8Array(length).fill(tag),
 });
 
-test("a frame arrives after latency and bytes by bandwidth, its header counted; its bytes may change when it has left", () => {
+test("a frame arrives after its latency and its bytes, including the header, over the bandwidth; its bytes may change when it has left", () => {
   const { clock, link, arrivals } = emulated({ bytesPerSecond: 1_000_000, latencySeconds: 0.05 });
   const left: number[] = [];
   link.write(frame(1, 9968), () => left.push(clock.now()));
   clock.advance(100);
-  expect(left).toEqual([10]); // 10,000 bytes at 1000 bytes/ms
+  expect(left).toEqual([10]); // 10,000 bytes at 1000 bytes/ms.
   expect(arrivals).toEqual([{ at: 60, tag: 1, payload: Array.from({ length: 9968 }, () => 1) }]);
 });
 
@@ -75,16 +75,16 @@ test("links that share a line wait for each other's frames; others do not", () =
   ]);
 });
 
-describe("what comes over links that share a line", () => {
+describe("frames that arrive over links that share a line", () => {
   const headerOf = (tag: number, length: number, type: "data" | "control" = "data"): FrameHeader => {
     const { payload: _, ...header } = frame(tag, 0, type);
     return { ...header, length };
   };
-  /** Two links, and what they are given by their ends at the moment. */
+  /** Two links, and functions that make their peers send and close. */
   const incoming = (sharesLine: boolean) => {
     const clock = new VirtualClock();
     const inner = new Map<number, LinkReceiver>();
-    const told: (readonly [event: number | string, at: number])[] = [];
+    const events: (readonly [event: number | string, at: number])[] = [];
     const links = emulatedLinks(
       [1, 2].map((peer) => ({
         peer,
@@ -97,18 +97,18 @@ describe("what comes over links that share a line", () => {
       link.open({
         limit: () => 0,
         target: () => new Uint8Array(0),
-        frame: ({ tag }) => void told.push([tag, clock.now()]),
+        frame: ({ tag }) => void events.push([tag, clock.now()]),
         torn: () => undefined,
-        closed: () => void told.push([`${link.peer} closed`, clock.now()]),
+        closed: () => void events.push([`${link.peer} closed`, clock.now()]),
       });
     const comes = (peer: number, tag: number, type?: "data" | "control"): void =>
       inner.get(peer)!.frame(headerOf(tag, type === "control" ? 0 : 9968, type), new Uint8Array(9968));
-    return { clock, links, told, comes, closes: (peer: number) => inner.get(peer)!.closed(undefined) };
+    return { clock, links, events, comes, closes: (peer: number) => inner.get(peer)!.closed(undefined) };
   };
 
-  test("waits for each other where two send at once, and not where one sends at the line's speed", () => {
+  test("wait for each other if two peers send at once, but not if one peer sends at the line's speed", () => {
     for (const sharesLine of [true, false]) {
-      const { clock, told, comes, closes } = incoming(sharesLine);
+      const { clock, events, comes, closes } = incoming(sharesLine);
       for (let tag = 1; tag <= 3; tag++) {
         clock.advance(10);
         comes(1, tag);
@@ -121,17 +121,17 @@ describe("what comes over links that share a line", () => {
       clock.advance(100);
       const behind = sharesLine ? 50 : 40;
       const atOnce = [1, 2, 3, 4].map((tag) => [tag, 10 * tag]);
-      expect(told.toSorted(([, a], [, b]) => a - b).filter(([event]) => event !== 6)).toEqual([
+      expect(events.toSorted(([, a], [, b]) => a - b).filter(([event]) => event !== 6)).toEqual([
         ...atOnce,
         [5, behind],
         ["2 closed", behind],
       ]);
-      expect(told).toContainEqual([6, 40]);
+      expect(events).toContainEqual([6, 40]);
     }
   });
 
-  test("is told to nobody once its link is destroyed", () => {
-    const { clock, links, told, comes } = incoming(true);
+  test("are not reported after their link was destroyed", () => {
+    const { clock, links, events, comes } = incoming(true);
     for (const [peer, tag] of [
       [1, 1],
       [2, 2],
@@ -140,14 +140,14 @@ describe("what comes over links that share a line", () => {
       comes(peer, tag);
     links[1]!.destroy();
     clock.advance(100);
-    expect(told).toEqual([
+    expect(events).toEqual([
       [1, 0],
       [3, 20],
     ]);
   });
 });
 
-test("the copy of a frame is used again only when the link underneath lets it change", () => {
+test("reuses the copy of a frame only after the real link allows it to change", () => {
   const clock = new VirtualClock();
   const held: { readonly payload: Uint8Array; readonly freed: (() => void) | undefined }[] = [];
   const write: Link["write"] = ({ payload }, _, freed) => void held.push({ payload, freed });
@@ -167,7 +167,7 @@ test("the copy of a frame is used again only when the link underneath lets it ch
   expect(held[3]!.payload).toEqual(new Uint8Array(968).fill(4));
 });
 
-test("frames share the line one after the other, and travel together", () => {
+test("frames follow one another on the line, and overlap in latency", () => {
   const { clock, link, arrivals } = emulated({ bytesPerSecond: 1_000_000, latencySeconds: 0.05 });
   for (const tag of [1, 2, 3]) link.write(frame(tag, 968));
   clock.advance(100);
@@ -175,8 +175,8 @@ test("frames share the line one after the other, and travel together", () => {
 });
 
 describe("a busy line carries its bandwidth exactly", () => {
-  // A sender that gives the next frame when one has left, as the send queue does, with two in flight.
-  test.each([0, 0.3, 1, 4])("with timers that ring %d ms late", (lateness) => {
+  // A sender that writes the next frame when one has left, as the send queue does, with two in flight.
+  test.each([0, 0.3, 1, 4])("with timers that fire %d ms late", (lateness) => {
     const { clock, link, arrivals } = emulated({ bytesPerSecond: 10_000_000, latencySeconds: 0.001 });
     let next = 0;
     const more = (): void => {
@@ -186,7 +186,7 @@ describe("a busy line carries its bandwidth exactly", () => {
     more();
     clock.advance(10_000, lateness);
     expect(arrivals.map(({ tag }) => tag)).toEqual(Array.from({ length: 200 }, (_, i) => i));
-    // 200 frames of 1 ms each, 1 ms of latency; a late timer delays the end once for the departure and once for the
+    // 200 frames of 1 ms each, 1 ms of latency. A late timer delays the end once for the departure and once for the
     // arrival.
     expect(arrivals.at(-1)!.at).toBeGreaterThanOrEqual(201);
     expect(arrivals.at(-1)!.at).toBeLessThanOrEqual(201 + 2 * lateness);
@@ -204,12 +204,12 @@ test("control frames do not wait behind data", () => {
   ]);
 });
 
-test("jitter delays by up to its setting, evenly, never out of order, and the same for the same seed", () => {
+test("jitter delays uniformly up to its setting, never out of order, and equally for the same seed", () => {
   const run = (seed: number): number[] => {
     const { clock, link, arrivals } = emulated({ latencySeconds: 0.1, jitterSeconds: 0.02 }, seed);
     for (let tag = 0; tag < 1000; tag++) {
       link.write(frame(tag, 10));
-      clock.advance(100); // far apart, so that none waits for another
+      clock.advance(100); // Far apart, so that no frame waits for another.
     }
     clock.advance(1000);
     expect(arrivals.map(({ tag }) => tag)).toEqual(Array.from({ length: 1000 }, (_, i) => i));
@@ -218,13 +218,13 @@ test("jitter delays by up to its setting, evenly, never out of order, and the sa
   const delays = run(5);
   expect(Math.min(...delays)).toBeGreaterThanOrEqual(0);
   expect(Math.max(...delays)).toBeLessThanOrEqual(20);
-  // The mean of 1000 draws from [0, 20) has a deviation of 0.18.
+  // The mean of 1000 draws from [0, 20) has a standard deviation of 0.18.
   expect(Math.abs(delays.reduce((sum, delay) => sum + delay) / 1000 - 10)).toBeLessThan(0.75);
   expect(run(5)).toEqual(delays);
   expect(run(6)).not.toEqual(delays);
 });
 
-test("order holds whatever bandwidth, latency and jitter", () => {
+test("keeps the order for any bandwidth, latency and jitter", () => {
   fc.assert(
     fc.property(
       fc.double({ min: 1e3, max: 1e9, noNaN: true }),
@@ -250,7 +250,7 @@ test("order holds whatever bandwidth, latency and jitter", () => {
   );
 });
 
-test("after the cable is cut nothing leaves, no sign of life either, and senders are not held up", () => {
+test("after the cable is cut nothing is sent, not even signs of life, and senders do not block", () => {
   const { clock, link, arrivals, calls } = emulated({ bytesPerSecond: 1_000_000, lostAfterSeconds: 0.0105 });
   const left: number[] = [];
   for (const tag of [1, 2, 3]) link.write(frame(tag, 4968), () => left.push(tag));
@@ -264,27 +264,27 @@ test("after the cable is cut nothing leaves, no sign of life either, and senders
   expect(calls).toEqual(["ping"]);
 });
 
-test("a goodbye comes after all that is still on the line", async () => {
+test("a goodbye arrives after all frames on the line", async () => {
   const { clock, link, arrivals, calls } = emulated({ bytesPerSecond: 1000, latencySeconds: 1 });
   link.write(frame(1, 968));
   link.write(frame(2, 0, "control"));
   const closed = link.close();
   clock.advance(1999, 0.5);
   expect([arrivals.map(({ tag }) => tag), calls]).toEqual([[2], []]);
-  clock.advance(2, 0.5); // timers that ring late change no order
+  clock.advance(2, 0.5); // Late timers do not change the order.
   await closed;
   expect([arrivals.map(({ tag }) => tag), calls]).toEqual([[2, 1], ["close"]]);
 });
 
-test("what the link itself takes is taken off", () => {
+test("subtracts the latency of the real link", () => {
   const { clock, link, arrivals } = emulated({ latencySeconds: 0.05 }, 1, 0.02);
   link.write(frame(1, 10));
   clock.advance(100);
   expect(arrivals[0]!.at).toBeCloseTo(30, 9);
-  expect(() => emulated({ latencySeconds: 0.01 }, 1, 0.02)).toThrow(/it is at least the link's own, 0.02/);
+  expect(() => emulated({ latencySeconds: 0.01 }, 1, 0.02)).toThrow(/use at least the latency of the real link, 0.02/);
 });
 
-test("settings that cannot be are refused", () => {
+test("rejects invalid settings", () => {
   expect(() => emulated({ bytesPerSecond: 0 })).toThrow(/bytesPerSecond of an emulated link cannot be 0/);
   expect(() => emulated({ latencySeconds: -1 })).toThrow(/latencySeconds of an emulated link cannot be -1/);
   expect(() => emulated({ latencySeconds: Number.NaN })).toThrow(/latencySeconds/);

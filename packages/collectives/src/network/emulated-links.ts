@@ -5,47 +5,46 @@ import { DelayLine } from "./delay-line.ts";
 import { FrameCopies } from "./frame-copies.ts";
 import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
 
-/** One direction of a pair: what this rank sends to one peer. */
+/** Emulation of one direction of a pair: what this rank sends to one peer. */
 export interface EmulatedDirection {
-  /** Default: as fast as the link. */
+  /** Bandwidth, bytes per second. Default: that of the link. */
   readonly bytesPerSecond?: number;
-  /** Default: 0. */
+  /** Latency, seconds. Default: 0. */
   readonly latencySeconds?: number;
-  /** Each frame is late by up to this much more, evenly spread; none overtakes. Default: 0. */
+  /** Maximum extra delay per frame, uniformly distributed, seconds. Frames never overtake each other. Default: 0. */
   readonly jitterSeconds?: number;
   /**
-   * Whether its frames leave by the one line that this rank has, one after the other with those of its other links that
-   * say so, and what comes over these links comes by one line too: a network card of its own. Default: a line for each
-   * link.
+   * Whether all links of this rank with this flag share one outgoing line and one incoming line, on which frames follow
+   * one another: a network card of the rank's own. Default: false, a line per link.
    */
   readonly sharesLine?: boolean;
-  /** When the cable is cut, in seconds from now: nothing leaves after that, and nobody is told. Default: never. */
+  /** Time at which the cable is cut, in seconds from now: later frames are silently dropped. Default: never. */
   readonly lostAfterSeconds?: number;
 }
 
 export interface EmulationOptions {
-  /** The direction from this rank to `peer`; undefined leaves the link as it is. */
+  /** Returns the emulation from this rank to `peer`; undefined leaves the link unchanged. */
   readonly direction: (peer: number) => EmulatedDirection | undefined;
-  /** Of the jitter. */
+  /** Seed of the jitter. */
   readonly seed?: number;
   readonly clock?: Clock;
-  /** What an empty message takes over the link as it is; taken off the latency. Default: 0. */
+  /** Latency of an empty message on the real link, seconds; subtracted from the emulated latency. Default: 0. */
   readonly ownLatencySeconds?: number;
 }
 
 /**
- * Slow links down to what others have. A frame of b bytes occupies the line for b / bandwidth, one after the other, and
- * arrives latency + jitter later: a message of S bytes on an idle line arrives latency + S / bandwidth after it was
- * sent (Hockney's α + S·β), plus what the link itself takes for its last frame. Control frames go between data, as
- * small flows do.
+ * Emulates links that are slower than the real ones. A frame of b bytes occupies the line for b / bandwidth, frames
+ * follow one another, and each arrives latency + jitter later: a message of S bytes on an idle line arrives latency + S
+ * / bandwidth after it was sent (Hockney's α + S·β), plus the time that the real link takes for its last frame. Control
+ * frames interleave with data frames, like small flows.
  *
- * A frame that comes by a shared line occupies it for as long as that it left by, and at the same time but for the
- * latency: frames of one sender wait for nothing, those of two for each other.
+ * A frame on a shared incoming line occupies it for as long as its outgoing line, and at the same time except for the
+ * latency. Frames of one sender therefore do not wait; frames of two senders wait for each other.
  *
- * Exact in the clock's time; on real time as exact as its timers, and as slow as the link at least.
+ * Exact in the clock's time. In real time, as exact as the clock's timers, and at least as slow as the real link.
  *
  * Cost: a copy of each frame. Source of the model: Hockney, "The communication challenge for MPP", 1994.
- * @throws ArgumentError for a bandwidth that is not positive, or a negative time.
+ * @throws ArgumentError if a bandwidth is not positive, or a time is negative.
  */
 export const emulatedLinks = (
   links: Iterable<Link>,
@@ -59,7 +58,7 @@ export const emulatedLinks = (
     const { latencySeconds = 0 } = wanted;
     if (!(latencySeconds >= ownLatencySeconds))
       throw new ArgumentError(
-        `latencySeconds of an emulated link cannot be ${latencySeconds}; it is at least the link's own, ${ownLatencySeconds}`,
+        `latencySeconds of an emulated link cannot be ${latencySeconds}; use at least the latency of the real link, ${ownLatencySeconds}`,
       );
     const own = { ...wanted, latencySeconds: latencySeconds - ownLatencySeconds };
     return wanted.sharesLine === true
@@ -68,25 +67,25 @@ export const emulatedLinks = (
   });
 };
 
-/** What frames travel by, one after the other. */
+/** A line, on which frames follow one another. */
 interface Line {
   busyUntil: number;
 }
 
-/** What they come by, and what is to be told when they are through. */
+/** An incoming line, and the frames whose arrival is still to be reported. */
 interface ComingLine extends Line {
   readonly arrivals: DelayLine;
 }
 
 interface Lines {
   readonly leaving: Line;
-  /** Default: as wide as all that comes. */
+  /** Default: unlimited incoming bandwidth. */
   readonly coming?: ComingLine;
 }
 
 const milliseconds = (name: string, seconds: number): number => {
   if (!(seconds >= 0))
-    throw new ArgumentError(`${name} of an emulated link cannot be ${seconds}; it is in seconds, from 0`);
+    throw new ArgumentError(`${name} of an emulated link cannot be ${seconds}; use 0 or more seconds`);
   return seconds * 1000;
 };
 
@@ -112,7 +111,7 @@ class EmulatedLink implements Link {
     const { bytesPerSecond = Infinity, latencySeconds = 0, jitterSeconds = 0, lostAfterSeconds = Infinity } = direction;
     if (!(bytesPerSecond > 0))
       throw new ArgumentError(
-        `bytesPerSecond of an emulated link cannot be ${bytesPerSecond}; it is positive, so leave it out for the link's own speed`,
+        `bytesPerSecond of an emulated link cannot be ${bytesPerSecond}; use a positive number, or leave it out for the speed of the real link`,
       );
     this.peer = link.peer;
     this.#link = link;
@@ -128,7 +127,7 @@ class EmulatedLink implements Link {
   }
 
   get width(): number {
-    return 1; // one line, in order
+    return 1; // One line, in order.
   }
 
   open(receiver: LinkReceiver): void {
@@ -136,7 +135,7 @@ class EmulatedLink implements Link {
     this.#link.open(coming === undefined ? receiver : this.#throughLine(receiver, coming));
   }
 
-  /** Bytes land when they come; that they are there is told when the line would have brought them. */
+  /** Bytes are stored when they arrive; their arrival is reported when the line would have delivered them. */
   #throughLine(receiver: LinkReceiver, line: ComingLine): LinkReceiver {
     const tell = (due: number, call: () => void): void =>
       line.arrivals.push(due, () => {
@@ -172,7 +171,7 @@ class EmulatedLink implements Link {
   }
 
   hurry(): void {
-    // Payloads may change as soon as they have left.
+    // Payloads may change as soon as they have been sent.
   }
 
   ping(): void {
@@ -185,7 +184,7 @@ class EmulatedLink implements Link {
 
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
-      // Behind all that has not left yet, and then behind all that has not arrived.
+      // After all frames that have not departed, then after all that have not arrived.
       this.#departures.push(this.#lastDeparture, () =>
         this.#arrivals.push(Math.max(this.#lastArrival, this.#lastControl), resolve),
       );

@@ -13,10 +13,10 @@ export const refusalCodes = [
   "link-identity",
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
-/** What no time cures. */
+/** Codes of refusals that waiting does not resolve. */
 export type MisfitCode = Exclude<RefusalCode, "link-rank-taken" | "link-session">;
 
-/** Two ranks that do not belong together: one refused the other's link, and both say why. */
+/** A rank refused the link of a rank that does not belong to its job. Both ranks report the reason. */
 export class LinkRefusedError extends SkeinError {
   override name = "LinkRefusedError";
 
@@ -36,7 +36,10 @@ export class LinkRefusedError extends SkeinError {
   }
 }
 
-/** What an earlier start has left holds the place of a link, or had it: once that is gone, the same ranks link. */
+/**
+ * A link slot is still taken by an earlier process, or was taken by one. Once that process is gone, the same ranks can
+ * link.
+ */
 export class LinkPlaceError extends SkeinError {
   override name = "LinkPlaceError";
 
@@ -45,13 +48,13 @@ export class LinkPlaceError extends SkeinError {
   }
 }
 
-/** A refusal as the error that the side which hears it throws. */
+/** Converts a refusal to the error that the refused side throws. */
 export const refusalError = (code: RefusalCode, message: string): LinkRefusedError | LinkPlaceError =>
   code === "link-rank-taken" || code === "link-session"
     ? new LinkPlaceError(code, message)
     : new LinkRefusedError(code, message);
 
-/** A link that did not come about: nobody answered in time, or what answered is no rank. */
+/** A link could not be established: no process answered in time, or the answering process is not a rank. */
 export class LinkFailedError extends SkeinError {
   override name = "LinkFailedError";
 

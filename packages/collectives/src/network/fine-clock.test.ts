@@ -7,51 +7,48 @@ beforeEach(() => {
 });
 afterEach(() => clock.close());
 
-/**
- * A call that was asked for, and between which times it is due: the clock reads the time itself, somewhere within
- * `after`.
- */
-interface Asked {
+/** A scheduled call, and the range of its due time, because the clock reads the time itself during `after`. */
+interface Scheduled {
   readonly wanted: number;
   readonly dueFrom: number;
   readonly dueUntil: number;
 }
 
-test("calls come in the order in which they are due, none early, also where one is asked for in another", async () => {
-  const called: Asked[] = [];
-  const early: Asked[] = [];
+test("calls run in the order of their due times, not early, also if one is scheduled in another", async () => {
+  const called: Scheduled[] = [];
+  const early: Scheduled[] = [];
   const waits = [7, 0.3, 3, 0, 0.3, 12, 1.5];
   await new Promise<void>((resolve) => {
     const ask = (wanted: number, then?: () => void): void => {
       const from = clock.now();
       clock.after(wanted, () => {
-        if (clock.now() < asked.dueFrom) early.push(asked);
-        called.push(asked);
+        if (clock.now() < scheduled.dueFrom) early.push(scheduled);
+        called.push(scheduled);
         then?.();
       });
-      const asked: Asked = { wanted, dueFrom: from + wanted, dueUntil: clock.now() + wanted };
+      const scheduled: Scheduled = { wanted, dueFrom: from + wanted, dueUntil: clock.now() + wanted };
     };
     for (const wanted of waits) ask(wanted, wanted === 12 ? () => ask(0.4, resolve) : undefined);
   });
   expect(called.map(({ wanted }) => wanted).toSorted()).toEqual([...waits, 0.4].toSorted());
   expect(early).toEqual([]);
-  // A machine that stops between two questions makes a short wait due after a long one, so the order is judged by what
-  // was due.
+  // If the machine stops between two calls of `after`, a short wait may be due after a long one, so the order is
+  // checked by due times.
   const swapped = called.flatMap((first, at) =>
     called.slice(at + 1).filter((second) => second.dueUntil < first.dueFrom),
   );
   expect(swapped).toEqual([]);
 });
 
-test("a call that was taken back does not come, and nothing comes after the end", async () => {
+test("a canceled call does not run, and no call runs after close", async () => {
   const calls: string[] = [];
   await new Promise<void>((resolve) => {
     clock.after(1, () => {
       calls.push("first");
-      takeBack();
+      cancel();
     });
-    // asked for second, so it is due later whatever the machine does
-    const takeBack = clock.after(2, () => calls.push("taken back"));
+    // Scheduled second, so it is due later in any case.
+    const cancel = clock.after(2, () => calls.push("canceled"));
     clock.after(4, resolve);
   });
   clock.after(1, () => calls.push("after the end"));
@@ -60,7 +57,7 @@ test("a call that was taken back does not come, and nothing comes after the end"
   expect(calls).toEqual(["first"]);
 });
 
-test("no call is lost among thousands that are asked for one after another, at every distance from the alarm's lead", async () => {
+test("loses none of thousands of consecutive calls, at every distance from the alarm's lead time", async () => {
   await new Promise<void>((resolve) => {
     const next = (left: number): void =>
       void (left === 0 ? resolve() : clock.after(0.1 + (left % 64) / 1000, () => next(left - 1)));

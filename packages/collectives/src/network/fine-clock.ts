@@ -2,18 +2,18 @@ import { startThread } from "../start-thread.ts";
 import { alarmWords, armedAt, dueAt, firedAt } from "./alarm.ts";
 import type { Clock } from "../clock.ts";
 
-/** A clock that holds a thread until it is closed. */
+/** A clock that owns a thread until it is closed. */
 export interface FineClock extends Clock {
-  /** Nothing is called any more. */
+  /** Cancels all timers and ends the thread. */
   close(): Promise<void>;
 }
 
 /**
- * The alarm fires so much before a call is due, since it fires about so late; the rest is waited for by turning the
- * event loop.
+ * The alarm is set this much before a call is due, because it fires about this late. The event loop polls for the rest
+ * of the time.
  */
 const earlyMilliseconds = 0.12;
-/** An alarm set for later is set again: times of alarms are 32-bit numbers of microseconds. */
+/** Longest alarm; later calls set the alarm again, because alarm times are 32-bit numbers of microseconds. */
 const longestMilliseconds = 600_000;
 
 interface Timer {
@@ -22,20 +22,20 @@ interface Timer {
 }
 
 /**
- * Open real time in steps of about 0.1 ms, for emulated links. Timers of Node fire up to 1 ms late; a thread that
- * sleeps on an atomic wakes within the slack of the kernel's timers, and takes no core that somebody computes on.
+ * Opens a real-time clock with a resolution of about 0.1 ms, for emulated links. Timers of Node fire up to 1 ms late. A
+ * thread that sleeps on an atomic wakes within the kernel's timer slack, and takes no core from computing threads.
  */
 export const openFineClock = (): FineClock => {
   const words = new Int32Array(new SharedArrayBuffer(alarmWords * Int32Array.BYTES_PER_ELEMENT));
   const alarm = startThread(() => new URL("./alarm-worker.ts", import.meta.url), { workerData: words, name: "alarm" });
   alarm.unref();
-  const timers: Timer[] = []; // by time; as many as there are lines, so no heap
+  const timers: Timer[] = []; // Sorted by time. There are only as many as lines, so a heap is not needed.
   let closed = false;
   let turning = false;
   let setFor = Infinity;
 
   const set = (due: number): void => {
-    if (due >= setFor) return; // fires before, and is set again then
+    if (due >= setFor) return; // The alarm fires earlier, and is set again then.
     setFor = due;
     const milliseconds = Math.min(due - earlyMilliseconds - performance.now(), longestMilliseconds);
     Atomics.store(words, dueAt, Math.round((performance.timeOrigin + performance.now() + milliseconds) * 1000) | 0);
@@ -61,7 +61,7 @@ export const openFineClock = (): FineClock => {
     const { async, value } = Atomics.waitAsync(words, firedAt, seen);
     if (async) await value;
     if (closed) return;
-    void listen(Atomics.load(words, firedAt)); // before `fire`, which may set an alarm that fires while it runs
+    void listen(Atomics.load(words, firedAt)); // Before `fire`, which may set an alarm that fires while it runs.
     setFor = Infinity;
     fire();
   };

@@ -1,33 +1,33 @@
-/** How messages are cut and how far a sender may run ahead. Both ends must have the same. */
+/** Frame size and credit of a link's messages. Both ends must have the same values. */
 export interface Flow {
-  /** Payload of every frame of a message but its last. */
+  /** Payload of every frame of a message except the last, bytes. */
   readonly frameBytes: number;
-  /** What a sender may have in flight per lane that its receiver has not asked for. At least a frame. */
+  /** Maximum bytes per lane that a sender may send before the receiver requests them. At least one frame. */
   readonly earlyBytes: number;
 }
 
 /**
- * Frames of 512 KiB: an urgent message waits for 0.4 ms at 10 Gbit/s. Measured on loopback, all-reduce of 1 to 4 MiB
- * takes a tenth longer by frames of 256 KiB, and no less by 1 MiB (docs/experiments.md). Two frames may come unasked,
- * so that a sender need not wait for a round trip before every message; more gained nothing, and 64 peers with four
- * lanes may each fill it.
+ * Frames of 512 KiB: an urgent message waits for 0.4 ms at 10 Gbit/s. Measured on loopback, an all-reduce of 1 to 4 MiB
+ * takes 10% longer with frames of 256 KiB, and the same time with 1 MiB (docs/experiments.md). Two frames may be sent
+ * unrequested, so that a sender need not wait for a round trip before every message. More gained nothing, and 64 peers
+ * with four lanes may each use the full amount.
  */
 export const defaultFlow: Flow = { frameBytes: 524_288, earlyBytes: 1_048_576 };
 
 /**
- * An empty frame is charged as this much, for the header and the entry that keep it: a bound on bytes then bounds
- * frames as well.
+ * Credit charged for an empty frame, for its header and its entry: a limit on bytes then also limits the number of
+ * frames.
  */
 const leastCharge = 64;
 
-/** Frames that a message is cut into: one at least. */
+/** Number of frames of a message, at least one. */
 export const frameCount = (byteLength: number, { frameBytes }: Flow): number =>
   Math.max(1, Math.ceil(byteLength / frameBytes));
 
-/** What a frame with `byteLength` bytes of a message, before coding, takes of the sender's credit. */
+/** Credit that a frame with `byteLength` bytes of a message, before coding, takes. */
 export const frameCharge = (byteLength: number): number => Math.max(byteLength, leastCharge);
 
-/** What all frames of a message take together. */
+/** Credit that all frames of a message take together. */
 export const messageCharge = (byteLength: number, flow: Flow): number => {
   const rest = byteLength % flow.frameBytes;
   return byteLength - rest + (rest > 0 || byteLength === 0 ? frameCharge(rest) : 0);

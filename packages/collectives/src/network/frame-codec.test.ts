@@ -4,7 +4,7 @@ import { codesThatPay, frameCodec, measureCodec } from "./frame-codec.ts";
 
 const codec = losslessCodec();
 
-test("only what is to be coded is, and all of it comes back", () => {
+test("encodes only the given dtypes, and decodes them without loss", () => {
   const frames = frameCodec(codec, (dtype) => dtype === "bf16");
   const bytes = new Uint8Array(Float32Array.from({ length: 4096 }, (_, i) => Math.sin(i)).buffer);
   const bf16 = bytes.filter((_, i) => (i & 2) === 2);
@@ -18,7 +18,7 @@ test("only what is to be coded is, and all of it comes back", () => {
   expect(target).toEqual(bf16);
 });
 
-test("what is measured is what the clock says", () => {
+test("measures by the given clock", () => {
   let time = 0;
   const { ratio, encodeBytesPerSecond, decodeBytesPerSecond } = measureCodec(
     codec,
@@ -30,7 +30,7 @@ test("what is measured is what the clock says", () => {
   expect(ratio).toBeGreaterThan(1.35);
 });
 
-test("slow links are coded for, fast and unknown ones are not", () => {
+test("encodes for slow links, and not for fast and unknown ones", () => {
   expect((["bf16", "f32"] as const).map(codesThatPay(codec, 65_536, 1e6))).toEqual([true, true]);
   expect((["bf16", "f32"] as const).map(codesThatPay(codec, 65_536, 1e12))).toEqual([false, false]);
   expect((["bf16", "f32"] as const).map(codesThatPay(codec, 65_536, undefined))).toEqual([false, false]);

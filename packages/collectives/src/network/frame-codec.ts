@@ -7,15 +7,15 @@ import type { LinkCodec } from "./link.ts";
 const isCoded = (dtype: DType | undefined): dtype is CodedDType => dtype === "bf16" || dtype === "f32";
 
 /**
- * The lossless codec on frames: those of `codes` are coded where that makes them smaller; what comes coded is always
- * understood.
+ * The lossless codec for frames. Frames whose dtype is in `codes` are encoded if that makes them smaller; received
+ * coded frames are always decoded.
  */
 export const frameCodec = (codec: LosslessCodec, codes: (dtype: CodedDType) => boolean): LinkCodec => ({
   encode: (bytes, dtype) => (isCoded(dtype) && codes(dtype) ? codec.encode(dtype, bytes) : undefined),
   decode: (coded, target) => codec.decode(coded, target),
 });
 
-/** Near-Gaussian elements, for which the codec is made: sums of uniform numbers, the same in every run. */
+/** Nearly Gaussian elements, for which the codec is designed: sums of uniform numbers, equal in every run. */
 const sample = (dtype: CodedDType, bytes: number): Uint8Array => {
   let state = 1;
   const uniform = (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32 - 0.5;
@@ -28,7 +28,7 @@ const sample = (dtype: CodedDType, bytes: number): Uint8Array => {
   return dtype === "f32" ? whole : whole.filter((_, i) => (i & 2) === 2);
 };
 
-/** Measure the codec on this host, on frames of `frameBytes`. Takes a few milliseconds. */
+/** Measures the codec on this host, on frames of `frameBytes`. Takes a few milliseconds. */
 export const measureCodec = (
   codec: LosslessCodec,
   dtype: CodedDType,
@@ -55,8 +55,8 @@ export const measureCodec = (
 };
 
 /**
- * Which elements to code on a link: those for which it shortens a message, by what the codec does on this host. Nothing
- * where nobody has said how fast the link is.
+ * Returns whether a link should encode frames of a dtype: whether the measured codec shortens messages on this host.
+ * Always false if the link's speed is unknown.
  */
 export const codesThatPay = (
   codec: LosslessCodec,

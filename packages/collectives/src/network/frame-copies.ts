@@ -1,12 +1,12 @@
 /**
- * Copies of frames, in memory that is used again: allocating half a megabyte for each makes the collector run for
+ * Copies of frames in reused memory: allocating half a megabyte per copy would make the garbage collector run for
  * milliseconds.
  */
 export class FrameCopies {
   readonly #free: ArrayBuffer[] = [];
   #bytes = 0;
 
-  /** Bytes of the copies that are out. */
+  /** Total size of copies in use, bytes. */
   get bytes(): number {
     return this.#bytes;
   }

@@ -7,57 +7,61 @@ import { FrameReader } from "../wire/frame-reader.ts";
 import { farewellMilliseconds } from "../failure-detection/goodbye.ts";
 import type { LinkReceiver } from "./link.ts";
 
-/** Frames over one socket, with the link's own frames: hello, welcome and refuse before it is open, ping and bye. */
+/**
+ * A frame on one socket, including the link's own frames: hello, welcome and refuse before the link is open; ping and
+ * bye.
+ */
 export interface SocketFrame extends Omit<FrameHeader, "length"> {
   readonly type: FrameType;
   readonly payload: Uint8Array;
 }
 
 export interface FrameSocketOptions {
-  /** For payloads. */
+  /** Checksum for payloads. */
   readonly checksum: Checksum;
   /**
-   * The socket protects payloads itself (TLS), or the user trusts the network's own checks: sums of data cover headers
-   * alone.
+   * Whether checksums of data frames cover headers only, because the socket protects payloads itself (TLS) or the user
+   * relies on the checks of the network.
    */
   readonly headerOnly: boolean;
 }
 
-/** `onread` of a socket that is dialled: the system reads where these bytes are wanted. */
+/** `onread` option of a dialed socket: the system reads straight into the target memory. */
 export interface ReadInto {
   readonly buffer: () => Uint8Array;
   readonly callback: (count: number) => boolean;
 }
 
-// Headers and what is small come through a buffer, and are copied; of 64 KiB, more made no difference
-// (docs/experiments.md). The rest of a payload that has at least a quarter of it to come is read straight into its
-// target.
+// Headers and small payloads are read into a buffer and copied; a buffer larger than 64 KiB made no difference
+// (docs/experiments.md). If at least a quarter of the buffer size is still to come of a payload, the rest is read
+// straight into its target.
 const stagingBytes = 65_536;
 const directBytes = 16_384;
-// What a peer may send before the owner has opened the link: credit for each lane, and a report when it gives up.
+// Maximum number of frames from a peer before the owner has opened the link: credit for each lane, and a report when
+// the peer gives up.
 const waitingFrames = 256;
 
 const empty = new Uint8Array(0);
 
 /**
- * Frames over one socket. Payload travels one way, from who accepted the socket to who dialled it: Node lets a dialled
- * socket alone read into memory of ours. Control frames travel both ways.
+ * Frames over one socket. Payloads travel in one direction, from the accepting to the dialing side, because in Node
+ * only a dialed socket can read into given memory. Control frames travel in both directions.
  *
- * No copy of a payload in JavaScript: a large one goes from the system into its target, and out of the sender's memory
- * into the system.
+ * Payloads are not copied in JavaScript: a large payload is read by the system straight into its target, and written
+ * straight from the sender's memory.
  */
 export class FrameSocket {
-  /** What the checksums of data that is sent cover. */
+  /** Whether checksums of sent data frames cover headers only. */
   headerOnly: boolean;
-  /** When the peer was last heard. */
+  /** Time at which the peer was last heard. */
   heardAt: number = performance.now();
-  /** Bytes given to the socket that the system has not taken. */
+  /** Bytes written to the socket that the system has not accepted yet. */
   outstanding = 0;
   readonly #checksum: Checksum;
   readonly #reader: FrameReader;
-  /** Whether the connection itself broke, rather than what came over it being wrong. */
+  /** Whether the connection itself broke, in contrast to wrong bytes that came over it. */
   broken = false;
-  /** Whether the peer has ended it in good order, though without a goodbye. */
+  /** Whether the peer has closed the connection in good order, but without a goodbye. */
   finished = false;
   readonly #waiting: { readonly header: FrameHeader; readonly payload: Uint8Array }[] = [];
   #receiver: LinkReceiver | undefined;
@@ -66,7 +70,7 @@ export class FrameSocket {
   #saidBye = false;
   #heardBye = false;
   #closed = false;
-  #end: { readonly error: Error | undefined } | undefined; // that nobody was told of yet
+  #end: { readonly error: Error | undefined } | undefined; // Not reported yet.
 
   constructor(options: FrameSocketOptions) {
     this.#checksum = options.checksum;
@@ -82,7 +86,7 @@ export class FrameSocket {
     );
   }
 
-  /** What a dialled socket is to be made with. */
+  /** Returns the `onread` option with which a dialed socket must be created. */
   readInto(): ReadInto {
     const staging = new Uint8Array(stagingBytes);
     return {
@@ -99,19 +103,19 @@ export class FrameSocket {
     };
   }
 
-  /** Take over a socket that was dialled with `readInto`, or accepted. */
+  /** Takes over a socket that was dialed with `readInto`, or accepted. */
   attach(socket: Socket, how: "dialled" | "accepted"): void {
     this.#socket = socket;
     socket.setNoDelay(true);
     if (how === "accepted") socket.on("data", (chunk: Uint8Array) => this.#read(() => this.#reader.push(chunk)));
     else socket.resume();
     const fail = (error: Error): void => {
-      // that one was ended, and is not to be made again
+      // A connection to a revoked peer was ended on purpose, and must not be re-established.
       this.broken ||= !this.#closed && !(error instanceof RevokedPeerError);
       this.#close(this.#heardBye ? undefined : error);
     };
     socket.on("error", fail);
-    const ended = (): void => fail(new Error("its connection was closed without a goodbye"));
+    const ended = (): void => fail(new Error("its connection closed without a goodbye"));
     socket.on("end", () => {
       this.#read(() => this.#reader.end());
       this.finished = !this.#closed;
@@ -120,7 +124,7 @@ export class FrameSocket {
     socket.on("close", ended);
   }
 
-  /** Give what comes to `receiver`, beginning with what has come already. */
+  /** Delivers frames to `receiver`, beginning with those that were received before. */
   open(receiver: LinkReceiver): void {
     this.#receiver = receiver;
     this.#guard(() => {
@@ -131,31 +135,31 @@ export class FrameSocket {
     if (end !== undefined) receiver.closed(end.error);
   }
 
-  /** Keep what comes, all but data, until the socket is opened again. */
+  /** Keeps received frames, except data frames, until the socket is opened again. */
   hold(): void {
     this.#receiver = undefined;
   }
 
   /**
-   * Read nothing more: the rank's own thread reads and writes the socket from now on, by its file descriptor, which is
-   * good until `destroy`. Call where the peer is known to send nothing yet.
+   * Stops reading. From now on the rank's own thread reads and writes the socket by its file descriptor, which is valid
+   * until `destroy`. Call it while the peer is known not to send.
    */
   handOver(): number {
     this.#closed = true;
     const socket = this.#socket!;
     socket.pause();
-    // The stream's own pause lets the system go on filling its buffer.
+    // Pausing the stream alone would let the system continue to fill its buffer.
     const { _handle: handle } = socket as unknown as { readonly _handle: { readonly fd: number; readStop(): number } };
     handle.readStop();
     return handle.fd;
   }
 
-  /** Whether nothing more will come. */
+  /** Whether nothing more will be received. */
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** The peer's address, for messages. */
+  /** Address of the peer, for messages. */
   get remote(): string {
     return `${this.#socket?.remoteAddress ?? "nowhere"}:${this.#socket?.remotePort ?? 0}`;
   }
@@ -187,13 +191,13 @@ export class FrameSocket {
       socket.write(header, done);
       return;
     }
-    socket.cork(); // one call to the system for both
+    socket.cork(); // One system call for both.
     socket.write(header);
     socket.write(payload, done);
     socket.uncork();
   }
 
-  /** Say goodbye and end; what was written before goes first. */
+  /** Sends a goodbye and closes the connection after pending writes. */
   bye(): void {
     if (this.#saidBye) return;
     this.#saidBye = true;
@@ -201,14 +205,14 @@ export class FrameSocket {
     this.#socket?.end();
   }
 
-  /** Take nothing more, but let what was written leave; then the socket is gone. */
+  /** Stops reading, flushes pending writes, then destroys the socket. */
   leave(): void {
     this.#closed = true;
     const socket = this.#socket;
     if (socket === undefined || socket.destroyed) return;
-    if (this.#direct) socket.pause(); // the system must not read into memory that is no longer ours
+    if (this.#direct) socket.pause(); // The system must not read into memory that this rank no longer owns.
     socket.end();
-    // Destroyed now, with bytes unread, it would be reset, and the peer might lose our last words.
+    // A socket destroyed now, with unread bytes, would be reset, and the peer might lose the last bytes sent.
     const timer = setTimeout(() => socket.destroy(), farewellMilliseconds);
     timer.unref();
     socket.once("close", () => clearTimeout(timer));
@@ -219,7 +223,7 @@ export class FrameSocket {
     this.#socket?.destroy();
   }
 
-  /** After `destroy`: the data frame whose payload was coming, if one was. */
+  /** After `destroy`: returns the header of the data frame whose payload was incomplete, or undefined. */
   abandon(): FrameHeader | undefined {
     const header = this.#reader.abandon();
     return header?.type === "data" ? header : undefined;

@@ -3,7 +3,7 @@ import type { Misfit } from "../security/handshake.ts";
 import type { Flow } from "./flow.ts";
 import { LinkRefusedError, type MisfitCode, type RefusalCode, refusalCodes } from "./errors.ts";
 
-/** What ranks must have in common, and who this one is. */
+/** Settings that all ranks of a world must share, and the identity of one rank. */
 export interface LinkIdentity extends Flow {
   readonly rank: number;
   readonly worldSize: number;
@@ -11,49 +11,49 @@ export interface LinkIdentity extends Flow {
   readonly socketsPerPair: number;
   /** Hash of the job file. */
   readonly job: string;
-  /** Of the program; ranks of different builds might cut or order sums differently. */
+  /** Version of the program. Ranks of different builds might segment or order sums differently. */
   readonly build: string;
-  /** Of this listener; that of a rank which was started again is another. */
+  /** Random identifier of this listener. A restarted rank has another one. */
   readonly session: string;
 }
 
-/** Goes on with a link whose connection broke. */
+/** Request to continue a link whose connection broke. */
 export interface Resume {
-  /** Of who is spoken to. */
+  /** Session of the receiver of the request. */
   readonly session: string;
-  /** Frames that have come from there, modulo 2^32. */
+  /** Number of frames received from there, modulo 2^32. */
   readonly received: number;
 }
 
 /**
- * Who asks for a link, and for which; the answer says the same of the other side. Both have proven before that they
- * know the secret.
+ * Request for a socket of a link. The answer has the same fields for the other side. Both sides have proven before that
+ * they know the secret.
  */
 export interface LinkRequest extends LinkIdentity {
-  /** Whom it wants to talk to, and which of its sockets this is. */
+  /** Rank to which the request is addressed, and index of the socket. */
   readonly to: number;
   readonly socket: number;
   /**
-   * Where the connection comes from, as who dials sees it: seen otherwise by who accepts, something stands between
-   * them.
+   * Local address of the connection as the dialing side sees it. If the accepting side sees another one, there is a
+   * proxy or tunnel between them.
    */
   readonly from?: string | undefined;
   /**
-   * Of a welcome: the connection is between two processes of this machine and nothing else, so it ends only with one of
-   * them.
+   * In a welcome: whether the connection is directly between two processes of this machine, so that it ends only with
+   * one of them.
    */
   readonly direct?: boolean | undefined;
-  /** It can let its rank's own thread read and write a connection. */
+  /** Whether this rank's own thread can read and write a connection. */
   readonly handsOver?: boolean | undefined;
-  /** Of a request: the connection is one for that, not one of the link's sockets. */
+  /** In a request: whether the connection is for the rank's own thread, and not one of the link's sockets. */
   readonly express?: boolean | undefined;
-  /** Absent where the link is new. */
+  /** Absent: the link is new. */
   readonly resume?: Resume | undefined;
 }
 
 const count = z.int().min(0);
 const text = z.string().max(8192);
-// Fields that we do not know are left out, not refused: a neighbour of the next minor version may say more.
+// Unknown fields are ignored, not refused, because a peer with the next minor version may send more fields.
 const requestSchema = z.object({
   rank: count,
   worldSize: count,
@@ -77,21 +77,30 @@ const refusalSchema = z.object({ code: z.enum(refusalCodes), message: text });
 export const encodeJson = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 const parseJson = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes));
 
-/** @throws SyntaxError or ZodError when the bytes are none. */
+/**
+ * Decodes a link request.
+ *
+ * @throws SyntaxError or ZodError if the bytes are not a request.
+ */
 export const decodeRequest = (bytes: Uint8Array): LinkRequest => requestSchema.parse(parseJson(bytes));
 
-/** @throws SyntaxError or ZodError when the bytes are none. */
+/**
+ * Decodes a refusal.
+ *
+ * @throws SyntaxError or ZodError if the bytes are not a refusal.
+ */
 export const decodeRefusal = (bytes: Uint8Array): { code: RefusalCode; message: string } =>
   refusalSchema.parse(parseJson(bytes));
 
 const settings = (identity: LinkIdentity): string =>
-  `${identity.lanes} lanes, ${identity.socketsPerPair} sockets per pair, frames of ${identity.frameBytes} bytes, ${identity.earlyBytes} bytes unasked`;
+  `${identity.lanes} lanes, ${identity.socketsPerPair} sockets per pair, frames of ${identity.frameBytes} bytes, ${identity.earlyBytes} unrequested bytes`;
 
 const otherJob = (own: string, peer: string): string =>
   `it belongs to job ${peer}, not ${own}; give every job its own port or rendezvous`;
 
 /**
- * Why the rank `own` will not talk to who sends `request`, or undefined. Secrets and certificates are judged elsewhere.
+ * Returns the reason why rank `own` refuses a link request, or undefined. Secrets and certificates are checked
+ * elsewhere.
  */
 export const judgeRequest = (own: LinkIdentity, request: LinkRequest): LinkRefusedError | undefined => {
   const refuse = (code: MisfitCode, what: string): LinkRefusedError =>
@@ -105,7 +114,7 @@ export const judgeRequest = (own: LinkIdentity, request: LinkRequest): LinkRefus
   if (request.worldSize !== own.worldSize)
     return refuse(
       "link-world-size",
-      `it is of a world of ${request.worldSize} ranks, not ${own.worldSize}; start all ranks with one world size`,
+      `its world has ${request.worldSize} ranks, not ${own.worldSize}; start all ranks with the same world size`,
     );
   if (settings(request) !== settings(own))
     return refuse(
@@ -120,12 +129,12 @@ export const judgeRequest = (own: LinkIdentity, request: LinkRequest): LinkRefus
   )
     return refuse(
       "link-rank",
-      `it says that it is rank ${request.rank} of ${request.worldSize} and speaks to rank ${request.to} by socket ${request.socket}; check the roster, each rank once`,
+      `it claims to be rank ${request.rank} of ${request.worldSize} and addresses socket ${request.socket} of rank ${request.to}; check that the roster contains each rank once`,
     );
   return undefined;
 };
 
-/** What two ranks that do not fit tell each other, before either has proven anything. */
+/** Converts a handshake mismatch to the error that each of two ranks throws before either has proven anything. */
 export const misfitError = (rank: number, who: string, { what, own, peer }: Misfit): LinkRefusedError => {
   const beginning = `rank ${rank} does not link with ${who}: `;
   switch (what) {
@@ -134,7 +143,7 @@ export const misfitError = (rank: number, who: string, { what, own, peer }: Misf
     case "minor":
       return new LinkRefusedError(
         "link-protocol",
-        `${beginning}it speaks version ${peer} of the protocol, not ${own} or a neighbour of it; run the same version of Skein on all hosts`,
+        `${beginning}it uses version ${peer} of the protocol, not ${own} or an adjacent minor version; run the same version of Skein on all hosts`,
       );
     case "secret":
       return new LinkRefusedError(

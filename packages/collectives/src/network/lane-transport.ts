@@ -4,7 +4,7 @@ import type { SendHandle, Transport } from "../transport/transport.ts";
 import type { Route } from "./route.ts";
 import type { SendQueue } from "./send-queue.ts";
 
-/** A transport whose answers come from the event loop, if not at once. */
+/** A transport that returns a promise if a result is not available at once. */
 export interface NetworkTransport extends Transport {
   send(peer: number, tag: number, bytes: Uint8Array): SendHandle;
   receive(peer: number, tag: number, byteLength: number): Uint8Array | Promise<Uint8Array>;
@@ -12,25 +12,27 @@ export interface NetworkTransport extends Transport {
   whenSent(handle: SendHandle): void | Promise<void>;
 }
 
-/** What the transport of a lane needs of its world. */
+/** Dependencies of a lane's transport. */
 export interface LaneParts {
   readonly rank: number;
   readonly worldSize: number;
   readonly memory: MessageMemory;
   readonly now: () => number;
-  /** Throws when there is none. */
+  /** Throws if there is no link to the peer. */
   readonly routeTo: (peer: number) => { readonly route: Route; readonly queue: SendQueue };
-  /** Throws when the world has failed or is closed. */
+  /** Throws if the world has failed or is closed. */
   readonly requireUsable: (route: Route) => void;
-  /** Somebody begins to wait for a peer. */
+  /** Called when a wait for a peer begins. */
   readonly waiting: (route: Route) => void;
-  /** Memory that was lent to a peer is waited for. */
+  /** Called when a wait for memory of a pending send begins. */
   readonly hurry: (peer: number) => void;
-  /** Call what may find that a peer's bytes are wrong: then the world fails. */
+  /** Runs a call that may find a peer's bytes invalid, in which case the world fails. */
   readonly attempt: <T>(route: Route, call: () => T) => T;
 }
 
-/** The transport of one lane. Bytes of its own it has none: messages lie in their targets, or in message memory. */
+/**
+ * Creates the transport of one lane. It has no buffers of its own: messages are in their targets or in message memory.
+ */
 export const laneTransport = ({
   rank,
   worldSize,

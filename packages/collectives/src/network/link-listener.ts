@@ -19,30 +19,30 @@ import type { Link } from "./link.ts";
 import { linkDefaults, type LinkOptions, type LinkSettings, type Refusal } from "./link-options.ts";
 import { SocketLink } from "./socket-link.ts";
 
-/** A connection to a peer for the rank's own thread, by its file descriptor, which is good until `close`. */
+/** A connection to a peer for the rank's own thread. Its file descriptor is valid until `close`. */
 export interface HandedSocket extends ExpressEnd {
   close(): void;
 }
 
-/** A rank's open door, before it knows where the others are. */
+/** Listening socket of a rank, opened before the addresses of other ranks are known. */
 export interface LinkListener {
   readonly host: string;
   readonly port: number;
   /**
-   * Link with each of `peers`, which listen too and do the same. The door stays open for peers whose connection breaks,
-   * until all links have ended.
+   * Connects to each of `peers`, which listen and connect too. Keeps listening for peers whose connection breaks, until
+   * all links have ended.
    *
-   * @throws LinkRefusedError, LinkPlaceError, PeerIdentityError when a peer is not of this world; LinkFailedError when
-   * some do not come in time.
+   * @throws LinkRefusedError, LinkPlaceError, PeerIdentityError if a peer does not belong to this world;
+   * LinkFailedError if peers do not connect in time.
    */
   connect(peers: readonly PeerAddress[]): Promise<readonly Link[]>;
-  /** After `connect`: connections that the rank's own thread may read and write. Whoever takes them closes them. */
+  /** After `connect`: connections that the rank's own thread may read and write. The caller must close them. */
   readonly handed: readonly HandedSocket[];
-  /** Shut the door, and give up what is not linked yet. */
+  /** Stops listening, and closes connections that are not links yet. */
   close(): Promise<void>;
 }
 
-// Strangers may hold that many sockets beside those of the peers; one that comes on top ends another.
+// Maximum number of sockets of strangers, in addition to those of the peers. One more stranger ends another.
 const strangerSockets = 1024;
 
 const complete = (
@@ -81,9 +81,9 @@ const complete = (
 };
 
 /**
- * Listen for the peers of a rank.
+ * Listens for the peers of a rank.
  *
- * @throws InsecureError off loopback without encryption, unless `insecure` is said.
+ * @throws InsecureError if it would listen beyond loopback without encryption, unless `insecure` is set.
  */
 export const listenForLinks = async (factory: SocketFactory, options: LinkOptions): Promise<LinkListener> => {
   let lastRefusal: Refusal | undefined;
@@ -99,7 +99,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
 
   const accepted = new Map<string, ResumableSocket>();
   const handed = new Map<number, HandedSocket>();
-  /** Peers of a lower rank that are to dial one; both ends know it from the first socket. */
+  /** Peers of a lower rank that will dial an express socket. Both ends know it from the first socket. */
   const handing = new Set<number>();
   let connected = false;
   const handOver = (peer: number, frames: FrameSocket, headerOnly: boolean): void => {
@@ -118,11 +118,14 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
     });
     if (request.express === true) {
       if (!handing.has(request.rank) || known?.session !== request.session)
-        return refused("link-session", `rank ${rank} has no link with rank ${request.rank} that this could belong to`);
+        return refused(
+          "link-session",
+          `rank ${rank} has no link with rank ${request.rank} for this express connection`,
+        );
       if (connected)
         return refused(
           "link-rank-taken",
-          `the thread of rank ${rank} has its connection to rank ${request.rank} already; start each rank once`,
+          `the thread of rank ${rank} already has a connection to rank ${request.rank}; start each rank once`,
         );
       return {
         session: request.session,
@@ -138,11 +141,11 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
       if (session !== settings.identity.session || known?.mayResume(request.session, received) !== true)
         return refused(
           "link-session",
-          `rank ${rank} has no link with rank ${request.rank} that could go on: one of them was started again, or has given the other up; the job goes on from its last checkpoint`,
+          `rank ${rank} has no link with rank ${request.rank} to continue: one of them was restarted, or has given up the other; the job continues from its last checkpoint`,
         );
       return { session: request.session, received: known.replace(), answered: () => known.resume(frames, received) };
     }
-    // It may not have had our welcome, and begins once more.
+    // The peer may not have received the welcome, and starts again.
     if (known?.isUntouched(request.session) === true)
       return {
         session: request.session,
@@ -152,7 +155,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
     if (known?.ended === false)
       return refused(
         "link-rank-taken",
-        `rank ${rank} has linked with a rank ${request.rank} already, and ${remote} says that it is rank ${request.rank} too; start each rank once`,
+        `rank ${rank} already has a link with a rank ${request.rank}, and ${remote} claims to be rank ${request.rank} too; start each rank once`,
       );
     if (direct && settings.handsOver && request.handsOver === true && request.rank < rank) handing.add(request.rank);
     accepted.set(place, new ResumableSocket(frames, { session: request.session, direct, width: socketsPerPair }));
@@ -190,7 +193,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
   };
   const callExpress = async (peer: PeerAddress, deadline: number): Promise<void> => {
     const { frames } = await dialPeer(peer, "express", factory, settings, deadline, abort.signal);
-    // As at the other end, which found nothing between us.
+    // The other end has found a direct connection, so checksums are as there.
     handOver(peer.rank, frames, settings.sums !== "payload");
     if (abort.signal.aborted) frames.destroy();
   };
@@ -204,7 +207,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
       const peerHas = welcome.resume?.received;
       if (both.aborted || peerHas === undefined || !socket.mayResume(welcome.session, peerHas)) {
         frames.destroy();
-        throw new LinkFailedError("link-closed", `rank ${peer.rank} answered, but does not go on with the link`);
+        throw new LinkFailedError("link-closed", `rank ${peer.rank} answered, but does not continue the link`);
       }
       socket.resume(frames, peerHas);
     };
@@ -231,7 +234,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
         reject(
           new LinkFailedError(
             "link-timeout",
-            `${formatRanks(missing(peers))} did not link with rank ${rank} within ${settings.connectMilliseconds} ms${hint}; see that they run, and that no firewall is between`,
+            `${formatRanks(missing(peers))} did not link with rank ${rank} within ${settings.connectMilliseconds} ms${hint}; check that they run, and that no firewall blocks the connection`,
           ),
         );
       }, deadline - performance.now());
@@ -240,7 +243,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
         reject(
           new LinkFailedError(
             "link-closed",
-            `rank ${rank} closed its door before ${formatRanks(missing(peers))} had linked with it`,
+            `rank ${rank} stopped listening before ${formatRanks(missing(peers))} had linked with it`,
           ),
         );
       };
@@ -271,7 +274,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
                 width: socketsPerPair,
                 redial: redialBy(peer, index),
               });
-              if (abort.signal.aborted) socket.destroy(); // another one failed meanwhile
+              if (abort.signal.aborted) socket.destroy(); // Another socket failed meanwhile.
               dialled[i]![index] = socket;
               const agreed = welcome.direct === true && welcome.handsOver === true && settings.handsOver;
               if (agreed && index === 0 && rank < peer.rank) await callExpress(peer, deadline);
@@ -283,7 +286,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
         await close();
         throw error;
       }
-      connected = true; // from now on a descriptor may be in use
+      connected = true; // From now on the descriptors may be in use.
       server.unref();
       const open = new Set([...accepted.values(), ...dialled.flat()]);
       if (open.size === 0) await shut();

@@ -2,55 +2,55 @@ import type { Checksum } from "../wire/crc32c.ts";
 import type { Flow } from "./flow.ts";
 import type { LinkIdentity } from "./handshake.ts";
 
-/** One rank's part of making links. What is not said has the default of `linkDefaults`. */
+/** Options of one rank for its links. Absent fields have the defaults of `linkDefaults`. */
 export interface LinkOptions extends Partial<Flow> {
   readonly rank: number;
   readonly worldSize: number;
-  /** Hash of the job file: ranks of another job are refused. */
+  /** Hash of the job file. Ranks of another job are refused. */
   readonly job: string;
-  /** Version of the program: ranks of another are refused. */
+  /** Version of the program. Ranks of another version are refused. */
   readonly build: string;
-  /** Of the job. It never travels: both ends of a link prove that they know it, who accepts first. */
+  /** Secret of the job. It is never sent: both ends of a link prove that they know it, the accepting side first. */
   readonly secret: string;
   readonly host?: string;
   readonly port?: number;
-  /** Let bytes travel in the clear beyond this machine. */
+  /** Whether unencrypted connections beyond this machine are allowed. */
   readonly insecure?: boolean;
   readonly lanes?: number;
-  /** Sockets that data of one direction are spread over. */
+  /** Number of sockets per direction over which data are spread. */
   readonly socketsPerPair?: number;
   /**
-   * What the checksums of data cover. Default: `payload`, over TLS `header`, since TLS protects the payload better.
-   * `unless-direct`: the payload too where something stands between the two ends, such as a proxy or a tunnel; only for
-   * loopback, which has no cable.
+   * Coverage of the checksums of data frames. Default: `payload`; over TLS `header`, because TLS protects the payload
+   * better. `unless-direct`: the payload only if there is a proxy or tunnel between the two ends; only for loopback,
+   * which has no cable.
    */
   readonly sums?: "payload" | "header" | "unless-direct";
-  /** Makes the checksums. Default: `crc32cOf()`; one over the world's memory saves a copy. */
+  /** Checksum function. Default: `crc32cOf()`. A function over the world's memory saves a copy. */
   readonly checksum?: Checksum;
   /**
-   * Make one more connection to each peer of this machine that does the same, for the rank's own thread
+   * Whether to open one more connection to each peer of this machine that does the same, for the rank's own thread
    * (`LinkListener.handed`).
    */
   readonly handsOver?: boolean;
-  /** How long a socket may take to prove who it is. */
+  /** Time limit of a socket's handshake. */
   readonly handshakeMilliseconds?: number;
-  /** How long `connect` waits for all peers. */
+  /** Time that `connect` waits for all peers. */
   readonly connectMilliseconds?: number;
   /**
-   * Told of each that was sent away: strangers, and peers that do not belong to this world. Strangers may come by the
-   * thousand.
+   * Called for each refused connection: strangers, and peers that do not belong to this world. There may be thousands
+   * of strangers.
    */
   readonly onRefused?: (refusal: Refusal) => void;
 }
 
-/** Somebody who was sent away. */
+/** A refused connection. */
 export interface Refusal {
   readonly remote: string;
   readonly error: Error;
 }
 
 /**
- * `socketsPerPair`: a second socket gained nothing between two processes of one machine, nor of two
+ * `socketsPerPair`: a second socket gained nothing, neither between two processes of one machine nor between machines
  * (docs/experiments.md).
  */
 export const linkDefaults = {
@@ -63,10 +63,10 @@ export const linkDefaults = {
   connectMilliseconds: 60_000,
 } as const;
 
-/** The options of a listener, complete. */
+/** Options of a listener with all defaults. */
 export interface LinkSettings extends Omit<Required<LinkOptions>, "secret" | "onRefused"> {
   readonly identity: LinkIdentity;
-  /** From `jobKey`. */
+  /** Key from `jobKey`. */
   readonly key: Uint8Array;
   readonly onRefused: (refusal: Refusal) => void;
 }

@@ -1,75 +1,79 @@
 import type { DType } from "@skein/tensor-core";
 import type { FrameHeader, FrameType } from "../wire/frame.ts";
 
-/** A frame to be sent. Its length is the payload's. */
+/** A frame to send. Its length is that of the payload. */
 export interface OutgoingFrame extends Omit<FrameHeader, "length"> {
-  /** Of the frames that a link carries for its owner; hello, ping and bye are the link's own. */
+  /** Type of a frame that a link carries for its owner; hello, ping and bye are the link's own frames. */
   readonly type: Extract<FrameType, "data" | "control" | "error">;
   readonly payload: Uint8Array;
 }
 
-/** Who takes what a link brings. */
+/** Receiver of a link's frames. */
 export interface LinkReceiver {
-  /** The most bytes that a frame of this header may announce. */
+  /** Returns the maximum payload length for a frame with this header, bytes. */
   limit(header: FrameHeader): number;
-  /** Where its payload is to land. Not asked for an empty payload. */
+  /** Returns the memory for the frame's payload. Not called for an empty payload. */
   target(header: FrameHeader): Uint8Array;
-  /** A frame that is whole and right. */
+  /** Called for each complete and valid frame. */
   frame(header: FrameHeader, payload: Uint8Array): void;
   /**
-   * The connection broke while the payload of this frame came: what is in its target is nothing, and the frame comes
-   * again.
+   * Called if the connection broke in the middle of this frame's payload. The contents of its target are invalid, and
+   * the frame will be sent again.
    */
   torn(header: FrameHeader): void;
   /**
-   * Nothing more will come. Without an error the peer said goodbye after all that it had to send. With one the link can
-   * still be written to, if the fault was in what came; its owner destroys it.
+   * Called when nothing more will be received. Without an error, the peer said goodbye after everything that it had to
+   * send. With an error, the link can still be written to if the fault was in the received bytes; its owner destroys
+   * it.
    */
   closed(error: Error | undefined): void;
 }
 
 /**
- * Frames to and from one peer, over whatever carries them. Control and error frames keep their order among themselves;
- * data frames may overtake one another where the link is `width` channels wide: their sequence tells their place.
+ * Frames to and from one peer, over any kind of connection. Control and error frames keep their order among themselves.
+ * Data frames may overtake one another if the link has more than one channel (`width`); their sequence numbers define
+ * their order.
  */
 export interface Link {
   readonly peer: number;
-  /** How many channels data are spread over. */
+  /** Number of channels over which data frames are spread. */
   readonly width: number;
-  /** Take what comes from now on; control and error frames that came before are delivered first. */
+  /** Starts delivering frames; control and error frames that were received before come first. */
   open(receiver: LinkReceiver): void;
   /**
-   * Hand a frame to the system.
+   * Writes a frame.
    *
-   * @param handedOver called once the system has taken it, never before `write` returns, and not at all when the link
-   * is lost.
-   * @param freed called once its payload may change again, not before `handedOver`. Without it the payload never
-   * changes.
+   * @param handedOver called once the system has accepted the frame, never before `write` returns, and not at all if
+   * the link is lost.
+   * @param freed called once the payload may be changed, not before `handedOver`. Absent: the payload never changes.
    */
   write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void;
-  /** Somebody waits until payloads may change again. */
+  /** Notes that a thread waits until payloads may be changed. */
   hurry(): void;
-  /** Give a sign of life on every channel that nothing is waiting to leave by. */
+  /** Sends a sign of life on every channel that has no pending writes. */
   ping(): void;
-  /** Milliseconds since the most silent channel brought anything. */
+  /** Returns the longest time since any channel received something, milliseconds. */
   silence(): number;
   /**
-   * Say goodbye behind all that was written, and end; resolves when the peer has ended too, or after a second without
-   * that.
+   * Sends a goodbye after all pending writes and closes the link; resolves when the peer has closed it too, or after
+   * one second.
    */
   close(): Promise<void>;
-  /** End without a goodbye. Nothing lands in memory after this returns; what was written may still leave. */
+  /**
+   * Closes the link without a goodbye. Nothing is written to memory after this call returns; pending writes may still
+   * be sent.
+   */
   destroy(): void;
 }
 
-/** Makes data smaller on the way and exact again at its end. */
+/** Lossless compression of data on a link. */
 export interface LinkCodec {
   /**
-   * The coded form, in memory of its own, or undefined where it would not be smaller.
+   * Returns the coded form in separate memory, or undefined if it would not be smaller.
    *
-   * @param dtype of the elements, where it is known.
+   * @param dtype dtype of the elements. Absent: unknown.
    */
   encode(bytes: Uint8Array, dtype?: DType): Uint8Array | undefined;
-  /** Fill `target` with what was encoded. Throws when `coded` is damaged or of another length. */
+  /** Decodes into `target`. Throws if `coded` is damaged or decodes to another length. */
   decode(coded: Uint8Array, target: Uint8Array): void;
 }

@@ -34,66 +34,66 @@ import { Route } from "./route.ts";
 import { SendQueue } from "./send-queue.ts";
 import { busyPoll } from "./busy-poll.ts";
 
-/** Who this rank is, by what it reaches the others, and how much may be under way. */
+/** Rank, links and limits of one rank of a network world. */
 export interface NetworkWorldOptions extends Partial<Flow> {
   readonly rank: number;
   readonly worldSize: number;
-  /** Requests that may be in flight at once, each with a transport of its own. The highest lane goes first. */
+  /** Number of requests in flight at once, each with a transport of its own. The highest lane has priority. */
   readonly lanes: number;
-  /** One per peer that is reached over a network. */
+  /** One link per peer that is reached over a network. */
   readonly links: Iterable<Link>;
-  /** For messages that sums read, and that come before they are asked for. */
+  /** Memory for messages that sums read, and for messages that arrive before they are requested. */
   readonly memory: MessageMemory;
-  /** How long a wait may go without a frame from the peer before the world fails. */
+  /** Maximum time of a wait without a frame from the peer before the world fails. */
   readonly timeoutMilliseconds: number;
   /**
-   * Bytes handed to a link that the system has not taken yet, at most and per socket: an urgent message waits for
-   * these.
+   * Maximum bytes per socket that were written to a link and not yet accepted by the system. An urgent message waits
+   * for these bytes.
    */
   readonly outstandingBytes?: number;
-  /** For the peers that it pays for; both ends of a link have the same. */
+  /** Codec of the data; both ends of a link must have the same. Absent: no compression. */
   readonly codec?: LinkCodec;
   /**
-   * How often each link gives a sign of life, and after what silence it is lost. Default: `defaultHeartbeat`; a process
-   * that ends is noticed at once.
+   * Heartbeat interval of each link, and silence after which it is lost. Default: `defaultHeartbeat`. The end of a
+   * process is noticed at once.
    */
   readonly heartbeat?: LinkHeartbeat | undefined;
-  /** How long a rank that gives up waits for others' reports. Default: `defaultGraceMilliseconds`. */
+  /** Time that a rank which gives up waits for reports of other ranks. Default: `defaultGraceMilliseconds`. */
   readonly graceMilliseconds?: number;
   readonly clock?: Clock;
   /**
-   * `setImmediate`, where this rank has a core to spare: who waits looks for messages before it sleeps. Default: it
+   * `setImmediate`, if this rank has a spare core: a waiting rank then polls for messages before it sleeps. Absent: it
    * sleeps at once.
    */
   readonly turn?: (call: () => void) => void;
-  /** How long it looks. Default: 1. */
+  /** Time for which a waiting rank polls. Default: 1. */
   readonly pollMilliseconds?: number;
-  /** What the rank waits for on connections of its own, which this world knows nothing of. */
+  /** Returns the wait of the rank's own thread on an express connection, which this world does not see itself. */
   readonly elsewhere?: () => ExpressWait | undefined;
-  /** Name of the collective under a tag, for errors. */
+  /** Returns the name of the collective of a tag, for errors. */
   readonly nameOf?: (tag: number) => string;
 }
 
-/** The ranks of a world that talk over networks, as one of them sees it. */
+/** The ranks of a world that communicate over networks, as seen by one of them. */
 export interface NetworkWorld {
-  /** One per lane. */
+  /** One transport per lane. */
   readonly transports: readonly NetworkTransport[];
-  /** The error that the world failed with: every call throws it. */
+  /** Returns the error with which the world failed, and which every call throws, or undefined. */
   failure(): CollectiveError | undefined;
-  /** Called when the world fails, for who is not waiting at that moment. */
+  /** Registers a callback for the failure of the world, for code that is not waiting at that moment. */
   onFailure(call: (error: CollectiveError) => void): void;
-  /** Who watches the processes knows that a rank is gone. */
+  /** Records that a rank is lost, known from watching the processes. */
   reportLost(rank: number, reason: string, kind?: LossKind): void;
-  /** The rank has found out that another does something else; all peers are told. */
+  /** Records that this rank detected a disagreement with another rank; all peers are notified. */
   disagree(error: RanksDisagreeError): void;
-  /** Say goodbye to all peers, and end the links. Call when this rank has finished. */
+  /** Says goodbye to all peers and closes the links. Call when this rank has finished. */
   close(): Promise<void>;
 }
 
 interface Wait {
   readonly peer: number;
   readonly tag: number;
-  /** When the peer was last seen to take part. */
+  /** Time at which the peer last made progress. */
   readonly progress: number;
 }
 
@@ -101,30 +101,27 @@ interface Peer {
   readonly link: Link;
   readonly queue: SendQueue;
   readonly routes: readonly Route[];
-  /** It has said goodbye. */
+  /** Whether the peer has said goodbye. */
   left: boolean;
   unwatch: () => void;
 }
 
-/**
- * Two megabytes keep the system's buffer (4 MiB at most on Linux) from running dry while the event loop does something
- * else.
- */
+/** Two megabytes keep the system's buffer (at most 4 MiB on Linux) from running empty while the event loop is busy. */
 const defaultOutstandingBytes = 2 ** 21;
-/** A peer that ends one connection ends all, or says goodbye, within this time. */
+/** A peer that closes one connection closes all connections, or says goodbye, within this time. */
 const endedMilliseconds = 1000;
 const empty = new Uint8Array(0);
 
 /**
- * Transports over links of any kind: one per lane, all between the same ranks.
+ * Creates transports over links of any kind: one per lane, all between the same ranks.
  *
- * Bytes are copied at most once in user space: none where they were asked for before they came, else through message
- * memory. A sender runs at most `earlyBytes` per lane ahead of its receiver.
+ * Bytes are copied at most once in user space: not at all if a message was requested before it arrived, otherwise
+ * through message memory. A sender runs at most `earlyBytes` per lane ahead of its receiver.
  *
- * Every wait ends: with the message, with PeerLostError when the peer's link is lost or silent, or with
- * CollectiveTimeoutError when the peer lives but sends nothing for `timeoutMilliseconds`. Both name the rank that the
- * trouble began with. Then all lanes have failed for good.
- * @throws ArgumentError when the settings cannot be.
+ * Every wait ends: with the message, with PeerLostError if the peer's link is lost or silent, or with
+ * CollectiveTimeoutError if the peer lives but sends nothing for `timeoutMilliseconds`. Both errors name the rank that
+ * caused the failure. After that, all lanes have failed for good.
+ * @throws ArgumentError if the settings are invalid.
  */
 export const networkWorld = (options: NetworkWorldOptions): NetworkWorld => new World(options);
 
@@ -137,7 +134,7 @@ class World implements NetworkWorld {
   readonly #detector: FailureDetector;
   readonly #listeners: ((error: CollectiveError) => void)[] = [];
   readonly #poll: () => void;
-  /** Which wait of the rank's own connections was seen last, and since when. */
+  /** Last seen wait on an express connection, and the time since which it lasts. */
   #elsewhere = { count: 0, progress: 0 };
   #decision: FailureDecision | undefined;
   #closed = false;
@@ -151,7 +148,7 @@ class World implements NetworkWorld {
     };
     if (flow.earlyBytes < flow.frameBytes || flow.frameBytes < 1)
       throw new ArgumentError(
-        `earlyBytes is ${flow.earlyBytes}, frameBytes ${flow.frameBytes}; a sender's credit must hold a frame, so raise earlyBytes`,
+        `earlyBytes ${flow.earlyBytes} is less than frameBytes ${flow.frameBytes}, or frameBytes is less than 1; a sender's credit must hold a frame, so raise earlyBytes`,
       );
     this.#options = options;
     this.#clock = clock;
@@ -169,7 +166,7 @@ class World implements NetworkWorld {
     for (const link of options.links) {
       if (link.peer === rank || link.peer >= worldSize || peers.has(link.peer))
         throw new InvariantError(
-          `rank ${rank} of ${worldSize} got a link to rank ${link.peer}, which is itself, outside, or linked already`,
+          `rank ${rank} of ${worldSize} got a link to rank ${link.peer}, which is the rank itself, outside the world, or already linked`,
         );
       peers.set(link.peer, this.#meet(link, flow));
     }
@@ -299,10 +296,10 @@ class World implements NetworkWorld {
           kind: "lost",
           rank: link.peer,
           tag: 0,
-          reason: `nothing came from it for ${Math.round(silence)} ms`,
+          reason: `nothing was received from it for ${Math.round(silence)} ms`,
         }),
     });
-    // Nothing may be sent before this: a peer that is ready earlier waits for it.
+    // Peers send nothing before this grant: a peer that is ready earlier waits for it.
     for (const { lane } of routes) grantOn(link, lane, earlyBytes);
   }
 
@@ -317,7 +314,7 @@ class World implements NetworkWorld {
     else throw new Error(`a ${header.type} frame came after the handshake`);
   }
 
-  /** What came from a peer, or no longer comes, ends the world. */
+  /** Invalid bytes from a peer, or the end of its connection, fail the world. */
   #broken(peer: number, error: Error): void {
     if (this.#closed) return;
     const tag = this.#peers.get(peer)?.routes.find(({ waits }) => waits)?.tag ?? 0;
@@ -349,7 +346,7 @@ class World implements NetworkWorld {
     return { peer, tag, progress: this.#elsewhere.progress };
   }
 
-  /** A wait elsewhere that will not end. */
+  /** Checks for an express wait that will not end. */
   #lookElsewhere(): void {
     const found = this.#options.elsewhere?.();
     if (found === undefined) return;
@@ -358,13 +355,13 @@ class World implements NetworkWorld {
     if (ended && left) this.#suspectLeft(peer, tag);
     else if (ended && this.#clock.now() - this.#waitElsewhere()!.progress > endedMilliseconds)
       this.#agreement.suspect({ kind: "lost", rank: peer, tag, reason: "its connection for small messages ended" });
-    // It sends the same request another way, since for it the request is another.
+    // The peer sends the same request by the companion, because it has other operands there.
     else if (routes[lane]!.incoming.keptTag === tag)
       this.#agreement.suspect({
         kind: "disagree",
         rank: peer,
         tag,
-        reason: `rank ${peer} takes ${this.#nameOf(tag)} for a larger one; give all ranks the same requests`,
+        reason: `rank ${peer} has larger operands for ${this.#nameOf(tag)}; start the same requests on all ranks`,
       });
   }
 
@@ -380,11 +377,11 @@ class World implements NetworkWorld {
     for (const { link } of this.#peers.values()) link.write(frame);
   }
 
-  /** Look for who lives, but takes no part in what somebody waits for. */
+  /** Checks for peers that live, but do not join a collective that this rank waits for. */
   #tick(): void {
     const { timeoutMilliseconds, heartbeat = defaultHeartbeat } = this.#options;
     this.#cancelTick = this.#clock.after(Math.min(heartbeat.intervalMilliseconds, timeoutMilliseconds / 4), () => {
-      this.#detector.look(); // who is gone is that, and not late
+      this.#detector.look(); // First, so that a lost peer is reported as lost, not as late.
       this.#lookElsewhere();
       const longest = this.#longestWait();
       if (longest !== undefined && this.#clock.now() - longest.progress > timeoutMilliseconds)
@@ -392,7 +389,7 @@ class World implements NetworkWorld {
           kind: "timeout",
           rank: longest.peer,
           tag: longest.tag,
-          reason: `nothing came for ${timeoutMilliseconds} ms`,
+          reason: `nothing was received for ${timeoutMilliseconds} ms`,
         });
       if (this.#decision === undefined && !this.#closed) this.#tick();
     });
@@ -402,7 +399,7 @@ class World implements NetworkWorld {
     this.#decision = decision;
     this.#detector.close();
     this.#cancelTick();
-    // First no byte may land any more: whoever is told below may use the memory again.
+    // First ensure that no byte is written to memory any more, because code notified below may reuse the memory.
     for (const { link } of this.#peers.values()) link.destroy();
     for (const route of this.#routes()) route.reject(() => this.#errorOf(decision, this.#nameOf(route.tag)));
     const error = this.failure()!;
@@ -421,10 +418,10 @@ class World implements NetworkWorld {
   #errorOf({ kind, rank, reason, reporter }: FailureDecision, collective: string): CollectiveError {
     const own = this.#options.rank;
     if (kind === "revoked") return new PeerRevokedError({ rank: own, peer: rank, collective }, reason);
-    // A rank that others blame knows that it lives: for it, they are lost.
+    // A rank that others blame knows that it lives: from its view, the reporter is lost.
     const place = { rank: own, peer: rank === own && kind !== "timeout" ? reporter : rank, collective };
     if (kind === "timeout") return new CollectiveTimeoutError(place, this.#options.timeoutMilliseconds, reporter);
-    const said = reporter === own ? reason : `rank ${reporter} says of rank ${rank}: ${reason}`;
+    const said = reporter === own ? reason : `rank ${reporter} reports about rank ${rank}: ${reason}`;
     return kind === "disagree" ? new RanksDisagreeError(place, said) : new PeerLostError(place, said);
   }
 
@@ -433,9 +430,9 @@ class World implements NetworkWorld {
   }
 }
 
-const mostCredit = 2 ** 31; // a frame has 32 bits for it
+const mostCredit = 2 ** 31; // Credit is a 32-bit field of a frame.
 
-/** Let a peer send `bytes` more on a lane. */
+/** Allows a peer to send `bytes` more on a lane. */
 const grantOn = (link: Link, lane: number, bytes: number): void => {
   for (let rest = bytes; rest > 0; rest -= mostCredit)
     link.write({

@@ -6,7 +6,7 @@ import type { LinkCodec, OutgoingFrame } from "./link.ts";
 import { ReceiveQueue } from "./receive-queue.ts";
 import { SendQueue } from "./send-queue.ts";
 
-/** Memory that knows how much of it is out. */
+/** Memory that counts its allocations. */
 const counted = () => {
   const out = new Set<Uint8Array>();
   let most = 0;
@@ -21,7 +21,7 @@ const counted = () => {
       return bytes;
     },
     give: (bytes) => {
-      if (!out.delete(bytes)) throw new Error("memory was given back that was not taken, or twice");
+      if (!out.delete(bytes)) throw new Error("memory was freed twice, or was never allocated");
     },
   };
   return { memory, out: () => out.size, most: () => most };
@@ -31,7 +31,7 @@ const disagree = (difference: string): never => {
   throw new Error(`disagree: ${difference}`);
 };
 
-/** Leaves out repeated bytes: never larger, undefined where it would be as large. */
+/** Codes repeated bytes; never larger, and undefined if the result would not be smaller. */
 const runs: LinkCodec = {
   encode: (bytes) =>
     bytes.byteLength > 2 && bytes.every((byte) => byte === bytes[0]) ? Uint8Array.of(bytes[0]!, 1) : undefined,
@@ -40,7 +40,7 @@ const runs: LinkCodec = {
 
 const headerOf = ({ payload, ...frame }: OutgoingFrame): FrameHeader => ({ ...frame, length: payload.byteLength });
 
-/** Let a frame land as a reader does: in one go, or with something done between its beginning and its end. */
+/** Delivers a frame as a reader does: at once, or with `meanwhile` between its beginning and its end. */
 const land = (incoming: ReceiveQueue, frame: OutgoingFrame, meanwhile: () => void = () => undefined): void => {
   const header = headerOf(frame);
   const target = header.length === 0 ? undefined : incoming.target(header);
@@ -49,7 +49,7 @@ const land = (incoming: ReceiveQueue, frame: OutgoingFrame, meanwhile: () => voi
   incoming.frame(header);
 };
 
-/** Let a frame begin to land, and its connection break: it comes again. */
+/** Begins to deliver a frame whose connection then breaks; the frame comes again. */
 const tear = (incoming: ReceiveQueue, frame: OutgoingFrame, meanwhile: () => void): void => {
   const header = headerOf(frame);
   incoming
@@ -65,7 +65,7 @@ const contents = (length: number, seed: number): Uint8Array =>
 
 const flow = { frameBytes: 100, earlyBytes: 400 };
 
-/** A sender and a receive queue with `width` sockets between them, of which any may bring its next frame. */
+/** A sender and a receive queue with `width` sockets between them, any of which may deliver its next frame. */
 const pair = (width: number, codec?: LinkCodec) => {
   const sockets: OutgoingFrame[][] = Array.from({ length: width }, () => []);
   let next = 0;
@@ -97,8 +97,8 @@ const pair = (width: number, codec?: LinkCodec) => {
   return { queue, incoming, sockets, held, completed: () => completed };
 };
 
-describe("laws, over 1 to 3 sockets that bring frames in any order among them, some of them torn at first, with and without a codec", () => {
-  test("every message arrives as it was sent, in order, whenever it is asked for; memory stays below the credit and is given back", () => {
+describe("laws, over 1 to 3 sockets that deliver frames in any order, some interrupted at first, with and without a codec", () => {
+  test("every message arrives unchanged and in order, whenever it is requested; memory stays below the credit and is freed", () => {
     fc.assert(
       fc.property(
         fc.array(fc.nat(900), { minLength: 1, maxLength: 12 }),
@@ -125,7 +125,7 @@ describe("laws, over 1 to 3 sockets that bring frames in any order among them, s
             else waiting = target;
           };
           for (let turn = 0; received.length < lengths.length; turn++) {
-            expect(turn, "frames and asks come to an end").toBeLessThan(2000);
+            expect(turn, "the simulation ends").toBeLessThan(2000);
             const ready = sockets.filter((frames) => frames.length > 0);
             if (choose() % 3 === 0 || ready.length === 0) ask();
             else {
@@ -142,7 +142,7 @@ describe("laws, over 1 to 3 sockets that bring frames in any order among them, s
                 waiting = undefined;
               }
             }
-            // What is kept unasked, and a coded frame on each socket.
+            // Early frames, and a coded frame on each socket.
             expect(held.most()).toBeLessThanOrEqual(flow.earlyBytes + width * flow.frameBytes);
           }
           received.forEach((bytes, tag) => expect(bytes, `message ${tag}`).toEqual(contents(lengths[tag]!, tag)));
@@ -175,33 +175,33 @@ const alone = () => {
   return { incoming, held };
 };
 
-describe("who does not keep to the rules", () => {
-  test("a sender without credit is stopped before memory is taken", () => {
+describe("a sender that violates the protocol", () => {
+  test("without credit is rejected before memory is allocated", () => {
     const { incoming, held } = alone();
     for (let i = 0; i < 4; i++) land(incoming, frame(i, 100));
-    expect(() => land(incoming, frame(4, 1))).toThrow(/has asked for, 400 are allowed/);
+    expect(() => land(incoming, frame(4, 1))).toThrow(/unrequested bytes, 400 are allowed/);
     expect(held.most()).toBe(400);
   });
 
-  test("empty messages are charged too", () => {
+  test("is charged for empty messages, too", () => {
     const { incoming } = alone();
     const flood = (): void => {
       for (let i = 0; i < 7; i++) land(incoming, frame(i, 0));
     };
-    expect(flood).toThrow(/7 empty messages that nobody has asked for/);
+    expect(flood).toThrow(/7 unrequested empty messages/);
   });
 
   test.each([
-    ["asked for", true],
-    ["kept", false],
-  ])("a frame that comes twice is refused, while %s", (_, asked) => {
+    ["requested", true],
+    ["early", false],
+  ])("is rejected for a repeated frame, %s", (_, asked) => {
     const { incoming } = alone();
     if (asked) incoming.post(1, new Uint8Array(250));
     land(incoming, frame(0, 100, { flags: 0 }));
     expect(() => land(incoming, frame(0, 100, { flags: 0 }))).toThrow(/frame 0 of lane 0 came twice/);
   });
 
-  test("a coded frame for a rank without a codec", () => {
+  test("is rejected for a coded frame if the rank has no codec", () => {
     const { incoming } = alone();
     incoming.post(1, new Uint8Array(50));
     expect(() => land(incoming, frame(0, 10, { flags: frameFlags.last | frameFlags.coded }))).toThrow(
@@ -211,15 +211,15 @@ describe("who does not keep to the rules", () => {
 });
 
 describe.each([
-  ["that was asked for", true],
-  ["that came early", false],
-])("a message %s and is another than expected", (_, asked) => {
+  ["that was requested", true],
+  ["that arrived early", false],
+])("a message %s and differs from the expected one is rejected", (_, asked) => {
   test.each([
     ["another tag", 50, frame(0, 50, { tag: 2 }), /collective 2 came where one of collective 1 was expected/],
     ["shorter", 50, frame(0, 40), /has 40 bytes, 50 were expected/],
     ["longer", 50, frame(0, 60), /has 60 bytes, 50 were expected/],
     ["whole frames shorter", 250, frame(0, 100), /ended after 100 bytes, 250 were expected/],
-    ["whole frames longer", 100, frame(0, 100, { flags: 0 }), /goes on after 100 bytes/],
+    ["whole frames longer", 100, frame(0, 100, { flags: 0 }), /has more than the expected 100 bytes/],
     ["empty instead", 50, frame(0, 0), /has 0 bytes, 50 were expected/],
     ["not empty", 0, frame(0, 50), /has 50 bytes, 0 were expected/],
   ])("%s", (_name, length, sent, message) => {

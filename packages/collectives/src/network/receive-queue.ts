@@ -5,17 +5,17 @@ import { type FrameHeader, frameFlags } from "../wire/frame.ts";
 import { type Flow, frameCharge, frameCount, messageCharge } from "./flow.ts";
 import type { LinkCodec } from "./link.ts";
 
-/** The message that a rank waits for. */
+/** The requested message. */
 interface Posted {
   readonly tag: number;
   readonly target: Uint8Array;
   readonly frames: number;
-  /** Which frames have begun to land. */
+  /** Per frame: 1 if its payload has begun to arrive. */
   readonly claimed: Uint8Array;
   arrived: number;
 }
 
-/** A frame that came before its message was asked for, or whose coded form is not yet decoded. */
+/** A frame that arrived before its message was requested, or that is not decoded yet. */
 interface Kept {
   readonly header: FrameHeader;
   readonly payload: Uint8Array;
@@ -25,43 +25,43 @@ interface Kept {
 export interface ReceiveQueueOptions extends Flow {
   readonly memory: MessageMemory;
   readonly codec?: LinkCodec | undefined;
-  /** Let the sender send `bytes` more. */
+  /** Allows the sender to send `bytes` more. */
   readonly grant: (bytes: number) => void;
-  /** The posted message is whole. */
+  /** Called when the requested message is complete. */
   readonly complete: () => void;
-  /** What came is not what was posted; must throw. */
+  /** Called if a received message is not the requested one; must throw. */
   readonly disagree: (difference: string, tag: number) => never;
 }
 
 const empty = new Uint8Array(0);
 
 /**
- * What one peer sends on one lane, in order. A frame lands where its message is wanted, without a copy; one that comes
- * before its message was asked for is kept in message memory, at most `earlyBytes` in all: more the sender has no
- * credit for.
+ * Messages of one peer on one lane, in order. A frame is received straight into the target of its message, without a
+ * copy. A frame that arrives before its message was requested is kept in message memory, at most `earlyBytes` in total,
+ * which is the sender's credit.
  *
- * A message may be asked for that is larger than the credit: asking grants what is missing.
+ * A requested message may be larger than the credit: requesting it grants the missing credit.
  */
 export class ReceiveQueue {
   readonly #options: ReceiveQueueOptions;
   readonly #kept = new Map<number, Kept>();
   #keptCharge = 0;
-  #first = 0; // sequence of the first frame of the next message
+  #first = 0; // Sequence number of the first frame of the next message.
   #posted: Posted | undefined;
-  #owed = 0; // credit earned and not told yet
+  #owed = 0; // Credit earned and not granted yet.
 
   constructor(options: ReceiveQueueOptions) {
     this.#options = options;
   }
 
   /**
-   * Ask for the next message.
+   * Requests the next message.
    *
-   * @returns whether it is there already; otherwise `complete` tells.
+   * @returns whether the message is already complete; otherwise `complete` is called later.
    */
   post(tag: number, target: Uint8Array): boolean {
     if (this.#posted !== undefined)
-      throw new InvariantError(`a message was asked for while one under tag ${this.#posted.tag} is in flight`);
+      throw new InvariantError(`a message was requested while one with tag ${this.#posted.tag} is in flight`);
     const frames = frameCount(target.byteLength, this.#options);
     const posted = { tag, target, frames, claimed: new Uint8Array(frames), arrived: 0 };
     this.#posted = posted;
@@ -79,8 +79,8 @@ export class ReceiveQueue {
   }
 
   /**
-   * The next message itself, where it came whole, in one frame and as it is; the caller gives its memory back.
-   * Otherwise undefined.
+   * Returns the next message itself if it has arrived completely, in one uncoded frame; the caller must free its
+   * memory. Otherwise returns undefined.
    */
   takeKept(tag: number, byteLength: number): Uint8Array | undefined {
     const kept = this.#kept.get(this.#first);
@@ -95,12 +95,12 @@ export class ReceiveQueue {
     return payload;
   }
 
-  /** The tag of the next message, where it has begun to come before it was asked for. */
+  /** Tag of the next message if its first frame arrived before it was requested, otherwise undefined. */
   get keptTag(): number | undefined {
     return this.#posted === undefined ? this.#kept.get(this.#first)?.header.tag : undefined;
   }
 
-  /** Where the payload of a frame is to land. */
+  /** Returns the memory for the payload of a frame. */
   target(header: FrameHeader): Uint8Array {
     const { memory } = this.#options;
     const posted = this.#posted;
@@ -110,7 +110,7 @@ export class ReceiveQueue {
       if (this.#keptCharge > this.#options.earlyBytes)
         throw new WireError(
           "frame-length",
-          `a peer sent ${this.#keptCharge} bytes that nobody has asked for, ${this.#options.earlyBytes} are allowed; it does not keep to the credit it was given`,
+          `a peer sent ${this.#keptCharge} unrequested bytes, ${this.#options.earlyBytes} are allowed; it exceeds the credit that it was granted`,
         );
       return this.#keep(header, memory.take(header.length));
     }
@@ -122,7 +122,7 @@ export class ReceiveQueue {
     return posted.target.subarray(begin, begin + header.length);
   }
 
-  /** A frame has landed, whole. */
+  /** Records that a frame was received completely. */
   frame(header: FrameHeader): void {
     if (header.length === 0) this.#landEmpty(header);
     const posted = this.#posted;
@@ -136,7 +136,7 @@ export class ReceiveQueue {
     if (posted !== undefined && this.#finish(posted)) this.#options.complete();
   }
 
-  /** The payload of a frame that has begun to land did not come whole: it is as if it had not come at all. */
+  /** Forgets a frame whose payload was interrupted, as if it had never begun to arrive. */
   forget(header: FrameHeader): void {
     const posted = this.#posted;
     const index = (header.sequence - this.#first) >>> 0;
@@ -149,7 +149,7 @@ export class ReceiveQueue {
     if (!claimed) this.#keptCharge -= this.#chargeOf(header);
   }
 
-  /** An empty payload is not asked a target for, so its place is found here. */
+  /** No target is requested for an empty payload, so its frame is registered here. */
   #landEmpty(header: FrameHeader): void {
     const posted = this.#posted;
     const index = (header.sequence - this.#first) >>> 0;
@@ -162,7 +162,7 @@ export class ReceiveQueue {
       if (this.#keptCharge > this.#options.earlyBytes)
         throw new WireError(
           "frame-length",
-          `a peer sent ${this.#kept.size + 1} empty messages that nobody has asked for; it does not keep to the credit it was given`,
+          `a peer sent ${this.#kept.size + 1} unrequested empty messages; it exceeds the credit that it was granted`,
         );
       this.#keep(header, empty);
     }
@@ -178,7 +178,7 @@ export class ReceiveQueue {
     const { frameBytes, codec, memory } = this.#options;
     const place = posted.target.subarray(index * frameBytes, (index + 1) * frameBytes);
     if ((header.flags & frameFlags.coded) === 0) place.set(payload);
-    else codec!.decode(payload, place); // #check has seen that there is one
+    else codec!.decode(payload, place); // #check has made sure that there is a codec.
     this.#kept.delete(sequence);
     if (payload.byteLength > 0) memory.give(payload);
     posted.arrived += 1;
@@ -191,13 +191,13 @@ export class ReceiveQueue {
     return true;
   }
 
-  // A coded frame is charged for what it stands for, which its receiver cannot know before it decodes; a full frame is
-  // the most.
+  // A coded frame should be charged for its decoded size, which the receiver cannot know before it decodes; a full
+  // frame is the maximum.
   #chargeOf(header: FrameHeader): number {
     return frameCharge(header.length);
   }
 
-  // Half of the credit is always with the sender, so small messages are acknowledged together.
+  // Half of the credit always stays with the sender, so that small messages are acknowledged together.
   #earn(charge: number): void {
     this.#owed += charge;
     if (this.#owed < this.#options.earlyBytes / 2) return;
@@ -226,8 +226,7 @@ export class ReceiveQueue {
         `a message ended after ${index * frameBytes + (coded ? 0 : header.length)} bytes, ${byteLength} were expected`,
         posted.tag,
       );
-    if (!last && isLast)
-      disagree(`a message goes on after ${byteLength} bytes, which is all that was expected`, posted.tag);
+    if (!last && isLast) disagree(`a message has more than the expected ${byteLength} bytes`, posted.tag);
     if (coded ? header.length >= expected : header.length !== expected)
       disagree(`a message has ${index * frameBytes + header.length} bytes, ${byteLength} were expected`, posted.tag);
     if (coded && codec === undefined)
@@ -240,7 +239,7 @@ export class ReceiveQueue {
   #twice(header: FrameHeader): never {
     throw new WireError(
       "frame-sequence",
-      `frame ${header.sequence} of lane ${header.stream} came twice; frames were repeated on the way, so the link cannot be trusted`,
+      `frame ${header.sequence} of lane ${header.stream} came twice; the connection repeats frames, so the link cannot be trusted`,
     );
   }
 }

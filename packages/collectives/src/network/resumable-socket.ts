@@ -5,46 +5,50 @@ import type { FrameSocket } from "./frame-socket.ts";
 import type { LinkReceiver, OutgoingFrame } from "./link.ts";
 import { type SentFrame, Unacknowledged } from "./unacknowledged.ts";
 
-// A frame is acknowledged after so many bytes or frames at the latest, or with the next sign of life: a bound for what
-// the peer keeps.
+// A frame is acknowledged after at most this many bytes or frames, or with the next ping: a limit on what the peer
+// keeps.
 const unsaidBytes = 2 ** 20;
 const unsaidFrames = 64;
-// The last frame of a message with payloads as large as this is acknowledged at once: its sender may wait for its
-// memory.
+// The last frame of a message with payloads of this size or more is acknowledged at once, because its sender may wait
+// for its memory.
 const promptBytes = 65_536;
 const empty = new Uint8Array(0);
 
-/** Makes a new connection for one that broke. */
+/** Establishes a new connection in place of a broken one. */
 export interface Redial {
   /**
-   * Try until the peer answers or `signal` is given; tell it `received`, and `socket.resume` what it answers. Rejects
-   * when that is of no use.
+   * Retries until the peer answers or `signal` is aborted; sends `received` to the peer, and calls `socket.resume` with
+   * the peer's answer. Rejects if retrying is pointless.
    */
   (socket: ResumableSocket, signal: AbortSignal): Promise<void>;
 }
 
 export interface ResumableSocketOptions {
-  /** The other end's: a rank that was started again has another. */
+  /** Session of the other end. A restarted rank has another one. */
   readonly session: string;
-  /** The connection can only end with one of the two processes: nothing is kept to be sent again. */
+  /**
+   * Whether the connection can only end with one of the two processes, so that nothing needs to be kept for resending.
+   */
   readonly direct: boolean;
-  /** Of the link: of several sockets, only one brings the last frame of a message. */
+  /**
+   * Number of sockets of the link per direction. With several sockets, only one receives the last frame of a message.
+   */
   readonly width: number;
-  /** Of who has dialled. */
+  /** Reconnects; only on the dialing side. */
   readonly redial?: Redial;
 }
 
 /**
- * Frames between two ranks over one socket at a time: when its connection breaks, another takes its place, and what the
- * peer has not had is sent again. Who has dialled dials again; who has accepted waits for it.
+ * Frames between two ranks over one socket at a time. When the connection breaks, a new one replaces it, and frames
+ * that the peer has not received are sent again. The dialing side dials again; the accepting side waits.
  *
- * Both ends count the frames of the link's owner that they sent and took, modulo 2^32. Frames of this side's own and
- * those that carry control say how many came; when a connection takes another's place, both ends say so first. So every
- * frame is taken once, in order.
+ * Both ends count the sent and received frames of the link's owner, modulo 2^32. The link's own frames and control
+ * frames carry the number of received frames. When a new connection replaces another, both ends send this number first.
+ * So every frame is received once, in order.
  *
- * Cost: a copy of what is small, an acknowledgment of 32 bytes per MiB or large message; a handle comes home a round
- * trip later. None of it on a direct connection of two processes of one machine, which breaks only when one of them
- * ends.
+ * Cost: a copy of small payloads, an acknowledgment of 32 bytes per MiB or large message; a send handle completes one
+ * round trip later. Without these costs on a direct connection between two processes of one machine, which breaks only
+ * when one of them ends.
  */
 export class ResumableSocket {
   readonly session: string;
@@ -57,7 +61,7 @@ export class ResumableSocket {
   #receiver: LinkReceiver | undefined;
   #heardAt = performance.now();
   #received = 0;
-  /** Frames and bytes that came and are not acknowledged. */
+  /** Number of received frames and bytes that are not acknowledged yet. */
   #unsaidFrames = 0;
   #unsaidBytes = 0;
   #saying = false;
@@ -75,27 +79,27 @@ export class ResumableSocket {
     this.#redial = redial;
   }
 
-  /** Frames of the owner that have come, modulo 2^32. */
+  /** Number of received frames of the owner, modulo 2^32. */
   get received(): number {
     return this.#received;
   }
 
-  /** Bytes given to the system that it has not taken; infinite while there is no connection. */
+  /** Bytes that the system has not accepted yet; infinite while there is no connection. */
   get outstanding(): number {
     return this.#frames?.outstanding ?? Infinity;
   }
 
-  /** When the peer was last heard. */
+  /** Time at which the peer was last heard. */
   get heardAt(): number {
     return Math.max(this.#heardAt, this.#frames?.heardAt ?? 0);
   }
 
-  /** Whether nothing more is sent or taken. */
+  /** Whether the socket has ended: nothing more is sent or received. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Call when that is so. */
+  /** Calls back when the socket has ended, at once if it has. */
   onEnd(call: () => void): void {
     if (this.#ended) call();
     else this.#abort.signal.addEventListener("abort", call, { once: true });
@@ -108,7 +112,7 @@ export class ResumableSocket {
   }
 
   write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void {
-    // After the end, too: the connection may stand, and carry last words.
+    // After the end, too: the connection may still exist and carry last frames.
     if (this.#direct || this.#ended) {
       if (freed === undefined) return this.#frames?.write(frame, handedOver);
       return this.#frames?.write(frame, () => {
@@ -128,46 +132,47 @@ export class ResumableSocket {
     if (!this.#direct) this.#unacknowledged.hurry();
   }
 
-  /** Say goodbye behind all that was written. */
+  /** Sends a goodbye after all pending writes. */
   bye(): void {
     this.#saidBye = true;
     if (this.#ready) this.#frames?.bye();
   }
 
   /**
-   * Whether a new connection may take the place of this one's: of the same peer, which had as many frames as can be.
+   * Whether a new connection may replace this one: it must be from the same peer, with a possible number of received
+   * frames.
    */
   mayResume(session: string, peerHas: number): boolean {
     return !this.#ended && session === this.session && this.#unacknowledged.allows(peerHas);
   }
 
-  /** Whether the same peer may begin once more, since nothing of the owners' was sent or taken yet. */
+  /** Whether the same peer may begin again, because no frame of either owner has been sent or received yet. */
   isUntouched(session: string): boolean {
     return this.#received === 0 && this.mayResume(session, 0);
   }
 
   /**
-   * Let a connection take the place of the one before, whose frames are no longer taken.
+   * Ends the current connection, whose frames are no longer received, so that another can replace it.
    *
-   * @returns how many frames came until then, to be told to the peer before anything else.
+   * @returns number of frames received so far, which must be sent to the peer before anything else.
    */
   replace(): number {
     this.#drop();
     return this.#received;
   }
 
-  /** Go on over `frames`, with what the peer has not had. */
+  /** Continues over `frames`, with the frames that the peer has not received. */
   resume(frames: FrameSocket, peerHas: number): void {
     this.#frames = frames;
     this.#heardAt = performance.now();
     this.#unacknowledged.acknowledge(peerHas);
     if (this.#receiver !== undefined) this.#listen();
-    // Who has accepted waits for a frame: the other end may still be looking at the answer.
+    // The accepting side waits for a frame, because the other end may still be checking the answer.
     this.#ready = this.#redial !== undefined;
     if (this.#ready) this.#goOn();
   }
 
-  /** End. What was written may still leave. */
+  /** Ends the socket. Pending writes may still be sent. */
   leave(): void {
     this.#end();
     this.#frames?.leave();
@@ -218,7 +223,7 @@ export class ResumableSocket {
     this.#receiver!.frame(header, payload);
   }
 
-  /** After what the frame at hand brings about, which may be credit that carries the number as well. */
+  /** Runs after the current frame was processed, because that may send credit, which carries the number as well. */
   #sayLater(): void {
     if (this.#saying) return;
     this.#saying = true;
@@ -252,7 +257,7 @@ export class ResumableSocket {
     if (this.#saidBye) this.#frames?.bye();
   }
 
-  /** Take nothing more from the connection at hand. */
+  /** Ends the current connection; nothing more is read from it. */
   #drop(): void {
     const frames = this.#frames;
     this.#frames = undefined;
@@ -266,7 +271,7 @@ export class ResumableSocket {
 
   #closed(frames: FrameSocket, error: Error | undefined): void {
     if (this.#ended || frames !== this.#frames) return;
-    if (error !== undefined && this.#saidBye && frames.finished) error = undefined; // it has heard ours
+    if (error !== undefined && this.#saidBye && frames.finished) error = undefined; // The peer has received this side's goodbye.
     if (error === undefined || !frames.broken || this.#direct) {
       this.#end();
       this.#receiver!.closed(error);

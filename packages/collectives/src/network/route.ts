@@ -8,18 +8,16 @@ interface Waiter {
   readonly reject: (error: CollectiveError) => void;
 }
 
-/** What a rank has with one peer on one lane: its messages there and back, and who waits for them. */
+/** Messages between a rank and one peer on one lane, in both directions, and the waits for them. */
 export class Route {
   readonly peer: number;
   readonly lane: number;
   readonly incoming: ReceiveQueue;
-  /** Messages that the transport has handed out and not got back. */
+  /** Messages that the transport has returned from `receive` and that were not released yet. */
   readonly borrowed: Uint8Array[] = [];
-  /** Of the last message that was asked for or sent. */
+  /** Tag of the last message that was requested or sent. */
   tag = 0;
-  /**
-   * When the peer was last seen to take part: a frame from it, bytes that left for it, or the beginning of the wait.
-   */
+  /** Time of the peer's last progress: a frame from it, bytes sent to it, or the beginning of the wait. */
   progress = 0;
   #sent = 0;
   #done = 0;
@@ -36,12 +34,16 @@ export class Route {
     });
   }
 
-  /** Whether somebody waits here. */
+  /** Whether there is a wait on this route. */
   get waits(): boolean {
     return this.#receiving !== undefined || this.#waitingForSends !== undefined;
   }
 
-  /** @returns the number of the send. */
+  /**
+   * Queues a message.
+   *
+   * @returns the number of the send.
+   */
   send(queue: SendQueue, bytes: Uint8Array, now: () => number, dtype?: DType): number {
     this.#sent += 1;
     const settled = (): void => {
@@ -56,7 +58,7 @@ export class Route {
     return this.#sent;
   }
 
-  /** Let the next message land in `target`. `waiting` is told when that takes time. */
+  /** Receives the next message into `target`. Calls `waiting` if the message has not arrived yet. */
   receive(target: Uint8Array, waiting: () => void): void | Promise<void> {
     if (this.incoming.post(this.tag, target)) return;
     return new Promise((resolve, reject) => {
@@ -76,7 +78,7 @@ export class Route {
     });
   }
 
-  /** End the waits. */
+  /** Rejects all waits. */
   reject(error: () => CollectiveError): void {
     const waiters = [this.#receiving, this.#waitingForSends];
     this.#receiving = undefined;

@@ -6,7 +6,7 @@ import { SendQueue, type SendQueueOptions } from "./send-queue.ts";
 
 const bytes = (length: number): Uint8Array => Uint8Array.from({ length }, (_, i) => i * 7);
 
-/** A queue whose link takes frames only when told to. */
+/** A queue whose link accepts frames only on request. */
 const blocked = (options: Partial<SendQueueOptions> = {}) => {
   const frames: OutgoingFrame[] = [];
   const taken: (() => void)[] = [];
@@ -28,11 +28,11 @@ const blocked = (options: Partial<SendQueueOptions> = {}) => {
   return { queue, frames, takeOne: () => taken.shift()?.(), grantAll };
 };
 
-test("an urgent message overtakes between two frames of another, and only then", () => {
+test("an urgent message overtakes another only between two of its frames", () => {
   const { queue, frames, takeOne, grantAll } = blocked();
   grantAll(10_000);
   queue.push(0, 1, bytes(450), () => undefined);
-  expect(frames.map(({ stream }) => stream)).toEqual([0, 0]); // as much as may be outstanding
+  expect(frames.map(({ stream }) => stream)).toEqual([0, 0]); // As many as may be outstanding.
   queue.push(1, 3, bytes(100), () => undefined);
   queue.push(3, 2, bytes(150), () => undefined);
   for (let i = 0; i < 9; i++) takeOne();
@@ -48,7 +48,7 @@ test("an urgent message overtakes between two frames of another, and only then",
   ]);
 });
 
-test("a lane without credit holds up no other, and goes on when it gets some", () => {
+test("a lane without credit does not block others, and continues when it gets credit", () => {
   const { queue, frames, takeOne } = blocked({ outstandingBytes: 10_000 });
   queue.grant(0, 1000);
   queue.push(3, 1, bytes(100), () => undefined);
@@ -61,7 +61,7 @@ test("a lane without credit holds up no other, and goes on when it gets some", (
   expect(frames.map(({ stream }) => stream)).toEqual([0, 3]);
 });
 
-test("bytes may change again when the last frame has been taken, and not before", () => {
+test("bytes may change once the last frame was accepted, and not before", () => {
   const { queue, takeOne, grantAll } = blocked();
   grantAll(10_000);
   const settled: string[] = [];
@@ -78,7 +78,7 @@ test("bytes may change again when the last frame has been taken, and not before"
   expect(queue.busy).toBe(false);
 });
 
-test("a message that settles may begin the next one from within", () => {
+test("a settled message may queue the next one in its callback", () => {
   const frames: OutgoingFrame[] = [];
   const queue: SendQueue = new SendQueue({
     lanes: 1,
@@ -87,7 +87,7 @@ test("a message that settles may begin the next one from within", () => {
     outstandingBytes: 20,
     write: (frame, handedOver, freed) => {
       frames.push(frame);
-      handedOver(); // at once, which links do not, but it must not matter
+      handedOver(); // At once, which links do not do, but which must not matter.
       freed?.();
     },
   });
@@ -104,7 +104,7 @@ test("a message that settles may begin the next one from within", () => {
 describe("laws", () => {
   const messages = fc.array(fc.record({ lane: fc.nat(3), length: fc.nat(700) }), { maxLength: 20 });
 
-  test("frames of a lane are its messages cut in pieces, in order, with one last frame each", () => {
+  test("the frames of a lane are its messages split in order, with one last frame each", () => {
     fc.assert(
       fc.property(messages, fc.integer({ min: 1, max: 300 }), (list, frameBytes) => {
         const { queue, frames, takeOne, grantAll } = blocked({ frameBytes });
@@ -135,7 +135,7 @@ describe("laws", () => {
     );
   });
 
-  test("never more is outstanding than allowed and one frame, never more sent than granted", () => {
+  test("never has more outstanding than allowed plus one frame, and never sends more than granted", () => {
     fc.assert(
       fc.property(messages, fc.infiniteStream(fc.nat(400)), (list, grants) => {
         let outstanding = 0;

@@ -8,7 +8,7 @@ interface Message {
   readonly bytes: Uint8Array;
   readonly dtype: DType | undefined;
   readonly frames: number;
-  /** Frames handed to the link, and those of them whose bytes may not change yet. */
+  /** Number of frames written to the link, and number of these whose bytes must not change yet. */
   begun: number;
   unsettled: number;
   readonly settled: () => void;
@@ -23,18 +23,19 @@ interface Lane {
 export interface SendQueueOptions extends Flow {
   readonly lanes: number;
   /**
-   * How many bytes may be handed to the link and not yet be taken by the system: what an urgent frame may find before
-   * it.
+   * Maximum bytes that were written to the link and not yet accepted by the system, which an urgent frame has to wait
+   * for.
    */
   readonly outstandingBytes: number;
   readonly codec?: LinkCodec | undefined;
-  /** As that of a link. */
+  /** `write` of a link. */
   readonly write: (frame: OutgoingFrame, handedOver: () => void, freed?: () => void) => void;
 }
 
 /**
- * Messages that wait to be sent to one peer. Cuts them into frames; the frame of the highest lane that has credit goes
- * next, so that an urgent message overtakes between two frames of another. A lane without credit holds up no other.
+ * Messages waiting to be sent to one peer. Splits them into frames. The next frame is that of the highest lane with
+ * credit, so that an urgent message can overtake another between two frames. A lane without credit does not block other
+ * lanes.
  */
 export class SendQueue {
   readonly #options: SendQueueOptions;
@@ -47,14 +48,14 @@ export class SendQueue {
     this.#lanes = Array.from({ length: options.lanes }, () => ({ messages: [], credit: 0, sequence: 0 }));
   }
 
-  /** Queue a message; `settled` is called when its bytes may change again. */
+  /** Queues a message; `settled` is called when its bytes may be changed. */
   push(lane: number, tag: number, bytes: Uint8Array, settled: () => void, dtype?: DType): void {
     const frames = frameCount(bytes.byteLength, this.#options);
     this.#lanes[lane]!.messages.push({ tag, bytes, dtype, frames, begun: 0, unsettled: 0, settled });
     this.#pump();
   }
 
-  /** The receiver lets `bytes` more come on a lane. */
+  /** Adds credit of the receiver for `bytes` more on a lane. */
   grant(lane: number, bytes: number): void {
     this.#lanes[lane]!.credit += bytes;
     this.#pump();
@@ -66,7 +67,7 @@ export class SendQueue {
   }
 
   #pump(): void {
-    if (this.#writing) return; // a link that settles at once asks again from within
+    if (this.#writing) return; // A link that completes writes at once calls again from within.
     this.#writing = true;
     try {
       while (this.#outstanding < this.#options.outstandingBytes && this.#writeNext());
@@ -100,7 +101,7 @@ export class SendQueue {
       };
       const handedOver = (): void => {
         this.#outstanding -= charge;
-        if (coded !== undefined) freed(); // what travels is the link's own
+        if (coded !== undefined) freed(); // The coded payload has memory of its own.
         this.#pump();
       };
       write(

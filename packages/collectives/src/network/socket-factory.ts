@@ -1,25 +1,29 @@
 import type { Server, Socket } from "node:net";
 import type { ReadInto } from "./frame-socket.ts";
 
-/** What kind of sockets links are made of. */
+/** Kind of sockets that links use, TCP or TLS. */
 export interface SocketFactory {
-  /** Whether nobody on the way can read or change what is sent. */
+  /** Whether data are protected against reading and changing in transit. */
   readonly encrypted: boolean;
   /**
-   * Make a server, which does not listen yet. `accept` gets each socket that is ready for bytes, `fault` what came of
-   * the others.
+   * Creates a server that does not listen yet. `accept` is called with each socket that is ready for bytes, `fault`
+   * with the error of each other connection.
    */
   serve(accept: (socket: Socket) => void, fault: (error: Error, remote: string) => void): Server;
-  /** Begin to connect to the listener of a rank. */
+  /** Begins to connect to the listener of a rank. */
   dial(host: string, port: number, rank: number, readInto: ReadInto): Socket;
-  /** The event that tells that a dialled socket is ready for bytes. */
+  /** Event that is emitted when a dialed socket is ready for bytes. */
   readonly ready: "connect" | "secureConnect";
   /**
-   * Why the certificate of an accepted socket does not let it speak for `rank`; undefined when it does, or nobody asks.
+   * Returns the reason why the certificate of an accepted socket is not valid for `rank`; undefined if it is valid, or
+   * if sockets have no certificates.
    */
   refuse(socket: Socket, rank: number): string | undefined;
-  /** Whether an error on a dialled socket says that the peer refuses who we are, or is not who it should be. */
+  /**
+   * Whether an error of a dialed socket means that the peer refuses this rank's identity, or that the peer's own
+   * identity is wrong.
+   */
   isIdentityError(error: Error): boolean;
-  /** Called when no more sockets will be made. */
+  /** Called when no more sockets will be created. */
   close(): void;
 }

@@ -3,8 +3,8 @@ import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
 import type { ResumableSocket } from "./resumable-socket.ts";
 
 /**
- * A link over sockets: data leave by those that the peer has dialled, and come by those that we have. Control frames
- * take the other way of each, where they never wait behind data.
+ * A link over sockets: data are sent over sockets that the peer has dialed, and received over sockets that this rank
+ * has dialed. Control frames use the opposite direction of each socket, where they never wait behind data.
  */
 export class SocketLink implements Link {
   readonly peer: number;

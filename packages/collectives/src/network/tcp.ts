@@ -14,12 +14,12 @@ const tcp: SocketFactory = {
 };
 
 /**
- * Listen for the peers of a rank by TCP, on 127.0.0.1 and a free port unless told otherwise.
+ * Listens for the peers of a rank by TCP. Default: 127.0.0.1 and a free port.
  *
  * @example
  * const listener = await listenByTcp({ rank, worldSize, job, build });
  * const links = await listener.connect(roster.filter((entry) => entry.rank !== rank));
  * const world = networkWorld({ rank, worldSize, lanes: 4, links, memory, timeoutMilliseconds: 60_000 });
- * @throws InsecureError off loopback, unless `insecure` is said: TLS is for that.
+ * @throws InsecureError if it would listen beyond loopback, unless `insecure` is set; use TLS there.
  */
 export const listenByTcp = (options: LinkOptions): Promise<LinkListener> => listenForLinks(tcp, options);

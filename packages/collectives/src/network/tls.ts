@@ -21,7 +21,7 @@ const overTls = (identity: RenewableIdentity, handshakeTimeout: number): SocketF
           socket.destroy(error);
         });
         if (socket.destroyed)
-          socket.on("error", () => undefined); // nobody else hears what was told already
+          socket.on("error", () => undefined); // The error was already reported.
         else accept(socket);
       },
     );
@@ -30,7 +30,7 @@ const overTls = (identity: RenewableIdentity, handshakeTimeout: number): SocketF
     return server;
   },
   dial: (host, port, rank, onread) => {
-    // The types leave `onread` out, which Node takes here as for any socket.
+    // The types lack `onread`, which Node accepts here as for any socket.
     const socket = connect({
       ...tlsClientOptions(identity.current(), { rank }),
       host,
@@ -56,11 +56,11 @@ export interface TlsLinkOptions extends LinkOptions, RenewalOptions {
 }
 
 /**
- * Listen for the peers of a rank by TLS 1.3. Both ends prove by certificates of one authority which rank they are.
- * Where the identity was read from files, what is put there later is used for later connections, and a peer whose
+ * Listens for the peers of a rank by TLS 1.3. Both ends prove their ranks by certificates of one authority. If the
+ * identity was read from files, later contents of the files are used for later connections, and a peer whose
  * certificate is revoked is cut off.
  *
- * Checksums cover headers alone by default: TLS protects the payload.
+ * By default, checksums cover headers only, because TLS protects the payload.
  */
 export const listenByTls = ({ lookMilliseconds, onNote, ...options }: TlsLinkOptions): Promise<LinkListener> =>
   listenForLinks(

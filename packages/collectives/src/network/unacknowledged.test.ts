@@ -6,7 +6,7 @@ const large = 65_537;
 const push = (queue: Unacknowledged, payload: Uint8Array, freed?: () => void): SentFrame =>
   queue.push({ type: "data", flags: 0, stream: 0, sequence: 0, tag: 0, payload }, undefined, freed);
 
-test("a small payload may change as soon as the system has it, a large one when the peer has it; both are kept as they were", () => {
+test("frees a small payload when the system has it, and a large one when the peer has it; keeps both unchanged", () => {
   const queue = new Unacknowledged();
   const [small, big] = [new Uint8Array(100).fill(1), new Uint8Array(large).fill(2)];
   const freed: string[] = [];
@@ -24,7 +24,7 @@ test("a small payload may change as soon as the system has it, a large one when 
   expect(queue.frames).toEqual([]);
 });
 
-test("a large payload that somebody waits for comes home by a copy where the peer is slow", () => {
+test("frees a large payload by a copy if a thread waits for it and the peer is slow", () => {
   vi.useFakeTimers();
   try {
     const queue = new Unacknowledged();
@@ -33,7 +33,7 @@ test("a large payload that somebody waits for comes home by a copy where the pee
     const sent = push(queue, payload, freed);
     queue.hurry();
     vi.advanceTimersByTime(50);
-    expect(freed).not.toHaveBeenCalled(); // the system reads it still
+    expect(freed).not.toHaveBeenCalled(); // The system still reads it.
     queue.handOver(sent);
     expect(freed).toHaveBeenCalledOnce();
     payload.fill(9);
@@ -46,7 +46,7 @@ test("a large payload that somebody waits for comes home by a copy where the pee
   }
 });
 
-test("whatever is sent, handed over and acknowledged: in order, each told once, and what is kept is what was not acknowledged", () => {
+test("for any sequence of sending and acknowledging, keeps the unacknowledged frames in order and frees each once", () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant("push" as const), bytes: fc.constantFrom(0, 1, 65_536, large), lent: fc.boolean() }),
     fc.record({ do: fc.constant("hand over" as const), which: fc.nat(10) }),
@@ -55,7 +55,7 @@ test("whatever is sent, handed over and acknowledged: in order, each told once, 
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const queue = new Unacknowledged();
-      const told: number[] = [];
+      const freed: number[] = [];
       const lent = new Set<number>();
       const all: SentFrame[] = [];
       let acknowledged = 0;
@@ -64,19 +64,20 @@ test("whatever is sent, handed over and acknowledged: in order, each told once, 
           const number = all.length;
           if (each.lent) lent.add(number);
           all.push(
-            push(queue, new Uint8Array(each.bytes).fill(number), each.lent ? () => void told.push(number) : undefined),
+            push(queue, new Uint8Array(each.bytes).fill(number), each.lent ? () => void freed.push(number) : undefined),
           );
         } else if (each.do === "hand over") {
           const sent = queue.frames[each.which];
           if (sent !== undefined) queue.handOver(sent);
         } else {
           const count = acknowledged + each.many;
-          if (count > all.length) expect(() => queue.acknowledge(count)).toThrow(/frames, but \d+ to \d+ can be/);
+          if (count > all.length)
+            expect(() => queue.acknowledge(count)).toThrow(/frames, but only \d+ to \d+ are possible/);
           else queue.acknowledge((acknowledged = count));
         }
         expect(queue.frames).toEqual(all.slice(acknowledged));
-        for (let number = 0; number < acknowledged; number++) expect(told.includes(number)).toBe(lent.has(number));
-        expect(new Set(told).size).toBe(told.length);
+        for (let number = 0; number < acknowledged; number++) expect(freed.includes(number)).toBe(lent.has(number));
+        expect(new Set(freed).size).toBe(freed.length);
         for (const [i, { frame }] of queue.frames.entries())
           if (frame.payload.byteLength > 0) expect(frame.payload[0]).toBe((acknowledged + i) & 255);
       }

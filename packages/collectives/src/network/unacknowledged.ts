@@ -2,45 +2,47 @@ import { WireError } from "../wire/errors.ts";
 import { FrameCopies } from "./frame-copies.ts";
 import type { OutgoingFrame } from "./link.ts";
 
-// So small a payload is copied as soon as the system has it, which takes 10 µs at most and comes while it travels.
+// Payloads up to this size are copied as soon as the system has accepted them, which takes at most 10 µs and overlaps
+// with sending.
 const smallBytes = 65_536;
-// And so much that somebody waits for, which takes less than the wait for an acknowledgment.
+// Total payload size up to which payloads are copied if a thread waits for them, which takes less time than waiting for
+// an acknowledgment.
 const soonBytes = 262_144;
-// Beyond it, memory that was lent stays lent until its frame is acknowledged.
+// Maximum total size of copies. Beyond it, borrowed memory stays borrowed until its frame is acknowledged.
 const mostCopied = 16 * 2 ** 20;
-// Where acknowledgments take longer than this, lent memory comes home sooner by a copy.
+// If acknowledgments take longer than this, borrowed memory is released sooner by a copy.
 const slowMilliseconds = 2;
 
-/** A frame that the peer may not have yet. */
+/** A sent frame that the peer may not have received yet. */
 export interface SentFrame {
   frame: OutgoingFrame;
-  /** Told when the system has it. */
+  /** Called when the system has accepted the frame. */
   readonly handedOver: (() => void) | undefined;
   taken: boolean;
-  /** Its payload may change again; undefined once it has been said, and for a payload that never changes. */
+  /** Called when the payload may be changed. Undefined after the call, and for a payload that never changes. */
   freed: (() => void) | undefined;
   copied: boolean;
-  /** When it was given to the system, in milliseconds. */
+  /** Time at which the frame was written, milliseconds. */
   sentAt: number;
 }
 
 const isLent = ({ freed, copied }: SentFrame): boolean => freed !== undefined && !copied;
 
 /**
- * The frames that one socket has sent and its peer has not acknowledged, in order: what is to be sent again after the
- * connection broke.
+ * Frames that one socket has sent and its peer has not acknowledged, in order, to be sent again after the connection
+ * broke.
  *
- * A frame's number is how many were sent before, modulo 2^32. Large payloads stay where they are, lent, until they are
- * acknowledged; small ones are copied, and large ones when somebody waits for their memory and the peer is slow to
- * acknowledge. At most 16 MiB are copies.
+ * The number of a frame is the number of frames sent before it, modulo 2^32. Large payloads are borrowed in place until
+ * they are acknowledged. Small payloads are copied, and so are large ones if a thread waits for their memory and the
+ * peer acknowledges slowly. Copies take at most 16 MiB.
  */
 export class Unacknowledged {
   readonly #frames: SentFrame[] = [];
   readonly #copies = new FrameCopies();
-  /** Number of the first of them. */
+  /** Number of the first frame. */
   #first = 0;
   #quickest = Infinity;
-  /** Whether somebody waits for memory. */
+  /** Whether a thread waits for memory. */
   #hurried = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -55,7 +57,7 @@ export class Unacknowledged {
     return sent;
   }
 
-  /** The system has taken a frame. */
+  /** Records that the system has accepted a frame. */
   handOver(sent: SentFrame): void {
     if (sent.taken) return;
     sent.taken = true;
@@ -64,34 +66,40 @@ export class Unacknowledged {
     if (sent.copied) this.#free(sent);
   }
 
-  /** Whether the peer can have had `count` frames: all that it acknowledged, and none that was not sent. */
+  /**
+   * Whether the peer can have received `count` frames: at least those that it acknowledged, and at most those that were
+   * sent.
+   */
   allows(count: number): boolean {
     return (count - this.#first) >>> 0 <= this.#frames.length;
   }
 
   /**
-   * The peer has had `count` frames.
-   * @throws WireError when it cannot.
+   * Records that the peer has received `count` frames.
+   * @throws WireError if that is impossible.
    */
   acknowledge(count: number): void {
     if (!this.allows(count))
       throw new WireError(
         "frame-sequence",
-        `the peer says that it has had ${count} frames, but ${this.#first} to ${(this.#first + this.#frames.length) >>> 0} can be; the stream is damaged`,
+        `the peer acknowledges ${count} frames, but only ${this.#first} to ${(this.#first + this.#frames.length) >>> 0} are possible; the stream is damaged`,
       );
     const now = performance.now();
     for (let rest = (count - this.#first) >>> 0; rest > 0; rest--) {
       const sent = this.#frames.shift()!;
       this.#quickest = Math.min(this.#quickest, now - sent.sentAt);
       this.#first = (this.#first + 1) >>> 0;
-      this.handOver(sent); // the peer may be quicker than the system's word
+      this.handOver(sent); // The acknowledgment may come before the system's callback.
       this.#free(sent);
       if (sent.copied) this.#copies.takeBack(sent.frame.payload);
     }
     this.#hurried &&= this.#frames.length > 0;
   }
 
-  /** Somebody waits for memory that was lent. It comes home by acknowledgments, or by copies where these are slow. */
+  /**
+   * Records that a thread waits for borrowed memory, which is released by acknowledgments, or by copies if
+   * acknowledgments are slow.
+   */
   hurry(): void {
     this.#hurried = true;
     let lentBytes = 0;
@@ -101,7 +109,7 @@ export class Unacknowledged {
     else this.#arm();
   }
 
-  /** Nothing is sent again. Memory that is lent stays so. */
+  /** Forgets all frames, so that nothing is sent again. Borrowed memory stays borrowed. */
   clear(): void {
     clearTimeout(this.#timer);
     this.#frames.length = 0;
@@ -127,7 +135,7 @@ export class Unacknowledged {
       if (!isLent(sent)) continue;
       if (!this.#mayCopy(sent)) return;
       this.#copy(sent);
-      if (sent.taken) this.#free(sent); // else the system still reads it
+      if (sent.taken) this.#free(sent); // Otherwise the system still reads the payload.
     }
   }
 

@@ -1,7 +1,7 @@
 /**
- * Hands values to listeners in order. What comes before there is a listener waits for the first one, so nothing is
- * missed between a promise that resolves and the callback that is registered after it. A listener's error is its own:
- * it does not reach who emits.
+ * Delivers values to listeners in order. Values that are emitted before there is a listener are kept for the first one,
+ * so that nothing is missed between a promise that resolves and a callback that is registered after it. An exception of
+ * a listener does not reach the emitting code.
  */
 export class BufferedEmitter<Value> {
   readonly #listeners: ((value: Value) => void)[] = [];

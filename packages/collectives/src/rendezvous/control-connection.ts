@@ -7,46 +7,49 @@ import { type FrameSeal, sealBytes } from "../security/frame-seal.ts";
 import { FrameReader } from "../wire/frame-reader.ts";
 import { encodeHeader, type FrameType } from "../wire/frame.ts";
 
-/** How a connection ended: the peer said goodbye, this side did, or it broke. */
+/** How a connection ended: the peer said goodbye, this side said goodbye, or it broke. */
 export type Ending =
   | { readonly how: "peer-closed" | "closed" }
   | { readonly how: "broken"; readonly reason: string; readonly error: unknown };
 
-/** Who holds a control connection. */
+/** Owner of a control connection. */
 export interface ConnectionOwner {
-  /** The most bytes that a frame of this type may announce now; 0 refuses a payload. */
+  /** Returns the maximum payload length for a frame of this type at the moment, bytes; 0 refuses a payload. */
   limit(type: FrameType): number;
   /**
-   * Take a frame other than bye, and other than ping once the connection is secure. What this throws breaks the
+   * Receives a frame other than bye, and other than ping once the connection is secure. An exception breaks the
    * connection.
    */
   frame(type: FrameType, payload: Uint8Array): void;
-  /** What to tell a peer whose bytes cannot be read, before the connection ends. */
+  /** Returns the type of a last frame to a peer whose bytes cannot be read, or undefined for no frame. */
   farewell?(error: unknown): FrameType | undefined;
-  /** Called when nothing was heard for `suspectMilliseconds` of the heartbeat, and when something is again. */
+  /**
+   * Called with true after silence of `suspectMilliseconds` of the heartbeat, and with false when something is received
+   * again.
+   */
   suspected?(isSuspected: boolean): void;
-  /** Called once, last of all. */
+  /** Called once, after all other calls. */
   ended(ending: Ending): void;
 }
 
-/** Bytes that may wait for a peer that does not read: two of the largest messages. */
+/** Maximum unsent bytes for a peer that does not read: two of the largest messages. */
 const unsentBytes = 128 * 1024 * 1024;
 const nothing = new Uint8Array(0);
 
-// What a ping says: for how many milliseconds a main thread has done nothing, u32, little endian.
+// Payload of a ping: milliseconds for which a main thread has been blocked, u32, little endian.
 const idleBytes = 4;
 const encodeIdle = (milliseconds: number): Uint8Array => {
   const bytes = new Uint8Array(idleBytes);
   new DataView(bytes.buffer).setUint32(0, Math.min(Math.round(milliseconds), 2 ** 32 - 1), true);
   return bytes;
 };
-/** Nothing is said by a peer of a version before. */
+/** Decodes the payload of a ping. It is empty if the peer has an earlier version, and the result is 0. */
 const decodeIdle = ({ buffer, byteOffset, byteLength }: Uint8Array): number =>
   byteLength < idleBytes ? 0 : new DataView(buffer, byteOffset, byteLength).getUint32(0, true);
 
 /**
- * Frames both ways over one socket, pings when there is nothing to say, and a goodbye, so that closing is not taken for
- * a loss. Once both sides have proven themselves, every frame carries a seal.
+ * Frames in both directions over one socket, pings when there is nothing else to send, and a goodbye, so that closing
+ * does not count as a loss. Once both sides are authenticated, every frame carries a seal.
  */
 export class ControlConnection {
   readonly #socket: Socket;
@@ -93,12 +96,12 @@ export class ControlConnection {
     });
   }
 
-  /** Whether nothing more will be sent or taken. */
+  /** Whether nothing more will be sent or received. */
   get over(): boolean {
     return this.#closing || this.#broken !== undefined || this.#peerClosed || this.#socket.destroyed;
   }
 
-  /** Hand a frame to the system. Returns false where the connection is over. */
+  /** Writes a frame. Returns false if the connection is over. */
   send(type: FrameType, payload: Uint8Array = nothing): boolean {
     if (this.over) return false;
     if (this.#socket.writableLength + payload.byteLength > unsentBytes) {
@@ -109,16 +112,16 @@ export class ControlConnection {
     return true;
   }
 
-  /** Both sides have proven themselves: seal all that is sent from now on, and take nothing without a seal. */
+  /** Seals all sent frames from now on, and accepts only sealed frames. Called once both sides are authenticated. */
   secure(seals: { readonly sealer: FrameSeal; readonly opener: FrameSeal }): void {
     this.#seals = seals;
   }
 
   /**
-   * Begin to ping, and to expect to be heard from.
+   * Begins to send pings, and to expect them.
    *
-   * @param idleMilliseconds for how long the thread that this connection speaks for has done nothing; pings tell it.
-   * Default: that thread is this one, and does not ping at all while it is busy.
+   * @param idleMilliseconds returns for how long the thread that this connection serves has been blocked, which pings
+   * report. Default: that thread is this one, which sends no pings while it is blocked.
    */
   beat(heartbeat: Heartbeat, idleMilliseconds: () => number = () => 0): void {
     this.#stuckMilliseconds = heartbeat.stuckMilliseconds;
@@ -136,12 +139,12 @@ export class ControlConnection {
     });
   }
 
-  /** Let the process end although the connection is open. */
+  /** Lets the process end although the connection is open. */
   unref(): void {
     this.#socket.unref();
   }
 
-  /** Say goodbye and wait until the connection is closed, a second at most. */
+  /** Says goodbye and waits until the connection is closed, at most one second. */
   async close(): Promise<void> {
     if (!this.over) {
       this.#write("bye", nothing);
@@ -154,21 +157,21 @@ export class ControlConnection {
     clearTimeout(late);
   }
 
-  /** End the connection without a goodbye. */
+  /** Closes the connection without a goodbye. */
   break(reason: string, error?: unknown): void {
     if (!this.#closing && !this.#peerClosed) this.#broken ??= { reason, error };
     this.#socket.destroy();
   }
 
-  /** Take nothing more, and end the connection once what was written has left. */
+  /** Stops reading, and closes the connection after pending writes are flushed. */
   expel(reason: string, error: unknown): void {
     if (this.over) return;
     this.#broken ??= { reason, error };
     this.#socket.destroySoon();
-    setTimeout(() => this.#socket.destroy(), goodbyeMilliseconds).unref(); // a peer that does not read holds nobody up
+    setTimeout(() => this.#socket.destroy(), goodbyeMilliseconds).unref(); // A peer that does not read must not delay the process.
   }
 
-  /** Do what may find that the peer's bytes are none of its protocol. */
+  /** Runs code that may find the peer's bytes invalid. */
   #guard(read: () => void): void {
     try {
       read();
@@ -177,7 +180,7 @@ export class ControlConnection {
       if (last !== undefined && !this.over) this.#write(last, nothing);
       this.#broken ??= { reason: error instanceof Error ? error.message : String(error), error };
       if (last === undefined) this.#socket.destroy();
-      else this.#socket.destroySoon(); // what was written leaves first
+      else this.#socket.destroySoon(); // Flush pending writes first.
     }
   }
 

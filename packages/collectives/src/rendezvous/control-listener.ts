@@ -9,10 +9,12 @@ import { type Unproven, UnprovenConnections } from "../security/unproven-connect
 import type { CheckedRendezvousOptions } from "./coordinator-options.ts";
 import type { RankAddress } from "./roster.ts";
 
-/** Connections at once that have not proven themselves yet, beyond one per rank. One that comes on top ends another. */
+/**
+ * Maximum number of unauthenticated connections at once, in addition to one per rank. One more connection ends another.
+ */
 const strangersAtOnce = 1024;
 
-/** Listens for the processes of a job by TCP, or by TLS where there is an identity. */
+/** Listens for the processes of a job, by TLS if there is an identity, otherwise by TCP. */
 export class ControlListener {
   readonly #options: CheckedRendezvousOptions;
   readonly #server: Server;
@@ -21,9 +23,9 @@ export class ControlListener {
   #referenced = true;
 
   /**
-   * @param receive takes each connection. One that TLS does not trust comes too, with `authorized` false, so that it
-   * can be told why.
-   * @param drop hears of those that did not become one.
+   * @param receive called with each connection, including those that TLS does not trust (`authorized` is false), so
+   * that they can be told the reason.
+   * @param drop called with the reason for each failed connection.
    */
   constructor(
     options: CheckedRendezvousOptions,
@@ -54,7 +56,7 @@ export class ControlListener {
     identity?.renew(this.#server as TlsServer);
     this.#server.on("tlsClientError", (error: Error, socket: Socket) => {
       drop(
-        `a connection from ${socket.remoteAddress ?? "a peer that is gone"}: no TLS handshake (${tlsReasonOf(error)})`,
+        `a connection from ${socket.remoteAddress ?? "an unknown address"}: no TLS handshake (${tlsReasonOf(error)})`,
       );
       socket.destroy();
     });
@@ -73,14 +75,15 @@ export class ControlListener {
     });
   }
 
-  /**
-   * Watch over a connection that TLS trusts: `cut` is called once the certificate that its peer has shown is revoked.
-   */
+  /** Watches a connection that TLS trusts: calls `cut` once the certificate of its peer is revoked. */
   guard(socket: Socket, cut: (error: RevokedPeerError) => void): void {
     if (socket instanceof TLSSocket && socket.authorized) this.#identity?.guard(socket, cut);
   }
 
-  /** @returns where it listens. @throws the system's error, as when the port is taken. */
+  /**
+   * @returns the address on which it listens.
+   * @throws the system's error, for example if the port is taken.
+   */
   listen(): Promise<RankAddress> {
     const { host, port } = this.#options;
     return new Promise((resolve, reject) => {
@@ -92,14 +95,14 @@ export class ControlListener {
     });
   }
 
-  /** Let the process end although this listens. */
+  /** Lets the process end although this listens. */
   unref(): void {
     this.#referenced = false;
     this.#server.unref();
     for (const socket of this.#sockets) socket.unref();
   }
 
-  /** Take no more connections, then do `last`, then close those that are left. */
+  /** Stops accepting connections, then runs `last`, then closes the remaining connections. */
   async stop(last: () => Promise<unknown>): Promise<void> {
     const stopped = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     await last();

@@ -4,23 +4,25 @@ import { z } from "zod";
 import { checkedCodec, type MessageCodec } from "./message-codec.ts";
 import { type Roster, rosterSchema } from "./roster.ts";
 
-/** The most bytes of a control message: the spans of some hundred steps of a large graph fit. */
+/** Maximum size of a control message, bytes: enough for the spans of some hundred steps of a large graph. */
 export const controlMessageBytes: number = 64 * 1024 * 1024;
 
-/** Ranks that are gone, and why. */
+/** Lost ranks, and the reason. */
 export interface Loss {
   readonly ranks: readonly number[];
   readonly reason: string;
-  /** Their certificate was revoked, for which they were cut off: trying again is of no use. */
+  /**
+   * Whether the ranks were cut off because their certificate was revoked, so that a retry is pointless. Default: false.
+   */
   readonly revoked?: boolean | undefined;
 }
 
 const incompleteCodes = ["rendezvous-timeout", "rendezvous-failed", "rendezvous-stopped"] as const;
 
-/** Why a world will not be complete: ranks did not come in time, one was lost, or somebody wants the run to stop. */
+/** Reason why a world will not be complete: ranks did not join in time, a rank was lost, or the run was stopped. */
 export type IncompleteCode = (typeof incompleteCodes)[number];
 
-/** What a coordinator tells a member. */
+/** Message from a coordinator to a member. */
 export type Announcement =
   | {
       readonly kind: "complete";
@@ -32,19 +34,23 @@ export type Announcement =
   | ({ readonly kind: "lost" } & Loss)
   | { readonly kind: "message"; readonly body: unknown };
 
-/** What a member tells its coordinator. */
+/** Message from a member to its coordinator. */
 export type Report =
   | { readonly kind: "lost"; readonly rank: number; readonly reason: string }
   | { readonly kind: "message"; readonly body: unknown };
 
-// Plain msgpack: no extension of records, so that every message stands alone.
+// Plain msgpack without the record extension, so that every message can be decoded on its own.
 const packr = new Packr({ useRecords: false });
 const msgpack = {
   encode: (message: unknown): Uint8Array => packr.pack(message),
   decode: (bytes: Uint8Array): unknown => packr.unpack(bytes),
 };
 
-/** @throws ArgumentError when a message is larger than a connection carries. */
+/**
+ * Encodes a message.
+ *
+ * @throws ArgumentError if the message is larger than a connection allows.
+ */
 export const encodeBounded = <Message>(codec: MessageCodec<Message>, message: Message): Uint8Array => {
   const payload = codec.encode(message);
   if (payload.byteLength > controlMessageBytes)

@@ -7,7 +7,7 @@ import { checkHeartbeat, defaultHeartbeat, type Heartbeat } from "../failure-det
 import type { World } from "./membership.ts";
 import { defaultNoticeTimes, type NoticeTimes } from "./wait-notice.ts";
 
-/** What happened at a coordinator, as one line for a log; it holds no secret. */
+/** An event at a coordinator, as one line for a log. It contains no secret. */
 export interface RendezvousEvent {
   readonly kind:
     | "waiting"
@@ -22,50 +22,51 @@ export interface RendezvousEvent {
   readonly message: string;
 }
 
-/** Where the coordinator listens, whom it lets in, and how long it waits. */
+/** Address, admission rules and time limits of a coordinator. */
 export interface RendezvousOptions {
-  /** Default 127.0.0.1. */
+  /** Address to listen on. Default: 127.0.0.1. */
   readonly host?: string;
-  /** Default 0: any that is free. */
+  /** Default: 0, any free port. */
   readonly port?: number;
   readonly worldSize: number;
-  /** Hash of what all ranks must agree on. */
+  /** Hash of the settings that all ranks must share. */
   readonly job: string;
-  /** Build of Skein; the same on all processes unless `anyBuild`. */
+  /** Build of Skein; equal on all processes unless `anyBuild` is true. */
   readonly build: string;
   readonly anyBuild?: boolean;
-  /** What to do about another build, in words for people. Default: install the same one, or allow others. */
+  /** Advice to people about another build. Default: install the same one, or allow others. */
   readonly buildCure?: string;
-  /** From `newSecret()`, the same for every process of the job. */
+  /** Secret of the job from `newSecret()`, equal in all its processes. */
   readonly secret: string;
-  /** Ranks of the process that hosts the coordinator, which are lost with it. Default: none, as a launcher has. */
+  /** Ranks of the process that hosts the coordinator, which are lost with it. Default: none, as in a launcher. */
   readonly ranks?: readonly number[];
   /**
-   * Speak TLS, and let in only who proves its ranks by a certificate of the same authority. What is put in its files
-   * later is used for later connections; who has a certificate that is revoked is cut off.
+   * TLS identity. Only processes that prove their ranks by a certificate of the same authority are admitted. Later
+   * contents of the identity's files are used for later connections; a process whose certificate is revoked is cut off.
+   * Absent: plain TCP.
    */
   readonly security?: TlsIdentity;
-  /** How often the files of `security` are looked at. Default 5 s. */
+  /** Interval at which the files of `security` are checked. Default: 5 s. */
   readonly lookMilliseconds?: number;
-  /** Allow to listen off loopback without `security`. */
+  /** Whether to allow listening beyond loopback without `security`. Default: false. */
   readonly insecure?: boolean;
-  /** Default: `defaultJoinMilliseconds`. */
+  /** Time until all ranks must have joined. Default: `defaultJoinMilliseconds`. */
   readonly joinTimeoutMilliseconds?: number;
-  /** How long a stranger has to prove itself. Default 5 s. */
+  /** Time limit of a stranger's handshake. Default: 5 s. */
   readonly handshakeTimeoutMilliseconds?: number;
-  /** Kept by both sides. Default: `defaultHeartbeat`. */
+  /** Heartbeat of both sides. Default: `defaultHeartbeat`. */
   readonly heartbeat?: Heartbeat;
-  /** When it says for whom it waits, as events of kind "waiting". Default: `defaultNoticeTimes`. */
+  /** When to report the missing ranks, as events of kind "waiting". Default: `defaultNoticeTimes`. */
   readonly notice?: NoticeTimes;
   readonly onEvent?: (event: RendezvousEvent) => void;
 }
 
-/** Options with every default filled in. */
+/** Options with all defaults. */
 export interface CheckedRendezvousOptions extends World {
   readonly host: string;
   readonly port: number;
   readonly job: string;
-  /** From `jobKey`. */
+  /** Key from `jobKey`. */
   readonly key: Uint8Array;
   readonly ranks: readonly number[];
   readonly security: TlsIdentity | undefined;
@@ -77,17 +78,21 @@ export interface CheckedRendezvousOptions extends World {
   readonly onEvent: (event: RendezvousEvent) => void;
 }
 
-/** Ten minutes, in which a container's image of some gigabytes is pulled; as torchrun's rendezvous waits. */
+/** Ten minutes, enough to pull a container image of some gigabytes; torchrun's rendezvous waits as long. */
 export const defaultJoinMilliseconds = 600_000;
 
-/** The most that Node's timers take. */
+/** Maximum delay of Node's timers. */
 const longestMilliseconds: number = 2 ** 31 - 1;
 
-/** @throws ArgumentError when `value` is no time that a timer takes. */
+/**
+ * Checks a duration.
+ *
+ * @throws ArgumentError if a timer cannot wait for `value`.
+ */
 export const checkMilliseconds = (name: string, value: number): void => {
   if (!(value > 0 && value <= longestMilliseconds))
     throw new ArgumentError(
-      `${name} cannot be ${value}; it is a number of milliseconds above 0 and up to ${longestMilliseconds}`,
+      `${name} cannot be ${value}; use a number of milliseconds above 0 and up to ${longestMilliseconds}`,
     );
 };
 
@@ -113,9 +118,9 @@ export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRende
     onEvent = () => {},
   } = options;
   if (!Number.isInteger(worldSize) || worldSize < 1)
-    throw new ArgumentError(`a world of ${worldSize} ranks cannot be made; worldSize is a whole number from 1`);
+    throw new ArgumentError(`worldSize ${worldSize} is not a positive integer; pass the number of ranks, 1 or more`);
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new ArgumentError(`a coordinator cannot listen on port ${port}; use 1 to 65535, or 0 for any that is free`);
+    throw new ArgumentError(`a coordinator cannot listen on port ${port}; use 1 to 65535, or 0 for any free port`);
   checkMilliseconds("joinTimeoutMilliseconds", joinTimeoutMilliseconds);
   checkMilliseconds("handshakeTimeoutMilliseconds", handshakeTimeoutMilliseconds);
   checkHeartbeat(heartbeat);

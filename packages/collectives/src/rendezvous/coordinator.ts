@@ -31,7 +31,7 @@ import { StrangerLog } from "./stranger-log.ts";
 import { isUnspecified } from "./unspecified.ts";
 import { WaitNotice } from "./wait-notice.ts";
 
-/** A message with its sender. */
+/** A message and its sender. */
 export interface MemberMessage {
   /** Number of the process in the roster. */
   readonly process: number;
@@ -40,45 +40,52 @@ export interface MemberMessage {
 }
 
 /**
- * The meeting point of a job's processes. It tells them where the others are, passes messages, and says who was lost.
+ * Meeting point of a job's processes. It sends each process the addresses of the others, forwards messages, and reports
+ * losses.
  */
 export interface Coordinator {
   readonly address: RankAddress;
   /**
    * Resolves when every rank has joined.
    *
-   * @throws RendezvousError `rendezvous-timeout`, which names the ranks that did not.
+   * @throws RendezvousError `rendezvous-timeout`, which names the missing ranks.
    */
   readonly ready: Promise<Roster>;
-  /** Messages that came before the first listener wait for it. */
+  /** Registers a listener for messages. Messages received before the first listener are kept for it. */
   onMessage(listener: (message: MemberMessage) => void): void;
   /**
-   * Send to one process, by its number in the roster. Returns false where it is gone. The message is anything msgpack
-   * holds, up to 64 MiB.
+   * Sends a message to one process, by its number in the roster. Returns false if the process is gone. The message is
+   * any msgpack value, up to 64 MiB.
    */
   send(process: number, message: unknown): boolean;
   broadcast(message: unknown): void;
-  /** Say that a rank is gone, from a witness such as the launcher that saw its process end. The first loss stands. */
+  /**
+   * Reports that a rank is lost, as seen by a witness, for example the launcher that saw its process end. Only the
+   * first loss counts.
+   */
   reportLost(rank: number, reason: string): void;
   /**
-   * The first loss of ranks, whoever noticed it; all processes are told before. Every listener hears it, however late
-   * it comes.
+   * Registers a listener for the first loss of ranks, whoever reported it; all processes are notified before. Listeners
+   * that are registered later are called too.
    */
   onLost(listener: (loss: Loss) => void): void;
   /**
-   * Say goodbye to all and stop listening. Takes a second at most.
+   * Says goodbye to all processes and stops listening. Takes at most one second.
    *
-   * @param stopped why, where the run is to stop before all have joined: those who have end with `rendezvous-stopped`,
-   * and none need look for a fault.
+   * @param stopped reason for stopping the run before all ranks have joined: joined processes end with
+   * `rendezvous-stopped`, which is not a fault. Absent: a failure.
    */
   close(stopped?: string): Promise<void>;
 }
 
-/** A coordinator in the thread that holds its connections: what serves another thread takes part in messages here. */
+/**
+ * A coordinator in the thread that owns its connections, with access to messages for the code that serves another
+ * thread.
+ */
 export interface ThreadedCoordinator extends Coordinator {
-  /** Send an announcement that is encoded already, to one process or to all. */
+  /** Sends an encoded announcement to one process, or to all. */
   relay(payload: Uint8Array, process?: number): void;
-  /** Told the number of each process that has ended or was lost. */
+  /** Registers a listener for the number of each process that has ended or was lost. */
   onGone(listener: (process: number) => void): void;
 }
 
@@ -95,10 +102,10 @@ interface MemberConnection {
 }
 
 /**
- * Host a rendezvous in this thread, which must never be busy for long.
+ * Hosts a rendezvous in this thread, which must never be busy for long.
  *
- * @param idleMilliseconds for how long the thread that this one serves has done nothing.
- * @throws ArgumentError, InsecureError, or the system's error when the port is taken.
+ * @param idleMilliseconds returns for how long the thread that this one serves has been blocked.
+ * @throws ArgumentError, InsecureError, or the system's error if the port is taken.
  */
 export const openCoordinator = async (
   options: RendezvousOptions,
@@ -134,7 +141,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     this.#idleMilliseconds = idleMilliseconds;
     this.#membership = new Membership(options);
     const { promise, resolve, reject } = Promise.withResolvers<Roster>();
-    promise.catch(() => {}); // whoever awaits `ready` hears it; that nobody does must not end the process
+    promise.catch(() => {}); // Callers that await `ready` get the error; a promise without callers must not end the process.
     this.ready = promise;
     this.#settle = { resolve, reject };
     this.#listener = new ControlListener(
@@ -150,7 +157,7 @@ class HostedRendezvous implements ThreadedCoordinator {
         const { host, port } = this.#address;
         const where = isUnspecified(host) ? `port ${port} of this machine` : `${host}:${port}`;
         const others = this.#membership.missing.filter((rank) => !options.ranks.includes(rank));
-        if (others.length === 0) return undefined; // but for those of this process itself, which may be slow
+        if (others.length === 0) return undefined; // All but the ranks of this process, which may be slow.
         const state = this.#membership.nameMissing(`to join at ${where}`, others);
         return { state, line: `waiting for ${state}; giving up in ${Math.ceil((until - performance.now()) / 1000)} s` };
       },
@@ -158,7 +165,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     );
   }
 
-  /** Where it listens, or did. */
+  /** Address on which it listens, or did. */
   get address(): RankAddress {
     return this.#address;
   }
@@ -223,14 +230,14 @@ class HostedRendezvous implements ThreadedCoordinator {
     for (const { connection } of this.#members) connection.send("control", payload);
   }
 
-  /** A stranger has come. It gets little time, little memory, and one try. */
+  /** Handles a new connection. A stranger gets limited time and memory, and one try. */
   #receive(socket: Socket, unproven: Unproven): void {
     const from = `a connection from ${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;
     const handshake = new JoinHandshake(socket, this.#options);
     let member: MemberConnection | undefined;
     let proven = false;
     const patience = setTimeout(
-      () => connection.break(`it did not prove who it is within ${this.#options.handshakeTimeoutMilliseconds} ms`),
+      () => connection.break(`it did not prove its identity within ${this.#options.handshakeTimeoutMilliseconds} ms`),
       this.#options.handshakeTimeoutMilliseconds,
     ).unref();
     const advance = (step: Step): void => {
@@ -261,7 +268,7 @@ class HostedRendezvous implements ThreadedCoordinator {
       frame: (type, payload) => {
         if (member === undefined) advance(handshake.take(type, payload));
         else if (type === "control" && this.#state === "running") this.#takeReport(member, payload);
-        else throw new RendezvousError("control-message", `a ${type} frame came where none is due`);
+        else throw new RendezvousError("control-message", `a ${type} frame came, which is not due`);
       },
       suspected: (isSuspected) => {
         const { heartbeat } = this.#options;
@@ -270,7 +277,7 @@ class HostedRendezvous implements ThreadedCoordinator {
           : "it is heard again";
         if (member !== undefined) this.#event("silent", `${member.name}: ${what}`);
       },
-      // In our version, so that its side sees what this one has seen.
+      // In this side's version, so that the other side detects the mismatch as well.
       farewell: (error) => (isOtherVersion(error) ? "refuse" : undefined),
       ended: (ending) => {
         clearTimeout(patience);
@@ -279,19 +286,20 @@ class HostedRendezvous implements ThreadedCoordinator {
         else if (ending.how === "broken")
           this.#strangers.note(
             isOtherVersion(ending.error) ? "refused" : "dropped",
-            `${from}: ${unproven.evicted ? "others came before it had proven who it is" : ending.reason}`,
+            `${from}: ${unproven.evicted ? "displaced by other connections before it had proven its identity" : ending.reason}`,
           );
       },
     });
     this.#listener.guard(socket, (error) => {
-      // All are told before, who has it too: it may be an honest process on a host that somebody else has got into.
+      // Notify all members first, including the member itself, which may be an honest process on a host that an
+      // attacker has entered.
       if (member !== undefined && this.#state === "running")
         this.#lose(this.#membership.ranksOf(member), error.message, true);
       connection.expel(error.message, error);
     });
   }
 
-  /** Give a process that has proven itself the places that it asks for, if they can be had. */
+  /** Admits an authenticated process to the ranks that it requests, if they are available. */
   #admit(request: JoinRequest, connection: ControlConnection): MemberConnection | undefined {
     if (connection.over || this.#state === "closed") return undefined;
     const member: MemberConnection = { connection, name: nameOf(request) };
@@ -316,7 +324,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     void connection.close();
   }
 
-  /** Everyone is here. */
+  /** Starts the world once all ranks have joined. */
   #begin(): void {
     if (this.#state !== "joining" || !this.#membership.complete) return;
     this.#state = "running";
@@ -341,7 +349,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     void this.close();
   }
 
-  /** The world will not be complete. */
+  /** Fails the rendezvous: the world will not be complete. */
   #fail(code: IncompleteCode, message: string): void {
     this.#state = "closed";
     clearTimeout(this.#deadline);
@@ -365,7 +373,8 @@ class HostedRendezvous implements ThreadedCoordinator {
     const reason = ending.how === "broken" ? ending.reason : undefined;
     this.#members.delete(member);
     if (this.#state === "joining") {
-      // Who says goodbye was asked to end, and so is the run. Who is lost may be started again, and come in time.
+      // A process that says goodbye was asked to end, and so was the run. A lost process may be restarted, and join in
+      // time.
       if (reason === undefined)
         return void this.close(`${formatRanks(this.#membership.ranksOf(member))} was asked to end`);
       this.#membership.leave(member, reason);

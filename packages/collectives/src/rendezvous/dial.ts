@@ -5,7 +5,7 @@ import { isCertificateFault, isTlsFault, tlsReasonOf } from "../security/tls-fau
 import { tlsClientOptions, type TlsIdentity } from "../security/tls-identity.ts";
 import type { RankAddress } from "./roster.ts";
 
-/** What may pass by itself: the coordinator is not up yet, or its name is not known yet. */
+/** Codes of transient errors: the coordinator is not running yet, or its name does not resolve yet. */
 const passing: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -19,13 +19,13 @@ const passing: ReadonlySet<string> = new Set([
   "EAI_AGAIN",
 ]);
 
-/** An attempt that may succeed when it is made again. */
+/** An attempt failed that may succeed if it is repeated. */
 export class PassingError extends Error {}
 
 /**
- * Connect once, by TLS where there is an identity.
+ * Connects once, by TLS if there is an identity.
  *
- * @throws PassingError, PeerIdentityError when TLS was refused by either side, or the system's error.
+ * @throws PassingError, PeerIdentityError if either side refused TLS, or the system's error.
  */
 export const dial = (
   address: RankAddress,
@@ -61,17 +61,19 @@ export const dial = (
     });
   });
 
-/** What an error of a connection means to one who dials. */
+/** Converts a connection error to the error that the dialing side throws. */
 export const explain = (error: NodeJS.ErrnoException, where: string): Error => {
   const code = error.code ?? "";
   if (error instanceof PeerIdentityError) return error;
   if (code === "CERT_REVOKED")
     return new RevokedPeerError(
-      `the certificate of what listens at ${where} was revoked; start the run's host again with new files`,
+      `the certificate of the process at ${where} was revoked; start the run's host again with new files`,
     );
   if (passing.has(code)) return new PassingError(`${error.syscall ?? "connection"} ${code}`, { cause: error });
   if (isTlsFault(error))
-    return new PassingError(`what came is no TLS, or was altered on its way: ${tlsReasonOf(error)}`, { cause: error });
+    return new PassingError(`the received bytes are not TLS, or were altered in transit: ${tlsReasonOf(error)}`, {
+      cause: error,
+    });
   if (isCertificateFault(error))
     return new PeerIdentityError(
       `TLS with ${where} failed (${code}: ${tlsReasonOf(error)}); use the files of one skein-train certs init on all hosts, while they are valid`,

@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** The coordinator did not let this process join: it asks for something that this job or this world is not. */
+/** The coordinator refused this process, because its job, build, world size or ranks do not match. */
 export class JoinRefusedError extends SkeinError {
   override name = "JoinRefusedError";
 
@@ -9,10 +9,7 @@ export class JoinRefusedError extends SkeinError {
   }
 }
 
-/**
- * The coordinator has no place for this process, and may have one later: once what an earlier start has left behind is
- * gone.
- */
+/** The coordinator has no free slot for this process, but may have one once an earlier process is gone. */
 export class PlaceTakenError extends SkeinError {
   override name = "PlaceTakenError";
 
@@ -21,7 +18,7 @@ export class PlaceTakenError extends SkeinError {
   }
 }
 
-/** The ranks of a job did not find each other, or what they found each other by is gone. */
+/** The ranks of a job could not connect to each other, or the coordinator is gone. */
 export class RendezvousError extends SkeinError {
   override name = "RendezvousError";
 

@@ -7,23 +7,23 @@ import { JoinRefusedError, PlaceTakenError } from "./errors.ts";
 import { checkedCodec, type MessageCodec } from "./message-codec.ts";
 import { addressSchema, type RankAddress } from "./roster.ts";
 
-/** The most bytes of a join request, a welcome or a refusal: a thousand ranks with their addresses. */
+/** Maximum size of a join request, a welcome or a refusal, bytes: a thousand ranks with their addresses. */
 export const joinBytes: number = 256 * 1024;
 
-/** The most ranks of one process. */
+/** Maximum number of ranks of one process. */
 export const ranksPerProcess = 1024;
 
-/** What a process asks for, once it has proven that it knows the job's secret. */
+/** Request of a process that has proven that it knows the job's secret. */
 export interface JoinRequest {
   readonly build: string;
   readonly worldSize: number;
   readonly ranks: readonly number[];
-  /** Data listener of each of `ranks`. */
+  /** Address of the data listener of each rank in `ranks`. */
   readonly addresses: readonly RankAddress[];
   readonly hostName: string;
 }
 
-/** The coordinator has taken the process in. */
+/** Answer of the coordinator that admits a process. */
 export interface Welcome {
   readonly heartbeat: Heartbeat;
 }
@@ -39,13 +39,13 @@ export const refusalCodes = [
   "protocol-version",
 ] as const;
 
-/** The coordinator does not take the process in. */
+/** Answer of the coordinator that refuses a process. */
 export interface Refusal {
   readonly code: (typeof refusalCodes)[number];
   readonly message: string;
 }
 
-/** A refusal as the error that the joining side throws. */
+/** Converts a refusal to the error that the joining side throws. */
 export const refusalError = ({
   code,
   message,
@@ -56,13 +56,14 @@ export const refusalError = ({
   return new JoinRefusedError(code, message);
 };
 
-// JSON and not msgpack: these come from anyone who finds the port, and V8's JSON parser has met everything.
+// JSON instead of msgpack, because these messages may come from anyone who finds the port, and V8's JSON parser is well
+// tested against hostile input.
 const json = {
   encode: (message: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(message)),
   decode: (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)),
 };
 
-// Fields that we do not know are left out, not refused: a neighbour of the next minor version may say more.
+// Unknown fields are ignored, not refused, because a peer with the next minor version may send more fields.
 const joinSchema: z.ZodType<JoinRequest> = z
   .object({
     build: z.string().max(256).regex(printable),

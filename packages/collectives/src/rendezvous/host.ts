@@ -7,12 +7,12 @@ import { failureOf, type RendezvousThreadEvent, RendezvousThread } from "./rende
 import type { RankAddress, Roster } from "./roster.ts";
 
 /**
- * Host the rendezvous of a job: in the launcher, or in the process of rank 0. Its connections live in a thread of their
- * own, so this one may be busy: only when its event loop has not turned for `heartbeat.stuckMilliseconds` is it lost to
- * the others.
+ * Hosts the rendezvous of a job, in the launcher or in the process of rank 0. Its connections run in a thread of their
+ * own, so the calling thread may be busy: other processes consider it lost only when its event loop has not turned for
+ * `heartbeat.stuckMilliseconds`.
  *
- * Until every rank has joined it keeps the process alive; later it does not.
- * @throws ArgumentError, InsecureError, or the system's error when the port is taken.
+ * Keeps the process alive until every rank has joined, and not later.
+ * @throws ArgumentError, InsecureError, or the system's error if the port is taken.
  * @example
  * const coordinator = await hostRendezvous({ worldSize: 2, job, build, secret: newSecret() });
  * const roster = await coordinator.ready;
@@ -22,7 +22,7 @@ export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordi
   const { onEvent: _, ...rest } = options;
   const listening = Promise.withResolvers<RankAddress>();
   const ready = Promise.withResolvers<Roster>();
-  ready.promise.catch(() => {}); // whoever awaits `ready` hears it; that nobody does must not end the process
+  ready.promise.catch(() => {}); // Callers that await `ready` get the error; a promise without callers must not end the process.
   const loss = Promise.withResolvers<Loss>();
   const messages = new BufferedEmitter<MemberMessage>();
   const gone = new Set<number>();
@@ -45,7 +45,7 @@ export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordi
         break;
       case "note":
       case "waiting":
-        break; // a member's
+        break; // An event of a member.
       case "event":
         onEvent(event.event);
         break;
@@ -53,7 +53,7 @@ export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordi
         messages.emit(event.message as MemberMessage);
         break;
       case "lost":
-        loss.resolve(event.loss); // the first stands
+        loss.resolve(event.loss); // Only the first loss counts.
         break;
       case "gone":
         gone.add(event.process);

@@ -12,21 +12,21 @@ import { formatRanks } from "../ranks.ts";
 
 const useOneSet = "use the files of one skein-train certs init on all hosts";
 
-/** Node has the reason as a text, whatever its types say. */
+/** Whether the certificate is revoked. At run time the error is a string, unlike its declared type. */
 const isRevoked = (socket: TLSSocket): boolean => String(socket.authorizationError).includes("CERT_REVOKED");
 
-/** Why TLS does not trust the process; undefined where there is no TLS, or it does. */
+/** Returns the reason why TLS does not trust the process; undefined without TLS, or if TLS trusts it. */
 const distrust = (socket: Socket): Refusal | undefined =>
   socket instanceof TLSSocket && !socket.authorized
     ? {
         code: "peer-identity",
         message: isRevoked(socket)
           ? "the certificate of the process was revoked; issue a new one with skein-train certs renew, and give it to that process alone"
-          : `the process shows no certificate of the coordinator's authority (${String(socket.authorizationError)}); ${useOneSet}`,
+          : `the process has no certificate of the coordinator's authority (${String(socket.authorizationError)}); ${useOneSet}`,
       }
     : undefined;
 
-/** What a certificate leaves unproven of the ranks asked for; undefined where there is no TLS, or nothing. */
+/** Returns a refusal if the certificate does not prove all requested ranks; undefined without TLS. */
 const unprovenRanks = (socket: Socket, ranks: readonly number[]): Refusal | undefined => {
   if (!(socket instanceof TLSSocket)) return undefined;
   const proven = identityOf(socket.getPeerCertificate().subjectaltname);
@@ -42,23 +42,23 @@ const refusalOf = ({ what, own, peer }: Misfit): Refusal =>
     ? otherJob(own, peer)
     : {
         code: "protocol-version",
-        message: `this process speaks version ${peer} of the protocol, the coordinator ${own}, and only neighbours understand each other; run the same version of Skein on all hosts`,
+        message: `this process uses version ${peer} of the protocol, the coordinator ${own}, and only adjacent minor versions are compatible; run the same version of Skein on all hosts`,
       };
 
-/** What a handshake's frame leads to. */
+/** Result of a handshake frame. */
 export type Step =
   /** Send the challenge. */
   | { readonly kind: "challenge"; readonly payload: Uint8Array }
-  /** It has proven that it knows the job's secret: frames are sealed from now on. */
+  /** The process has proven that it knows the job's secret; frames are sealed from now on. */
   | { readonly kind: "proven"; readonly seals: Proven }
-  /** It asks for what can be had, as far as it alone is concerned. */
+  /** The process requests ranks, and the request is valid by itself. */
   | { readonly kind: "join"; readonly request: JoinRequest }
   | { readonly kind: "refuse"; readonly refusal: Refusal; readonly request?: JoinRequest };
 
 /**
- * Takes a stranger's frames in the one order in which they may come: a hello, the proof that it knows the job's secret,
- * a request. Until the proof it may send a kilobyte in all at a time, and nothing is kept of it but the random number
- * that it must answer.
+ * Processes the frames of a stranger in their only valid order: a hello, the proof that it knows the job's secret, a
+ * request. Until the proof a stranger may send at most one kilobyte at a time, and nothing is stored about it except
+ * the random number that it must answer.
  */
 export class JoinHandshake {
   readonly #socket: Socket;
@@ -77,14 +77,14 @@ export class JoinHandshake {
     });
   }
 
-  /** The most bytes that a frame of this type may announce now. */
+  /** Maximum payload length for a frame of this type at the moment, bytes. */
   limit(type: FrameType): number {
     if (type === "refuse") return this.#due === "proof" ? unprovenBytes : 0;
     if (type !== this.#due) return 0;
     return type === "join" ? joinBytes : unprovenBytes;
   }
 
-  /** @throws RendezvousError `control-message` when a frame is not the one that is due, or not what it should be. */
+  /** @throws RendezvousError `control-message` if a frame is not due, or invalid. */
   take(type: FrameType, payload: Uint8Array): Step {
     const due = this.#due;
     this.#due = "nothing";
@@ -100,12 +100,12 @@ export class JoinHandshake {
       const refusal = unprovenRanks(this.#socket, request.ranks) ?? mismatch(this.#options, request);
       return refusal === undefined ? { kind: "join", request } : { kind: "refuse", refusal, request };
     }
-    // What it says is not repeated: it is still a stranger.
+    // The message is not repeated, because the sender is not authenticated.
     if (type === "refuse" && due === "proof")
       throw fault(
-        "it turned away, as this coordinator does not know its job's secret; give every process of a job the same SKEIN_SECRET",
+        "it left, because this coordinator does not know its job's secret; give every process of a job the same SKEIN_SECRET",
       );
-    throw fault(`a ${type} frame came where none is due; the peer speaks another protocol, or is no rank`);
+    throw fault(`a ${type} frame came, which is not due; the peer uses another protocol, or is not a rank`);
   }
 
   #hello(payload: Uint8Array): Step {
@@ -115,7 +115,7 @@ export class JoinHandshake {
     try {
       answer = this.#handshake.challenge(payload);
     } catch (error) {
-      throw fault("it began with what is no hello", error);
+      throw fault("its first frame is not a valid hello", error);
     }
     if ("what" in answer) return { kind: "refuse", refusal: refusalOf(answer) };
     this.#due = "proof";

@@ -5,19 +5,21 @@ import { checkLost } from "../ranks.ts";
 import { failureOf, type RendezvousThreadEvent, RendezvousThread } from "./rendezvous-thread.ts";
 
 /**
- * Join the rendezvous of a job, and wait until every rank has. Dials again while the coordinator is not there yet. The
- * connection lives in a thread of its own, so this one may be busy: only when its event loop has not turned for the
- * coordinator's `heartbeat.stuckMilliseconds` are its ranks lost to the others.
+ * Joins the rendezvous of a job, and waits until every rank has joined. Dials again while the coordinator is not
+ * running yet. The connection runs in a thread of its own, so the calling thread may be busy: other processes consider
+ * its ranks lost only when its event loop has not turned for the coordinator's `heartbeat.stuckMilliseconds`.
  *
- * With a `signal` it can be given up until all have joined: within a second, with a RendezvousError
- * `rendezvous-stopped`; where this process had a place, all others end, too.
+ * Aborting `signal` gives up the join until all ranks have joined: within one second, with a RendezvousError
+ * `rendezvous-stopped`. If this process was already admitted, all other processes end too.
  *
- * @throws JoinRefusedError when the coordinator will not have this process, PlaceTakenError when it has no place for it
- * until the deadline; PeerIdentityError when one of both does not prove who it is; RendezvousError when nobody answers,
- * when ranks are missing at the deadline (it names them), or when the coordinator dies; WireError when what answers is
- * no coordinator of this version.
- * @example const member = await joinRendezvous({ address, ranks: [1], addresses: [{ host: "10.0.0.2", port: 4711 }],
- * worldSize: 2, job, build, secret }); member.onLost(({ ranks, reason }) => abort(ranks, reason));
+ * @throws JoinRefusedError if the coordinator refuses this process; PlaceTakenError if the coordinator has no free slot
+ * until the deadline; PeerIdentityError if either side does not prove its identity; RendezvousError if no process
+ * answers, if ranks are missing at the deadline (it names them), or if the coordinator dies; WireError if the answering
+ * process is not a coordinator of this version.
+ * @example
+ * const addresses = [{ host: "10.0.0.2", port: 4711 }];
+ * const member = await joinRendezvous({ address, ranks: [1], addresses, worldSize: 2, job, build, secret });
+ * member.onLost(({ ranks, reason }) => abort(ranks, reason));
  */
 export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
   checkJoinOptions(options);
@@ -38,7 +40,7 @@ export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
         messages.emit(event.message);
         break;
       case "lost":
-        loss.resolve(event.loss); // the first stands
+        loss.resolve(event.loss); // Only the first loss counts.
         break;
       case "gone":
         over = true;
@@ -51,7 +53,7 @@ export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
         break;
       case "listening":
       case "event":
-        break; // a coordinator's
+        break; // Events of a coordinator.
     }
   };
   const thread = new RendezvousThread({ role: "member", options: rest }, take);

@@ -37,29 +37,31 @@ import type { RankAddress, Roster } from "./roster.ts";
 import { joined, Search, type SearchOptions } from "./search.ts";
 import { isUnspecified } from "./unspecified.ts";
 
-/** What a process tells the coordinator of itself, and how long it looks for it. */
+/** Request of a process to join a rendezvous, and its time limits. */
 export interface JoinOptions extends SearchOptions {
   /**
-   * Data listener of each of `ranks`. A host of 0.0.0.0 or :: becomes the address by which this machine reaches the
-   * coordinator.
+   * Address of the data listener of each rank in `ranks`. A host of 0.0.0.0 or :: is replaced by the address by which
+   * this machine reaches the coordinator.
    */
   readonly addresses: readonly RankAddress[];
-  /** Default: the machine's name. */
+  /** Default: the name of the machine. */
   readonly hostName?: string;
   readonly worldSize: number;
   readonly job: string;
   readonly build: string;
-  /** The job's secret. It never travels: both sides prove that they know it, the coordinator first. */
+  /** Secret of the job. It is never sent: both sides prove that they know it, the coordinator first. */
   readonly secret: string;
   readonly security?: TlsIdentity;
-  /** How often the files of `security` are looked at for new ones. Default 5 s. */
+  /** Interval at which the files of `security` are checked for changes. Default: 5 s. */
   readonly lookMilliseconds?: number;
-  /** Allow to speak off loopback without `security`. */
+  /** Whether to allow connections beyond loopback without `security`. Default: false. */
   readonly insecure?: boolean;
-  /** Told, in a line, of what people should see to: renewed certificates that cannot be used. */
+  /**
+   * Called with one line about a problem that a person should fix, such as a renewed certificate that cannot be used.
+   */
   readonly onNote?: (line: string) => void;
   /**
-   * How long to look for the coordinator and a place; once it has let this process in, its own deadline counts.
+   * Time to search for the coordinator and a free slot. After admission, the coordinator's own deadline applies.
    * Default: `defaultJoinMilliseconds`.
    */
   readonly joinTimeoutMilliseconds?: number;
@@ -70,35 +72,38 @@ export interface Member {
   readonly roster: Roster;
   /** Number of this process in the roster. */
   readonly process: number;
-  /** Send to the coordinator. Returns false where it is gone. The message is anything msgpack holds, up to 64 MiB. */
+  /**
+   * Sends a message to the coordinator. Returns false if the coordinator is gone. The message is any msgpack value, up
+   * to 64 MiB.
+   */
   send(message: unknown): boolean;
-  /** Messages that came before the first listener wait for it. */
+  /** Registers a listener for messages. Messages received before the first listener are kept for it. */
   onMessage(listener: (message: unknown) => void): void;
   /**
-   * Say that a rank is gone, as a witness such as a data link that broke. The coordinator tells all; the first loss
-   * stands.
+   * Reports that a rank is lost, as seen by a witness, for example a data link that broke. The coordinator notifies all
+   * processes. Only the first loss counts.
    */
   reportLost(rank: number, reason: string): void;
   /**
-   * The first loss: of ranks, or of the coordinator with the ranks of its process. Every listener hears it, however
-   * late it comes.
+   * Registers a listener for the first loss: of ranks, or of the coordinator with the ranks of its process. Listeners
+   * that are registered later are called too.
    */
   onLost(listener: (loss: Loss) => void): void;
-  /** Say goodbye, so that this is no loss. Takes a second at most. */
+  /** Says goodbye, so that closing does not count as a loss. Takes at most one second. */
   close(): Promise<void>;
 }
 
-/** A member in the thread that holds its connection: what serves another thread takes part in messages here. */
+/** A member in the thread that owns its connection, with access to messages for the code that serves another thread. */
 export interface ThreadedMember extends Member {
-  /** Send a report that is encoded already. */
+  /** Sends an encoded report. */
   relay(payload: Uint8Array): void;
-  /** Resolves when the connection has ended, however it did. */
+  /** Resolves when the connection has ended in any way. */
   readonly ended: Promise<void>;
 }
 
 const firstPauseMilliseconds = 20;
 const longestPauseMilliseconds = 1000;
-// for a connection, and for the answer to a hello: a coordinator that starts is busy for a moment
+// Time limit for a connection, and for the answer to a hello; a coordinator that starts is busy for a moment.
 const answerMilliseconds = 10_000;
 
 /** @throws ArgumentError or InsecureError. */
@@ -110,9 +115,9 @@ export const checkJoinOptions = (options: JoinOptions): void => {
 };
 
 /**
- * Join a rendezvous in this thread, which must never be busy for long; else as `joinRendezvous`.
+ * Joins a rendezvous in this thread, which must never be busy for long; otherwise like `joinRendezvous`.
  *
- * @param idleMilliseconds for how long the thread that this one serves has done nothing.
+ * @param idleMilliseconds returns for how long the thread that this one serves has been blocked.
  */
 export const openMember = async (options: JoinOptions, idleMilliseconds?: () => number): Promise<ThreadedMember> => {
   const { joinTimeoutMilliseconds = defaultJoinMilliseconds } = options;
@@ -138,7 +143,7 @@ export const openMember = async (options: JoinOptions, idleMilliseconds?: () => 
   }
 };
 
-/** Try until there is a place, or it is too late. */
+/** Retries until the coordinator admits this process, or until the deadline. */
 const seek = async (
   options: JoinOptions,
   search: Search,
@@ -161,13 +166,13 @@ const seek = async (
       search.found((error as Error).message.split(/[;\n]/)[0]!);
       if (error instanceof PlaceTakenError) refused = error;
       else if (!(error instanceof PassingError)) throw error;
-      // Spread, so that a thousand processes that were turned away do not come back together.
+      // Randomized, so that a thousand refused processes do not retry at the same time.
       const rest = pause * (0.5 + Math.random());
       if (performance.now() + rest >= deadline) {
-        if (refused !== undefined) throw refused; // says more than that the last try was cut short
+        if (refused !== undefined) throw refused; // More informative than the timeout of the last attempt.
         throw new RendezvousError(
           "rendezvous-timeout",
-          `${formatRanks(options.ranks)} found no coordinator at ${address.host}:${address.port} within ${joinTimeoutMilliseconds / 1000} s (${error.message}); see that its process runs and that the port is open, or raise joinTimeoutMilliseconds (network.joinSeconds of a job)`,
+          `${formatRanks(options.ranks)} found no coordinator at ${address.host}:${address.port} within ${joinTimeoutMilliseconds / 1000} s (${error.message}); check that its process runs and that the port is open, or raise joinTimeoutMilliseconds (network.joinSeconds of a job)`,
           { cause: error },
         );
       }
@@ -183,16 +188,16 @@ const check = ({ ranks, addresses, hostName = hostname(), worldSize, job, build,
     !ranks.every((rank) => Number.isInteger(rank) && rank >= 0)
   )
     throw new ArgumentError(
-      `a process cannot join with ranks [${ranks.join(", ")}]; it takes 1 to ${ranksPerProcess} whole numbers from 0`,
+      `a process cannot join with ranks [${ranks.join(", ")}]; pass 1 to ${ranksPerProcess} non-negative integers`,
     );
   if (addresses.length !== ranks.length)
     throw new ArgumentError(
-      `${ranks.length} ranks came with ${addresses.length} addresses; give the data listener of each rank`,
+      `${ranks.length} ranks have ${addresses.length} addresses; pass the data listener of each rank`,
     );
   for (const { host, port } of addresses) {
     if (host === "" || host.length > 255 || !(Number.isInteger(port) && port >= 1 && port <= 65_535))
       throw new ArgumentError(
-        `${host}:${port} is no address of a data listener; give the host and port on which it listens`,
+        `${host}:${port} is not an address of a data listener; pass the host and port on which it listens`,
       );
   }
   for (const [name, text, most] of [
@@ -202,11 +207,11 @@ const check = ({ ranks, addresses, hostName = hostname(), worldSize, job, build,
   ] as const) {
     if (!printable.test(text) || text.length > most || (name === "hostName" && text === ""))
       throw new ArgumentError(
-        `${name} cannot be ${JSON.stringify(text)}; it is printable ASCII of at most ${most} characters`,
+        `${name} cannot be ${JSON.stringify(text)}; use printable ASCII of at most ${most} characters`,
       );
   }
   if (!Number.isInteger(worldSize) || worldSize < 1)
-    throw new ArgumentError(`a world of ${worldSize} ranks cannot be joined; worldSize is a whole number from 1`);
+    throw new ArgumentError(`worldSize ${worldSize} is not a positive integer; pass the number of ranks, 1 or more`);
   checkSecret(secret);
 };
 
@@ -220,7 +225,7 @@ const attempt = async (
   const dialled = dial(options.address, identity?.current(), timeoutMilliseconds);
   const socket = await Promise.race([dialled, search.givenUp]).catch((error: unknown) => {
     dialled.then(
-      (late) => late.destroy(), // it was given up meanwhile
+      (late) => late.destroy(), // The attempt was aborted meanwhile.
       () => undefined,
     );
     throw error;
@@ -284,14 +289,14 @@ class JoinedMember implements ThreadedMember {
         } else
           throw new RendezvousError(
             "control-message",
-            `a ${type} frame came from ${this.#where} where none is due; it is no coordinator`,
+            `a ${type} frame came from ${this.#where}, which is not due; the process there is not a coordinator`,
           );
       },
       ended: (ending) => this.#ended(ending),
     });
   }
 
-  /** Say hello and wait for the roster. */
+  /** Sends a hello and waits for the roster. */
   async join(timeoutMilliseconds: number, welcomed: () => void): Promise<void> {
     this.#connection.send("hello", this.#handshake.hello());
     const late = setTimeout(
@@ -308,7 +313,7 @@ class JoinedMember implements ThreadedMember {
     this.#connection.unref();
   }
 
-  /** Leave what was not joined. */
+  /** Closes the connection of a join that was given up. */
   abandon(): void {
     this.#connection.break("given up");
   }
@@ -338,12 +343,12 @@ class JoinedMember implements ThreadedMember {
     return this.#connection.close();
   }
 
-  /** The coordinator's certificate was revoked. */
+  /** Ends the connection, because the coordinator's certificate was revoked. */
   distrust(error: RevokedPeerError): void {
     this.#connection.break(error.message, error);
   }
 
-  /** The coordinator has shown that it knows the secret, or not: then it is told nothing more. */
+  /** Checks the coordinator's proof that it knows the secret. Without a valid proof, nothing more is sent to it. */
   #prove(challenge: Uint8Array, socket: Socket): void {
     let answer: ReturnType<HandshakeDialler["answer"]>;
     try {
@@ -351,7 +356,7 @@ class JoinedMember implements ThreadedMember {
     } catch (error) {
       throw new RendezvousError(
         "control-message",
-        `what came from ${this.#where} is no challenge; it is no coordinator`,
+        `the answer of ${this.#where} is not a challenge; the process there is not a coordinator`,
         { cause: error },
       );
     }
@@ -374,11 +379,11 @@ class JoinedMember implements ThreadedMember {
   #misfit({ what, own, peer }: Misfit): Error {
     return what === "secret"
       ? new PeerIdentityError(
-          `what answers at ${this.#where} calls itself the coordinator, but does not know this job's secret; give every process the same SKEIN_SECRET, and see that the address is right and that nothing else took the port`,
+          `the process at ${this.#where} claims to be the coordinator, but does not know this job's secret; give every process the same SKEIN_SECRET, and check that the address is right and that no other program uses the port`,
         )
       : new WireError(
           "protocol-version",
-          `this process speaks version ${own} of the protocol, the coordinator ${peer}, and only neighbours understand each other; run the same version of Skein on all hosts`,
+          `this process uses version ${own} of the protocol, the coordinator ${peer}, and only adjacent minor versions are compatible; run the same version of Skein on all hosts`,
         );
   }
 
@@ -394,7 +399,7 @@ class JoinedMember implements ThreadedMember {
         this.#complete.reject(new RendezvousError(announcement.code, announcement.message));
         break;
       case "lost":
-        // the first stands
+        // Only the first loss counts.
         this.#loss.resolve({ ranks: announcement.ranks, reason: announcement.reason, revoked: announcement.revoked });
         break;
       case "message":
@@ -418,13 +423,15 @@ class JoinedMember implements ThreadedMember {
       });
   }
 
-  /** Why there was no answer to the hello: what looks as if the coordinator were not up yet is tried again. */
+  /**
+   * Returns the reason why the hello was not answered. Errors of a coordinator that may not be running yet are retried.
+   */
   #unanswered(ending: Ending, reason: string): Error {
     const error = ending.how === "broken" ? ending.error : undefined;
     if (error instanceof WireError && error.code === "not-a-frame")
       return new RendezvousError(
         "not-a-coordinator",
-        `what answers at ${this.#where} is no coordinator of Skein: ${reason}; see that the port is right, and that both sides use TLS or neither`,
+        `the process at ${this.#where} is not a coordinator of Skein: ${reason}; check that the port is right, and that both sides use TLS or neither`,
         { cause: error },
       );
     if (error instanceof WireError && error.code === "frame-truncated") return new PassingError(reason);
@@ -432,7 +439,7 @@ class JoinedMember implements ThreadedMember {
     const explained = error instanceof Error ? explain(error, this.#where) : undefined;
     if (explained !== undefined && !(explained instanceof PassingError)) return explained;
     return new PassingError(
-      `it ended the connection without an answer, as when one side speaks TLS and the other does not: ${reason}`,
+      `it closed the connection without an answer, for example because only one side uses TLS: ${reason}`,
     );
   }
 }

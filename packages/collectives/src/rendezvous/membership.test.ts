@@ -22,7 +22,7 @@ const worlds = fc
   });
 
 describe("membership", () => {
-  test("gives one roster for every order of arrival", () => {
+  test("gives the same roster for every order of arrival", () => {
     fc.assert(
       fc.property(worlds, fc.infiniteStream(fc.nat()), ({ worldSize, processes }, random) => {
         const world = { worldSize, build: "build" };
@@ -50,7 +50,7 @@ describe("membership", () => {
     );
   });
 
-  test("seats all ranks of a process or none, whatever was refused or has left between", () => {
+  test("admits all ranks of a process or none, after any refusals and departures", () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ ranks: fc.array(fc.nat(6), { minLength: 1, maxLength: 3 }), leaves: fc.boolean() }), {
@@ -58,27 +58,27 @@ describe("membership", () => {
         }),
         (attempts) => {
           const membership = new Membership<object>({ worldSize: 6, build: "build" });
-          const seated = new Map<number, object>();
+          const admitted = new Map<number, object>();
           for (const { ranks, leaves } of attempts) {
             const process = {};
             const fits =
-              seated.size < 6 &&
+              admitted.size < 6 &&
               new Set(ranks).size === ranks.length &&
-              ranks.every((rank) => rank < 6 && !seated.has(rank));
+              ranks.every((rank) => rank < 6 && !admitted.has(rank));
             expect(membership.admit(process, requestOf(ranks, 6)) === undefined).toBe(fits);
-            if (fits) for (const rank of ranks) seated.set(rank, process);
+            if (fits) for (const rank of ranks) admitted.set(rank, process);
             if (leaves) {
               const left = membership.leave(process, "it left");
               expect(left).toEqual(
-                [...seated]
+                [...admitted]
                   .filter(([, holder]) => holder === process)
                   .map(([rank]) => rank)
                   .sort((a, b) => a - b),
               );
-              for (const rank of left) seated.delete(rank);
+              for (const rank of left) admitted.delete(rank);
             }
-            expect(membership.missing).toEqual([0, 1, 2, 3, 4, 5].filter((rank) => !seated.has(rank)));
-            expect(membership.complete).toBe(seated.size === 6);
+            expect(membership.missing).toEqual([0, 1, 2, 3, 4, 5].filter((rank) => !admitted.has(rank)));
+            expect(membership.complete).toBe(admitted.size === 6);
           }
         },
       ),

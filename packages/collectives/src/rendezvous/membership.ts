@@ -2,18 +2,18 @@ import type { JoinRequest, Refusal } from "./handshake-messages.ts";
 import { formatRanks } from "../ranks.ts";
 import type { Roster } from "./roster.ts";
 
-/** What all processes of a world have in common. */
+/** Settings that all processes of a world share. */
 export interface World {
   readonly worldSize: number;
-  /** Build of Skein; undefined where any may join. */
+  /** Build of Skein; undefined if any build may join. */
   readonly build: string | undefined;
-  /** What to do about another build, in words for people. */
+  /** Advice to people about another build. */
   readonly buildCure?: string | undefined;
 }
 
 const short = (hash: string): string => (hash.length > 16 ? `${hash.slice(0, 16)}…` : hash);
 
-/** Why a process of another job is not let in. */
+/** Returns the refusal of a process of another job. */
 export const otherJob = (own: string, theirs: string): Refusal => ({
   code: "join-job",
   message: `this process runs job ${short(theirs)}, the coordinator job ${short(own)}; start every process with the same job file and options`,
@@ -22,7 +22,7 @@ export const otherJob = (own: string, theirs: string): Refusal => ({
 const defaultBuildCure =
   "install the same build on all hosts, or allow other builds where results need not be the same bits";
 
-/** Why a request does not fit the world at all, whoever sends it; undefined when it does. */
+/** Returns the reason why a request does not match the world, regardless of its sender; undefined if it matches. */
 export const mismatch = (
   { worldSize, build, buildCure = defaultBuildCure }: World,
   request: JoinRequest,
@@ -41,9 +41,9 @@ export const mismatch = (
 };
 
 /**
- * Who has which place of a world. Pure book-keeping: no sockets, no clocks.
+ * Assignment of ranks to processes. Pure bookkeeping: no sockets, no clocks.
  *
- * `Process` is what the caller knows a process by.
+ * `Process` is the caller's type for a process.
  */
 export class Membership<Process> {
   readonly #world: World;
@@ -63,7 +63,7 @@ export class Membership<Process> {
     return Array.from({ length: this.#world.worldSize }, (_, rank) => rank).filter((rank) => !this.#places.has(rank));
   }
 
-  /** Give `process` the places that it asks for, all or none. Returns why not. */
+  /** Assigns the requested ranks to `process`, all or none. Returns the refusal if that is impossible. */
   admit(process: Process, request: JoinRequest): Refusal | undefined {
     const refusal = mismatch(this.#world, request) ?? this.#refuse(request);
     if (refusal === undefined) for (const rank of request.ranks) this.#places.set(rank, { process, request });
@@ -76,30 +76,30 @@ export class Membership<Process> {
     if (outside.length > 0)
       return {
         code: "join-rank",
-        message: `${formatRanks(outside)} cannot join a world of ${worldSize}; ranks go from 0 to ${worldSize - 1}: look at what gives the process its rank`,
+        message: `${formatRanks(outside)} cannot join a world of ${worldSize}; ranks are 0 to ${worldSize - 1}, so check the option or variable that sets the rank of the process`,
       };
     if (new Set(ranks).size < ranks.length)
       return {
         code: "join-rank",
-        message: `a process joins with ranks ${ranks.join(", ")}, one of them twice; give each thread a rank of its own`,
+        message: `a process joins with ranks ${ranks.join(", ")}, and one rank is given twice; give each thread a rank of its own`,
       };
     const taken = ranks.filter((rank) => this.#places.has(rank));
     if (this.complete)
       return {
         code: "join-late",
-        message: `${formatRanks(ranks)} came when all ${worldSize} ranks had joined; a rank that was lost comes back when the whole job restarts`,
+        message: `${formatRanks(ranks)} joined after all ${worldSize} ranks had joined; a lost rank can rejoin when the whole job restarts`,
       };
     if (taken.length > 0) {
       const holders = [...new Set(taken.map((rank) => this.#places.get(rank)!.request.hostName))];
       return {
         code: "join-rank-taken",
-        message: `${formatRanks(taken)} joined already, from ${holders.join(", ")}; give each process ranks of its own, and end what an earlier start has left`,
+        message: `${formatRanks(taken)} already joined from ${holders.join(", ")}; give each process ranks of its own, and end processes of an earlier start`,
       };
     }
     return undefined;
   }
 
-  /** Take the places of a process away, before the world is complete. Returns its ranks. */
+  /** Removes a process from its ranks, before the world is complete. Returns its ranks. */
   leave(process: Process, reason: string): number[] {
     const ranks = this.ranksOf(process);
     for (const rank of ranks) {
@@ -116,13 +116,13 @@ export class Membership<Process> {
       .sort((a, b) => a - b);
   }
 
-  /** Processes in the order of their lowest rank: their index is their number. */
+  /** Processes in the order of their lowest rank; the index of a process is its number. */
   processes(): Process[] {
     const ordered = [...this.#places].sort(([a], [b]) => a - b).map(([, { process }]) => process);
     return [...new Set(ordered)];
   }
 
-  /** Who is where. Only of a complete world. */
+  /** Returns the roster of a complete world. */
   roster(): Roster {
     const numbers = new Map(this.processes().map((process, number) => [process, number]));
     return Array.from({ length: this.#world.worldSize }, (_, rank) => {
@@ -136,7 +136,9 @@ export class Membership<Process> {
     });
   }
 
-  /** Which ranks are missing, what `verb` says of them, and what became of those that had joined. */
+  /**
+   * Describes the missing ranks for a message, with `verb` as predicate, and the reasons why joined ranks have left.
+   */
   nameMissing(verb: string, missing: readonly number[] = this.missing): string {
     const gone = missing
       .filter((rank) => this.#left.has(rank))
@@ -145,8 +147,8 @@ export class Membership<Process> {
     return `${formatRanks(missing)} of ${this.#world.worldSize} ${verb}${remarks}`;
   }
 
-  /** Why the world is not complete after `timeoutMilliseconds`. */
+  /** Describes why the world is not complete after `timeoutMilliseconds`. */
   describeMissing(timeoutMilliseconds: number): string {
-    return `${this.nameMissing(`did not join within ${timeoutMilliseconds / 1000} s`)}; look at the output of those processes, or raise joinTimeoutMilliseconds (network.joinSeconds of a job) if they only start slowly`;
+    return `${this.nameMissing(`did not join within ${timeoutMilliseconds / 1000} s`)}; check the output of those processes, or raise joinTimeoutMilliseconds (network.joinSeconds of a job) if they only start slowly`;
   }
 }

@@ -2,14 +2,15 @@ import type { z } from "zod";
 import { RendezvousError } from "./errors.ts";
 
 /**
- * A kind of message as bytes, and back. `decode` throws RendezvousError `control-message` on bytes of any other kind.
+ * Encodes and decodes one kind of message. `decode` throws RendezvousError `control-message` if the bytes are another
+ * kind.
  */
 export interface MessageCodec<Message> {
   encode(message: Message): Uint8Array;
   decode(bytes: Uint8Array): Message;
 }
 
-/** Join a serializer and a schema: nothing is believed before the schema has seen it. */
+/** Combines a serializer with a schema, which checks every decoded message. */
 export const checkedCodec = <Message>(
   name: string,
   schema: z.ZodType<Message>,
@@ -20,7 +21,7 @@ export const checkedCodec = <Message>(
     const fault = (what: string, cause?: unknown): RendezvousError =>
       new RendezvousError(
         "control-message",
-        `${bytes.byteLength} bytes came as ${name}, but ${what}; run the same version of Skein on all hosts`,
+        `${bytes.byteLength} bytes are not ${name}: ${what}; run the same version of Skein on all hosts`,
         { cause },
       );
     let value: unknown;

@@ -3,7 +3,7 @@ import { CertificateError, InsecureError, PeerIdentityError, RevokedPeerError } 
 import { WireError } from "../wire/errors.ts";
 import { JoinRefusedError, PlaceTakenError, RendezvousError } from "./errors.ts";
 
-/** An error on its way to another thread. */
+/** Fields of an error that is posted to another thread. */
 export interface PostedError {
   readonly name: string;
   readonly kind: ErrorKind | undefined;
@@ -28,7 +28,7 @@ const makers: Readonly<Record<string, Make>> = {
   WireError: (code, message) => new WireError(code, message),
 };
 
-/** The error as it was thrown: of its class where that is one of a rendezvous, else with its kind and code. */
+/** Restores a posted error: with its class if that is a rendezvous error class, otherwise with its kind and code. */
 export const revivedError = ({ name, kind, code = "internal", message }: PostedError): Error =>
   makers[name]?.(code as never, message) ??
   (kind === undefined ? Object.assign(new Error(message), { code }) : new SkeinError(kind, code, message));

@@ -7,47 +7,47 @@ import { type PostedError, revivedError } from "./posted-error.ts";
 import { openPulse, type Pulse } from "../failure-detection/pulse.ts";
 import type { RankAddress, Roster } from "./roster.ts";
 
-/** What a thread of a rendezvous is started with. */
+/** Start parameters of a rendezvous thread. */
 export type RendezvousTask = { readonly beats: Int32Array } & (
   | { readonly role: "coordinator"; readonly options: Omit<RendezvousOptions, "onEvent"> }
   | { readonly role: "member"; readonly options: Omit<JoinOptions, "onNote" | "onWaiting" | "signal"> }
 );
 
-/** What it is told. */
+/** Command to a rendezvous thread. */
 export type RendezvousThreadCommand =
   | { readonly type: "relay"; readonly payload: Uint8Array; readonly process: number | undefined }
   | { readonly type: "lost"; readonly rank: number; readonly reason: string }
-  /** A member's: leave, unless all have joined meanwhile. */
+  /** Of a member: leave, unless all ranks have joined meanwhile. */
   | { readonly type: "give up" }
   | { readonly type: "close"; readonly stopped?: string | undefined };
 
-/** What it tells. */
+/** Event from a rendezvous thread. */
 export type RendezvousThreadEvent =
   | { readonly type: "listening"; readonly address: RankAddress }
   | { readonly type: "joined"; readonly roster: Roster; readonly process: number }
-  /** It does not listen, or not all have joined. */
+  /** The coordinator cannot listen, or the join or rendezvous failed. */
   | { readonly type: "failed"; readonly error: PostedError }
-  /** A coordinator's. */
+  /** Of a coordinator. */
   | { readonly type: "event"; readonly event: RendezvousEvent }
-  /** A member's: a line for people, and one that says what it waits for. */
+  /** Of a member: a line for people, and a line about what the member waits for. */
   | { readonly type: "note"; readonly line: string }
   | { readonly type: "waiting"; readonly line: string }
   | { readonly type: "message"; readonly message: unknown }
   | { readonly type: "lost"; readonly loss: Loss }
-  /** A process of the world has ended; at a member: the coordinator has. */
+  /** A process of the world has ended; for a member: the coordinator has ended. */
   | { readonly type: "gone"; readonly process: number }
   | { readonly type: "closed" };
 
 /**
- * The thread that holds the control connections of a process, so that they live while its main thread reads files,
- * writes them, or computes. It keeps the process alive until `release`.
+ * The thread that owns the control connections of a process, so that they stay alive while the main thread reads or
+ * writes files, or computes. It keeps the process alive until `release`.
  */
 export class RendezvousThread {
   readonly #worker: Worker;
   readonly #pulse: Pulse = openPulse();
   readonly #closed = Promise.withResolvers<void>();
 
-  /** @param take gets its event; what ends the thread by itself comes as "failed". */
+  /** @param take called with each event. An error that ends the thread is delivered as "failed". */
   constructor(
     task:
       | Omit<Extract<RendezvousTask, { role: "coordinator" }>, "beats">
@@ -76,19 +76,19 @@ export class RendezvousThread {
     this.#worker.postMessage(command);
   }
 
-  /** Post an encoded message, for one process or all. */
+  /** Sends an encoded message to one process or to all. */
   relay(encoded: Uint8Array, process?: number): void {
-    const payload = new Uint8Array(encoded); // a copy: the encoder uses its memory again
+    const payload = new Uint8Array(encoded); // A copy, because the encoder reuses its memory.
     const command: RendezvousThreadCommand = { type: "relay", payload, process };
     this.#worker.postMessage(command, [payload.buffer]);
   }
 
-  /** Let the process end although the thread runs. */
+  /** Lets the process end although the thread runs. */
   release(): void {
     this.#worker.unref();
   }
 
-  /** Let it say goodbye, and end it. */
+  /** Says goodbye, then ends the thread. */
   async close(stopped?: string): Promise<void> {
     this.#worker.ref();
     this.tell({ type: "close", stopped });
@@ -97,5 +97,5 @@ export class RendezvousThread {
   }
 }
 
-/** The error of a rendezvous that failed. */
+/** Returns the error of a failed rendezvous. */
 export const failureOf = ({ error }: Extract<RendezvousThreadEvent, { type: "failed" }>): Error => revivedError(error);

@@ -6,13 +6,12 @@ import { postedError } from "./posted-error.ts";
 import { pulseReader } from "../failure-detection/pulse.ts";
 import type { RendezvousThreadEvent, RendezvousThreadCommand, RendezvousTask } from "./rendezvous-thread.ts";
 
-// Entry of the thread that holds a process's control connections; `hostRendezvous` and `joinRendezvous` start it.
+// Entry point of the thread that owns a process's control connections. `hostRendezvous` and `joinRendezvous` start it.
 
 const post = (event: RendezvousThreadEvent): void => parentPort!.postMessage(event);
 const task = workerData as RendezvousTask;
 const { intervalMilliseconds } = defaultHeartbeat;
-// Read at least so often, whenever connections ask for it to say it in a ping; what is longer is this thread's own
-// pause.
+// Read at least at this interval, in addition to the reads for pings. A longer gap is a pause of this thread itself.
 const idle = pulseReader(task.beats, 2 * intervalMilliseconds);
 setInterval(idle, intervalMilliseconds).unref();
 const ended = (): void => {

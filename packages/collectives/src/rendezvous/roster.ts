@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { hostsOf } from "../topology.ts";
 
-/** Where a rank listens for the data of others. */
+/** Address on which a rank listens for data of other ranks. */
 export interface RankAddress {
   readonly host: string;
   readonly port: number;
@@ -10,16 +10,19 @@ export interface RankAddress {
 /** One rank of a world. */
 export interface RosterEntry extends RankAddress {
   readonly rank: number;
-  /** Name of the machine: ranks of one name can share memory, if of one process, or its loopback. */
+  /**
+   * Name of the machine. Ranks with the same name can use its loopback, and shared memory if they are in the same
+   * process.
+   */
   readonly hostName: string;
   /**
-   * Number of the process that holds the rank. Processes are numbered by their lowest rank, so the numbers do not
-   * depend on who came first.
+   * Number of the process that contains the rank. Processes are numbered by their lowest rank, so the numbers do not
+   * depend on the order of joining.
    */
   readonly process: number;
 }
 
-/** Who is where: one entry per rank, in the order of ranks; the same on every process. */
+/** Addresses of all ranks, one entry per rank in rank order; equal on every process. */
 export type Roster = readonly RosterEntry[];
 
 export const addressSchema: z.ZodType<RankAddress> = z.strictObject({
@@ -40,5 +43,5 @@ export const rosterSchema: z.ZodType<Roster> = z
   .min(1)
   .refine((roster) => roster.every(({ rank }, index) => rank === index), "ranks must be 0, 1, 2, … in order");
 
-/** Ranks that share a process, and so its memory. Groups are in the order of process numbers. */
+/** Groups ranks by process, whose memory they share. Groups are in the order of process numbers. */
 export const processesOf = (roster: Roster): number[][] => hostsOf(roster.map(({ process }) => String(process)));

@@ -3,29 +3,29 @@ import { formatRanks } from "../ranks.ts";
 import type { RankAddress } from "./roster.ts";
 import { defaultNoticeTimes, type NoticeTimes, type Waiting, WaitNotice } from "./wait-notice.ts";
 
-/** What a process looks for, and who hears of it. */
+/** Target of a search for the coordinator, and its notices. */
 export interface SearchOptions {
-  /** Where the coordinator listens, or soon will. */
+  /** Address on which the coordinator listens, or will listen soon. */
   readonly address: RankAddress;
   /** Ranks that are threads of this process. */
   readonly ranks: readonly number[];
-  /** Told, in a line, for whom this process waits and where, when that takes longer than a moment: by `notice`. */
+  /** Called with a line about what this process waits for, and where, at the times of `notice`. */
   readonly onWaiting?: (line: string) => void;
-  /** When. Default: `defaultNoticeTimes`. */
+  /** Times of the calls of `onWaiting`. Default: `defaultNoticeTimes`. */
   readonly notice?: NoticeTimes;
-  /** Give up, before all ranks have joined. */
+  /** Aborts the join before all ranks have joined. */
   readonly signal?: AbortSignal;
 }
 
-/** What a search has come to that was let in. */
+/** Result of a search whose process was admitted. */
 export const joined = "joined";
 
 /**
- * A process's search for its coordinator and a place there: what it has met with, what people are told of it, and
- * whether it was given up.
+ * Search of a process for its coordinator: result of the last attempt, notices to people, and whether the search was
+ * given up.
  */
 export class Search {
-  /** By `performance.now()`. */
+  /** Deadline, on the clock of `performance.now()`. */
   readonly deadline: number;
   /** Rejects with `rendezvous-stopped` once the search is given up. */
   readonly givenUp: Promise<never>;
@@ -48,13 +48,13 @@ export class Search {
       signal?.addEventListener("abort", giveUp, { once: true });
       if (signal?.aborted === true) giveUp();
     });
-    this.givenUp.catch(() => undefined); // it may be given up while nobody waits
+    this.givenUp.catch(() => undefined); // It may reject while no code waits for it.
     this.#notice = onWaiting && new WaitNotice(notice, () => this.#look(), onWaiting);
   }
 
-  /** What the last try has met with, or `joined`. */
+  /** Records the result of the last attempt, or `joined`. */
   found(what: string): void {
-    this.#found = what.replace(/^connect ECONNREFUSED$/, "connection refused, as nobody listens there yet");
+    this.#found = what.replace(/^connect ECONNREFUSED$/, "connection refused, no process listens there yet");
   }
 
   end(): void {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Clock } from "../clock.ts";
 import { StrangerLog } from "./stranger-log.ts";
 
-/** A clock that a test turns. */
+/** A clock controlled by a test. */
 class TestClock implements Clock {
   #now = 0;
   #due: { readonly at: number; readonly call: () => void }[] = [];
@@ -28,7 +28,7 @@ class TestClock implements Clock {
   }
 }
 
-test("a log of strangers is bounded by time and not by strangers, and counts all", () => {
+test("the number of log lines depends on time and not on strangers, and all strangers are counted", () => {
   const burst = fc.record({ strangers: fc.nat(3000), pause: fc.nat(20_000), length: fc.nat(2000) });
   fc.assert(
     fc.property(fc.array(burst, { maxLength: 10 }), (bursts) => {

@@ -1,15 +1,15 @@
 import { type Clock, systemClock } from "../clock.ts";
 import type { RendezvousEvent } from "./coordinator-options.ts";
 
-/** Lines of strangers that a window of time may hold. */
+/** Maximum number of lines about strangers per window of time. */
 const linesPerWindow = 8;
 const windowMilliseconds = 10_000;
-/** Of a line, which may repeat what a stranger said. */
+/** Maximum length of a line, which may quote a stranger. */
 const longestLine = 400;
 
 /**
- * Tells of strangers in a log that they cannot fill: a few lines in ten seconds, and then one that says how many were
- * left out.
+ * Logs connections of strangers without letting them fill the log: a few lines per ten seconds, then one line with the
+ * number of omitted lines.
  */
 export class StrangerLog {
   readonly #say: (event: RendezvousEvent) => void;
@@ -31,7 +31,7 @@ export class StrangerLog {
     } else this.#leftOut++;
   }
 
-  /** End the window: say how many lines were left out. */
+  /** Ends the window, and logs the number of omitted lines. */
   flush(): void {
     this.#cancel?.();
     this.#cancel = undefined;
@@ -41,7 +41,7 @@ export class StrangerLog {
     if (leftOut > 0)
       this.#say({
         kind: "dropped",
-        message: `${leftOut} more connections of strangers were turned away in ${windowMilliseconds / 1000} s`,
+        message: `${leftOut} more connections of strangers were refused in ${windowMilliseconds / 1000} s`,
       });
   }
 }

@@ -4,7 +4,7 @@ import { WaitNotice } from "./wait-notice.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test("people hear what is waited for after a moment, then when it changes, now and then in any case, and no more once it is over", () => {
+test("reports a wait after a delay, then when it changes, occasionally in any case, and not after it was stopped", () => {
   const lines: string[] = [];
   let [state, looks] = ["rank 1", 0];
   const notice = new WaitNotice(
@@ -12,24 +12,24 @@ test("people hear what is waited for after a moment, then when it changes, now a
     () => ({ state, line: `${state}, look ${++looks}` }),
     (line) => lines.push(line),
   );
-  const heardAfter = (milliseconds: number): string[] => {
+  const linesAfter = (milliseconds: number): string[] => {
     vi.advanceTimersByTime(milliseconds);
     return lines.splice(0);
   };
-  expect(heardAfter(1499)).toEqual([]);
-  expect(heardAfter(1)).toEqual(["rank 1, look 1"]);
-  expect(heardAfter(10_000)).toEqual([]);
+  expect(linesAfter(1499)).toEqual([]);
+  expect(linesAfter(1)).toEqual(["rank 1, look 1"]);
+  expect(linesAfter(10_000)).toEqual([]);
   state = "rank 2";
-  expect(heardAfter(9999)).toEqual([]);
-  expect(heardAfter(1)).toEqual(["rank 2, look 3"]);
-  expect(heardAfter(50_000)).toEqual([]);
-  expect(heardAfter(10_000)).toEqual(["rank 2, look 9"]);
+  expect(linesAfter(9999)).toEqual([]);
+  expect(linesAfter(1)).toEqual(["rank 2, look 3"]);
+  expect(linesAfter(50_000)).toEqual([]);
+  expect(linesAfter(10_000)).toEqual(["rank 2, look 9"]);
   notice.stop();
   state = "rank 3";
-  expect(heardAfter(100_000)).toEqual([]);
+  expect(linesAfter(100_000)).toEqual([]);
 });
 
-test("what is over within a moment is not worth a line", () => {
+test("does not report a short wait", () => {
   const lines: string[] = [];
   const notice = new WaitNotice(
     { afterMilliseconds: 1500, everyMilliseconds: 10_000 },

@@ -1,26 +1,26 @@
-/** When people are told what is waited for. */
+/** Times at which people are notified of a wait. */
 export interface NoticeTimes {
-  /** The first time, so that what takes no time is not worth a line. */
+  /** Delay of the first notice, so that short waits cause no line. */
   readonly afterMilliseconds: number;
-  /** From then on, where something has changed. */
+  /** Interval of later notices, which are sent if the state has changed. */
   readonly everyMilliseconds: number;
 }
 
 export const defaultNoticeTimes: NoticeTimes = { afterMilliseconds: 1500, everyMilliseconds: 10_000 };
 
-/** What is the same is told again after so many times of looking, as a sign of life. */
+/** Number of intervals after which an unchanged state is reported again, as a sign of life. */
 const looksUntilAgain = 6;
 
-/** What is waited for, and what people are told of it. */
+/** State of a wait, and the line that describes it to people. */
 export interface Waiting {
-  /** A line is new where this is. */
+  /** A line is new if the state differs from the last one. */
   readonly state: string;
   readonly line: string;
 }
 
 /**
- * Tells people what is waited for, if anything, until it is stopped: after a moment, then when it changes, and now and
- * then in any case.
+ * Reports a wait to people until it is stopped: after a short delay, when its state changes, and occasionally in any
+ * case.
  */
 export class WaitNotice {
   readonly #look: () => Waiting | undefined;
@@ -43,7 +43,7 @@ export class WaitNotice {
   }
 
   stop(): void {
-    clearTimeout(this.#timer); // ends an interval, too
+    clearTimeout(this.#timer); // Ends an interval, too.
   }
 
   #speak(): void {

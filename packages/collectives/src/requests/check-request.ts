@@ -12,18 +12,17 @@ interface Group {
 }
 
 /**
- * Buffers that were found to be looks at a memory: one that grows, in whichever thread, gets another buffer over the
- * same bytes.
+ * Buffers known to be views of a memory. A memory that grows, in any thread, gets another buffer over the same bytes.
  */
 const looks = new WeakMap<ArrayBufferLike, WasmMemory>();
 
 /**
- * Whether a region, of a byte or more, lies in a memory. Where two threads grow a memory at once, one of them may hold
- * two buffers of one length, so neither identity nor length tells: a bit of the region is flipped, looked for in the
- * memory, and put back, once for each buffer.
+ * Whether a region of at least one byte is in a memory. If two threads grow a memory at once, one of them may hold two
+ * buffers of the same length, so neither identity nor length is conclusive. Therefore a bit of the region is flipped,
+ * compared with the memory, and restored, once per buffer.
  */
 const liesIn = (region: Uint8Array, memory: WasmMemory): boolean => {
-  if (looks.get(region.buffer) === memory) return true; // asking a memory for its buffer takes a tenth of a microsecond
+  if (looks.get(region.buffer) === memory) return true; // Reading `memory.buffer` takes a tenth of a microsecond.
   if (region.buffer === memory.buffer) {
     looks.set(region.buffer, memory);
     return true;
@@ -39,7 +38,11 @@ const liesIn = (region: Uint8Array, memory: WasmMemory): boolean => {
   return found;
 };
 
-/** Check a request at the door. @throws ArgumentError with the rule that it breaks. */
+/**
+ * Checks a request before it is posted.
+ *
+ * @throws ArgumentError with the violated rule.
+ */
 export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memory }: Group): void => {
   const { kind, dtype, input, output, ragged, priority = 0 } = request;
   const say = (rule: string): never => {
@@ -47,18 +50,18 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
   };
   if (!kinds.includes(kind)) say(`is not a collective; it is one of ${kinds.join(", ")}`);
   if (!Number.isInteger(priority) || priority < 0 || priority >= laneCount)
-    say(`priority ${priority} is not one of 0 to ${laneCount - 1}; the greatest goes first`);
+    say(`priority ${priority} is not one of 0 to ${laneCount - 1}, the highest`);
   const requireInside = (bytes: Uint8Array): void => {
     if (bytes.byteLength > 0 && !liesIn(bytes, memory))
       say(
-        `a region of ${bytes.byteLength} bytes lies outside the world's WebAssembly memory; allocate it there, so that peers can read it in place`,
+        `a region of ${bytes.byteLength} bytes is outside the world's WebAssembly memory; allocate it there, so that peers can read it in place`,
       );
   };
   const requireWhole = (bytes: Uint8Array): void => {
     if (bytes.byteLength % bytesPerElement[dtype] !== 0)
       say(`${bytes.byteLength} bytes are not a whole number of ${dtype} elements`);
   };
-  // One by one, without lists of them: a small collective takes microseconds.
+  // Checked one by one, without lists, because a small collective takes microseconds.
   requireInside(input);
   requireInside(output);
   if (ragged !== undefined) {
@@ -86,9 +89,11 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
   requireRank("to");
   requireRank("from");
   if (kind === "send-receive" && (request.to === rank) !== (request.from === rank))
-    say(`rank ${rank} sends to ${request.to} and receives from ${request.from}; a message to oneself needs both`);
+    say(
+      `rank ${rank} sends to ${request.to} and receives from ${request.from}; a message to the rank itself needs both`,
+    );
   if (ragged !== undefined) {
-    if (kind !== "all-to-all" && kind !== "all-gather") say("cannot be ragged; all-to-all and all-gather can");
+    if (kind !== "all-to-all" && kind !== "all-gather") say("cannot be ragged; only all-to-all and all-gather can");
     const chunk = kind === "all-to-all" ? input.byteLength / worldSize : input.byteLength;
     const { capacity, rows, receivedRows } = ragged;
     if (
@@ -97,12 +102,12 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
       (capacity === 0 ? chunk !== 0 : (chunk / bytesPerElement[dtype]) % capacity !== 0)
     )
       say(
-        `a chunk of ${chunk} bytes cannot be cut into ${capacity} rows of ${dtype}; capacity is the rows of one chunk`,
+        `a chunk of ${chunk} bytes cannot be split into ${capacity} rows of ${dtype}; capacity is the number of rows of one chunk`,
       );
     const counts = kind === "all-to-all" ? worldSize : 1;
     if (rows.byteLength !== 4 * counts || receivedRows.byteLength !== 4 * worldSize)
       say(
-        `row counts have ${rows.byteLength} and ${receivedRows.byteLength} bytes; ${4 * counts} and ${4 * worldSize} are i32 for ${worldSize} ranks`,
+        `row counts have ${rows.byteLength} and ${receivedRows.byteLength} bytes; i32 counts for ${worldSize} ranks have ${4 * counts} and ${4 * worldSize}`,
       );
     checkRowCounts(kind, rank, readRowCounts(rows), capacity);
   }
@@ -111,5 +116,5 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
     output.byteOffset + output.byteLength <= input.byteOffset;
   const same = input.byteOffset === output.byteOffset && input.byteLength === output.byteLength;
   if (!apart && !(same && inPlaceKinds.has(kind)))
-    say(`input and output overlap; only ${[...inPlaceKinds].join(", ")} may work in place, on one and the same region`);
+    say(`input and output overlap; only ${[...inPlaceKinds].join(", ")} may work in place, with equal regions`);
 };

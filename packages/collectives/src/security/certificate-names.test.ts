@@ -10,7 +10,7 @@ test.each<[string | undefined, ReturnType<typeof identityOf>]>([
     { coordinator: true, ranks: [0, 12], namesHosts: true },
   ],
   ["IP Address:127.0.0.1, URI:skein:rank:1", { coordinator: false, ranks: [1], namesHosts: true }],
-  // Not quite: leading zeros, a longer path, another scheme, a name that Node quotes because it holds a comma.
+  // Almost valid: leading zeros, a longer path, another scheme, a name that Node quotes because it contains a comma.
   [
     "URI:skein:rank:03, URI:skein:rank:3/x, URI:xskein:rank:4, URI:skein:rank:-1",
     { coordinator: false, ranks: [], namesHosts: false },
@@ -21,7 +21,7 @@ test.each<[string | undefined, ReturnType<typeof identityOf>]>([
   expect(identityOf(names)).toEqual(identity);
 });
 
-test("for messages", () => {
+test("describes identities for messages", () => {
   expect(provesWhat({ coordinator: true, ranks: [1, 0] })).toBe("to be the coordinator and ranks 0, 1");
   expect(provesWhat({ coordinator: false, ranks: [] })).toBe("nothing");
 });

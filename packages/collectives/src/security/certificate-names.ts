@@ -1,23 +1,23 @@
 import { formatRanks } from "../ranks.ts";
 
-/** What a certificate proves its holder to be. */
+/** Identity that a certificate proves. */
 export interface CertificateIdentity {
   readonly coordinator: boolean;
-  /** Ranks that it may speak for: several where they are threads of one process. */
+  /** Ranks that the holder may act as: several if they are threads of one process. */
   readonly ranks: readonly number[];
-  /** Whether it names hosts, beyond which it is worth nothing. */
+  /** Whether the certificate names hosts, and is valid only for them. */
   readonly namesHosts: boolean;
 }
 
-/** The URI that names the coordinator in a certificate. */
+/** URI of the coordinator in a certificate. */
 export const coordinatorUri = "skein:coordinator";
 
-/** The URI that names rank `rank` in a certificate. */
+/** Returns the URI of rank `rank` in a certificate. */
 export const rankUri = (rank: number): string => `skein:rank:${rank}`;
 
 /**
- * What the alternative names of a certificate say, in the form of Node's `subjectaltname`: `URI:skein:rank:3, DNS:a`.
- * Names with commas or quotes arrive quoted there, so a name cannot pretend to be two.
+ * Parses the alternative names of a certificate in the form of Node's `subjectaltname`: `URI:skein:rank:3, DNS:a`. Node
+ * quotes names with commas or quotes, so a name cannot pass as two.
  */
 export const identityOf = (subjectAlternativeNames: string | undefined): CertificateIdentity => {
   const names = (subjectAlternativeNames ?? "").split(", ");
@@ -29,7 +29,7 @@ export const identityOf = (subjectAlternativeNames: string | undefined): Certifi
   };
 };
 
-/** For messages: "to be rank 3", "to be the coordinator and ranks 0, 1", "nothing". */
+/** Describes a proven identity for messages: "to be rank 3", "to be the coordinator and ranks 0, 1", "nothing". */
 export const provesWhat = ({ coordinator, ranks }: Pick<CertificateIdentity, "coordinator" | "ranks">): string => {
   const parts = [...(coordinator ? ["the coordinator"] : []), ...(ranks.length > 0 ? [formatRanks(ranks)] : [])];
   return parts.length === 0 ? "nothing" : `to be ${parts.join(" and ")}`;

@@ -4,8 +4,8 @@ import { TLSSocket } from "node:tls";
 const exported = 32;
 
 /**
- * What only the two ends of this very connection know, where it is TLS: the `tls-exporter` binding of RFC 9266. Empty
- * in the clear, where there is nothing that somebody in the middle does not see.
+ * Channel binding of a TLS connection, a value that only its two ends know: `tls-exporter` of RFC 9266. Empty without
+ * TLS, because a man in the middle sees everything there.
  */
 export const channelBinding = (socket: Socket): Uint8Array =>
   socket instanceof TLSSocket

@@ -1,11 +1,11 @@
-/** One element of DER: its tag, its contents, and all its bytes. */
+/** A DER element: its tag, its contents, and all its bytes. */
 interface DerElement {
   readonly tag: number;
   readonly contents: Uint8Array;
   readonly whole: Uint8Array;
 }
 
-/** Tags of the little of ASN.1 that is read here. */
+/** Tags of the ASN.1 types that are read here. */
 export const derTags = {
   boolean: 0x01,
   integer: 0x02,
@@ -15,11 +15,11 @@ export const derTags = {
   utcTime: 0x17,
   generalizedTime: 0x18,
   sequence: 0x30,
-  /** A context's own elements, `[0]` and so on. */
+  /** Context-specific tags, `[0]` and so on. */
   context: (number: number): number => 0xa0 + number,
 } as const;
 
-/** Reads elements of DER (X.690) one after the other. Each may only have one form; what has another is refused. */
+/** Reads consecutive elements of DER (X.690). DER has one valid form per value; other forms are refused. */
 export class DerReader {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -32,12 +32,12 @@ export class DerReader {
     return this.#at === this.#bytes.length;
   }
 
-  /** The tag of what comes next; undefined at the end. */
+  /** Tag of the next element; undefined at the end. */
   get tag(): number | undefined {
     return this.#bytes[this.#at];
   }
 
-  /** @throws Error when the next element is none, is cut short, or has another tag. */
+  /** @throws Error if the next element is missing, truncated, or has another tag. */
   next(...tags: readonly number[]): DerElement {
     const bytes = this.#bytes;
     const begin = this.#at;
@@ -45,23 +45,23 @@ export class DerReader {
     const first = bytes[begin + 1];
     if (tag === undefined || first === undefined) throw new Error("it ends too early");
     if (tags.length > 0 && !tags.includes(tag))
-      throw new Error(`byte ${begin} begins an element of type ${tag}, where ${tags[0]} is due`);
+      throw new Error(`byte ${begin} begins an element of type ${tag} instead of ${tags[0]}`);
     let length = first;
     let body = begin + 2;
     if (first > 0x80) {
       const count = first - 0x80;
       if (count > 4 || bytes[body] === undefined || bytes[body] === 0)
-        throw new Error("a length is not written as DER asks");
+        throw new Error("a length is not encoded as DER requires");
       length = 0;
       for (const end = body + count; body < end; body++) length = length * 256 + (bytes[body] ?? 0);
-      if (length < 0x80) throw new Error("a length is not written as DER asks");
+      if (length < 0x80) throw new Error("a length is not encoded as DER requires");
     } else if (first === 0x80) throw new Error("an element has no length");
     if (body + length > bytes.length) throw new Error("it ends too early");
     this.#at = body + length;
     return { tag, contents: bytes.subarray(body, body + length), whole: bytes.subarray(begin, body + length) };
   }
 
-  /** Go into the next element. */
+  /** Returns a reader for the contents of the next element. */
   enter(...tags: readonly number[]): DerReader {
     return new DerReader(this.next(...tags).contents);
   }

@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** A listener or a dialler that would speak in the clear beyond this machine without having been told to. */
+/** A listener or dialer would use an unencrypted connection beyond this machine, and `insecure` is not set. */
 export class InsecureError extends SkeinError {
   override name = "InsecureError";
 
@@ -10,7 +10,7 @@ export class InsecureError extends SkeinError {
 }
 
 /**
- * A certificate or key of our own that cannot be used: unreadable, expired, revoked, of another authority, or for
+ * This process's own certificate or key cannot be used: unreadable, expired, revoked, of another authority, or for
  * another role.
  */
 export class CertificateError extends SkeinError {
@@ -21,7 +21,7 @@ export class CertificateError extends SkeinError {
   }
 }
 
-/** A peer whose certificate does not prove what it claims to be, or a peer that refused ours. */
+/** A peer's certificate does not prove the claimed identity, or a peer refused this process's certificate. */
 export class PeerIdentityError extends SkeinError {
   override name = "PeerIdentityError";
 
@@ -30,7 +30,7 @@ export class PeerIdentityError extends SkeinError {
   }
 }
 
-/** A peer whose certificate was revoked: who shows it may have stolen it. */
+/** A peer's certificate was revoked; its sender may have stolen it. */
 export class RevokedPeerError extends PeerIdentityError {
   override name = "RevokedPeerError";
 }

@@ -18,7 +18,7 @@ const seal = (
   return list.map(({ type, payload }) => ({ type, bytes: Uint8Array.from(sealer.sealed(type, payload)) }));
 };
 
-test("sealed frames open in their order, to what they were", () => {
+test("opens sealed frames in order, with their original payloads", () => {
   fc.assert(
     fc.property(frames, (list) => {
       const opener = new FrameSeal(key);
@@ -28,7 +28,7 @@ test("sealed frames open in their order, to what they were", () => {
   );
 });
 
-test("whatever is done to them on the way, the first frame that is not the one that was sent does not open", () => {
+test("does not open the first frame that differs from the sent one, after any change in transit", () => {
   const position = fc.nat();
   const change = fc.oneof(
     fc.record({ kind: fc.constant("flip" as const), at: position, byte: position, bit: fc.nat(7) }),
@@ -61,7 +61,7 @@ test("whatever is done to them on the way, the first frame that is not the one t
         }
         opener.open(type, bytes);
       }
-      expect(what.kind).toBe("drop"); // of the last one: nothing came after it
+      expect(what.kind).toBe("drop"); // The last frame was dropped, so no frame came after it.
     }),
   );
 });

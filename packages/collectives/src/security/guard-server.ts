@@ -4,12 +4,12 @@ import { sourceOf, type Unproven, type UnprovenConnections } from "./unproven-co
 const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /**
- * Give each connection of `server` a place among those that have not proven themselves, from its first moment: under
- * TLS before the two have agreed on anything. The place is free when the connection is over, or when its owner says
- * that it has proven itself.
+ * Registers each connection of `server` as unproven from its first moment, under TLS before the handshake. A connection
+ * leaves the register when it closes, or when its owner calls `leave` after authentication.
  *
- * Call it before any other listens for connections.
- * @returns finds the place of a socket. TLS hands out another socket than the one that came; both have the same ends.
+ * Call it before other listeners for connections are added.
+ * @returns a function that finds the registration of a socket. TLS emits another socket than the accepted one, but both
+ * have the same addresses and ports.
  */
 export const guardServer = (
   server: Server,
@@ -22,7 +22,7 @@ export const guardServer = (
     held.set(end, place);
     socket.once("close", () => {
       place.leave();
-      if (held.get(end) === place) held.delete(end); // else another connection has the same ends by now
+      if (held.get(end) === place) held.delete(end); // Otherwise another connection has the same ends by now.
     });
   });
   return (socket) => held.get(endOf(socket));

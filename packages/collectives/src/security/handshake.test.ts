@@ -11,7 +11,7 @@ const place: HandshakePlace = { audience: "control", job, key: jobKey(secret, jo
 
 type Outcome = "both" | "dialler turned away" | "acceptor turned away" | "no hello" | "no challenge";
 
-/** Let two sides shake hands. `onTheWay` may change what they say: 0 the hello, 1 the challenge, 2 the proof. */
+/** Runs a handshake of two sides. `onTheWay` may change the messages: 0 the hello, 1 the challenge, 2 the proof. */
 const shake = (
   dialling: HandshakePlace,
   accepting: HandshakePlace,
@@ -42,7 +42,7 @@ const shake = (
 };
 
 describe("a handshake", () => {
-  test("proves to both sides that the other knows the secret, in messages that are small", () => {
+  test("proves to both sides that the other knows the secret, in small messages", () => {
     expect(shake(place, place)).toBe("both");
     const longest = { ...place, job: "j".repeat(256) };
     const sizes: number[] = [];
@@ -50,7 +50,7 @@ describe("a handshake", () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(unprovenBytes);
   });
 
-  test("fails when any bit of what is said is changed on the way", () => {
+  test("fails if any bit of a message is changed in transit", () => {
     fc.assert(
       fc.property(fc.nat(2), fc.nat(), fc.nat(7), (message, at, bit) => {
         const flip = (bytes: Uint8Array, which: number): Uint8Array => {
@@ -70,7 +70,7 @@ describe("a handshake", () => {
     ["the key of another job of the same secret", { key: jobKey(secret, "job-2") }, "dialler turned away"],
     ["another purpose", { audience: "data" }, "no hello"],
     [
-      "another connection, as of somebody in the middle of TLS",
+      "another connection, as of a man in the middle of TLS",
       { binding: Uint8Array.of(1, 2, 4) },
       "dialler turned away",
     ],
@@ -79,32 +79,32 @@ describe("a handshake", () => {
     expect(shake(place, { ...place, ...different })).toBe(outcome);
   });
 
-  test("is worth nothing a second time, nor turned round", () => {
+  test("rejects repeated and reflected proofs", () => {
     const [dialler, acceptor] = [new HandshakeDialler(place), new HandshakeAcceptor(place)];
     const challenged = acceptor.challenge(dialler.hello());
     if ("what" in challenged) throw new Error("refused");
     const answer = dialler.answer(challenged.challenge);
     if ("what" in answer) throw new Error("refused");
-    // What the acceptor proved with is no proof of a dialler.
+    // The acceptor's proof is not a valid proof of a dialer.
     const reflected = new HandshakeAcceptor(place);
     reflected.challenge(dialler.hello());
     expect(reflected.prove(challenged.challenge.subarray(0, 32))).toBeUndefined();
-    // The proof fits the connection that it was made for, once.
+    // The proof is valid for its own connection, once.
     const again = new HandshakeAcceptor(place);
     again.challenge(dialler.hello());
     expect(again.prove(answer.proof)).toBeUndefined();
     expect(acceptor.prove(answer.proof)).toBeDefined();
     expect(acceptor.prove(answer.proof)).toBeUndefined();
-    // An answer of before is no answer to a new hello.
+    // An earlier answer is not a valid answer to a new hello.
     expect(new HandshakeDialler(place).answer(challenged.challenge)).toMatchObject({ what: "secret" });
   });
 });
 
 /**
- * The handshake once more, from the formulas of docs/protocol.md and no code of ours: what travels is a promise to
- * other versions.
+ * The handshake implemented again from the formulas of docs/protocol.md, without code of the package, because the bytes
+ * on the wire are a promise to other versions.
  */
-const byThePage = (hello: Uint8Array, challenge: Uint8Array): ((label: string) => Buffer) => {
+const protocolKeys = (hello: Uint8Array, challenge: Uint8Array): ((label: string) => Buffer) => {
   const hmac = (key: Uint8Array, text: Uint8Array | string): Buffer => createHmac("sha256", key).update(text).digest();
   const behindLength = (part: Uint8Array): Buffer => {
     const length = Buffer.alloc(4);
@@ -119,12 +119,12 @@ const byThePage = (hello: Uint8Array, challenge: Uint8Array): ((label: string) =
   return (label) => hmac(session, label);
 };
 
-test("proofs and seals are those of the page on the protocol", () => {
+test("proofs and seals are those of docs/protocol.md", () => {
   const [dialler, acceptor] = [new HandshakeDialler(place), new HandshakeAcceptor(place)];
   const challenged = acceptor.challenge(dialler.hello());
   if ("what" in challenged) throw new Error("refused");
   const [proof, body] = [challenged.challenge.subarray(0, 32), challenged.challenge.subarray(32)];
-  const derive = byThePage(dialler.hello(), body);
+  const derive = protocolKeys(dialler.hello(), body);
   expect(Buffer.from(proof)).toEqual(derive("who accepts knows the secret"));
   const answer = dialler.answer(challenged.challenge);
   if ("what" in answer) throw new Error("refused");
@@ -135,7 +135,7 @@ test("proofs and seals are those of the page on the protocol", () => {
     [proven.sealer, "frames of who accepts"],
   ] as const) {
     for (let number = 0; number < 3; number++) {
-      const place = Buffer.from([number, 0, 0, 0, 0, 0, 0, 0, 12]); // 12: join
+      const place = Buffer.from([number, 0, 0, 0, 0, 0, 0, 0, 12]); // 12: join.
       const sealed = createHmac("sha256", derive(label)).update(place).update("payload").digest();
       expect(Buffer.from(sealer.seal("join", Buffer.from("payload")))).toEqual(sealed.subarray(0, 16));
     }
@@ -143,9 +143,9 @@ test("proofs and seals are those of the page on the protocol", () => {
 });
 
 describe("minor versions", () => {
-  test("neighbours speak the lower one, all others part", () => {
+  test("adjacent versions use the lower one, all others are incompatible", () => {
     expect([0, 1, 2, 3].map((peer) => agreeMinor(1, peer))).toEqual([0, 1, 1, undefined]);
-    // Whoever asks, both sides come to the same answer.
+    // Both sides come to the same result.
     fc.assert(fc.property(fc.nat(255), fc.nat(255), (a, b) => void expect(agreeMinor(a, b)).toBe(agreeMinor(b, a))));
   });
 
@@ -159,24 +159,24 @@ describe("minor versions", () => {
     expect(shake({ ...place, minor: dialling }, { ...place, minor: accepting })).toBe(outcome);
   });
 
-  test("who dials judges for itself, whatever the other side takes", () => {
+  test("the dialer checks the version itself, whatever the other side accepts", () => {
     const dialler = new HandshakeDialler({ ...place, minor: 4 });
     for (const [minor, taken] of [
       [5, true],
       [6, false],
     ] as const) {
       const body = Buffer.from(JSON.stringify({ minor, nonce: "0".repeat(64) }));
-      const challenge = Buffer.concat([byThePage(dialler.hello(), body)("who accepts knows the secret"), body]);
+      const challenge = Buffer.concat([protocolKeys(dialler.hello(), body)("who accepts knows the secret"), body]);
       expect(dialler.answer(challenge)).toMatchObject(
         taken ? { proven: { minor: 4 } } : { what: "minor", own: "2.4", peer: "2.6" },
       );
     }
   });
 
-  test("a neighbour may say more than we know", () => {
+  test("unknown fields of an adjacent version are ignored", () => {
     const more = (bytes: Uint8Array, which: number): Uint8Array =>
       which === 0 ? Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(bytes).toString()), zeal: 1 })) : bytes;
-    // Understood, and yet no handshake: the dialler had not said it.
+    // The added field is ignored, but the handshake fails because the dialer had not sent it.
     expect(shake(place, place, more)).toBe("dialler turned away");
   });
 });

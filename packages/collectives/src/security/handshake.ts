@@ -4,39 +4,42 @@ import { agreeMinor, protocolVersion } from "../wire/version.ts";
 import { printable } from "./printable.ts";
 import { FrameSeal } from "./frame-seal.ts";
 
-/** What a connection is for. A proof for one purpose is worth nothing for another. */
+/** Purpose of a connection. A proof for one purpose is invalid for another. */
 export type Audience = "control" | "data";
 
-/** The most bytes of a hello, a challenge or a proof: all that either side takes before the other has proven itself. */
+/**
+ * Maximum size of a hello, a challenge or a proof, bytes: all that either side accepts before the other is
+ * authenticated.
+ */
 export const unprovenBytes = 1024;
 
-/** What both sides of a connection must have in common before they can prove anything. */
+/** Values that both sides of a connection must share before they can prove anything. */
 export interface HandshakePlace {
   readonly audience: Audience;
   /** Hash of the job. */
   readonly job: string;
-  /** From `jobKey`. */
+  /** Key from `jobKey`. */
   readonly key: Uint8Array;
-  /** From `channelBinding`. */
+  /** Binding from `channelBinding`. */
   readonly binding: Uint8Array;
-  /** Minor version of the protocol that this side speaks. */
+  /** Minor version of the protocol on this side. Default: that of this build. */
   readonly minor?: number;
 }
 
-/** Why two sides cannot go on: told to the peer, although neither has proven anything yet. */
+/** Reason why two sides cannot continue; sent to the peer although neither side is authenticated. */
 export interface Misfit {
   readonly what: "job" | "minor" | "secret";
   readonly own: string;
   readonly peer: string;
 }
 
-/** Both sides have proven that they know the secret. */
+/** Result of a handshake in which both sides have proven that they know the secret. */
 export interface Proven {
-  /** Minor version that both speak. */
+  /** Minor version that both sides support. */
   readonly minor: number;
-  /** For what this side sends. */
+  /** Seals frames that this side sends. */
   readonly sealer: FrameSeal;
-  /** For what the peer sends. */
+  /** Opens frames that the peer sends. */
   readonly opener: FrameSeal;
 }
 
@@ -45,7 +48,7 @@ const proofBytes = 32;
 
 const nonce = z.string().regex(/^[0-9a-f]{64}$/, `${nonceBytes} bytes in hexadecimal`);
 const minor = z.int().min(0).max(255);
-// Fields that we do not know are left out, not refused: a neighbour of the next minor version may say more.
+// Unknown fields are ignored, not refused, because a peer with the next minor version may send more fields.
 const helloSchema = z.object({
   audience: z.enum(["control", "data"]),
   minor,
@@ -60,12 +63,13 @@ const json = {
 };
 
 /**
- * The key of a job, from its secret: so a secret that two jobs share proves nothing from one to the other. 32 bytes.
+ * Derives the key of a job from its secret, 32 bytes, so that proofs for one of two jobs with the same secret are
+ * invalid for the other.
  */
 export const jobKey = (secret: string, job: string): Uint8Array =>
   new Uint8Array(hkdfSync("sha256", secret, new Uint8Array(0), `skein job ${job}`, 32));
 
-/** What both sides can derive once both nonces are known, and nobody without the key. */
+/** Keys that both sides can derive once both nonces are known, and that cannot be derived without the job's key. */
 class Session {
   readonly #key: Uint8Array;
 
@@ -96,11 +100,11 @@ const labels = {
 } as const;
 
 /**
- * The side that dials. It says hello, is shown that the other side knows the secret, and only then shows that it does.
+ * The dialing side of a handshake. It sends a hello, checks the other side's proof that it knows the secret, and only
+ * then sends its own proof.
  *
  * Both proofs are codes over the whole exchange: purpose, job, versions, a fresh random number of each side and, over
- * TLS, what only the two ends of the connection know. So none is worth anything on another connection. One object
- * serves one connection.
+ * TLS, the channel binding. So a proof is invalid on any other connection. One object serves one connection.
  *
  * Source: ISO/IEC 9798-4, three-pass mutual authentication with random numbers; HKDF of RFC 5869; channel binding of
  * RFC 9266.
@@ -121,17 +125,17 @@ export class HandshakeDialler {
     });
   }
 
-  /** What to say first. */
+  /** First message to send. */
   hello(): Uint8Array {
     return this.#hello;
   }
 
   /**
-   * Look at the answer.
+   * Checks the peer's answer.
    *
-   * @returns the proof to send; or why there will be none, because the peer does not know the secret, or speaks too
-   * different a version.
-   * @throws SyntaxError, TypeError or ZodError when it is no challenge.
+   * @returns the proof to send; or the reason for sending none: the peer does not know the secret, or its version is
+   * incompatible.
+   * @throws SyntaxError, TypeError or ZodError if the answer is not a challenge.
    */
   answer(payload: Uint8Array): { readonly proof: Uint8Array; readonly proven: Proven } | Misfit {
     const [proof, challenge] = [payload.subarray(0, proofBytes), payload.subarray(proofBytes)];
@@ -152,8 +156,8 @@ export class HandshakeDialler {
 }
 
 /**
- * The side that accepts: it answers a hello with a challenge and its own proof, and keeps nothing else until it has the
- * peer's.
+ * The accepting side of a handshake. It answers a hello with a challenge and its own proof, and stores nothing else
+ * until it has the peer's proof.
  */
 export class HandshakeAcceptor {
   readonly #place: HandshakePlace;
@@ -164,16 +168,16 @@ export class HandshakeAcceptor {
   }
 
   /**
-   * Answer a hello.
+   * Answers a hello.
    *
-   * @returns the challenge to send, or why there will be none.
-   * @throws SyntaxError, TypeError, ZodError or Error when it is no hello, or one for another purpose.
+   * @returns the challenge to send, or the reason for sending none.
+   * @throws SyntaxError, TypeError, ZodError or Error if the bytes are not a hello, or a hello for another purpose.
    */
   challenge(hello: Uint8Array): { readonly challenge: Uint8Array } | Misfit {
     const { audience, job, minor: ownMinor = protocolVersion.minor } = this.#place;
     const peer = helloSchema.parse(json.decode(hello));
     if (peer.audience !== audience)
-      throw new Error(`it asks for a ${peer.audience} connection, and this is the place for ${audience} connections`);
+      throw new Error(`it asks for a ${peer.audience} connection, and this port serves ${audience} connections`);
     if (peer.job !== job) return { what: "job", own: job, peer: peer.job };
     const agreed = agreeMinor(ownMinor, peer.minor);
     if (agreed === undefined) return { what: "minor", own: versionOf(ownMinor), peer: versionOf(peer.minor) };
@@ -183,7 +187,7 @@ export class HandshakeAcceptor {
     return { challenge: Buffer.concat([session.derive(labels.accepts), body]) };
   }
 
-  /** Check the peer's proof, once; undefined where it is none. */
+  /** Checks the peer's proof, once; returns undefined if the proof is invalid. */
   prove(proof: Uint8Array): Proven | undefined {
     const pending = this.#pending;
     this.#pending = undefined;

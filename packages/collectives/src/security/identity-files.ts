@@ -6,19 +6,19 @@ import { parseRevocationList, type RevocationList, serialOf } from "./revocation
 import type { TlsFiles, TlsIdentity } from "./tls-identity.ts";
 
 /**
- * Who else may read a key, in words; nobody where the file is ours alone, or where it belongs to root, who then may let
- * one group read it: so are keys mounted that Kubernetes keeps (fsGroup), and those that an administrator gives a
- * service. PostgreSQL asks the same.
+ * Describes which other users may read a key file; undefined if only this user may. A file of root's may also be
+ * readable by one group, as for keys that Kubernetes mounts (fsGroup) or that an administrator gives to a service.
+ * PostgreSQL has the same rule.
  */
 export const othersWhoRead = ({ uid, mode }: Pick<Stats, "uid" | "mode">, ownUid: number): string | undefined => {
-  if (uid !== 0 && uid !== ownUid) return `user ${uid}, whose file it is`;
+  if (uid !== 0 && uid !== ownUid) return `user ${uid}, the owner of the file`;
   const refused = uid === 0 ? 0o037 : 0o077;
   return (mode & refused) === 0 ? undefined : `others, as its mode is ${(mode & 0o777).toString(8).padStart(4, "0")}`;
 };
 
 type What = "certificate" | "private key" | "list of revoked certificates";
 
-/** Maximum sizes, in bytes. A chain takes a few thousand; a list of revoked certificates 60 for each of them. */
+/** Maximum sizes, bytes. A chain takes a few thousand; a list of revoked certificates takes 60 per certificate. */
 const maxPemBytes: Readonly<Record<What, number>> = {
   certificate: 2 ** 20,
   "private key": 2 ** 20,
@@ -32,9 +32,9 @@ const labels: Readonly<Record<What, RegExp>> = {
 };
 
 /**
- * Read a PEM file.
+ * Reads a PEM file.
  *
- * @throws CertificateError when it cannot be read, holds something else, or is a key that others can read.
+ * @throws CertificateError if the file cannot be read, has other contents, or is a key that other users can read.
  */
 export const readPem = (path: string, what: What, mostBytes: number = maxPemBytes[what]): string => {
   let text: string;
@@ -43,57 +43,57 @@ export const readPem = (path: string, what: What, mostBytes: number = maxPemByte
     ({ text, stats } = readTextFile(path, mostBytes));
   } catch (error) {
     throw new CertificateError(
-      `${what} ${path} cannot be read (${(error as Error).message}); make certificates with skein-train certs init`,
+      `${what} ${path} cannot be read (${(error as Error).message}); create certificates with skein-train certs init`,
       { cause: error },
     );
   }
-  const ownUid = process.geteuid?.(); // Windows has none, and other ways to keep files
+  const ownUid = process.geteuid?.(); // Windows has no user ids, and protects files in other ways.
   const others = what === "private key" && ownUid !== undefined ? othersWhoRead(stats, ownUid) : undefined;
   if (others !== undefined)
     throw new CertificateError(
-      `private key ${path} can be read by ${others}; a key is its owner's alone: chmod 600 ${path}, and make it anew if others may have read it`,
+      `private key ${path} can be read by ${others}; a key is its owner's alone: chmod 600 ${path}, and replace the key if others may have read it`,
     );
   if (!labels[what].test(text))
-    throw new CertificateError(`${path} holds no ${what} in PEM form; make certificates with skein-train certs init`);
+    throw new CertificateError(`${path} holds no ${what} in PEM form; create certificates with skein-train certs init`);
   return text;
 };
 
-/** @throws CertificateError when the text of `path` is no certificate. */
+/** @throws CertificateError if the text of `path` is not a certificate. */
 export const parseCertificate = (text: string, path: string): X509Certificate => {
   try {
     return new X509Certificate(text);
   } catch (error) {
     throw new CertificateError(
-      `the certificate ${path} is damaged; make certificates anew with skein-train certs init`,
+      `the certificate ${path} is damaged; create new certificates with skein-train certs init`,
       { cause: error },
     );
   }
 };
 
-/** A certificate and a key that are not of each other: so they are read while both are being replaced, too. */
+/** A certificate and a key do not match, as happens while both files are being replaced. */
 class UnpairedError extends CertificateError {
   override name = "UnpairedError";
 }
 
-/** The texts of a certificate, its key and the authority. */
+/** PEM texts of a certificate, its key and the authority. */
 export type Pair = Pick<TlsIdentity, "certificate" | "key" | "authority">;
 
-/** @throws CertificateError when one cannot be read, or the key by others. */
+/** @throws CertificateError if a file cannot be read, or other users can read the key. */
 export const readPair = (files: TlsFiles): Pair => ({
   certificate: readPem(files.certificate, "certificate"),
   key: readPem(files.key, "private key"),
   authority: readPem(files.authority, "certificate"),
 });
 
-// A file with several certificates brings the chain itself; TLS follows it.
+// A file with several certificates contains the chain itself; TLS checks it.
 const isChain = (certificate: string): boolean => certificate.split("-----BEGIN CERTIFICATE-----").length > 2;
 
 /**
- * See that the parts of an identity belong together and are valid now: a fault is told here, in one line, rather than
- * by a peer's alert.
+ * Checks that the parts of an identity match and are valid now, so that a fault is reported here in one line, instead
+ * of by an alert of a peer.
  *
- * @throws UnpairedError when the key is another's; CertificateError when the authority has not signed, or the time is
- * past or to come.
+ * @throws UnpairedError if the key belongs to another certificate; CertificateError if the authority has not signed the
+ * certificate, or the current time is outside its validity.
  */
 export const checkPair = (pair: Pair, files: TlsFiles): void => {
   const [certificate, authority] = [
@@ -107,20 +107,20 @@ export const checkPair = (pair: Pair, files: TlsFiles): void => {
   ] as const) {
     if (now < Date.parse(validFrom) || now > Date.parse(validTo))
       throw new CertificateError(
-        `certificate ${path} is valid from ${validFrom} to ${validTo}, and now it is ${new Date(now).toUTCString()}; make new ones with skein-train certs renew (or init, where the authority was not kept), or set the clock`,
+        `certificate ${path} is valid from ${validFrom} to ${validTo}, and now it is ${new Date(now).toUTCString()}; create new ones with skein-train certs renew (or init, if the authority's key was not kept), or set the clock`,
       );
   }
   let belongs: boolean;
   try {
     belongs = certificate.checkPrivateKey(createPrivateKey(pair.key));
   } catch (error) {
-    throw new CertificateError(`private key ${files.key} is damaged or encrypted; give it in plain PEM form`, {
+    throw new CertificateError(`private key ${files.key} is damaged or encrypted; provide it in unencrypted PEM form`, {
       cause: error,
     });
   }
   if (!belongs)
     throw new UnpairedError(
-      `key ${files.key} is not the key of certificate ${files.certificate}; name the two that were made together`,
+      `key ${files.key} is not the key of certificate ${files.certificate}; use the two files that were created together`,
     );
   if (!isChain(pair.certificate) && !(certificate.checkIssued(authority) && certificate.verify(authority.publicKey)))
     throw new CertificateError(
@@ -129,9 +129,9 @@ export const checkPair = (pair: Pair, files: TlsFiles): void => {
 };
 
 /**
- * The text of the list of revoked certificates; undefined where there is none.
+ * Reads the list of revoked certificates. Returns undefined if there is no list.
  *
- * @throws CertificateError when it cannot be read.
+ * @throws CertificateError if the list cannot be read.
  */
 export const readRevoked = ({ revoked }: TlsFiles): string | undefined => {
   if (revoked === undefined) return undefined;
@@ -143,32 +143,33 @@ export const readRevoked = ({ revoked }: TlsFiles): string | undefined => {
   }
 };
 
-/** @throws CertificateError when the list cannot be used with this certificate and authority. */
+/** @throws CertificateError if the list cannot be used with this certificate and authority. */
 export const checkRevoked = (text: string, { certificate, authority }: Pair, path: string): RevocationList => {
   if (isChain(certificate))
     throw new CertificateError(
-      `${path} lists revoked certificates, but our own certificate comes with others between it and the authority; revocation needs certificates that the authority itself has signed`,
+      `${path} lists revoked certificates, but this process's certificate has intermediate certificates; revocation needs certificates that the authority itself has signed`,
     );
   try {
     return parseRevocationList(text, new X509Certificate(authority));
   } catch (error) {
     throw new CertificateError(
-      `the list of revoked certificates ${path} cannot be used: ${(error as Error).message}; take the one that skein-train certs revoke has written`,
+      `the list of revoked certificates ${path} cannot be used: ${(error as Error).message}; use the list that skein-train certs revoke has written`,
       { cause: error },
     );
   }
 };
 
-// Renewing takes two renames, of the key and of the certificate: a moment, on network storage a longer one.
+// Renewing takes two renames, of the key and of the certificate: a short moment, longer on network storage.
 const pairTries = 20;
 const pairRestMilliseconds = 50;
 
 /**
- * Read the PEM files of an identity, and see that they belong together, are valid now and not revoked. Files that are
- * just being replaced are read again, for a second at most.
+ * Reads the PEM files of an identity, and checks that they match, are valid now and not revoked. Files that are being
+ * replaced are read again, for at most one second.
  *
- * @throws CertificateError when a file cannot be read, or a key by others, the key is another's, the authority has not
- * signed, the time is past or to come, or the certificate was revoked.
+ * @throws CertificateError if a file cannot be read, other users can read the key, the key belongs to another
+ * certificate, the authority has not signed the certificate, the current time is outside its validity, or the
+ * certificate was revoked.
  */
 export const readTlsIdentity = (files: TlsFiles): TlsIdentity => {
   const pair = readFitting(files, pairTries);

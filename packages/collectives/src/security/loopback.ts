@@ -1,12 +1,17 @@
 import { InsecureError } from "./errors.ts";
 
 /**
- * Whether `host` can be reached from this machine only. A name other than localhost counts as reachable from outside.
+ * Whether `host` can be reached from this machine only. A name other than localhost counts as reachable from other
+ * machines.
  */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^(::ffff:)?127(\.\d{1,3}){3}$/.test(host);
 
-/** @throws InsecureError when `what` would speak in the clear beyond this machine and nobody has said `insecure`. */
+/**
+ * Requires TLS or `insecure` for connections beyond this machine.
+ *
+ * @throws InsecureError if `what` would use an unencrypted connection beyond this machine and `insecure` is false.
+ */
 export const requireSecure = (
   what: string,
   host: string,
@@ -14,6 +19,6 @@ export const requireSecure = (
 ): void => {
   if (!encrypted && !insecure && !isLoopback(host))
     throw new InsecureError(
-      `${what} on ${host} without TLS, which anyone between the machines can read and change; give certificates (skein-train certs init), or say insecure where the network is yours alone`,
+      `${what} on ${host} without TLS, so anyone between the machines could read and change the data; provide certificates (skein-train certs init), or set insecure if no one else uses the network`,
     );
 };

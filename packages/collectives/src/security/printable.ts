@@ -1,2 +1,2 @@
-/** What a stranger says stands in our log: no line ends, no control characters. */
+/** Printable ASCII. Texts of strangers are logged, so they must not contain line ends or control characters. */
 export const printable: RegExp = /^[ -~]*$/;

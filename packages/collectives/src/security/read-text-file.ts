@@ -1,13 +1,13 @@
 import type { Stats } from "node:fs";
 import { readBoundedFile } from "./read-bounded-file.ts";
 
-/** A file's text, and what the system says of it. */
+/** Text of a file, and its status. */
 interface TextFile {
   readonly text: string;
   readonly stats: Stats;
 }
 
-/** Read a small file of text that others may have put there: as `readBoundedFile`. */
+/** Reads a small text file that other users may have written, like `readBoundedFile`. */
 export const readTextFile = (path: string, mostBytes: number, followsLinks = true): TextFile => {
   const { bytes, stats } = readBoundedFile(path, mostBytes, followsLinks);
   return { text: Buffer.from(bytes.buffer, 0, bytes.length).toString("utf8"), stats };

@@ -59,7 +59,7 @@ const openAt = (identity: TlsIdentity): { readonly identity: RenewableIdentity; 
   opened.push(opens);
   return { identity: opens, notes };
 };
-/** Let the next connection come later than the last. */
+/** Returns the identity for a next connection, later than the last. */
 const connect = (identity: RenewableIdentity): TlsIdentity => {
   vi.advanceTimersByTime(200);
   return identity.current();
@@ -67,7 +67,7 @@ const connect = (identity: RenewableIdentity): TlsIdentity => {
 const lookTwice = (): void => void vi.advanceTimersByTime(3 * lookMilliseconds);
 
 describe("files that are replaced while a process runs", () => {
-  test("are used by the next connection, and by none twice", () => {
+  test("are used by the next connection, and give the same object until they change", () => {
     const { identity, notes } = openAt(sound[0]!);
     const first = connect(identity);
     expect(connect(identity)).toBe(first);
@@ -81,7 +81,7 @@ describe("files that are replaced while a process runs", () => {
     expect(notes).toEqual([]);
   });
 
-  test("cost a stranger's connections no more than ten looks a second", () => {
+  test("are checked at most ten times a second for the connections of a stranger", () => {
     const { identity } = openAt(sound[0]!);
     const first = connect(identity);
     write(sound[1]!);
@@ -92,7 +92,11 @@ describe("files that are replaced while a process runs", () => {
   type Fault = readonly [string, () => void, RegExp];
   test.each<Fault>([
     ["a key without its certificate", () => write({ key: sound[1]!.key }), /is not the key of certificate/],
-    ["another authority", () => write(unsound.foreign), /is another authority than this process has begun with/],
+    [
+      "another authority",
+      () => write(unsound.foreign),
+      /is another authority than the one with which this process started/,
+    ],
     [
       "an authority that has not signed",
       () => write({ ...sound[1]!, authority: unsound.foreign.authority }),
@@ -102,7 +106,7 @@ describe("files that are replaced while a process runs", () => {
     [
       "another rank's",
       () => write(unsound["another rank's"]),
-      /proves to be rank 4, and this process has to prove to be rank 3/,
+      /proves to be rank 4, but this process has to prove to be rank 3/,
     ],
     ["a file that is gone", () => rmSync(files.certificate), /cannot be read \(ENOENT/],
     ["a file that is empty", () => write({ certificate: "" }), /holds no certificate/],
@@ -120,27 +124,27 @@ describe("files that are replaced while a process runs", () => {
       /revoked\.pem is gone; put it back/,
     ],
     [
-      "our own certificate on the list",
+      "this process's certificate on the list",
       () => (write(sound[3]!), lookTwice(), write({ revoked: lists[3] })),
-      /was revoked and nothing has replaced it/,
+      /was revoked and was not replaced/,
     ],
     [
       "a new certificate that is on the list",
       () => (write({ revoked: lists[3] }), lookTwice(), write(sound[3]!)),
       /rank-3\.pem was revoked, as .*revoked\.pem says/,
     ],
-  ])("%s: what was in use stays so, and one line says it once", (_, spoil, message) => {
+  ])("%s: keeps the identity in use, and reports the fault once in one line", (_, spoil, message) => {
     const { identity, notes } = openAt(sound[0]!);
     spoil();
     vi.advanceTimersByTime(200);
-    const kept = identity.current();
-    expect(new X509Certificate(kept.certificate).checkPrivateKey(createPrivateKey(kept.key))).toBe(true);
-    expect(notes).toEqual([]); // it may just be half-way
+    const used = identity.current();
+    expect(new X509Certificate(used.certificate).checkPrivateKey(createPrivateKey(used.key))).toBe(true);
+    expect(notes).toEqual([]); // The change may still be in progress.
     for (let i = 0; i < 4; i++) lookTwice();
     expect(notes).toHaveLength(1);
     expect(notes[0]).toMatch(message);
     expect(notes[0]).not.toContain("\n");
-    expect(identity.current()).toBe(kept);
+    expect(identity.current()).toBe(used);
     write({ ...sound[2]!, revoked: lists[3] });
     chmodSync(files.key, 0o600);
     expect(connect(identity)).toMatchObject({ ...sound[2]!, revoked: lists[3] });
@@ -148,7 +152,7 @@ describe("files that are replaced while a process runs", () => {
     expect(notes).toHaveLength(1);
   });
 
-  test("whatever comes to lie there: a connection always has a pair that fits, and the newest that was whole", () => {
+  test("with any contents, a connection always has a matching pair, the newest that was complete", () => {
     const part = fc.constantFrom("certificate", "key", "authority", "revoked" as const);
     const step = fc.oneof(
       {
@@ -178,7 +182,7 @@ describe("files that are replaced while a process runs", () => {
               const text = readFileSync(files[one.cut], "utf8");
               writeFileSync(files[one.cut], text.slice(0, Math.floor(text.length * one.share)));
             } catch {
-              // it is gone
+              // The file is missing.
             }
           }
           const text = (name: keyof TlsFiles): string | undefined => {
@@ -190,7 +194,7 @@ describe("files that are replaced while a process runs", () => {
           };
           const onDisk = ([1, 2, 3] as const).find((n) => lists[n] === text("revoked"));
           if (onDisk !== undefined && onDisk > number) number = onDisk;
-          // By what was written, not by how it is judged.
+          // Determined from the written files, not from their validation.
           const whole = sound.find(
             ({ certificate, key }) => certificate === text("certificate") && key === text("key"),
           );
@@ -208,15 +212,15 @@ describe("files that are replaced while a process runs", () => {
     );
   });
 
-  test("at a start, are read again while key and certificate do not belong together", () => {
+  test("at start-up, are read again while key and certificate do not match", () => {
     write({ ...sound[0]!, key: sound[1]!.key });
-    expect(() => readTlsIdentity(files)).toThrow(/is not the key of certificate/); // after a second
+    expect(() => readTlsIdentity(files)).toThrow(/is not the key of certificate/); // After one second.
     write(sound[1]!);
     expect(readTlsIdentity(files)).toMatchObject(sound[1]!);
   });
 });
 
-test("an identity without files stays as it is", () => {
+test("an identity without files never changes", () => {
   const identity = new RenewableIdentity(sound[0]!);
   opened.push(identity);
   expect(connect(identity)).toBe(sound[0]!);

@@ -7,17 +7,17 @@ import { isOlder, type RevocationList, serialOf } from "./revocation-list.ts";
 import { type TlsFiles, type TlsIdentity, tlsServerOptions } from "./tls-identity.ts";
 
 export interface RenewalOptions {
-  /** How often the files are looked at, beside at each connection. Default: 5000. */
+  /** Interval at which the files are checked, in addition to a check at each connection. Default: 5000. */
   readonly lookMilliseconds?: number;
-  /** Told in one line, once, of each fault that keeps what is in the files from being used. */
+  /** Called with one line, once per fault that prevents the use of the files' contents. */
   readonly onNote?: (line: string) => void;
 }
 
-// Reading four small files takes some 0.1 ms, on network storage some milliseconds: a stranger who dials all the time
-// may not cost more.
+// Reading four small files takes some 0.1 ms, on network storage some milliseconds. This limits the cost of a stranger
+// that dials all the time.
 const restMilliseconds = 100;
 
-/** Tells a fault once, when it has lasted: what is just being replaced is none. */
+/** Reports a fault once, if it has lasted for some time, because files that are being replaced are not a fault. */
 class Complaint {
   readonly #note: (line: string) => void;
   readonly #lastingMilliseconds: number;
@@ -30,7 +30,7 @@ class Complaint {
     this.#lastingMilliseconds = lastingMilliseconds;
   }
 
-  /** @param cause the same for as long as the fault is. */
+  /** @param cause constant for as long as the fault lasts. */
   raise(cause: string, error: unknown): void {
     const now = performance.now();
     if (cause !== this.#cause) {
@@ -39,7 +39,7 @@ class Complaint {
       this.#told = false;
     } else if (!this.#told && now - this.#since >= this.#lastingMilliseconds) {
       this.#told = true;
-      this.#note(`what this process uses already stays in use, as ${(error as Error).message}`);
+      this.#note(`the current identity of this process stays in use: ${(error as Error).message}`);
     }
   }
 
@@ -49,14 +49,14 @@ class Complaint {
 }
 
 /**
- * Who a process is, by files that may be replaced while it runs: a renewed certificate with its key, and a longer list
- * of revoked ones. Each new connection uses what the files hold; what stands is not touched, unless the list comes to
- * name its peer.
+ * Identity of a process in files that may be replaced while it runs: a renewed certificate with its key, and a longer
+ * list of revoked certificates. Each new connection uses the current contents of the files. Existing connections do not
+ * change, unless the list revokes the certificate of their peer.
  *
- * It ends what it uses only for something better: files that cannot be read, do not belong together, are of another
- * authority or for another role, or an older list, leave all as it was. Files are read and compared rather than
- * watched, which network storage does not tell.
- * Cost: reads of four small files every `lookMilliseconds`, and at connections ten times a second at most.
+ * The identity changes only to a better one: files that cannot be read, do not match, are of another authority or for
+ * another role, or an older list, change nothing. Files are read and compared instead of watched, because network
+ * storage does not report changes. Cost: reads four small files every `lookMilliseconds`, and at connections at most
+ * ten times a second.
  */
 export class RenewableIdentity {
   readonly #onNote: (line: string) => void;
@@ -72,26 +72,26 @@ export class RenewableIdentity {
   #list: RevocationList | undefined;
   #lookedAt = -Infinity;
 
-  /** @throws CertificateError when the list of revoked certificates cannot be used. */
+  /** @throws CertificateError if the list of revoked certificates cannot be used. */
   constructor(identity: TlsIdentity, { lookMilliseconds = 5000, onNote = () => undefined }: RenewalOptions = {}) {
     this.#identity = identity;
     const { files, revoked } = identity;
     this.#list =
-      revoked === undefined ? undefined : checkRevoked(revoked, identity, files?.revoked ?? "that was given");
+      revoked === undefined ? undefined : checkRevoked(revoked, identity, files?.revoked ?? "of this process");
     this.#onNote = onNote;
     const complaint = (): Complaint => new Complaint((line) => this.#onNote(line), lookMilliseconds / 2);
     [this.#pairFault, this.#listFault, this.#ownFault] = [complaint(), complaint(), complaint()];
     if (files !== undefined) this.#timer = setInterval(() => this.#look(files), lookMilliseconds).unref();
   }
 
-  /** What a connection that is made now should use. The same object until something is new. */
+  /** Returns the identity for a new connection. The same object until the contents of the files change. */
   current(): TlsIdentity {
     const { files } = this.#identity;
     if (files !== undefined && performance.now() - this.#lookedAt >= restMilliseconds) this.#look(files);
     return this.#identity;
   }
 
-  /** Let `server` show and ask for what is current, from its next connection on. */
+  /** Makes `server` use the current identity, from its next connection on. */
   renew(server: Server): void {
     let shown = this.#identity;
     server.prependListener("connection", () => {
@@ -103,21 +103,20 @@ export class RenewableIdentity {
   }
 
   /**
-   * Watch over a connection whose TLS handshake is done.
+   * Watches a connection whose TLS handshake is done.
    *
-   * @param cut called once the certificate that its peer has shown is revoked: at once, where it was revoked during the
-   * handshake.
+   * @param cut called once the certificate of its peer is revoked; at once if it was revoked during the handshake.
    */
   guard(socket: TLSSocket, cut: (error: RevokedPeerError) => void): void {
     const certificate = socket.getPeerX509Certificate();
-    if (certificate === undefined) return; // it showed none, for which it is turned away
+    if (certificate === undefined) return; // A peer without a certificate is refused elsewhere.
     const who = provesWhat(identityOf(certificate.subjectAltName)).replace(/^to be /, "");
     this.#standing.set(socket, { serial: serialOf(certificate.serialNumber), who, cut });
     socket.once("close", () => this.#standing.delete(socket));
     this.#cutRevoked();
   }
 
-  /** Look at the files no more. */
+  /** Stops checking the files. */
   close(): void {
     clearInterval(this.#timer);
     this.#standing.clear();
@@ -133,7 +132,7 @@ export class RenewableIdentity {
     const cure = "issue a new one with skein-train certs renew";
     this.#ownFault.raise(
       certificate,
-      new Error(`certificate ${files.certificate} was revoked and nothing has replaced it; others refuse it: ${cure}`),
+      new Error(`certificate ${files.certificate} was revoked and was not replaced; others refuse it: ${cure}`),
     );
   }
 
@@ -146,7 +145,7 @@ export class RenewableIdentity {
         checkPair(pair, files);
         this.#checkRenewed(pair, files);
         const renewed = { ...this.#identity, certificate: pair.certificate, key: pair.key };
-        createSecureContext(tlsServerOptions(renewed)); // throws where TLS would, at a connection
+        createSecureContext(tlsServerOptions(renewed)); // Throws here if TLS would throw at a connection.
         if (pair.certificate !== certificate || pair.key !== key) this.#identity = renewed;
       }
       this.#pairFault.clear();
@@ -155,7 +154,7 @@ export class RenewableIdentity {
     }
   }
 
-  /** @throws CertificateError when the pair is sound, but not this process's. */
+  /** @throws CertificateError if the pair is valid, but not for this process. */
   #checkRenewed(pair: Pair, files: TlsFiles): void {
     const [authority, ownAuthority] = [
       new X509Certificate(pair.authority),
@@ -163,7 +162,7 @@ export class RenewableIdentity {
     ];
     if (authority.fingerprint256 !== ownAuthority.fingerprint256)
       throw new CertificateError(
-        `${files.authority} is another authority than this process has begun with, and others would not know it; start the whole run again to change it`,
+        `${files.authority} is another authority than the one with which this process started, and other processes would not know it; start the whole run again to change it`,
       );
     const certificate = new X509Certificate(pair.certificate);
     const [proven, due] = [certificate, new X509Certificate(this.#identity.certificate)].map(({ subjectAltName }) =>
@@ -171,7 +170,7 @@ export class RenewableIdentity {
     );
     if (proven !== due)
       throw new CertificateError(
-        `certificate ${files.certificate} proves ${proven}, and this process has to prove ${due}; give it its own`,
+        `certificate ${files.certificate} proves ${proven}, but this process has to prove ${due}; use its own certificate`,
       );
     if (this.#list?.serials.has(serialOf(certificate.serialNumber)) === true)
       throw new CertificateError(
@@ -196,7 +195,7 @@ export class RenewableIdentity {
     const list = checkRevoked(text, this.#identity, path);
     if (this.#list !== undefined && isOlder(list, this.#list))
       throw new CertificateError(
-        `the list of revoked certificates ${path} (${described(list)}) is older than the one in use (${described(this.#list)}); put the newest there`,
+        `the list of revoked certificates ${path} (${described(list)}) is older than the one in use (${described(this.#list)}); use the newest list`,
       );
     const identity = { ...this.#identity, revoked: text };
     createSecureContext(tlsServerOptions(identity));

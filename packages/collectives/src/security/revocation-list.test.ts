@@ -18,7 +18,7 @@ const pemOf = (bytes: Uint8Array): string =>
   `-----BEGIN X509 CRL-----\n${Buffer.from(bytes).toString("base64")}\n-----END X509 CRL-----\n`;
 
 describe("a list of revoked certificates", () => {
-  test("says which, its number and its times, as OpenSSL reads it", () => {
+  test("is parsed with its serials, number and times, like OpenSSL does", () => {
     const text = authority.revoke([one.certificate, three.certificate], { number: 7 });
     const list = parseRevocationList(text, own);
     expect(list.serials).toEqual(new Set([serial(one.certificate), serial(three.certificate)]));
@@ -35,36 +35,36 @@ describe("a list of revoked certificates", () => {
     [
       "that has ended",
       () => authority.revoke([], { nextUpdate: new Date(Date.now() - day / 2) }),
-      /it holds from .* and now it is/,
+      /it is valid from .* and now it is/,
     ],
     [
       "that has not begun",
       () => authority.revoke([], { thisUpdate: new Date(Date.now() + day / 2) }),
-      /it holds from .* and now it is/,
+      /it is valid from .* and now it is/,
     ],
     [
-      "with an extension that must be understood",
+      "with an unknown critical extension",
       () => authority.revoke([], { extensions: [strangeExtension] }),
       /critical extension/,
     ],
     ["that is a certificate", () => one.certificate, /holds 0 lists/],
-    ["that is two", () => authority.revoke([]) + authority.revoke([one.certificate]), /holds 2 lists/],
+    ["that is two lists", () => authority.revoke([]) + authority.revoke([one.certificate]), /holds 2 lists/],
     ["that is empty", () => pemOf(new Uint8Array(0)), /it ends too early/],
-  ])("%s is refused", (_, make, message) => {
+  ])("%s is rejected", (_, make, message) => {
     expect(() => parseRevocationList(make(), own)).toThrow(message);
   });
 
-  /** What a list that was damaged is refused with. */
+  /** Returns the message with which a damaged list is rejected. */
   const refusalOf = (damaged: Uint8Array): string => {
     try {
       parseRevocationList(pemOf(damaged), own);
     } catch (error) {
       return (error as Error).message;
     }
-    throw new Error("it was taken");
+    throw new Error("it was accepted");
   };
 
-  test("with any byte changed, or cut anywhere, is refused", () => {
+  test("with any changed byte, or truncated anywhere, is rejected", () => {
     const bytes = bytesOf(authority.revoke([one.certificate, two.certificate]));
     fc.assert(
       fc.property(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), fc.boolean(), (at, mask, cut) => {
@@ -76,7 +76,7 @@ describe("a list of revoked certificates", () => {
     );
   });
 
-  test("is refused in one line, wherever a newline stands in it", () => {
+  test("is rejected with one line, with a newline at any position in it", () => {
     const bytes = bytesOf(authority.revoke([one.certificate, two.certificate]));
     bytes.forEach((byte, at) => {
       if (byte === 10) return;
@@ -90,7 +90,7 @@ describe("a list of revoked certificates", () => {
     ["by its number", { number: 1 }, { number: 2 }, true],
     ["not by its number", { number: 2 }, { number: 1, thisUpdate: new Date(Date.now() - 1000) }, false],
     [
-      "by its time, where one has no number",
+      "by its time, if one has no number",
       { number: undefined },
       { number: 1, thisUpdate: new Date(Date.now() - 1000) },
       true,

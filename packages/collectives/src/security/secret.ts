@@ -1,21 +1,21 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-// As long as the hash that proofs are made with: NIST SP 800-107 §5.3.4 asks no more of a key for HMAC, and no less is
-// worth its strength.
+// Length of the hash that proofs use: NIST SP 800-107 §5.3.4 requires no longer key for HMAC, and a shorter key would
+// weaken it.
 const shortestSecretBytes = 32;
 
-/** @throws ArgumentError when a secret is too short for its purpose. */
+/** @throws ArgumentError if a secret is too short. */
 export const checkSecret = (secret: string): void => {
   const { length } = new TextEncoder().encode(secret);
   if (length < shortestSecretBytes)
     throw new ArgumentError(
-      `the job's secret has ${length} bytes and needs at least ${shortestSecretBytes}; take one from newSecret(), the same for every process of the job`,
+      `the job's secret has ${length} bytes and needs at least ${shortestSecretBytes}; create one with newSecret() and pass it to every process of the job`,
     );
 };
 
 /**
- * Make the secret of a job: 256 random bits, as 43 characters that are safe in environment variables. It belongs in no
- * log and on no command line.
+ * Creates the secret of a job: 256 random bits, as 43 characters that are safe in environment variables. It must not
+ * appear in logs or on command lines.
  */
 export const newSecret = (): string =>
   btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))

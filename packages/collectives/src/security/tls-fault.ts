@@ -1,18 +1,15 @@
-// Codes of Node and OpenSSL that speak of certificates, in errors of our own checks and in alerts of the peer. OpenSSL
-// makes of each of its reasons a code ERR_SSL_REASON, and most are about bytes: a record that was changed on its way is
-// `BAD_RECORD_MAC`.
+// Codes of Node and OpenSSL about certificates, in errors of local checks and in alerts of the peer. OpenSSL's codes
+// have the form ERR_SSL_REASON, and most are about bytes: a record that was changed in transit is `BAD_RECORD_MAC`.
 const ofCertificates = /CERT|UNKNOWN_CA|ACCESS_DENIED|SELF_SIGNED|UNABLE_TO|^ERR_TLS|CRL/;
 
 const codeOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? "";
 
-/**
- * Whether an error of a TLS connection says that one side refuses who the other is. Trying again would change nothing.
- */
+/** Whether an error of a TLS connection means that one side refuses the other's identity. A retry would not help. */
 export const isCertificateFault = (error: Error): boolean => ofCertificates.test(codeOf(error));
 
-/** Whether what came is no TLS that we speak, or was altered on its way: another try may go well. */
+/** Whether the received bytes are not TLS of a supported version, or were altered in transit. A retry may help. */
 export const isTlsFault = (error: Error): boolean =>
   !isCertificateFault(error) && (codeOf(error).startsWith("ERR_SSL") || codeOf(error) === "EPROTO");
 
-/** What an error says, in one line: OpenSSL's own has its lines of code, and a line break. */
+/** Returns the reason of an error in one line; OpenSSL's own messages contain source lines and a line break. */
 export const tlsReasonOf = (error: Error): string => (error as { reason?: string }).reason ?? error.message.trim();

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { makeAuthority } from "../../test/network-certificates.ts";
 import { tlsClientOptions, tlsServerOptions } from "./tls-identity.ts";
 
-test("both ends speak the fastest cipher that is sound, and know a peer that has others alone", async () => {
+test("both ends prefer the fastest secure cipher, and support a peer with another", async () => {
   const authority = makeAuthority();
   const server = createServer(tlsServerOptions(authority.issue(["skein:rank:0"])), (socket) => socket.end());
   server.listen(0, "127.0.0.1");
@@ -20,6 +20,6 @@ test("both ends speak the fastest cipher that is sound, and know a peer that has
     return name;
   };
   expect(await cipherOf()).toBe("TLS_AES_128_GCM_SHA256");
-  expect(await cipherOf("TLS_AES_256_GCM_SHA384")).toBe("TLS_AES_256_GCM_SHA384"); // an end of an older version
+  expect(await cipherOf("TLS_AES_256_GCM_SHA384")).toBe("TLS_AES_256_GCM_SHA384"); // An end of an older version.
   server.close();
 });

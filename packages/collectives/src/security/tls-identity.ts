@@ -7,31 +7,31 @@ export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
   readonly authority: string;
-  /** List of revoked certificates, signed by the authority. It need not be there. */
+  /** List of revoked certificates, signed by the authority. The file may be missing. */
   readonly revoked?: string;
 }
 
-/** What a process proves itself with, as PEM text, and the authority that it trusts. */
+/** Certificate and key of a process, and the authority that it trusts, as PEM text. */
 export interface TlsIdentity {
   readonly certificate: string;
   readonly key: string;
   readonly authority: string;
-  /** Certificates that the authority has revoked. */
+  /** List of certificates that the authority has revoked, as PEM text. Absent: none. */
   readonly revoked?: string;
   /**
-   * Where all this was read: what is put there later is used for later connections. Without files an identity stays as
-   * it is.
+   * Files from which the identity was read; their later contents are used for later connections. Absent: the identity
+   * never changes.
    */
   readonly files?: TlsFiles;
 }
 
 /**
- * In order of preference. A link's speed is that of its cipher on one core of each end; by `openssl speed` of 16 KiB on
- * one core of an EPYC with AES instructions: 3.06, 2.61 and 2.07 GB/s. Both AES forms are sound for a session's bytes.
+ * In order of preference. A link is as fast as its cipher on one core of each end; `openssl speed` of 16 KiB on one
+ * core of an EPYC with AES instructions: 3.06, 2.61 and 2.07 GB/s. Both AES key sizes are secure for a session's bytes.
  */
 const ciphers = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
-/** Options for `tls.createServer`: TLS 1.3, and peers must prove themselves by the same authority. */
+/** Options for `tls.createServer`: TLS 1.3, with client certificates of the same authority. */
 export const tlsServerOptions = ({ certificate, key, authority, revoked }: TlsIdentity): TlsOptions => ({
   cert: certificate,
   key,
@@ -44,9 +44,9 @@ export const tlsServerOptions = ({ certificate, key, authority, revoked }: TlsId
 });
 
 /**
- * Options for `tls.connect`: TLS 1.3, our own certificate shown, and the peer's must come from the same authority and
- * prove that it is `expected`. Where it names hosts, the host dialled must be among them; one without host names is
- * good on any host, as the issuer chose.
+ * Options for `tls.connect`: TLS 1.3 with this process's certificate. The peer's certificate must be of the same
+ * authority and prove the `expected` identity. If it names hosts, the dialed host must be one of them; a certificate
+ * without host names is valid on any host, by choice of the issuer.
  */
 export const tlsClientOptions = (
   { certificate, key, authority, revoked }: TlsIdentity,
@@ -70,7 +70,7 @@ export const tlsClientOptions = (
     return mismatch === undefined
       ? undefined
       : new PeerIdentityError(
-          `the certificate of the peer at ${host} is for other hosts (${peer.subjectaltname}); make certificates with --hosts naming ${host}`,
+          `the certificate of the peer at ${host} is for other hosts (${peer.subjectaltname}); create certificates with --hosts naming ${host}`,
           { cause: mismatch },
         );
   },

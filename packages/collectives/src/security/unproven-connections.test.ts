@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { sourceOf, type Unproven, UnprovenConnections } from "./unproven-connections.ts";
 
-/** Connections of a test, with what became of them. */
+/** Connections of a test, and the names of evicted ones. */
 const open = (places: number, quota: number, random: () => number = () => 0) => {
   const pool = new UnprovenConnections({ places, quota, random });
   const evicted: string[] = [];
@@ -15,8 +15,8 @@ const open = (places: number, quota: number, random: () => number = () => 0) => 
   return { pool, evicted, held, enter };
 };
 
-describe("places for connections that have not proven themselves", () => {
-  test("go to who comes last: the oldest gives way, of the silent ones", () => {
+describe("slots for unauthenticated connections", () => {
+  test("go to new connections; the oldest silent connection is evicted", () => {
     const { enter, evicted } = open(3, 9);
     enter("first").spoke();
     const second = enter("second");
@@ -30,7 +30,7 @@ describe("places for connections that have not proven themselves", () => {
     expect(evicted).toEqual(["second", "third", "fourth", "fifth"]);
   });
 
-  test("are taken from any that have spoken, where none is silent", () => {
+  test("are taken from a random connection if none is silent", () => {
     for (const [chance, victim] of [
       [0, "0"],
       [0.5, "2"],
@@ -43,11 +43,11 @@ describe("places for connections that have not proven themselves", () => {
     }
   });
 
-  test("let a rank in that comes again and again, through a flood that speaks and is five times as dense as there are places", () => {
-    // Oldest first, no try would ever go well. By chance (7/8)^40 of them do, one of 209; that all of 4,000 fail has a
-    // chance of 5 in 10^9.
+  test("admit a rank that retries during a flood of valid messages, five times as dense as there are slots", () => {
+    // If the oldest were evicted first, no attempt would succeed. At random, (7/8)^40 of the attempts succeed, one of
+    // 209; the probability that all 4,000 fail is 5 in 10^9.
     let state = 1;
-    const random = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647; // Lehmer's generator
+    const random = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647; // Lehmer's generator.
     const { enter } = open(8, 99, random);
     let stayed = 0;
     for (let attempt = 0; attempt < 4000; attempt++) {
@@ -60,17 +60,17 @@ describe("places for connections that have not proven themselves", () => {
     expect(stayed).toBeGreaterThan(0);
   });
 
-  test("are first taken from a source with more than its quota, also from what it has said", () => {
+  test("are first taken from a source that exceeds its quota, even if its connections have spoken", () => {
     const { enter, evicted } = open(4, 2);
-    enter("b1", "b"); // older, silent, but within b's quota
+    enter("b1", "b"); // Older and silent, but within the quota of b.
     for (let i = 1; i <= 3; i++) enter(`a${i}`).spoke();
     enter("c1", "c");
     expect(evicted).toEqual(["a1"]);
-    enter("c2", "c"); // nobody has too many now
+    enter("c2", "c"); // No source exceeds its quota now.
     expect(evicted).toEqual(["a1", "b1"]);
   });
 
-  test("are free again when one has proven itself or is over, once", () => {
+  test("are freed once when a connection is authenticated or closed", () => {
     const { enter, evicted, pool, held } = open(2, 2);
     enter("first");
     enter("second");
@@ -80,7 +80,7 @@ describe("places for connections that have not proven themselves", () => {
     expect([evicted, pool.size]).toEqual([[], 2]);
   });
 
-  test("are never more than there are, whoever comes and goes; who comes always gets one, and nobody is ended twice", () => {
+  test("never exceed their number; a new connection always gets one, and no connection is evicted twice", () => {
     const step = fc.oneof(
       {
         weight: 3,
@@ -113,7 +113,7 @@ describe("places for connections that have not proven themselves", () => {
               const victim = evicted.find((other) => before.has(other));
               expect(victim !== undefined).toBe(before.size === places);
               if (victim !== undefined) {
-                // Nobody within its quota goes while somebody is above it.
+                // No connection of a source within its quota is evicted while another source exceeds its quota.
                 const of = (source: string): number =>
                   [...before.keys()].filter((other) => other.endsWith(source)).length;
                 const most = Math.max(...["a", "b", "c", "d"].map(of));

@@ -1,10 +1,10 @@
 /** A connection whose other end has not proven yet that it belongs to the job. */
 export interface Unproven {
-  /** Whether another has taken its place: then it was ended. */
+  /** Whether the connection was ended to make room for another. */
   readonly evicted: boolean;
-  /** It has said something that makes sense: it goes after those that are silent. */
+  /** Records that the connection has sent a valid message, so that silent connections are evicted first. */
   spoke(): void;
-  /** It has proven itself, or it is over: its place is free. */
+  /** Frees the slot of the connection, which was authenticated or has ended. */
   leave(): void;
 }
 
@@ -16,25 +16,26 @@ interface Place {
 }
 
 /**
- * Bounds the connections of strangers without shutting anybody out. There is always room for one more: when all places
- * are taken, the one that comes ends another. First goes one of a source with more than its quota, where there is such;
- * among those the oldest that is silent; and where all have spoken, any of them. By chance, since a flood that speaks
- * would otherwise push each rank out before its second round trip; so a rank that comes again gets in, however dense
- * the flood.
+ * Limits the connections of strangers without locking any process out. There is always room for one more: if all slots
+ * are taken, a new connection evicts another. The first candidates are connections of a source that exceeds its quota,
+ * if there is one; among those the oldest silent connection; and if none is silent, a random one. The choice is random
+ * because a flood of connections that send valid messages would otherwise evict each rank before its second round trip;
+ * so a rank that retries gets in, however dense the flood.
  *
- * A quota says whose connections go first, and refuses nobody: all ranks of a job may share one address, on one machine
- * or behind one translator of addresses.
+ * A quota only decides which connections are evicted first, and refuses no source: all ranks of a job may share one
+ * address, on one machine or behind address translation (NAT).
  */
 export class UnprovenConnections {
   readonly #places: number;
   readonly #quota: number;
   readonly #random: () => number;
-  readonly #held = new Set<Place>(); // oldest first
+  readonly #held = new Set<Place>(); // Oldest first.
   readonly #counts = new Map<string, number>();
 
   /**
-   * @param options.quota how many one source may hold before its own go first: as many as the ranks may need.
-   * @param options.random as `Math.random`, which is the default.
+   * @param options.quota number of connections of one source before its own are evicted first: as many as the ranks may
+   * need.
+   * @param options.random random numbers in [0, 1). Default: `Math.random`.
    */
   constructor({
     places,
@@ -50,7 +51,9 @@ export class UnprovenConnections {
     return this.#held.size;
   }
 
-  /** Give a place to a connection from `source` (see `sourceOf`); `evict` is called when another takes it. */
+  /**
+   * Registers a connection from `source` (see `sourceOf`). `evict` is called when another connection takes its slot.
+   */
   enter(source: string, evict: () => void): Unproven {
     if (this.#held.size >= this.#places) this.#evictOne();
     const place: Place = { source, evict, silent: true, evicted: false };
@@ -80,7 +83,7 @@ export class UnprovenConnections {
     victim.evict();
   }
 
-  /** Below 0 where `place` is to go before `other`, whatever their ages. */
+  /** Negative if `place` should be evicted before `other`, apart from their ages. */
   #compare(place: Place, other: Place): number {
     const difference = this.#excess(other) - this.#excess(place);
     return difference === 0 ? Number(other.silent) - Number(place.silent) : difference;
@@ -99,8 +102,8 @@ export class UnprovenConnections {
 }
 
 /**
- * The source that an address counts for: the address itself, of IPv6 the network of 64 bits, which one machine has to
- * itself.
+ * Source of an address: the address itself, or for IPv6 its 64-bit network, because one machine may own a whole
+ * network.
  */
 export const sourceOf = (address: string | undefined): string => {
   if (address === undefined) return "gone";

@@ -7,7 +7,7 @@ import { groupTransport } from "./group-transport.ts";
 import { memoryWorld } from "./memory-transport.ts";
 import type { Transport } from "./transport.ts";
 
-/** A rank that is late with every message it takes, so that lent memory stays lent for long. */
+/** A transport of a rank that receives every message late, so that lent memory stays lent for long. */
 const late = (transport: Transport): Transport => ({
   ...transport,
   receive: async (peer, tag, byteLength) => {
@@ -16,7 +16,7 @@ const late = (transport: Transport): Transport => ({
   },
 });
 
-describe.each([true, false])("groups whose order is not that of the world; memory shared: %s", (sharesMemory) => {
+describe.each([true, false])("groups with another order than the world; memory shared: %s", (sharesMemory) => {
   test.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm })))("$name", async ({ algorithm }) => {
     const parts = [
       [4, 1, 5],
@@ -40,7 +40,7 @@ describe.each([true, false])("groups whose order is not that of the world; memor
             const transport = groupTransport(rank === 1 ? late(world[member]!) : world[member]!, members);
             await execute(schedule, { input, output, scratch, dtype: "f32", tag: 1 }, transport, plainArithmetic());
             const result = fromBytes(output, "f32");
-            for (const region of regions) region.fill(0x7f); // memory that is still lent would show it
+            for (const region of regions) region.fill(0x7f); // Would show in memory that is still lent.
             return result;
           }),
         );

@@ -7,7 +7,7 @@ import { hybridTransport } from "./hybrid-transport.ts";
 import { memoryWorld } from "./memory-transport.ts";
 import type { Transport } from "./transport.ts";
 
-/** A transport that lets messages land where they are wanted, as networks do. */
+/** A transport that receives into given memory, as networks do. */
 const landing = (transport: Transport): Transport => ({
   ...transport,
   receiveInto: async (peer, tag, target) => {
@@ -16,7 +16,7 @@ const landing = (transport: Transport): Transport => ({
   },
 });
 
-// Processes of uneven size, so that every rank has peers of both kinds, or of one.
+// Processes of different sizes, so that every rank has peers of both kinds, or of one.
 describe.each([
   {
     processes: [

@@ -1,7 +1,7 @@
 import { after, type Eventually, type Transport } from "./transport.ts";
 
 /**
- * Ranks of one process read each other's memory in place; all others are reached over a network.
+ * A transport by which ranks of one process read each other's memory in place, and reach all others over a network.
  *
  * @param isLocal whether a rank is a thread of this process.
  */

@@ -12,7 +12,7 @@ interface Channel {
   sent: number;
   taken: number;
   returned: number;
-  /** Wake whoever waits for this channel to change. */
+  /** Callbacks that wait for this channel to change. */
   readonly waiting: (() => void)[];
 }
 
@@ -21,10 +21,11 @@ const wake = (channel: Channel): void => {
 };
 
 /**
- * A world of ranks in one thread, for tests and simulations. Deterministic: every wait is a microtask, so ranks take
- * turns in one fixed order.
+ * Creates a world of ranks in one thread, for tests and simulations. Deterministic: every wait is a microtask, so ranks
+ * alternate in a fixed order.
  *
- * @param options.sharesMemory lend the sender's own bytes, as threads do, instead of a copy, as networks do.
+ * @param options.sharesMemory whether to pass the sender's own bytes, as between threads, instead of copies, as over
+ * networks. Default: false.
  */
 export const memoryWorld = (
   worldSize: number,

@@ -2,29 +2,36 @@ import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { Eventually } from "./transport.ts";
 
 /**
- * Collectives that do not go by schedules: those that an engine brings along, such as MPI's, and small ones between
- * threads. One more row of the algorithm table.
+ * Collectives that are executed without schedules: those of an engine such as MPI, and small ones between threads. They
+ * extend the table of algorithms.
  */
 export interface NativeCollectives {
-  /** What `algorithmOf` tells of a request that it has executed. */
+  /** Algorithm name that `algorithmOf` returns for requests executed by it. */
   readonly name: "native" | "exchange";
-  /** Whether its sums are in the order of ranks. */
+  /** Whether sums are in rank order. */
   readonly rankOrder: boolean;
-  /** Requests of at most so many bytes go by schedules, whose few messages cost less than the engine's call. */
+  /**
+   * Maximum size of requests that use schedules instead, bytes, because their few messages cost less than a call of the
+   * engine.
+   */
   readonly schedulesUpTo: number;
-  /** Whether it has one for this request. Depends on nothing that differs between ranks. */
+  /** Whether it can execute this request. Depends only on values that are equal on all ranks. */
   covers(request: CollectiveRequest): boolean;
   /**
-   * Execute a request of the whole world on a lane, one that it covers.
+   * Executes a covered request of the whole world on a lane.
    *
-   * @param tag the same on all ranks; `nameOf` tells what a tag's request is called in errors.
+   * @param tag tag of the request, equal on all ranks.
+   * @param nameOf returns the name of a tag's request, for errors.
    */
   run(request: CollectiveRequest, lane: number, tag: number, nameOf: (tag: number) => string): Eventually<void>;
-  /** Bytes that this rank sends for it. */
+  /** Number of bytes that this rank sends for a request. */
   bytesSent(request: CollectiveRequest): number;
 }
 
-/** Bytes that a rank must send for a request, whatever executes it: what is counted for engines that do not say. */
+/**
+ * Minimum number of bytes that a rank sends for a request with any algorithm; used for engines that do not report
+ * bytes.
+ */
 export const leastBytes = ({ kind, input }: CollectiveRequest, worldSize: number): number => {
   const others = worldSize - 1;
   switch (kind) {
@@ -37,7 +44,7 @@ export const leastBytes = ({ kind, input }: CollectiveRequest, worldSize: number
       return others * input.byteLength;
     case "broadcast":
     case "reduce":
-      return (others * input.byteLength) / worldSize; // once for each rank but the root, by all ranks together
+      return (others * input.byteLength) / worldSize; // All ranks together send the operand once for each rank except the root.
     default:
       return 0;
   }

@@ -10,24 +10,23 @@ export interface ThreadExchangeParts {
   readonly control: ControlBlock;
   readonly memory: WasmMemory;
   readonly arithmetic: Arithmetic;
-  /** Where all parts lie, as `reserveParts` said. */
+  /** Byte offset of all parts in the memory, from `reserveParts`. */
   readonly parts: number;
 }
 
-/** Bytes of others that a rank reads at most: above, it is better to read each byte but once in all. */
+/** Maximum bytes of other ranks that a rank reads; above, algorithms that read each byte only once are better. */
 const mostReadBytes = 16_384;
 
 const reductions: readonly (Reduction | undefined)[] = ["sum", "max", "min", undefined];
 
-/** Of one part: what a rank may read at most of each other, in whole cache lines. */
+/** Size of one part, bytes: the maximum that a rank reads of each other rank, in whole cache lines. */
 const partBytes = (worldSize: number): number => Math.ceil(mostReadBytes / (worldSize - 1) / 64) * 64;
 
 /**
- * Take memory for the parts of all ranks, twice in each lane: before the ranks begin, so that all of them know whether
- * there is any.
+ * Allocates memory for the parts of all ranks, two per lane, before the ranks begin, so that all of them know whether
+ * the memory exists.
  *
- * @returns its address; undefined where the memory cannot grow: small collectives then follow a schedule, as large ones
- * do.
+ * @returns its byte offset; undefined if the memory cannot grow: small collectives then use schedules, like large ones.
  */
 export const reserveParts = (memory: WasmMemory, worldSize: number): number | undefined => {
   if (worldSize === 1) return undefined;
@@ -38,12 +37,12 @@ export const reserveParts = (memory: WasmMemory, worldSize: number): number | un
   }
 };
 
-/** What two requests of equal kind and bytes may differ in. */
+/** Encodes dtype, reduction and root, which may differ between two requests of equal kind and size. */
 const meaningOf = ({ kind, dtype, reduction = "sum", root = 0 }: CollectiveRequest): number =>
   ((kind === "reduce" ? root : 0) * dtypes.length + dtypes.indexOf(dtype)) * reductions.length +
   reductions.indexOf(reduction);
 
-/** The same for people. */
+/** Describes an encoded meaning for messages. */
 const meaningIn = (meaning: number): string => {
   const typeAndRoot = Math.floor(meaning / reductions.length);
   const root = Math.floor(typeAndRoot / dtypes.length);
@@ -51,31 +50,31 @@ const meaningIn = (meaning: number): string => {
   return root === 0 ? what : `${what} at rank ${root}`;
 };
 
-/** Where one lane looks, as indices of words: looking them up takes as long as looking there. */
+/** Word indices of one lane, cached because computing them takes as long as reading the words. */
 interface Places {
   readonly own: number;
-  /** All other ranks: what each shows, and its messages to this rank. */
+  /** Other ranks: words of their exchange parts, and their channels to this rank. */
   readonly peers: readonly { readonly rank: number; readonly exchange: number; readonly channel: number }[];
   readonly lane: number;
 }
 
-/** An exchange whose part is shown. */
+/** An exchange whose part was published by this rank. */
 interface Begun {
   readonly request: CollectiveRequest;
   readonly places: Places;
   readonly tag: number;
   readonly meaning: number;
-  /** Which exchange of the lane it is. */
+  /** Number of the exchange in its lane. */
   readonly sequence: number;
 }
 
 /**
- * Small collectives of all ranks of one process. Each rank copies its part into memory of its own, shows it, and reads
- * the parts of all others (of a reduce, the root alone does): it waits once, where a schedule that lends the input
- * itself waits once more until it is given back.
+ * Small collectives of all ranks of one process. Each rank copies its part to memory of its own, publishes it, and
+ * reads the parts of all others (for a reduce, only the root does). It waits once, unlike a schedule that lends the
+ * input itself, which waits again for the input's release.
  *
- * A part stays as it is until the rank shows the next but one; by then everybody has shown the next one, and so has
- * read this one. Sums are in the order of ranks.
+ * A part stays unchanged until the rank publishes the part after the next. By then every rank has published its next
+ * part, and so has finished reading this one. Sums are in rank order.
  *
  * Cost: (P − 1) · S bytes read per rank, S copied; two lines of 64 bytes per peer.
  */
@@ -87,9 +86,9 @@ export class ThreadExchange implements NativeCollectives {
   private readonly memory: WasmMemory;
   private readonly arithmetic: Arithmetic;
   private readonly parts: number;
-  /** Of each lane. */
+  /** Word indices by lane. */
   private readonly places: (Places | undefined)[] = [];
-  /** What was last read or written at an address. */
+  /** View that was last used at an address. */
   private readonly regions = new Map<number, Uint8Array>();
 
   constructor({ control, memory, arithmetic, parts }: ThreadExchangeParts) {
@@ -117,7 +116,7 @@ export class ThreadExchange implements NativeCollectives {
     const { sequence } = begun;
     const { words } = this.control;
     const { peers } = places;
-    /** How many have shown their part, in the order of `peers`. */
+    /** Number of leading `peers` that have published their part. */
     let shown = 0;
     const haveAllShown = (): boolean => {
       for (; shown < peers.length; shown++)
@@ -125,7 +124,7 @@ export class ThreadExchange implements NativeCollectives {
       return true;
     };
     if (haveAllShown() || this.control.isSoon(haveAllShown, "message")) return this.finish(begun);
-    /** Whether who has not come to this exchange sends us what nobody here waits for. */
+    /** Whether the first peer that has not joined this exchange has sent a message of another collective. */
     const isSentAnother = (): boolean => {
       const { channel } = peers[shown]!;
       return Atomics.load(words, channel + channelWord.sent) !== Atomics.load(words, channel + channelWord.returned);
@@ -157,7 +156,11 @@ export class ThreadExchange implements NativeCollectives {
     };
   }
 
-  /** Copy this rank's part and show it. @returns which exchange of the lane it is. */
+  /**
+   * Copies this rank's part and publishes it.
+   *
+   * @returns the number of the exchange in its lane.
+   */
   private show(request: CollectiveRequest, { own, peers, lane }: Places, tag: number, meaning: number): number {
     const { words } = this.control;
     const { input } = request;
@@ -168,7 +171,7 @@ export class ThreadExchange implements NativeCollectives {
     words[at + exchangeWord.bytes] = input.byteLength;
     words[at + exchangeWord.tag] = tag;
     words[at + exchangeWord.meaning] = meaning;
-    Atomics.store(words, own + exchangeWord.shown, sequence); // and with it all that was written before
+    Atomics.store(words, own + exchangeWord.shown, sequence); // Publishes everything that was written before, too.
     for (const { rank } of peers) this.control.wake(rank, "message");
     return sequence;
   }
@@ -203,13 +206,13 @@ export class ThreadExchange implements NativeCollectives {
     return this.partAt(places.lane, rank, sequence, byteLength);
   }
 
-  /** The first bytes of a rank's part: those of even and odd requests lie apart. */
+  /** The first bytes of a rank's part. Even and odd exchanges have separate memory. */
   private partAt(lane: number, rank: number, sequence: number, byteLength: number): Uint8Array {
     const { worldSize } = this.control;
     const address = this.parts + ((lane * worldSize + rank) * 2 + (sequence & 1)) * partBytes(worldSize);
     const known = this.regions.get(address);
     if (known?.byteLength === byteLength) return known;
-    // A thread may still see the buffer as it was before another thread grew the memory.
+    // A thread may still see the buffer from before another thread grew the memory.
     if (this.memory.buffer.byteLength < address + byteLength) this.memory.grow(0);
     const region = new Uint8Array(this.memory.buffer, address, byteLength);
     this.regions.set(address, region);
@@ -221,7 +224,7 @@ export class ThreadExchange implements NativeCollectives {
     control.failDisagree(
       peer,
       begun.tag,
-      `rank ${peer} ${difference}, where rank ${control.rank} expected ${expected(begun, control)}`,
+      `rank ${peer} ${difference}, but rank ${control.rank} expected ${expected(begun, control)}`,
     );
     throw control.failure(begun.tag)!;
   }

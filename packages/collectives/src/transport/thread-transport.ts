@@ -5,9 +5,8 @@ import { channelWord, slotCount } from "../control-block/layout.ts";
 import { type Eventually, Future, type SendHandle, type Transport } from "./transport.ts";
 
 /**
- * Messages of one lane between threads of one process whose buffers lie in one shared memory: what travels is an
- * address and a length. Counters and slots live in the control block, so any thread of a rank may carry out the next
- * request.
+ * Messages of one lane between threads of one process whose buffers are in one shared memory: a message is an address
+ * and a length. Counters and slots are in the control block, so any thread of a rank may execute the next request.
  */
 export class ThreadTransport implements Transport {
   readonly rank: number;
@@ -15,7 +14,7 @@ export class ThreadTransport implements Transport {
   private readonly control: ControlBlock;
   private readonly memory: WasmMemory;
   private readonly lane: number;
-  /** Messages of each peer that this thread has borrowed and not released; all zero between requests. */
+  /** Number of messages per peer that this thread has borrowed and not released; all zero between requests. */
   private readonly borrowed: Int32Array;
 
   constructor(control: ControlBlock, memory: WasmMemory, lane = 0) {
@@ -50,7 +49,7 @@ export class ThreadTransport implements Transport {
     words[slot] = bytes.byteOffset;
     words[slot + 1] = bytes.byteLength;
     words[slot + 2] = tag;
-    Atomics.store(words, channel + channelWord.sent, (sent + 1) | 0); // publishes the slot, and all that was written to `bytes` before
+    Atomics.store(words, channel + channelWord.sent, (sent + 1) | 0); // Publishes the slot, and everything that was written to `bytes` before.
     this.control.notify(peer, "message");
     return { peer, count: (sent + 1) | 0 };
   }
@@ -64,8 +63,8 @@ export class ThreadTransport implements Transport {
     return new Future(
       () => hasCome() || this.control.isAheadOfUs(this.lane, peer),
       () => {
-        // It sends all that is due before it goes on to an exchange.
-        if (!hasCome()) this.disagree(peer, tag, byteLength, "goes on to another collective");
+        // The peer sends all messages of this request before it joins an exchange.
+        if (!hasCome()) this.disagree(peer, tag, byteLength, "has begun another collective");
         return this.take(peer, channel, taken, tag, byteLength);
       },
       () => this.expire(peer, tag),
@@ -79,7 +78,7 @@ export class ThreadTransport implements Transport {
     if (sentBytes !== byteLength || sentTag !== tag)
       this.disagree(peer, tag, byteLength, `sent ${sentBytes} bytes for ${this.control.nameOf(sentTag)}`);
     this.borrowed[peer]! += 1;
-    // A thread may still see the buffer as it was before another thread grew the memory.
+    // A thread may still see the buffer from before another thread grew the memory.
     if (this.memory.buffer.byteLength < address + byteLength) this.memory.grow(0);
     return new Uint8Array(this.memory.buffer, address, byteLength);
   }
@@ -107,7 +106,7 @@ export class ThreadTransport implements Transport {
 
   private disagree(peer: number, tag: number, byteLength: number, difference: string): never {
     const expected = `${byteLength} bytes for ${this.control.nameOf(tag)}`;
-    this.control.failDisagree(peer, tag, `rank ${peer} ${difference}, where rank ${this.rank} expected ${expected}`);
+    this.control.failDisagree(peer, tag, `rank ${peer} ${difference}, but rank ${this.rank} expected ${expected}`);
     throw this.control.failure(tag)!;
   }
 

@@ -1,8 +1,8 @@
 import type { DType } from "@skein/tensor-core";
 
 /**
- * What another thread will bring about. Whoever executes a schedule asks `ready` again whenever a message comes, does
- * other work meanwhile, and calls `expire`, which throws, when it has waited too long.
+ * A value that another thread provides. The executor of a schedule calls `ready` again whenever a message comes, does
+ * other work meanwhile, and calls `expire`, which throws, after the timeout.
  */
 export class Future<T> {
   readonly ready: () => boolean;
@@ -16,54 +16,58 @@ export class Future<T> {
   }
 }
 
-/** A value now, or later: from another thread of this process, or from a network. */
+/** A value that is available now or later, from another thread of this process or from a network. */
 export type Eventually<T> = T | Promise<T> | Future<T>;
 
-/** Whether a value is still to come. */
+/** Whether a value is not available yet. */
 export const isLater = <T>(value: Eventually<T>): value is Promise<T> | Future<T> =>
   value instanceof Future || value instanceof Promise;
 
-/** What `call` makes of a value, once it is there. */
+/** Applies `call` to a value once it is available. */
 export const after = <T, U>(value: Eventually<T>, call: (value: T) => U): Eventually<U> => {
   if (value instanceof Future) return new Future(value.ready, () => call(value.take()), value.expire);
   return value instanceof Promise ? value.then(call) : call(value);
 };
 
 /**
- * Moves bytes between two ranks, in order for each pair; knows no tensors. Bytes are lent, not given: a transport over
- * shared memory then needs no copy at all, one over a network is done with a send once the bytes are handed to the
- * system.
+ * Sends bytes between two ranks, in order for each pair, without knowledge of tensors. Bytes are borrowed, not copied:
+ * a transport over shared memory needs no copy at all, and a send over a network is done once the system has accepted
+ * the bytes.
  *
- * One transport serves one request at a time: each lane of a world has its own.
+ * A transport serves one request at a time; each lane of a world has its own.
  */
 export interface Transport {
   readonly rank: number;
   readonly worldSize: number;
-  /** Whether `receive` hands out the memory of `peer` itself, which may be written until it is released. */
+  /** Whether `receive` returns the memory of `peer` itself, which may be written until it is released. */
   sharesMemoryWith(peer: number): boolean;
-  /** Say what the elements of the request that begins are, for transports that code them on the way. */
+  /** Announces the dtype of the next request, for transports that compress data. */
   describe?(dtype: DType): void;
   /**
-   * Lend `bytes` to `peer`. They must not change before `whenSent`. Both sides give the same `tag`, or the receiver
-   * throws.
+   * Sends `bytes` to `peer`. The bytes must not change before `whenSent`. Both sides must pass the same `tag`;
+   * otherwise the receiver throws.
    */
   send(peer: number, tag: number, bytes: Uint8Array): Eventually<SendHandle>;
   /**
-   * Borrow the next message from `peer`. Throws when its tag or length is another, or when it does not come in time.
+   * Borrows the next message from `peer`. Throws if its tag or length differs, or if it does not arrive within the
+   * timeout.
    */
   receive(peer: number, tag: number, byteLength: number): Eventually<Uint8Array>;
   /**
-   * Let the next message from `peer` land in `target`, which nobody else uses meanwhile; nothing is to be released.
-   * Absent where `receive` costs no more.
+   * Receives the next message from `peer` into `target`, which must not be used meanwhile. There is nothing to release.
+   * Absent: `receive` costs no more.
    */
   receiveInto?(peer: number, tag: number, target: Uint8Array): Eventually<void>;
-  /** Give back the oldest message borrowed from `peer`. */
+  /** Releases the oldest message borrowed from `peer`. */
   release(peer: number): void;
-  /** Wait until a send is done: `peer` has released its bytes, or a network has them. They may change again. */
+  /**
+   * Waits until a send is done: `peer` has released its bytes, or the network has accepted them. The bytes may then
+   * change.
+   */
   whenSent(handle: SendHandle): Eventually<void>;
 }
 
-/** A message in flight: the `count`-th to `peer`. */
+/** A message in flight: number `count` of those to `peer`. */
 export interface SendHandle {
   readonly peer: number;
   readonly count: number;

@@ -13,18 +13,18 @@ test.each([
   expect(codecPays({ bytesPerSecondOfLink, ...codec })).toBe(pays);
 });
 
-test("a codec that saves nothing never pays", () => {
+test("compression that saves nothing is never worth it", () => {
   expect(codecPays({ bytesPerSecondOfLink: 1, ...codec, ratio: 1 })).toBe(false);
   expect(codecPays({ bytesPerSecondOfLink: 1, ...codec, ratio: 0.9 })).toBe(false);
 });
 
-test("it pays exactly where the coded way takes less time, and on every slower link as well", () => {
+test("compression is worth it exactly if it takes less time, and then on every slower link as well", () => {
   const rate = fc.double({ min: 1e6, max: 1e12, noNaN: true });
   fc.assert(
     fc.property(rate, rate, rate, fc.double({ min: 0.5, max: 4, noNaN: true }), (link, encode, decode, ratio) => {
       const rates = { bytesPerSecondOfLink: link, encodeBytesPerSecond: encode, decodeBytesPerSecond: decode, ratio };
       const [plain, coded] = [1 / link, 1 / encode + 1 / decode + 1 / (ratio * link)];
-      fc.pre(Math.abs(plain - coded) > 1e-9 * plain); // equal up to rounding: either answer is right
+      fc.pre(Math.abs(plain - coded) > 1e-9 * plain); // Equal up to rounding: either answer is right.
       expect(codecPays(rates)).toBe(coded < plain);
       if (codecPays(rates)) expect(codecPays({ ...rates, bytesPerSecondOfLink: link / 2 })).toBe(true);
     }),

@@ -1,23 +1,24 @@
-/** What is known of a link and of a codec on this host. */
+/** Rates of a link, and of a codec on this host. */
 export interface CodecRates {
-  /** Bytes per second that the link carries. */
+  /** Bandwidth of the link, bytes per second. */
   readonly bytesPerSecondOfLink: number;
-  /** Uncoded bytes per second that the codec takes in. */
+  /** Encoding rate, uncoded bytes per second. */
   readonly encodeBytesPerSecond: number;
-  /** Uncoded bytes per second that it gives out. */
+  /** Decoding rate, uncoded bytes per second. */
   readonly decodeBytesPerSecond: number;
   /** Uncoded bytes per coded byte. */
   readonly ratio: number;
 }
 
 /**
- * Whether coding shortens a message on its way:
+ * Whether compression shortens the time of a message:
  *
  *   t_comp + t_decomp + T(M/r) < T(M)
  *
  * With T(M) = α + M/B the size M and the start-up time α cancel: 1/E + 1/D + 1/(r·B) < 1/B, or B · (1/E + 1/D) < 1 −
- * 1/r, with B the link's rate, E and D the codec's. Where coding, sending and decoding of successive frames overlap it
- * would pay sooner; counted is the worse case, because the threads that code also sum.
+ * 1/r, with B the link's rate, E and D the codec's. If encoding, sending and decoding of successive frames overlap,
+ * compression is faster from a higher B on; this function assumes no overlap, because the threads that run the codec
+ * also sum.
  *
  * Source: ZipCCL, arXiv 2604.27844 (adaptive choice).
  */

@@ -1,14 +1,14 @@
 import { CodedPayloadError } from "./errors.ts";
 
-/** Element types whose exponents can be coded. */
+/** Dtypes whose exponents can be coded. */
 export type CodedDType = "bf16" | "f32";
 
-/** How the elements of a type are coded. */
+/** Coding of the elements of a dtype. */
 export interface Coding {
-  /** On the wire. */
+  /** Number of the dtype in a coded header. */
   readonly number: number;
   readonly bytesPerElement: number;
-  /** Bytes of each element that go as they are: sign and mantissa. */
+  /** Uncoded bytes per element: sign and mantissa. */
   readonly rawBytesPerElement: number;
 }
 
@@ -17,26 +17,26 @@ export const codings: { readonly [dtype in CodedDType]: Coding } = {
   f32: { number: 2, bytesPerElement: 4, rawBytesPerElement: 3 },
 };
 
-/** What stands before the coded elements. */
+/** Header of coded elements. */
 export interface CodedHeader {
   readonly dtype: CodedDType;
-  /** The lowest of the seven exponents that have a code. */
+  /** Lowest of the seven exponents that have a code. */
   readonly first: number;
   readonly count: number;
   readonly numEscapes: number;
 }
 
 export const codedHeaderBytes = 16;
-const lastFirst = 249; // seven from there end at exponent 255
+const lastFirst = 249; // Seven exponents from there end at 255.
 
 /**
- * Bytes of coded elements: header, raw sign and mantissa, codes of three bits, and one byte for each exponent outside
- * the window.
+ * Size of coded elements, bytes: header, raw sign and mantissa, codes of three bits, and one byte for each exponent
+ * outside the window.
  */
 export const codedBytes = ({ dtype, count, numEscapes }: Pick<CodedHeader, "dtype" | "count" | "numEscapes">): number =>
   codedHeaderBytes + count * codings[dtype].rawBytesPerElement + 3 * Math.ceil(count / 8) + numEscapes;
 
-/** Write the header at the beginning of `target`. */
+/** Writes the header at the beginning of `target`. */
 export const writeCodedHeader = (target: Uint8Array, { dtype, first, count, numEscapes }: CodedHeader): void => {
   const view = new DataView(target.buffer, target.byteOffset, codedHeaderBytes);
   view.setUint8(0, codings[dtype].number);
@@ -48,7 +48,7 @@ export const writeCodedHeader = (target: Uint8Array, { dtype, first, count, numE
 };
 
 /**
- * Read the header of a payload that is to fill `targetBytes`.
+ * Reads the header of a payload that decodes to `targetBytes`.
  * @throws CodedPayloadError unless every field, the length of the payload and that of the target agree.
  */
 export const readCodedHeader = (coded: Uint8Array, targetBytes: number): CodedHeader => {
@@ -57,7 +57,7 @@ export const readCodedHeader = (coded: Uint8Array, targetBytes: number): CodedHe
   const view = new DataView(coded.buffer, coded.byteOffset, codedHeaderBytes);
   const [number, first] = [view.getUint8(0), view.getUint8(1)];
   const dtype = (Object.keys(codings) as CodedDType[]).find((each) => codings[each].number === number);
-  if (dtype === undefined) throw new CodedPayloadError(`it is of type ${number}, but types are 1 and 2`);
+  if (dtype === undefined) throw new CodedPayloadError(`it is of type ${number}, but the types are 1 and 2`);
   if (first > lastFirst)
     throw new CodedPayloadError(`its window begins at exponent ${first}, but the last one begins at ${lastFirst}`);
   if (view.getUint16(2, true) !== 0 || view.getUint32(12, true) !== 0)

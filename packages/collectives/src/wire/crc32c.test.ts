@@ -27,7 +27,7 @@ test("a masked checksum is rotated by 15 and shifted by TensorFlow's constant", 
   expect(maskedCrc32c(text("123456789"))).toBe((((0xe3069283 >>> 15) | (0xe3069283 << 17)) + 0xa282ead8) >>> 0);
 });
 
-test("the checksum of a whole follows from those of its parts", () => {
+test("continues the checksum of a first part over the second", () => {
   const fast = crc32cOf();
   fc.assert(
     fc.property(fc.nat({ max: 3000 }), fc.nat(), fc.nat(), (length, cut, seed) => {
@@ -40,7 +40,7 @@ test("the checksum of a whole follows from those of its parts", () => {
   );
 });
 
-test("folded and plain checksums agree on every length up to 4 KiB and around the blocks, wherever the bytes lie", () => {
+test("folded and plain checksums agree for every length up to 4 KiB and around the blocks, in both memories", () => {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 65_536, shared: true });
   const messages = wasmMessageMemory(memory);
   const fast = crc32cOf(openWireKernels({ memory, messages }));
@@ -59,10 +59,10 @@ test("folded and plain checksums agree on every length up to 4 KiB and around th
     const expected = crc32c(outside, length);
     if (fast(inside, length) !== expected || fast(outside, length) !== expected) expect.fail(`length ${length}`);
   }
-  expect(home).toEqual(elsewhere); // only read
+  expect(home).toEqual(elsewhere); // Only read.
 });
 
-test("a folded checksum sees every single bit", () => {
+test("a folded checksum detects every changed bit", () => {
   const fast = crc32cOf();
   const bytes = noise(5000);
   const sums = new Set([fast(bytes)]);

@@ -1,7 +1,7 @@
 /** Castagnoli's polynomial, bits reversed. */
 const polynomial = 0x82f63b78;
 
-// tables[k][b]: remainder of byte b with k zero bytes behind it.
+// tables[k][b]: remainder of byte b followed by k zero bytes.
 const tables: readonly Uint32Array[] = Array.from({ length: 8 }, () => new Uint32Array(256));
 for (let byte = 0; byte < 256; byte++) {
   let remainder = byte;
@@ -26,9 +26,10 @@ const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as [
 ];
 
 /**
- * CRC-32C of `bytes`, or of what `previous` is the sum of followed by `bytes`: crc32c(b, crc32c(a)) = crc32c(a ‖ b).
+ * CRC-32C of `bytes`, or, with `previous`, of the bytes with checksum `previous` followed by `bytes`: crc32c(b,
+ * crc32c(a)) = crc32c(a ‖ b).
  *
- * Eight bytes a step by eight tables ("slicing by 8"); `crc32cOf` is faster from a few hundred bytes on.
+ * Eight bytes per step with eight tables ("slicing by 8"); `crc32cOf` is faster from a few hundred bytes on.
  *
  * Source: RFC 3720, appendix B.4; Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC
  * Generation", 2008.
@@ -53,13 +54,13 @@ export const crc32c = (bytes: Uint8Array, previous = 0): number => {
 };
 
 /**
- * As TFRecord files store a CRC-32C: rotated and shifted, so that a checksum of checksums stays sound. Source:
- * TensorFlow, `lib/hash/crc32c.h`.
+ * Masked CRC-32C of TFRecord files: rotated and shifted, so that a checksum of bytes that contain checksums stays
+ * reliable. Source: TensorFlow, `lib/hash/crc32c.h`.
  */
 export const maskedCrc32c = (bytes: Uint8Array): number => {
   const crc = crc32c(bytes);
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
 };
 
-/** CRC-32C of `bytes`, carried on from the checksum of what came before them. */
+/** Computes the CRC-32C of `bytes`, continued from the checksum `previous` of the bytes before. */
 export type Checksum = (bytes: Uint8Array, previous?: number) => number;

@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** Bytes of a peer that are not the frames it sent. The link is to be closed: nothing after them can be trusted. */
+/** Bytes of a peer are not the frames that it sent. Close the link, because the following bytes cannot be trusted. */
 export class WireError extends SkeinError {
   override name = "WireError";
 
@@ -20,7 +20,7 @@ export class WireError extends SkeinError {
   }
 }
 
-/** Bytes that no `encodeLossless` wrote. */
+/** Bytes were not written by the encoder of the lossless codec. */
 export class CodedPayloadError extends SkeinError {
   override name = "CodedPayloadError";
 
@@ -28,7 +28,7 @@ export class CodedPayloadError extends SkeinError {
     super(
       "environment",
       "coded-payload",
-      `a coded payload cannot be decoded: ${what}; it was damaged or cut, or coded by another build: close the link`,
+      `a coded payload cannot be decoded: ${what}; it was damaged or truncated, or coded by another build, so close the link`,
     );
   }
 }

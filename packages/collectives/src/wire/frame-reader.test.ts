@@ -30,7 +30,7 @@ const wireError = (code: string, message = /./): unknown =>
 
 const payloads = fc.array(fc.uint8Array({ maxLength: 700, size: "max" }), { maxLength: 6 });
 
-test("frames come out as they went in, however the stream is cut", () => {
+test("reads the frames that were encoded, for any split of the stream", () => {
   const checksum = crc32cOf();
   fc.assert(
     fc.property(payloads, fc.infiniteStream(fc.integer({ min: 1, max: 300 })), (payloads, sizes) => {
@@ -50,7 +50,7 @@ test("frames come out as they went in, however the stream is cut", () => {
   );
 });
 
-test("frames come out as they went in when each push is one byte, and when all come at once", () => {
+test("reads the frames that were encoded when pushed byte by byte, and all at once", () => {
   const stream = Uint8Array.from([
     ...encode(Uint8Array.of(1, 2, 3)),
     ...encode(new Uint8Array(0), { sequence: 1 }),
@@ -64,7 +64,7 @@ test("frames come out as they went in when each push is one byte, and when all c
   }
 });
 
-test("bytes read into the reader's space need no push", () => {
+test("accepts bytes written into its space without a push", () => {
   const stream = Uint8Array.from([
     ...encode(Uint8Array.of(1, 2, 3, 4, 5)),
     ...encode(Uint8Array.of(6), { sequence: 1 }),
@@ -81,7 +81,7 @@ test("bytes read into the reader's space need no push", () => {
   expect(got.map(({ payload }) => [...payload])).toEqual([[1, 2, 3, 4, 5], [6]]);
 });
 
-test("a length above the limit is refused before memory is asked for", () => {
+test("rejects a length above the limit before requesting memory", () => {
   const { reader, asked } = open(10);
   expect(() => reader.push(encode(new Uint8Array(11)))).toThrow(
     wireError("frame-length", /announces 11 bytes, at most 10 are allowed/),
@@ -89,32 +89,29 @@ test("a length above the limit is refused before memory is asked for", () => {
   expect(asked).toEqual([]);
 });
 
-test.each(Array.from({ length: 32 + 5 }, (_, i) => i))(
-  "a flip in byte %i is noticed, and the reader stays closed",
-  (at) => {
-    for (let bit = 0; bit < 8; bit++) {
-      const { reader, got } = open();
-      const bytes = encode(Uint8Array.of(1, 2, 3, 4, 5));
-      bytes[at]! ^= 1 << bit;
-      const run = (): void => {
-        reader.push(bytes);
-        reader.end();
-      };
-      expect(run).toThrow(expect.objectContaining({ name: "WireError" }));
-      expect(got).toEqual([]);
-      let again: unknown;
-      try {
-        reader.push(encode(Uint8Array.of(1)));
-      } catch (error) {
-        again = error;
-      }
-      expect(again).toMatchObject({ name: "WireError" });
-      expect(() => reader.space()).toThrow(wireError((again as { code: string }).code));
+test.each(Array.from({ length: 32 + 5 }, (_, i) => i))("detects a flipped bit in byte %i, and stays closed", (at) => {
+  for (let bit = 0; bit < 8; bit++) {
+    const { reader, got } = open();
+    const bytes = encode(Uint8Array.of(1, 2, 3, 4, 5));
+    bytes[at]! ^= 1 << bit;
+    const run = (): void => {
+      reader.push(bytes);
+      reader.end();
+    };
+    expect(run).toThrow(expect.objectContaining({ name: "WireError" }));
+    expect(got).toEqual([]);
+    let again: unknown;
+    try {
+      reader.push(encode(Uint8Array.of(1)));
+    } catch (error) {
+      again = error;
     }
-  },
-);
+    expect(again).toMatchObject({ name: "WireError" });
+    expect(() => reader.space()).toThrow(wireError((again as { code: string }).code));
+  }
+});
 
-test("the end in the middle of a header or a payload is an error, between frames it is none", () => {
+test("the end of the stream within a header or a payload is an error, between frames it is not", () => {
   const bytes = encode(Uint8Array.of(1, 2, 3));
   for (let cut = 0; cut <= bytes.length; cut++) {
     const { reader } = open();
@@ -127,7 +124,7 @@ test("the end in the middle of a header or a payload is an error, between frames
   }
 });
 
-test("each stream counts its frames; one that is missing or comes twice is noticed", () => {
+test("counts the frames of each stream, and detects missing and duplicate ones", () => {
   const { reader, got } = open();
   for (const [stream, sequence] of [
     [0, 0],
@@ -138,19 +135,19 @@ test("each stream counts its frames; one that is missing or comes twice is notic
     reader.push(encode(Uint8Array.of(1), { stream, sequence }));
   expect(got).toHaveLength(4);
   expect(() => reader.push(encode(Uint8Array.of(1), { stream: 0, sequence: 1 }))).toThrow(
-    wireError("frame-sequence", /sequence 1, 2 was due/),
+    wireError("frame-sequence", /sequence 1, 2 was expected/),
   );
   expect(() => open().reader.push(encode(Uint8Array.of(1), { sequence: 1 }))).toThrow(wireError("frame-sequence"));
   expect(() => open().reader.push(encode(Uint8Array.of(1), { stream: maxStreams }))).toThrow(wireError("frame-header"));
 });
 
-test("a sink that counts by itself gets frames of any sequence", () => {
+test("accepts any sequence with inSequence: false", () => {
   const { reader, got } = open(1000, { inSequence: false });
   for (const sequence of [5, 5, 2 ** 32 - 1]) reader.push(encode(Uint8Array.of(1), { sequence }));
   expect(got).toHaveLength(3);
 });
 
-test("a frame whose checksum covers the header alone lets the payload pass and its header not", () => {
+test("with a checksum of the header only, accepts a corrupted payload and rejects a corrupted header", () => {
   const bytes = encode(Uint8Array.of(1, 2, 3), { flags: frameFlags.headerOnly });
   const payloadHit = Uint8Array.from(bytes);
   payloadHit[33]! ^= 1;
@@ -164,7 +161,7 @@ test("a frame whose checksum covers the header alone lets the payload pass and i
   expect(second.asked).toEqual([]);
 });
 
-test("what the sink throws closes the reader, and a target of the wrong size is our bug", () => {
+test("an error of the sink closes the reader, and a target of the wrong size throws", () => {
   const failing = new FrameReader({
     limit: () => 9,
     target: () => new Uint8Array(1),

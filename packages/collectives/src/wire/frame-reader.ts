@@ -10,40 +10,42 @@ import {
   type ReceivedHeader,
 } from "./frame.ts";
 
-/** Who takes the frames of a link. */
+/** Receiver of the frames of a link. */
 export interface FrameSink {
   /**
-   * The most bytes that a frame of this type, stream and tag may announce. Asked before anything else; 0 refuses a
-   * payload.
+   * Returns the maximum payload length for a frame of this type, stream and tag, bytes. Called before the other
+   * methods; 0 refuses a payload.
    */
   limit(header: FrameHeader): number;
   /**
-   * Where the payload is to land: exactly `header.length` bytes. Not asked for an empty payload. The header is not
-   * verified yet, so hand out only memory whose content nobody needs.
+   * Returns the memory for the payload: exactly `header.length` bytes. Not called for an empty payload. The header is
+   * not verified yet, so return only memory whose contents are not needed.
    */
   target(header: FrameHeader): Uint8Array;
-  /** Take a frame whose checksum is right. What this throws ends the reader. */
+  /** Called with each frame whose checksum is right. An exception ends the reader. */
   frame(header: FrameHeader, payload: Uint8Array): void;
 }
 
 export interface FrameReaderOptions {
-  /** For payloads. Default: `crc32c`; `crc32cOf` makes a faster one. */
+  /** Checksum for payloads. Default: `crc32c`; `crc32cOf` creates a faster one. */
   readonly checksum?: Checksum;
-  /** False where the sink checks `sequence` itself, as where one stream comes over several sockets. Default: true. */
+  /**
+   * Whether to check `sequence`; false if the sink checks it, for example because one stream comes over several
+   * sockets. Default: true.
+   */
   readonly inSequence?: boolean;
 }
 
-/** Streams that one link may carry; a bound for the reader's memory of sequences. */
+/** Maximum number of streams of one link, which limits the reader's table of sequence numbers. */
 export const maxStreams = 64;
 
 const nothing = new Uint8Array(0);
 
 /**
- * Cuts what one link brings into frames, however it is cut on the way, and checks each: header, length, checksum,
- * sequence.
+ * Splits the bytes of a link into frames, for any chunking, and checks each frame: header, length, checksum, sequence.
  *
- * Holds 32 bytes; payloads go where the sink says, and are summed while they come. After an error every call throws
- * that error again.
+ * Buffers 32 bytes; payloads go straight to the sink's memory, and their checksum is computed as they arrive. After an
+ * error every call throws that error again.
  * @example
  * const reader = new FrameReader(sink, { checksum: crc32cOf() });
  * socket.on("data", (chunk) => reader.push(chunk)).on("end", () => reader.end());
@@ -54,8 +56,8 @@ export class FrameReader {
   readonly #inSequence: boolean;
   readonly #next = new Map<number, number>();
   readonly #headerSpace = new Uint8Array(headerBytes);
-  #header: ReceivedHeader | undefined; // of the frame whose payload comes
-  #landing: Uint8Array = this.#headerSpace; // what is being filled
+  #header: ReceivedHeader | undefined; // Header of the frame whose payload is being received.
+  #landing: Uint8Array = this.#headerSpace; // Memory that is being filled.
   #filled = 0;
   #sum = 0;
   #failure: { readonly error: unknown } | undefined;
@@ -67,8 +69,8 @@ export class FrameReader {
   }
 
   /**
-   * Where the next bytes are to go, never empty: read into it, as much as comes, and say so by `filled`. Saves the copy
-   * of `push`.
+   * Returns the memory for the next bytes, never empty: read bytes into it and report their number to `filled`. Saves
+   * the copy of `push`.
    */
   space(): Uint8Array {
     this.#refuseAfterFailure();
@@ -76,8 +78,8 @@ export class FrameReader {
   }
 
   /**
-   * `count` bytes were written at the beginning of `space()`.
-   * @throws WireError when they are not what a peer may send.
+   * Records that `count` bytes were written at the beginning of `space()`.
+   * @throws WireError if a peer must not send the bytes.
    */
   filled(count: number): void {
     this.#refuseAfterFailure();
@@ -90,8 +92,8 @@ export class FrameReader {
   }
 
   /**
-   * Take the next bytes of the link, cut anywhere.
-   * @throws WireError when they are not what a peer may send.
+   * Reads the next bytes of the link, in any chunks.
+   * @throws WireError if a peer must not send the bytes.
    */
   push(chunk: Uint8Array): void {
     for (let taken = 0; taken < chunk.byteLength; ) {
@@ -104,8 +106,8 @@ export class FrameReader {
   }
 
   /**
-   * The link has ended.
-   * @throws WireError when it did so in the middle of a frame.
+   * Records that the link has ended.
+   * @throws WireError if it ended in the middle of a frame.
    */
   end(): void {
     this.#refuseAfterFailure();
@@ -119,9 +121,9 @@ export class FrameReader {
     throw error;
   }
 
-  /** Read nothing more. Returns the header of the frame whose payload was coming, if it was. */
+  /** Stops reading. Returns the header of the frame whose payload is incomplete, or undefined. */
   abandon(): FrameHeader | undefined {
-    this.#failure ??= { error: new InvariantError("a reader was used after it had been given up") };
+    this.#failure ??= { error: new InvariantError("a reader was used after it was abandoned") };
     const header = this.#header;
     this.#header = undefined;
     return header;
@@ -147,11 +149,11 @@ export class FrameReader {
     if (header.length > limit)
       throw new WireError(
         "frame-length",
-        `a ${header.type} frame announces ${header.length} bytes, at most ${limit} are allowed here; the stream is damaged, or the peer hostile`,
+        `a ${header.type} frame announces ${header.length} bytes, at most ${limit} are allowed here; the stream is damaged, or the peer is hostile`,
       );
     this.#sum = headerChecksum(this.#headerSpace);
     if (header.length === 0) return this.#deliver(header, nothing);
-    // A payload that is not summed is still not let near the sink's memory by a header that is wrong.
+    // Even if the payload has no checksum, a wrong header must not reach the sink's memory.
     if ((header.flags & frameFlags.headerOnly) !== 0) this.#checkSum(header);
     const target = this.#sink.target(header);
     if (target.byteLength !== header.length)
@@ -174,7 +176,7 @@ export class FrameReader {
     if (checksum !== this.#sum)
       throw new WireError(
         "frame-checksum",
-        `a ${type} frame carries checksum ${checksum}, its bytes have ${this.#sum}; they were damaged on the way, so the link cannot be trusted`,
+        `a ${type} frame carries checksum ${checksum}, its bytes have ${this.#sum}; they were damaged in transit, so the link cannot be trusted`,
       );
   }
 
@@ -182,13 +184,13 @@ export class FrameReader {
     if (stream >= maxStreams)
       throw new WireError(
         "frame-header",
-        `a ${type} frame is of stream ${stream}, but a link carries at most ${maxStreams}; the stream is damaged`,
+        `a ${type} frame has stream ${stream}, but a link has at most ${maxStreams} streams; the connection is damaged`,
       );
     const expected = this.#next.get(stream) ?? 0;
     if (sequence !== expected)
       throw new WireError(
         "frame-sequence",
-        `a ${type} frame of stream ${stream} has sequence ${sequence}, ${expected} was due; frames were lost or came twice, so the link cannot be trusted`,
+        `a ${type} frame of stream ${stream} has sequence ${sequence}, ${expected} was expected; frames were lost or repeated, so the link cannot be trusted`,
       );
     this.#next.set(stream, (sequence + 1) >>> 0);
   }

@@ -3,7 +3,7 @@ import { type Checksum, crc32c } from "./crc32c.ts";
 import { WireError } from "./errors.ts";
 import { protocolVersion } from "./version.ts";
 
-/** What a frame is for, with its number on the wire (docs/protocol.md). */
+/** Types of frames, with their numbers on the wire (docs/protocol.md). */
 export const frameTypes = {
   hello: 1,
   welcome: 2,
@@ -19,39 +19,39 @@ export const frameTypes = {
   join: 12,
 } as const;
 
-/** What a frame is for. */
+/** Type of a frame. */
 export type FrameType = keyof typeof frameTypes;
 
 /** Bits of `flags`. All others are zero in this version. */
 export const frameFlags = {
-  /** The payload went through the lossless codec. */
+  /** The payload is encoded by the lossless codec. */
   coded: 1,
-  /** The checksum covers the header alone; something below, such as TLS, protects the payload. */
+  /** The checksum covers the header only; a layer below, such as TLS, protects the payload. */
   headerOnly: 2,
   /** The last frame of a message. */
   last: 4,
 } as const;
 
-/** What stands before each frame's payload between processes; docs/protocol.md says its layout. */
+/** Header of each frame between processes; docs/protocol.md has its layout. */
 export interface FrameHeader {
   readonly type: FrameType;
   /** Sum of `frameFlags`. */
   readonly flags: number;
-  /** What shares the link with others: the lane of a world. */
+  /** Stream that shares the link with others: the lane of a world. */
   readonly stream: number;
-  /** How many frames the sender put on this link and stream before, modulo 2^32. */
+  /** Number of frames that the sender sent before on this link and stream, modulo 2^32. */
   readonly sequence: number;
   readonly tag: number;
-  /** Bytes of the payload. */
+  /** Size of the payload, bytes. */
   readonly length: number;
 }
 
-/** A header as it arrived. */
+/** A received header. */
 export interface ReceivedHeader extends FrameHeader {
   readonly checksum: number;
 }
 
-/** Bytes of a frame's header. */
+/** Size of a frame's header, bytes. */
 export const headerBytes = 32;
 
 const magic = 0x314e4b53; // "SKN1"
@@ -63,14 +63,14 @@ const typeOf: readonly (FrameType | undefined)[] = Array.from(
 );
 
 /**
- * Write a frame's header, checksum included; the payload follows it on the wire, unchanged.
+ * Writes a frame's header, including the checksum. The payload follows it on the wire, unchanged.
  *
  * 32 bytes, little endian: magic "SKN1", version u8, type u8, flags u16, stream u32, sequence u32, tag u32, length u64,
  * and CRC-32C u32 over the 28 bytes before it and the payload.
- * @param payload in one piece or several; together they must have `header.length` bytes.
- * @param target where to write; default: new memory.
+ * @param payload payload in one or several pieces, `header.length` bytes in total.
+ * @param target memory for the header. Default: new memory.
  * @returns the header's 32 bytes.
- * @throws ArgumentError when a number does not fit its field.
+ * @throws ArgumentError if a number does not fit its field.
  */
 export const encodeHeader = (
   header: FrameHeader,
@@ -82,14 +82,14 @@ export const encodeHeader = (
   const payloadBytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
   if (payloadBytes !== header.length)
     throw new ArgumentError(
-      `a frame of ${header.length} bytes got a payload of ${payloadBytes}; length is the payload's`,
+      `a frame of ${header.length} bytes got a payload of ${payloadBytes}; pass the length of the payload`,
     );
   for (const field of ["stream", "sequence", "tag"] as const)
     if (header[field] >>> 0 !== header[field])
-      throw new ArgumentError(`a frame's ${field} cannot be ${header[field]}; it is a whole number below 2^32`);
+      throw new ArgumentError(`a frame's ${field} cannot be ${header[field]}; use an integer from 0 to 2^32 − 1`);
   if ((header.flags & knownFlags) !== header.flags)
     throw new ArgumentError(
-      `a frame's flags cannot be ${header.flags}; they are a sum of ${Object.values(frameFlags).join(", ")}`,
+      `a frame's flags cannot be ${header.flags}; use a sum of ${Object.values(frameFlags).join(", ")}`,
     );
   const view = new DataView(target.buffer, target.byteOffset, headerBytes);
   view.setUint32(0, magic, true);
@@ -107,39 +107,39 @@ export const encodeHeader = (
   return target.subarray(0, headerBytes);
 };
 
-/** Checksum of the part of a header that it covers. */
+/** Checksum of the part of a header that the frame's checksum covers. */
 export const headerChecksum = (bytes: Uint8Array, offset = 0): number =>
   crc32c(bytes.subarray(offset, offset + checkedBytes));
 
 /**
- * Read a header. What it says is not verified yet: the checksum covers the payload too.
- * @throws WireError on a wrong magic or version, an unknown type or flag, and a length that no memory has.
+ * Reads a header. Its fields are not verified yet, because the checksum covers the payload too.
+ * @throws WireError for a wrong magic or version, an unknown type or flag, and a length beyond any memory.
  */
 export const decodeHeader = (bytes: Uint8Array, offset = 0): ReceivedHeader => {
   if (bytes.byteLength - offset < headerBytes)
     throw new WireError(
       "frame-truncated",
-      `a frame's header has ${headerBytes} bytes, but only ${bytes.byteLength - offset} are there`,
+      `a frame's header has ${headerBytes} bytes, but only ${bytes.byteLength - offset} are available`,
     );
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset, headerBytes);
   const found = view.getUint32(0, true);
   if (found !== magic)
     throw new WireError(
       "not-a-frame",
-      `a frame begins with ${hexadecimal(magic)}, but ${hexadecimal(found)} came; the peer is no rank of Skein, or the stream is damaged`,
+      `a frame begins with ${hexadecimal(magic)}, but ${hexadecimal(found)} came; the peer is not a rank of Skein, or the stream is damaged`,
     );
   const version = view.getUint8(4);
   if (version !== protocolVersion.major)
     throw new WireError(
       "protocol-version",
-      `the peer speaks version ${version} of the protocol, this rank version ${protocolVersion.major}; run the same version of Skein on all hosts`,
+      `the peer uses version ${version} of the protocol, this rank version ${protocolVersion.major}; run the same version of Skein on all hosts`,
     );
   const [code, flags] = [view.getUint8(5), view.getUint16(6, true)];
   const type = typeOf[code];
   if (type === undefined)
     throw new WireError(
       "frame-header",
-      `a frame has type ${code}, but types go from 1 to ${typeOf.length - 1}; the stream is damaged`,
+      `a frame has type ${code}, but types are 1 to ${typeOf.length - 1}; the stream is damaged`,
     );
   if ((flags & knownFlags) !== flags)
     throw new WireError(
@@ -150,7 +150,7 @@ export const decodeHeader = (bytes: Uint8Array, offset = 0): ReceivedHeader => {
   if (length > BigInt(Number.MAX_SAFE_INTEGER))
     throw new WireError(
       "frame-length",
-      `a frame announces ${length} bytes, more than any memory has; the stream is damaged, or the peer hostile`,
+      `a frame announces ${length} bytes, more than any memory has; the stream is damaged, or the peer is hostile`,
     );
   return {
     type,

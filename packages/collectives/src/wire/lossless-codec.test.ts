@@ -12,7 +12,7 @@ const messages = wasmMessageMemory(memory);
 const codec = losslessCodec(openWireKernels({ memory, messages }));
 const dtypes = Object.keys(codings) as CodedDType[];
 
-/** Elements with given upper 16 bits; what lies below in an f32 is noise. */
+/** Elements with the given upper 16 bits; the lower bits of an f32 are random. */
 const fromHalves = (dtype: CodedDType, halves: ArrayLike<number>): Uint8Array => {
   const random = seeded(halves.length + 1);
   const words =
@@ -34,7 +34,7 @@ const gaussian = (count: number, sigma: number, seed = 1): Float32Array => {
 const bytesOf = (dtype: CodedDType, values: Float32Array): Uint8Array =>
   dtype === "f32" ? new Uint8Array(values.slice().buffer) : fromHalves("bf16", halvesOf(values));
 
-/** Exponents outside the window whose lowest is `first`, counted one by one. */
+/** The number of exponents outside the window that starts at `first`, counted directly. */
 const countOutside = (dtype: CodedDType, bytes: Uint8Array, first: number): number => {
   const { bytesPerElement } = codings[dtype];
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -46,7 +46,7 @@ const countOutside = (dtype: CodedDType, bytes: Uint8Array, first: number): numb
   return outside;
 };
 
-/** The coded bytes, after all that must hold of them was checked; undefined where coding does not pay. */
+/** The coded bytes, after checking them; undefined if coding does not pay. */
 const roundTrip = (dtype: CodedDType, bytes: Uint8Array): Uint8Array | undefined => {
   const before = bytes.slice();
   const coded = codec.encode(dtype, bytes);
@@ -61,7 +61,7 @@ const roundTrip = (dtype: CodedDType, bytes: Uint8Array): Uint8Array | undefined
   return coded;
 };
 
-/** Where the three bits of an element's code lie behind the raw bytes: byte and mask. */
+/** The positions of the three bits of an element's code, relative to the end of the raw bytes: byte and mask. */
 const codeBits = (count: number, element: number): { at: number; mask: number }[] => {
   const whole = count - (count % 128);
   const [block, within, rest] = [element - (element % 128), element % 128, Math.ceil((count - whole) / 8)];
@@ -73,8 +73,8 @@ const codeBits = (count: number, element: number): { at: number; mask: number }[
   });
 };
 
-test("coded bytes lie as the format says", () => {
-  // Exponents 100 to 106 in turn, but of element 9 and of the last: 128 in a block, then 11.
+test("encodes in the documented layout", () => {
+  // Exponents 100 to 106 in turn, except for element 9 and the last one: a block of 128 elements, then 11.
   const halves = Array.from({ length: 139 }, (_, i) =>
     i === 9 ? half(1, 200, 5) : i === 138 ? half(1, 3, 6) : half(0, 100 + (i % 7), i & 127),
   );
@@ -113,16 +113,16 @@ test("coded bytes lie as the format says", () => {
   }
 });
 
-test.each(dtypes)("every one of the 65,536 upper halves of %s comes back", (dtype) => {
+test.each(dtypes)("restores each of the 65,536 upper halves of %s", (dtype) => {
   const usual = halvesOf(gaussian(3 * 65_536, 0.01));
-  // One pattern among three usual elements, so that coding pays; from there on 65,536 in a row.
+  // One pattern among three common elements, so that coding pays; then 65,536 patterns in a row.
   const halves = Array.from({ length: 4 * 65_536 }, (_, i) => (i % 4 === 3 ? i >> 2 : usual[(i >> 2) * 3 + (i % 4)]!));
   expect(roundTrip(dtype, fromHalves(dtype, halves))).toBeDefined();
   const inARow = [...halvesOf(gaussian(2 * 65_536, 0.01)), ...Array.from({ length: 65_536 }, (_, i) => i)];
   expect(roundTrip(dtype, fromHalves(dtype, inARow))).toBeDefined();
 });
 
-test("zeros, subnormals, infinities and NaN payloads of f32 keep their bits", () => {
+test("preserves the bits of zeros, subnormals, infinities and NaN payloads of f32", () => {
   const special = [
     0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001,
     0xffffffff, 0x7fabcdef,
@@ -134,7 +134,7 @@ test("zeros, subnormals, infinities and NaN payloads of f32 keep their bits", ()
   }
 });
 
-test.each(dtypes)("%s of any length, with more and more exponents outside the window", (dtype) => {
+test.each(dtypes)("restores %s of any length, with an increasing number of exponents outside the window", (dtype) => {
   const random = seeded(3);
   for (const count of [
     0, 1, 2, 7, 8, 9, 40, 47, 63, 64, 65, 71, 127, 128, 129, 191, 192, 193, 255, 256, 257, 383, 384, 2047, 2048, 2049,
@@ -154,17 +154,17 @@ test.each(dtypes)("%s of any length, with more and more exponents outside the wi
   }
 });
 
-test.each([0, 7, 122, 243, 249])("a window that begins at exponent %i", (first) => {
+test.each([0, 7, 122, 243, 249])("restores values with a window that begins at exponent %i", (first) => {
   const halves = Array.from({ length: 1000 }, (_, i) => half(i & 1, first + (i % 7), i & 127));
   for (const dtype of dtypes) expect(roundTrip(dtype, fromHalves(dtype, halves))![1]).toBe(first);
 });
 
-test.each(dtypes)("%s is coded exactly as long as one byte is saved", (dtype) => {
+test.each(dtypes)("encodes %s exactly if it saves at least one byte", (dtype) => {
   for (const count of [640, 1001]) {
     const limit = count * codings[dtype].bytesPerElement - codedBytes({ dtype, count, numEscapes: 0 }) - 1;
     for (const place of ["front", "back"]) {
       const withEscapes = (numEscapes: number): Uint8Array => {
-        // Exponents far apart, so that no window but 120 to 126 pays.
+        // Exponents spread widely, so that only the window from 120 to 126 pays.
         const halves = Array.from({ length: count }, (_, i) =>
           half(0, i < numEscapes ? 8 * (i % 14) : 120 + (i % 7), 0),
         );
@@ -176,7 +176,7 @@ test.each(dtypes)("%s is coded exactly as long as one byte is saved", (dtype) =>
   }
 });
 
-test("any bytes come back, or are left as they are", () => {
+test("restores arbitrary bytes, or does not encode them", () => {
   const seen = { coded: 0, left: 0 };
   fc.assert(
     fc.property(
@@ -195,7 +195,7 @@ test("any bytes come back, or are left as they are", () => {
   expect(seen.left).toBeGreaterThan(100);
 });
 
-test("the result does not depend on where bytes lie", () => {
+test("the result does not depend on the alignment of the bytes", () => {
   const bytes = bytesOf("bf16", gaussian(5001, 3));
   const expected = codec.encode("bf16", bytes)!;
   const inside = (length: number): Uint8Array => messages.take(length + 3).subarray(3, length + 3);
@@ -220,7 +220,8 @@ test("the result does not depend on where bytes lie", () => {
   }
 });
 
-// One octave of σ in eighths, at three scales: where the window lies relative to σ decides how much falls outside.
+// One octave of σ in eighths, at three scales: the position of the window relative to σ determines how many exponents
+// fall outside.
 const sigmas = [2 ** -60, 0.01, 1e10].flatMap((scale) => Array.from({ length: 8 }, (_, i) => scale * 2 ** (i / 8)));
 
 test.each([
@@ -235,10 +236,10 @@ test.each([
   }
 });
 
-test("the window from a sample costs at most 2 % more than the best window, along columns too", () => {
+test("a window chosen from a sample costs at most 2 % more than the best window, also with columns of different scales", () => {
   const scales = [1e-3, 1, 1e3, 1];
   for (const columns of [1, 2, 4, 64, 1024]) {
-    // Every fourth column (or, with 1, every fourth part) has other sizes.
+    // Every fourth column (with 1, every fourth part) has a different scale.
     const values = gaussian(65_536, 1, columns).map(
       (value, i) => value * scales[columns === 1 ? i >> 14 : (i % columns) % 4]!,
     );
@@ -249,7 +250,7 @@ test("the window from a sample costs at most 2 % more than the best window, alon
   }
 });
 
-test("what cannot be coded is refused", () => {
+test("rejects inputs that cannot be coded", () => {
   expect(() => codec.encode("f32", new Uint8Array(10))).toThrow(/10 bytes end inside a f32 element/);
   expect(() => codec.encode("bf16", new Uint8Array(100), new Uint8Array(99))).toThrow(
     /target of 99 bytes may be too small for 100/,
@@ -280,7 +281,7 @@ test.each([
   expect(() => codec.decode(coded, new Uint8Array(600))).toThrow(fault(message));
 });
 
-test("coded bytes that are cut or too long are refused", () => {
+test("rejects coded bytes that are truncated or too long", () => {
   const coded = codec.encode("bf16", bytesOf("bf16", gaussian(300, 1)))!;
   for (let cut = 0; cut < coded.length; cut++)
     expect(() => codec.decode(coded.subarray(0, cut), new Uint8Array(600))).toThrow(fault(/./));
@@ -290,7 +291,7 @@ test("coded bytes that are cut or too long are refused", () => {
 
 test.each([
   ["in a block", 10],
-  ["behind the last block", 290],
+  ["after the last block", 290],
 ] as const)("codes that contradict the escapes %s are refused", (_, element) => {
   const halves = Array.from({ length: 300 }, (_, i) => (i === element ? half(0, 7, 0) : half(0, 120, 0)));
   const coded = codec.encode("bf16", fromHalves("bf16", halves))!;
@@ -300,20 +301,20 @@ test.each([
     return copy;
   };
   const [own, neighbours] = [codeBits(300, element), codeBits(300, element + 1)];
-  const missing = edited((codes) => (codes[own[0]!.at]! |= own[0]!.mask)); // the escape has a code now
-  expect(() => codec.decode(missing, new Uint8Array(600))).toThrow(fault(/more or fewer exponents/));
-  // its neighbour has none any more
+  const missing = edited((codes) => (codes[own[0]!.at]! |= own[0]!.mask)); // the escape now has a code
+  expect(() => codec.decode(missing, new Uint8Array(600))).toThrow(fault(/differs from its header/));
+  // its neighbors no longer have one
   const tooMany = edited((codes) => neighbours.forEach(({ at, mask }) => (codes[at]! &= ~mask)));
-  expect(() => codec.decode(tooMany, new Uint8Array(600))).toThrow(fault(/more or fewer exponents/));
+  expect(() => codec.decode(tooMany, new Uint8Array(600))).toThrow(fault(/differs from its header/));
   const inside = Uint8Array.from(coded);
   inside[coded.length - 1] = 120;
-  expect(() => codec.decode(inside, new Uint8Array(600))).toThrow(fault(/among those outside/));
+  expect(() => codec.decode(inside, new Uint8Array(600))).toThrow(fault(/listed as outside/));
   // bit 7 of the last byte of the first plane: there are 256 + 44 elements
   const behind = edited((codes) => (codes[96 + 5]! |= 0x80));
-  expect(() => codec.decode(behind, new Uint8Array(600))).toThrow(fault(/behind the last element/));
+  expect(() => codec.decode(behind, new Uint8Array(600))).toThrow(fault(/after the last element/));
 });
 
-test("damaged coded bytes give a typed error or as many bytes as were asked for, and nothing beyond the target is written", () => {
+test("for corrupted input, throws a typed error or writes exactly the requested number of bytes", () => {
   const around = messages.take(4096 + 2000).fill(0x77);
   const target = around.subarray(1000, 1000 + 3000);
   const originals = [

@@ -12,63 +12,64 @@ import { CodedPayloadError } from "./errors.ts";
 import { openWireKernels, type WireKernels } from "./wire-kernels.ts";
 
 /**
- * Codes floats without loss, for one thread. Bytes in the kernels' memory are worked on in place, others through a
+ * Lossless compression of floats, for one thread. Bytes in the kernels' memory are processed in place, others through a
  * copy.
  */
 export interface LosslessCodec {
   /**
-   * Code `bytes`, whole elements of `dtype`, little endian.
+   * Encodes `bytes`, whole elements of `dtype`, little endian.
    *
-   * @param target where the coded bytes go; at least as large as `bytes`, not overlapping them. Default: new memory.
-   * @returns the part of `target` that was written, always shorter than `bytes`; undefined when coding saves nothing:
-   * send them as they are.
-   * @throws ArgumentError when `bytes` end inside an element or `target` is too small.
+   * @param target memory for the coded bytes, at least as large as `bytes`, not overlapping them. Default: new memory.
+   * @returns the written part of `target`, always shorter than `bytes`; undefined if encoding saves nothing, in which
+   * case the bytes should be sent uncoded.
+   * @throws ArgumentError if `bytes` end inside an element or `target` is too small.
    */
   encode(dtype: CodedDType, bytes: Uint8Array, target?: Uint8Array): Uint8Array | undefined;
   /**
-   * Restore what was coded.
+   * Decodes `coded`.
    *
-   * @param target as long as the original, not overlapping `coded`. After an error its contents are undefined.
-   * @throws CodedPayloadError when `coded` is not what `encode` writes for so many bytes.
+   * @param target memory of the original's size, not overlapping `coded`. After an error its contents are undefined.
+   * @throws CodedPayloadError if `encode` cannot have written `coded` for that size.
    */
   decode(coded: Uint8Array, target: Uint8Array): void;
 }
 
-// The share outside the window, as the sample has it, is within a tenth of the true one; a fifth too many are enough to
-// give up.
+// The sampled share of exponents outside the window is within a tenth of the true share, so an excess of a fifth is
+// enough to give up.
 const hopeless = 1.2;
 
 const faults: readonly string[] = [
   "",
-  "it has more or fewer exponents outside the window than its header says",
-  "an exponent of the window stands among those outside",
-  "a bit behind the last element is set",
+  "the number of exponents outside the window differs from its header",
+  "an exponent of the window is listed as outside",
+  "a bit after the last element is set",
 ];
 
 /**
- * Make a lossless codec for floats that are nearly normally distributed, as gradients, activations and parameters are.
+ * Creates a lossless codec for floats that are nearly normally distributed, such as gradients, activations and
+ * parameters.
  *
- * Of N(0, σ²) seven neighbouring exponents hold some 97.5 %. They get codes 1 to 7 of three bits; the others get code 0
- * and a byte each; sign and mantissa go as they are. A bf16 takes 11 + 8p bits, an f32 27 + 8p, where p ≈ 0.025 is the
- * share outside the window: ratios near 1.43 and 1.18. The window is chosen from 512 elements, so a message of several
- * scales is better coded in parts, each with a window of its own: per frame, say.
+ * For N(0, σ²), seven adjacent exponents cover some 97.5 %. They get codes 1 to 7 of three bits; other exponents get
+ * code 0 and a byte each; sign and mantissa are stored uncoded. A bf16 takes 11 + 8p bits, an f32 27 + 8p, with p ≈
+ * 0.025 the share outside the window: ratios near 1.43 and 1.18. The window is chosen from 512 elements, so a message
+ * with several scales is better coded in parts with separate windows, for example per frame.
  *
  * Coded bytes, little endian:
- * - dtype u8 (1 bf16, 2 f32), lowest exponent of the window u8, 0 u16, elements u32, exponents outside the window u32,
- *   0 u32;
- * - of f32 the lower 16 bits of each element;
- * - of each a byte of sign and upper 7 bits of mantissa;
- * - 48 bytes for every 128 codes: those of elements l, 16 + l, …, 112 + l are the bits, lowest first, of bytes l, 16 +
- *   l and 32 + l;
- * - of the last fewer than 128 codes bits 0, then bits 1, then bits 2, each plane filled up to whole bytes with zeros;
+ * - dtype u8 (1 bf16, 2 f32), lowest exponent of the window u8, 0 u16, number of elements u32, number of exponents
+ *   outside the window u32, 0 u32;
+ * - for f32, the lower 16 bits of each element;
+ * - for each element, a byte of sign and upper 7 bits of mantissa;
+ * - 48 bytes for every 128 codes: the codes of elements l, 16 + l, …, 112 + l are the bits, lowest first, of bytes l,
+ *   16 + l and 32 + l;
+ * - for the last fewer than 128 codes, bits 0, then bits 1, then bits 2, each plane padded with zeros to whole bytes;
  * - the exponents outside the window, in order.
  *
- * Cost: one pass each way. 64 KiB in the kernels' memory: bf16 encoded at 10, decoded at 14 GB/s, f32 at 13 and 21
- * (docs/experiments.md).
+ * Cost: one pass in each direction. 64 KiB in the kernels' memory: bf16 encoded at 10, decoded at 14 GB/s, f32 at 13
+ * and 21 (docs/experiments.md).
  *
- * Source: ZipCCL, arXiv 2604.27844 (exponents coded without statistics of the whole). Own are the window from a sample,
- * the form for f32, codes that share vectors where bit planes need a bit gathered from every lane, and that blocks have
- * no bases, which only a decoder on many threads needs.
+ * Source: ZipCCL, arXiv 2604.27844 (coding exponents without statistics of the whole). Different from the source: the
+ * window from a sample, the format for f32, codes that share vectors (bit planes would need a bit from every lane), and
+ * the absence of block bases, which only a decoder with many threads needs.
  */
 export const losslessCodec = (kernels: WireKernels = openWireKernels()): LosslessCodec => {
   const { exports, messages, addressOf } = kernels;
@@ -77,7 +78,7 @@ export const losslessCodec = (kernels: WireKernels = openWireKernels()): Lossles
   const encodeElements = { bf16: exports.encodeBf16, f32: exports.encodeF32 };
   const decodeElements = { bf16: exports.decodeBf16, f32: exports.decodeF32 };
 
-  /** Run `work` with memory of the kernels' in place of `bytes` where these lie elsewhere. */
+  /** Runs `work` with `bytes`, or with a copy in the kernels' memory if `bytes` are outside of it. */
   const inHome = <T>(bytes: Uint8Array, work: (resident: Uint8Array) => T): T => {
     if (addressOf(bytes) !== undefined) return work(bytes);
     const copy = messages.take(bytes.byteLength);

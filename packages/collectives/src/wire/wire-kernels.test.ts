@@ -11,7 +11,7 @@ const openHome = (initial = 1) => {
   return { memory, messages: wasmMessageMemory(memory) };
 };
 
-test("bytes of the memory are known as such, also through the buffer that a memory had before it grew", () => {
+test("recognizes bytes of the memory, also through the memory's buffer from before it grew", () => {
   const { memory, messages } = openHome();
   const kernels = openWireKernels({ memory, messages });
   const before = new Uint8Array(memory.buffer, 100, 10);
@@ -22,23 +22,23 @@ test("bytes of the memory are known as such, also through the buffer that a memo
   expect(kernels.addressOf(new Uint8Array(memory.buffer, 70_000))).toBe(70_000);
 });
 
-test("bytes of other memories are not taken for bytes of this one", () => {
+test("does not mistake bytes of other memories for its own", () => {
   const kernels = openWireKernels(openHome());
   const foreign = new WebAssembly.Memory({ initial: 64, maximum: 64, shared: true });
   expect(kernels.addressOf(new Uint8Array(foreign.buffer, 100))).toBeUndefined();
   expect(kernels.addressOf(new Uint8Array(new SharedArrayBuffer(2 ** 22), 100))).toBeUndefined();
   expect(kernels.addressOf(new Uint8Array(2 ** 22))).toBeUndefined();
   for (const value of [0x5a, 0xa5]) {
-    // what is written into our memory to try it
+    // what is written into our memory for comparison
     const alike = new Uint8Array(new SharedArrayBuffer(2 ** 22)).fill(value);
     expect(kernels.addressOf(alike)).toBeUndefined();
   }
-  // Its buffer ends before our memory begins: it is copied, not read in the wrong place.
+  // Its buffer ends before our memory begins: the bytes are copied, not read at the wrong position.
   const old = new WebAssembly.Memory({ initial: 1, maximum: 2, shared: true });
   expect(kernels.addressOf(new Uint8Array(old.buffer))).toBeUndefined();
 });
 
-test("in a memory that is all in use, only what was lent is written", () => {
+test("in a fully used memory, writes only what was allocated to it", () => {
   const { memory, messages } = openHome(8);
   new Uint8Array(memory.buffer).fill(0xcd);
   const kernels = openWireKernels({ memory, messages });
@@ -62,7 +62,7 @@ test("in a memory that is all in use, only what was lent is written", () => {
   expect(world.every((byte) => byte === 0xcd)).toBe(true);
 });
 
-test("at the very end of a memory nothing behind it is touched", () => {
+test("at the end of a memory, accesses nothing beyond it", () => {
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 4, shared: true });
   let next = 0;
   const messages: MessageMemory = {
@@ -81,12 +81,12 @@ test("at the very end of a memory nothing behind it is touched", () => {
     const source = atEnd(4 * count);
     source.set(new Uint8Array(floats.buffer));
     const coded = codec.encode("f32", source)!;
-    // written up to the end
+    // in use up to the end
     expect(codec.encode("f32", new Uint8Array(floats.buffer), atEnd(4 * count))).toEqual(coded);
     const restored = atEnd(4 * count).fill(0);
     codec.decode(coded, restored);
     expect(new Float32Array(restored.slice().buffer)).toEqual(floats);
-    // Codes that ask for more exponents than there are would read on behind the memory.
+    // Codes that need more exponents than there are would make the decoder read beyond the memory.
     const damaged = atEnd(coded.byteLength);
     damaged.set(coded);
     damaged.fill(0, 16 + 3 * count, 16 + 3 * count + 3 * Math.ceil(count / 8));

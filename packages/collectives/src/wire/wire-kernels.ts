@@ -15,28 +15,28 @@ interface WireExports {
   decodeF32(from: number, count: number, first: number, to: number, numEscapes: number, list: number): number;
 }
 
-/** Memory that checksums and codec read and write in place; bytes from elsewhere are copied into it piece by piece. */
+/** Memory in which checksums and the codec work in place; other bytes are copied to it in pieces. */
 export interface WireHome {
   readonly memory: WasmMemory;
-  /** Hands out parts of `memory` to this thread. */
+  /** Allocator of `memory` for this thread. */
   readonly messages: MessageMemory;
 }
 
-/** The WebAssembly functions of the wire in one thread. */
+/** The WebAssembly functions for checksums and the codec in one thread. */
 export interface WireKernels {
   readonly exports: WireExports;
   readonly messages: MessageMemory;
-  /** Where `bytes` lie in the kernels' memory; undefined when they lie elsewhere. */
+  /** Returns the address of `bytes` in the kernels' memory; undefined if they are outside of it. */
   addressOf(bytes: Uint8Array): number | undefined;
 }
 
 /**
- * Compile and instantiate the functions of the wire, about 1 ms. Once per thread; not to be shared between threads.
+ * Compiles and instantiates the functions, about 1 ms. Call it once per thread; do not share the result between
+ * threads.
  *
- * The module has no data segment and no stack: what it needs beside its arguments it gets from `home.messages`, so it
- * runs over a world's memory without touching what lies there. (A memory of its own beside the world's would cost a
- * copy of every payload.)
- * @param home default: a memory of its own.
+ * The module has no data segment and no stack: its working memory comes from `home.messages`, so it can run over a
+ * world's memory without overwriting other data. (A separate memory would cost a copy of every payload.)
+ * @param home memory of the kernels. Default: a new memory.
  */
 export const openWireKernels = (home: WireHome = ownHome()): WireKernels => {
   const { memory, messages } = home;
@@ -60,9 +60,9 @@ const ownHome = (): WireHome => {
 
 const probeBytes = 16;
 
-// A memory that has grown has another buffer object over the same bytes, and views over the old one stay in use. So
-// objects cannot be compared; but what is written into memory of ours shows through every buffer over it. A buffer that
-// ends before it counts as foreign, which costs a copy.
+// A memory that has grown has another buffer object over the same bytes, and views of the old buffer stay in use. So
+// buffer objects cannot be compared; instead, a value written to the kernels' memory is visible through every buffer
+// over it. A buffer that ends before the probe counts as foreign, which costs a copy.
 const shows = (buffer: SharedArrayBuffer, probe: Uint8Array): boolean => {
   if (buffer.byteLength < probe.byteOffset + probe.byteLength) return false;
   const seen = new Uint8Array(buffer, probe.byteOffset, probe.byteLength);
