@@ -26,40 +26,40 @@ export interface HierarchicalTopKOptions {
   readonly density: number;
   /** Mesh axis of the ranks of one host. */
   readonly inside: string;
-  /** Mesh axis of the ranks that have the same place on their hosts. */
+  /** Mesh axis of the ranks with the same index on their hosts. */
   readonly across: string;
-  /** How many ranks lie along `inside`. */
+  /** Number of ranks along `inside`. */
   readonly ranksPerHost: number;
 }
 
-/** Length of a shard; the last ones are filled up with zeros. */
+/** Length of a shard. The last shards are padded with zeros. */
 const shardLength = (n: number, ranksPerHost: number): number => Math.ceil(n / ranksPerHost);
 
-/** `shard` at this rank's place among zeros: [h · s] */
+/** Returns a vector of zeros, `[h · s]`, with `shard` in the range of this rank. */
 const placeShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor => {
   const isOwn = equal(iota([ranksPerHost, 1], "i32", { dim: 0 }), axisIndex(axis));
   return reshape(where(isOwn, reshape(shard, [1, shard.shape[0]!]), 0), [ranksPerHost * shard.shape[0]!]);
 };
 
 /**
- * Add up gradients inside a host as they are, where the network is fast, and only the top-k of the sums between hosts,
- * where it is slow: reduce-scatter inside; top-k of each shard, all-gathered across by the ranks that hold equal
- * shards; all-gather of the shards inside.
+ * Hierarchical top-k: sum dense gradients within a host, over the fast network, and exchange only the top-k of these
+ * sums between hosts, over the slow network. Steps: reduce-scatter inside a host; top-k of each shard, all-gathered
+ * across the ranks that hold the same shard; all-gather of the shards inside a host.
  *
  * With h ranks on each of m hosts, rank r of a host owns shard r, of s = ⌈n/h⌉ entries, and sends `k' = max(1, ⌊density
- * · s⌋)` of its sum S over the host. What remains, `S − C(S)`, stays with the owner: `sent = u − (S − C(S))` in the own
- * shard, and `sent = u` elsewhere, where the owners answer for it. Over a host that adds up to C(S), over all ranks to
- * P times the mean. So error feedback keeps `S − C(S)` in the own shard and 0 elsewhere, and it takes part in the next
- * sum. Entries that are sent leave exactly 0; for others, the subtraction rounds to 2⁻²⁴ of the greater operand.
+ * · s⌋)` entries of its host's sum S. The owner is responsible for the rest, `S − C(S)`: `sent = u − (S − C(S))` in its
+ * own shard, and `sent = u` in all other shards. The sum of `sent` over a host is C(S), and over all ranks P times the
+ * mean. So error feedback keeps `S − C(S)` in a rank's own shard and 0 in the others, and the rest is part of the next
+ * sum. Entries that are sent leave exactly 0. For other entries, the subtraction rounds to 2⁻²⁴ of the larger operand.
  *
- * With h = 1 it is top-k. Else it has no contraction on single ranks: `S − C(S)` of the owner holds what other ranks of
- * the host did not get through. Biased: wrap it in `withErrorFeedback`.
+ * With h = 1, the result equals top-k. With h > 1, no contraction holds per rank, because `S − C(S)` on the owner
+ * includes unsent entries of the host's other ranks. Biased: wrap it in `withErrorFeedback`.
  *
- * @throws ArgumentError for a density outside (0, 1], for ranksPerHost below 1, and where a mesh has other sizes along
- * `inside` and `across`.
+ * @throws ArgumentError for a density outside (0, 1], for ranksPerHost below 1, and for a mesh with other sizes along
+ *   `inside` and `across`.
  * Cost: `8s(h − 1)` bytes inside and `8k'(m − 1)` across, sent per rank.
  * @example withErrorFeedback(hierarchicalTopKAggregator({ density: 0.01, inside: "local", across: "hosts",
- * ranksPerHost: 8 }))
+ *   ranksPerHost: 8 }))
  * Source: Shi et al. 2020, arXiv 2010.10458 (hierarchical top-k communication).
  */
 export const hierarchicalTopKAggregator = ({

@@ -16,18 +16,18 @@ import { type Compressor, defineCompressor } from "./compressor.ts";
 
 export interface IdentityOptions {
   /**
-   * Send a bucket in pieces of at most so many bytes, so that urgent ones may overtake it (ByteScheduler). Default: in
-   * one.
+   * Maximum size of the chunks in which a bucket is sent, bytes, so that urgent chunks can overtake it (ByteScheduler).
+   * Default: one chunk.
    */
   readonly chunkBytes?: number | undefined;
 }
 
 export interface DensePayload {
-  /** f32, the pieces of the gradient one after another. */
+  /** Consecutive chunks of the gradient, f32. */
   readonly chunks: readonly Tensor[];
 }
 
-/** Begin and end of each piece of n elements. */
+/** Begin and end of each chunk of n elements. */
 const piecesOf = (n: number, chunkBytes: number): (readonly [begin: number, end: number])[] => {
   const most = Math.max(1, Math.min(n, Math.floor(chunkBytes / 4)));
   return Array.from(
@@ -37,13 +37,13 @@ const piecesOf = (n: number, chunkBytes: number): (readonly [begin: number, end:
 };
 
 /**
- * Send the gradient as it is, by all-reduce: dense synchronous SGD. 4n bytes.
+ * Send the gradient unchanged, by all-reduce: dense synchronous SGD. 4n bytes.
  *
- * In halves: reduce-scatter, then all-gather of the shards, each piece padded to a multiple of P (DeAR, arXiv
+ * In halves: reduce-scatter, then all-gather of the shards. Each chunk is padded to a multiple of P (DeAR, arXiv
  * 2302.12445).
  *
- * @throws ArgumentError for pieces below 4 bytes.
- * Source of pieces: Peng et al. 2019 (ByteScheduler), SOSP.
+ * @throws ArgumentError for chunks below 4 bytes.
+ * Source of chunks: Peng et al. 2019 (ByteScheduler), SOSP.
  */
 export const identityCompressor = ({ chunkBytes = Infinity }: IdentityOptions = {}): Compressor<[], DensePayload> => {
   if (!(chunkBytes >= 4))

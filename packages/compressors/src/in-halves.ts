@@ -1,6 +1,6 @@
 import type { AggregationHalves, Aggregator } from "./aggregator.ts";
 
-/** An aggregation that is its two halves, one after the other. */
+/** Returns an `aggregate` function that runs both halves in sequence. */
 export const aggregateInHalves =
   <State>({ begin, finish }: AggregationHalves<State>): Aggregator<State>["aggregate"] =>
   (gradient, state, bucket, context) => {

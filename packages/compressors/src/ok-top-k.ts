@@ -39,16 +39,16 @@ import { densify, largestEntries } from "./sparse-entries.ts";
 import { packSparse, type SparsePayload, unpackSparse } from "./sparse-payload.ts";
 
 export interface OkTopKOptions {
-  /** k/n in (0, 1]. */
+  /** Density k/n, in (0, 1]. */
   readonly density: number;
 }
 
 const modulo = (x: Tensor, divisor: number): Tensor => subtract(x, multiply(divide(x, divisor), divisor));
 
 /**
- * By how many ranks a block is turned. The vector is cut into blocks of P neighbours, of which each rank owns one: that
- * at place p belongs to rank (p + turn) mod P. The turn is a hash of the block (multiplicative: Knuth, vol. 3, §6.4),
- * so that no hot column of a matrix falls to one rank.
+ * Rotation of a block's owners, in ranks. The vector is cut into blocks of P consecutive entries, and each rank owns
+ * one entry of each block: offset p belongs to rank (p + rotation) mod P. The rotation is a hash of the block index
+ * (multiplicative: Knuth, vol. 3, §6.4), so that a column of large entries does not fall on a single rank.
  */
 const turnOf = (block: Tensor, numRanks: number): Tensor => {
   const hash = shiftRight(multiply(bitcast(block, "u32"), 2654435761), 16);
@@ -56,8 +56,8 @@ const turnOf = (block: Tensor, numRanks: number): Tensor => {
 };
 
 /**
- * Bring each rank's entries to the owners of their positions, and add them up there in rank order: f32 [⌈n/P⌉], one
- * slot for each block.
+ * Send each rank's entries to the owners of their indices, and sum the entries on the owners in rank order: f32
+ * [⌈n/P⌉], one element per block.
  */
 const reduceRegions = (
   own: SparsePayload,
@@ -77,8 +77,7 @@ const reduceRegions = (
 };
 
 /**
- * The k greatest of all ranks' regions, nothing that is 0: P·C entries, zeros where there is none; the same on all
- * ranks.
+ * Gather the k greatest nonzero sums of all ranks' regions: P·C entries, equal on all ranks. Unused entries are zeros.
  */
 const gatherGreatest = (
   region: Tensor,
@@ -103,23 +102,23 @@ const gatherGreatest = (
 };
 
 /**
- * Keep of the sum of all ranks' top-k entries the k greatest, exactly, for a traffic that does not grow with P: each
- * rank owns n/P positions; entries go to their owners (ragged all-to-all) and are added there; the k-th greatest sum is
- * found by a radix selection over all ranks; what is greater, and the first of what equals it, goes to all (ragged
- * all-gather). `k = max(1, ⌊density · n⌋)`; sums that are 0 are never sent.
+ * Ok-Topk: keep exactly the k greatest entries of the sum of all ranks' top-k entries, with traffic that does not grow
+ * with P. Each rank owns n/P indices. A ragged all-to-all sends entries to their owners, and the owners add the
+ * entries. A radix selection over all ranks finds the k-th greatest sum. A ragged all-gather distributes the greater
+ * sums, and the first of the equal sums, to all ranks. `k = max(1, ⌊density · n⌋)`; sums equal to 0 are never sent.
  *
- * An entry is sent where the sum at its position is among the k: a position is kept or dropped for all ranks at once,
- * so nothing is lost.
+ * An entry counts as sent if the sum at its index is among the k greatest. An index is kept or dropped for all ranks
+ * together, so nothing is lost.
  *
- * Not as published: each rank owns one position of every P neighbours, chosen by a hash, in place of a range whose ends
- * are moved every 64 steps, so each receives about k entries, from whatever layers or columns they come; and the
- * threshold is exact in every step, not estimated every 32. There is no state.
+ * Differs from the publication. Each rank owns one of every P consecutive indices, chosen by a hash, instead of a range
+ * whose limits move every 64 steps; so each rank receives about k entries, from any distribution over layers or
+ * columns. The threshold is exact in every step, instead of estimated every 32 steps. There is no state.
  *
  * Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a density outside (0, 1].
- * Cost: about `16k (P−1)/P` bytes sent per rank, at most 8k/P more (`bytesSent` counts these in); and `(P−1)(8192/P +
- * 4)` for the selection, which outweighs the entries below k ≈ 500.
+ * Cost: about `16k (P−1)/P` bytes sent per rank, plus at most 8k/P (included in `bytesSent`); plus `(P−1)(8192/P + 4)`
+ * for the selection, which dominates below k ≈ 500.
  * @example withErrorFeedback(okTopKAggregator({ density: 0.01 }))
  * Source: Li and Hoefler 2022, arXiv 2201.07598 (Ok-Topk).
  */

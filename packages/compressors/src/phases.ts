@@ -4,7 +4,7 @@ import type { Aggregator } from "./aggregator.ts";
 import type { Bucket } from "./bucket.ts";
 import { identityCompressor } from "./identity.ts";
 
-/** From which step on which aggregator is used. */
+/** An aggregator, and the first step that uses it. */
 export interface Phase<State = unknown> {
   readonly fromStep: number;
   readonly aggregator: Aggregator<State>;
@@ -17,7 +17,7 @@ const describe = (state: unknown): string => {
     .join(", ");
 };
 
-/** State of the first, once it is known that it suits all. */
+/** Returns the initial state of the first phase, after a check that all phases have states of the same structure. */
 const initAlike = <State>(phases: readonly Phase<State>[], bucket: Bucket): State => {
   const states = phases.map(({ aggregator }) => aggregator.init(bucket));
   const descriptions = states.map(describe);
@@ -30,11 +30,12 @@ const initAlike = <State>(phases: readonly Phase<State>[], bucket: Bucket): Stat
 };
 
 /**
- * Aggregators that follow one another in a run, each from its step on, with one state that passes through all of them.
- * Each phase is a graph of its own, compiled when it begins.
+ * Check a sequence of phases: aggregators that replace each other during a run, each from its first step on, with one
+ * state that passes through all phases. Each phase has its own graph, compiled when the phase begins.
  *
- * @returns the same phases; `init` of each compares the states of all and refuses a bucket for which they differ.
- * @throws ArgumentError unless the first begins at step 0 and steps increase.
+ * @returns the same phases; `init` of each phase compares the states of all phases, and throws for a bucket with
+ *   different states.
+ * @throws ArgumentError unless the first phase begins at step 0 and steps increase.
  * @example inPhases([{ fromStep: 0, aggregator: qsgd }, { fromStep: 500, aggregator: qsgdOfFewerLevels }])
  */
 export const inPhases = <State>(phases: readonly Phase<State>[]): readonly Phase<State>[] => {
@@ -49,15 +50,18 @@ export const inPhases = <State>(phases: readonly Phase<State>[]): readonly Phase
   }));
 };
 
-/** The aggregator of a step: that of the last phase which has begun. @param phases as from `inPhases`. */
+/**
+ * Returns the aggregator of a step: that of the last phase whose first step is reached. @param phases result of
+ * `inPhases`.
+ */
 export const aggregatorAt = <State>(phases: readonly Phase<State>[], step: number): Aggregator<State> =>
   phases.findLast(({ fromStep }) => fromStep <= step)!.aggregator;
 
 /**
- * Phases of rising or falling density.
+ * Returns phases of increasing or decreasing density.
  *
  * @param schedule pairs of a step and the density from that step on; the first step is 0.
- * @throws ArgumentError as `inPhases`.
+ * @throws ArgumentError under the conditions of `inPhases`.
  * @example densityPhases([[0, 0.25], [100, 0.01]], (density) => withErrorFeedback(topKCompressor({ density })))
  */
 export const densityPhases = <State>(
@@ -66,7 +70,7 @@ export const densityPhases = <State>(
 ): readonly Phase<State>[] =>
   inPhases(schedule.map(([fromStep, density]) => ({ fromStep, aggregator: make(density) })));
 
-/** Dense all-reduce that hands on the state of another aggregator as it is. */
+/** Dense all-reduce that passes on the state of another aggregator unchanged. */
 const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Aggregator<State> => {
   const dense = identityCompressor();
   const halves = dense.halves!;
@@ -85,8 +89,8 @@ const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Agg
 };
 
 /**
- * Dense all-reduce before step `step`, the aggregator from then on: the warm-up of 1-bit methods and of Power-SGD. The
- * state of the aggregator waits untouched, so it begins with an empty residual.
+ * Dense all-reduce before step `step`, and the aggregator from that step on: the warm-up of 1-bit methods and of
+ * PowerSGD. The aggregator's state does not change during the warm-up, so the aggregator begins with an empty residual.
  *
  * @param step first step of the aggregator; 0 for no warm-up.
  * @throws ArgumentError for a step that is not an integer from 0.

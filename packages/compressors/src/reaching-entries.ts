@@ -1,15 +1,15 @@
 import { compact, isFinite, type Tensor } from "@skein/tensor-core";
 import type { SparsePayload } from "./sparse-payload.ts";
 
-/** Entries that reach a bound, with room for `capacity` of them. */
+/** Entries that reach a bound, up to a fixed capacity. */
 export interface ReachingEntries extends SparsePayload {
-  /** bool [], whether all of the gradient is finite. */
+  /** Whether all entries of the gradient are finite, bool []. */
   readonly finite: Tensor;
 }
 
 /**
- * The first `capacity` entries of `flat` whose magnitude reaches `bound`, by position, zeros behind them. Zeros never
- * reach it.
+ * Returns the first `capacity` entries of `flat`, by index, with a magnitude of at least `bound`, followed by zeros.
+ * Zero entries are never selected.
  *
  * @param flat f32 [n]. @param bound f32 []. @param capacity at most n.
  * Cost: one read of the gradient.

@@ -3,15 +3,15 @@ import type { Aggregator } from "./aggregator.ts";
 import type { Bucket } from "./bucket.ts";
 import type { AggregateContext } from "./context.ts";
 
-/** A rank's gradient turned into something else to aggregate, with memory of its own. */
+/** A transformation that replaces a rank's gradient before aggregation, with its own state. */
 export interface Substitution<Own> {
-  /** Put behind the aggregator's name. */
+  /** Suffix of the aggregator's name. */
   readonly suffix: string;
-  /** Memory before the first step; traced. */
+  /** Returns the state before the first step; traced. */
   init(bucket: Bucket): Own;
   /**
-   * @returns what is aggregated in place of the gradient, f32 `[n]`, and the memory for the next step, given what of it
-   * was sent.
+   * @returns the replacement of the gradient, f32 `[n]`, and a function that returns the next state from the sent part
+   *   of the replacement.
    */
   substitute(
     gradient: Tensor,
@@ -21,11 +21,11 @@ export interface Substitution<Own> {
 }
 
 /**
- * An aggregator that is given something in place of each gradient, whole or in halves: the frame of error feedback and
- * of momentum before the compression. It claims no contraction, since that is one of the substitute and not always of
- * the gradient.
+ * Wrap an aggregator so that it aggregates a replacement of each gradient, as a whole or in halves. Common base of
+ * error feedback and of momentum before compression. Does not set a contraction, because the inner contraction holds
+ * for the replacement, and not always for the gradient.
  *
- * Cost: none on the wire.
+ * Cost: no additional bytes sent.
  */
 export const substituteGradient = <Own extends object, Inner>(
   aggregator: Aggregator<Inner>,
