@@ -17,8 +17,8 @@ import {
 import type { Order } from "./order.ts";
 
 /**
- * To how many ranks tokens go, each token's counted by themselves: f32 []. Where it is less than the number of choices
- * that have a slot, tokens go to some rank for several choices at once.
+ * Number of distinct (token, rank) pairs with an entry, f32 []. A value below the number of choices with a slot means
+ * that some tokens go to one rank for several choices.
  *
  * @param own e.
  * Cost: T·K + T·P numbers.

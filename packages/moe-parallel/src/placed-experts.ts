@@ -17,7 +17,7 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { Experts } from "./experts/experts.ts";
 import type { ShardAxes } from "./shards/expert-shards.ts";
 
-/** @throws ArgumentError where ranks would hold different numbers of experts. */
+/** Returns the number of experts per rank. @throws ArgumentError if ranks would hold different numbers of experts. */
 export const expertsPerRank = (numExperts: number, axis: string): number => {
   const numRanks = axisSize(axis);
   if (numExperts % numRanks !== 0)
@@ -27,14 +27,14 @@ export const expertsPerRank = (numExperts: number, axis: string): number => {
   return numExperts / numRanks;
 };
 
-/** Parameters of several experts as those of one, with a new dimension 0. */
+/** Stack the parameters of several experts along a new dimension 0. */
 export const stackParams = <Params>(each: readonly Params[]): Params =>
   zipTrees((...leaves: Tensor[]) => stack(leaves), each[0]!, ...each.slice(1));
 
 /**
- * The dimension of hidden values of an expert's parameter.
+ * Returns the hidden dimension of an expert's parameter.
  *
- * @throws ArgumentError for experts that do not tell it.
+ * @throws ArgumentError for experts without a `hiddenDims` entry for the parameter.
  */
 export const hiddenDimOf = ({ hiddenDims = {} }: Pick<Experts, "hiddenDims">, path: string): number => {
   if (!Object.hasOwn(hiddenDims, path))
@@ -45,15 +45,15 @@ export const hiddenDimOf = ({ hiddenDims = {} }: Pick<Experts, "hiddenDims">, pa
 };
 
 export interface PlacedOptions {
-  /** Expert of each place. */
+  /** Expert at each position. */
   readonly byPlace: readonly number[];
   readonly axis: string;
   readonly shards: ShardAxes | undefined;
 }
 
 /**
- * First parameters of this rank's experts, or of its shards of them, stacked. An expert's own follow from the key and
- * its number alone, so they are the same wherever it is placed, and all ranks pass the same key.
+ * Initial parameters of this rank's experts, or of its shards of them, stacked. An expert's parameters depend only on
+ * the key and the expert's number, so they do not depend on its position, and all ranks must pass the same key.
  */
 export const initPlaced = <Params>(
   experts: Experts<Params>,

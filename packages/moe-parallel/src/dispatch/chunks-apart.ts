@@ -2,23 +2,23 @@
 import { customGradient, stopGradient, type Tensor, vjp } from "@skein/tensor-core";
 import type { DispatchSizes, ExpertRows, ExpertWork } from "./token-dispatcher.ts";
 
-/** The ways of tokens whose chunks can be cut anew where they have arrived. */
+/** Dispatch and combine operations whose received chunks can be rearranged locally into chunks of another size. */
 export interface Ways {
   readonly arrive: (x_TD: Tensor, sizes: DispatchSizes) => readonly ExpertRows[];
-  /** Rows that arrived in the chunks of `sizes`, in another number of chunks; nothing travels. */
+  /** Rearrange the rows received in the chunks of `sizes` into another number of chunks, without communication. */
   readonly cutAnew: (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number) => readonly ExpertRows[];
-  /** Back to where tokens came from: f32 [R, D], in the same order whatever the chunks. */
+  /** Send rows back to the ranks of their tokens: f32 [R, D], in the same order for any number of chunks. */
   readonly bringHome: (done: readonly Tensor[], sizes: DispatchSizes) => Tensor;
 }
 
 /**
- * Send tokens to their experts, through them and home again, forward in `sizes.numChunks` chunks and backward in
- * `work.backwardChunks`. Backward is traced as if forward had been in its chunks, but for the rows that arrived: those
- * are forward's, cut anew.
+ * Send tokens to their experts, apply the experts, and send the results back. Uses `sizes.numChunks` chunks in the
+ * forward pass and `work.backwardChunks` chunks in the backward pass. The backward pass is traced as if the forward
+ * pass had used the backward chunks, except that it reuses the rows received in the forward pass, rearranged.
  *
- * Cost: no byte more than in equally many chunks. What experts keep inside is of forward's chunks, so backward computes
- * it again, as a `checkpoint` around experts would, and keeps none of it until then.
- * @returns what `bringHome` does.
+ * Cost: no additional bytes compared with equal chunks. Activations inside experts belong to forward chunks, so the
+ * backward pass recomputes them, like a `checkpoint` around the experts, and does not keep them until then.
+ * @returns the result of `bringHome`.
  */
 export const throughApart = <Params>(
   x_TD: Tensor,
@@ -28,7 +28,7 @@ export const throughApart = <Params>(
 ): Tensor => {
   const backward = { ...sizes, numChunks: backwardChunks };
   const rowsOf = (chunks: readonly ExpertRows[]): readonly Tensor[] => chunks.map(({ rows_SD }) => rows_SD);
-  /** The rows that came in forward; their cotangents go back in backward's chunks. */
+  /** Reuses the rows received in the forward pass. Their cotangents are sent back in the backward chunks. */
   const arriveAgain = (x: Tensor, rows: readonly Tensor[]): readonly ExpertRows[] => {
     const anew = cutAnew(rows.map(stopGradient), sizes, backwardChunks);
     const carried = customGradient(

@@ -27,14 +27,17 @@ import { throughApart } from "./chunks-apart.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./token-dispatcher.ts";
 
 export interface DenseDispatcherOptions {
-  /** Of its collectives, 0 to 3: those of one priority wait for each other, the greatest goes first. Default: 3. */
+  /**
+   * Priority of the collectives, 0 to 3. Collectives of the same priority wait for each other; the highest priority
+   * goes first. Default: 3.
+   */
   readonly priority?: number;
 }
 
-/** What the dense dispatcher keeps to bring rows back: whose token each row holds. */
+/** State of the dense dispatcher that `combine` needs: the token of each row. */
 export type DenseMetadata = RowTokens;
 
-/** Sizes, and how urgently rows travel. */
+/** Dispatch sizes together with the priority of collectives. */
 type TravelSizes = DispatchSizes & { readonly priority: number };
 
 /** Swap the two leading dimensions of rows in [a, b] blocks: [a·b·c, D] to [b·a·c, D]. */
@@ -43,7 +46,9 @@ export const swapBlocks = (rows: Tensor, [a, b]: readonly [number, number]): Ten
   return reshape(transpose(reshape(rows, [a, b, -1, width]), [1, 0, 2, 3]), [-1, width]);
 };
 
-/** Rows by chunk, then by expert, then by slot: i32 [T, K]. Each chunk of a rank is one piece. */
+/**
+ * Row of each entry, ordered by chunk, then by expert, then by slot: i32 [T, K]. Each chunk of a rank is contiguous.
+ */
 const rowsByChunk = ({ experts_TK, slots_TK }: Order, { numExperts, slots, numChunks }: DispatchSizes): Tensor => {
   const { end: size } = chunkRanges(slots, numChunks)[0]!;
   const begin_TK = multiply(divide(slots_TK, size), size);
@@ -52,19 +57,19 @@ const rowsByChunk = ({ experts_TK, slots_TK }: Order, { numExperts, slots, numCh
   return where(less(experts_TK, 0), -1, add(multiply(begin_TK, numExperts), inChunk_TK));
 };
 
-/** Where each slot's row lies, by expert: the same in any number of chunks. */
+/** Row of each slot, ordered by expert: independent of the number of chunks. */
 const byExpertOf = (order: Order, { numExperts, slots }: DispatchSizes): RowTokens =>
   scope("order", () =>
     layOut(rowsOf(order, multiply(arange(numExperts), slots)), order.weights_TK, numExperts * slots),
   );
 
-/** Rows that arrived in a chunk: all slots, full or empty. */
+/** Rows received in a chunk: all slots, used or empty. */
 const expertRows = (rows_SD: Tensor, { numExperts, axis }: DispatchSizes, { begin, end }: ChunkRange): ExpertRows => {
   const numRanks = axisSize(axis);
   return { rows_SD, counts_e: full([numExperts / numRanks], numRanks * (end - begin), "i32") };
 };
 
-/** Tokens in their slots to the ranks of their experts. */
+/** Send tokens, in their slots, to the ranks of their experts. */
 const arrive = (
   x_TD: Tensor,
   order: Order,
@@ -89,7 +94,7 @@ const arrive = (
   );
 };
 
-/** What experts made of their rows, back in the slots of all: f32 [R, D], by expert. */
+/** Send the experts' outputs back, and restore the slots of all chunks: f32 [R, D], ordered by expert. */
 const bringHome = (done: readonly Tensor[], { numExperts, axis, priority }: TravelSizes): Tensor =>
   scope("combine", () => {
     const numRanks = axisSize(axis);
@@ -102,7 +107,7 @@ const bringHome = (done: readonly Tensor[], { numExperts, axis, priority }: Trav
     return reshape(concat(slotsOfChunks, { dim: 1 }), [-1, width]);
   });
 
-/** Rows as they arrived in some chunks, as they would have in others: copied, since none travels again. */
+/** Rearrange rows received in some chunks into other chunks. Copies rows; sends nothing. */
 const cutAnew = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number): readonly ExpertRows[] => {
   const { numExperts, slots } = sizes;
   const arrived = chunkRanges(slots, sizes.numChunks);
@@ -112,7 +117,7 @@ const cutAnew = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: numbe
       const pieces = arrived.flatMap(({ begin, end }, i) => {
         const [first, last] = [Math.max(begin, range.begin), Math.min(end, range.end)];
         if (first >= last) return [];
-        // Each of e experts has the slots of P ranks: E stretches of equal length, of each of which a part is taken.
+        // Each of e experts has the slots of P ranks: E segments of equal length. One part of each segment is taken.
         const bySlot = reshape(rows[i]!, [numExperts, end - begin, width]);
         return [slice(bySlot, [0, first - begin], [numExperts, last - begin])];
       });
@@ -122,15 +127,16 @@ const cutAnew = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: numbe
 };
 
 /**
- * All slots travel, full or empty, by one all-to-all there and one back: `E·C` rows leave each rank and as many arrive.
- * An expert sees `P·C` rows, zeros where a slot is empty. Chunks are slots: those of each expert are cut.
+ * Dispatcher that sends all slots, used or empty, with one all-to-all for dispatch and one for combine: `E·C` rows
+ * leave and reach each rank. An expert processes `P·C` rows, with zeros in empty slots. Chunks are ranges of slots: the
+ * slots of each expert are split.
  *
- * Over hosts it needs no levels of its own: the communicator does an all-to-all in two where that takes less.
+ * Needs no levels for several hosts: the communicator splits an all-to-all into two levels if that is faster.
  *
- * Cost: `4·E·C·D·(P − 1)/P` bytes sent per rank, each way; as much in backward. Chunks change nothing of it, and copy
- * the rows that come back once more. Where backward has other chunks, the rows that arrived are copied, too, and the
- * inside of experts is computed again: all their flops but those of the last product.
- * @throws ArgumentError for a priority that is none.
+ * Cost: `4·E·C·D·(P − 1)/P` bytes sent per rank in each direction, and the same in backward. Chunks do not change the
+ * bytes, but copy the returned rows once more. If backward has other chunks, the received rows are copied too, and the
+ * experts' activations are recomputed: all their flops except those of the last product.
+ * @throws ArgumentError for an invalid priority.
  */
 export const denseDispatcher = ({
   priority = tokenPriority,

@@ -1,5 +1,5 @@
-// Shapes: T tokens of this rank, D width of a token, K choices of a token, S rows that this rank's experts see, N
-// copies that came to this rank.
+// Shapes: T tokens of this rank, D width of a token, K choices of a token, S rows that this rank's experts process, N
+// copies received by this rank.
 import { concat, scope, type Tensor } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { fromRows, layOut, type RowTokens, toRows } from "../rows.ts";
@@ -10,36 +10,39 @@ import { mostRowsPerRank } from "./room.ts";
 import { rowOf, targetsOf } from "./targets.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./token-dispatcher.ts";
 
-/** Of one chunk. */
+/** Route of the copies of one chunk through the levels. */
 export interface Journey {
-  /** In the order in which copies took them there. */
+  /** Hops in the order of dispatch. */
   readonly legs: readonly Leg[];
-  /** Which copy each row of this rank's experts is of, and what it counts. */
+  /** Source copy and weight of each row of this rank's experts. */
   readonly rows: RowTokens;
 }
 
-/** What the dispatcher by levels keeps to bring rows back: of each chunk, its journey. */
+/** State of the level dispatchers that `combine` needs: the route of each chunk. */
 export type LevelMetadata = readonly Journey[];
 
-/** What leaves, and how many rooms it may need: what dispatchers over levels differ in. */
+/**
+ * The operations in which level dispatchers differ: packing of copies, order of levels, and bounds on the number of
+ * copies.
+ */
 export interface LevelTravel {
   readonly name: string;
-  /** Copies of a chunk's tokens, before any has left. */
+  /** Returns the copies of a chunk's tokens before the first hop. */
   readonly begin: (chunk: TokenChunk, targets_TK: Tensor) => Copies;
-  /** Takes copies and the weights that came with them, [N, K], apart; without weights, all that is done counts 1. */
+  /** Split received rows into tokens and weights, [N, K]. Without weights, every expert output has weight 1. */
   readonly arrive: (x_ND: Tensor, width: number) => { readonly x_ND: Tensor; readonly weights_NK?: Tensor };
-  /** Levels in the order in which copies take them. */
+  /** Returns the levels in the order of dispatch. */
   readonly inOrder: (levels: readonly Level[]) => readonly Level[];
-  /** K, where a copy is for several experts. */
+  /** Number of targets per copy: K if a copy serves several experts, otherwise 1. */
   readonly targetsPerCopy: (sizes: DispatchSizes) => number;
-  /** Most copies of one rank's tokens that go to ranks which have so many experts together. */
+  /** Maximum number of copies of one rank's tokens sent to ranks that hold `numExperts` experts in total. */
   readonly mostCopies: (numExperts: number, sizes: DispatchSizes) => number;
 }
 
 interface Rooms {
-  /** By level: most copies from one rank to another. */
+  /** Maximum number of copies from one rank to another, per level. */
   readonly rooms: readonly number[];
-  /** S */
+  /** S, number of rows. */
   readonly numRows: number;
 }
 
@@ -61,9 +64,9 @@ const roomsOf = (
 };
 
 /**
- * A dispatcher whose tokens travel over one level of the mesh after the other: from rank to rank along one axis, then
- * from there along the next. All chunks take a level before any takes the next, so that a chunk may be on one level
- * while another is on the one before.
+ * Returns a dispatcher that sends tokens over one level of the mesh after the other: from rank to rank along one axis,
+ * then along the next. All chunks pass a level before any chunk passes the next, so that different chunks can be on
+ * different levels at the same time.
  */
 export const levelDispatcher = (travel: LevelTravel, options: LevelOptions): TokenDispatcher<LevelMetadata> => {
   checkLevels(travel.name, options);
@@ -105,7 +108,7 @@ export const levelDispatcher = (travel: LevelTravel, options: LevelOptions): Tok
     combine: (done, metadata, sizes) => {
       const levels = levelsFor(sizes);
       const tokens = chunkRanges(sizes.numTokens, sizes.numChunks).map(({ begin, end }) => end - begin);
-      /** Copies of a chunk on this rank, after so many legs. */
+      /** Number of copies of a chunk on this rank after `numLegs` hops. */
       const numCopies = (chunk: number, numLegs: number): number =>
         numLegs === 0 ? tokens[chunk]! : metadata[chunk]!.legs[numLegs - 1]!.tokens_R.shape[0]!;
       const weighted = done.map((y_SD, chunk) =>

@@ -1,6 +1,5 @@
-// Shapes: N copies of tokens on this rank, of X tokens (N / X of each), D width of a token, K targets of a copy, g
-// ranks along an axis, M room for copies from one rank to another, R = g·M rows in which they leave, and in which
-// others come.
+// Shapes: N copies of X tokens on this rank (N / X of each token), D width of a token, K targets of a copy, g ranks
+// along an axis, M maximum number of copies from one rank to another, R = g·M rows of the send and receive buffers.
 import {
   add,
   arange,
@@ -23,24 +22,27 @@ import { entriesOfRows, fromRows, type RowTokens, tokensOf, toRows } from "../ro
 import type { Level } from "./levels.ts";
 import { groupOf } from "./targets.ts";
 
-/** Copies of tokens on their way. */
+/** Copies of tokens between two hops. */
 export interface Copies {
   readonly x_XD: Tensor;
-  /** i32, the rows that a copy is for, see `targetsOf`. */
+  /** Target rows of each copy, i32, see `targetsOf`. */
   readonly targets_NK: Tensor;
-  /** f32, what each copy counts in the sum of its token. Default: 1. */
+  /** Weight of each copy in the sum of its token, f32. Default: 1. */
   readonly weights_N?: Tensor;
 }
 
-/** What brings copies back over one axis. */
+/** Data of one hop that the return of copies needs. */
 export interface Leg extends RowTokens {
-  /** i32, copies that went to each rank along the axis, this one included. */
+  /** Number of copies sent to each rank along the axis, this rank included, i32. */
   readonly leaving_g: Tensor;
-  /** i32, copies that came from each. */
+  /** Number of copies received from each rank, i32. */
   readonly arrived_g: Tensor;
 }
 
-/** Rows of each copy for each rank along the axis: i32 [N, g], −1 where it does not go. Those of a rank close up. */
+/**
+ * Row of each copy for each rank along the axis: i32 [N, g], −1 if the copy is not sent there. The rows for one rank
+ * are contiguous.
+ */
 const leavingRows = (needs_Ng: Tensor, room: number): Tensor => {
   const numGroups = needs_Ng.shape[1]!;
   const place_Ng = subtract(cumsum(needs_Ng, { dim: 0 }), needs_Ng);
@@ -48,10 +50,10 @@ const leavingRows = (needs_Ng: Tensor, room: number): Tensor => {
 };
 
 /**
- * Send copies on along an axis: one to each rank there whose side of the mesh any of its targets lies on. What arrives
- * keeps the targets on this rank's side alone.
+ * Send copies along an axis: one copy to each rank whose side of the mesh has any of the copy's targets. Received
+ * copies keep only the targets on this rank's side.
  *
- * @param room M. @param numRows of each rank for its experts.
+ * @param room M. @param numRows number of expert rows of each rank.
  * Cost: `4·(D + K)` bytes per copy that goes to another rank, and `8·(g − 1)` bytes of counts, sent per rank, in two
  * ragged all-to-alls; N·K·g comparisons.
  */
@@ -85,11 +87,11 @@ export const sendOn = (
 };
 
 /**
- * Bring back what copies have become, and add it up by token.
+ * Send the results of copies back, and sum them per token.
  *
- * @param y_RD in the rows in which they came.
+ * @param y_RD results, in the row order of the received copies.
  * @returns f32 [X, D].
- * Cost: as many copies as came, `4·D` bytes each.
+ * Cost: `4·D` bytes per received copy.
  */
 export const bringBack = (y_RD: Tensor, leg: Leg, { axis, priority }: Level, numTokens: number): Tensor =>
   fromRows(raggedAllToAll(y_RD, leg.arrived_g, axis, { priority }).x, leg, numTokens);

@@ -2,40 +2,41 @@ import { ArgumentError } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { checkCounts, checkPriority, tokenPriority } from "../options.ts";
 
-/** How ranks of the axis of experts lie in groups of groups, such as hosts, sockets, pairs. */
+/** Hierarchy of the ranks along the axis of the experts: groups of groups, such as hosts, sockets, pairs. */
 export interface LevelOptions {
   /**
-   * Axes of the mesh whose product is the axis of the experts, from the outermost (between hosts) to the innermost. The
-   * mesh has them beside that axis, along which ranks are numbered row by row: the innermost runs fastest.
+   * Mesh axes whose product is the axis of the experts, from the outermost (between hosts) to the innermost. The mesh
+   * contains these axes in addition to the axis of the experts, which numbers ranks in row-major order: the innermost
+   * axis varies fastest.
    */
   readonly axes: readonly string[];
   /**
-   * Priority of the collectives along each axis, 0 to 3: those of one priority wait for each other, those of several
-   * are under way at once, and the greatest goes first. Counts go with that of the axis that is taken first. Default: 3
-   * for the outermost, which is the slowest, and one less for each further one, 1 at least; so the lane of gradients,
-   * 0, is none of theirs.
+   * Priority of the collectives along each axis, 0 to 3. Collectives of the same priority wait for each other;
+   * collectives of different priorities run concurrently, and the highest goes first. Counts have the priority of the
+   * first axis used. Default: 3 for the outermost axis, which is the slowest, and one less for each further axis, at
+   * least 1. So priority 0, that of gradients, is not used.
    */
   readonly priorities?: readonly number[];
   /**
-   * Most copies of tokens that one rank sends to another along each axis, of one chunk. Default: as many as there can
-   * be, which costs memory where loads are even. A run that needs more fails with an `ArgumentError` that names the
-   * rank and both counts.
+   * Maximum number of token copies of one chunk that one rank sends to another along each axis. Default: the largest
+   * possible number, which wastes memory if loads are even. A run that exceeds the maximum fails with an
+   * `ArgumentError` that names the rank and both counts.
    */
   readonly copiesPerRank?: readonly number[];
 }
 
-/** One axis of those that the ranks lie along. */
+/** One level of the hierarchy: a mesh axis of the ranks. */
 export interface Level {
   readonly axis: string;
-  /** g: ranks along it. */
+  /** g, number of ranks along the axis. */
   readonly numGroups: number;
-  /** From one rank along it to the next, in ranks of the axis of experts. */
+  /** Distance between adjacent ranks along this axis, in ranks of the axis of experts. */
   readonly stride: number;
   readonly priority: number;
   readonly copiesPerRank?: number;
 }
 
-/** @throws ArgumentError for options that fit no mesh. */
+/** Check the options of a level dispatcher. @throws ArgumentError for options that are invalid for every mesh. */
 export const checkLevels = (dispatcher: string, { axes, priorities, copiesPerRank }: LevelOptions): void => {
   if (axes.length === 0 || new Set(axes).size !== axes.length)
     throw new ArgumentError(
@@ -51,9 +52,10 @@ export const checkLevels = (dispatcher: string, { axes, priorities, copiesPerRan
 };
 
 /**
- * The levels of a mesh, from the outermost, one at least; of several, an axis with one rank is none.
+ * Returns the levels of a mesh, from the outermost, at least one. Axes with a single rank are skipped if there are
+ * several levels.
  *
- * @throws ArgumentError where the axes do not make up the axis of the experts.
+ * @throws ArgumentError if the product of the axes is not the axis of the experts.
  */
 export const levelsOf = (dispatcher: string, options: LevelOptions, axis: string): readonly Level[] => {
   const { axes, priorities = axes.map((_, i) => Math.max(1, tokenPriority - i)), copiesPerRank } = options;

@@ -9,14 +9,17 @@ const line: fc.Arbitrary<ExchangeLine> = fc.record({
   secondsPerByte: fc.nat(9),
 });
 
-/** Groups per level, the coarsest first; the last number is of ranks. Groups of one rank, and of all, among them. */
+/**
+ * Numbers of groups per level, the coarsest first; the last number is the number of ranks. Includes groups of one rank
+ * and of all ranks.
+ */
 const cuts = fc.constantFrom([1], [3], [1, 2], [2, 2], [2, 4], [4, 4], [2, 2, 4], [1, 2, 4], [2, 4, 8], [3, 6]);
 
 const routingOf = (numExperts: number, numTokens: number): fc.Arbitrary<Routing> =>
   fc
     .tuple(fc.integer({ min: 1, max: Math.min(4, numExperts) }), fc.integer({ min: 1, max: numExperts }))
     .chain(([numChoices, numWanted]) => {
-      // Of the first few experts alone, so that some have no load, or one has all.
+      // Only the first few experts are chosen, so that some experts have no load, or one has all.
       const wanted = Array.from({ length: Math.max(numChoices, numWanted) }, (_, expert) => expert);
       const token = fc
         .shuffledSubarray(wanted, { minLength: numChoices, maxLength: numChoices })
@@ -26,7 +29,7 @@ const routingOf = (numExperts: number, numTokens: number): fc.Arbitrary<Routing>
         .map((tokens) => ({ numExperts, numChoices, choices: Int32Array.from(tokens.flat()) }));
     });
 
-/** For laws: a routing of all ranks' tokens, a placement without replicas and levels that belong together. */
+/** Routings of all ranks' tokens with a matching placement without replicas and matching levels, for property tests. */
 export const situations: fc.Arbitrary<{
   readonly routing: Routing;
   readonly placement: ExpertPlacement;

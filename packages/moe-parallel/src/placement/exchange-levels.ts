@@ -1,30 +1,30 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** What an all-to-all takes: α + β · n seconds, for n bytes that each rank sends. */
+/** Linear cost model of an all-to-all: α + β · n seconds, for n bytes sent per rank. */
 export interface ExchangeLine {
   readonly startupSeconds: number;
   readonly secondsPerByte: number;
 }
 
-/** Ranks cut into groups that follow one another, such as hosts, sockets, pairs. */
+/** One level of a hierarchy: groups of consecutive ranks, such as hosts, sockets, pairs. */
 export interface ExchangeLevel {
-  /** U(i): how many groups all ranks form. */
+  /** U(i), total number of groups at this level. */
   readonly numGroups: number;
-  /** Between groups of this level within one of the level above. */
+  /** Cost between groups of this level within one group of the next coarser level. */
   readonly between: ExchangeLine;
-  /** Among all ranks of a group of this level, where no finer level is used. */
+  /** Cost among all ranks of a group of this level, if no finer level is used. */
   readonly within: ExchangeLine;
 }
 
 /**
- * Measured times of the all-to-alls that a hierarchical exchange of tokens is made of; plain data.
+ * Measured costs of the all-to-alls that form a hierarchical exchange of tokens; plain data.
  *
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591.
  */
 export interface ExchangeLevels {
-  /** G. */
+  /** G, number of ranks. */
   readonly numRanks: number;
-  /** One all-to-all among all ranks. */
+  /** Cost of one all-to-all among all ranks. */
   readonly flat: ExchangeLine;
   /** D − 1 levels, the coarsest first. */
   readonly levels: readonly ExchangeLevel[];
@@ -33,15 +33,20 @@ export interface ExchangeLevels {
 /** One all-to-all of an exchange: each rank sends to one rank in each of `numPeers` groups. */
 export interface Exchange {
   readonly line: ExchangeLine;
-  /** Groups of all ranks that are told apart: a token travels once to each that it needs. */
+  /** Number of distinct destination groups over all ranks: a token is sent once to each group that it needs. */
   readonly numGroups: number;
-  /** Groups per group of the level above, the own one included. */
+  /** Number of groups per group of the next coarser level, the sender's own group included. */
   readonly numPeers: number;
-  /** Ranks of a group of the level above; ranks of equal place in their groups send to each other. */
+  /**
+   * Number of ranks in a group of the next coarser level. Ranks with the same index in their groups send to each other.
+   */
   readonly numPlaces: number;
 }
 
-/** @throws ArgumentError for groups that do not divide, and lines with a negative or infinite figure. */
+/**
+ * Check exchange levels. @throws ArgumentError for numbers of groups that do not divide each other, and for negative or
+ * infinite costs.
+ */
 export const checkExchangeLevels = ({ numRanks, flat, levels }: ExchangeLevels): void => {
   if (!Number.isInteger(numRanks) || numRanks < 1)
     throw new ArgumentError(`exchange levels: ${numRanks} ranks; give a whole number from 1`);
@@ -69,8 +74,8 @@ export const checkExchangeLevels = ({ numRanks, flat, levels }: ExchangeLevels):
 };
 
 /**
- * The all-to-alls of an exchange over d levels: for d = 1 the flat one; else one between groups for each level but the
- * d-th, and one within the groups of the last of them.
+ * Returns the all-to-alls of an exchange over d levels: for d = 1 the flat all-to-all; otherwise one between groups for
+ * each of the d − 1 coarsest levels, and one within the groups of the last of them.
  */
 export const exchangesOf = ({ numRanks, flat, levels }: ExchangeLevels, numLevels: number): readonly Exchange[] => {
   const used = levels.slice(0, numLevels - 1);

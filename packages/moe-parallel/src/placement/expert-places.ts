@@ -2,14 +2,14 @@ import { ArgumentError } from "@skein/tensor-core";
 import { checkExpertPlacement, type ExpertPlacement } from "./expert-placement.ts";
 import { expertsOfRank, rankOfSlot, slotOfExpert } from "./placement-lookups.ts";
 
-// Planners speak of the experts of slots, a layer of the places of experts: inverses of each other where no expert has
-// replicas. Here alone one becomes the other.
+// Planners use the expert of each slot; a layer uses the position (slot) of each expert. The two are inverse
+// permutations if no expert has replicas. Only this file converts between them.
 
 /**
- * Expert of each place: the inverse of places.
+ * Invert positions: returns the expert at each position.
  *
- * @param placeOf place of each expert.
- * @throws ArgumentError unless each expert has a place of its own.
+ * @param placeOf position of each expert.
+ * @throws ArgumentError unless each expert has its own position.
  */
 export const expertsByPlace = (placeOf: readonly number[], numExperts: number): readonly number[] => {
   const experts = new Array<number>(numExperts).fill(-1);
@@ -24,10 +24,10 @@ export const expertsByPlace = (placeOf: readonly number[], numExperts: number): 
 };
 
 /**
- * A layer's places as a placement, for planners.
+ * Convert a layer's positions to a placement for planners.
  *
- * @param placeOf place of each expert, such as `placeOf_E` of a layer's state.
- * @throws ArgumentError unless each expert has a place of its own, and experts divide over ranks.
+ * @param placeOf position of each expert, such as `placeOf_E` of a layer's state.
+ * @throws ArgumentError unless each expert has its own position, and experts are divisible by ranks.
  */
 export const placementOfPlaces = (placeOf: readonly number[], numRanks: number): ExpertPlacement => {
   const placement = { numExperts: placeOf.length, numRanks, expertOfSlot: expertsByPlace(placeOf, placeOf.length) };
@@ -36,9 +36,9 @@ export const placementOfPlaces = (placeOf: readonly number[], numRanks: number):
 };
 
 /**
- * Place of each expert, for a layer.
+ * Convert a placement to the position of each expert, for a layer.
  *
- * @throws ArgumentError for what is no placement, and where an expert has replicas: a layer holds each expert once.
+ * @throws ArgumentError for an invalid placement, and for replicas: a layer holds each expert once.
  */
 export const placesOfPlacement = (placement: ExpertPlacement): readonly number[] => {
   checkExpertPlacement(placement);
@@ -51,11 +51,11 @@ export const placesOfPlacement = (placement: ExpertPlacement): readonly number[]
 };
 
 /**
- * The places that change the least: each expert that stays on its rank keeps its place there, so that nothing is copied
- * within a rank either.
+ * Returns the positions for a placement with the fewest changes: each expert that stays on its rank keeps its position,
+ * so that nothing is copied within a rank.
  *
- * @param before places as they are. @param after a placement of the same experts on the same ranks, without replicas.
- * @throws ArgumentError as the two above, and for placements of different experts.
+ * @param before current positions. @param after placement of the same experts on the same ranks, without replicas.
+ * @throws ArgumentError for invalid positions or placements, and for placements of different experts.
  */
 export const nearestPlaces = (before: readonly number[], after: ExpertPlacement): readonly number[] => {
   const wanted = placesOfPlacement(after);
@@ -75,9 +75,9 @@ export const nearestPlaces = (before: readonly number[], after: ExpertPlacement)
 };
 
 /**
- * The placement with its groups of experts on other ranks, so that few of them travel: the group and the rank that have
- * most experts in common come together first, of equal ones the first. For ranks that are all as far from each other:
- * loads and messages stay as they were, on other ranks.
+ * Permute the ranks of a placement so that few experts move. Greedy: the group of experts and the rank with most
+ * experts in common are matched first; ties go to the first. Requires ranks that are equally far apart: loads and
+ * messages are the same, on other ranks.
  *
  * Cost: O(P² · log P + E).
  * @throws ArgumentError for placements with replicas, or of different experts or ranks.

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** @throws ArgumentError for none, and for one that is negative or not finite. */
+/** Check loads. @throws ArgumentError for an empty list, and for a load that is negative or not finite. */
 export const checkLoads = (planner: string, loads: readonly number[], owner: "expert" | "rank" = "expert"): void => {
   if (loads.length === 0) throw new ArgumentError(`${planner}: no loads were given; give one for each ${owner}`);
   for (const [i, load] of loads.entries())
@@ -8,7 +8,7 @@ export const checkLoads = (planner: string, loads: readonly number[], owner: "ex
       throw new ArgumentError(`${planner}: the load of ${owner} ${i} is ${load}; loads are finite and not negative`);
 };
 
-/** @throws ArgumentError where `count` things do not divide over `over` others. */
+/** Check that `count` is divisible by `over`. @throws ArgumentError */
 export const checkDivides = (
   planner: string,
   [count, things]: [number, string],

@@ -1,28 +1,28 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { checkDecay } from "../options.ts";
 
-/** Counts per expert of the last steps, as they were; plain data, which survives JSON. */
+/** Token counts per expert of the most recent steps; plain data, can be serialized as JSON. */
 export interface CountWindow {
   readonly kind: "window";
   readonly numExperts: number;
-  /** How many steps are kept at most. */
+  /** Maximum number of steps kept. */
   readonly maxSteps: number;
-  /** Tokens that chose each expert, the oldest step first. */
+  /** Number of tokens that chose each expert, per step, the oldest step first. */
   readonly steps: readonly (readonly number[])[];
 }
 
-/** Sums per expert in which older steps count less and less; plain data, which survives JSON. */
+/** Exponentially decaying sums of token counts per expert; plain data, can be serialized as JSON. */
 export interface DecayedCounts {
   readonly kind: "decayed";
   readonly numExperts: number;
-  /** What a step counts once another has come, against before: in [0, 1]. */
+  /** Decay factor per step, in [0, 1]. */
   readonly decay: number;
   readonly sums: readonly number[];
-  /** What the steps count together; sums divided by it are a mean from the first step on. */
+  /** Total weight of all steps; `sums` divided by `weight` are a mean from the first step on. */
   readonly weight: number;
 }
 
-/** What is remembered of how many tokens chose each expert of one layer. */
+/** History of the token counts of each expert of one layer. */
 export type CountMemory = CountWindow | DecayedCounts;
 
 const checkNumExperts = (fn: string, numExperts: number): void => {
@@ -30,7 +30,7 @@ const checkNumExperts = (fn: string, numExperts: number): void => {
     throw new ArgumentError(`${fn}: ${numExperts} experts; give a whole number from 1`);
 };
 
-/** @throws ArgumentError for numbers that are no counts. */
+/** Returns an empty window of counts. @throws ArgumentError for arguments that are not positive integers. */
 export const countWindow = (numExperts: number, maxSteps: number): CountWindow => {
   checkNumExperts("countWindow", numExperts);
   if (!Number.isInteger(maxSteps) || maxSteps < 1)
@@ -39,8 +39,9 @@ export const countWindow = (numExperts: number, maxSteps: number): CountWindow =
 };
 
 /**
- * @param decay in [0, 1]; a mean over about 1 / (1 − decay) steps, over all for 1.
- * @throws ArgumentError for another decay, and a number of experts that is no count.
+ * Returns empty decaying counts.
+ * @param decay in [0, 1]; gives a mean over about 1 / (1 − decay) steps, and over all steps for 1.
+ * @throws ArgumentError for another decay, and for a number of experts that is not a positive integer.
  */
 export const decayedCounts = (numExperts: number, decay: number): DecayedCounts => {
   checkNumExperts("decayedCounts", numExperts);
@@ -49,10 +50,10 @@ export const decayedCounts = (numExperts: number, decay: number): DecayedCounts 
 };
 
 /**
- * Remember one more step.
+ * Add the counts of one more step.
  *
- * @param counts of the step for every expert, as `expertCounts` gives.
- * @throws ArgumentError for another number of counts than of experts.
+ * @param counts counts of the step for each expert, as from `expertCounts`.
+ * @throws ArgumentError if the number of counts is not the number of experts.
  */
 export const rememberCounts = (memory: CountMemory, counts: readonly number[]): CountMemory => {
   if (counts.length !== memory.numExperts)
@@ -64,7 +65,7 @@ export const rememberCounts = (memory: CountMemory, counts: readonly number[]): 
   return { ...memory, sums: sums.map((sum, expert) => decay * sum + counts[expert]!), weight: decay * weight + 1 };
 };
 
-/** Tokens per step that chose each expert, in the mean of what is remembered; 0 before the first step. */
+/** Returns the mean number of tokens per step that chose each expert; 0 before the first step. */
 export const meanCounts = (memory: CountMemory): readonly number[] => {
   if (memory.kind === "decayed") return memory.sums.map((sum) => (memory.weight === 0 ? 0 : sum / memory.weight));
   const { steps, numExperts } = memory;
@@ -82,9 +83,9 @@ const outlineOf = (memory: CountMemory): string =>
 const added = (a: readonly number[], b: readonly number[]): number[] => a.map((count, i) => count + b[i]!);
 
 /**
- * Add what two ranks remember of the same steps: the same as remembering the sums of their counts.
+ * Add the histories of two ranks for the same steps. The result equals the history of the summed counts.
  *
- * @throws ArgumentError for memories of different kinds, sizes or numbers of steps.
+ * @throws ArgumentError for histories of different kinds, sizes or numbers of steps.
  */
 export const addCounts = (a: CountMemory, b: CountMemory): CountMemory => {
   if (outlineOf(a) === outlineOf(b)) {

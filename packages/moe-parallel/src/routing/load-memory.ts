@@ -2,27 +2,28 @@
 import { add, divide, full, multiply, subtract, type Tensor, zeros } from "@skein/tensor-core";
 
 /**
- * The loads of recent steps in a mean in which older steps count less and less: what `decayedCounts` remembers, as
- * tensors, for a step that runs on a device and for its checkpoint.
+ * Decaying mean of the loads of recent steps: the tensor version of `decayedCounts`, for steps on a device and for
+ * checkpoints.
  */
 export interface LoadMemory {
-  /** f32, choices of each expert in a step; 0 before the first one. */
+  /** Mean number of choices of each expert per step, f32; 0 before the first step. */
   readonly meanLoad_E: Tensor;
-  /** f32 []: what the steps so far count together; the last one counts 1. */
+  /** Total weight of the steps so far, f32 []; the last step has weight 1. */
   readonly loadWeight: Tensor;
 }
 
-/** A memory of no step. */
+/** Returns the load history before the first step. */
 export const initLoadMemory = (numExperts: number): LoadMemory => ({
   meanLoad_E: zeros([numExperts]),
   loadWeight: full([], 0),
 });
 
 /**
- * Remember one more step: `w' = decay · w + 1`, `mean' = mean + (load − mean) / w'`, a mean from the first step on.
+ * Add the load of one more step: `w' = decay · w + 1`, `mean' = mean + (load − mean) / w'`, a mean from the first step
+ * on.
  *
- * @param load_E f32, choices of each expert, of the tokens of all ranks.
- * @param decay what a step counts once another has come, against before: in [0, 1].
+ * @param load_E number of choices of each expert over the tokens of all ranks, f32.
+ * @param decay decay factor per step, in [0, 1].
  */
 export const rememberLoad = ({ meanLoad_E, loadWeight }: LoadMemory, load_E: Tensor, decay: number): LoadMemory => {
   const weight = add(multiply(loadWeight, decay), 1);

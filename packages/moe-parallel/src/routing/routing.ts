@@ -1,20 +1,20 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Which experts tokens chose: T tokens, K choices each. */
+/** Expert choices of T tokens, K choices each. */
 export interface Routing {
-  /** E: choices are logical experts from 0 to E − 1. */
+  /** E, number of logical experts; choices are from 0 to E − 1. */
   readonly numExperts: number;
-  /** K. */
+  /** K, number of choices per token. */
   readonly numChoices: number;
-  /** i32[T · K], token by token; −1 for a choice that was dropped. */
+  /** Choices token by token, i32[T · K]; −1 for a dropped choice. */
   readonly choices: Int32Array;
 }
 
-/** T. */
+/** T, number of tokens. */
 export const numTokens = ({ choices, numChoices }: Routing): number => choices.length / numChoices;
 
 /**
- * Check that every choice names an expert, and no token one expert twice.
+ * Check that every choice is an existing expert, and that no token chose an expert twice.
  *
  * Cost: O(T · K²).
  * @throws ArgumentError that names the token.
@@ -55,9 +55,9 @@ export const expertCounts = ({ numExperts, choices }: Routing): number[] => {
 };
 
 /**
- * Put the routings of ranks together, in rank order: tokens of rank 0 first.
+ * Concatenate the routings of ranks, in rank order: tokens of rank 0 first.
  *
- * @throws ArgumentError for none, and for routings that differ in experts or choices per token.
+ * @throws ArgumentError for an empty list, and for routings with different numbers of experts or of choices per token.
  */
 export const joinRoutings = (routings: readonly Routing[]): Routing => {
   const [first] = routings;

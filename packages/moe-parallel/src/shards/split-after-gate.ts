@@ -1,5 +1,6 @@
-// Shapes: T tokens that N ranks have alike, D width of a token, P ranks that share out E experts, e = E / P of a rank,
-// C slots of an expert for those tokens, s = ⌈C / N⌉ of them that one of the N ranks sends, c slots of a chunk.
+// Shapes: T tokens common to N ranks, D width of a token, P ranks over which E experts are distributed, e = E / P
+// experts of a rank, C slots of an expert for those tokens, s = ⌈C / N⌉ slots that one of the N ranks sends, c slots of
+// a chunk.
 import {
   allToAll,
   arange,
@@ -25,14 +26,14 @@ import { fromRows, layOut, rowsOf, type RowTokens, toRows } from "../rows.ts";
 import { checkCounts } from "../options.ts";
 import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
 
-/** The rows of this rank's s slots of each expert, of N·s: i32 [E·s]. */
+/** Select this rank's s slots of each expert, out of N·s: i32 [E·s]. */
 const ownSlots = (each_R: Tensor, [numExperts, numShards, slots]: readonly number[], axis: string): Tensor =>
   reshape(
     dynamicSlice(reshape(each_R, [numExperts!, numShards!, slots!]), [0, axisIndex(axis), 0], [numExperts!, 1, slots!]),
     [-1],
   );
 
-/** Of slots that all N ranks have laid out alike, each sends its part. */
+/** Dispatcher for slots that are equal on N ranks: each rank sends a part of the slots. */
 const partOfSlots = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowTokens> => {
   const { axis, productAxis } = shards;
   const sharedOf = ({ numExperts, slots, axis: expertAxis }: DispatchSizes) => {
@@ -90,21 +91,22 @@ const partOfSlots = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowT
 
 export interface SplitAfterGateOptions extends ShardAxes {
   /**
-   * Into how many pieces what comes back of a chunk is cut, of which one is gathered while the next is under way.
-   * Default: 2, the fewest that overlap; each costs the start-up of two collectives.
+   * Number of pieces into which each returned chunk is split; one piece is gathered while the next is exchanged.
+   * Default: 2, the minimum for overlap. Each piece adds the latency of two collectives.
    */
   readonly pieces?: number;
 }
 
 /**
- * Each of the N ranks that share an expert out gates all T tokens that they have alike, and sends a part of the slots
- * of each expert to all shards of it, full or empty, in one exchange along the product of both axes. What comes back is
- * added up over shards where it arrives, and gathered over the N ranks while the next piece is under way, so that each
- * has all slots again. Slots are of one size, so it takes no other dispatcher. Chunks are slots of each expert.
+ * Sharding schedule that splits after the gate. Each of the N ranks that share an expert gates all T common tokens, and
+ * sends a part of the slots of each expert, used or empty, to all shards of the expert, in one exchange along the
+ * product axis. Returned rows are summed over shards on arrival, and gathered over the N ranks while the next piece is
+ * exchanged, so that each rank has all slots again. Slots have a fixed size, so no other dispatcher can be used. Chunks
+ * are ranges of slots of each expert.
  *
- * Cost: `4·E·s·N·D` bytes less those for itself sent per rank, each way, and `4·(N − 1)·E·s·D` to gather them, behind
- * the way back but for one piece.
- * @throws ArgumentError for axes that are no two, and pieces that are no whole number from 1.
+ * Cost: `4·E·s·N·D` bytes, minus those that stay on the rank, sent per rank in each direction, and `4·(N − 1)·E·s·D`
+ * for the all-gather, which overlaps with the exchange except for one piece.
+ * @throws ArgumentError for equal axes, and for a number of pieces that is not an integer from 1.
  * Source: Parm (INFOCOM 2024), schedule S2, reconstructed from its abstract and its released kernel.
  */
 export const splitAfterGate = ({ pieces = 2, ...axes }: SplitAfterGateOptions): ExpertShards => {
