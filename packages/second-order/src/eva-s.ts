@@ -24,20 +24,20 @@ import { checkDamping } from "./options.ts";
 import { addSums, checkUpdateSize, noSums, sizeFactor, type UpdateSizeOptions } from "./update-size.ts";
 
 export interface EvaSOptions extends UpdateSizeOptions {
-  /** γ. Default: 0.03. */
+  /** Damping γ. Default: 0.03. */
   readonly damping?: Schedule;
   /**
-   * What the means of a gradient's rows and columns stand for: `product` takes their outer product as the curvature, as
-   * Eva does with those of layers; `roots` the square roots of both, `v vᵀ / ‖v‖`. Default: product.
+   * Curvature computed from the means of a gradient's rows and columns. `product`: their outer product, as in Eva for
+   * the vectors of layers. `roots`: the square roots of both, `v vᵀ / ‖v‖`. Default: product.
    */
   readonly variant?: "product" | "roots";
-  /** Which parameters are stacks, whose matrices are treated one by one. Default: none. */
+  /** Parameters that are stacks of matrices, each treated separately. Default: none. */
   readonly stackDims?: StackDims;
 }
 
-/** What Eva-s keeps: no statistics, only counts and figures. */
+/** State of Eva-s: only a counter and figures, no statistics. */
 export interface EvaSState {
-  /** Updates made, i32 scalar. */
+  /** Number of updates, i32 scalar. */
   readonly step: Tensor;
   readonly figures: CurvatureFigures;
 }
@@ -47,17 +47,17 @@ const [rows, columns] = [
   { dims: -2, keepDims: true },
 ];
 
-/** Inner product of each two matrices, [..., 1, 1]. */
+/** Inner product of each pair of matrices, [..., 1, 1]. */
 const dotEach = (a: Tensor, b: Tensor): Tensor => sum(multiply(a, b), { dims: [-2, -1], keepDims: true });
 
 /**
- * Eva-s: Shampoo with vectors. The mean of a gradient's rows and that of its columns take the place of its second
- * moments: `γV = ∇ − β u vᵀ`, `β = uᵀ∇v / (γ + ‖u‖²‖v‖²)`, or with `roots` `uᵀ∇v / (‖u‖‖v‖(γ + ‖u‖‖v‖))`. It asks for
- * no statistics. Vectors among the parameters keep their gradients, matrices of a stack have vectors of their own.
+ * Eva-s: Shampoo with vectors instead of matrices. The mean of a gradient's rows and the mean of its columns replace
+ * its second moments: `γV = ∇ − β u vᵀ`, `β = uᵀ∇v / (γ + ‖u‖²‖v‖²)`, or with `roots` `uᵀ∇v / (‖u‖‖v‖(γ + ‖u‖‖v‖))`.
+ * Needs no statistics. Gradients of vector parameters are not changed. Each matrix of a stack has its own vectors.
  *
- * The paper leaves the choice of vectors and exponent open; both variants are what its recipe allows.
+ * The paper leaves the choice of vectors and exponent open; its method permits both variants.
  *
- * Cost: no state but counters; about 10 flops per parameter.
+ * Cost: no state except counters; about 10 flops per parameter.
  * Source: Zhang, Shi and Li 2023 (Eva), ICLR.
  */
 export const evaS = ({

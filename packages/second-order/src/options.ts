@@ -1,7 +1,7 @@
 import { ArgumentError, type Schedule } from "@skein/tensor-core";
 import type { Layer } from "./statistics/layer.ts";
 
-/** @throws ArgumentError for a constant that is not positive. */
+/** Check that a constant damping is positive. @throws ArgumentError */
 export const checkDamping = (fn: string, damping: Schedule): void => {
   if (typeof damping === "function" || (damping > 0 && damping < Infinity)) return;
   throw new ArgumentError(
@@ -9,7 +9,7 @@ export const checkDamping = (fn: string, damping: Schedule): void => {
   );
 };
 
-/** @throws ArgumentError unless it is a share of the past. */
+/** Check that a decay is in [0, 1). @throws ArgumentError */
 export const checkDecay = (fn: string, decay: number): void => {
   if (decay >= 0 && decay < 1) return;
   throw new ArgumentError(
@@ -17,7 +17,7 @@ export const checkDecay = (fn: string, decay: number): void => {
   );
 };
 
-/** @throws ArgumentError where there is nothing to precondition. */
+/** Check that there are layers to precondition. @throws ArgumentError for an empty list. */
 export const requireLayers = (fn: string, layers: readonly Layer[]): void => {
   if (Array.isArray(layers) && layers.length > 0) return;
   throw new ArgumentError(

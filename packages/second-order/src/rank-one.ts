@@ -6,13 +6,13 @@ export const dot = (a: Tensor, b: Tensor): Tensor => sum(multiply(a, b));
 
 export const normSquare = (x: Tensor): Tensor => sum(square(x));
 
-/** The inputs of the weight, and the one of the bias, [1]. */
+/** Split an input vector into the inputs of the weight and the input of the bias, [1]. */
 const splitInputs = (input: Tensor, { weight }: LayerGradient): { readonly weight: Tensor; readonly bias: Tensor } => {
   const inputs = weight.shape[0]!;
   return { weight: slice(input, [0], [inputs]), bias: slice(input, [inputs]) };
 };
 
-/** `∇ᵀ a`, [outputs]: the gradient of a layer against a vector of its inputs, that of the bias last. */
+/** Product `∇ᵀ a`, [outputs], of a layer's gradient and a vector of its inputs; the input of the bias comes last. */
 export const againstInputs = (gradient: LayerGradient, input: Tensor): Tensor => {
   const own = splitInputs(input, gradient);
   const [inputs, outputs] = gradient.weight.shape as [number, number];
@@ -23,16 +23,16 @@ export const againstInputs = (gradient: LayerGradient, input: Tensor): Tensor =>
 export const gradientSquare = ({ weight, bias }: LayerGradient): Tensor =>
   bias === undefined ? normSquare(weight) : add(normSquare(weight), normSquare(bias));
 
-/** A layer's gradient less an outer product, and sums of what is left. */
+/** A layer's gradient minus an outer product, and sums over the result. */
 export interface LessRankOne {
-  /** `γV = ∇ − a uᵀ` */
+  /** `γV = ∇ − a uᵀ`. */
   readonly direction: LayerGradient;
-  /** Of `V = direction / γ` and `∇`. */
+  /** Sums over `V = direction / γ` and `∇`. */
   readonly sums: UpdateSums;
 }
 
 /**
- * `γV = ∇ − a uᵀ`, where `u` is so that V is the gradient times the inverse of a damped matrix of rank one.
+ * Compute `γV = ∇ − a uᵀ`. `u` is chosen so that V is the gradient times the inverse of a damped rank-one matrix.
  *
  * @param input a, [inputs]
  * @param output u, [outputs]

@@ -11,19 +11,19 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 
-/** One tensor that a rank has and others need. */
+/** A tensor that one rank has and other ranks need. */
 export interface Parcel {
-  /** Position along the axis of the rank that has it. */
+  /** Index along the axis of the rank that has the tensor. */
   readonly root: number;
   readonly shape: Shape;
-  /** On the root alone. */
+  /** Value, on the root only. */
   readonly value?: Tensor;
 }
 
 /**
- * Give all ranks along an axis what each has for them: one broadcast per root, of its parcels end to end.
+ * Broadcast tensors of several roots to all ranks along an axis: one broadcast per root, of its concatenated tensors.
  *
- * @returns the tensors, in the order of the parcels.
+ * @returns the tensors, in the order of `parcels`.
  * Cost: a broadcast per root, of `Σ n` floats.
  */
 export const sendTogether = (name: string, axis: string, parcels: readonly Parcel[]): Tensor[] => {

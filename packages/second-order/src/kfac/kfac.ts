@@ -31,45 +31,45 @@ import { refreshFactors } from "./refresh-factors.ts";
 import { sendTogether } from "../send-together.ts";
 
 export interface KfacOptions extends UpdateSizeOptions {
-  /** Layers that are preconditioned: see `findLayers`. Weights of no layer keep their gradients. */
+  /** Layers to precondition: see `findLayers`. Gradients of weights outside these layers are not changed. */
   readonly layers: readonly Layer[];
-  /** γ, added to the curvature. Default: 0.03. */
+  /** Damping γ, added to the curvature. Default: 0.03. */
   readonly damping?: Schedule;
-  /** Share of the past in the running means of the factors, in [0, 1). Default: 0.95. */
+  /** Weight of the previous value in the running means of the factors, in [0, 1). Default: 0.95. */
   readonly decay?: number;
-  /** How the positions of a sample count. Default: expand. */
+  /** Treatment of the positions of a sample. Default: expand. */
   readonly positions?: Positions;
-  /** Most rows of a block of a factor: see `covarianceStatistic`. Default: all. */
+  /** Maximum number of rows of a block of a factor: see `covarianceStatistic`. Default: no blocks. */
   readonly blockSize?: number;
-  /** How the product of both factors is divided by. Default: `choleskyInverse`. */
+  /** Method to divide by the product of both factors. Default: `choleskyInverse`. */
   readonly inverse?: FactorInverse;
-  /** How ranks share the work. Default: each does all of it. */
+  /** Distribution of the work over ranks. Default: each rank does all work. */
   readonly distribution?: KfacDistribution;
 }
 
-/** What is known of the layers. */
+/** Curvature of the layers. */
 interface Curvature {
   /** Running means of A and G per layer. */
   readonly factors: Statistics;
-  /** What was derived of them at the last refresh. */
+  /** Tensors derived from the factors at the last refresh. */
   readonly derived: Readonly<Record<string, Sides<DerivedFactor>>>;
   /**
-   * i32 [2 · layers], A and G of each layer in turn: 1 where the last refresh made nothing of a factor, since it is not
-   * positive definite or not finite, and what was derived before is used on.
+   * Flags of all factors, A and G of each layer alternately, i32 [2 · layers]: 1 if the last refresh failed for a
+   * factor that is not positive definite or not finite, so that the tensors of an earlier refresh are still used.
    */
   readonly stale: Tensor;
 }
 
-/** What K-FAC keeps: factors and what was derived of them. */
+/** State of K-FAC: factors and the tensors derived from them. */
 export interface KfacState {
-  /** Steps that are in the factors, i32 scalar. */
+  /** Number of steps in the factors, i32 scalar. */
   readonly observed: Tensor;
-  /** Updates made, i32 scalar. */
+  /** Number of updates, i32 scalar. */
   readonly step: Tensor;
   readonly figures: CurvatureFigures;
-  /** What all ranks have alike. */
+  /** State that is equal on all ranks. */
   readonly shared: Partial<Curvature>;
-  /** What each rank has for itself: see `InversePlacement`. */
+  /** State that differs per rank: see `InversePlacement`. */
   readonly own: Partial<Curvature>;
 }
 
@@ -83,15 +83,15 @@ const parted = (matrix: Tensor, { weight, bias }: LayerGradient): LayerGradient 
 };
 
 /**
- * K-FAC: the gradient of each layer times the inverse of its damped Fisher matrix, taken as the Kronecker product of
- * `A`, the second moment of the layer's inputs, and `G`, that of the gradients of its outputs. Both are running means
- * of what `observe` is given; a refresh derives inverses anew.
+ * K-FAC: multiply the gradient of each layer by the inverse of its damped Fisher matrix, approximated by the Kronecker
+ * product of `A`, the second moment of the layer's inputs, and `G`, the second moment of its output gradients. Both are
+ * running means of the statistics given to `observe`; a refresh recomputes the inverses.
  *
- * Momentum, weight decay and learning rate come after it. Before the first refresh a gradient is divided by γ.
+ * Apply momentum, weight decay and learning rate afterwards. Before the first refresh, gradients are divided by γ.
  *
- * @throws ArgumentError without layers, and for options out of range.
- * Cost: `inputs² + outputs²` numbers per layer, once for the factors and once for what is derived; per step `2 · inputs
- * · outputs · (inputs + outputs)` flops; per refresh see `FactorInverse`.
+ * @throws ArgumentError for an empty list of layers, and for options out of range.
+ * Cost: `inputs² + outputs²` numbers per layer, once for the factors and once for the derived tensors; per step `2 ·
+ * inputs · outputs · (inputs + outputs)` flops; per refresh see `FactorInverse`.
  * @example chain(kfac({ layers, learningRate: 0.1 }), momentum({ learningRate: 0.1 }))
  * Source: Martens and Grosse 2015, arXiv 1503.05671; the clip as in Pauloski et al. 2021, arXiv 2107.01739.
  */
@@ -129,7 +129,7 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
   return {
     layers,
     statistic,
-    // Of means every rank gives its part, whoever keeps them.
+    // For means, every rank contributes its part, even if another rank keeps the factor.
     ...(kept === "own" && { wants: keeps }),
     ...(kept === "mean-at-owner" && {
       ownerOf: ({ path }: Layer, side: LayerSide) => placeOf().ownerOf(path, side),
@@ -161,7 +161,7 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
       const curvature = curvatureOf(state);
       const past = shareOfPast(decay, state.observed);
       const mixed = mixStatistics(past, curvature.factors, statistics as Statistics);
-      // From here on ranks do different things with them.
+      // Ranks use the factors differently from this point on.
       const factors = kept === "mean" && place.numRanks > 1 ? keptAlike(mixed) : mixed;
       const gamma = resolveSchedule(damping, state.step);
       const known = { ...curvature, factors };
@@ -202,11 +202,11 @@ interface Preconditioning {
   readonly layers: readonly Layer[];
   readonly inverse: FactorInverse;
   readonly place: RankPlacement;
-  /** γ, f32 scalar. */
+  /** Damping γ, f32 scalar. */
   readonly damping: Tensor;
 }
 
-/** The gradient of each layer as a matrix, and what becomes of it, on all ranks. */
+/** Gradient of each layer as a matrix, and its preconditioned direction, on all ranks. */
 const preconditionLayers = (
   { layers, inverse, place, damping }: Preconditioning,
   derived: Curvature["derived"],

@@ -23,19 +23,19 @@ import { type DerivedFactor, type FactorInverse, isSound, type Sides } from "./f
 import type { RankPlacement } from "./rank-placement.ts";
 import { type Parcel, sendTogether } from "../send-together.ts";
 
-/** What was derived of both factors, by the path of the layer's weight. */
+/** Derived tensors of both factors, by the path of the layer's weight. */
 type DerivedFactors = Readonly<Record<string, Sides<DerivedFactor>>>;
 
 export interface Refreshing {
   readonly layers: readonly Layer[];
   readonly statistic: Statistic;
   readonly inverse: FactorInverse;
-  /** γ, f32 scalar. */
+  /** Damping γ, f32 scalar. */
   readonly damping: Tensor;
   readonly place: RankPlacement;
 }
 
-/** What was derived now where it is sound, else what was before. */
+/** Returns `now` if it is finite, otherwise `before`. */
 const keptWhere = (sound: Tensor, now: DerivedFactor, before: DerivedFactor): DerivedFactor =>
   Object.fromEntries(Object.entries(now).map(([key, value]) => [key, where(sound, value, before[key]!)]));
 
@@ -46,7 +46,7 @@ interface SharedFactor {
   readonly path: string;
 }
 
-/** Derive a rank's share of the blocks of a factor, and gather those of the others of its column. */
+/** Derive this rank's share of a factor's blocks, and gather the shares of the other ranks of its column. */
 const deriveTogether = (
   { factor, derive, inverse, path }: SharedFactor,
   { workersAxis }: RankPlacement,
@@ -83,7 +83,7 @@ const deriveTogether = (
   return { derived, sound: all(greater(flags, 0.5)) };
 };
 
-/** Derive all inverses anew, each where it is placed, and hand them on to those that use them. */
+/** Recompute all inverses on the ranks of the placement, and send them to the ranks that use them. */
 export const refreshFactors = (
   { layers, statistic, inverse, damping, place }: Refreshing,
   { factors, derived }: { readonly factors: Statistics; readonly derived: DerivedFactors },

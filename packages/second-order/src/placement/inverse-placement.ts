@@ -1,37 +1,38 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { LayerSide } from "../statistics/statistic.ts";
 
-/** Where the factors of one layer are inverted, and who uses the inverses. */
+/** Ranks that invert the factors of one layer, and ranks that use the inverses. */
 export interface LayerPlacement {
   /** Column of the grid whose ranks precondition the layer's gradient: its gradient workers. */
   readonly column: number;
-  /** Who inverts the factor. */
+  /** Ranks that invert the factor. */
   readonly input: InverterRow;
   readonly gradient: InverterRow;
 }
 
 /**
- * Row, in the column, of the rank that inverts a factor and sends the inverse to the others of the column; or all of
- * them, each by itself; or all of them together, each an equal share of its blocks, which they then gather.
+ * Ranks of a column that invert a factor. A number: the row of the only inverter, which sends the inverse to the other
+ * ranks of the column. "everywhere": each rank inverts the whole factor. "shared-out": each rank inverts an equal share
+ * of the factor's blocks, and an all-gather distributes them.
  */
 export type InverterRow = number | "everywhere" | "shared-out";
 
 /**
- * Which rank inverts which factor, and which preconditions. Plain data, the same on all ranks.
+ * Assignment of inversions and preconditioning to ranks. Plain data, equal on all ranks.
  *
  * P ranks form a grid of `workers` rows and P / workers columns, rank `row · columns + column`. The ranks of a column
- * share the inverses of its layers; along a row the preconditioned gradient is sent to those that have none.
+ * share the inverses of its layers. Along a row, preconditioned gradients are sent to the ranks of other columns.
  *
  * Source: Pauloski et al. 2021 (KAISA), arXiv 2107.01739, for the grid.
  */
 export interface InversePlacement {
-  /** Rows: how many ranks precondition each layer. */
+  /** Number of rows: ranks that precondition each layer. */
   readonly workers: number;
-  /** By the path of the layer's weight. */
+  /** Placement by the path of the layer's weight. */
   readonly layers: Readonly<Record<string, LayerPlacement>>;
 }
 
-/** A rank's place in the grid. */
+/** Coordinates of a rank in the grid. */
 export interface GridPlace {
   readonly row: number;
   readonly column: number;
@@ -47,7 +48,7 @@ export const gridPlace = (rank: number, numRanks: number, workers: number): Grid
 const rankAt = ({ row, column }: GridPlace, numRanks: number, workers: number): number =>
   row * numColumns(numRanks, workers) + column;
 
-/** The rank that inverts a factor; undefined where all of its column do. */
+/** Returns the only rank that inverts a factor. Undefined: all ranks of its column invert it. */
 export const inverterOf = (
   { workers, layers }: InversePlacement,
   path: string,
@@ -59,13 +60,13 @@ export const inverterOf = (
   return rankAt({ row: typeof row === "number" ? row : 0, column }, numRanks, workers);
 };
 
-/** All ranks invert all factors. */
+/** Placement in which all ranks invert all factors. */
 export const placeEverywhere = (paths: readonly string[], numRanks: number): InversePlacement => ({
   workers: numRanks,
   layers: Object.fromEntries(paths.map((path) => [path, { column: 0, input: "everywhere", gradient: "everywhere" }])),
 });
 
-/** @throws ArgumentError where a placement names ranks that are not there, or leaves a layer out. */
+/** Check a placement. @throws ArgumentError for ranks that do not exist, and for a missing layer. */
 export const checkPlacement = (
   { workers, layers }: InversePlacement,
   paths: readonly string[],
@@ -97,7 +98,7 @@ export const checkPlacement = (
 /**
  * Check that both factors of each layer are inverted by the same ranks.
  *
- * @throws ArgumentError for a layer whose factors are not.
+ * @throws ArgumentError for a layer with different ranks.
  */
 export const checkTogether = ({ layers }: InversePlacement, paths: readonly string[], why: string): void => {
   for (const path of paths) {
@@ -110,7 +111,8 @@ export const checkTogether = ({ layers }: InversePlacement, paths: readonly stri
 };
 
 /**
- * Layers in turn, each wholly on rank i mod P, which preconditions it too and sends the result to all others.
+ * Place layers round-robin: rank i mod P inverts both factors of layer i, preconditions it, and sends the result to all
+ * other ranks.
  *
  * Source: Zhang, Shi and Li 2022 (DP-KFAC), IEEE TCC.
  */
@@ -120,8 +122,8 @@ export const placeWhole = (paths: readonly string[], numRanks: number): InverseP
 });
 
 /**
- * Layers in turn over the columns of a grid; the ranks of a column share out the blocks of its factors, precondition,
- * and send the result to the other columns.
+ * Place layers round-robin over the columns of a grid. The ranks of a column share the blocks of its factors,
+ * precondition, and send the result to the other columns.
  *
  * Source: the hybrid form of DP-KFAC, Zhang, Shi, Wang and Li 2022, arXiv 2206.15143.
  */
@@ -136,7 +138,7 @@ export const placeByBlocks = (paths: readonly string[], numRanks: number, worker
 });
 
 /**
- * Layers in turn, both factors of layer i on rank i mod P.
+ * Place layers round-robin: both factors of layer i on rank i mod P.
  *
  * Source: Osawa et al. 2019, CVPR; Pauloski et al. 2020, SC.
  */
