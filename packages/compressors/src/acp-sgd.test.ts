@@ -89,6 +89,8 @@ describe("acpSgdCycle", () => {
   });
 
   it("refuses ranks that cannot be", () => {
-    expect(() => acpSgdAggregator({ rank: 0, compute: "p" })).toThrow(/acpSgdAggregator: rank 0 is not possible/);
+    expect(() => acpSgdAggregator({ rank: 0, compute: "p" })).toThrow(
+      /acpSgdAggregator: rank 0 is not a positive integer/,
+    );
   });
 });

@@ -51,7 +51,7 @@ describe("blocks", () => {
   });
 
   it("refuse a size that is none", () => {
-    expect(() => blockShape(10, 0)).toThrow(/blocks of 0 entries/);
+    expect(() => blockShape(10, 0)).toThrow(/block size 0/);
     expect(() => blockShape(10, 2.5)).toThrow(/integer from 1/);
   });
 });

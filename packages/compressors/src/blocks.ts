@@ -9,7 +9,9 @@ import { ArgumentError, concat, flatten, pad, reshape, slice, split, type Tensor
  */
 export const blockShape = (count: number, blockSize: number): readonly [rows: number, size: number] => {
   if (!(Number.isInteger(blockSize) && blockSize >= 1))
-    throw new ArgumentError(`blocks of ${blockSize} entries are not possible; use an integer from 1, for example 256`);
+    throw new ArgumentError(
+      `block size ${blockSize} is not a positive integer; use an integer from 1, for example 256`,
+    );
   const rows = Math.ceil(count / blockSize);
   return [rows, rows === 0 ? 1 : Math.ceil(count / rows)];
 };

@@ -45,7 +45,9 @@ export const bucketsOfSize = (
   order: readonly string[] = backwardOrder(params),
 ): BucketPlan => {
   if (!(bucketBytes > 0))
-    throw new ArgumentError(`bucketsOfSize: buckets of ${bucketBytes} bytes were asked for; use a positive size`);
+    throw new ArgumentError(
+      `bucketsOfSize: a bucket size of ${bucketBytes} bytes is not positive; use a positive size`,
+    );
   const specs = specsByPath(params);
   const buckets: string[][] = [];
   let filled = 0;

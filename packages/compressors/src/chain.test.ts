@@ -82,7 +82,7 @@ describe("chainCompressors", () => {
       ...marked,
       rows: ({ values }: { readonly values: Tensor }) => cast(slice(values, [0], [1]), "i32"),
     };
-    expect(() => chainCompressors(ragged, marked)).toThrow(/payload of marked is known at run time only/);
+    expect(() => chainCompressors(ragged, marked)).toThrow(/payload length of marked is known only at run time/);
     const bare = chainCompressors(eightBitCompressor() as never, marked);
     expect(() => bare.payloadBytes(bucketOfLength(4))).toThrow(/payload of 8-bit has no values/);
   });

@@ -73,14 +73,14 @@ export const chainCompressors = <OuterState, Outer extends { readonly values: Te
   for (const one of [outer, inner]) {
     if (one.rows !== undefined)
       throw new ArgumentError(
-        `chainCompressors: the length of the payload of ${one.name ?? "a compressor"} is known at run time only, so its leaves cannot change; chain compressors of fixed length, such as top-k`,
+        `chainCompressors: the payload length of ${one.name ?? "a compressor"} is known only at run time, so its leaves cannot be compressed further; chain compressors of fixed length, such as top-k`,
       );
   }
   const values = (gradient: TensorSpec): TensorSpec => {
     const spec = payloadSpecs(outer, gradient).values;
     if (spec === undefined || spec.dtype !== "f32")
       throw new ArgumentError(
-        `chainCompressors: the payload of ${outer.name ?? "the outer compressor"} has ${spec === undefined ? "no values" : `${spec.dtype} values`}, but f32 values are compressed further; give a compressor that sends some of them as they are`,
+        `chainCompressors: the payload of ${outer.name ?? "the outer compressor"} has ${spec === undefined ? "no values" : `${spec.dtype} values`}, but the inner compressor needs f32 values; use an outer compressor that sends f32 values, such as top-k`,
       );
     return spec;
   };

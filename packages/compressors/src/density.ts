@@ -3,7 +3,9 @@ import { ArgumentError } from "@skein/tensor-core";
 /** Check that a density is in (0, 1]. `owner` is the function that the error message names. @throws ArgumentError */
 export const checkDensity = (owner: string, density: number): void => {
   if (!(density > 0 && density <= 1))
-    throw new ArgumentError(`${owner}: density ${density} is not in (0, 1]; 0.01 keeps one entry in a hundred`);
+    throw new ArgumentError(
+      `${owner}: density ${density} is not in (0, 1]; use a share such as 0.01, which keeps one entry in a hundred`,
+    );
 };
 
 /**

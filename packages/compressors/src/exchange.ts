@@ -82,7 +82,7 @@ const eachBucket = <P, State, T>(
   const planned = bucketsOf(gradients, buckets);
   if (residuals.length !== planned.length) {
     throw new ArgumentError(
-      `${residuals.length} residuals were given for ${planned.length} buckets; initExchange and exchange must be given one bucket plan`,
+      `${residuals.length} residuals were given for ${planned.length} buckets; use the same bucket plan in initExchange and exchange`,
     );
   }
   const byPath = leavesByPath<Tensor>(gradients);
@@ -105,7 +105,7 @@ const axisOf = (axis: ExchangeOptions<unknown>["axis"], { tensors }: Bucket, ind
   const other = others.find((one) => one.axis !== first!.axis);
   if (other !== undefined)
     throw new ArgumentError(
-      `bucket ${index} has "${first!.path}", whose mean is taken over axis "${first!.axis}", and "${other.path}", whose is over "${other.axis}"; a bucket travels as one: put them into two`,
+      `bucket ${index} has "${first!.path}", whose mean is taken over axis "${first!.axis}", and "${other.path}", whose mean is taken over axis "${other.axis}"; a bucket has one axis: put them into different buckets`,
     );
   return first!.axis;
 };

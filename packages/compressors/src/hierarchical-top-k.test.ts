@@ -106,7 +106,7 @@ describe("hierarchicalTopKAggregator", () => {
     const { bytesSent } = aggregator(0.1, 4);
     // 101 entries: shards of 26, of which 2 are sent to each of two other hosts.
     expect(bytesSent(flatBucket(101), 12)).toBe(8 * 26 * 3 + 8 * 2 * 2);
-    expect(() => bytesSent(flatBucket(101), 6)).toThrow(/6 ranks do not fill hosts of 4/);
+    expect(() => bytesSent(flatBucket(101), 6)).toThrow(/6 ranks are not divisible by 4 ranks per host/);
   });
 
   it("refuses a mesh that is laid out otherwise, with the cure", () => {
@@ -114,9 +114,9 @@ describe("hierarchicalTopKAggregator", () => {
       /1 ranks along "inside" and 1 along "across", for 4 along "data" and 2 per host; .* name both axes in the mesh/,
     );
     expect(() => aggregateWorld(aggregator(0.5, 2), [[1], [2], [3], [4]], hostAxes(4, 1))).toThrow(
-      /the first must be 2/,
+      /"inside" must have 2 ranks/,
     );
-    expect(() => aggregator(0.5, 0)).toThrow(/ranksPerHost = 0 is not a count/);
+    expect(() => aggregator(0.5, 0)).toThrow(/ranksPerHost 0 is not a positive integer/);
     expect(() => aggregator(0, 2)).toThrow(/density 0/);
   });
 });

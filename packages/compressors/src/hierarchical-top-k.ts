@@ -71,7 +71,7 @@ export const hierarchicalTopKAggregator = ({
   checkDensity("hierarchicalTopKAggregator", density);
   if (!(Number.isInteger(ranksPerHost) && ranksPerHost >= 1))
     throw new ArgumentError(
-      `hierarchicalTopKAggregator: ranksPerHost = ${ranksPerHost} is not a count; use an integer from 1`,
+      `hierarchicalTopKAggregator: ranksPerHost ${ranksPerHost} is not a positive integer; use an integer from 1`,
     );
 
   const checkMesh = ({ axis }: AggregateContext): void => {
@@ -79,7 +79,7 @@ export const hierarchicalTopKAggregator = ({
     if (numInside === ranksPerHost && numInside * numAcross === numRanks) return;
     throw new ArgumentError(
       `hierarchicalTopKAggregator: the mesh has ${numInside} ranks along "${inside}" and ${numAcross} along "${across}", for ${numRanks} along "${axis}" ` +
-        `and ${ranksPerHost} per host; the first must be ${ranksPerHost}, and their product ${numRanks}: name both axes in the mesh`,
+        `and ${ranksPerHost} per host; "${inside}" must have ${ranksPerHost} ranks, and the product of both must be ${numRanks}: name both axes in the mesh`,
     );
   };
 
@@ -110,7 +110,7 @@ export const hierarchicalTopKAggregator = ({
     bytesSent: (bucket, worldSize) => {
       if (worldSize % ranksPerHost !== 0)
         throw new ArgumentError(
-          `hierarchicalTopKAggregator: ${worldSize} ranks do not fill hosts of ${ranksPerHost}; use a multiple, or another ranksPerHost`,
+          `hierarchicalTopKAggregator: ${worldSize} ranks are not divisible by ${ranksPerHost} ranks per host; use a multiple of ${ranksPerHost}, or another ranksPerHost`,
         );
       const length = shardLength(lengthOf(bucket), ranksPerHost);
       return 8 * length * (ranksPerHost - 1) + 8 * keptEntries(density, length) * (worldSize / ranksPerHost - 1);

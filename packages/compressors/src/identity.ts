@@ -47,7 +47,9 @@ const piecesOf = (n: number, chunkBytes: number): (readonly [begin: number, end:
  */
 export const identityCompressor = ({ chunkBytes = Infinity }: IdentityOptions = {}): Compressor<[], DensePayload> => {
   if (!(chunkBytes >= 4))
-    throw new ArgumentError(`identityCompressor: pieces of ${chunkBytes} bytes hold no f32; use 4 bytes or more`);
+    throw new ArgumentError(
+      `identityCompressor: chunkBytes ${chunkBytes} is less than the 4 bytes of an f32; use 4 or more`,
+    );
   const cut = (flat: Tensor): Tensor[] => {
     const pieces = piecesOf(flat.shape[0]!, chunkBytes);
     return pieces.length === 1 ? [flat] : pieces.map(([begin, end]) => slice(flat, [begin], [end]));

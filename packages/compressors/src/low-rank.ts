@@ -54,10 +54,10 @@ export interface LowRankPlan {
 
 export const checkLowRankOptions = (name: string, { rank, minimumCompression = 2 }: LowRankOptions): void => {
   if (!(Number.isInteger(rank) && rank >= 1))
-    throw new ArgumentError(`${name}: rank ${rank} is not possible; use an integer from 1, such as 4`);
+    throw new ArgumentError(`${name}: rank ${rank} is not a positive integer; use an integer from 1, such as 4`);
   if (!(minimumCompression >= 0))
     throw new ArgumentError(
-      `${name}: minimumCompression ${minimumCompression} is not possible; use a number from 0, which compresses every matrix`,
+      `${name}: minimumCompression ${minimumCompression} is not a number from 0; use 0 to compress every matrix, or a larger number`,
     );
 };
 

@@ -105,6 +105,6 @@ describe("withMomentumCorrection", () => {
 
   it("refuses factors and norms that there are not", () => {
     expect(() => dgcAggregator({ density: 0.1, momentum: 1 })).toThrow(/momentum 1 is not in \[0, 1\)/);
-    expect(() => dgcAggregator({ density: 0.1, clipNorm: 0 })).toThrow(/norm of at most 0/);
+    expect(() => dgcAggregator({ density: 0.1, clipNorm: 0 })).toThrow(/clipNorm 0 is not positive/);
   });
 });

@@ -69,7 +69,7 @@ export const withMomentumCorrection = <Inner>(
   checkMomentum("withMomentumCorrection", momentum);
   if (clipNorm !== undefined && !(clipNorm > 0))
     throw new ArgumentError(
-      `withMomentumCorrection: a norm of at most ${clipNorm} was asked for; use a positive number`,
+      `withMomentumCorrection: clipNorm ${clipNorm} is not positive; use a positive number, or leave clipNorm out`,
     );
   return {
     ...substituteGradient(aggregator, {

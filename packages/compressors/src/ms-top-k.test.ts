@@ -142,7 +142,7 @@ describe("msTopKCompressor", () => {
   it("refuses densities and samplings that there are not", () => {
     expect(() => msTopKCompressor({ density: 2 })).toThrow(/density 2/);
     expect(() => msTopKCompressor({ density: 0.1, samplings: 30 })).toThrow(
-      /30 samplings cannot be counted; use an integer from 1 to 24/,
+      /samplings 30 is not an integer from 1 to 24; use 24/,
     );
   });
 });

@@ -134,7 +134,9 @@ export const msTopKCompressor = ({
 }: MsTopKCompressorOptions): Compressor<[], SparsePayload> => {
   checkDensity("msTopKCompressor", density);
   if (!(Number.isInteger(samplings) && samplings >= 1 && samplings <= 24))
-    throw new ArgumentError(`msTopKCompressor: ${samplings} samplings cannot be counted; use an integer from 1 to 24`);
+    throw new ArgumentError(
+      `msTopKCompressor: samplings ${samplings} is not an integer from 1 to 24; use 24 for the full resolution of f32`,
+    );
   const select = (flat: Tensor): SparsePayload => {
     const k = keptEntries(density, flat.shape[0]!);
     const { values, indices, finite } = candidatesOf(flat, k);

@@ -5,7 +5,7 @@ import type { EncodeContext } from "./context.ts";
 export const ownKey = (name: string, { key, rank }: EncodeContext = {}): Tensor => {
   if (key === undefined || rank === undefined)
     throw new ArgumentError(
-      `${name} rounds at random, but was given no key; pass exchange a key that is fresh in every step`,
+      `${name} draws random numbers, but no key was given; pass exchange a new key in every step`,
     );
   return foldIn(key, rank);
 };

@@ -32,7 +32,7 @@ describe("phases", () => {
         inPhases(steps.map((fromStep) => ({ fromStep, aggregator: topK(0.1) })));
     expect(begin(0, 5, 9)).not.toThrow();
     for (const steps of [[], [1], [0, 5, 5], [0, 6, 5], [0, 1.5], [0, NaN]])
-      expect(begin(...steps)).toThrow(/must begin at 0, and each later/);
+      expect(begin(...steps)).toThrow(/must begin at step 0, and steps must increase/);
   });
 
   it("must keep one state, which is seen when there is a bucket", () => {
@@ -41,7 +41,7 @@ describe("phases", () => {
       { fromStep: 5, aggregator: topK(0.1) },
     ]);
     expect(() => trace(() => phases[0]!.aggregator.init(flatBucket(4)), [], { mesh: { data: 1 } })).toThrow(
-      /the phase from step 5 keeps \[residual f32\[4\]\], the first keeps \[\]/,
+      /the phase from step 5 has state \[residual f32\[4\]\], but the first phase has \[\]/,
     );
   });
 });
@@ -69,6 +69,6 @@ describe("denseUntil", () => {
 
   it("is no phase at all until step 0", () => {
     expect(denseUntil(0, inner)).toEqual([{ fromStep: 0, aggregator: inner }]);
-    expect(() => denseUntil(-1, inner)).toThrow(/-1 is not a step/);
+    expect(() => denseUntil(-1, inner)).toThrow(/step -1 is not an integer from 0/);
   });
 });

@@ -24,7 +24,7 @@ const initAlike = <State>(phases: readonly Phase<State>[], bucket: Bucket): Stat
   const other = descriptions.findIndex((description) => description !== descriptions[0]);
   if (other !== -1)
     throw new ArgumentError(
-      `the phase from step ${phases[other]!.fromStep} keeps [${descriptions[other]}], the first keeps [${descriptions[0]}]; all phases must keep the same state, so wrap all of them or none in error feedback`,
+      `the phase from step ${phases[other]!.fromStep} has state [${descriptions[other]}], but the first phase has [${descriptions[0]}]; all phases need the same state: wrap all of them in error feedback, or none`,
     );
   return states[0]!;
 };
@@ -42,7 +42,7 @@ export const inPhases = <State>(phases: readonly Phase<State>[]): readonly Phase
   const steps = phases.map(({ fromStep }) => fromStep);
   if (steps[0] !== 0 || !steps.every((step, i) => Number.isInteger(step) && (i === 0 || step > steps[i - 1]!)))
     throw new ArgumentError(
-      `phases begin at steps [${steps.join(", ")}]; the first must begin at 0, and each later than the one before`,
+      `phases begin at steps [${steps.join(", ")}]; the first must begin at step 0, and steps must increase`,
     );
   return phases.map(({ fromStep, aggregator }) => ({
     fromStep,
@@ -98,7 +98,7 @@ const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Agg
  */
 export const denseUntil = <State>(step: number, aggregator: Aggregator<State>): readonly Phase<State>[] => {
   if (!(Number.isInteger(step) && step >= 0))
-    throw new ArgumentError(`denseUntil: ${step} is not a step; use an integer from 0`);
+    throw new ArgumentError(`denseUntil: step ${step} is not an integer from 0; use 0 for no warm-up`);
   const own: Phase<State> = { fromStep: step, aggregator };
   return step === 0 ? [own] : [{ fromStep: 0, aggregator: denseWithStateOf(aggregator) }, own];
 };

@@ -116,7 +116,7 @@ describe("powerSgdAggregator", () => {
   });
 
   it("refuses ranks and limits that cannot be", () => {
-    expect(() => powerSgdAggregator({ rank: 0 })).toThrow(/rank 0 is not possible; use an integer from 1/);
+    expect(() => powerSgdAggregator({ rank: 0 })).toThrow(/rank 0 is not a positive integer; use an integer from 1/);
     expect(() => powerSgdAggregator({ rank: 2.5 })).toThrow(/rank 2.5/);
     expect(() => powerSgdAggregator({ rank: 2, minimumCompression: -1 })).toThrow(/minimumCompression -1/);
   });

@@ -117,6 +117,6 @@ describe("qsgdCompressor", () => {
       trace((g) => exchange({ g }, [[]], { axis: "data", compressor: qsgdCompressor() }), [
         { dtype: "f32", shape: [4] },
       ] as never),
-    ).toThrow(/given no key/);
+    ).toThrow(/no key was given/);
   });
 });

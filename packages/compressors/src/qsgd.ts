@@ -57,7 +57,7 @@ export type QsgdPayload = readonly Tensor[];
 export const qsgdCompressor = ({ levels = 127, bucketSize = 128 }: QsgdOptions = {}): Compressor<[], QsgdPayload> => {
   if (!(Number.isInteger(levels) && levels >= 1 && levels <= 127))
     throw new ArgumentError(
-      `qsgdCompressor: ${levels} levels do not fit a byte with their signs; use an integer from 1 to 127`,
+      `qsgdCompressor: ${levels} levels and their signs do not fit in a byte; use an integer from 1 to 127`,
     );
   blockShape(0, bucketSize);
   const bits = planesFor(2 * levels);

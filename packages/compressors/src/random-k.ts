@@ -88,7 +88,7 @@ export const randomKCompressor = ({
   const positions = ({ key }: EncodeContext = {}, n: number): Tensor => {
     if (key === undefined)
       throw new ArgumentError(
-        "randomKCompressor draws positions from a key, but none was given; pass `key` to exchange, fresh every step",
+        "randomKCompressor draws indices from a key, but no key was given; pass `key` to exchange, a new key in every step",
       );
     return randomPositions(key, n, keptEntries(density, n));
   };

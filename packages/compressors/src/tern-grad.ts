@@ -94,7 +94,7 @@ const shardWords = (bucket: Bucket, numRanks: number): number => Math.ceil(Math.
 export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggregator<[]> => {
   if (!(clip > 0))
     throw new ArgumentError(
-      `ternGradAggregator: a gradient cannot be clipped at ${clip} deviations; use a number above 0, Infinity for no clipping`,
+      `ternGradAggregator: clip ${clip} is not above 0; use a number of deviations such as 2.5, or Infinity for no clipping`,
     );
   const halves: AggregationHalves<[]> = {
     begin: (gradient, state, bucket, context) => {

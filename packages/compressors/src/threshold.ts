@@ -51,7 +51,7 @@ export const thresholdCompressor = ({
     );
   if (!(capacity > 0 && capacity <= 1))
     throw new ArgumentError(
-      `thresholdCompressor: capacity ${capacity} is not a share in (0, 1]; 0.05 has room for one entry in twenty`,
+      `thresholdCompressor: capacity ${capacity} is not a share in (0, 1]; use a share such as 0.05, one entry in twenty`,
     );
   const select = (flat: Tensor): SparsePayload => {
     const n = flat.shape[0]!;

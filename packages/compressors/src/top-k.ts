@@ -27,7 +27,7 @@ export type TopKCompressorOptions =
 export const topKCompressor = ({ density, k }: TopKCompressorOptions): Compressor<[], SparsePayload> => {
   if (density !== undefined) checkDensity("topKCompressor", density);
   if (k !== undefined && !(Number.isInteger(k) && k >= 1))
-    throw new ArgumentError(`topKCompressor: k = ${k} entries cannot be kept; use an integer from 1`);
+    throw new ArgumentError(`topKCompressor: k ${k} is not a positive integer; use an integer from 1`);
   const capacity = (n: number): number => (density === undefined ? Math.min(n, k!) : keptEntries(density, n));
   return defineSparsifier({
     name: density === undefined ? `top-${k}` : `top-k ${density}`,

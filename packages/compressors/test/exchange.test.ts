@@ -189,7 +189,7 @@ describe("exchange", () => {
           })[0],
         [[gradientsOf(1)]] as never,
       ),
-    ).toThrow(/bucket 0 has "b", .* axis "data", and "w\.0", .* over "replicas"; .* put them into two/);
+    ).toThrow(/bucket 0 has "b", .* axis "data", and "w\.0", .* axis "replicas"; .* put them into different buckets/);
   });
 
   it("refuses residuals of another plan, and gradients that are not f32", () => {

@@ -104,7 +104,7 @@ test("settings that make no capacity are refused", () => {
   expect(() => capacityByFactor({ factor: NaN })).toThrow(/factor is NaN/);
   expect(() => capacityByFactor({ factor: 1, minimum: 0 })).toThrow(/minimum is 0; use a whole number from 1/);
   expect(() => capacityByFactor({ factor: 1, rounding: "up" as never })).toThrow(
-    /no rounding up; use slots-up, choices-down, tokens-up/,
+    /rounding is up; use slots-up, choices-down, tokens-up/,
   );
   expect(() => capacityByMaximum({ bound: 2.5 })).toThrow(/bound is 2.5/);
 });

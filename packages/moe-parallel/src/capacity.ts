@@ -76,7 +76,7 @@ export const capacityByFactor = (options: CapacityByFactorOptions): CapacityRule
   checkCounts("capacityByFactor", { minimum, multipleOf });
   if (!Object.hasOwn(roundings, rounding))
     throw new ArgumentError(
-      `capacityByFactor: there is no rounding ${String(rounding)}; use ${Object.keys(roundings).join(", ")}`,
+      `capacityByFactor: rounding is ${String(rounding)}; use ${Object.keys(roundings).join(", ")}`,
     );
   return (sizes) => {
     const wanted = Math.max(minimum, roundings[rounding](factor, sizes));

@@ -190,7 +190,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
   const isApart = backwardChunks !== numChunks;
   if (isApart && dispatcher.throughApart === undefined)
     throw new ArgumentError(
-      `moeLayer: chunks is ${numChunks} and backwardChunks ${backwardChunks}, but rows of this dispatcher would have to travel again for that; both must be equal, or use denseDispatcher()`,
+      `moeLayer: chunks is ${numChunks} and backwardChunks ${backwardChunks}, but this dispatcher would have to send rows again for other chunks; both must be equal, or use denseDispatcher()`,
     );
   const { numExperts } = gate;
   const placement = options.placement ?? Array.from({ length: numExperts }, (_, expert) => expert);

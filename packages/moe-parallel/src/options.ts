@@ -17,7 +17,7 @@ export const tokenPriority = 3;
 /** Check that a priority is 0, 1, 2 or 3. @throws ArgumentError */
 export const checkPriority = (fn: string, priority: number): void => {
   if (!Number.isInteger(priority) || priority < 0 || priority > 3)
-    throw new ArgumentError(`${fn}: priority ${priority} is none; use 0 to 3, the greatest goes first`);
+    throw new ArgumentError(`${fn}: priority is ${priority}; use 0 to 3, the highest goes first`);
 };
 
 /** Check that a value is a finite number above 0. `usual` is the example in the error message. @throws ArgumentError */
@@ -29,7 +29,7 @@ export const checkPositive = (fn: string, name: string, value: number, usual: nu
 /** Check that a value is in [0, 1]. @throws ArgumentError */
 export const checkDecay = (fn: string, name: string, value: number): void => {
   if (value >= 0 && value <= 1) return;
-  throw new ArgumentError(`${fn}: ${name} is ${String(value)}; a step counts from 0 to 1 of what it did before`);
+  throw new ArgumentError(`${fn}: ${name} is ${String(value)}; use a number from 0 to 1, for example 0.95`);
 };
 
 /** Check that a token does not need to choose an expert twice. @throws ArgumentError for more choices than experts. */
@@ -37,6 +37,6 @@ export const checkNumChoices = (fn: string, numChoices: number, numExperts: numb
   checkCounts(fn, { numExperts, numChoices });
   if (numChoices > numExperts)
     throw new ArgumentError(
-      `${fn}: ${numChoices} choices of ${numExperts} experts were asked for, but a token takes each expert at most once; use 1 to ${numExperts} choices`,
+      `${fn}: numChoices is ${numChoices}, but a token chooses each of ${numExperts} experts at most once; use 1 to ${numExperts} choices`,
     );
 };

@@ -22,7 +22,7 @@ export const expertsPerRank = (numExperts: number, axis: string): number => {
   const numRanks = axisSize(axis);
   if (numExperts % numRanks !== 0)
     throw new ArgumentError(
-      `moeLayer: ${numExperts} experts cannot be shared evenly by the ${numRanks} ranks of axis "${axis}"; every rank holds as many: use ${Math.ceil(numExperts / numRanks) * numRanks} experts, or a number of ranks that divides ${numExperts}`,
+      `moeLayer: ${numExperts} experts are not divisible by the ${numRanks} ranks of axis "${axis}"; every rank holds the same number: use ${Math.ceil(numExperts / numRanks) * numRanks} experts, or a number of ranks that divides ${numExperts}`,
     );
   return numExperts / numRanks;
 };
@@ -39,7 +39,7 @@ export const stackParams = <Params>(each: readonly Params[]): Params =>
 export const hiddenDimOf = ({ hiddenDims = {} }: Pick<Experts, "hiddenDims">, path: string): number => {
   if (!Object.hasOwn(hiddenDims, path))
     throw new ArgumentError(
-      `moeLayer: ranks are to share each expert out, but its "${path}" is not among hiddenDims [${Object.keys(hiddenDims).join(", ")}]; name its dimension of hidden values, or leave shards out`,
+      `moeLayer: experts are to be sharded, but "${path}" is not among hiddenDims [${Object.keys(hiddenDims).join(", ")}]; name its hidden dimension, or leave shards out`,
     );
   return hiddenDims[path]!;
 };

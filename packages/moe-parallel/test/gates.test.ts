@@ -312,8 +312,8 @@ describe("noise", () => {
           tensorsOf(own.choose(params, {}, x_TD, { train: true, tokenAxes: [] }))) as never,
         [[begin(own).params, x]] as never,
       );
-    expect(keyless(gate)).toThrow(/noisyTopKGate: it draws random numbers while training, but the step passed no key/);
-    expect(keyless(switchGate({ ...sizes, jitter: 0.1 }) as Gate)).toThrow(/switchGate: it draws random numbers/);
+    expect(keyless(gate)).toThrow(/noisyTopKGate: training draws random numbers, but the step passed no key/);
+    expect(keyless(switchGate({ ...sizes, jitter: 0.1 }) as Gate)).toThrow(/switchGate: training draws random numbers/);
     expect(keyless(switchGate(sizes) as Gate)).not.toThrow();
   });
 });
@@ -466,7 +466,7 @@ test("gradients reach the router through the weights of each gate", () => {
 test("settings that make no gate are refused with the cure", () => {
   expect(() => switchGate({ width: 0, numExperts: 2 })).toThrow(/width is 0; use a whole number from 1/);
   expect(() => switchGate({ ...sizes, jitter: 1 })).toThrow(/jitter is 1; use a number from 0 to below 1/);
-  expect(() => sigmoidGate({ ...sizes, numChoices: 5 })).toThrow(/5 choices of 4 experts.*use 1 to 4 choices/);
+  expect(() => sigmoidGate({ ...sizes, numChoices: 5 })).toThrow(/numChoices is 5.*use 1 to 4 choices/);
   expect(() => noisyTopKGate({ ...sizes, numChoices: 1 })).toThrow(/no gradient reaches the router; use switchGate/);
   expect(() => noisyTopKGate({ ...sizes, numChoices: 2, noise: -1 })).toThrow(/noise is -1; use a finite number above/);
   expect(() => cosineGate({ ...sizes, numChoices: 2, temperature: 0.001 })).toThrow(/use 0.01 or more/);
@@ -475,6 +475,6 @@ test("settings that make no gate are refused with the cure", () => {
   expect(() => softGate({ ...sizes, slots: 1.5 })).toThrow(/slots is 1.5/);
   expect(() => sinkhornGate({ ...sizes, numChoices: 2, numIterations: 0 })).toThrow(/numIterations is 0/);
   expect(() => choose(switchGate({ width: 4, numExperts: 2 }) as Gate, NdArray.from([1, 2], [1, 2], "f32"))).toThrow(
-    /tokens \[1, 2\] do not fit its width 4; give one row for each token, \[T, 4\]/,
+    /tokens \[1, 2\] do not match width 4; give one row per token, \[T, 4\]/,
   );
 });

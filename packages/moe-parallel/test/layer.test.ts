@@ -153,7 +153,7 @@ describe("placement", () => {
       [0, 1, 0.5],
     ])
       expect(() => layerOf({ gate, placement })).toThrow(
-        /moeLayer: placement \[.*\] does not place 3 experts; name for each expert a place of its own, 0 to 2/,
+        /moeLayer: placement \[.*\] is not a permutation of 3 positions; give each expert its own position, 0 to 2/,
       );
   });
 });
@@ -184,7 +184,7 @@ test("a mean of loads is kept by steps that train, and by no other; places stay 
     for (const { placeOf_E } of told) expect(placeOf_E!.toNumbers()).toEqual([2, 0, 3, 1]);
   }
   expect(() => layerOf({ gate: switchGate({ width, numExperts: 4 }) as Gate, loadDecay: 1.5 })).toThrow(
-    /moeLayer: loadDecay is 1\.5; a step counts from 0 to 1/,
+    /moeLayer: loadDecay is 1\.5; use a number from 0 to 1/,
   );
 });
 
@@ -194,9 +194,9 @@ test("experts that no rank can share evenly are refused: what, both values, the 
   const begun = initRanks(layer, 1)[0]!;
   const run = (): unknown => stepOnRanks(() => layer, [begun, begun, begun, begun], ranksOf(x, 4));
   expect(run).toThrow(
-    'moeLayer: 6 experts cannot be shared evenly by the 4 ranks of axis "expert"; every rank holds as many: use 8 experts, or a number of ranks that divides 6',
+    'moeLayer: 6 experts are not divisible by the 4 ranks of axis "expert"; every rank holds the same number: use 8 experts, or a number of ranks that divides 6',
   );
-  expect(() => initRanks(layer, 4)).toThrow(/6 experts cannot be shared evenly/);
+  expect(() => initRanks(layer, 4)).toThrow(/6 experts are not divisible/);
 });
 
 describe("a bound that is exceeded", () => {

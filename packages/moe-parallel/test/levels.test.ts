@@ -188,17 +188,15 @@ describe("levels that fit no mesh are refused: what, both values, the rule, the 
   ])("%s", (name, make) => {
     const run = (axes: readonly string[]): unknown => travel(journey, make({ axes }));
     expect(() => run(["level-0"])).toThrow(
-      `${name}: its axes have level-0 2 = 2 ranks, but axis "expert" of the experts has 4; name the axes whose product it is, from the outermost`,
+      `${name}: axes have level-0 2 = 2 ranks, but axis "expert" of the experts has 4; name axes with that product, from the outermost`,
     );
     expect(() => run(["level-0", "typo"])).toThrow(/level-0 2 × typo 1 = 2 ranks/);
-    expect(() => make({ axes: [] })).toThrow(/its axes are \[\]; name each axis of the mesh/);
-    expect(() => make({ axes: ["a", "a"] })).toThrow(/its axes are \[a, a\]; name each axis of the mesh/);
+    expect(() => make({ axes: [] })).toThrow(/axes are \[\]; name each mesh axis/);
+    expect(() => make({ axes: ["a", "a"] })).toThrow(/axes are \[a, a\]; name each mesh axis/);
     expect(() => make({ axes: ["a", "b"], priorities: [1] })).toThrow(
-      /1 priorities for 2 axes, a, b; give one for each/,
+      /1 priorities for 2 axes, a, b; give one per axis/,
     );
-    expect(() => make({ axes: ["a"], priorities: [4] })).toThrow(
-      /priority 4 is none; use 0 to 3, the greatest goes first/,
-    );
+    expect(() => make({ axes: ["a"], priorities: [4] })).toThrow(/priority is 4; use 0 to 3, the highest goes first/);
     expect(() => make({ axes: ["a"], copiesPerRank: [0] })).toThrow(/copiesPerRank is 0; use a whole number from 1/);
   });
 });

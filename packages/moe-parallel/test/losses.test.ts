@@ -129,10 +129,10 @@ describe("balanceLoss", () => {
     expect(valueOf(one, scores(p, [[-1, 2]]))).toBeCloseTo(4 * 0.2, 6);
     expect(valueOf(one, scores(p, [[-1, -1]]))).toBe(0);
     expect(() => valueOf(one, { logits_TE: table(p), probabilities_TE: table(p) })).toThrow(
-      /balanceLoss: a gate that mixes tokens chooses none, so loads are equal; leave this loss out/,
+      /balanceLoss: a gate that mixes tokens makes no choices, so loads are equal; leave this loss out/,
     );
     expect(() => balanceLoss({ coefficient: 0 })).toThrow(/coefficient is 0/);
-    expect(() => balanceLoss({ choices: "some" as never })).toThrow(/no choices some; use all or first/);
+    expect(() => balanceLoss({ choices: "some" as never })).toThrow(/choices is some; use all or first/);
   });
 });
 

@@ -106,11 +106,11 @@ describe("moveExperts", () => {
   test("what is no row for each expert, or no room, is refused", () => {
     const rows = [{ up: NdArray.zeros("f32", [3, 2]), optimizer: [] }] as never;
     expect(() => moved(rows, [0, 1], [1, 0])).toThrow(
-      /moveExperts: "up" is \[3, 2\], but a rank has 2 experts; give tensors with a row for each/,
+      /moveExperts: "up" is \[3, 2\], but a rank has 2 experts; give tensors with one row per expert/,
     );
     expect(() => moved(rowsAt([0, 1], 1), [0, 1], [1, 0], 0)).toThrow(/moveExperts: room is 0/);
-    expect(() => mostMovesOfPair([0, 1], [0, 0], 2)).toThrow(/does not place 2 experts/);
-    expect(() => mostMovesOfPair([0, 1], [0, 1, 2, 3], 2)).toThrow(/places of 2 experts before and of 4 after/);
+    expect(() => mostMovesOfPair([0, 1], [0, 0], 2)).toThrow(/is not a permutation of 2 positions/);
+    expect(() => mostMovesOfPair([0, 1], [0, 1, 2, 3], 2)).toThrow(/positions of 2 experts before and of 4 after/);
   });
 });
 

@@ -443,18 +443,22 @@ describe("refuses in one line", () => {
   };
   const { hiddenDims: _, ...blind } = geluExperts({ width, hidden });
   test.each<[string, () => unknown, RegExp]>([
-    ["a dispatcher of slots", build({ shards: splitAfterGate(axes), dispatcher: denseDispatcher() }), /leave it out/],
+    [
+      "a dispatcher of slots",
+      build({ shards: splitAfterGate(axes), dispatcher: denseDispatcher() }),
+      /leave the dispatcher out/,
+    ],
     [
       "one axis for both",
       () => splitBeforeGate({ axis: "tensor", productAxis: "tensor" }),
-      /splitBeforeGate: axis "tensor" of the shards is named as its product/,
+      /splitBeforeGate: axis "tensor" is both the axis of the shards and the product axis/,
     ],
     ["tokens of a third kind", () => splitBeforeGate({ ...axes, tokens: "all" as never }), /tokens are all; use same/],
     ["no pieces", () => splitAfterGate({ ...axes, pieces: 0 }), /splitAfterGate: pieces is 0; use a whole number/],
     [
       "experts that cannot be cut",
       begun({ shards: withoutSplit(axes), experts: blind as never }, { expert: 1, tensor: 2 }),
-      /its "down_FD" is not among hiddenDims \[\]; name its dimension of hidden values, or leave shards out/,
+      /"down_FD" is not among hiddenDims \[\]; name its hidden dimension, or leave shards out/,
     ],
     [
       "a hidden width that they do not divide",

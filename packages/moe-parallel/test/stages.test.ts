@@ -98,5 +98,5 @@ test("collectives of each axis have a lane of their own, gradients theirs too", 
   expect(lanes(denseDispatcher({ priority: 1 }))).toEqual(["expert 1"]);
   expect(lanes(raggedDispatcher({ priority: 0 }))).toEqual(["expert 0"]);
   for (const dispatcher of [denseDispatcher, raggedDispatcher])
-    expect(() => dispatcher({ priority: 4 })).toThrow(/Dispatcher: priority 4 is none; use 0 to 3, the greatest goes/);
+    expect(() => dispatcher({ priority: 4 })).toThrow(/Dispatcher: priority is 4; use 0 to 3, the highest goes/);
 });

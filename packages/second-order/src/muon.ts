@@ -122,7 +122,9 @@ export const muon = ({
   ...options
 }: MuonOptions): GradientTransformation<MuonState> => {
   if (!(adamShare > 0 && adamShare < Infinity))
-    throw new ArgumentError(`muon: adamShare is ${adamShare}, but it multiplies the learning rate; use 0.015`);
+    throw new ArgumentError(
+      `muon: adamShare is ${adamShare}, but it multiplies the learning rate; use a finite number above 0, for example 0.015`,
+    );
   return partition<MuonState>(
     (path, param) => (isMatrix(param, stackDims(path)) && isHidden(path, param) ? "muon" : "adam"),
     {

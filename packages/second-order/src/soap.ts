@@ -172,7 +172,9 @@ export const scaleBySoap = ({
 }: SoapOptions = {}): GradientTransformation<SoapState> => {
   checkDecay("scaleBySoap", beta2);
   if (!Number.isInteger(largestSide) || largestSide < 1)
-    throw new ArgumentError(`scaleBySoap: largestSide is ${largestSide}; use a whole number of rows from 1, as 1024`);
+    throw new ArgumentError(
+      `scaleBySoap: largestSide is ${largestSide}; use a whole number of rows from 1, such as 1024`,
+    );
   const adam = scaleByAdam({ beta1, beta2, epsilon });
   const matricesOf = (tree: unknown): { readonly paths: string[]; readonly matrices: Tensor[] } => {
     const all = leafPaths(tree);

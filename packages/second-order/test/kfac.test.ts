@@ -425,7 +425,7 @@ test("placements that do not fit the ranks or the layers are refused in one line
   const [model] = testModels as readonly [TestModel, ...TestModel[]];
   const refused = (placement: Placed["placement"]) => () => trained(model, { numRanks: 2, placement });
   expect(refused(() => ({ workers: 3, layers: {} }))).toThrow(/3 gradient workers do not divide 2 ranks/);
-  expect(refused(() => ({ workers: 2, layers: {} }))).toThrow(/layer w1 has no place/);
+  expect(refused(() => ({ workers: 2, layers: {} }))).toThrow(/layer w1 is not placed/);
   expect(refused((paths) => placeInTurn(paths, 4))).toThrow(/4 gradient workers do not divide 2/);
   expect(() => trained(model, { numRanks: 2, placement: onGrid(2, 2), factors: "mean-at-owner" })).toThrow(
     /factors of w1 are inverted at rows 0 and 1, but a rank keeps.*place both factors of a layer on one rank/,

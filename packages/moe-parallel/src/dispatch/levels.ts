@@ -40,12 +40,12 @@ export interface Level {
 export const checkLevels = (dispatcher: string, { axes, priorities, copiesPerRank }: LevelOptions): void => {
   if (axes.length === 0 || new Set(axes).size !== axes.length)
     throw new ArgumentError(
-      `${dispatcher}: its axes are [${axes.join(", ")}]; name each axis of the mesh that divides the experts' once, from the outermost`,
+      `${dispatcher}: axes are [${axes.join(", ")}]; name each mesh axis that divides the axis of the experts once, from the outermost`,
     );
   for (const [name, list] of Object.entries({ priorities, copiesPerRank }))
     if (list !== undefined && list.length !== axes.length)
       throw new ArgumentError(
-        `${dispatcher}: ${list.length} ${name} for ${axes.length} axes, ${axes.join(", ")}; give one for each`,
+        `${dispatcher}: ${list.length} ${name} for ${axes.length} axes, ${axes.join(", ")}; give one per axis`,
       );
   for (const priority of priorities ?? []) checkPriority(dispatcher, priority);
   for (const copies of copiesPerRank ?? []) checkCounts(dispatcher, { copiesPerRank: copies });
@@ -65,7 +65,7 @@ export const levelsOf = (dispatcher: string, options: LevelOptions, axis: string
   const product = sizes[0]! * strideOf(0);
   if (product !== numRanks)
     throw new ArgumentError(
-      `${dispatcher}: its axes have ${axes.map((own, i) => `${own} ${sizes[i]}`).join(" × ")} = ${product} ranks, but axis "${axis}" of the experts has ${numRanks}; name the axes whose product it is, from the outermost`,
+      `${dispatcher}: axes have ${axes.map((own, i) => `${own} ${sizes[i]}`).join(" × ")} = ${product} ranks, but axis "${axis}" of the experts has ${numRanks}; name axes with that product, from the outermost`,
     );
   const levels = axes.map(
     (own, i): Level => ({

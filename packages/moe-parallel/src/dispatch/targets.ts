@@ -49,7 +49,7 @@ export const targetsOf = (
   const own = numExperts / numRanks;
   if (numRanks * numRows >= 2 ** 31)
     throw new ArgumentError(
-      `dispatcher: ${numRanks} ranks with room for ${numRows} rows each are more than the ${2 ** 31 - 1} that can be told apart; lower the capacity, or bound copiesPerRank`,
+      `dispatcher: ${numRanks} ranks with ${numRows} rows each exceed the ${2 ** 31 - 1} rows that an i32 can number; lower the capacity, or set copiesPerRank`,
     );
   const { experts_TK, slots_TK, kept_E } = order;
   const kept_PE = reshape(allGather(kept_E, axis, { priority }), [numRanks, numExperts]);

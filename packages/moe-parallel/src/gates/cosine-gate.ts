@@ -51,7 +51,7 @@ export const cosineGate = (options: CosineGateOptions): Gate<CosineParams, Empty
   checkPositive("cosineGate", "temperature", temperature, 0.5);
   if (temperature < 0.01)
     throw new ArgumentError(
-      `cosineGate: temperature is ${temperature}; use 0.01 or more, below which it is not learned`,
+      `cosineGate: temperature is ${temperature}, but the learned temperature is limited to at least 0.01; use 0.01 or more`,
     );
   return defineGate({
     name: "cosineGate",

@@ -142,7 +142,7 @@ export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<P
     if (x_TD.rank !== 2 || x_TD.shape[1] !== width)
       throw new ShapeError(
         name,
-        `tokens [${x_TD.shape.join(", ")}] do not fit its width ${width}; give one row for each token, [T, ${width}]`,
+        `tokens [${x_TD.shape.join(", ")}] do not match width ${width}; give one row per token, [T, ${width}]`,
       );
     const { routing, scores } = rule.route(params, state, cast(x_TD, "f32"), context);
     const seen = { ...scores, ...(routing.kind === "choices" && { choices_TK: routing.choices_TK }) };
@@ -174,7 +174,7 @@ export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<P
 export const requireKey = (fn: string, { key }: Pick<GateContext, "key">): Tensor => {
   if (key === undefined)
     throw new ArgumentError(
-      `${fn}: it draws random numbers while training, but the step passed no key; pass { train: true, key } with a fresh key every step`,
+      `${fn}: training draws random numbers, but the step passed no key; pass { train: true, key } with a new key in every step`,
     );
   return key;
 };

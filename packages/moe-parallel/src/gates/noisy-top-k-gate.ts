@@ -49,7 +49,7 @@ export const noisyTopKGate = (options: NoisyTopKGateOptions): Gate<NoisyTopKPara
   const { width, numExperts, numChoices, noise = "learned" } = options;
   if (numChoices === 1)
     throw new ArgumentError(
-      "noisyTopKGate: with 1 choice the softmax over what was chosen is always 1, and no gradient reaches the router; use switchGate, or 2 choices or more",
+      "noisyTopKGate: with 1 choice, the softmax over the chosen experts is always 1, and no gradient reaches the router; use switchGate, or 2 choices or more",
     );
   if (noise !== "learned" && noise !== "none") checkPositive("noisyTopKGate", "noise", noise, 1 / numExperts);
   const deviationOf = ({ noise_DE }: NoisyTopKParams, x_TD: Tensor, logits_TE: Tensor): Tensor =>

@@ -52,6 +52,8 @@ export interface AuxiliaryLoss {
 /** Returns the choices of a gate. @throws ArgumentError for a gate that mixes tokens, because its loads are equal. */
 export const requireChoices = (fn: string, { choices_TK }: RouterScores): Tensor => {
   if (choices_TK === undefined)
-    throw new ArgumentError(`${fn}: a gate that mixes tokens chooses none, so loads are equal; leave this loss out`);
+    throw new ArgumentError(
+      `${fn}: a gate that mixes tokens makes no choices, so loads are equal; leave this loss out`,
+    );
   return choices_TK;
 };

@@ -39,7 +39,7 @@ export const balanceLoss = (options: BalanceLossOptions = {}): AuxiliaryLoss => 
   const { coefficient = 0.01, choices = "all" } = options;
   checkPositive("balanceLoss", "coefficient", coefficient, 0.01);
   if (choices !== "all" && choices !== "first")
-    throw new ArgumentError(`balanceLoss: there are no choices ${String(choices)}; use all or first`);
+    throw new ArgumentError(`balanceLoss: choices is ${String(choices)}; use all or first`);
   const name = choices === "all" ? "load_E" : "firstLoad_E";
   const sums: AuxiliaryLoss["sums"] = (scores, tokenAxes) => {
     const chosen_TK = requireChoices("balanceLoss", scores);

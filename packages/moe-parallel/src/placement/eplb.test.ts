@@ -98,9 +98,9 @@ describe("placeReplicated", () => {
 
   test.each([
     [[1, 2], { numRanks: 1, numSlots: 1 }, /1 slots for 2 experts/],
-    [[1, 2], { numRanks: 2, numSlots: 3 }, /3 slots do not divide over 2 ranks/],
-    [[1, 2], { numRanks: 4, numSlots: 4, numHosts: 3 }, /4 ranks do not divide over 3 hosts/],
-    [[1, 2, 3], { numRanks: 1, numSlots: 3, numGroups: 2 }, /3 experts do not divide over 2 groups/],
+    [[1, 2], { numRanks: 2, numSlots: 3 }, /3 slots are not divisible by 2 ranks/],
+    [[1, 2], { numRanks: 4, numSlots: 4, numHosts: 3 }, /4 ranks are not divisible by 3 hosts/],
+    [[1, 2, 3], { numRanks: 1, numSlots: 3, numGroups: 2 }, /3 experts are not divisible by 2 groups/],
     [[], { numRanks: 1, numSlots: 1 }, /no loads were given/],
     [[1, -2], { numRanks: 1, numSlots: 2 }, /the load of expert 1 is -2/],
     [[NaN], { numRanks: 1, numSlots: 2 }, /the load of expert 0 is NaN/],

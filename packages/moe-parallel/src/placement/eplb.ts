@@ -67,7 +67,7 @@ export const placeReplicated = (
   checkDivides("placeReplicated", [numExperts, "experts"], [numGroups, "groups"]);
   if (numSlots < numExperts)
     throw new ArgumentError(
-      `placeReplicated: ${numSlots} slots for ${numExperts} experts; every expert needs one, give more slots`,
+      `placeReplicated: ${numSlots} slots for ${numExperts} experts; every expert needs at least one slot, give more slots`,
     );
   const isHierarchical = numGroups % numHosts === 0;
   const [hosts, groups] = isHierarchical ? [numHosts, numGroups] : [1, 1];

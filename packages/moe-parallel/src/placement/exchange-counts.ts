@@ -62,18 +62,18 @@ export const checkExchangeInputs = (
   const { numExperts, numRanks, expertOfSlot } = placement;
   if (expertOfSlot.length !== numExperts)
     throw new ArgumentError(
-      `${planner}: ${expertOfSlot.length} slots for ${numExperts} experts; what tokens choose between replicas is not known here, place every expert once`,
+      `${planner}: ${expertOfSlot.length} slots for ${numExperts} experts; the choice between replicas is not known, place every expert once`,
     );
   if (routing.numExperts !== numExperts)
     throw new ArgumentError(
-      `${planner}: tokens choose of ${routing.numExperts} experts, ${numExperts} are placed; both are of one layer`,
+      `${planner}: tokens choose from ${routing.numExperts} experts, but ${numExperts} are placed; use a routing and a placement of the same layer`,
     );
   if (levels.numRanks !== numRanks)
     throw new ArgumentError(
-      `${planner}: levels of ${levels.numRanks} ranks, experts on ${numRanks}; measure the levels with as many ranks`,
+      `${planner}: levels of ${levels.numRanks} ranks, but experts on ${numRanks} ranks; measure the levels with the same number of ranks`,
     );
   if (numTokens(routing) % numRanks !== 0)
     throw new ArgumentError(
-      `${planner}: ${numTokens(routing)} tokens of ${numRanks} ranks; join the routings of all ranks, equally long`,
+      `${planner}: ${numTokens(routing)} tokens are not divisible by ${numRanks} ranks; join the routings of all ranks, with equal numbers of tokens`,
     );
 };

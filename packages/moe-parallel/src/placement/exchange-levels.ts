@@ -49,7 +49,7 @@ export interface Exchange {
  */
 export const checkExchangeLevels = ({ numRanks, flat, levels }: ExchangeLevels): void => {
   if (!Number.isInteger(numRanks) || numRanks < 1)
-    throw new ArgumentError(`exchange levels: ${numRanks} ranks; give a whole number from 1`);
+    throw new ArgumentError(`exchange levels: numRanks is ${numRanks}; use a whole number from 1`);
   const lines = [flat, ...levels.flatMap(({ between, within }) => [between, within])];
   for (const { startupSeconds, secondsPerByte } of lines)
     if (
@@ -61,13 +61,13 @@ export const checkExchangeLevels = ({ numRanks, flat, levels }: ExchangeLevels):
       )
     )
       throw new ArgumentError(
-        `exchange levels: a line says ${startupSeconds} s + ${secondsPerByte} s/byte; both are finite and not negative, measure it anew`,
+        `exchange levels: a cost of ${startupSeconds} s + ${secondsPerByte} s/byte; both numbers must be finite and not negative, measure again`,
       );
   let above = 1;
   for (const [i, { numGroups }] of levels.entries()) {
     if (!Number.isInteger(numGroups) || numGroups < 1 || numGroups % above !== 0 || numRanks % numGroups !== 0)
       throw new ArgumentError(
-        `exchange levels: level ${i + 1} has ${numGroups} groups, under ${above} and over ${numRanks} ranks; groups are a multiple of those above and divide the ranks`,
+        `exchange levels: level ${i + 1} has ${numGroups} groups, with ${above} groups in the level above and ${numRanks} ranks; use a multiple of the groups above that divides the ranks`,
       );
     above = numGroups;
   }

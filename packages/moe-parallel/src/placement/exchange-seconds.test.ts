@@ -150,16 +150,16 @@ describe("exchangeSeconds", () => {
     const options = { bytesPerToken: 4 };
     const replicas = { ...placement, expertOfSlot: [0, 1, 2, 3, 0, 1] };
     expect(() => exchangeSeconds(routing, replicas, levels, options)).toThrow(/6 slots for 4 experts/);
-    expect(() => exchangeSeconds(routing, placeInOrder(8, 2), levels, options)).toThrow(/choose of 4 experts, 8/);
+    expect(() => exchangeSeconds(routing, placeInOrder(8, 2), levels, options)).toThrow(/choose from 4 experts, but 8/);
     expect(() => exchangeSeconds(routing, placeInOrder(4, 4), levels, options)).toThrow(/levels of 2 ranks, .* on 4/);
     expect(() => exchangeSeconds({ ...routing, choices: Int32Array.of(0, 1, 2) }, placement, levels, options)).toThrow(
-      /3 tokens of 2 ranks/,
+      /3 tokens are not divisible by 2 ranks/,
     );
-    expect(() => exchangeSeconds(routing, placement, levels, { bytesPerToken: 0 })).toThrow(/token of 0 bytes/);
+    expect(() => exchangeSeconds(routing, placement, levels, { bytesPerToken: 0 })).toThrow(/bytesPerToken is 0/);
     expect(() => exchangeSeconds(routing, placement, levels, { ...options, gamma: 0.5 })).toThrow(/gamma is 0\.5/);
     const three = { ...levels, levels: [{ ...levels.levels[0]!, numGroups: 3 }] };
     expect(() => exchangeSeconds(routing, placement, three, options)).toThrow(/level 1 has 3 groups, .* 2 ranks/);
     const negative = { ...levels, flat: line(-1, 0) };
-    expect(() => exchangeSeconds(routing, placement, negative, options)).toThrow(/a line says -1 s/);
+    expect(() => exchangeSeconds(routing, placement, negative, options)).toThrow(/a cost of -1 s/);
   });
 });

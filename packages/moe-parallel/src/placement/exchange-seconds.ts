@@ -18,8 +18,8 @@ export const checkExchangeOptions = (
   { bytesPerToken, gamma }: Required<ExchangeSecondsOptions>,
 ): void => {
   if (!(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
-    throw new ArgumentError(`${planner}: a token of ${bytesPerToken} bytes; give a finite number above 0`);
-  if (!(gamma >= 1)) throw new ArgumentError(`${planner}: gamma is ${gamma}; a maximum takes 1 or more`);
+    throw new ArgumentError(`${planner}: bytesPerToken is ${bytesPerToken}; use a finite number above 0`);
+  if (!(gamma >= 1)) throw new ArgumentError(`${planner}: gamma is ${gamma}; use 1 or more`);
 };
 
 /**

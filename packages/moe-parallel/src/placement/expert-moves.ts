@@ -35,7 +35,7 @@ export const expertMoves = (
   const { numExperts, numRanks } = before;
   if (after.numExperts !== numExperts || after.numRanks !== numRanks)
     throw new ArgumentError(
-      `expertMoves: from ${numExperts} experts on ${numRanks} ranks to ${after.numExperts} on ${after.numRanks}; both placements are of the same experts and ranks`,
+      `expertMoves: from ${numExperts} experts on ${numRanks} ranks to ${after.numExperts} on ${after.numRanks}; both placements must be of the same experts and ranks`,
     );
   const hostOf = Array.from({ length: numRanks }, (_, rank) => hosts?.findIndex((host) => host.includes(rank)) ?? 0);
   const homeless = hostOf.indexOf(-1);

@@ -13,7 +13,7 @@ describe("checkExpertPlacement", () => {
   });
 
   test.each([
-    [{ numExperts: 2, numRanks: 2, expertOfSlot: [0, 1, 0] }, /3 slots do not divide over 2 ranks/],
+    [{ numExperts: 2, numRanks: 2, expertOfSlot: [0, 1, 0] }, /3 slots are not divisible by 2 ranks/],
     [{ numExperts: 3, numRanks: 2, expertOfSlot: [0, 1, 0, 1] }, /none of 4 slots holds expert 2 of 3/],
     [{ numExperts: 2, numRanks: 2, expertOfSlot: [0, 2] }, /slot 1 holds expert 2 of 2/],
     [{ numExperts: 2, numRanks: 2, expertOfSlot: [-1, 1] }, /slot 0 holds expert -1 of 2/],
@@ -38,7 +38,7 @@ describe("checkExpertPlacement", () => {
 
 test("placeInOrder gives each rank its run of experts, and refuses experts that do not divide", () => {
   expect(placeInOrder(4, 2).expertOfSlot).toEqual([0, 1, 2, 3]);
-  expect(() => placeInOrder(5, 2)).toThrow(/5 slots do not divide over 2 ranks/);
+  expect(() => placeInOrder(5, 2)).toThrow(/5 slots are not divisible by 2 ranks/);
 });
 
 test("withSwapped undoes itself, and exchanges replicas too", () => {

@@ -35,31 +35,31 @@ export const checkExpertPlacement = (
 ): void => {
   if (!Number.isInteger(numExperts) || numExperts < 1 || !Number.isInteger(numRanks) || numRanks < 1)
     throw new ArgumentError(
-      `expert placement: ${numExperts} experts on ${numRanks} ranks; both are whole numbers from 1`,
+      `expert placement: ${numExperts} experts on ${numRanks} ranks; both must be whole numbers from 1`,
     );
   const numSlots = expertOfSlot.length;
   if (numSlots % numRanks !== 0)
     throw new ArgumentError(
-      `expert placement: ${numSlots} slots do not divide over ${numRanks} ranks; give every rank equally many`,
+      `expert placement: ${numSlots} slots are not divisible by ${numRanks} ranks; give every rank the same number`,
     );
   const seen = new Map<number, number>();
   for (const [slot, expert] of expertOfSlot.entries()) {
     if (!Number.isInteger(expert) || expert < 0 || expert >= numExperts)
       throw new ArgumentError(
-        `expert placement: slot ${slot} holds expert ${expert} of ${numExperts}; experts are whole numbers from 0 to ${numExperts - 1}`,
+        `expert placement: slot ${slot} holds expert ${expert} of ${numExperts}; experts must be whole numbers from 0 to ${numExperts - 1}`,
       );
     // Slots are ordered by rank, so only the last rank seen with an expert can be the current rank.
     const rank = Math.floor((slot * numRanks) / numSlots);
     if (areReplicasApart && seen.get(expert) === rank)
       throw new ArgumentError(
-        `expert placement: slot ${slot} is a second replica of expert ${expert} on rank ${rank}; replicas of an expert lie on ranks of their own, move one`,
+        `expert placement: slot ${slot} is a second replica of expert ${expert} on rank ${rank}; replicas of an expert must be on different ranks, move one`,
       );
     seen.set(expert, rank);
   }
   for (let expert = 0; expert < numExperts; expert++)
     if (!seen.has(expert))
       throw new ArgumentError(
-        `expert placement: none of ${numSlots} slots holds expert ${expert} of ${numExperts}; every expert needs one at least`,
+        `expert placement: none of ${numSlots} slots holds expert ${expert} of ${numExperts}; every expert needs at least one`,
       );
 };
 

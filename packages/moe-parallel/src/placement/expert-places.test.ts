@@ -59,9 +59,9 @@ test("on the nearest ranks groups stay as they are, and nothing travels that is 
 
 describe("what is no place of its own for each expert", () => {
   test.each([
-    [[0, 0, 1, 2], /placement \[0, 0, 1, 2\] does not place 4 experts/],
-    [[0, 1, 2, 4], /does not place 4 experts/],
-    [[0, 1, 2], /3 slots do not divide over 2 ranks/],
+    [[0, 0, 1, 2], /placement \[0, 0, 1, 2\] is not a permutation of 4 positions/],
+    [[0, 1, 2, 4], /is not a permutation of 4 positions/],
+    [[0, 1, 2], /3 slots are not divisible by 2 ranks/],
   ])("is refused: %j", (places, message) => {
     expect(() => placementOfPlaces(places, 2)).toThrow(message);
   });
@@ -70,7 +70,7 @@ describe("what is no place of its own for each expert", () => {
     const replicated = { numExperts: 3, numRanks: 2, expertOfSlot: [0, 1, 2, 0] };
     expect(() => placesOfPlacement(replicated)).toThrow(/4 slots for 3 experts, so some have replicas/);
     expect(() => nearestPlaces([0, 1], { numExperts: 4, numRanks: 2, expertOfSlot: [0, 1, 2, 3] })).toThrow(
-      /places of 2 experts and a placement of 4/,
+      /positions of 2 experts, but a placement of 4/,
     );
   });
 });

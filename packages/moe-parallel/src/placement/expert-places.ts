@@ -18,7 +18,7 @@ export const expertsByPlace = (placeOf: readonly number[], numExperts: number): 
   });
   if (placeOf.length !== numExperts || experts.includes(-1))
     throw new ArgumentError(
-      `moeLayer: placement [${placeOf.join(", ")}] does not place ${numExperts} experts; name for each expert a place of its own, 0 to ${numExperts - 1}`,
+      `moeLayer: placement [${placeOf.join(", ")}] is not a permutation of ${numExperts} positions; give each expert its own position, 0 to ${numExperts - 1}`,
     );
   return experts;
 };
@@ -62,7 +62,7 @@ export const nearestPlaces = (before: readonly number[], after: ExpertPlacement)
   const { numExperts, numRanks } = placementOfPlaces(before, after.numRanks);
   if (numExperts !== after.numExperts)
     throw new ArgumentError(
-      `expert placement: places of ${numExperts} experts and a placement of ${after.numExperts}; both are of the same experts`,
+      `expert placement: positions of ${numExperts} experts, but a placement of ${after.numExperts}; both must be of the same experts`,
     );
   const each = numExperts / numRanks;
   const rankOf = (place: number): number => Math.floor(place / each);
@@ -88,7 +88,7 @@ export const onNearestRanks = (before: ExpertPlacement, after: ExpertPlacement):
   placesOfPlacement(after);
   if (before.numExperts !== numExperts || before.numRanks !== numRanks)
     throw new ArgumentError(
-      `expert placement: ${before.numExperts} experts on ${before.numRanks} ranks before, ${numExperts} on ${numRanks} after; both are of the same experts and ranks`,
+      `expert placement: ${before.numExperts} experts on ${before.numRanks} ranks before, ${numExperts} on ${numRanks} after; both must be of the same experts and ranks`,
     );
   const groups = Array.from({ length: numRanks }, (_, rank) => expertsOfRank(after, rank));
   const common = groups.flatMap((experts, group) => {

@@ -61,7 +61,9 @@ describe("swapSeconds", () => {
     const routing = { numExperts: 2, numChoices: 1, choices: new Int32Array() };
     const levels = { numRanks: 1, flat: { startupSeconds: 0, secondsPerByte: 1 }, levels: [] };
     const placement = placeInOrder(2, 1);
-    expect(() => swapSeconds(routing, placement, levels, { ...options, numLevels: 2 })).toThrow(/over 2 levels, 1/);
+    expect(() => swapSeconds(routing, placement, levels, { ...options, numLevels: 2 })).toThrow(
+      /numLevels is 2, but 1/,
+    );
     expect(() => swapSeconds(routing, placement, levels, { ...options, numLevels: 1, gamma: Infinity })).toThrow(
       /gamma is Infinity/,
     );

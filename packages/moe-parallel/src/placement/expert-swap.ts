@@ -77,7 +77,7 @@ export const swapExperts = (
   { maxSwaps, ...options }: SwapExpertsOptions,
 ): { readonly placement: ExpertPlacement; readonly swaps: readonly ExpertSwap[] } => {
   if (!Number.isInteger(maxSwaps) || maxSwaps < 0)
-    throw new ArgumentError(`swapExperts: maxSwaps is ${maxSwaps}; give a whole number from 0`);
+    throw new ArgumentError(`swapExperts: maxSwaps is ${maxSwaps}; use a whole number from 0`);
   const swaps: ExpertSwap[] = [];
   let current = placement;
   while (swaps.length < maxSwaps) {

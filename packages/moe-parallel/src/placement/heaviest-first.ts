@@ -33,7 +33,7 @@ export const placeHeaviestFirst = (
     checkLoads("placeHeaviestFirst", rankLoads, "rank");
     if (rankLoads.length !== numRanks)
       throw new ArgumentError(
-        `placeHeaviestFirst: ${rankLoads.length} rankLoads for ${numRanks} ranks; give one for each rank`,
+        `placeHeaviestFirst: ${rankLoads.length} rankLoads for ${numRanks} ranks; give one per rank`,
       );
   }
   return { numExperts: loads.length, numRanks, expertOfSlot: balancedPacks(loads, numRanks, rankLoads).flat() };

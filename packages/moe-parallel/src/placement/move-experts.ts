@@ -55,7 +55,7 @@ export const mostMovesOfPair = (before: readonly number[], after: readonly numbe
   const [from, to] = [placementOfPlaces(before, numRanks), placementOfPlaces(after, numRanks)];
   if (before.length !== after.length)
     throw new ArgumentError(
-      `mostMovesOfPair: places of ${before.length} experts before and of ${after.length} after; both are of the same experts`,
+      `mostMovesOfPair: positions of ${before.length} experts before and of ${after.length} after; both must be of the same experts`,
     );
   const counts = new Map<number, number>();
   before.forEach((place, expert) => {
@@ -129,7 +129,7 @@ export const moveExperts = <Tree>(
   return mapTree(tree, (x: Tensor, path) => {
     if (x.shape[0] !== own)
       throw new ArgumentError(
-        `moveExperts: "${path}" is [${x.shape.join(", ")}], but a rank has ${own} experts; give tensors with a row for each`,
+        `moveExperts: "${path}" is [${x.shape.join(", ")}], but a rank has ${own} experts; give tensors with one row per expert`,
       );
     if (numRanks === 1) return permuteRows(x, taken_e);
     const { x: arrived } = raggedAllToAll(gather(x, row_N, { outside: "zero" }), leaving_P, axis);

@@ -40,7 +40,7 @@ export const moveGain = (
   const figures = { secondsBefore, secondsAfter, numSteps, bytesPerExpert, startupSeconds, secondsPerByte };
   for (const [name, value] of Object.entries(figures))
     if (!(value >= 0 && Number.isFinite(value)))
-      throw new ArgumentError(`moveGain: ${name} is ${value}; figures are finite and not negative`);
+      throw new ArgumentError(`moveGain: ${name} is ${value}; figures must be finite and not negative`);
   const busiest = (side: "from" | "to"): number => {
     const numMoves = new Map<number, number>();
     for (const { [side]: rank } of moves) numMoves.set(rank, (numMoves.get(rank) ?? 0) + 1);

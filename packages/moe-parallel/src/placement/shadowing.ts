@@ -58,7 +58,7 @@ export const chooseShadowed = (
   checkLoads("chooseShadowed", counts);
   for (const [name, value] of Object.entries(situation) as [string, number][])
     if (!(value > 0 && Number.isFinite(value)))
-      throw new ArgumentError(`chooseShadowed: ${name} is ${value}; it is a finite number above 0, measure it`);
+      throw new ArgumentError(`chooseShadowed: ${name} is ${value}; use a measured value, finite and above 0`);
   const { modelWidth, hiddenWidth, bytesPerNumber, bytesPerSecond, flopsPerSecond } = situation;
   const computeSeconds = (4 * modelWidth * hiddenWidth) / flopsPerSecond;
   const sendSeconds = (bytesPerNumber * modelWidth) / bytesPerSecond;

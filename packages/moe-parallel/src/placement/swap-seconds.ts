@@ -100,10 +100,10 @@ export const swapSeconds = (
   checkExchangeInputs("swapSeconds", routing, placement, levels);
   checkExchangeOptions("swapSeconds", { bytesPerToken, gamma });
   if (gamma === Infinity)
-    throw new ArgumentError("swapSeconds: gamma is Infinity; a smooth maximum takes a finite one");
+    throw new ArgumentError("swapSeconds: gamma is Infinity; use a finite number, for example 10");
   if (!Number.isInteger(numLevels) || numLevels < 1 || numLevels > levels.levels.length + 1)
     throw new ArgumentError(
-      `swapSeconds: an exchange over ${numLevels} levels, ${levels.levels.length + 1} were measured; give 1 to ${levels.levels.length + 1}`,
+      `swapSeconds: numLevels is ${numLevels}, but ${levels.levels.length + 1} levels were measured; use 1 to ${levels.levels.length + 1}`,
     );
   const seconds = new Float64Array(routing.numExperts ** 2);
   for (const exchange of exchangesOf(levels, numLevels))

@@ -68,8 +68,8 @@ describe("counts of experts", () => {
   });
 
   test("refuses other numbers of experts or steps, and memories that do not belong together", () => {
-    expect(() => countWindow(2, 0)).toThrow(/a window of 0 steps/);
-    expect(() => countWindow(0, 1)).toThrow(/0 experts/);
+    expect(() => countWindow(2, 0)).toThrow(/maxSteps is 0/);
+    expect(() => countWindow(0, 1)).toThrow(/numExperts is 0/);
     expect(() => decayedCounts(2, 1.5)).toThrow(/decay is 1\.5/);
     expect(() => rememberCounts(countWindow(2, 1), [1])).toThrow(/1 counts for 2 experts/);
     const once = rememberCounts(decayedCounts(1, 0.5), [3]);

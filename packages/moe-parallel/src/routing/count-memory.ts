@@ -27,14 +27,14 @@ export type CountMemory = CountWindow | DecayedCounts;
 
 const checkNumExperts = (fn: string, numExperts: number): void => {
   if (!Number.isInteger(numExperts) || numExperts < 1)
-    throw new ArgumentError(`${fn}: ${numExperts} experts; give a whole number from 1`);
+    throw new ArgumentError(`${fn}: numExperts is ${numExperts}; use a whole number from 1`);
 };
 
 /** Returns an empty window of counts. @throws ArgumentError for arguments that are not positive integers. */
 export const countWindow = (numExperts: number, maxSteps: number): CountWindow => {
   checkNumExperts("countWindow", numExperts);
   if (!Number.isInteger(maxSteps) || maxSteps < 1)
-    throw new ArgumentError(`countWindow: a window of ${maxSteps} steps; give a whole number from 1`);
+    throw new ArgumentError(`countWindow: maxSteps is ${maxSteps}; use a whole number from 1`);
   return { kind: "window", numExperts, maxSteps, steps: [] };
 };
 
@@ -58,7 +58,7 @@ export const decayedCounts = (numExperts: number, decay: number): DecayedCounts 
 export const rememberCounts = (memory: CountMemory, counts: readonly number[]): CountMemory => {
   if (counts.length !== memory.numExperts)
     throw new ArgumentError(
-      `rememberCounts: ${counts.length} counts for ${memory.numExperts} experts; give one for each expert`,
+      `rememberCounts: ${counts.length} counts for ${memory.numExperts} experts; give one count per expert`,
     );
   if (memory.kind === "window") return { ...memory, steps: [...memory.steps, [...counts]].slice(-memory.maxSteps) };
   const { decay, sums, weight } = memory;
@@ -93,5 +93,5 @@ export const addCounts = (a: CountMemory, b: CountMemory): CountMemory => {
       return { ...a, steps: a.steps.map((counts, step) => added(counts, b.steps[step]!)) };
     if (a.kind === "decayed" && b.kind === "decayed") return { ...a, sums: added(a.sums, b.sums) };
   }
-  throw new ArgumentError(`addCounts: ${outlineOf(a)}, and ${outlineOf(b)}; add memories of the same steps`);
+  throw new ArgumentError(`addCounts: ${outlineOf(a)}, and ${outlineOf(b)}; add histories of the same steps`);
 };

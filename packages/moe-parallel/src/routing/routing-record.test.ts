@@ -55,9 +55,11 @@ describe("a routing record", () => {
   test("refuses what is no record", () => {
     const json = { maxSteps: 1, steps: [{ step: 0, numExperts: 2, numChoices: 1, choices: [0, 1] }] };
     const [only] = json.steps;
-    expect(() => routingRecordFromJson({ ...json, maxSteps: 0 })).toThrow(/room for 0 steps/);
-    expect(() => routingRecordFromJson({ ...json, steps: [only!, only!] })).toThrow(/2 steps where 1 have room/);
-    expect(() => routingRecordFromJson({ maxSteps: 2, steps: [only!, only!] })).toThrow(/step 0 after step 0/);
+    expect(() => routingRecordFromJson({ ...json, maxSteps: 0 })).toThrow(/maxSteps is 0/);
+    expect(() => routingRecordFromJson({ ...json, steps: [only!, only!] })).toThrow(/2 steps exceed maxSteps 1/);
+    expect(() => routingRecordFromJson({ maxSteps: 2, steps: [only!, only!] })).toThrow(
+      /step 0 does not follow step 0/,
+    );
     expect(() => routingRecordFromJson({ ...json, steps: [{ ...only!, choices: [0.5] }] })).toThrow(/choice 0\.5/);
     expect(() => routingRecordFromJson({ ...json, steps: [{ ...only!, choices: [2] }] })).toThrow(/expert 2 of 2/);
   });

@@ -18,7 +18,7 @@ export interface RoutingRecord {
 /** Returns an empty record. @throws ArgumentError for a number of steps that is not a positive integer. */
 export const routingRecord = (maxSteps: number): RoutingRecord => {
   if (!Number.isInteger(maxSteps) || maxSteps < 1)
-    throw new ArgumentError(`routingRecord: room for ${maxSteps} steps; give a whole number from 1`);
+    throw new ArgumentError(`routingRecord: maxSteps is ${maxSteps}; use a whole number from 1`);
   return { maxSteps, steps: [] };
 };
 
@@ -32,7 +32,7 @@ export const recordRouting = ({ maxSteps, steps }: RoutingRecord, step: number, 
   const last = steps.at(-1)?.step ?? -1;
   if (!Number.isInteger(step) || step <= last)
     throw new ArgumentError(
-      `recordRouting: step ${step} after step ${last}; steps are whole numbers, and each comes after the last`,
+      `recordRouting: step ${step} does not follow step ${last}; use whole numbers in increasing order`,
     );
   return { maxSteps, steps: [...steps, { step, routing }].slice(-maxSteps) };
 };
@@ -62,7 +62,7 @@ export const routingRecordFromJson = ({ maxSteps, steps }: RoutingRecordJson): R
   const empty = routingRecord(maxSteps);
   if (steps.length > maxSteps)
     throw new ArgumentError(
-      `routingRecordFromJson: ${steps.length} steps where ${maxSteps} have room; raise maxSteps or drop the oldest`,
+      `routingRecordFromJson: ${steps.length} steps exceed maxSteps ${maxSteps}; raise maxSteps or drop the oldest steps`,
     );
   return steps.reduce(
     (record, { step, numExperts, numChoices, choices }) =>
@@ -76,7 +76,7 @@ const wholeNumbers = (step: number, choices: readonly number[]): Int32Array => {
   const wrong = choices.find((choice) => !Number.isInteger(choice));
   if (wrong !== undefined)
     throw new ArgumentError(
-      `routingRecordFromJson: step ${step} has the choice ${wrong}; choices are whole numbers, −1 for a dropped one`,
+      `routingRecordFromJson: step ${step} has choice ${wrong}; choices must be whole numbers, −1 for a dropped choice`,
     );
   return Int32Array.from(choices);
 };

@@ -15,7 +15,7 @@ describe("checkRouting", () => {
   });
 
   test.each([
-    [routing(3, 2, 0, 1, 2), /3 choices are no whole number of tokens with 2 each/],
+    [routing(3, 2, 0, 1, 2), /3 choices are not divisible by 2 choices per token/],
     [routing(3, 2, 0, 1, 2, 3), /token 1 chose expert 3 of 3/],
     [routing(3, 2, 0, 1, -2, 0), /token 1 chose expert -2 of 3/],
     [routing(3, 2, 0, 1, 2, 2), /token 1 chose expert 2 twice/],

@@ -22,11 +22,11 @@ export const numTokens = ({ choices, numChoices }: Routing): number => choices.l
 export const checkRouting = ({ numExperts, numChoices, choices }: Routing): void => {
   if (!Number.isInteger(numExperts) || numExperts < 1 || !Number.isInteger(numChoices) || numChoices < 1)
     throw new ArgumentError(
-      `routing: ${numExperts} experts with ${numChoices} choices per token; both are whole numbers from 1`,
+      `routing: ${numExperts} experts with ${numChoices} choices per token; both must be whole numbers from 1`,
     );
   if (choices.length % numChoices !== 0)
     throw new ArgumentError(
-      `routing: ${choices.length} choices are no whole number of tokens with ${numChoices} each; fill with −1`,
+      `routing: ${choices.length} choices are not divisible by ${numChoices} choices per token; pad with −1`,
     );
   for (let i = 0; i < choices.length; i++) {
     const expert = choices[i]!;
@@ -34,11 +34,11 @@ export const checkRouting = ({ numExperts, numChoices, choices }: Routing): void
     const token = Math.floor(i / numChoices);
     if (expert < 0 || expert >= numExperts)
       throw new ArgumentError(
-        `routing: token ${token} chose expert ${expert} of ${numExperts}; experts count from 0, and −1 is no choice`,
+        `routing: token ${token} chose expert ${expert} of ${numExperts}; experts are numbered from 0, and −1 is no choice`,
       );
     if (choices.subarray(token * numChoices, i).includes(expert))
       throw new ArgumentError(
-        `routing: token ${token} chose expert ${expert} twice; choices of a token differ, drop one by −1`,
+        `routing: token ${token} chose expert ${expert} twice; the choices of a token must differ, replace one by −1`,
       );
   }
 };
@@ -61,7 +61,7 @@ export const expertCounts = ({ numExperts, choices }: Routing): number[] => {
  */
 export const joinRoutings = (routings: readonly Routing[]): Routing => {
   const [first] = routings;
-  if (first === undefined) throw new ArgumentError("joinRoutings: no routings were given; give one for each rank");
+  if (first === undefined) throw new ArgumentError("joinRoutings: no routings were given; give one per rank");
   const choices = new Int32Array(routings.reduce((sum, { choices }) => sum + choices.length, 0));
   let at = 0;
   for (const [rank, { numExperts, numChoices, choices: own }] of routings.entries()) {

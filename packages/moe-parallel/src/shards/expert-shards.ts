@@ -38,7 +38,7 @@ export interface ExpertShards extends ShardAxes {
 export const checkShardAxes = (fn: string, { axis, productAxis }: ShardAxes): void => {
   if (axis === productAxis)
     throw new ArgumentError(
-      `${fn}: axis "${axis}" of the shards is named as its product with that of the experts, too; give the mesh another axis for it`,
+      `${fn}: axis "${axis}" is both the axis of the shards and the product axis; use another mesh axis for the product`,
     );
 };
 
@@ -47,7 +47,7 @@ export const numShardsOf = ({ axis, productAxis }: ShardAxes, expertAxis: string
   const [numShards, numRanks, product] = [axisSize(axis), axisSize(expertAxis), axisSize(productAxis)];
   if (numShards * numRanks !== product)
     throw new ArgumentError(
-      `moeLayer: ${numRanks} ranks along "${expertAxis}" × ${numShards} along "${axis}" are ${numRanks * numShards}, but axis "${productAxis}" has ${product}; name the axis that is their product`,
+      `moeLayer: ${numRanks} ranks along "${expertAxis}" × ${numShards} along "${axis}" are ${numRanks * numShards}, but axis "${productAxis}" has ${product}; name an axis with that product`,
     );
   return numShards;
 };

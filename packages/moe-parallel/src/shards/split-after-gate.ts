@@ -119,7 +119,7 @@ export const splitAfterGate = ({ pieces = 2, ...axes }: SplitAfterGateOptions): 
     dispatcherFor: (given) => {
       if (given !== undefined)
         throw new ArgumentError(
-          "moeLayer: shards that are split after the gate send slots of one size, but a dispatcher was given, too; leave it out, or use splitBeforeGate",
+          "moeLayer: splitAfterGate sends slots of one size, but a dispatcher was given; leave the dispatcher out, or use splitBeforeGate",
         );
       return partOfSlots(axes, pieces) as TokenDispatcher;
     },

@@ -33,7 +33,7 @@ export interface InverseRootOptions {
  */
 export const inverseRoot = (a: Tensor, { p, ridge = 1e-6 }: InverseRootOptions): Tensor => {
   if (a.rank < 2 || a.shape.at(-2) !== a.shape.at(-1))
-    throw new ShapeError("inverseRoot", `${formatShape(a.shape)} holds no square matrices; give [..., n, n]`);
+    throw new ShapeError("inverseRoot", `${formatShape(a.shape)} is not square; give [..., n, n]`);
   if (!(p > 0 && p < Infinity)) throw new ArgumentError(`inverseRoot: p is ${p}; use a positive number, such as 4`);
   const { values, vectors } = eigh(a);
   const greatest = maximum(reduceMax(values, { dims: -1, keepDims: true }), 0);

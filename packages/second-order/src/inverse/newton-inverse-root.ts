@@ -60,7 +60,7 @@ const eigenvalueBound = (a: Tensor): Tensor =>
 export const newtonInverseRoot = (a: Tensor, { p, ridge = 1e-6, steps = 30 }: NewtonInverseRootOptions): Tensor => {
   const n = a.shape.at(-1)!;
   if (a.rank < 2 || a.shape.at(-2) !== n)
-    throw new ShapeError("newtonInverseRoot", `${formatShape(a.shape)} holds no square matrices; give [..., n, n]`);
+    throw new ShapeError("newtonInverseRoot", `${formatShape(a.shape)} is not square; give [..., n, n]`);
   if (!Number.isInteger(p) || p < 1 || !Number.isInteger(Math.log2(p)))
     throw new ArgumentError(`newtonInverseRoot: p is ${p}; use a power of two, such as 2 or 4`);
   const identity = broadcastTo(identityMatrix(n), a.shape);

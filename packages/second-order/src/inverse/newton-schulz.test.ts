@@ -101,7 +101,7 @@ describe("newtonSchulz", () => {
       );
     const vector = (x: Tensor): Tensor => newtonSchulz(x);
     expect(await refused(() => evaluate(vector, referenceBackend())(NdArray.from([1, 2])))).toMatch(
-      /\[2\] is no matrix/,
+      /\[2\] is not a matrix/,
     );
     expect(await refused(() => run([[1]], 0))).toMatch(/steps is 0.*from 1/);
   });

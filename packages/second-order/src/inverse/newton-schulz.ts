@@ -53,9 +53,9 @@ export const newtonSchulz = (
   { steps = 5, coefficients: [a, b, c] = muonCoefficients }: NewtonSchulzOptions = {},
 ): Tensor => {
   if (x.rank < 2)
-    throw new ShapeError("newtonSchulz", `${formatShape(x.shape)} is no matrix; give [..., n, m], or reshape it`);
+    throw new ShapeError("newtonSchulz", `${formatShape(x.shape)} is not a matrix; give [..., n, m], or reshape it`);
   if (!Number.isInteger(steps) || steps < 1)
-    throw new ArgumentError(`newtonSchulz: steps is ${steps}, but it counts products; use a whole number from 1`);
+    throw new ArgumentError(`newtonSchulz: steps is ${steps}; use a whole number from 1`);
   const [n, m] = x.shape.slice(-2) as [number, number];
   if (n > m) return swapDims(newtonSchulz(swapDims(x, -1, -2), { steps, coefficients: [a, b, c] }), -1, -2);
   const norm2 = sum(square(x), { dims: [-2, -1], keepDims: true });

@@ -61,6 +61,6 @@ describe("placeBalanced", () => {
     );
     expect(() => placeBalanced(layers, 2, { ...free, broadcastSeconds: () => NaN })).toThrow(/broadcastSeconds.*NaN/);
     expect(() => placeBalanced([], 2, free)).toThrow(/no weights were given/);
-    expect(() => placeBalanced(layers, 0, free)).toThrow(/0 ranks/);
+    expect(() => placeBalanced(layers, 0, free)).toThrow(/numRanks is 0/);
   });
 });

@@ -43,7 +43,7 @@ describe("contiguousGroups", () => {
     [[], 2, /no weights were given/],
     [[1, -2], 2, /weight 1 is -2/],
     [[Infinity], 2, /weight 0 is Infinity/],
-    [[1], 0, /0 ranks/],
+    [[1], 0, /numRanks is 0/],
   ])("refuses %j on %d ranks", (weights, numRanks, message) => {
     expect(() => contiguousGroups(weights, numRanks)).toThrow(message);
   });

@@ -81,7 +81,7 @@ export const checkPlacement = (
     row === "everywhere" || row === "shared-out" || (Number.isInteger(row) && row >= 0 && row < workers);
   for (const path of paths) {
     const place = Object.hasOwn(layers, path) ? layers[path] : undefined;
-    if (place === undefined) throw new ArgumentError(`placement: layer ${path} has no place; place every layer`);
+    if (place === undefined) throw new ArgumentError(`placement: layer ${path} is not placed; place every layer`);
     if (
       !Number.isInteger(place.column) ||
       place.column < 0 ||
@@ -90,7 +90,7 @@ export const checkPlacement = (
       !isRow(place.gradient)
     )
       throw new ArgumentError(
-        `placement: layer ${path} is at column ${place.column}, rows ${place.input} and ${place.gradient}, of a grid of ${workers} rows and ${columns} columns; rows and columns count from 0`,
+        `placement: layer ${path} is at column ${place.column}, rows ${place.input} and ${place.gradient}, of a grid of ${workers} rows and ${columns} columns; rows and columns are numbered from 0`,
       );
   }
 };

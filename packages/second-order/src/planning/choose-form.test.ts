@@ -105,7 +105,9 @@ describe("formStages", () => {
     const forward = { ...options, times, hiddenBehind: ["input"] as const, buckets: paths.map((path) => [path]) };
     expect(stagesOf({ kind: "d" }, forward).factorCommunicationSeconds).toBe(134 - 45);
     expect(() => exposed([paths.slice(1)])).toThrow(/name 3 factors/);
-    expect(() => exposed([[...paths.slice(1), "layer-9:input"]])).toThrow(/layer-9:input, a side of no layer/);
+    expect(() => exposed([[...paths.slice(1), "layer-9:input"]])).toThrow(
+      /layer-9:input, which is not a side of these layers/,
+    );
   });
 
   test("the diagonal of an embedding is inverted in no time, and sent as such", () => {
@@ -142,9 +144,9 @@ describe("formStages", () => {
 
   test("times that are none are refused by name", () => {
     const bad = { ...options, times: { ...options.times, broadcastSeconds: () => NaN } };
-    expect(() => stagesOf({ kind: "mpd" }, bad)).toThrow(/broadcastSeconds says NaN/);
+    expect(() => stagesOf({ kind: "mpd" }, bad)).toThrow(/broadcastSeconds returned NaN/);
     expect(() => formStages({ placement: placeEverywhere([], 2), factors: "mean" }, options)).toThrow(
-      /layer-0 has no place/,
+      /layer-0 is not placed/,
     );
   });
 });

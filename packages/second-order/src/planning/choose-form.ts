@@ -122,6 +122,6 @@ export const chooseForm = (options: ChooseFormOptions): readonly [PredictedForm,
     })
     .toSorted((a, b) => a.meanStepSeconds - b.meanStepSeconds);
   const [best, ...others] = predicted;
-  if (best === undefined) throw new ArgumentError("chooseForm: no forms were given; give one at least");
+  if (best === undefined) throw new ArgumentError("chooseForm: no forms were given; give at least one");
   return [best, ...others];
 };

@@ -75,7 +75,9 @@ const checkedTimes = (times: StageTimes): Required<StageTimes> => {
     (...args: Args): number => {
       const seconds = of(...args);
       if (seconds >= 0 && Number.isFinite(seconds)) return seconds;
-      throw new ArgumentError(`stages: ${name} says ${seconds} s; times are finite and not negative; measure it anew`);
+      throw new ArgumentError(
+        `stages: ${name} returned ${seconds} s; times must be finite and not negative, measure again`,
+      );
     };
   return {
     factorSeconds: checked("factorSeconds", times.factorSeconds),
@@ -170,13 +172,15 @@ const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
   const planned = plan.flat();
   if (new Set(planned).size !== planned.length || planned.length !== factors.length)
     throw new ArgumentError(
-      `stages: the buckets name ${planned.length} factors, ${new Set(planned).size} different ones, of ${factors.length}; put each side of each layer in one`,
+      `stages: the buckets name ${planned.length} factors, ${new Set(planned).size} of them distinct, but there are ${factors.length}; put each side of each layer in one bucket`,
     );
   const end = plan.reduce((free, names) => {
     const own = names.map((name) => {
       const place = places.get(name);
       if (place !== undefined) return place;
-      throw new ArgumentError(`stages: the buckets name ${name}, a side of no layer; make them of these layers`);
+      throw new ArgumentError(
+        `stages: the buckets name ${name}, which is not a side of these layers; build the buckets from these layers`,
+      );
     });
     const bucket = own.map((place) => factors[place]!);
     return Math.max(free, mostOf(own.map((place) => ready[place]!))) + bucketSeconds(form, bucket, options);
@@ -320,7 +324,7 @@ export const meanStepSeconds = (
 ): number => {
   for (const [name, every] of Object.entries({ factorEvery, inverseEvery }))
     if (!Number.isInteger(every) || every < 1)
-      throw new ArgumentError(`meanStepSeconds: ${name} is ${every}; it counts steps, in whole numbers from 1`);
+      throw new ArgumentError(`meanStepSeconds: ${name} is ${every}; use a whole number of steps from 1`);
   return (
     (stages.factorSeconds + stages.factorCommunicationSeconds) / factorEvery +
     (stages.inverseSeconds + stages.inverseCommunicationSeconds) / inverseEvery +

@@ -178,7 +178,7 @@ export const meanStatistics = ({
   const gathered = new Gathered();
   const sides = buckets?.flat();
   if (sides !== undefined && new Set(sides).size !== sides.length)
-    throw new ArgumentError("meanStatistics: a side of a layer stands twice in its buckets; put each in one bucket");
+    throw new ArgumentError("meanStatistics: the buckets name a side of a layer twice; put each side in one bucket");
   let numSent = 0;
   const send = (bucket: readonly Waiting[]): void => {
     for (const [owner, own] of Map.groupBy(bucket, ({ layer, side }) => ownerOf(layer, side)))
@@ -200,7 +200,7 @@ export const meanStatistics = ({
         const name = sideName(layer.path, side);
         const own = byPlan.find(({ missing }) => missing.has(name));
         if (own === undefined)
-          throw new ArgumentError(`meanStatistics: ${name} stands in no bucket; put each side of each layer in one`);
+          throw new ArgumentError(`meanStatistics: ${name} is in no bucket; put each side of each layer in one bucket`);
         own.missing.delete(name);
         own.bucket.push(one);
         if (own.missing.size === 0) send(own.bucket);
@@ -215,7 +215,7 @@ export const meanStatistics = ({
       const late = byPlan?.find(({ missing }) => missing.size > 0);
       if (late !== undefined)
         throw new ArgumentError(
-          `meanStatistics: ${[...late.missing].join(", ")} of its buckets was never computed; name sides of layers`,
+          `meanStatistics: the buckets name ${[...late.missing].join(", ")}, which was never computed; name only sides of layers`,
         );
       if (open.length > 0) send(open);
       open = [];

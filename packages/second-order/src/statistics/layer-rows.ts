@@ -78,11 +78,11 @@ const tableRows = (numbers: Tensor, width: number): LayerRows => {
     width,
     count,
     matrix: () => {
-      throw new RangeError("the rows of an embedding are counted, never written");
+      throw new RangeError("rows of an embedding are counted, but never created");
     },
     total: () => counts(reshape(numbers, [count])),
     totalPerSample: () => {
-      throw new RangeError("the rows of an embedding are counted, never written");
+      throw new RangeError("rows of an embedding are counted, but never created");
     },
     take: (samples, chosen) => tableRows(gather(bySample(samples), chosen), width),
   };

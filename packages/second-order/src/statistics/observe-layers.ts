@@ -80,7 +80,7 @@ const requireSamples = (layer: Layer, rows: readonly LayerRows[], samples: numbe
   const odd = rows.find(({ count }) => count % samples !== 0);
   if (odd !== undefined)
     throw new ArgumentError(
-      `observeLayers: ${layer.path} has ${odd.count} rows, which are no whole number for each of ${samples} samples; give the samples of the batch, or leave the layer out`,
+      `observeLayers: ${layer.path} has ${odd.count} rows, not divisible by ${samples} samples; give the number of samples of the batch, or leave the layer out`,
     );
 };
 

@@ -40,6 +40,6 @@ test("what is no square matrix, or no triangle of one, is refused", async () => 
         shape,
       ),
     );
-  await expect(run(packTriangle, [2, 3])).rejects.toThrow(/\[2, 3\] is no square matrix/);
-  await expect(run((x) => unpackTriangle(x, 3), [5])).rejects.toThrow(/\[5\] is no triangle.*6 numbers/);
+  await expect(run(packTriangle, [2, 3])).rejects.toThrow(/\[2, 3\] is not a square matrix/);
+  await expect(run((x) => unpackTriangle(x, 3), [5])).rejects.toThrow(/\[5\] is not a packed triangle.*6 numbers/);
 });

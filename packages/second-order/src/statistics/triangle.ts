@@ -43,7 +43,7 @@ const flat = (x: Tensor): Tensor => reshape(x, [...x.shape.slice(0, -2), -1]);
 export const packTriangle = (matrix: Tensor): Tensor => {
   const n = matrix.shape.at(-1)!;
   if (matrix.rank < 2 || matrix.shape.at(-2) !== n)
-    throw new ShapeError("packTriangle", `${formatShape(matrix.shape)} is no square matrix; give [..., n, n]`);
+    throw new ShapeError("packTriangle", `${formatShape(matrix.shape)} is not a square matrix; give [..., n, n]`);
   const { first, second } = blocksOf(n);
   if (second === 0) return flat(matrix);
   const low = block(matrix, [first, 0], [n, first]); // [..., second, first]
@@ -67,7 +67,7 @@ export const unpackTriangle = (packed: Tensor, n: number): Tensor => {
   if (packed.rank < 1 || packed.shape.at(-1) !== count)
     throw new ShapeError(
       "unpackTriangle",
-      `${formatShape(packed.shape)} is no triangle of a matrix [${n}, ${n}], which has ${count} numbers`,
+      `${formatShape(packed.shape)} is not a packed triangle of a matrix [${n}, ${n}], which has ${count} numbers`,
     );
   const leading = packed.shape.slice(0, -1);
   const part = (start: number, end: number, shape: readonly number[]): Tensor =>
