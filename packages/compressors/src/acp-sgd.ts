@@ -55,21 +55,23 @@ export const acpSgdAggregator = ({ compute, ...options }: AcpSgdOptions): Aggreg
       const plan = planLowRank(bucket, options, 1);
       const own = splitLowRank(gradient, bucket, plan);
       // Only Q is renewed. A zero column of P recovers from the Q of the next step.
-      const kept = orthogonaliseAll(compute === "p" ? q.map((factor, i) => renewFactor(factor, plan.matrices[i]!)) : p);
-      const ownFactors = own.matrices.map((matrix, i) => matmul(matrix, kept[i]!, { transposeA: compute === "q" }));
+      const fixed = orthogonaliseAll(
+        compute === "p" ? q.map((factor, i) => renewFactor(factor, plan.matrices[i]!)) : p,
+      );
+      const ownFactors = own.matrices.map((matrix, i) => matmul(matrix, fixed[i]!, { transposeA: compute === "q" }));
       const message = fusedMean([...own.dense, ...ownFactors], context);
       const dense = message.slice(0, own.dense.length);
       const sent = message.slice(own.dense.length);
       const product = (factors: readonly Tensor[]): Tensor[] =>
         factors.map((factor, i) =>
           compute === "p"
-            ? matmul(factor, kept[i]!, { transposeB: true })
-            : matmul(kept[i]!, factor, { transposeB: true }),
+            ? matmul(factor, fixed[i]!, { transposeB: true })
+            : matmul(fixed[i]!, factor, { transposeB: true }),
         );
       return {
         mean: joinLowRank({ dense, matrices: product(sent) }, plan),
         sent: joinLowRank({ dense: own.dense, matrices: product(ownFactors) }, plan),
-        state: compute === "p" ? { p: sent, q: kept } : { p: kept, q: sent },
+        state: compute === "p" ? { p: sent, q: fixed } : { p: fixed, q: sent },
       };
     },
     bytesSent: (bucket, worldSize) => {

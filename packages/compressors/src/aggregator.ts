@@ -26,7 +26,7 @@ export interface Aggregated<State> {
 }
 
 /** Result of the first half of an aggregation, as input for the second half. */
-export interface Begun<State> {
+export interface StartedAggregation<State> {
   /** Tree of tensors. Can be carried into the next step. */
   readonly pending: unknown;
   readonly sent: Tensor;
@@ -38,7 +38,7 @@ export interface Begun<State> {
  * ready, and the second half before the mean is needed.
  */
 export interface AggregationHalves<State> {
-  begin(gradient: Tensor, state: State, bucket: Bucket, context: AggregateContext): Begun<State>;
+  begin(gradient: Tensor, state: State, bucket: Bucket, context: AggregateContext): StartedAggregation<State>;
   finish(pending: unknown, bucket: Bucket, context: AggregateContext): Tensor;
 }
 

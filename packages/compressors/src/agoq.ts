@@ -19,7 +19,7 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { AggregationHalves, Aggregator } from "./aggregator.ts";
 import { blockShape, fromBlocks } from "./blocks.ts";
 import { type Bucket, lengthOf } from "./bucket.ts";
-import { aggregateInHalves } from "./in-halves.ts";
+import { aggregateInHalves } from "./aggregate-in-halves.ts";
 
 export interface AgoqOptions {
   /** Maximum number of entries that share a scale. Default: 256. */

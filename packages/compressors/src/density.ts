@@ -12,7 +12,7 @@ export const checkDensity = (owner: string, density: number): void => {
  * Minimum share of a gradient's energy in its `kept` largest entries, or in the same number of randomly drawn entries:
  * kept/n, and 1 for an empty gradient.
  */
-export const keptShare = (kept: number, n: number): number => (n === 0 ? 1 : kept / n);
+export const minKeptEnergyShare = (kept: number, n: number): number => (n === 0 ? 1 : kept / n);
 
 /** Number of entries that a density keeps of `n`: `max(1, ⌊density · n⌋)`, and 0 for n = 0. */
-export const keptEntries = (density: number, n: number): number => Math.min(n, Math.max(1, Math.floor(density * n)));
+export const numKeptEntries = (density: number, n: number): number => Math.min(n, Math.max(1, Math.floor(density * n)));

@@ -32,9 +32,9 @@ export const withEf21 = <Inner>(aggregator: Aggregator<Inner>): Aggregator<Ef21S
   scope: aggregator.scope,
   init: (bucket) => ({ estimate: zerosLike(bucket), mean: zerosLike(bucket), inner: aggregator.init(bucket) }),
   aggregate: (gradient, { estimate, mean, inner }, bucket, context) => {
-    const news = aggregator.aggregate(subtract(gradient, estimate), inner, bucket, context);
-    const [own, all] = [add(estimate, reshape(news.sent, estimate.shape)), add(mean, news.mean)];
-    return { mean: all, sent: own, state: { estimate: own, mean: all, inner: news.state } };
+    const update = aggregator.aggregate(subtract(gradient, estimate), inner, bucket, context);
+    const [own, all] = [add(estimate, reshape(update.sent, estimate.shape)), add(mean, update.mean)];
+    return { mean: all, sent: own, state: { estimate: own, mean: all, inner: update.state } };
   },
   bytesSent: (bucket, worldSize) => aggregator.bytesSent(bucket, worldSize),
 });

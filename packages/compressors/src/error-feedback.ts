@@ -25,7 +25,7 @@ export const withErrorFeedback = <Inner>(aggregator: Aggregator<Inner>): Aggrega
     init: (bucket) => ({ residual: zerosLike(bucket) }),
     substitute: (gradient, { residual }) => {
       const accumulated = add(gradient, residual);
-      return { instead: accumulated, remember: (sent) => ({ residual: subtract(accumulated, sent) }) };
+      return { replacement: accumulated, nextState: (sent) => ({ residual: subtract(accumulated, sent) }) };
     },
   }),
   ...(aggregator.contraction && { contraction: (bucket, worldSize) => aggregator.contraction!(bucket, worldSize) }),

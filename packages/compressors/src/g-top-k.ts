@@ -21,7 +21,7 @@ import {
 import { axisSize } from "@skein/tensor-core/backend";
 import type { Aggregator } from "./aggregator.ts";
 import { lengthOf } from "./bucket.ts";
-import { checkDensity, keptEntries, keptShare } from "./density.ts";
+import { checkDensity, numKeptEntries, minKeptEnergyShare } from "./density.ts";
 import { densify, largestEntries } from "./sparse-entries.ts";
 import { contains, mergeLargest } from "./sparse-merge.ts";
 import { packSparse, type SparsePayload, unpackSparse } from "./sparse-payload.ts";
@@ -35,7 +35,7 @@ export interface GTopKOptions {
  * Number of core ranks: the largest power of two up to P. Core ranks merge in rounds. Each remaining rank (guest) sends
  * its entries to one core rank (host), and receives the result.
  */
-const coreOf = (numRanks: number): number => 2 ** (31 - Math.clz32(numRanks));
+const numCoreRanks = (numRanks: number): number => 2 ** (31 - Math.clz32(numRanks));
 
 interface Merged {
   /** Packed result, u32 [k, 2], equal on all ranks. */
@@ -51,7 +51,7 @@ const mergeRounds = (
   collective: CollectiveOptions | undefined,
 ): Merged => {
   const numRanks = axisSize(axis);
-  const core = coreOf(numRanks);
+  const core = numCoreRanks(numRanks);
   const numGuests = numRanks - core;
   const rank = axisIndex(axis);
   const keptOf = (entries: SparsePayload, merged: SparsePayload): Tensor => contains(merged.indices, entries.indices);
@@ -126,12 +126,12 @@ export const gTopKAggregator = ({ density }: GTopKOptions): Aggregator<[]> => {
     biased: true,
     scope: "bucket",
     contraction: (bucket, worldSize) =>
-      worldSize === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
+      worldSize === 1 ? minKeptEnergyShare(numKeptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
     init: () => [],
     aggregate: (gradient, state, bucket, { axis, collective }) => {
       const n = lengthOf(bucket);
       if (n === 0) return { mean: gradient, sent: gradient, state };
-      const k = keptEntries(density, n);
+      const k = numKeptEntries(density, n);
       const own = largestEntries(gradient, k);
       const { message, kept } = mergeRounds(own, k, axis, collective);
       const sum = densify(unpackSparse(message), n);
@@ -142,8 +142,8 @@ export const gTopKAggregator = ({ density }: GTopKOptions): Aggregator<[]> => {
       };
     },
     bytesSent: (bucket, worldSize) => {
-      const k = keptEntries(density, lengthOf(bucket));
-      const core = coreOf(worldSize);
+      const k = numKeptEntries(density, lengthOf(bucket));
+      const core = numCoreRanks(worldSize);
       const numGuests = worldSize - core;
       return (8 * k * (core * Math.log2(core) + 2 * numGuests) + 4 * Math.ceil(k / 32) * numGuests) / worldSize;
     },

@@ -1,9 +1,9 @@
 import { arange, full, type Tensor } from "@skein/tensor-core";
 import type { Compressor } from "./compressor.ts";
-import { checkDensity, keptEntries } from "./density.ts";
+import { checkDensity, numKeptEntries } from "./density.ts";
 import { magnitudeBound } from "./magnitude-bound.ts";
 import { rankInSample, sampleMagnitudes, sampleSizeOf } from "./magnitude-sample.ts";
-import { reachingEntries } from "./reaching-entries.ts";
+import { selectByBound } from "./select-by-bound.ts";
 import { nanUnless, type SparsePayload } from "./sparse-payload.ts";
 import { defineSparsifier } from "./sparsifier.ts";
 
@@ -12,7 +12,8 @@ export interface GaussianKCompressorOptions {
   readonly density: number;
 }
 
-const mostEntries = (density: number, n: number): number => Math.min(n, Math.ceil((4 * keptEntries(density, n)) / 3));
+const mostEntries = (density: number, n: number): number =>
+  Math.min(n, Math.ceil((4 * numKeptEntries(density, n)) / 3));
 
 /**
  * Gaussian-k: send about the `k` entries of largest magnitude, selected by a threshold. The threshold is first
@@ -45,11 +46,11 @@ export const gaussianKCompressor = ({ density }: GaussianKCompressorOptions): Co
   const select = (flat: Tensor): SparsePayload => {
     const n = flat.shape[0]!;
     if (n === 0) return { values: flat, indices: arange(0) };
-    const [k, capacity] = [keptEntries(density, n), mostEntries(density, n)];
+    const [k, capacity] = [numKeptEntries(density, n), mostEntries(density, n)];
     const size = sampleSizeOf(n, k);
     const most = (capacity * size.count) / n;
     const bound = k === n ? full([], 0) : magnitudeBound(sampleMagnitudes(flat, size), rankInSample(k, n, size), most);
-    const { finite, values, indices } = reachingEntries(flat, bound, capacity);
+    const { finite, values, indices } = selectByBound(flat, bound, capacity);
     return nanUnless(finite, { values, indices });
   };
   return defineSparsifier({

@@ -17,7 +17,7 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { AggregateContext } from "./context.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { lengthOf } from "./bucket.ts";
-import { checkDensity, keptEntries, keptShare } from "./density.ts";
+import { checkDensity, numKeptEntries, minKeptEnergyShare } from "./density.ts";
 import { densify, largestEntries } from "./sparse-entries.ts";
 import { packSparse, unpackSparse } from "./sparse-payload.ts";
 
@@ -36,7 +36,7 @@ export interface HierarchicalTopKOptions {
 const shardLength = (n: number, ranksPerHost: number): number => Math.ceil(n / ranksPerHost);
 
 /** Returns a vector of zeros, `[h · s]`, with `shard` in the range of this rank. */
-const placeShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor => {
+const embedShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor => {
   const isOwn = equal(iota([ranksPerHost, 1], "i32", { dim: 0 }), axisIndex(axis));
   return reshape(where(isOwn, reshape(shard, [1, shard.shape[0]!]), 0), [ranksPerHost * shard.shape[0]!]);
 };
@@ -88,7 +88,7 @@ export const hierarchicalTopKAggregator = ({
     biased: true,
     scope: "bucket",
     contraction: (bucket) =>
-      ranksPerHost === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
+      ranksPerHost === 1 ? minKeptEnergyShare(numKeptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
     init: () => [],
     aggregate: (gradient, state, bucket, context) => {
       checkMesh(context);
@@ -96,14 +96,14 @@ export const hierarchicalTopKAggregator = ({
       const n = lengthOf(bucket);
       if (n === 0) return { mean: gradient, sent: gradient, state };
       const length = shardLength(n, ranksPerHost);
-      const k = keptEntries(density, length);
+      const k = numKeptEntries(density, length);
       const hostSum = reduceScatter(pad(gradient, [[0, ranksPerHost * length - n]]), inside, "sum", collective);
       const largest = largestEntries(hostSum, k);
       const sum = densify(unpackSparse(allGather(packSparse(largest), across, collective)), length);
       const unsent = subtract(hostSum, densify(largest, length));
       return {
         mean: slice(allGather(multiply(sum, 1 / axisSize(axis)), inside, collective), [0], [n]),
-        sent: subtract(gradient, slice(placeShard(unsent, inside, ranksPerHost), [0], [n])),
+        sent: subtract(gradient, slice(embedShard(unsent, inside, ranksPerHost), [0], [n])),
         state,
       };
     },
@@ -113,7 +113,7 @@ export const hierarchicalTopKAggregator = ({
           `hierarchicalTopKAggregator: ${worldSize} ranks are not divisible by ${ranksPerHost} ranks per host; use a multiple of ${ranksPerHost}, or another ranksPerHost`,
         );
       const length = shardLength(lengthOf(bucket), ranksPerHost);
-      return 8 * length * (ranksPerHost - 1) + 8 * keptEntries(density, length) * (worldSize / ranksPerHost - 1);
+      return 8 * length * (ranksPerHost - 1) + 8 * numKeptEntries(density, length) * (worldSize / ranksPerHost - 1);
     },
   };
 };

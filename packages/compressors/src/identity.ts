@@ -28,7 +28,7 @@ export interface DensePayload {
 }
 
 /** Begin and end of each chunk of n elements. */
-const piecesOf = (n: number, chunkBytes: number): (readonly [begin: number, end: number])[] => {
+const chunkBounds = (n: number, chunkBytes: number): (readonly [begin: number, end: number])[] => {
   const most = Math.max(1, Math.min(n, Math.floor(chunkBytes / 4)));
   return Array.from(
     { length: Math.max(1, Math.ceil(n / most)) },
@@ -51,8 +51,8 @@ export const identityCompressor = ({ chunkBytes = Infinity }: IdentityOptions = 
       `identityCompressor: chunkBytes ${chunkBytes} is less than the 4 bytes of an f32; use 4 or more`,
     );
   const cut = (flat: Tensor): Tensor[] => {
-    const pieces = piecesOf(flat.shape[0]!, chunkBytes);
-    return pieces.length === 1 ? [flat] : pieces.map(([begin, end]) => slice(flat, [begin], [end]));
+    const bounds = chunkBounds(flat.shape[0]!, chunkBytes);
+    return bounds.length === 1 ? [flat] : bounds.map(([begin, end]) => slice(flat, [begin], [end]));
   };
   const join = (chunks: readonly Tensor[]): Tensor => (chunks.length === 1 ? chunks[0]! : concat(chunks));
   return {
@@ -77,9 +77,9 @@ export const identityCompressor = ({ chunkBytes = Infinity }: IdentityOptions = 
         return { pending: shards, sent: gradient, state };
       },
       finish: (pending, bucket, { axis, collective }) => {
-        const pieces = piecesOf(lengthOf(bucket), chunkBytes);
+        const bounds = chunkBounds(lengthOf(bucket), chunkBytes);
         const chunks = (pending as readonly Tensor[]).map((shard, i) =>
-          slice(allGather(shard, axis, collective), [0], [pieces[i]![1] - pieces[i]![0]]),
+          slice(allGather(shard, axis, collective), [0], [bounds[i]![1] - bounds[i]![0]]),
         );
         const numRanks = axisSize(axis);
         return numRanks === 1 ? join(chunks) : multiply(join(chunks), 1 / numRanks);

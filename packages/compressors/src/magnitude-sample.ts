@@ -1,14 +1,14 @@
 import { absolute, slice, type Tensor } from "@skein/tensor-core";
 
 /** Maximum length of vectors that are read completely, without sampling. */
-const wholeUpTo = 2 ** 18;
+const maxUnsampledLength = 2 ** 18;
 /**
  * Minimum number of entries of a sample. For 25 million entries, reading the cache lines of such a sample takes a tenth
  * of the time of reading all entries.
  */
 const leastSample = 2 ** 17;
 /** Preferred number of top-k entries in a sample; `leastSought` are enough at stride `leastStride`. */
-const wantedSought = 128;
+const preferredSought = 128;
 const leastSought = 64;
 /**
  * Minimum stride. A smaller stride could sample only some taps of kernels with sides 3, 5, 7 or 11, or only some
@@ -35,8 +35,8 @@ const isPrime = (candidate: number): boolean => {
  * The stride is prime, so that samples cover all columns of a matrix unless its row length is a multiple of the stride.
  */
 export const sampleSizeOf = (n: number, k: number): SampleSize => {
-  if (n <= wholeUpTo || k < leastStride * leastSought) return { stride: 1, count: n };
-  let stride = Math.max(leastStride, Math.floor(Math.min(n / leastSample, k / wantedSought)));
+  if (n <= maxUnsampledLength || k < leastStride * leastSought) return { stride: 1, count: n };
+  let stride = Math.max(leastStride, Math.floor(Math.min(n / leastSample, k / preferredSought)));
   while (!isPrime(stride)) stride--;
   return { stride, count: Math.ceil(n / stride) };
 };

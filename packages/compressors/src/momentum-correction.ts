@@ -80,8 +80,8 @@ export const withMomentumCorrection = <Inner>(
         const velocity = add(multiply(own.velocity, momentum), clipped);
         const accumulated = add(own.unsent, velocity);
         return {
-          instead: accumulated,
-          remember: (sent) => ({ velocity: where(equal(sent, 0), velocity, 0), unsent: subtract(accumulated, sent) }),
+          replacement: accumulated,
+          nextState: (sent) => ({ velocity: where(equal(sent, 0), velocity, 0), unsent: subtract(accumulated, sent) }),
         };
       },
     }),

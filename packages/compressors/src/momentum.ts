@@ -46,7 +46,7 @@ export const withMomentum = <Inner>(
       init: (bucket) => ({ velocity: zerosLike(bucket) }),
       substitute: (gradient, own) => {
         const velocity = add(multiply(own.velocity, momentum), multiply(gradient, 1 - momentum));
-        return { instead: velocity, remember: () => ({ velocity }) };
+        return { replacement: velocity, nextState: () => ({ velocity }) };
       },
     }),
     // The sent vector does not estimate this step's gradient.

@@ -21,11 +21,11 @@ import {
   where,
 } from "@skein/tensor-core";
 import type { Compressor } from "./compressor.ts";
-import { checkDensity, keptEntries, keptShare } from "./density.ts";
+import { checkDensity, numKeptEntries, minKeptEnergyShare } from "./density.ts";
 import { levelOfKth } from "./magnitude-level.ts";
 import { magnitudeBound } from "./magnitude-bound.ts";
 import { rankInSample, sampleMagnitudes, sampleSizeOf } from "./magnitude-sample.ts";
-import { reachingEntries } from "./reaching-entries.ts";
+import { selectByBound } from "./select-by-bound.ts";
 import { firstThenSecond, nanUnless, type SparsePayload } from "./sparse-payload.ts";
 import { defineSparsifier } from "./sparsifier.ts";
 
@@ -50,24 +50,24 @@ interface Candidates extends SparsePayload {
  */
 const deviations = 6;
 
-const wholeOf = (flat: Tensor): Candidates => ({
+const allCandidates = (flat: Tensor): Candidates => ({
   values: flat,
   indices: arange(flat.shape[0]!),
   finite: isFinite(sum(multiply(absolute(flat), 1 / Math.max(1, flat.shape[0]!)))),
 });
 
 /** Returns entries that contain the k largest; see `msTopKCompressor`. */
-const candidatesOf = (flat: Tensor, k: number): Candidates => {
+const selectCandidates = (flat: Tensor, k: number): Candidates => {
   const n = flat.shape[0]!;
   const size = sampleSizeOf(n, k);
   const rank = rankInSample(k, n, size, deviations);
   // Entries smaller than the sample's minimum may be needed.
-  if (size.stride === 1 || rank === size.count) return wholeOf(flat);
+  if (size.stride === 1 || rank === size.count) return allCandidates(flat);
   const capacity = Math.min(n, Math.ceil((n / size.count) * (rank + deviations * Math.sqrt(rank))));
   // If more entries reach the bound than fit, as with ties, only greater entries are taken: the first entries by index
   // might leave out the largest of all.
   const most = (capacity * size.count) / n;
-  return reachingEntries(flat, magnitudeBound(sampleMagnitudes(flat, size), rank, most), capacity);
+  return selectByBound(flat, magnitudeBound(sampleMagnitudes(flat, size), rank, most), capacity);
 };
 
 /** Bisection steps per histogram. A histogram with more bins is slow on a GPU. */
@@ -138,8 +138,8 @@ export const msTopKCompressor = ({
       `msTopKCompressor: samplings ${samplings} is not an integer from 1 to 24; use 24 for the full resolution of f32`,
     );
   const select = (flat: Tensor): SparsePayload => {
-    const k = keptEntries(density, flat.shape[0]!);
-    const { values, indices, finite } = candidatesOf(flat, k);
+    const k = numKeptEntries(density, flat.shape[0]!);
+    const { values, indices, finite } = selectCandidates(flat, k);
     const slots = nearlyLargest(absolute(values), k, samplings);
     const take = (x: Tensor): Tensor => gather(x, slots, { outside: "zero" });
     return nanUnless(finite, { values: take(values), indices: take(indices) });
@@ -147,13 +147,13 @@ export const msTopKCompressor = ({
   // ‖u‖ is at least M, and w is at most M/2^(samplings−1). In addition, f32 rounds heights by up to three of the
   // smallest steps.
   const contraction = (n: number): number | undefined => {
-    const k = keptEntries(density, n);
-    const least = keptShare(k, n) - 4 * k * (2 ** -samplings + 3 * 2 ** -24);
+    const k = numKeptEntries(density, n);
+    const least = minKeptEnergyShare(k, n) - 4 * k * (2 ** -samplings + 3 * 2 ** -24);
     return sampleSizeOf(n, k).stride === 1 && least > 0 ? least : undefined;
   };
   return defineSparsifier({
     name: `ms-top-k ${density}`,
-    capacity: (n) => keptEntries(density, n),
+    capacity: (n) => numKeptEntries(density, n),
     contraction,
     select,
   });

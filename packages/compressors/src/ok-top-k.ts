@@ -33,7 +33,7 @@ import {
 import { axisSize } from "@skein/tensor-core/backend";
 import type { Aggregator } from "./aggregator.ts";
 import { lengthOf } from "./bucket.ts";
-import { checkDensity, keptEntries, keptShare } from "./density.ts";
+import { checkDensity, numKeptEntries, minKeptEnergyShare } from "./density.ts";
 import { radixRounds, selectGreatest } from "./radix-select.ts";
 import { densify, largestEntries } from "./sparse-entries.ts";
 import { packSparse, type SparsePayload, unpackSparse } from "./sparse-payload.ts";
@@ -50,7 +50,7 @@ const modulo = (x: Tensor, divisor: number): Tensor => subtract(x, multiply(divi
  * one entry of each block: offset p belongs to rank (p + rotation) mod P. The rotation is a hash of the block index
  * (multiplicative: Knuth, vol. 3, §6.4), so that a column of large entries does not fall on a single rank.
  */
-const turnOf = (block: Tensor, numRanks: number): Tensor => {
+const rotationOf = (block: Tensor, numRanks: number): Tensor => {
   const hash = shiftRight(multiply(bitcast(block, "u32"), 2654435761), 16);
   return modulo(bitcast(hash, "i32"), numRanks);
 };
@@ -67,7 +67,7 @@ const reduceRegions = (
 ): Tensor => {
   const numRanks = axisSize(axis);
   const block = divide(own.indices, numRanks);
-  const owner = modulo(add(modulo(own.indices, numRanks), turnOf(block, numRanks)), numRanks);
+  const owner = modulo(add(modulo(own.indices, numRanks), rotationOf(block, numRanks)), numRanks);
   const rows = packSparse({ indices: block, values: own.values });
   const capacity = Math.min(own.indices.shape[0]!, length);
   const chunks = Array.from({ length: numRanks }, (_, rank) => nonzero(equal(owner, rank), capacity));
@@ -96,7 +96,7 @@ const gatherGreatest = (
   const tiesBefore = sum(where(less(arange(numRanks), rank), tiesOfRanks, 0));
   const chosen = logicalOr(greater(keys, threshold), logicalAnd(isTie, lessEqual(add(running, tiesBefore), numTies)));
   const { indices: blocks, count } = nonzero(chosen, Math.min(k, length));
-  const lane = modulo(add(subtract(rank, turnOf(blocks, numRanks)), numRanks), numRanks);
+  const lane = modulo(add(subtract(rank, rotationOf(blocks, numRanks)), numRanks), numRanks);
   const rows = packSparse({ indices: add(multiply(blocks, numRanks), lane), values: gather(region, blocks) });
   return unpackSparse(raggedAllGather(rows, count, axis, collective).x);
 };
@@ -129,12 +129,12 @@ export const okTopKAggregator = ({ density }: OkTopKOptions): Aggregator<[]> => 
     biased: true,
     scope: "bucket",
     contraction: (bucket, worldSize) =>
-      worldSize === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
+      worldSize === 1 ? minKeptEnergyShare(numKeptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
     init: () => [],
     aggregate: (gradient, state, bucket, { axis, collective }) => {
       const n = lengthOf(bucket);
       if (n === 0) return { mean: gradient, sent: gradient, state };
-      const k = keptEntries(density, n);
+      const k = numKeptEntries(density, n);
       const own = largestEntries(gradient, k);
       const numRanks = axisSize(axis);
       if (numRanks === 1) {
@@ -153,7 +153,7 @@ export const okTopKAggregator = ({ density }: OkTopKOptions): Aggregator<[]> => 
     bytesSent: (bucket, worldSize) => {
       if (worldSize === 1) return 0;
       const n = lengthOf(bucket);
-      const k = keptEntries(density, n);
+      const k = numKeptEntries(density, n);
       const others = worldSize - 1;
       const toOwners = 8 * Math.min(k, others * Math.ceil(n / worldSize));
       const toAll = (8 * k * others) / worldSize;

@@ -100,19 +100,19 @@ const partitionBy = (
       halves: {
         begin: (gradient, state, bucket, context) => {
           const classes = classesOf(bucket, choose);
-          const begun = classes.map((one, i) => {
+          const started = classes.map((one, i) => {
             const args = [take(gradient, one), state[i], one.bucket, contextOf(context, i)] as const;
             if (one.aggregator.halves !== undefined) return one.aggregator.halves.begin(...args);
             const { mean, ...rest } = one.aggregator.aggregate(...args);
             return { pending: mean, ...rest };
           });
           return {
-            pending: begun.map(({ pending }) => pending),
+            pending: started.map(({ pending }) => pending),
             sent: putBack(
               classes,
-              begun.map(({ sent }) => sent),
+              started.map(({ sent }) => sent),
             ),
-            state: states(begun),
+            state: states(started),
           };
         },
         finish: (pending, bucket, context) => {

@@ -18,7 +18,7 @@ const describe = (state: unknown): string => {
 };
 
 /** Returns the initial state of the first phase, after a check that all phases have states of the same structure. */
-const initAlike = <State>(phases: readonly Phase<State>[], bucket: Bucket): State => {
+const initCommonState = <State>(phases: readonly Phase<State>[], bucket: Bucket): State => {
   const states = phases.map(({ aggregator }) => aggregator.init(bucket));
   const descriptions = states.map(describe);
   const other = descriptions.findIndex((description) => description !== descriptions[0]);
@@ -46,7 +46,7 @@ export const inPhases = <State>(phases: readonly Phase<State>[]): readonly Phase
     );
   return phases.map(({ fromStep, aggregator }) => ({
     fromStep,
-    aggregator: { ...aggregator, init: (bucket) => initAlike(phases, bucket) },
+    aggregator: { ...aggregator, init: (bucket) => initCommonState(phases, bucket) },
   }));
 };
 

@@ -24,7 +24,7 @@ import {
 } from "@skein/tensor-core";
 import type { EncodeContext } from "./context.ts";
 import { type Compressor, defineCompressor } from "./compressor.ts";
-import { checkDensity, keptEntries, keptShare } from "./density.ts";
+import { checkDensity, numKeptEntries, minKeptEnergyShare } from "./density.ts";
 
 export interface RandomKCompressorOptions {
   /** Share of entries to send, in (0, 1]. */
@@ -90,7 +90,7 @@ export const randomKCompressor = ({
       throw new ArgumentError(
         "randomKCompressor draws indices from a key, but no key was given; pass `key` to exchange, a new key in every step",
       );
-    return randomPositions(key, n, keptEntries(density, n));
+    return randomPositions(key, n, numKeptEntries(density, n));
   };
   return defineCompressor<[], RandomKPayload>({
     name: `${scaled ? "scaled " : ""}random-k ${density}`,
@@ -98,20 +98,20 @@ export const randomKCompressor = ({
     biased: !scaled,
     scope: "bucket",
     ...(!scaled && {
-      contraction: ({ shape }) => keptShare(keptEntries(density, elementCount(shape)), elementCount(shape)),
+      contraction: ({ shape }) => minKeptEnergyShare(numKeptEntries(density, elementCount(shape)), elementCount(shape)),
     }),
     init: () => [],
     encode: (gradient, state, context) => {
       const flat = flatten(gradient);
       const n = flat.shape[0]!;
       const kept = gather(flat, positions(context, n));
-      const values = scaled ? multiply(kept, n / Math.max(1, keptEntries(density, n))) : kept;
+      const values = scaled ? multiply(kept, n / Math.max(1, numKeptEntries(density, n))) : kept;
       return { payload: { values: where(all(isFinite(flat)), values, NaN) }, state };
     },
     decode: ({ values }, { shape }, context) => {
       const n = elementCount(shape);
       return reshape(scatterAdd(zeros([n]), positions(context, n), values), shape);
     },
-    payloadBytes: ({ shape }) => 4 * keptEntries(density, elementCount(shape)),
+    payloadBytes: ({ shape }) => 4 * numKeptEntries(density, elementCount(shape)),
   });
 };

@@ -44,7 +44,7 @@ const validRows = ({ values }: SparsePayload): Tensor => {
   return reduceMax(where(notEqual(values, 0), add(arange(capacity), 1), 0));
 };
 
-const packed = ({ encode, decode, decodeSum, rows, ...facts }: Codec<[], SparsePayload>): Codec<[], Tensor> => ({
+const packCodec = ({ encode, decode, decodeSum, rows, ...facts }: Codec<[], SparsePayload>): Codec<[], Tensor> => ({
   ...facts,
   encode: (gradient, state, context) => {
     const { payload, state: next } = encode(gradient, state, context);
@@ -83,7 +83,7 @@ export const defineSparsifier = ({
     ...(ragged && { rows: validRows }),
     payloadBytes: ({ shape }) => 8 * capacity(elementCount(shape)),
   };
-  const message = defineCompressor(packed(codec));
+  const message = defineCompressor(packCodec(codec));
   return {
     ...defineCompressor(codec),
     aggregate: (gradient, state, bucket, context) => message.aggregate(gradient, state, bucket, context),

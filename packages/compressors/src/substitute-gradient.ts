@@ -17,7 +17,7 @@ export interface Substitution<Own> {
     gradient: Tensor,
     own: Own,
     context: AggregateContext,
-  ): { readonly instead: Tensor; readonly remember: (sent: Tensor) => Own };
+  ): { readonly replacement: Tensor; readonly nextState: (sent: Tensor) => Own };
 }
 
 /**
@@ -37,11 +37,11 @@ export const substituteGradient = <Own extends object, Inner>(
     gradient: Tensor,
     own: State,
     context: AggregateContext,
-    aggregate: (instead: Tensor, inner: Inner) => Result,
+    aggregate: (replacement: Tensor, inner: Inner) => Result,
   ): Omit<Result, "state"> & { readonly state: State } => {
-    const { instead, remember } = substitute(gradient, own, context);
-    const result = aggregate(instead, own.inner);
-    return { ...result, state: { ...remember(result.sent), inner: result.state } };
+    const { replacement, nextState } = substitute(gradient, own, context);
+    const result = aggregate(replacement, own.inner);
+    return { ...result, state: { ...nextState(result.sent), inner: result.state } };
   };
   return {
     ...(name === undefined ? {} : { name: `${name} ${suffix}` }),
@@ -49,11 +49,11 @@ export const substituteGradient = <Own extends object, Inner>(
     scope,
     init: (bucket) => ({ ...init(bucket), inner: aggregator.init(bucket) }),
     aggregate: (gradient, own, bucket, context) =>
-      around(gradient, own, context, (instead, inner) => aggregator.aggregate(instead, inner, bucket, context)),
+      around(gradient, own, context, (replacement, inner) => aggregator.aggregate(replacement, inner, bucket, context)),
     ...(halves && {
       halves: {
         begin: (gradient, own, bucket, context) =>
-          around(gradient, own, context, (instead, inner) => halves.begin(instead, inner, bucket, context)),
+          around(gradient, own, context, (replacement, inner) => halves.begin(replacement, inner, bucket, context)),
         finish: (pending, bucket, context) => halves.finish(pending, bucket, context),
       },
     }),

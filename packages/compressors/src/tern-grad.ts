@@ -30,7 +30,7 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { AggregationHalves, Aggregator } from "./aggregator.ts";
 import { addPlanes, type BitPlanes, packPlanes, planesFor, unpackPlanes } from "./bit-planes.ts";
 import { type Bucket, lengthOf } from "./bucket.ts";
-import { aggregateInHalves } from "./in-halves.ts";
+import { aggregateInHalves } from "./aggregate-in-halves.ts";
 import { ownKey } from "./own-key.ts";
 import { relativeNorm } from "./relative-norm.ts";
 
@@ -50,7 +50,7 @@ interface PendingShard {
 }
 
 /** Broadcast one value per tensor of a bucket to all entries of that tensor: f32 [t] to f32 [n]. */
-const spread = (values: Tensor, { tensors }: Bucket): Tensor => {
+const broadcastPerTensor = (values: Tensor, { tensors }: Bucket): Tensor => {
   if (tensors.length === 0) return values;
   return concat(tensors.map(({ shape }, i) => broadcastTo(slice(values, [i], [i + 1]), [elementCount(shape)])));
 };
@@ -104,8 +104,11 @@ export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggreg
       const bounds = boundsOf(gradient, bucket, clip);
       // Infinity instead of NaN, because every implementation of max propagates it to all ranks.
       const scales = allReduce(where(isFinite(bounds), bounds, Infinity), axis, "max", collective);
-      const scale = spread(scales, bucket);
-      const probability = divide(minimum(absolute(gradient), spread(bounds, bucket)), where(equal(scale, 0), 1, scale));
+      const scale = broadcastPerTensor(scales, bucket);
+      const probability = divide(
+        minimum(absolute(gradient), broadcastPerTensor(bounds, bucket)),
+        where(equal(scale, 0), 1, scale),
+      );
       const isSent = less(uniform(ownKey("ternGradAggregator", context), [count]), probability);
       const ternary = where(isSent, where(less(gradient, 0), -1, 1), 0);
 
@@ -127,7 +130,10 @@ export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggreg
       const planes = split(gathered, bits, { dim: 1 }).map((plane) =>
         slice(flatten(plane), [0], [Math.ceil(count / 32)]),
       );
-      return multiply(subtract(unpackPlanes(planes, count), numRanks), spread(multiply(scales, 1 / numRanks), bucket));
+      return multiply(
+        subtract(unpackPlanes(planes, count), numRanks),
+        broadcastPerTensor(multiply(scales, 1 / numRanks), bucket),
+      );
     },
   };
   return {

@@ -1,9 +1,9 @@
 import { ArgumentError, full, maximum, type Tensor } from "@skein/tensor-core";
 import type { Compressor } from "./compressor.ts";
-import { keptEntries } from "./density.ts";
+import { numKeptEntries } from "./density.ts";
 import { magnitudeBound } from "./magnitude-bound.ts";
 import { rankInSample, sampleMagnitudes, sampleSizeOf } from "./magnitude-sample.ts";
-import { reachingEntries } from "./reaching-entries.ts";
+import { selectByBound } from "./select-by-bound.ts";
 import { nanUnless, type SparsePayload } from "./sparse-payload.ts";
 import { defineSparsifier } from "./sparsifier.ts";
 
@@ -55,14 +55,14 @@ export const thresholdCompressor = ({
     );
   const select = (flat: Tensor): SparsePayload => {
     const n = flat.shape[0]!;
-    const room = keptEntries(capacity, n);
+    const room = numKeptEntries(capacity, n);
     const bound = room === n ? full([], threshold) : maximum(boundForRoom(flat, room), threshold);
-    const { values, indices, finite } = reachingEntries(flat, bound, room);
+    const { values, indices, finite } = selectByBound(flat, bound, room);
     return nanUnless(finite, { values, indices });
   };
   return defineSparsifier({
     name: `threshold ${threshold}`,
-    capacity: (n) => keptEntries(capacity, n),
+    capacity: (n) => numKeptEntries(capacity, n),
     ragged: true,
     select,
   });

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { Compressor } from "./compressor.ts";
-import { checkDensity, keptEntries, keptShare } from "./density.ts";
+import { checkDensity, numKeptEntries, minKeptEnergyShare } from "./density.ts";
 import type { SparsePayload } from "./sparse-payload.ts";
 import { largestEntries } from "./sparse-entries.ts";
 import { defineSparsifier } from "./sparsifier.ts";
@@ -28,11 +28,11 @@ export const topKCompressor = ({ density, k }: TopKCompressorOptions): Compresso
   if (density !== undefined) checkDensity("topKCompressor", density);
   if (k !== undefined && !(Number.isInteger(k) && k >= 1))
     throw new ArgumentError(`topKCompressor: k ${k} is not a positive integer; use an integer from 1`);
-  const capacity = (n: number): number => (density === undefined ? Math.min(n, k!) : keptEntries(density, n));
+  const capacity = (n: number): number => (density === undefined ? Math.min(n, k!) : numKeptEntries(density, n));
   return defineSparsifier({
     name: density === undefined ? `top-${k}` : `top-k ${density}`,
     capacity,
-    contraction: (n) => keptShare(capacity(n), n),
+    contraction: (n) => minKeptEnergyShare(capacity(n), n),
     select: (flat) => largestEntries(flat, capacity(flat.shape[0]!)),
   });
 };

@@ -51,14 +51,15 @@ export interface CapacityByFactorOptions {
 // 1.1 · 10 is 11.000000000000002 in floating point. Without a tolerance, rounding would give one slot too many or too
 // few.
 const slack = 1e-9;
-const up = (x: number): number => Math.ceil(x - slack);
-const down = (x: number): number => Math.floor(x + slack);
+const roundUp = (x: number): number => Math.ceil(x - slack);
+const roundDown = (x: number): number => Math.floor(x + slack);
 
 const roundings: Readonly<Record<CapacityRounding, (factor: number, sizes: CapacitySizes) => number>> = {
-  "slots-up": (f, { numTokens, numExperts, numChoices }) => up((f * numChoices * numTokens) / numExperts),
+  "slots-up": (f, { numTokens, numExperts, numChoices }) => roundUp((f * numChoices * numTokens) / numExperts),
   "choices-down": (f, { numTokens, numExperts, numChoices }) =>
-    numChoices * down(f * Math.ceil(numTokens / numExperts)),
-  "tokens-up": (f, { numTokens, numExperts, numChoices }) => down((numChoices * up(f * numTokens)) / numExperts),
+    numChoices * roundDown(f * Math.ceil(numTokens / numExperts)),
+  "tokens-up": (f, { numTokens, numExperts, numChoices }) =>
+    roundDown((numChoices * roundUp(f * numTokens)) / numExperts),
 };
 
 /**
@@ -79,8 +80,8 @@ export const capacityByFactor = (options: CapacityByFactorOptions): CapacityRule
       `capacityByFactor: rounding is ${String(rounding)}; use ${Object.keys(roundings).join(", ")}`,
     );
   return (sizes) => {
-    const wanted = Math.max(minimum, roundings[rounding](factor, sizes));
-    const slots = Math.ceil(Math.min(wanted, sizes.numTokens) / multipleOf) * multipleOf;
+    const requested = Math.max(minimum, roundings[rounding](factor, sizes));
+    const slots = Math.ceil(Math.min(requested, sizes.numTokens) / multipleOf) * multipleOf;
     return { slots, overflow: "drop", dropOrder };
   };
 };

@@ -56,7 +56,7 @@ export const byBatchPriority: DropOrder = (choices) => {
 };
 
 /** Fixed key for runs without a step key. */
-const sameEveryTime = [0, 0];
+const fixedKey = [0, 0];
 
 /**
  * Order like `byChoice`, with tokens in random order: from the key of the step in training; otherwise from a fixed key
@@ -64,6 +64,6 @@ const sameEveryTime = [0, 0];
  */
 export const byChance: DropOrder = (choices, context) => {
   const [numTokens, numChoices] = sizesOf(choices);
-  const key = context.train ? requireKey("byChance", context) : (context.key ?? constant(sameEveryTime, "u32"));
+  const key = context.train ? requireKey("byChance", context) : (context.key ?? constant(fixedKey, "u32"));
   return choiceByChoice(argsort(uniform(key, [numTokens])), numChoices);
 };

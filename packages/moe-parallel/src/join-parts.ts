@@ -3,7 +3,7 @@ import { add, divide, maximum, multiply, subtract, sum, type Tensor, zipTrees } 
 import type { MoeFigures, MoeLayerApplied, MoeLayerParts, MoeState } from "./moe-report.ts";
 import type { Gate } from "./gates/gate.ts";
 import type { TokenSums } from "./losses/auxiliary-loss.ts";
-import { rememberLoad } from "./routing/load-memory.ts";
+import { recordLoad } from "./routing/load-history.ts";
 
 /**
  * Combine the state and the report of a layer after a further part of a batch. The result equals that of all tokens at
@@ -32,7 +32,7 @@ export const joinMoeParts = <GateState>(
     state: {
       gate: gate.update?.(before.gate, load_E) ?? before.gate,
       placeOf_E: before.placeOf_E,
-      ...rememberLoad(before, load_E, loadDecay),
+      ...recordLoad(before, load_E, loadDecay),
     },
     report: {
       loss: mean([earlier.report.loss, own.report.loss]),

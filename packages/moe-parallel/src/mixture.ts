@@ -13,15 +13,15 @@ export const mixToSlots = (x_TD: Tensor, dispatch_TEC: Tensor): Tensor =>
 export const mixFromSlots = (y_RD: Tensor, combine_TEC: Tensor): Tensor => matmul(flat(combine_TEC), y_RD);
 
 /**
- * Order that dispatches each slot like a token with a single choice of weight 1. @param places_E position of each
+ * Order that dispatches each slot like a token with a single choice of weight 1. @param positions_E position of each
  * expert, i32.
  */
-export const mixtureOrder = (places_E: Tensor, slots: number): Order => {
-  const numExperts = places_E.shape[0]!;
+export const mixtureOrder = (positions_E: Tensor, slots: number): Order => {
+  const numExperts = positions_E.shape[0]!;
   const ofSlots = (each: Tensor, shape: readonly number[]): Tensor =>
     reshape(broadcastTo(reshape(each, shape), [numExperts, slots]), [numExperts * slots, 1]);
   return {
-    experts_TK: ofSlots(places_E, [numExperts, 1]),
+    experts_TK: ofSlots(positions_E, [numExperts, 1]),
     slots_TK: ofSlots(arange(slots), [1, slots]),
     weights_TK: full([numExperts * slots, 1], 1),
     kept_E: full([numExperts], slots, "i32"),

@@ -28,7 +28,7 @@ import { axisSize } from "@skein/tensor-core/backend";
 import { capacityByFactor, type CapacityRule } from "./capacity.ts";
 import { denseDispatcher } from "./dispatch/dense-dispatcher.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
-import { countTargets } from "./duplication.ts";
+import { countTokenRankPairs } from "./duplication.ts";
 import type { Experts } from "./experts/experts.ts";
 import type { Choices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
 import { joinMoeParts } from "./join-parts.ts";
@@ -38,9 +38,9 @@ import { mixFromSlots, mixToSlots, mixtureOrder } from "./mixture.ts";
 import { checkCounts, checkDecay } from "./options.ts";
 import { type Order, orderTokens, type WeightNormalisation } from "./order.ts";
 import { maxOverRanks, sumOverRanks } from "./over-ranks.ts";
-import { expertsPerRank, hiddenDimOf, initPlaced, stackParams } from "./placed-experts.ts";
-import { expertsByPlace } from "./placement/expert-places.ts";
-import { initLoadMemory, rememberLoad } from "./routing/load-memory.ts";
+import { expertsPerRank, hiddenDimOf, initExperts, stackParams } from "./rank-experts.ts";
+import { expertsByPosition } from "./placement/expert-positions.ts";
+import { initLoadHistory, recordLoad } from "./routing/load-history.ts";
 import type { WholeBatch } from "./losses/auxiliary-loss.ts";
 import type { ExpertShards } from "./shards/expert-shards.ts";
 
@@ -187,24 +187,25 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
   } = options;
   const dispatcher = shards?.dispatcherFor(options.dispatcher) ?? options.dispatcher ?? denseDispatcher();
   checkCounts("moeLayer", { chunks: numChunks, backwardChunks });
-  const isApart = backwardChunks !== numChunks;
-  if (isApart && dispatcher.throughApart === undefined)
+  const hasBackwardChunks = backwardChunks !== numChunks;
+  if (hasBackwardChunks && dispatcher.runWithBackwardChunks === undefined)
     throw new ArgumentError(
       `moeLayer: chunks is ${numChunks} and backwardChunks ${backwardChunks}, but this dispatcher would have to send rows again for other chunks; both must be equal, or use denseDispatcher()`,
     );
   const { numExperts } = gate;
   const placement = options.placement ?? Array.from({ length: numExperts }, (_, expert) => expert);
-  const byPlace = expertsByPlace(placement, numExperts);
+  const expertOfPosition = expertsByPosition(placement, numExperts);
   checkDecay("moeLayer", "loadDecay", loadDecay);
 
   /** Dispatch tokens, apply the experts, and combine. */
   const throughExperts = (params: ExpertParams, x_TD: Tensor, order: Order, sizes: DispatchSizes): Tensor => {
     const apply = (own: ExpertParams, { rows_SD, counts_e }: ExpertRows): Tensor =>
       scope("experts", () => experts.apply(own, rows_SD, counts_e));
-    if (isApart) return dispatcher.throughApart!(x_TD, order, sizes, { params, apply, backwardChunks });
+    if (hasBackwardChunks)
+      return dispatcher.runWithBackwardChunks!(x_TD, order, sizes, { params, apply, backwardChunks });
     const { chunks, metadata } = dispatcher.dispatch(x_TD, order, sizes);
-    const done = chunks.map((rows) => apply(params, rows));
-    return dispatcher.combine(done, metadata, sizes);
+    const outputs = chunks.map((rows) => apply(params, rows));
+    return dispatcher.combine(outputs, metadata, sizes);
   };
 
   const applyChoices = (
@@ -219,10 +220,10 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     const capacity = { ...given, slots: mostPerExpert };
     const sizes = { numExperts, numTokens, numChoices, slots: capacity.slots, axis, numChunks };
     const isChoice_TK = greater(choices.choices_TK, -1);
-    const places_TK = gather(placeOf_E, choices.choices_TK, { outside: "zero" });
+    const positions_TK = gather(placeOf_E, choices.choices_TK, { outside: "zero" });
     const order = scope("order", () =>
       orderTokens(
-        { ...choices, choices_TK: where(isChoice_TK, places_TK, -1) },
+        { ...choices, choices_TK: where(isChoice_TK, positions_TK, -1) },
         { numExperts, capacity, normalisation, context: keyed(context, 1) },
       ),
     );
@@ -230,7 +231,10 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     const overflows = greater(order.greatestLoad, capacity.slots);
     // One all-reduce for both numbers, because latency dominates its cost.
     const totals = sumOverRanks(
-      stack([sum(cast(order.kept_E, "f32")), countTargets(order, axisSize(axis), expertsPerRank(numExperts, axis))]),
+      stack([
+        sum(cast(order.kept_E, "f32")),
+        countTokenRankPairs(order, axisSize(axis), expertsPerRank(numExperts, axis)),
+      ]),
       tokenAxes,
     );
     const [kept, targets] = [0, 1].map((i) => reshape(slice(totals, [i], [i + 1]), [])) as [Tensor, Tensor];
@@ -264,10 +268,10 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
       return {
         params: {
           gate: params,
-          experts: initPlaced(experts, foldIn(key, 1), { byPlace, axis, shards }),
+          experts: initExperts(experts, foldIn(key, 1), { expertOfPosition, axis, shards }),
           ...(shared !== undefined && { shared: stackParams([shared.init(foldIn(key, 2))]) }),
         },
-        state: { gate: state, placeOf_E: constant(placement, "i32"), ...initLoadMemory(numExperts) },
+        state: { gate: state, placeOf_E: constant(placement, "i32"), ...initLoadHistory(numExperts) },
       };
     },
     sharding: (path) => {
@@ -295,7 +299,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
         gated.routing.kind === "choices"
           ? applyChoices(params.experts, x_TD, { choices: gated.routing, load_E, placeOf_E }, context)
           : applyMixture(params.experts, x_TD, gated.routing, placeOf_E);
-      const { meanLoad_E, loadWeight } = context.train ? rememberLoad(state, load_E, loadDecay) : state;
+      const { meanLoad_E, loadWeight } = context.train ? recordLoad(state, load_E, loadDecay) : state;
       const withShared = (): Tensor => {
         if (shared === undefined) return y_TD;
         const all_1 = full([1], x_TD.shape[0]!, "i32");

@@ -2,10 +2,10 @@
 import type { Tensor } from "@skein/tensor-core";
 import type { GateFigures } from "./gates/gate.ts";
 import type { TokenSums } from "./losses/auxiliary-loss.ts";
-import type { LoadMemory } from "./routing/load-memory.ts";
+import type { LoadHistory } from "./routing/load-history.ts";
 
 /** State of a layer between steps, equal on all ranks. */
-export interface MoeState<GateState> extends LoadMemory {
+export interface MoeState<GateState> extends LoadHistory {
   readonly gate: GateState;
   /** Position of each expert, i32. An input of the step, so moving experts needs no other graph; see `moveExperts`. */
   readonly placeOf_E: Tensor;

@@ -70,20 +70,20 @@ export const orderTokens = (choices: Choices, options: OrderOptions): Order => {
   const { choices_TK, weights_TK } = choices;
   const [numTokens, numChoices] = choices_TK.shape as [number, number];
   const numEntries = numTokens * numChoices;
-  const inLine_N = capacity.dropOrder(choices, context);
-  const experts_N = gather(reshape(choices_TK, [numEntries]), inLine_N);
+  const priority_N = capacity.dropOrder(choices, context);
+  const experts_N = gather(reshape(choices_TK, [numEntries]), priority_N);
   // Entries without a choice are sorted last.
   const keys_N = where(less(experts_N, 0), numExperts, experts_N);
   const order_N = argsort(keys_N);
-  const entries_N = gather(inLine_N, order_N);
+  const entries_N = gather(priority_N, order_N);
   const sorted_N = gather(keys_N, order_N);
 
   const load_E = countPerExpert(choices_TK, numExperts);
   const first_E = subtract(cumsum(load_E), load_E);
-  const place_N = subtract(arange(numEntries), gather(first_E, sorted_N, { outside: "zero" }));
-  const hasSlot_N = logicalAnd(less(place_N, capacity.slots), less(sorted_N, numExperts));
+  const slot_N = subtract(arange(numEntries), gather(first_E, sorted_N, { outside: "zero" }));
+  const hasSlot_N = logicalAnd(less(slot_N, capacity.slots), less(sorted_N, numExperts));
   const slots_TK = reshape(
-    scatterAdd(full([numEntries], -1, "i32"), where(hasSlot_N, entries_N, numEntries), add(place_N, 1)),
+    scatterAdd(full([numEntries], -1, "i32"), where(hasSlot_N, entries_N, numEntries), add(slot_N, 1)),
     [numTokens, numChoices],
   );
   const hasNone_TK = less(slots_TK, 0);

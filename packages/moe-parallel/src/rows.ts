@@ -55,7 +55,7 @@ export const tokensOf = (entries: Tensor, perToken: number): Tensor =>
  * @param weights_TK f32. Default: 1.
  * Cost: a few passes over N and R numbers.
  */
-export const layOut = (rows_TK: Tensor, weights_TK: Tensor | undefined, numRows: number): RowTokens => {
+export const assignRows = (rows_TK: Tensor, weights_TK: Tensor | undefined, numRows: number): RowTokens => {
   const entries_R = entriesOfRows(rows_TK, numRows);
   return {
     tokens_R: tokensOf(entries_R, rows_TK.shape[1]!),

@@ -16,7 +16,7 @@ import { choicesOf, counting, type Routing, routings, weightsOf } from "./routin
 import { levelsOf, runRanks } from "./world.ts";
 
 /** Ranks, their tokens, and how they are to travel. */
-export interface Journey {
+export interface LevelRoute {
   /** Sizes of the axes of ranks, from the outermost. */
   readonly levels: readonly number[];
   readonly slots: number;
@@ -26,7 +26,7 @@ export interface Journey {
 }
 
 /** Meshes of one to three levels, some of one rank, some not square; loads as ragged as they come. */
-export const journeys = (levels: readonly (readonly number[])[]): fc.Arbitrary<Journey> =>
+export const journeys = (levels: readonly (readonly number[])[]): fc.Arbitrary<LevelRoute> =>
   fc
     .record({
       levels: fc.constantFrom(...levels),
@@ -115,7 +115,7 @@ export const listsOf = (array: NdArray): number[][] => {
  * Tokens to experts, each of which multiplies by its own number and leaves NaN behind its rows, and back; with the
  * gradients of tokens and weights.
  */
-export const travel = ({ levels, slots, numChunks, ranks }: Journey, dispatcher: TokenDispatcher): Arrival[] => {
+export const travel = ({ levels, slots, numChunks, ranks }: LevelRoute, dispatcher: TokenDispatcher): Arrival[] => {
   const { numExperts, numChoices, choices } = ranks[0]!;
   const each = numExperts / ranks.length;
   const numTokens = choices.length;

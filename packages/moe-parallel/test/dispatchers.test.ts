@@ -8,7 +8,16 @@ import {
   raggedDispatcher,
   type TokenDispatcher,
 } from "../src/index.ts";
-import { type Arrival, entriesOf, type Entry, type Journey, journeys, listsOf, scaleOf, travel } from "./dispatched.ts";
+import {
+  type Arrival,
+  entriesOf,
+  type Entry,
+  type LevelRoute,
+  journeys,
+  listsOf,
+  scaleOf,
+  travel,
+} from "./dispatched.ts";
 import type { Routing } from "./routings.ts";
 
 interface Row {
@@ -43,21 +52,20 @@ const partsOf = (count: number, numChunks: number): { readonly begin: number; re
   return parts;
 };
 
-const numRanksOf = ({ ranks }: Journey): number => ranks.length;
+const numRanksOf = ({ ranks }: LevelRoute): number => ranks.length;
 
 describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
-  const arrive = (journey: Journey): Arrival[] =>
-    travel(journey, dispatcher(journey.levels.map((_, i) => `level-${i}`)));
+  const arrive = (route: LevelRoute): Arrival[] => travel(route, dispatcher(route.levels.map((_, i) => `level-${i}`)));
 
   test("an expert sees what all ranks send it, the same bits, by rank and slot; no row is lost and none invented", () => {
     fc.assert(
-      fc.property(journeys(meshes), (journey) => {
-        const arrivals = arrive(journey);
+      fc.property(journeys(meshes), (route) => {
+        const arrivals = arrive(route);
         const entries = entriesOf(arrivals);
-        const { numExperts, choices } = journey.ranks[0]!;
-        const each = numExperts / numRanksOf(journey);
+        const { numExperts, choices } = route.ranks[0]!;
+        const each = numExperts / numRanksOf(route);
         const tokens = arrivals.map(({ x }) => listsOf(x));
-        const parts = partsOf(cuts === "slots" ? journey.slots : choices.length, journey.numChunks);
+        const parts = partsOf(cuts === "slots" ? route.slots : choices.length, route.numChunks);
         arrivals.forEach(({ chunks }, rank) => {
           expect(chunks).toHaveLength(parts.length);
           chunks.forEach(({ rows_SD, counts_e }, i) => {
@@ -94,10 +102,10 @@ describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
 
   test("a token gets the weighted sum of what its experts give, and gradients are those of that sum", () => {
     fc.assert(
-      fc.property(journeys(meshes), (journey) => {
-        const arrivals = arrive(journey);
+      fc.property(journeys(meshes), (route) => {
+        const arrivals = arrive(route);
         const entries = entriesOf(arrivals);
-        const { numChoices } = journey.ranks[0]!;
+        const { numChoices } = route.ranks[0]!;
         arrivals.forEach(({ y, x, cotangent, xGradient, weightsGradient, order }, rank) => {
           const [tokens, cotangents] = [listsOf(x), listsOf(cotangent)];
           // All numbers are small multiples of an eighth, whose sums and products have no rounding in any order.
@@ -125,7 +133,7 @@ describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
 
 test("rows beyond the room of raggedDispatcher fail the run, and the message names rank, count and room", () => {
   const routing: Routing = { numExperts: 2, numChoices: 1, choices: [[1], [1], [0]], weights: [[1], [1], [1]] };
-  const few: Journey = {
+  const few: LevelRoute = {
     levels: [2],
     slots: 3,
     numChunks: 1,

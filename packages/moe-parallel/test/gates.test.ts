@@ -7,7 +7,7 @@ import {
   cosineGate,
   expertChoiceGate,
   type Gate,
-  type Gated,
+  type GateOutput,
   noisyTopKGate,
   sigmoidGate,
   sinkhornGate,
@@ -41,7 +41,7 @@ const begin = (gate: Gate): { readonly params: Arrays; readonly state: Arrays } 
   runRanks((key: Tensor) => gate.init(key), [[keyOf(9)]])[0] as never;
 
 /** A trace returns tensors alone. */
-const tensorsOf = ({ routing, ...rest }: Gated<unknown>) => {
+const tensorsOf = ({ routing, ...rest }: GateOutput<unknown>) => {
   const tensors =
     routing.kind === "choices"
       ? { choices_TK: routing.choices_TK, weights_TK: routing.weights_TK }

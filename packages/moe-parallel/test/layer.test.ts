@@ -31,7 +31,7 @@ import {
   softGate,
   switchGate,
 } from "../src/index.ts";
-import { initLoadMemory } from "../src/routing/load-memory.ts";
+import { initLoadHistory } from "../src/routing/load-history.ts";
 import { gateRows } from "./gate-rows.ts";
 import { counting, type Routing, routings, weightsOf } from "./routings.ts";
 import { layerOf, type Options, ranksOf } from "./layers.ts";
@@ -417,7 +417,7 @@ describe("the graph", () => {
   const gate = softGate({ width, numExperts: 2, slots: 2 }) as Gate;
   const layer = layerOf({ gate });
   const begun = initRanks(layer, 1)[0]!;
-  const tracedState = () => ({ gate: {}, placeOf_E: constant([0, 1], "i32"), ...initLoadMemory(2) }) as never;
+  const tracedState = () => ({ gate: {}, placeOf_E: constant([0, 1], "i32"), ...initLoadHistory(2) }) as never;
   const specs = [begun.params, counting([4, width])];
   const forward = (params: never, x: Tensor): Tensor =>
     scope("block-0", () => layer.apply(params, tracedState(), x, { train: true })[0]);

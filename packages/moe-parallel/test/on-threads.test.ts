@@ -85,7 +85,7 @@ describe.each(worlds.map((world, number) => ({ ...world, number })))(
         forwardOf(walk) as never,
         ranks.map((rank) => argumentsOf(walk, rank).slice(0, 3)) as never,
         levels,
-      ) as unknown as readonly { readonly load_E: NdArray; readonly legs: readonly NdArray[] }[];
+      ) as unknown as readonly { readonly load_E: NdArray; readonly hops: readonly NdArray[] }[];
       const sent = ranks.map((rank) => answers[rank]!.steps[i]!.bytesSent);
       if (bytesSent !== undefined) {
         expect(sent).toEqual(ranks.map(() => bytesSent));
@@ -110,19 +110,19 @@ describe.each(worlds.map((world, number) => ({ ...world, number })))(
         expect(total).toBe(2 * 4 * width * rows + counts);
         return;
       }
-      // Of a leg: a copy there with its targets, and with its weights where it is for several experts; and back.
+      // Of a hop: a copy there with its targets, and with its weights where it is for several experts; and back.
       const numChoices = /of all experts/.test(walk.name) ? numExperts : /sigmoid/.test(walk.name) ? 2 : 1;
       const bytesOfCopy = way === "hierarchical" ? 4 * (width + 1) : 4 * (width + 2 * numChoices);
       const axes = Object.keys(levels).map((axis) => meshPartition(levels, axis));
       const inOrder = way === "hierarchical" ? axes.toReversed() : axes;
-      const copies = forward.flatMap(({ legs }, rank) =>
-        legs.map((leaving, leg) => {
-          const position = inOrder[leg % axes.length]!.find((group) => group.includes(rank))!.indexOf(rank);
+      const copies = forward.flatMap(({ hops }, rank) =>
+        hops.map((leaving, hop) => {
+          const position = inOrder[hop % axes.length]!.find((group) => group.includes(rank))!.indexOf(rank);
           return leaving.toNumbers().reduce((sum, count, to) => sum + (to === position ? 0 : count), 0);
         }),
       );
-      const numChunks = forward[0]!.legs.length / axes.length;
-      // Of each chunk: counts of experts from all to all, and with each of a leg's three ragged collectives one number.
+      const numChunks = forward[0]!.hops.length / axes.length;
+      // Of each chunk: counts of experts from all to all, and with each of a hop's three ragged collectives one number.
       const counts = worldSize * numChunks * (4 * numExperts * (worldSize - 1) + 2 * 3 * 4);
       expect(total).toBe((bytesOfCopy + 4 * width) * copies.reduce((a, b) => a + b, 0) + counts);
     });

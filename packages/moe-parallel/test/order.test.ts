@@ -12,7 +12,7 @@ import {
   type DropOrder,
   type GateContext,
   fromRows,
-  layOut,
+  assignRows,
   orderTokens,
   rowsOf,
   toRows,
@@ -107,7 +107,7 @@ const run = (
       context: contextOf(key),
     });
     const firstRow_E = multiply(arange(routing.numExperts), slots);
-    const rows = layOut(rowsOf(order, firstRow_E), order.weights_TK, routing.numExperts * slots);
+    const rows = assignRows(rowsOf(order, firstRow_E), order.weights_TK, routing.numExperts * slots);
     return { order: { ...order, ...rows }, y: fromRows(toRows(x_TD, rows), rows, numTokens) };
   };
   const x = counting([numTokens, width]);

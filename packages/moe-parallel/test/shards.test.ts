@@ -124,7 +124,7 @@ const meshOf = ({ numRanks, numShards }: Pick<Setting, "numRanks" | "numShards">
 /** A layer over ranks, and the same on one. */
 const layersOf = (setting: Setting, { shards, dispatcher }: Row, options: Partial<Options> & Pick<Options, "gate">) => {
   const { placement, chunks, backwardChunks, isSwiglu } = setting;
-  const cutsAnew = shards.dispatcherFor(dispatcher).throughApart !== undefined;
+  const cutsAnew = shards.dispatcherFor(dispatcher).runWithBackwardChunks !== undefined;
   const sizes = { width, hidden, deviation: 0.7, outputDeviation: 0.7 };
   const both = { experts: (isSwiglu ? swigluExperts(sizes) : geluExperts(sizes)) as never, placement, ...options };
   return {
@@ -391,7 +391,7 @@ test("over levels a token crosses once to all shards of its experts", () => {
       ...dispatcher,
       dispatch: (...args) => {
         const dispatched = dispatcher.dispatch(...args);
-        leaving.push((dispatched.metadata as LevelMetadata)[0]!.legs[0]!.leaving_g);
+        leaving.push((dispatched.metadata as LevelMetadata)[0]!.hops[0]!.leaving_g);
         return dispatched;
       },
     } as TokenDispatcher;

@@ -12,7 +12,7 @@ export interface CurvatureFigures {
   readonly curvature: Tensor;
 }
 
-export const noFigures = (): CurvatureFigures => ({ sizeFactor: full([], 1), curvature: full([], 0) });
+export const zeroFigures = (): CurvatureFigures => ({ sizeFactor: full([], 1), curvature: full([], 0) });
 
 export const figuresOf = (sizeFactor: Tensor, damping: Tensor, { inner, gradient }: UpdateSums): CurvatureFigures => {
   const moves = greater(gradient, 0);

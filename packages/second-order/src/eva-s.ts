@@ -18,10 +18,10 @@ import {
   type Tensor,
   unflattenTree,
 } from "@skein/tensor-core";
-import { type CurvatureFigures, figuresOf, noFigures } from "./curvature-figures.ts";
-import { asMatrices, isMatrix, likeBefore, noStacks, type StackDims } from "./matrices.ts";
+import { type CurvatureFigures, figuresOf, zeroFigures } from "./curvature-figures.ts";
+import { asMatrices, isMatrix, restoreShape, noStacks, type StackDims } from "./matrices.ts";
 import { checkDamping } from "./options.ts";
-import { addSums, checkUpdateSize, noSums, sizeFactor, type UpdateSizeOptions } from "./update-size.ts";
+import { addSums, checkUpdateSize, zeroSums, sizeFactor, type UpdateSizeOptions } from "./update-size.ts";
 
 export interface EvaSOptions extends UpdateSizeOptions {
   /** Damping γ. Default: 0.03. */
@@ -71,18 +71,18 @@ export const evaS = ({
   if (variant !== "product" && variant !== "roots")
     throw new ArgumentError(`evaS: variant is ${String(variant)}; use product or roots`);
   return {
-    init: () => ({ step: full([], 0, "i32"), figures: noFigures() }),
+    init: () => ({ step: full([], 0, "i32"), figures: zeroFigures() }),
     update: (gradients, { step }) => {
       const gamma = resolveSchedule(damping, step);
       const { leaves, structure } = flattenTree<Tensor>(gradients);
       const stacks = leafPaths(gradients).map(stackDims);
-      let sums = noSums();
+      let sums = zeroSums();
       const directions = leaves.map((leaf, i) => {
         if (!isMatrix(leaf, stacks[i])) return undefined;
         const weight = asMatrices(leaf, stacks[i]);
         const [input, output] = [mean(weight, rows), mean(weight, columns)];
-        const against = matmul(input, weight, { transposeA: true });
-        const inner = dotEach(against, output);
+        const projected = matmul(input, weight, { transposeA: true });
+        const inner = dotEach(projected, output);
         const [product, roots] = [
           multiply(dotEach(input, input), dotEach(output, output)),
           sqrt(multiply(dotEach(input, input), dotEach(output, output))),
@@ -90,12 +90,15 @@ export const evaS = ({
         const denominator = variant === "product" ? add(gamma, product) : multiply(roots, add(gamma, roots));
         const scaled = multiply(output, divide(inner, add(denominator, 2 ** -126)));
         const total = dotEach(weight, weight);
-        const taken = dotEach(against, scaled);
-        const left = subtract(total, taken);
-        const leftSquare = add(subtract(left, taken), multiply(dotEach(input, input), dotEach(scaled, scaled)));
+        const removed = dotEach(projected, scaled);
+        const remaining = subtract(total, removed);
+        const remainingSquare = add(
+          subtract(remaining, removed),
+          multiply(dotEach(input, input), dotEach(scaled, scaled)),
+        );
         sums = addSums(sums, {
-          inner: divide(sum(left), gamma),
-          direction: divide(sum(leftSquare), square(gamma)),
+          inner: divide(sum(remaining), gamma),
+          direction: divide(sum(remainingSquare), square(gamma)),
           gradient: sum(total),
         });
         return subtract(weight, multiply(input, scaled));
@@ -106,7 +109,7 @@ export const evaS = ({
         unflattenTree(
           structure,
           leaves.map((leaf, i) =>
-            directions[i] === undefined ? leaf : likeBefore(multiply(directions[i], scale), leaf),
+            directions[i] === undefined ? leaf : restoreShape(multiply(directions[i], scale), leaf),
           ),
         ),
         { step: add(step, 1), figures: figuresOf(factor, gamma, sums) },

@@ -1,15 +1,15 @@
 import { add, divide, full, multiply, resolveSchedule, type Schedule, type Tensor } from "@skein/tensor-core";
-import { type CurvatureFigures, figuresOf, noFigures } from "./curvature-figures.ts";
+import { type CurvatureFigures, figuresOf, zeroFigures } from "./curvature-figures.ts";
 import type { Preconditioner } from "./preconditioner.ts";
 import { checkDamping, checkDecay, requireLayers } from "./options.ts";
 import { mapLayers } from "./map-layers.ts";
-import { againstInputs, dot, lessRankOne, normSquare } from "./rank-one.ts";
-import { initStatistics, mixStatistics, shareOfPast } from "./running-mean.ts";
+import { projectOnInputs, dot, subtractRankOne, normSquare } from "./rank-one.ts";
+import { initStatistics, mixStatistics, pastWeight } from "./running-mean.ts";
 import type { Statistics } from "./statistics/collect.ts";
 import type { Layer } from "./statistics/layer.ts";
 import { inputMeanStatistic, meanStatistic } from "./statistics/means.ts";
 import type { LayerStatistic, Statistic } from "./statistics/statistic.ts";
-import { addSums, checkUpdateSize, noSums, sizeFactor, type UpdateSizeOptions } from "./update-size.ts";
+import { addSums, checkUpdateSize, zeroSums, sizeFactor, type UpdateSizeOptions } from "./update-size.ts";
 
 export interface EvaOptions extends UpdateSizeOptions {
   /** Layers to precondition: see `findLayers`. Gradients of weights outside these layers are not changed. */
@@ -32,21 +32,22 @@ export interface EvaState {
 }
 
 /** Computes `u` in `γV = ∇ − ā uᵀ`. */
-type Taken = (vectors: LayerStatistic, against: Tensor, damping: Tensor) => Tensor;
+type OutputVectorRule = (vectors: LayerStatistic, projected: Tensor, damping: Tensor) => Tensor;
 
 /** Sherman–Morrison formula for `ā āᵀ ⊗ ḡ ḡᵀ + γI`: `u = β ḡ`, `β = ḡᵀ∇ā / (γ + ‖ā‖²‖ḡ‖²)`. */
-const takenByBoth: Taken = ({ input, gradient }, against, damping) => {
-  const beta = divide(dot(against, gradient!), add(damping, multiply(normSquare(input!), normSquare(gradient!))));
+const outputOfBoth: OutputVectorRule = ({ input, gradient }, projected, damping) => {
+  const beta = divide(dot(projected, gradient!), add(damping, multiply(normSquare(input!), normSquare(gradient!))));
   return multiply(gradient!, beta);
 };
 
 /** Sherman–Morrison formula for `ā āᵀ + γI`: `u = ∇ᵀā / (γ + ‖ā‖²)`. */
-const takenByInputs: Taken = ({ input }, against, damping) => divide(against, add(damping, normSquare(input!)));
+const outputOfInputs: OutputVectorRule = ({ input }, projected, damping) =>
+  divide(projected, add(damping, normSquare(input!)));
 
 const rankOnePreconditioner = (
   fn: string,
   statistic: Statistic,
-  taken: Taken,
+  outputOf: OutputVectorRule,
   { layers, damping = 0.03, decay = 0.95, ...size }: EvaOptions,
 ): Preconditioner<EvaState> => {
   requireLayers(fn, layers);
@@ -60,23 +61,23 @@ const rankOnePreconditioner = (
       vectors: initStatistics(layers, statistic),
       observed: full([], 0, "i32"),
       step: full([], 0, "i32"),
-      figures: noFigures(),
+      figures: zeroFigures(),
     }),
     observe: (state, statistics) => ({
       ...state,
-      vectors: mixStatistics(shareOfPast(decay, state.observed), state.vectors, statistics as Statistics),
+      vectors: mixStatistics(pastWeight(decay, state.observed), state.vectors, statistics as Statistics),
       observed: add(state.observed, 1),
     }),
     update: (gradients, state) => {
       const gamma = resolveSchedule(damping, state.step);
-      let sums = noSums();
+      let sums = zeroSums();
       const directions = mapLayers(layers, gradients, (layer, gradient) => {
         const vectors = state.vectors[layer.path]!;
-        const against = againstInputs(gradient, vectors.input!);
-        const output = taken(vectors, against, gamma);
-        const left = lessRankOne(gradient, { input: vectors.input!, output, against, damping: gamma });
-        sums = addSums(sums, left.sums);
-        return left.direction;
+        const projected = projectOnInputs(gradient, vectors.input!);
+        const output = outputOf(vectors, projected, gamma);
+        const remaining = subtractRankOne(gradient, { input: vectors.input!, output, projected, damping: gamma });
+        sums = addSums(sums, remaining.sums);
+        return remaining.direction;
       });
       const factor = sizeFactor(size, sums, state.step);
       // A single product per number, because 1/γ alone could exceed the range of f16.
@@ -103,7 +104,7 @@ const rankOnePreconditioner = (
  * Source: Zhang, Shi and Li 2023, ICLR.
  */
 export const eva = (options: EvaOptions): Preconditioner<EvaState> =>
-  rankOnePreconditioner("eva", meanStatistic, takenByBoth, options);
+  rankOnePreconditioner("eva", meanStatistic, outputOfBoth, options);
 
 /**
  * Eva-f: like `eva`, but with the inputs only: the inverse of `ā āᵀ + γI`, which is FOOF with a vector.
@@ -112,4 +113,4 @@ export const eva = (options: EvaOptions): Preconditioner<EvaState> =>
  * Source: Zhang, Shi and Li 2023, ICLR; Benzing 2022, arXiv 2201.12250, for FOOF.
  */
 export const evaF = (options: EvaOptions): Preconditioner<EvaState> =>
-  rankOnePreconditioner("evaF", inputMeanStatistic, takenByInputs, options);
+  rankOnePreconditioner("evaF", inputMeanStatistic, outputOfInputs, options);

@@ -50,7 +50,7 @@ export const asMatrices = (x: Tensor, stackDims = 0): Tensor => {
 export const sidesOf = ({ shape }: Tensor): readonly [rows: number, columns: number] =>
   shape.slice(-2) as unknown as [number, number];
 
-export const likeBefore = (matrix: Tensor, before: Tensor): Tensor =>
+export const restoreShape = (matrix: Tensor, before: Tensor): Tensor =>
   matrix.rank === before.rank ? matrix : reshape(matrix, before.shape);
 
 /** Mask of the diagonal, bool [n, n]. */

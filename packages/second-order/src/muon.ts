@@ -24,7 +24,7 @@ import {
   unflattenTree,
 } from "@skein/tensor-core";
 import { newtonSchulz, type NewtonSchulzOptions } from "./inverse/newton-schulz.ts";
-import { asMatrices, isMatrix, likeBefore, noStacks, sidesOf, type StackDims } from "./matrices.ts";
+import { asMatrices, isMatrix, restoreShape, noStacks, sidesOf, type StackDims } from "./matrices.ts";
 import { type ReplicaAxis, replicaAxisOf } from "./replica-axis.ts";
 import { shareWork } from "./share-work.ts";
 
@@ -66,7 +66,7 @@ export const orthogonaliseUpdates = ({
           axis: replicaAxisOf(axis, path),
           inputs: [matrix],
           compute: (own: Tensor) =>
-            likeBefore(multiply(newtonSchulz(own, options), Math.sqrt(Math.max(1, outputs / inputs))), leaf),
+            restoreShape(multiply(newtonSchulz(own, options), Math.sqrt(Math.max(1, outputs / inputs))), leaf),
         };
       }),
     );

@@ -19,11 +19,11 @@ import { type LayerSide, layerSides, type Statistic } from "./statistics/statist
  * Weight of the previous value in a running mean after `count` values: `min(decay, 1 − 1/(count + 1))`. So the first
  * values are averaged with equal weights, and the initial value has weight 0.
  */
-export const shareOfPast = (decay: number, count: Tensor): Tensor =>
+export const pastWeight = (decay: number, count: Tensor): Tensor =>
   minimum(subtract(1, divide(1, add(cast(count, "f32"), 1))), decay);
 
 /** Returns `past · old + (1 − past) · new`, or `old` if a value of the new tensor is not finite. */
-const mixed = (past: Tensor, old: Tensor, now: Tensor): Tensor =>
+const mix = (past: Tensor, old: Tensor, now: Tensor): Tensor =>
   where(all(isFinite(now)), add(multiply(old, past), multiply(now, subtract(1, past))), old);
 
 /** Mix new statistics into running means of the same layers and sides. Skips statistics that are not finite. */
@@ -34,7 +34,7 @@ export const mixStatistics = (past: Tensor, old: Statistics, now: Statistics): S
       Object.fromEntries(
         layerSides.flatMap((side) => {
           const [before, after] = [means[side], now[path]?.[side]];
-          return before === undefined ? [] : [[side, after === undefined ? before : mixed(past, before, after)]];
+          return before === undefined ? [] : [[side, after === undefined ? before : mix(past, before, after)]];
         }),
       ),
     ]),

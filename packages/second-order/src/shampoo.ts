@@ -28,7 +28,7 @@ import {
   asMatrices,
   identityMatrix,
   isMatrix,
-  likeBefore,
+  restoreShape,
   noStacks,
   partsOf,
   sidesOf,
@@ -96,7 +96,7 @@ const blocksOf = ([n, m]: readonly [number, number], most: number): Blocks => {
 };
 
 /** Cut [n, m] or [matrices, n, m] into [blocks, rows, columns]. */
-const cut = (matrices: Tensor, { down, across, rows, columns }: Blocks): Tensor => {
+const cutBlocks = (matrices: Tensor, { down, across, rows, columns }: Blocks): Tensor => {
   const [n, m] = sidesOf(matrices);
   const whole = pad(matrices, [
     ...matrices.shape.slice(0, -2).map(() => [0, 0] as const),
@@ -106,8 +106,8 @@ const cut = (matrices: Tensor, { down, across, rows, columns }: Blocks): Tensor 
   return reshape(swapDims(reshape(whole, [-1, rows, across, columns]), 1, 2), [-1, rows, columns]);
 };
 
-/** Inverse of `cut`. */
-const joined = (blocks: Tensor, { down, across, rows, columns }: Blocks, { shape }: Tensor): Tensor => {
+/** Inverse of `cutBlocks`. */
+const joinBlocks = (blocks: Tensor, { down, across, rows, columns }: Blocks, { shape }: Tensor): Tensor => {
   const whole = swapDims(reshape(blocks, [-1, across, rows, columns]), 1, 2);
   return slice(
     reshape(whole, [...shape.slice(0, -2), down * rows, across * columns]),
@@ -117,7 +117,7 @@ const joined = (blocks: Tensor, { down, across, rows, columns }: Blocks, { shape
 };
 
 /** Scale each matrix of `x` to the norm of the corresponding matrix of `size`. */
-const withNormOf = (x: Tensor, size: Tensor): Tensor => {
+const scaleToNormOf = (x: Tensor, size: Tensor): Tensor => {
   const squares = (of: Tensor): Tensor => sum(square(of), { dims: [-2, -1], keepDims: true });
   const own = squares(x);
   const moves = greater(own, 0);
@@ -197,19 +197,19 @@ export const shampoo = ({
     },
     update: (gradients, state, { refresh = true }) => {
       const { leaves, structure } = flattenTree<Tensor>(gradients);
-      const mixed = (old: Tensor, now: Tensor): Tensor =>
+      const mix = (old: Tensor, now: Tensor): Tensor =>
         decay === 1 ? add(old, now) : add(multiply(old, decay), multiply(now, 1 - decay));
       const ofLeaves = matricesOf(gradients).map((own) => {
         if (own === undefined) return undefined;
         const blocks = blocksOf(sidesOf(own.matrix), blockSize);
-        return { ...own, blocks, pieces: cut(own.matrix, blocks) };
+        return { ...own, blocks, pieces: cutBlocks(own.matrix, blocks) };
       });
       const matrices = ofLeaves.filter((each) => each !== undefined);
       const paths = matrices.map(({ path }) => path);
       const moments = matrices.map(
         ({ path, pieces }): OwnSides => ({
-          left: mixed(state.moments.left[path]!, matmul(pieces, pieces, { transposeB: true })),
-          right: mixed(state.moments.right[path]!, matmul(pieces, pieces, { transposeA: true })),
+          left: mix(state.moments.left[path]!, matmul(pieces, pieces, { transposeB: true })),
+          right: mix(state.moments.right[path]!, matmul(pieces, pieces, { transposeA: true })),
         }),
       );
       const roots = refresh ? byPath(paths, rootsOf(paths, moments)) : state.roots;
@@ -217,8 +217,8 @@ export const shampoo = ({
         const own = ofLeaves[i];
         if (own === undefined) return leaf;
         const { path, matrix, blocks, pieces } = own;
-        const direction = joined(matmul(matmul(roots.left[path]!, pieces), roots.right[path]!), blocks, matrix);
-        return likeBefore(grafting ? withNormOf(direction, matrix) : direction, leaf);
+        const direction = joinBlocks(matmul(matmul(roots.left[path]!, pieces), roots.right[path]!), blocks, matrix);
+        return restoreShape(grafting ? scaleToNormOf(direction, matrix) : direction, leaf);
       });
       return [unflattenTree(structure, updates), { moments: byPath(paths, moments), roots }];
     },

@@ -1,8 +1,8 @@
 import { concat, elementCount, meshPlace, reshape, type Shape, slice, type Tensor } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
-import { keptAlike } from "./kept-alike.ts";
+import { replicaBarrier } from "./replica-barrier.ts";
 import { leastLoaded } from "./least-loaded.ts";
-import { sendTogether } from "./send-together.ts";
+import { broadcastTogether } from "./broadcast-together.ts";
 
 /** An independent computation of one tensor. */
 export interface Piece {
@@ -17,7 +17,7 @@ export interface Piece {
 }
 
 /** Returns `size` numbers of the inputs: a placeholder on ranks other than the root, whose content is ignored. */
-const anyOf = (inputs: readonly Tensor[], size: number): Tensor =>
+const placeholderFrom = (inputs: readonly Tensor[], size: number): Tensor =>
   slice(concat(inputs.map((input) => reshape(input, [elementCount(input.shape)]))), [0], [size]);
 
 /** Compute the pieces of one axis, each on one rank along the axis. */
@@ -27,14 +27,14 @@ const shareAlong = (name: string, axis: string, pieces: readonly Piece[]): Tenso
     axisSize(axis),
   );
   const own = meshPlace(axis);
-  const alike = keptAlike(pieces.map(({ inputs }) => inputs));
-  return sendTogether(
+  const isolated = replicaBarrier(pieces.map(({ inputs }) => inputs));
+  return broadcastTogether(
     name,
     axis,
     pieces.map(({ shape, compute }, i) => ({
       root: owners[i]!,
       shape,
-      value: owners[i] === own ? compute(...alike[i]!) : anyOf(alike[i]!, elementCount(shape)),
+      value: owners[i] === own ? compute(...isolated[i]!) : placeholderFrom(isolated[i]!, elementCount(shape)),
     })),
   );
 };
@@ -43,7 +43,7 @@ const shareAlong = (name: string, axis: string, pieces: readonly Piece[]): Tenso
  * Compute pieces that all ranks along their axis need. One rank along the axis computes a piece and sends it to the
  * others. Each rank computes the pieces without an axis.
  *
- * Ranks trace different work after this point, so the inputs get an optimization barrier: see `keptAlike`.
+ * Ranks trace different work after this point, so the inputs get an optimization barrier: see `replicaBarrier`.
  *
  * Cost: a rank's share of the work, and one broadcast per axis and rank of its results.
  */

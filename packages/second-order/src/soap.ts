@@ -39,7 +39,7 @@ import {
   asMatrices,
   identityMatrix,
   isMatrix,
-  likeBefore,
+  restoreShape,
   matricesBy,
   noStacks,
   sidesOf,
@@ -92,12 +92,12 @@ const sides: readonly Side[] = ["left", "right"];
 const mapSides = (of: OwnSides, fn: (value: Tensor, side: Side) => Tensor): OwnSides =>
   Object.fromEntries(sides.flatMap((side) => (of[side] === undefined ? [] : [[side, fn(of[side], side)]])));
 
-const sidesAt = ({ left, right }: SoapSides, path: string): OwnSides => ({
+const sidesByPath = ({ left, right }: SoapSides, path: string): OwnSides => ({
   ...(left[path] !== undefined && { left: left[path] }),
   ...(right[path] !== undefined && { right: right[path] }),
 });
 
-/** Inverse of `sidesAt`, for all matrices. */
+/** Inverse of `sidesByPath`, for all matrices. */
 const byPath = (paths: readonly string[], each: readonly OwnSides[]): SoapSides => {
   const of = (side: Side): Record<string, Tensor> =>
     Object.fromEntries(paths.flatMap((path, i) => (each[i]![side] === undefined ? [] : [[path, each[i]![side]]])));
@@ -105,13 +105,13 @@ const byPath = (paths: readonly string[], each: readonly OwnSides[]): SoapSides 
 };
 
 /** Rotate into the bases: `Lᵀ x R`. */
-const turned = (x: Tensor, { left, right }: OwnSides): Tensor => {
+const rotate = (x: Tensor, { left, right }: OwnSides): Tensor => {
   const rows = left === undefined ? x : matmul(left, x, { transposeA: true });
   return right === undefined ? rows : matmul(rows, right);
 };
 
 /** Rotate back: `L x Rᵀ`. */
-const turnedBack = (x: Tensor, { left, right }: OwnSides): Tensor => {
+const rotateBack = (x: Tensor, { left, right }: OwnSides): Tensor => {
   const rows = left === undefined ? x : matmul(left, x);
   return right === undefined ? rows : matmul(rows, right, { transposeB: true });
 };
@@ -123,7 +123,7 @@ const turnedBack = (x: Tensor, { left, right }: OwnSides): Tensor => {
  * Columns are sorted by the second moment along each, in descending order, before the power iteration on all columns
  * together.
  */
-const iterated = (moment: Tensor, basis: Tensor): Tensor => {
+const iterateBasis = (moment: Tensor, basis: Tensor): Tensor => {
   const product = matmul(moment, basis);
   const order = argsort(sum(multiply(basis, product), { dims: -2 }), { descending: true });
   const { q } = qr(columnsOf(product, order));
@@ -131,7 +131,7 @@ const iterated = (moment: Tensor, basis: Tensor): Tensor => {
 };
 
 /** Initial basis from eigenvectors, in the same format; the indices of old columns are 0. */
-const decomposed = (moment: Tensor): Tensor => {
+const decomposeMoment = (moment: Tensor): Tensor => {
   const vectors = flip(eigh(moment).vectors, { dims: -1 });
   return concat([vectors, full([...moment.shape.slice(0, -1), 1], 0)], { dim: -1 });
 };
@@ -191,7 +191,7 @@ export const scaleBySoap = ({
     return unflattenTree<T>(
       structure,
       leaves.map((leaf, i) =>
-        isMatrix(leaf, stacks[i]) ? likeBefore(fn(asMatrices(leaf, stacks[i]), next++), leaf) : leaf,
+        isMatrix(leaf, stacks[i]) ? restoreShape(fn(asMatrices(leaf, stacks[i]), next++), leaf) : leaf,
       ),
     );
   };
@@ -227,7 +227,7 @@ export const scaleBySoap = ({
           cost: elementCount(basis.shape) * n,
           axis: replicaAxisOf(axis, paths[i]!),
           inputs: [moments[i]![side]!, basis],
-          compute: (moment: Tensor, old: Tensor) => (isFirst ? decomposed(moment) : iterated(moment, old)),
+          compute: (moment: Tensor, old: Tensor) => (isFirst ? decomposeMoment(moment) : iterateBasis(moment, old)),
         };
       }),
     );
@@ -252,9 +252,9 @@ export const scaleBySoap = ({
     update: (gradients, state, context) => {
       const { refresh = true, first = false } = context;
       const { paths, matrices } = matricesOf(gradients);
-      const before = paths.map((path) => sidesAt(state.bases, path));
+      const before = paths.map((path) => sidesByPath(state.bases, path));
       const moments = paths.map((path, i) =>
-        mapSides(sidesAt(state.moments, path), (old, side) =>
+        mapSides(sidesByPath(state.moments, path), (old, side) =>
           add(
             multiply(old, beta2),
             multiply(
@@ -264,15 +264,15 @@ export const scaleBySoap = ({
           ),
         ),
       );
-      const inBases = mapMatrices(gradients, (matrix, i) => turned(matrix, before[i]!));
+      const inBases = mapMatrices(gradients, (matrix, i) => rotate(matrix, before[i]!));
       const [directions, after] = adam.update(inBases, state.adam, context);
-      const updates = mapMatrices(directions, (matrix, i) => turnedBack(matrix, before[i]!));
+      const updates = mapMatrices(directions, (matrix, i) => rotateBack(matrix, before[i]!));
       if (!refresh) return [updates, { ...state, moments: byPath(paths, moments), adam: after }];
       const { bases, orders } = nextBases(paths, { moments, bases: before }, first);
-      const mean = mapMatrices(after.mean, (matrix, i) => turned(turnedBack(matrix, before[i]!), bases[i]!));
+      const mean = mapMatrices(after.mean, (matrix, i) => rotate(rotateBack(matrix, before[i]!), bases[i]!));
       const squares = mapMatrices(after.square, (matrix, i) => {
         // As if the first gradient had been rotated into the bases computed after it.
-        if (first) return multiply(square(turned(matrices[i]!, bases[i]!)), 1 - beta2);
+        if (first) return multiply(square(rotate(matrices[i]!, bases[i]!)), 1 - beta2);
         const { left, right } = orders[i]!;
         const rows = left === undefined ? matrix : rowsOf(matrix, left);
         return right === undefined ? rows : columnsOf(rows, right);

@@ -26,7 +26,7 @@ import {
   where,
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
-import { keptAlike } from "./kept-alike.ts";
+import { replicaBarrier } from "./replica-barrier.ts";
 import { matricesBy, noStacks, type StackDims } from "./matrices.ts";
 import { type ReplicaAxis, replicaAxisOf } from "./replica-axis.ts";
 import { tensorNorms } from "./tensor-norms.ts";
@@ -66,7 +66,7 @@ export const scaleByTrustRatio = ({
     const paths = leafPaths(params);
     const axes = paths.map((path) => replicaAxisOf(axis, path));
     const isShared = axes.some((own) => own !== undefined && axisSize(own) > 1);
-    const [own, moved] = isShared ? keptAlike([params, updates] as const) : [params, updates];
+    const [own, moved] = isShared ? replicaBarrier([params, updates] as const) : [params, updates];
     const weights = flattenTree<Tensor>(own).leaves;
     const { leaves, structure } = flattenTree<Tensor>(moved);
     const chosen = leaves.flatMap((_, i) => (mask(paths[i]!, weights[i]!) ? [i] : []));

@@ -43,7 +43,7 @@ export const addSums = (a: UpdateSums, b: UpdateSums): UpdateSums => ({
   gradient: add(a.gradient, b.gradient),
 });
 
-export const noSums = (): UpdateSums => ({ inner: full([], 0), direction: full([], 0), gradient: full([], 0) });
+export const zeroSums = (): UpdateSums => ({ inner: full([], 0), direction: full([], 0), gradient: full([], 0) });
 
 /** Check options. @throws ArgumentError for invalid or inconsistent options. */
 export const checkUpdateSize = (

@@ -25,8 +25,8 @@ import {
   placeEverywhere,
   ownStatistics,
   placeGreedily,
-  placeInTurn,
-  placeWhole,
+  placeRoundRobin,
+  placeWholeLayers,
 } from "../src/index.ts";
 import { gramOf, kronecker, type Matrix, plusDiagonal, solve, trace } from "./dense.ts";
 import { type TestModel, testModels } from "./models.ts";
@@ -330,7 +330,11 @@ describe.each(testModels)("kfac on ranks: $name", (model) => {
       numRanks,
       placement: (paths: readonly string[]) => placeEverywhere(paths, numRanks),
     },
-    { name: `in turn on ${numRanks}`, numRanks, placement: (paths: readonly string[]) => placeInTurn(paths, numRanks) },
+    {
+      name: `in turn on ${numRanks}`,
+      numRanks,
+      placement: (paths: readonly string[]) => placeRoundRobin(paths, numRanks),
+    },
     ...[1, 2, 4]
       .filter((workers) => workers <= numRanks)
       .map((workers) => ({
@@ -341,7 +345,7 @@ describe.each(testModels)("kfac on ranks: $name", (model) => {
     {
       name: `each layer wholly on one of ${numRanks} that have the same samples`,
       numRanks,
-      placement: (paths: readonly string[]) => placeWhole(paths, numRanks),
+      placement: (paths: readonly string[]) => placeWholeLayers(paths, numRanks),
       factors: "own" as const,
     },
     ...[1, 2].map((workers) => ({
@@ -405,7 +409,7 @@ describe.each([
   const [alone] = trained(model, { numRanks: 1, placement: (paths) => placeEverywhere(paths, 1), options });
 
   test.each([
-    { name: "in turn", placement: (paths: readonly string[]) => placeInTurn(paths, 4) },
+    { name: "in turn", placement: (paths: readonly string[]) => placeRoundRobin(paths, 4) },
     { name: "on a grid", placement: onGrid(2, 4) },
     { name: "at owners", placement: together(2, 4), factors: "mean-at-owner" as const },
     { name: "blocks shared out", placement: (paths: readonly string[]) => placeByBlocks(paths, 4, 2) },
@@ -426,7 +430,7 @@ test("placements that do not fit the ranks or the layers are refused in one line
   const refused = (placement: Placed["placement"]) => () => trained(model, { numRanks: 2, placement });
   expect(refused(() => ({ workers: 3, layers: {} }))).toThrow(/3 gradient workers do not divide 2 ranks/);
   expect(refused(() => ({ workers: 2, layers: {} }))).toThrow(/layer w1 is not placed/);
-  expect(refused((paths) => placeInTurn(paths, 4))).toThrow(/4 gradient workers do not divide 2/);
+  expect(refused((paths) => placeRoundRobin(paths, 4))).toThrow(/4 gradient workers do not divide 2/);
   expect(() => trained(model, { numRanks: 2, placement: onGrid(2, 2), factors: "mean-at-owner" })).toThrow(
     /factors of w1 are inverted at rows 0 and 1, but a rank keeps.*place both factors of a layer on one rank/,
   );

@@ -21,9 +21,9 @@ import {
 import { axisSize } from "@skein/tensor-core/backend";
 import { checkPriority, tokenPriority } from "../options.ts";
 import type { Order } from "../order.ts";
-import { fromRows, layOut, rowsOf, type RowTokens, toRows } from "../rows.ts";
+import { fromRows, assignRows, rowsOf, type RowTokens, toRows } from "../rows.ts";
 import { type ChunkRange, chunkRanges } from "./chunks.ts";
-import { throughApart } from "./chunks-apart.ts";
+import { runWithBackwardChunks } from "./backward-chunks.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./token-dispatcher.ts";
 
 export interface DenseDispatcherOptions {
@@ -38,7 +38,7 @@ export interface DenseDispatcherOptions {
 export type DenseMetadata = RowTokens;
 
 /** Dispatch sizes together with the priority of collectives. */
-type TravelSizes = DispatchSizes & { readonly priority: number };
+type PrioritizedSizes = DispatchSizes & { readonly priority: number };
 
 /** Swap the two leading dimensions of rows in [a, b] blocks: [a·b·c, D] to [b·a·c, D]. */
 export const swapBlocks = (rows: Tensor, [a, b]: readonly [number, number]): Tensor => {
@@ -60,7 +60,7 @@ const rowsByChunk = ({ experts_TK, slots_TK }: Order, { numExperts, slots, numCh
 /** Row of each slot, ordered by expert: independent of the number of chunks. */
 const byExpertOf = (order: Order, { numExperts, slots }: DispatchSizes): RowTokens =>
   scope("order", () =>
-    layOut(rowsOf(order, multiply(arange(numExperts), slots)), order.weights_TK, numExperts * slots),
+    assignRows(rowsOf(order, multiply(arange(numExperts), slots)), order.weights_TK, numExperts * slots),
   );
 
 /** Rows received in a chunk: all slots, used or empty. */
@@ -70,17 +70,17 @@ const expertRows = (rows_SD: Tensor, { numExperts, axis }: DispatchSizes, { begi
 };
 
 /** Send tokens, in their slots, to the ranks of their experts. */
-const arrive = (
+const sendToExperts = (
   x_TD: Tensor,
   order: Order,
-  sizes: TravelSizes,
+  sizes: PrioritizedSizes,
   byExpert: RowTokens = byExpertOf(order, sizes),
 ): readonly ExpertRows[] => {
   const { numExperts, slots, numChunks, axis, priority } = sizes;
   const numRanks = axisSize(axis);
   const ranges = chunkRanges(slots, numChunks);
   const leaving_RD = scope("order", () =>
-    toRows(x_TD, ranges.length === 1 ? byExpert : layOut(rowsByChunk(order, sizes), undefined, numExperts * slots)),
+    toRows(x_TD, ranges.length === 1 ? byExpert : assignRows(rowsByChunk(order, sizes), undefined, numExperts * slots)),
   );
   return ranges.map((range) =>
     scope("dispatch", () => {
@@ -95,20 +95,20 @@ const arrive = (
 };
 
 /** Send the experts' outputs back, and restore the slots of all chunks: f32 [R, D], ordered by expert. */
-const bringHome = (done: readonly Tensor[], { numExperts, axis, priority }: TravelSizes): Tensor =>
+const returnRows = (outputs: readonly Tensor[], { numExperts, axis, priority }: PrioritizedSizes): Tensor =>
   scope("combine", () => {
     const numRanks = axisSize(axis);
-    const width = done[0]!.shape[1]!;
-    const home = done.map((rows_SD) =>
+    const width = outputs[0]!.shape[1]!;
+    const returned = outputs.map((rows_SD) =>
       allToAll(swapBlocks(rows_SD, [numExperts / numRanks, numRanks]), axis, { priority }),
     );
-    if (home.length === 1) return home[0]!;
-    const slotsOfChunks = home.map((rows) => reshape(rows, [numExperts, -1, width]));
+    if (returned.length === 1) return returned[0]!;
+    const slotsOfChunks = returned.map((rows) => reshape(rows, [numExperts, -1, width]));
     return reshape(concat(slotsOfChunks, { dim: 1 }), [-1, width]);
   });
 
 /** Rearrange rows received in some chunks into other chunks. Copies rows; sends nothing. */
-const cutAnew = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number): readonly ExpertRows[] => {
+const rechunk = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number): readonly ExpertRows[] => {
   const { numExperts, slots } = sizes;
   const arrived = chunkRanges(slots, sizes.numChunks);
   const width = rows[0]!.shape[1]!;
@@ -145,20 +145,20 @@ export const denseDispatcher = ({
   return {
     dispatch: (x_TD, order, sizes) => {
       const byExpert = byExpertOf(order, sizes);
-      return { chunks: arrive(x_TD, order, { ...sizes, priority }, byExpert), metadata: byExpert };
+      return { chunks: sendToExperts(x_TD, order, { ...sizes, priority }, byExpert), metadata: byExpert };
     },
-    combine: (done, byExpert, sizes) => {
-      const home_RD = bringHome(done, { ...sizes, priority });
-      return scope("inverse-order", () => fromRows(home_RD, byExpert, sizes.numTokens));
+    combine: (outputs, byExpert, sizes) => {
+      const returned_RD = returnRows(outputs, { ...sizes, priority });
+      return scope("inverse-order", () => fromRows(returned_RD, byExpert, sizes.numTokens));
     },
-    throughApart: (x_TD, order, sizes, work) => {
+    runWithBackwardChunks: (x_TD, order, sizes, work) => {
       const byExpert = byExpertOf(order, sizes);
-      const home_RD = throughApart(x_TD, sizes, work, {
-        arrive: (x, own) => arrive(x, order, { ...own, priority }),
-        cutAnew,
-        bringHome: (done, own) => bringHome(done, { ...own, priority }),
+      const returned_RD = runWithBackwardChunks(x_TD, sizes, work, {
+        sendToExperts: (x, own) => sendToExperts(x, order, { ...own, priority }),
+        rechunk,
+        returnRows: (outputs, own) => returnRows(outputs, { ...own, priority }),
       });
-      return scope("inverse-order", () => fromRows(home_RD, byExpert, sizes.numTokens));
+      return scope("inverse-order", () => fromRows(returned_RD, byExpert, sizes.numTokens));
     },
   };
 };

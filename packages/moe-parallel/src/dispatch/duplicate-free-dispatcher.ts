@@ -1,7 +1,7 @@
 import { concat, slice } from "@skein/tensor-core";
 import { levelDispatcher, type LevelMetadata } from "./level-dispatcher.ts";
 import type { LevelOptions } from "./levels.ts";
-import { mostTokens } from "./room.ts";
+import { mostTokens } from "./row-bounds.ts";
 import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 /**
@@ -28,15 +28,15 @@ export const duplicateFreeDispatcher = (options: LevelOptions): TokenDispatcher<
   levelDispatcher(
     {
       name: "duplicateFreeDispatcher",
-      begin: ({ x_TD, order }, targets_TK) => ({
+      pack: ({ x_TD, order }, targets_TK) => ({
         x_XD: concat([x_TD, order.weights_TK], { dim: 1 }),
         targets_NK: targets_TK,
       }),
-      arrive: (x_ND, width) => ({
+      unpack: (x_ND, width) => ({
         x_ND: slice(x_ND, [0, 0], [x_ND.shape[0]!, width]),
         weights_NK: slice(x_ND, [0, width], [...x_ND.shape]),
       }),
-      inOrder: (levels) => levels,
+      orderLevels: (levels) => levels,
       targetsPerCopy: ({ numChoices }) => numChoices,
       mostCopies: mostTokens,
     },

@@ -43,8 +43,13 @@ export const exchangeAndGather = (
   const numSources = numRanks / numSummands;
   const pieces = chunkRanges(x_AbD.shape[1]!, numPieces).map(({ begin, end }) => {
     const leaving = reshape(slice(x_AbD, [0, begin], [numRanks, end]), [-1, width]);
-    const came = reshape(allToAll(leaving, axis, { priority: exchangePriority }), [numSources, numSummands, -1, width]);
-    const added = reshape(sum(came, { dims: 1 }), [-1, width]);
+    const received = reshape(allToAll(leaving, axis, { priority: exchangePriority }), [
+      numSources,
+      numSummands,
+      -1,
+      width,
+    ]);
+    const added = reshape(sum(received, { dims: 1 }), [-1, width]);
     const gathered = allGather(added, gatherAxis, { priority: gatherPriority });
     return reshape(gathered, [axisSize(gatherAxis) * numSources, end - begin, width]);
   });

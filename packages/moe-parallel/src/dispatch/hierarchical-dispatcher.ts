@@ -1,7 +1,7 @@
 import { reshape } from "@skein/tensor-core";
 import { levelDispatcher, type LevelMetadata } from "./level-dispatcher.ts";
 import type { LevelOptions } from "./levels.ts";
-import { mostEntries } from "./room.ts";
+import { mostEntries } from "./row-bounds.ts";
 import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 /**
@@ -25,13 +25,13 @@ export const hierarchicalDispatcher = (options: LevelOptions): TokenDispatcher<L
   levelDispatcher(
     {
       name: "hierarchicalDispatcher",
-      begin: ({ x_TD, order: { weights_TK } }, targets_TK) => ({
+      pack: ({ x_TD, order: { weights_TK } }, targets_TK) => ({
         x_XD: x_TD,
         targets_NK: reshape(targets_TK, [-1, 1]),
         weights_N: reshape(weights_TK, [-1]),
       }),
-      arrive: (x_ND) => ({ x_ND }),
-      inOrder: (levels) => levels.toReversed(),
+      unpack: (x_ND) => ({ x_ND }),
+      orderLevels: (levels) => levels.toReversed(),
       targetsPerCopy: () => 1,
       mostCopies: mostEntries,
     },

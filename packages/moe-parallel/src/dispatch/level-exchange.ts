@@ -32,7 +32,7 @@ export interface Copies {
 }
 
 /** Data of one hop that the return of copies needs. */
-export interface Leg extends RowTokens {
+export interface Hop extends RowTokens {
   /** Number of copies sent to each rank along the axis, this rank included, i32. */
   readonly leaving_g: Tensor;
   /** Number of copies received from each rank, i32. */
@@ -45,8 +45,8 @@ export interface Leg extends RowTokens {
  */
 const leavingRows = (needs_Ng: Tensor, room: number): Tensor => {
   const numGroups = needs_Ng.shape[1]!;
-  const place_Ng = subtract(cumsum(needs_Ng, { dim: 0 }), needs_Ng);
-  return where(greater(needs_Ng, 0), add(place_Ng, multiply(arange(numGroups), room)), -1);
+  const index_Ng = subtract(cumsum(needs_Ng, { dim: 0 }), needs_Ng);
+  return where(greater(needs_Ng, 0), add(index_Ng, multiply(arange(numGroups), room)), -1);
 };
 
 /**
@@ -57,11 +57,11 @@ const leavingRows = (needs_Ng: Tensor, room: number): Tensor => {
  * Cost: `4·(D + K)` bytes per copy that goes to another rank, and `8·(g − 1)` bytes of counts, sent per rank, in two
  * ragged all-to-alls; N·K·g comparisons.
  */
-export const sendOn = (
+export const sendCopies = (
   { x_XD, targets_NK, weights_N }: Copies,
   level: Level,
   { room, numRows }: { readonly room: number; readonly numRows: number },
-): { readonly copies: Copies; readonly leg: Leg } => {
+): { readonly copies: Copies; readonly hop: Hop } => {
   const { axis, numGroups, priority } = level;
   const [numCopies, numTargets] = targets_NK.shape as [number, number];
   const sides = { ...level, numRows };
@@ -77,7 +77,7 @@ export const sendOn = (
   const isHere_RK = equal(groupOf(targets_RK, sides), axisIndex(axis));
   return {
     copies: { x_XD: x, targets_NK: where(isHere_RK, targets_RK, 0) },
-    leg: {
+    hop: {
       tokens_R,
       ...(weights_N !== undefined && { weights_R: gather(weights_N, copies_R, { outside: "zero" }) }),
       leaving_g,
@@ -93,5 +93,5 @@ export const sendOn = (
  * @returns f32 [X, D].
  * Cost: `4·D` bytes per received copy.
  */
-export const bringBack = (y_RD: Tensor, leg: Leg, { axis, priority }: Level, numTokens: number): Tensor =>
-  fromRows(raggedAllToAll(y_RD, leg.arrived_g, axis, { priority }).x, leg, numTokens);
+export const returnCopies = (y_RD: Tensor, hop: Hop, { axis, priority }: Level, numTokens: number): Tensor =>
+  fromRows(raggedAllToAll(y_RD, hop.arrived_g, axis, { priority }).x, hop, numTokens);

@@ -20,9 +20,9 @@ import {
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { checkCounts, checkPriority, tokenPriority } from "../options.ts";
-import { fromRows, layOut, rowsOf, type RowTokens, toRows } from "../rows.ts";
+import { fromRows, assignRows, rowsOf, type RowTokens, toRows } from "../rows.ts";
 import { before, chunkRanges, cutTokens, type TokenChunk } from "./chunks.ts";
-import { mostRowsPerRank } from "./room.ts";
+import { mostRowsPerRank } from "./row-bounds.ts";
 import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 export interface RaggedDispatcherOptions {
@@ -80,12 +80,12 @@ export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDi
     const numRanks = axisSize(axis);
     const room = options.rowsPerRank ?? mostRowsPerRank(sizes);
     const byRank = (counts_E: Tensor): Tensor => reshape(counts_E, [numRanks, -1]);
-    const laidOut = scope("order", () => {
+    const layout = scope("order", () => {
       const firstOfRank_P1 = multiply(reshape(arange(numRanks), [numRanks, 1]), room);
       const firstRow_E = reshape(add(firstOfRank_P1, before(byRank(order.kept_E))), [-1]);
-      return layOut(rowsOf(order, firstRow_E), order.weights_TK, numRanks * room);
+      return assignRows(rowsOf(order, firstRow_E), order.weights_TK, numRanks * room);
     });
-    const rows_RD = scope("order", () => toRows(x_TD, laidOut));
+    const rows_RD = scope("order", () => toRows(x_TD, layout));
     return scope("dispatch", () => {
       const leaving_P = sum(byRank(order.kept_E), { dims: -1 });
       const counts_Pe = byRank(allToAll(order.kept_E, axis, { priority }));
@@ -94,7 +94,7 @@ export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDi
       const byExpert_S = argsort(reshape(expertOfRow(counts_Pe, room), [-1]));
       return {
         rows: { rows_SD: permuteRows(x, byExpert_S), counts_e: sum(counts_Pe, { dims: 0 }) },
-        metadata: { ...laidOut, arrived_P, byExpert_S },
+        metadata: { ...layout, arrived_P, byExpert_S },
       };
     });
   };
@@ -103,16 +103,16 @@ export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDi
       const chunks = cutTokens(x_TD, order, sizes).map(dispatchChunk);
       return { chunks: chunks.map(({ rows }) => rows), metadata: chunks.map(({ metadata }) => metadata) };
     },
-    combine: (done, metadata, { axis, numTokens, numChunks }) => {
-      const home = scope("combine", () =>
+    combine: (outputs, metadata, { axis, numTokens, numChunks }) => {
+      const returned = scope("combine", () =>
         metadata.map(
           ({ arrived_P, byExpert_S }, i) =>
-            raggedAllToAll(permuteRows(done[i]!, invertPermutation(byExpert_S)), arrived_P, axis, { priority }).x,
+            raggedAllToAll(permuteRows(outputs[i]!, invertPermutation(byExpert_S)), arrived_P, axis, { priority }).x,
         ),
       );
       const ranges = chunkRanges(numTokens, numChunks);
       return scope("inverse-order", () =>
-        concat(ranges.map(({ begin, end }, i) => fromRows(home[i]!, metadata[i]!, end - begin))),
+        concat(ranges.map(({ begin, end }, i) => fromRows(returned[i]!, metadata[i]!, end - begin))),
       );
     },
   };

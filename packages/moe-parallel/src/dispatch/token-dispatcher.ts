@@ -55,15 +55,15 @@ export interface TokenDispatcher<Metadata = unknown> {
   dispatch(x_TD: Tensor, order: Order, sizes: DispatchSizes): Dispatched<Metadata>;
   /**
    * Send results back to the ranks of their tokens.
-   * @param done output of the experts for each chunk, f32 [S, D].
+   * @param outputs outputs of the experts for each chunk, f32 [S, D].
    * @returns the weighted sum of expert outputs of each token, f32 [T, D]; 0 for a token without experts.
    */
-  combine(done: readonly Tensor[], metadata: Metadata, sizes: DispatchSizes): Tensor;
+  combine(outputs: readonly Tensor[], metadata: Metadata, sizes: DispatchSizes): Tensor;
   /**
    * Run `dispatch`, experts and `combine`, with a separate number of chunks in backward. Absent if another chunking
    * would change the order of rows, so that rows would have to be sent again.
    *
    * @returns the same value as `combine`.
    */
-  throughApart?<Params>(x_TD: Tensor, order: Order, sizes: DispatchSizes, work: ExpertWork<Params>): Tensor;
+  runWithBackwardChunks?<Params>(x_TD: Tensor, order: Order, sizes: DispatchSizes, work: ExpertWork<Params>): Tensor;
 }

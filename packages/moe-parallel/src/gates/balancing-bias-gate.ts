@@ -15,13 +15,13 @@ import { checkPositive } from "../options.ts";
 import { defineGate, type Gate } from "./gate.ts";
 import {
   checkTopKRouter,
-  greatest,
+  chooseGreatest,
   initRouter,
   type RouterParams,
-  scoresAt,
+  scoresOfChoices,
   type TopKRouterOptions,
 } from "./router.ts";
-import { shares } from "./sigmoid-gate.ts";
+import { normalizeRows } from "./sigmoid-gate.ts";
 
 export interface BalancingBiasGateOptions extends TopKRouterOptions {
   /** Change of a bias per step. Default: 0.001. */
@@ -56,14 +56,14 @@ export const balancingBiasGate = (options: BalancingBiasGateOptions): Gate<Route
     route: ({ weight_DE }, { bias_E }, x_TD) => {
       const logits_TE = matmul(x_TD, weight_DE);
       const scores_TE = sigmoid(logits_TE);
-      const choices_TK = greatest(add(stopGradient(scores_TE), bias_E), numChoices);
+      const choices_TK = chooseGreatest(add(stopGradient(scores_TE), bias_E), numChoices);
       return {
         routing: {
           kind: "choices",
           choices_TK,
-          weights_TK: multiply(shares(scoresAt(scores_TE, choices_TK)), weightSum),
+          weights_TK: multiply(normalizeRows(scoresOfChoices(scores_TE, choices_TK)), weightSum),
         },
-        scores: { logits_TE, probabilities_TE: shares(scores_TE) },
+        scores: { logits_TE, probabilities_TE: normalizeRows(scores_TE) },
       };
     },
     update: ({ bias_E }, load_E) => ({

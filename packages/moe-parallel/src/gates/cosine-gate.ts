@@ -14,7 +14,7 @@ import {
 } from "@skein/tensor-core";
 import { checkCounts, checkPositive } from "../options.ts";
 import { defineGate, type Gate } from "./gate.ts";
-import { checkTopKRouter, greatest, scoresAt, type TopKRouterOptions } from "./router.ts";
+import { checkTopKRouter, chooseGreatest, scoresOfChoices, type TopKRouterOptions } from "./router.ts";
 import { unitRows } from "./unit-rows.ts";
 
 export interface CosineGateOptions extends TopKRouterOptions {
@@ -68,9 +68,9 @@ export const cosineGate = (options: CosineGateOptions): Gate<CosineParams, Empty
       const cosines_TE = matmul(unitRows(matmul(x_TD, projection_DJ)), unitRows(experts_EJ), { transposeB: true });
       const logits_TE = multiply(cosines_TE, exp(minimum(logScale, greatestLogScale)));
       const probabilities_TE = softmax(logits_TE);
-      const choices_TK = greatest(logits_TE, numChoices);
+      const choices_TK = chooseGreatest(logits_TE, numChoices);
       return {
-        routing: { kind: "choices", choices_TK, weights_TK: scoresAt(probabilities_TE, choices_TK) },
+        routing: { kind: "choices", choices_TK, weights_TK: scoresOfChoices(probabilities_TE, choices_TK) },
         scores: { logits_TE, probabilities_TE },
       };
     },

@@ -50,10 +50,10 @@ export const expertChoiceGate = (options: ExpertChoiceGateOptions): Gate<RouterP
       const logits_TE = matmul(x_TD, weight_DE);
       const probabilities_TE = softmax(logits_TE);
       const [, tokens_EC] = topK(transpose(probabilities_TE, [1, 0]), mostPerExpert);
-      const places_EC = add(multiply(tokens_EC, numExperts), reshape(arange(numExperts), [numExperts, 1]));
+      const indices_EC = add(multiply(tokens_EC, numExperts), reshape(arange(numExperts), [numExperts, 1]));
       const taken = scatterAdd(
         zeros([numTokens * numExperts]),
-        reshape(places_EC, [-1]),
+        reshape(indices_EC, [-1]),
         full([numExperts * mostPerExpert], 1),
       );
       const isTaken_TE = greater(reshape(taken, [numTokens, numExperts]), 0);

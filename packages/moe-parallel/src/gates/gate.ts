@@ -64,7 +64,7 @@ export interface GateFigures {
 }
 
 /** Result of a gate for a rank's tokens. */
-export interface Gated<State> {
+export interface GateOutput<State> {
   readonly routing: Choices | Mixture;
   /** State for the next step. */
   readonly state: State;
@@ -89,7 +89,7 @@ export interface Gate<Params = unknown, State = unknown> {
    */
   readonly update?: (state: State, load_E: Tensor) => State;
   /** Choose experts. @param x_TD tokens of any float dtype; scores are f32. */
-  choose(params: Params, state: State, x_TD: Tensor, context: GateContext): Gated<State>;
+  choose(params: Params, state: State, x_TD: Tensor, context: GateContext): GateOutput<State>;
 }
 
 /** Gate-specific part of a gate; `defineGate` adds the common part. */

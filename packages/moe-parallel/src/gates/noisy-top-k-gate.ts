@@ -16,10 +16,10 @@ import { checkPositive } from "../options.ts";
 import { defineGate, type Gate, requireKey } from "./gate.ts";
 import {
   checkTopKRouter,
-  greatest,
+  chooseGreatest,
   initRouter,
   type RouterParams,
-  scoresAt,
+  scoresOfChoices,
   type TopKRouterOptions,
 } from "./router.ts";
 
@@ -71,9 +71,9 @@ export const noisyTopKGate = (options: NoisyTopKGateOptions): Gate<NoisyTopKPara
         deviation_TE === undefined
           ? logits_TE
           : add(logits_TE, multiply(normal(requireKey("noisyTopKGate", context), logits_TE.shape), deviation_TE));
-      const choices_TK = greatest(noisy_TE, numChoices);
+      const choices_TK = chooseGreatest(noisy_TE, numChoices);
       return {
-        routing: { kind: "choices", choices_TK, weights_TK: softmax(scoresAt(noisy_TE, choices_TK)) },
+        routing: { kind: "choices", choices_TK, weights_TK: softmax(scoresOfChoices(noisy_TE, choices_TK)) },
         scores: {
           logits_TE,
           probabilities_TE,

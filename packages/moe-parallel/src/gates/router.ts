@@ -39,10 +39,10 @@ export const initRouter = (key: Tensor, { width, numExperts }: RouterOptions): R
 });
 
 /** Indices of the K greatest scores of each token, i32 [T, K]; ties go to the lower expert index. */
-export const greatest = (scores_TE: Tensor, numChoices: number): Tensor => topK(scores_TE, numChoices)[1];
+export const chooseGreatest = (scores_TE: Tensor, numChoices: number): Tensor => topK(scores_TE, numChoices)[1];
 
 /** Scores of the chosen experts, f32 [T, K]. Gradients flow to these scores only. */
-export const scoresAt = (scores_TE: Tensor, choices_TK: Tensor): Tensor => {
+export const scoresOfChoices = (scores_TE: Tensor, choices_TK: Tensor): Tensor => {
   const [numTokens, numExperts] = scores_TE.shape as [number, number];
   const firstOfToken_TK = multiply(iota(choices_TK.shape, "i32", { dim: 0 }), numExperts);
   return gather(reshape(scores_TE, [numTokens * numExperts]), add(firstOfToken_TK, choices_TK));

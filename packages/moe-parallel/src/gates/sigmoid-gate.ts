@@ -3,15 +3,16 @@ import { divide, type EmptyState, matmul, sigmoid, sum, type Tensor } from "@ske
 import { defineGate, type Gate } from "./gate.ts";
 import {
   checkTopKRouter,
-  greatest,
+  chooseGreatest,
   initRouter,
   type RouterParams,
-  scoresAt,
+  scoresOfChoices,
   type TopKRouterOptions,
 } from "./router.ts";
 
 /** Normalize each row of positive scores to sum 1. */
-export const shares = (scores_TE: Tensor): Tensor => divide(scores_TE, sum(scores_TE, { dims: -1, keepDims: true }));
+export const normalizeRows = (scores_TE: Tensor): Tensor =>
+  divide(scores_TE, sum(scores_TE, { dims: -1, keepDims: true }));
 
 /**
  * Gate that routes each token to the K experts of greatest scores. The weight of an expert is the sigmoid of its score,
@@ -30,10 +31,10 @@ export const sigmoidGate = (options: TopKRouterOptions): Gate<RouterParams, Empt
       const logits_TE = matmul(x_TD, weight_DE);
       const scores_TE = sigmoid(logits_TE);
       // Uses logits, because many sigmoids far from 0 round to the same value 1.
-      const choices_TK = greatest(logits_TE, options.numChoices);
+      const choices_TK = chooseGreatest(logits_TE, options.numChoices);
       return {
-        routing: { kind: "choices", choices_TK, weights_TK: scoresAt(scores_TE, choices_TK) },
-        scores: { logits_TE, probabilities_TE: shares(scores_TE) },
+        routing: { kind: "choices", choices_TK, weights_TK: scoresOfChoices(scores_TE, choices_TK) },
+        scores: { logits_TE, probabilities_TE: normalizeRows(scores_TE) },
       };
     },
   });

@@ -13,13 +13,13 @@ import { checkCounts } from "../options.ts";
 import { defineGate, type Gate } from "./gate.ts";
 import {
   checkTopKRouter,
-  greatest,
+  chooseGreatest,
   initRouter,
   type RouterParams,
-  scoresAt,
+  scoresOfChoices,
   type TopKRouterOptions,
 } from "./router.ts";
-import { shares } from "./sigmoid-gate.ts";
+import { normalizeRows } from "./sigmoid-gate.ts";
 
 export interface SinkhornGateOptions extends TopKRouterOptions {
   /** Number of normalizations of rows and columns. Fixed, because the graph cannot stop at convergence. Default: 16. */
@@ -63,10 +63,10 @@ export const sinkhornGate = (options: SinkhornGateOptions): Gate<RouterParams, E
       const logits_TE = matmul(x_TD, weight_DE);
       const ranked_TE = train ? balanceLogits(stopGradient(logits_TE), numIterations) : logits_TE;
       const scores_TE = numChoices === 1 ? sigmoid(logits_TE) : softmax(logits_TE);
-      const choices_TK = greatest(ranked_TE, numChoices);
+      const choices_TK = chooseGreatest(ranked_TE, numChoices);
       return {
-        routing: { kind: "choices", choices_TK, weights_TK: scoresAt(scores_TE, choices_TK) },
-        scores: { logits_TE, probabilities_TE: numChoices === 1 ? shares(scores_TE) : scores_TE },
+        routing: { kind: "choices", choices_TK, weights_TK: scoresOfChoices(scores_TE, choices_TK) },
+        scores: { logits_TE, probabilities_TE: numChoices === 1 ? normalizeRows(scores_TE) : scores_TE },
       };
     },
   });

@@ -1,7 +1,14 @@
 // Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token.
 import { ArgumentError, type EmptyState, matmul, multiply, softmax, uniform } from "@skein/tensor-core";
 import { defineGate, type Gate, requireKey } from "./gate.ts";
-import { checkTopKRouter, greatest, initRouter, type RouterOptions, type RouterParams, scoresAt } from "./router.ts";
+import {
+  checkTopKRouter,
+  chooseGreatest,
+  initRouter,
+  type RouterOptions,
+  type RouterParams,
+  scoresOfChoices,
+} from "./router.ts";
 
 export interface SwitchGateOptions extends RouterOptions {
   /** K, number of experts per token. Default: 1. */
@@ -35,19 +42,19 @@ export const switchGate = (options: SwitchGateOptions): Gate<RouterParams, Empty
     ...options,
     init: (key) => ({ params: initRouter(key, options), state: {} }),
     route: ({ weight_DE }, _, x_TD, context) => {
-      const shaken_TD =
+      const jittered_TD =
         context.train && jitter > 0
           ? multiply(
               x_TD,
               uniform(requireKey("switchGate", context), x_TD.shape, { low: 1 - jitter, high: 1 + jitter }),
             )
           : x_TD;
-      const logits_TE = matmul(shaken_TD, weight_DE);
+      const logits_TE = matmul(jittered_TD, weight_DE);
       const probabilities_TE = softmax(logits_TE);
       // Uses logits, because small probabilities of different experts round to the same value 0.
-      const choices_TK = greatest(logits_TE, numChoices);
+      const choices_TK = chooseGreatest(logits_TE, numChoices);
       return {
-        routing: { kind: "choices", choices_TK, weights_TK: scoresAt(probabilities_TE, choices_TK) },
+        routing: { kind: "choices", choices_TK, weights_TK: scoresOfChoices(probabilities_TE, choices_TK) },
         scores: { logits_TE, probabilities_TE },
       };
     },

@@ -18,11 +18,11 @@ const cuts = fc.constantFrom([1], [3], [1, 2], [2, 2], [2, 4], [4, 4], [2, 2, 4]
 const routingOf = (numExperts: number, numTokens: number): fc.Arbitrary<Routing> =>
   fc
     .tuple(fc.integer({ min: 1, max: Math.min(4, numExperts) }), fc.integer({ min: 1, max: numExperts }))
-    .chain(([numChoices, numWanted]) => {
+    .chain(([numChoices, numCandidates]) => {
       // Only the first few experts are chosen, so that some experts have no load, or one has all.
-      const wanted = Array.from({ length: Math.max(numChoices, numWanted) }, (_, expert) => expert);
+      const candidates = Array.from({ length: Math.max(numChoices, numCandidates) }, (_, expert) => expert);
       const token = fc
-        .shuffledSubarray(wanted, { minLength: numChoices, maxLength: numChoices })
+        .shuffledSubarray(candidates, { minLength: numChoices, maxLength: numChoices })
         .chain((chosen) => fc.tuple(...chosen.map((expert) => fc.constantFrom(expert, expert, expert, -1))));
       return fc
         .array(token, { minLength: numTokens, maxLength: numTokens })
@@ -30,7 +30,7 @@ const routingOf = (numExperts: number, numTokens: number): fc.Arbitrary<Routing>
     });
 
 /** Routings of all ranks' tokens with a matching placement without replicas and matching levels, for property tests. */
-export const situations: fc.Arbitrary<{
+export const exchangeCases: fc.Arbitrary<{
   readonly routing: Routing;
   readonly placement: ExpertPlacement;
   readonly levels: ExchangeLevels;

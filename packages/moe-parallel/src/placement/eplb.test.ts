@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { placeReplicated } from "./eplb.ts";
+import { placeByEplb } from "./eplb.ts";
 import { checkExpertPlacement } from "./expert-placement.ts";
 import { ranksOfExperts, slotsOfExperts } from "./placement-lookups.ts";
 
 /** Loads for groups over hosts, with room for replicas. */
-const situations = fc
+const cases = fc
   .record({
     numHosts: fc.integer({ min: 1, max: 3 }),
     groupsPerHost: fc.integer({ min: 1, max: 3 }),
@@ -33,16 +33,14 @@ const leastLargest = (loads: readonly number[], numSlots: number): number => {
   );
 };
 
-describe("placeReplicated", () => {
+describe("placeByEplb", () => {
   test("places the two layers of the published example as published", () => {
     const layers = [
       [90, 132, 40, 61, 104, 165, 39, 4, 73, 56, 183, 86],
       [20, 107, 104, 64, 19, 197, 187, 157, 172, 86, 16, 27],
     ];
     expect(
-      layers.map(
-        (loads) => placeReplicated(loads, { numRanks: 8, numSlots: 16, numHosts: 2, numGroups: 4 }).expertOfSlot,
-      ),
+      layers.map((loads) => placeByEplb(loads, { numRanks: 8, numSlots: 16, numHosts: 2, numGroups: 4 }).expertOfSlot),
     ).toEqual([
       [5, 6, 5, 7, 8, 4, 3, 4, 10, 9, 10, 2, 0, 1, 11, 1],
       [7, 10, 6, 8, 6, 11, 8, 9, 2, 4, 5, 1, 5, 0, 3, 1],
@@ -51,8 +49,8 @@ describe("placeReplicated", () => {
 
   test("makes placements, and keeps every group on one host", () => {
     fc.assert(
-      fc.property(situations, ([loads, options]) => {
-        const placement = placeReplicated(loads, options);
+      fc.property(cases, ([loads, options]) => {
+        const placement = placeByEplb(loads, options);
         checkExpertPlacement(placement);
         expect(placement.expertOfSlot).toHaveLength(options.numSlots);
         const ranks = ranksOfExperts(placement);
@@ -72,7 +70,7 @@ describe("placeReplicated", () => {
         fc.nat(5),
         (loads, spare) => {
           const numSlots = loads.length + spare;
-          const slots = slotsOfExperts(placeReplicated(loads, { numRanks: 1, numSlots }));
+          const slots = slotsOfExperts(placeByEplb(loads, { numRanks: 1, numSlots }));
           expect(Math.max(...loads.map((load, expert) => load / slots[expert]!.length))).toBeCloseTo(
             leastLargest(loads, numSlots),
             9,
@@ -85,13 +83,13 @@ describe("placeReplicated", () => {
   test("is global where groups do not divide over hosts", () => {
     const loads = [9, 1, 4, 7, 3, 3];
     const all = { numRanks: 4, numSlots: 8 };
-    expect(placeReplicated(loads, { ...all, numHosts: 2, numGroups: 3 })).toEqual(placeReplicated(loads, all));
-    expect(placeReplicated(loads, { ...all, numHosts: 2, numGroups: 2 })).not.toEqual(placeReplicated(loads, all));
+    expect(placeByEplb(loads, { ...all, numHosts: 2, numGroups: 3 })).toEqual(placeByEplb(loads, all));
+    expect(placeByEplb(loads, { ...all, numHosts: 2, numGroups: 2 })).not.toEqual(placeByEplb(loads, all));
   });
 
   test("all load on one expert takes every spare slot; no load at all spreads them", () => {
     const numReplicas = (loads: readonly number[]): number[] =>
-      slotsOfExperts(placeReplicated(loads, { numRanks: 2, numSlots: 8 })).map(({ length }) => length);
+      slotsOfExperts(placeByEplb(loads, { numRanks: 2, numSlots: 8 })).map(({ length }) => length);
     expect(numReplicas([0, 8, 0, 0])).toEqual([1, 5, 1, 1]);
     expect(numReplicas([0, 0, 0, 0])).toEqual([2, 2, 2, 2]);
   });
@@ -105,6 +103,6 @@ describe("placeReplicated", () => {
     [[1, -2], { numRanks: 1, numSlots: 2 }, /the load of expert 1 is -2/],
     [[NaN], { numRanks: 1, numSlots: 2 }, /the load of expert 0 is NaN/],
   ])("refuses %j with %j", (loads, options, message) => {
-    expect(() => placeReplicated(loads, options)).toThrow(message);
+    expect(() => placeByEplb(loads, options)).toThrow(message);
   });
 });

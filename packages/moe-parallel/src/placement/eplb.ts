@@ -27,7 +27,7 @@ const replicate = (loads: readonly number[], numSlots: number): { experts: numbe
 };
 
 /** Ranks, slots and groups for a placement by EPLB. */
-export interface ReplicatedPlacementOptions {
+export interface EplbPlacementOptions {
   readonly numRanks: number;
   /** Number of slots of all ranks. Slots beyond one per expert hold replicas. */
   readonly numSlots: number;
@@ -52,22 +52,22 @@ export interface ReplicatedPlacementOptions {
  * @param loads load of each expert, such as tokens per step: finite, not negative.
  * @throws ArgumentError for other loads, for fewer slots than experts, and if slots are not divisible by ranks, ranks
  *   by hosts, or experts by groups.
- * @example placeReplicated(counts, { numRanks: 8, numSlots: 16, numHosts: 2, numGroups: 4 });
+ * @example placeByEplb(counts, { numRanks: 8, numSlots: 16, numHosts: 2, numGroups: 4 });
  *
  * Source: DeepSeek's expert-parallel load balancer EPLB, https://github.com/deepseek-ai/EPLB.
  */
-export const placeReplicated = (
+export const placeByEplb = (
   loads: readonly number[],
-  { numRanks, numSlots, numHosts = 1, numGroups = 1 }: ReplicatedPlacementOptions,
+  { numRanks, numSlots, numHosts = 1, numGroups = 1 }: EplbPlacementOptions,
 ): ExpertPlacement => {
   const numExperts = loads.length;
-  checkLoads("placeReplicated", loads);
-  checkDivides("placeReplicated", [numSlots, "slots"], [numRanks, "ranks"]);
-  checkDivides("placeReplicated", [numRanks, "ranks"], [numHosts, "hosts"]);
-  checkDivides("placeReplicated", [numExperts, "experts"], [numGroups, "groups"]);
+  checkLoads("placeByEplb", loads);
+  checkDivides("placeByEplb", [numSlots, "slots"], [numRanks, "ranks"]);
+  checkDivides("placeByEplb", [numRanks, "ranks"], [numHosts, "hosts"]);
+  checkDivides("placeByEplb", [numExperts, "experts"], [numGroups, "groups"]);
   if (numSlots < numExperts)
     throw new ArgumentError(
-      `placeReplicated: ${numSlots} slots for ${numExperts} experts; every expert needs at least one slot, give more slots`,
+      `placeByEplb: ${numSlots} slots for ${numExperts} experts; every expert needs at least one slot, give more slots`,
     );
   const isHierarchical = numGroups % numHosts === 0;
   const [hosts, groups] = isHierarchical ? [numHosts, numGroups] : [1, 1];

@@ -23,15 +23,15 @@ export const rankOfToken = (token: number, numTokens: number, numRanks: number):
  * the group and by group.
  *
  * Cost: O(T · K).
- * @returns counts i32[groups · places], group by group.
+ * @returns counts i32[groups · parentGroupSize], group by group.
  */
 export const messageCounts = (
   routing: Routing,
   groupOf: Int32Array,
-  { numGroups, numPlaces }: Pick<Exchange, "numGroups" | "numPlaces">,
+  { numGroups, parentGroupSize }: Pick<Exchange, "numGroups" | "parentGroupSize">,
   numRanks: number,
 ): Int32Array => {
-  const counts = new Int32Array(numGroups * numPlaces);
+  const counts = new Int32Array(numGroups * parentGroupSize);
   const lastToken = new Int32Array(numGroups).fill(-1);
   const length = numTokens(routing);
   const { choices, numChoices } = routing;
@@ -41,7 +41,7 @@ export const messageCounts = (
     const group = groupOf[choices[i]!]!;
     if (lastToken[group] === token) continue;
     lastToken[group] = token;
-    counts[group * numPlaces + (rankOfToken(token, length, numRanks) % numPlaces)]! += 1;
+    counts[group * parentGroupSize + (rankOfToken(token, length, numRanks) % parentGroupSize)]! += 1;
   }
   return counts;
 };

@@ -40,7 +40,7 @@ export interface Exchange {
   /**
    * Number of ranks in a group of the next coarser level. Ranks with the same index in their groups send to each other.
    */
-  readonly numPlaces: number;
+  readonly parentGroupSize: number;
 }
 
 /**
@@ -85,6 +85,6 @@ export const exchangesOf = ({ numRanks, flat, levels }: ExchangeLevels, numLevel
     line,
     numGroups: sizes[i + 1]!,
     numPeers: sizes[i + 1]! / sizes[i]!,
-    numPlaces: numRanks / sizes[i]!,
+    parentGroupSize: numRanks / sizes[i]!,
   }));
 };

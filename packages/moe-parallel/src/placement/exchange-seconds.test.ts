@@ -2,7 +2,7 @@ import { seeded } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Routing } from "../routing/routing.ts";
-import { situations } from "./arbitrary-exchanges.ts";
+import { exchangeCases } from "./arbitrary-exchanges.ts";
 import { groupsOfExperts, messageCounts } from "./exchange-counts.ts";
 import { type ExchangeLevels, exchangesOf } from "./exchange-levels.ts";
 import { exchangeSeconds } from "./exchange-seconds.ts";
@@ -38,18 +38,20 @@ describe("messageCounts", () => {
     const routing = evenRouting(64);
     const spared = [32, 16, 8, 4].map((numGroups) => {
       const groups = groupsOfExperts(placeInOrder(256, 32), numGroups);
-      return 100 * (1 - sum(messageCounts(routing, groups, { numGroups, numPlaces: 1 }, 32)) / routing.choices.length);
+      return (
+        100 * (1 - sum(messageCounts(routing, groups, { numGroups, parentGroupSize: 1 }, 32)) / routing.choices.length)
+      );
     });
     [9, 18, 34, 55].forEach((percent, i) => expect(Math.abs(spared[i]! - percent)).toBeLessThan(1));
   });
 
   test("a group is sent at most each token once, and all groups at most min(K, groups) copies of each", () => {
     fc.assert(
-      fc.property(situations, ({ routing, placement, levels }) => {
+      fc.property(exchangeCases, ({ routing, placement, levels }) => {
         const numTokens = routing.choices.length / routing.numChoices;
         for (const numGroups of [1, ...levels.levels.map((level) => level.numGroups), levels.numRanks]) {
           const groups = groupsOfExperts(placement, numGroups);
-          const copies = messageCounts(routing, groups, { numGroups, numPlaces: 1 }, levels.numRanks);
+          const copies = messageCounts(routing, groups, { numGroups, parentGroupSize: 1 }, levels.numRanks);
           expect(Math.max(...copies)).toBeLessThanOrEqual(numTokens);
           expect(sum(copies)).toBeLessThanOrEqual(numTokens * Math.min(routing.numChoices, numGroups));
           let distinct = 0;
@@ -65,15 +67,15 @@ describe("messageCounts", () => {
 
   test("places part the messages of a group and lose none; coarser groups never need more copies", () => {
     fc.assert(
-      fc.property(situations, ({ routing, placement, levels }) => {
+      fc.property(exchangeCases, ({ routing, placement, levels }) => {
         let before = -1;
         for (const exchange of exchangesOf(levels, levels.levels.length + 1)) {
-          const { numGroups, numPlaces } = exchange;
+          const { numGroups, parentGroupSize } = exchange;
           const groups = groupsOfExperts(placement, numGroups);
-          const whole = messageCounts(routing, groups, { numGroups, numPlaces: 1 }, levels.numRanks);
+          const whole = messageCounts(routing, groups, { numGroups, parentGroupSize: 1 }, levels.numRanks);
           const parts = messageCounts(routing, groups, exchange, levels.numRanks);
           for (const [group, count] of whole.entries())
-            expect(sum(parts.subarray(group * numPlaces, (group + 1) * numPlaces))).toBe(count);
+            expect(sum(parts.subarray(group * parentGroupSize, (group + 1) * parentGroupSize))).toBe(count);
           expect(sum(whole)).toBeGreaterThanOrEqual(before);
           before = sum(whole);
         }
@@ -111,22 +113,26 @@ describe("exchangeSeconds", () => {
 
   test("a slower flat exchange never becomes the best; the coarsest level does not order those that use it", () => {
     fc.assert(
-      fc.property(situations, fc.double({ min: 1, max: 100, noNaN: true }), ({ routing, placement, levels }, times) => {
-        const secondsOf = (changed: ExchangeLevels) =>
-          exchangeSeconds(routing, placement, changed, { bytesPerToken: 4 });
-        const before = secondsOf(levels);
-        const slow = ({ startupSeconds, secondsPerByte }: ReturnType<typeof line>) =>
-          line(startupSeconds, times * secondsPerByte);
-        const flatter = secondsOf({ ...levels, flat: slow(levels.flat) });
-        expect(flatter.slice(1)).toEqual(before.slice(1));
-        expect(flatter[0]).toBeGreaterThanOrEqual(before[0]!);
-        const [first, ...finer] = levels.levels;
-        if (first === undefined) return;
-        const slower = secondsOf({ ...levels, levels: [{ ...first, between: slow(first.between) }, ...finer] });
-        expect(slower[0]).toBe(before[0]);
-        const more = slower[1]! - before[1]!;
-        slower.slice(1).forEach((seconds, i) => expect(seconds - before[i + 1]!).toBeCloseTo(more, 9));
-      }),
+      fc.property(
+        exchangeCases,
+        fc.double({ min: 1, max: 100, noNaN: true }),
+        ({ routing, placement, levels }, times) => {
+          const secondsOf = (changed: ExchangeLevels) =>
+            exchangeSeconds(routing, placement, changed, { bytesPerToken: 4 });
+          const before = secondsOf(levels);
+          const slow = ({ startupSeconds, secondsPerByte }: ReturnType<typeof line>) =>
+            line(startupSeconds, times * secondsPerByte);
+          const flatter = secondsOf({ ...levels, flat: slow(levels.flat) });
+          expect(flatter.slice(1)).toEqual(before.slice(1));
+          expect(flatter[0]).toBeGreaterThanOrEqual(before[0]!);
+          const [first, ...finer] = levels.levels;
+          if (first === undefined) return;
+          const slower = secondsOf({ ...levels, levels: [{ ...first, between: slow(first.between) }, ...finer] });
+          expect(slower[0]).toBe(before[0]);
+          const more = slower[1]! - before[1]!;
+          slower.slice(1).forEach((seconds, i) => expect(seconds - before[i + 1]!).toBeCloseTo(more, 9));
+        },
+      ),
     );
   });
 

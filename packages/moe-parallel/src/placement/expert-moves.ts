@@ -38,13 +38,13 @@ export const expertMoves = (
       `expertMoves: from ${numExperts} experts on ${numRanks} ranks to ${after.numExperts} on ${after.numRanks}; both placements must be of the same experts and ranks`,
     );
   const hostOf = Array.from({ length: numRanks }, (_, rank) => hosts?.findIndex((host) => host.includes(rank)) ?? 0);
-  const homeless = hostOf.indexOf(-1);
-  if (homeless !== -1)
-    throw new ArgumentError(`expertMoves: rank ${homeless} of ${numRanks} is on no host; name every rank once`);
+  const unassigned = hostOf.indexOf(-1);
+  if (unassigned !== -1)
+    throw new ArgumentError(`expertMoves: rank ${unassigned} of ${numRanks} is on no host; name every rank once`);
   const numSent = Array.from({ length: numRanks }, () => 0);
-  const wanted = ranksOfExperts(after);
+  const holdersAfter = ranksOfExperts(after);
   return ranksOfExperts(before).flatMap((holders, expert) =>
-    wanted[expert]!.filter((to) => !holders.includes(to)).map((to) => {
+    holdersAfter[expert]!.filter((to) => !holders.includes(to)).map((to) => {
       const near = holders.filter((rank) => hostOf[rank] === hostOf[to]);
       const from = (near.length > 0 ? near : holders).reduce((best, rank) =>
         numSent[rank]! < numSent[best]! ? rank : best,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { checkExpertPlacement, withSwapped, type ExpertPlacement, placeInOrder } from "./expert-placement.ts";
+import { checkExpertPlacement, withExpertsSwapped, type ExpertPlacement, placeInOrder } from "./expert-placement.ts";
 import { placementWithReplicas } from "./arbitrary-placements.ts";
 
 describe("checkExpertPlacement", () => {
@@ -28,9 +28,9 @@ describe("checkExpertPlacement", () => {
   test("refuses replicas on one rank only where they are forbidden, and never those on two", () => {
     const apart = { numExperts: 2, numRanks: 2, expertOfSlot: [0, 1, 1, 0] };
     const together = { numExperts: 2, numRanks: 2, expertOfSlot: [0, 1, 0, 0] };
-    checkExpertPlacement(apart, { areReplicasApart: true });
+    checkExpertPlacement(apart, { shouldSeparateReplicas: true });
     checkExpertPlacement(together);
-    expect(() => checkExpertPlacement(together, { areReplicasApart: true })).toThrow(
+    expect(() => checkExpertPlacement(together, { shouldSeparateReplicas: true })).toThrow(
       /slot 3 is a second replica of expert 0 on rank 1/,
     );
   });
@@ -41,15 +41,15 @@ test("placeInOrder gives each rank its run of experts, and refuses experts that 
   expect(() => placeInOrder(5, 2)).toThrow(/5 slots are not divisible by 2 ranks/);
 });
 
-test("withSwapped undoes itself, and exchanges replicas too", () => {
-  expect(withSwapped({ numExperts: 3, numRanks: 2, expertOfSlot: [0, 1, 2, 0] }, 0, 1).expertOfSlot).toEqual([
+test("withExpertsSwapped undoes itself, and exchanges replicas too", () => {
+  expect(withExpertsSwapped({ numExperts: 3, numRanks: 2, expertOfSlot: [0, 1, 2, 0] }, 0, 1).expertOfSlot).toEqual([
     1, 0, 2, 1,
   ]);
   fc.assert(
     fc.property(placementWithReplicas, fc.nat(), fc.nat(), (placement, x, y) => {
       const [a, b] = [x % placement.numExperts, y % placement.numExperts];
-      expect(withSwapped(withSwapped(placement, a, b), a, b)).toEqual(placement);
-      expect(withSwapped(placement, a, a)).toEqual(placement);
+      expect(withExpertsSwapped(withExpertsSwapped(placement, a, b), a, b)).toEqual(placement);
+      expect(withExpertsSwapped(placement, a, a)).toEqual(placement);
     }),
   );
 });

@@ -20,7 +20,7 @@ export interface CheckExpertPlacementOptions {
    * Whether to forbid two replicas of one expert on the same rank, because the second only costs memory. Default:
    * false.
    */
-  readonly areReplicasApart?: boolean;
+  readonly shouldSeparateReplicas?: boolean;
 }
 
 /**
@@ -31,7 +31,7 @@ export interface CheckExpertPlacementOptions {
  */
 export const checkExpertPlacement = (
   { numExperts, numRanks, expertOfSlot }: ExpertPlacement,
-  { areReplicasApart = false }: CheckExpertPlacementOptions = {},
+  { shouldSeparateReplicas = false }: CheckExpertPlacementOptions = {},
 ): void => {
   if (!Number.isInteger(numExperts) || numExperts < 1 || !Number.isInteger(numRanks) || numRanks < 1)
     throw new ArgumentError(
@@ -50,7 +50,7 @@ export const checkExpertPlacement = (
       );
     // Slots are ordered by rank, so only the last rank seen with an expert can be the current rank.
     const rank = Math.floor((slot * numRanks) / numSlots);
-    if (areReplicasApart && seen.get(expert) === rank)
+    if (shouldSeparateReplicas && seen.get(expert) === rank)
       throw new ArgumentError(
         `expert placement: slot ${slot} is a second replica of expert ${expert} on rank ${rank}; replicas of an expert must be on different ranks, move one`,
       );
@@ -75,7 +75,7 @@ export const placeInOrder = (numExperts: number, numRanks: number): ExpertPlacem
 };
 
 /** Returns the placement with two experts swapped, replicas included. */
-export const withSwapped = (placement: ExpertPlacement, a: number, b: number): ExpertPlacement => ({
+export const withExpertsSwapped = (placement: ExpertPlacement, a: number, b: number): ExpertPlacement => ({
   ...placement,
   expertOfSlot: placement.expertOfSlot.map((expert) => (expert === a ? b : expert === b ? a : expert)),
 });

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { situations } from "./arbitrary-exchanges.ts";
+import { exchangeCases } from "./arbitrary-exchanges.ts";
 import { exchangeSeconds } from "./exchange-seconds.ts";
-import { checkExpertPlacement, withSwapped, placeInOrder } from "./expert-placement.ts";
+import { checkExpertPlacement, withExpertsSwapped, placeInOrder } from "./expert-placement.ts";
 import { chooseSwap, swapExperts } from "./expert-swap.ts";
 import { rankOfSlot, slotOfExpert } from "./placement-lookups.ts";
 import { swapSeconds } from "./swap-seconds.ts";
@@ -13,13 +13,13 @@ const least = (values: Iterable<number>): number => Math.min(...values);
 describe("swapSeconds", () => {
   test("is what a real swap is predicted to take, for every pair and number of levels", () => {
     fc.assert(
-      fc.property(situations, ({ routing, placement, levels }) => {
+      fc.property(exchangeCases, ({ routing, placement, levels }) => {
         const { numExperts } = placement;
         for (let numLevels = 1; numLevels <= levels.levels.length + 1; numLevels++) {
           const seconds = swapSeconds(routing, placement, levels, { ...options, numLevels });
           for (let a = 0; a < numExperts; a++)
             for (let b = 0; b < numExperts; b++) {
-              const swapped = exchangeSeconds(routing, withSwapped(placement, a, b), levels, options);
+              const swapped = exchangeSeconds(routing, withExpertsSwapped(placement, a, b), levels, options);
               expect(seconds[a * numExperts + b]! / swapped[numLevels - 1]!).toBeCloseTo(1, 9);
             }
         }
@@ -29,7 +29,7 @@ describe("swapSeconds", () => {
 
   test("is symmetric, and a swap within a rank is none", () => {
     fc.assert(
-      fc.property(situations, ({ routing, placement, levels }) => {
+      fc.property(exchangeCases, ({ routing, placement, levels }) => {
         const { numExperts } = placement;
         const numLevels = levels.levels.length + 1;
         const seconds = swapSeconds(routing, placement, levels, { ...options, numLevels });
@@ -53,7 +53,7 @@ describe("swapSeconds", () => {
     const levels = { numRanks: 2, flat: line, levels: [] };
     const placement = placeInOrder(4, 2);
     const seconds = swapSeconds(routing, placement, levels, { ...options, gamma: 40, numLevels: 1 });
-    const [swapped] = exchangeSeconds(routing, withSwapped(placement, 0, 3), levels, { ...options, gamma: 40 });
+    const [swapped] = exchangeSeconds(routing, withExpertsSwapped(placement, 0, 3), levels, { ...options, gamma: 40 });
     expect(seconds[3]! / swapped!).toBeCloseTo(1, 12);
   });
 
@@ -73,7 +73,7 @@ describe("swapSeconds", () => {
 describe("swapExperts", () => {
   test("each swap is the best of all, saves time, and what is left is a placement that none improves", () => {
     fc.assert(
-      fc.property(situations, ({ routing, placement, levels }) => {
+      fc.property(exchangeCases, ({ routing, placement, levels }) => {
         const { placement: last, swaps } = swapExperts(routing, placement, levels, { ...options, maxSwaps: 4 });
         let current = placement;
         for (const { experts, numLevels, secondsBefore, secondsAfter } of swaps) {
@@ -82,7 +82,7 @@ describe("swapExperts", () => {
           expect(secondsBefore).toBeCloseTo(least(times), 9);
           expect(secondsAfter).toBe(least(swapSeconds(routing, current, levels, { ...options, numLevels })));
           expect(secondsAfter).toBeLessThan(secondsBefore);
-          current = withSwapped(current, ...experts);
+          current = withExpertsSwapped(current, ...experts);
           checkExpertPlacement(current);
           expect(least(exchangeSeconds(routing, current, levels, options))).toBeLessThanOrEqual(
             secondsAfter * (1 + 1e-12),

@@ -2,7 +2,7 @@ import { ArgumentError } from "@skein/tensor-core";
 import type { Routing } from "../routing/routing.ts";
 import type { ExchangeLevels } from "./exchange-levels.ts";
 import { exchangeSeconds } from "./exchange-seconds.ts";
-import { withSwapped, type ExpertPlacement } from "./expert-placement.ts";
+import { withExpertsSwapped, type ExpertPlacement } from "./expert-placement.ts";
 import { defaultGamma } from "./smooth-maximum.ts";
 import { swapSeconds } from "./swap-seconds.ts";
 
@@ -84,7 +84,7 @@ export const swapExperts = (
     const swap = chooseSwap(routing, current, levels, options);
     if (swap === undefined) break;
     swaps.push(swap);
-    current = withSwapped(current, ...swap.experts);
+    current = withExpertsSwapped(current, ...swap.experts);
   }
   return { placement: current, swaps };
 };

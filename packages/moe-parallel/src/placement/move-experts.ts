@@ -27,8 +27,8 @@ import {
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { checkCounts } from "../options.ts";
-import { expertsPerRank } from "../placed-experts.ts";
-import { placementOfPlaces } from "./expert-places.ts";
+import { expertsPerRank } from "../rank-experts.ts";
+import { placementOfPlaces } from "./expert-positions.ts";
 import { rankOfSlot } from "./placement-lookups.ts";
 
 export interface MoveExpertsOptions {
@@ -58,8 +58,8 @@ export const mostMovesOfPair = (before: readonly number[], after: readonly numbe
       `mostMovesOfPair: positions of ${before.length} experts before and of ${after.length} after; both must be of the same experts`,
     );
   const counts = new Map<number, number>();
-  before.forEach((place, expert) => {
-    const [source, target] = [rankOfSlot(from, place), rankOfSlot(to, after[expert]!)];
+  before.forEach((position, expert) => {
+    const [source, target] = [rankOfSlot(from, position), rankOfSlot(to, after[expert]!)];
     const pair = source * numRanks + target;
     if (source !== target) counts.set(pair, (counts.get(pair) ?? 0) + 1);
   });
@@ -109,12 +109,12 @@ export const moveExperts = <Tree>(
   checkCounts("moveExperts", { room });
   const rank = axisIndex(axis);
   const first = multiply(rank, own);
-  const places_e = add(first, arange(own));
+  const positions_e = add(first, arange(own));
   // For each local row: its new position, and the rank of that position.
-  const target_e = gather(after_E, gather(invertPermutation(before_E), places_e));
+  const target_e = gather(after_E, gather(invertPermutation(before_E), positions_e));
   const targetRank_e = divide(target_e, own);
   // For each local position: the old position of its new row, and the rank of that position.
-  const source_e = gather(before_E, gather(invertPermutation(after_E), places_e));
+  const source_e = gather(before_E, gather(invertPermutation(after_E), positions_e));
   const sourceRank_e = divide(source_e, own);
 
   // Rows that stay get no slot in the send buffer.
@@ -123,7 +123,7 @@ export const moveExperts = <Tree>(
   const row_N = scatterAdd(full([numRanks * room], -1, "i32"), slot_e, add(arange(own), 1));
   const leaving_P = scatterAdd(zeros([numRanks], "i32"), leaves_e, full([own], 1, "i32"));
   // Rows from one rank are received in the order of their new positions.
-  const arrived_e = add(add(multiply(sourceRank_e, room), numBefore(sourceRank_e, places_e)), own);
+  const arrived_e = add(add(multiply(sourceRank_e, room), numBefore(sourceRank_e, positions_e)), own);
   const taken_e = where(equal(sourceRank_e, rank), subtract(source_e, first), arrived_e);
 
   return mapTree(tree, (x: Tensor, path) => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { chooseShadowed, fasterMoeSituation } from "./shadowing.ts";
+import { chooseShadowed, fasterMoeDefaults } from "./shadowing.ts";
 
 /** A token takes 3 · 1 + 4 · 1 = 7 s, an expert 14 s to send. */
 const simple = { modelWidth: 1, hiddenWidth: 7, bytesPerNumber: 1, bytesPerSecond: 1, flopsPerSecond: 28 };
@@ -47,7 +47,7 @@ describe("chooseShadowed", () => {
 
   test("refuses figures that are none", () => {
     expect(() => chooseShadowed([1], { ...simple, flopsPerSecond: Infinity })).toThrow(/flopsPerSecond is Infinity/);
-    expect(() => chooseShadowed([1], { ...fasterMoeSituation, modelWidth: 0 })).toThrow(/modelWidth is 0/);
+    expect(() => chooseShadowed([1], { ...fasterMoeDefaults, modelWidth: 0 })).toThrow(/modelWidth is 0/);
     expect(() => chooseShadowed([-1])).toThrow(/the load of expert 0 is -1/);
   });
 });

@@ -2,7 +2,7 @@ import { ArgumentError } from "@skein/tensor-core";
 import { checkLoads } from "./loads.ts";
 
 /** Sizes of experts with two dense layers, D to H and back, and speed of the machines that hold them. */
-export interface ShadowingSituation {
+export interface ShadowingCosts {
   /** D, model width. */
   readonly modelWidth: number;
   /** H, hidden width. */
@@ -18,7 +18,7 @@ export interface ShadowingSituation {
  *
  * Source: `fmoe/fastermoe/shadow_policy.py` of https://github.com/laekov/fastmoe.
  */
-export const fasterMoeSituation: ShadowingSituation = {
+export const fasterMoeDefaults: ShadowingCosts = {
   modelWidth: 2048,
   hiddenWidth: 4096,
   bytesPerNumber: 4,
@@ -47,19 +47,16 @@ export interface Shadowing {
  * decreases: the first such i, as in FasterMoE, not the global minimum.
  *
  * @param counts number of tokens of all ranks that chose each expert: finite, not negative.
- * @throws ArgumentError for other counts, or a value of `situation` that is not positive.
+ * @throws ArgumentError for other counts, or a value of `costs` that is not positive.
  *
- * Source: He et al. 2022 (FasterMoE), PPoPP; formulas of its code, as in `fasterMoeSituation`.
+ * Source: He et al. 2022 (FasterMoE), PPoPP; formulas of its code, as in `fasterMoeDefaults`.
  */
-export const chooseShadowed = (
-  counts: readonly number[],
-  situation: ShadowingSituation = fasterMoeSituation,
-): Shadowing => {
+export const chooseShadowed = (counts: readonly number[], costs: ShadowingCosts = fasterMoeDefaults): Shadowing => {
   checkLoads("chooseShadowed", counts);
-  for (const [name, value] of Object.entries(situation) as [string, number][])
+  for (const [name, value] of Object.entries(costs) as [string, number][])
     if (!(value > 0 && Number.isFinite(value)))
       throw new ArgumentError(`chooseShadowed: ${name} is ${value}; use a measured value, finite and above 0`);
-  const { modelWidth, hiddenWidth, bytesPerNumber, bytesPerSecond, flopsPerSecond } = situation;
+  const { modelWidth, hiddenWidth, bytesPerNumber, bytesPerSecond, flopsPerSecond } = costs;
   const computeSeconds = (4 * modelWidth * hiddenWidth) / flopsPerSecond;
   const sendSeconds = (bytesPerNumber * modelWidth) / bytesPerSecond;
   const expertSeconds = (bytesPerNumber * 2 * modelWidth * hiddenWidth) / bytesPerSecond;

@@ -4,11 +4,11 @@ import type { Exchange } from "./exchange-levels.ts";
 
 /** Changes of the messages of one all-to-all if any expert moves to another group. */
 export interface SwapCounts {
-  /** Number of tokens that chose the expert and no expert of the group, i32[E · groups · places]. */
+  /** Number of tokens that chose the expert and no expert of the group, i32[E · groups · parentGroupSize]. */
   readonly gained: Int32Array;
-  /** Number of tokens that chose the expert and no other expert of its group, i32[E · places]. */
+  /** Number of tokens that chose the expert and no other expert of its group, i32[E · parentGroupSize]. */
   readonly alone: Int32Array;
-  /** Number of those tokens that also chose the second expert, in another group, i32[E · E · places]. */
+  /** Number of those tokens that also chose the second expert, in another group, i32[E · E · parentGroupSize]. */
   readonly aloneWith: Int32Array;
 }
 
@@ -27,27 +27,27 @@ export interface SwapCounts {
 export const swapCounts = (
   routing: Routing,
   groupOf: Int32Array,
-  { numGroups, numPlaces }: Pick<Exchange, "numGroups" | "numPlaces">,
+  { numGroups, parentGroupSize }: Pick<Exchange, "numGroups" | "parentGroupSize">,
   numRanks: number,
 ): SwapCounts => {
   const { numExperts, numChoices, choices } = routing;
-  const gained = new Int32Array(numExperts * numGroups * numPlaces);
-  const alone = new Int32Array(numExperts * numPlaces);
-  const aloneWith = new Int32Array(numExperts * numExperts * numPlaces);
+  const gained = new Int32Array(numExperts * numGroups * parentGroupSize);
+  const alone = new Int32Array(numExperts * parentGroupSize);
+  const aloneWith = new Int32Array(numExperts * numExperts * parentGroupSize);
   const length = numTokens(routing);
   const numChosen = new Int32Array(numGroups);
   for (let token = 0; token < length; token++) {
-    const place = rankOfToken(token, length, numRanks) % numPlaces;
+    const offset = rankOfToken(token, length, numRanks) % parentGroupSize;
     const chosen = choices.subarray(token * numChoices, (token + 1) * numChoices);
     for (const expert of chosen) if (expert !== -1) numChosen[groupOf[expert]!]! += 1;
     for (const expert of chosen) {
       if (expert === -1) continue;
       for (let group = 0; group < numGroups; group++)
-        if (numChosen[group] === 0) gained[(expert * numGroups + group) * numPlaces + place]! += 1;
+        if (numChosen[group] === 0) gained[(expert * numGroups + group) * parentGroupSize + offset]! += 1;
       if (numChosen[groupOf[expert]!] !== 1) continue;
-      alone[expert * numPlaces + place]! += 1;
+      alone[expert * parentGroupSize + offset]! += 1;
       for (const other of chosen)
-        if (other !== -1 && other !== expert) aloneWith[(expert * numExperts + other) * numPlaces + place]! += 1;
+        if (other !== -1 && other !== expert) aloneWith[(expert * numExperts + other) * parentGroupSize + offset]! += 1;
     }
     for (const expert of chosen) if (expert !== -1) numChosen[groupOf[expert]!] = 0;
   }

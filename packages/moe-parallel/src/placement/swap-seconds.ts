@@ -40,7 +40,7 @@ const addExchange = (
   { numRanks, bytesPerToken, gamma }: { numRanks: number; bytesPerToken: number; gamma: number },
 ): void => {
   const { numExperts } = routing;
-  const { numGroups, numPlaces, numPeers, line } = exchange;
+  const { numGroups, parentGroupSize, numPeers, line } = exchange;
   const counts = messageCounts(routing, groupOf, exchange, numRanks);
   const largest = counts.reduce((a, b) => Math.max(a, b), 0);
   const secondsOf = (maximum: number): number =>
@@ -49,14 +49,14 @@ const addExchange = (
   const { gained, alone, aloneWith } = swapCounts(routing, groupOf, exchange, numRanks);
   const power = (count: number): number => (count / largest) ** gamma;
   const sums = new Float64Array(numGroups);
-  for (const [i, count] of counts.entries()) if (count > 0) sums[Math.floor(i / numPlaces)]! += power(count);
+  for (const [i, count] of counts.entries()) if (count > 0) sums[Math.floor(i / parentGroupSize)]! += power(count);
   const others = sumsOfOthers(sums);
   /** Number of tokens of one message to the group of `left`, after `come` replaced `left` there. */
-  const countAfter = (left: number, come: number, place: number): number =>
-    counts[groupOf[left]! * numPlaces + place]! +
-    gained[(come * numGroups + groupOf[left]!) * numPlaces + place]! -
-    alone[left * numPlaces + place]! +
-    aloneWith[(left * numExperts + come) * numPlaces + place]!;
+  const countAfter = (left: number, come: number, offset: number): number =>
+    counts[groupOf[left]! * parentGroupSize + offset]! +
+    gained[(come * numGroups + groupOf[left]!) * parentGroupSize + offset]! -
+    alone[left * parentGroupSize + offset]! +
+    aloneWith[(left * numExperts + come) * parentGroupSize + offset]!;
   for (let a = 0; a < numExperts; a++) {
     seconds[a * numExperts + a]! += current;
     for (let b = 0; b < a; b++) {
@@ -64,8 +64,8 @@ const addExchange = (
       // If nothing is sent, no swap changes the time.
       if (groupOf[a] !== groupOf[b] && largest > 0) {
         let sum = others[groupOf[a]! * numGroups + groupOf[b]!]!;
-        for (let place = 0; place < numPlaces; place++)
-          sum += power(countAfter(a, b, place)) + power(countAfter(b, a, place));
+        for (let offset = 0; offset < parentGroupSize; offset++)
+          sum += power(countAfter(a, b, offset)) + power(countAfter(b, a, offset));
         after = secondsOf(largest * sum ** (1 / gamma));
       }
       seconds[a * numExperts + b]! += after;

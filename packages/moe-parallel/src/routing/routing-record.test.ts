@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { countWindow, type CountMemory, rememberCounts } from "./count-memory.ts";
+import { countWindow, type CountHistory, recordCounts } from "./count-history.ts";
 import { expertCounts, type Routing } from "./routing.ts";
 import {
   recordRouting,
@@ -36,10 +36,10 @@ describe("a routing record", () => {
   test("replayed, it fills a window of counts as the steps themselves did", () => {
     fc.assert(
       fc.property(routings, fc.integer({ min: 1, max: 4 }), (all, maxSteps) => {
-        let [live, replayed]: CountMemory[] = [countWindow(3, maxSteps), countWindow(3, maxSteps)];
-        for (const routing of all) live = rememberCounts(live!, expertCounts(routing));
+        let [live, replayed]: CountHistory[] = [countWindow(3, maxSteps), countWindow(3, maxSteps)];
+        for (const routing of all) live = recordCounts(live!, expertCounts(routing));
         for (const { routing } of replayRoutings(recordOf(all, maxSteps)))
-          replayed = rememberCounts(replayed!, expertCounts(routing));
+          replayed = recordCounts(replayed!, expertCounts(routing));
         expect(replayed).toEqual(live);
       }),
     );

@@ -91,7 +91,7 @@ export interface ReplayOptions {
 /**
  * Iterate over recorded routings as if their steps ran again, for a planner or a reproducible load.
  *
- * @example for (const { routing } of replayRoutings(record)) memory = rememberCounts(memory, expertCounts(routing));
+ * @example for (const { routing } of replayRoutings(record)) history = recordCounts(history, expertCounts(routing));
  */
 export function* replayRoutings(
   { steps }: RoutingRecord,

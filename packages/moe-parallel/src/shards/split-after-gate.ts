@@ -22,7 +22,7 @@ import { chunkRanges } from "../dispatch/chunks.ts";
 import { swapBlocks } from "../dispatch/dense-dispatcher.ts";
 import { exchangeAndGather } from "../dispatch/exchange-and-gather.ts";
 import type { DispatchSizes, TokenDispatcher } from "../dispatch/token-dispatcher.ts";
-import { fromRows, layOut, rowsOf, type RowTokens, toRows } from "../rows.ts";
+import { fromRows, assignRows, rowsOf, type RowTokens, toRows } from "../rows.ts";
 import { checkCounts } from "../options.ts";
 import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
 
@@ -34,7 +34,7 @@ const ownSlots = (each_R: Tensor, [numExperts, numShards, slots]: readonly numbe
   );
 
 /** Dispatcher for slots that are equal on N ranks: each rank sends a part of the slots. */
-const partOfSlots = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowTokens> => {
+const slotShareDispatcher = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowTokens> => {
   const { axis, productAxis } = shards;
   const sharedOf = ({ numExperts, slots, axis: expertAxis }: DispatchSizes) => {
     const numShards = numShardsOf(shards, expertAxis);
@@ -46,10 +46,10 @@ const partOfSlots = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowT
       const { numExperts, numChunks } = sizes;
       const { numShards, numRanks, own, each } = sharedOf(sizes);
       const width = x_TD.shape[1]!;
-      const [laidOut, leaving_EsD] = scope("order", () => {
+      const [layout, leaving_EsD] = scope("order", () => {
         const perExpert = numShards * each;
         const firstRow_E = multiply(arange(numExperts), perExpert);
-        const all = layOut(rowsOf(order, firstRow_E), order.weights_TK, numExperts * perExpert);
+        const all = assignRows(rowsOf(order, firstRow_E), order.weights_TK, numExperts * perExpert);
         const tokens_R = ownSlots(all.tokens_R, [numExperts, numShards, each], axis);
         return [all, reshape(toRows(x_TD, { tokens_R }), [numExperts, each, width])];
       });
@@ -65,14 +65,14 @@ const partOfSlots = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowT
           return { rows_SD, counts_e: full([own], numRanks * numShards * (end - begin), "i32") };
         }),
       );
-      return { chunks, metadata: laidOut };
+      return { chunks, metadata: layout };
     },
-    combine: (done, laidOut, sizes) => {
+    combine: (outputs, layout, sizes) => {
       const { numExperts, numTokens } = sizes;
       const { numShards, numRanks, own } = sharedOf(sizes);
-      const width = done[0]!.shape[1]!;
+      const width = outputs[0]!.shape[1]!;
       const rows_RD = scope("combine", () => {
-        const home = done.map((rows_SD) => {
+        const returned = outputs.map((rows_SD) => {
           const leaving = swapBlocks(rows_SD, [own, numRanks * numShards]);
           const gathered = exchangeAndGather(leaving, {
             axis: productAxis,
@@ -82,9 +82,9 @@ const partOfSlots = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowT
           });
           return reshape(gathered, [numShards, numExperts, -1, width]);
         });
-        return reshape(transpose(concat(home, { dim: 2 }), [1, 0, 2, 3]), [-1, width]);
+        return reshape(transpose(concat(returned, { dim: 2 }), [1, 0, 2, 3]), [-1, width]);
       });
-      return scope("inverse-order", () => fromRows(rows_RD, laidOut, numTokens));
+      return scope("inverse-order", () => fromRows(rows_RD, layout, numTokens));
     },
   };
 };
@@ -121,7 +121,7 @@ export const splitAfterGate = ({ pieces = 2, ...axes }: SplitAfterGateOptions): 
         throw new ArgumentError(
           "moeLayer: splitAfterGate sends slots of one size, but a dispatcher was given; leave the dispatcher out, or use splitBeforeGate",
         );
-      return partOfSlots(axes, pieces) as TokenDispatcher;
+      return slotShareDispatcher(axes, pieces) as TokenDispatcher;
     },
   };
 };

@@ -27,7 +27,7 @@ import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "
  *
  * Cost: a pass over T·K·N numbers.
  */
-export const orderOfShards = (
+export const toShardOrder = (
   order: Order,
   { own, numShards }: { readonly own: number; readonly numShards: number },
 ): Order => {
@@ -60,7 +60,10 @@ export const orderOfShards = (
  * shards' ranks. On the way back, the underlying dispatcher sums the partial results: on the token's rank, or before
  * the slow link.
  */
-const toAllShards = <Metadata>(dispatcher: TokenDispatcher<Metadata>, shards: ShardAxes): TokenDispatcher<Metadata> => {
+const shardDispatcher = <Metadata>(
+  dispatcher: TokenDispatcher<Metadata>,
+  shards: ShardAxes,
+): TokenDispatcher<Metadata> => {
   const sizesOfShards = (sizes: DispatchSizes): DispatchSizes => {
     const numShards = numShardsOf(shards, sizes.axis);
     return {
@@ -73,15 +76,15 @@ const toAllShards = <Metadata>(dispatcher: TokenDispatcher<Metadata>, shards: Sh
   };
   const ofShards = (order: Order, { numExperts, axis }: DispatchSizes): Order =>
     scope("order", () =>
-      orderOfShards(order, { own: numExperts / axisSize(axis), numShards: numShardsOf(shards, axis) }),
+      toShardOrder(order, { own: numExperts / axisSize(axis), numShards: numShardsOf(shards, axis) }),
     );
-  const { throughApart } = dispatcher;
+  const { runWithBackwardChunks } = dispatcher;
   return {
     dispatch: (x_TD, order, sizes) => dispatcher.dispatch(x_TD, ofShards(order, sizes), sizesOfShards(sizes)),
-    combine: (done, metadata, sizes) => dispatcher.combine(done, metadata, sizesOfShards(sizes)),
-    ...(throughApart && {
-      throughApart: (x_TD, order, sizes, work) =>
-        throughApart(x_TD, ofShards(order, sizes), sizesOfShards(sizes), work),
+    combine: (outputs, metadata, sizes) => dispatcher.combine(outputs, metadata, sizesOfShards(sizes)),
+    ...(runWithBackwardChunks && {
+      runWithBackwardChunks: (x_TD, order, sizes, work) =>
+        runWithBackwardChunks(x_TD, ofShards(order, sizes), sizesOfShards(sizes), work),
     }),
   };
 };
@@ -113,6 +116,6 @@ export const splitBeforeGate = ({ tokens = "same", ...axes }: SplitBeforeGateOpt
     ...axes,
     gates: "own",
     splits: tokens === "same",
-    dispatcherFor: (given = denseDispatcher()) => toAllShards(given, axes),
+    dispatcherFor: (given = denseDispatcher()) => shardDispatcher(given, axes),
   };
 };

@@ -20,7 +20,7 @@ import type { Order } from "../order.ts";
 import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
 
 /** Order of the same tokens repeated N times: the slots of each repetition follow those of the previous one. */
-export const repeatedOrder = (order: Order, numTimes: number): Order => {
+export const repeatOrder = (order: Order, numTimes: number): Order => {
   const { experts_TK, slots_TK, weights_TK, kept_E, greatestLoad } = order;
   const [numTokens, numChoices] = experts_TK.shape as [number, number];
   const repeated = (each_TK: Tensor): Tensor =>
@@ -44,7 +44,7 @@ export const repeatedOrder = (order: Order, numTimes: number): Order => {
  * Returns a dispatcher that sends the tokens of all N ranks to the experts, and returns the results of this rank's own
  * tokens.
  */
-const withTokensOfAll = <Metadata>(
+const gatheringDispatcher = <Metadata>(
   dispatcher: TokenDispatcher<Metadata>,
   shards: ShardAxes,
 ): TokenDispatcher<Metadata> => {
@@ -55,11 +55,11 @@ const withTokensOfAll = <Metadata>(
   return {
     dispatch: (x_TD, order, sizes) => {
       const x_NTD = scope("dispatch", () => allGather(x_TD, shards.axis));
-      const ofAll = scope("order", () => repeatedOrder(order, numShardsOf(shards, sizes.axis)));
+      const ofAll = scope("order", () => repeatOrder(order, numShardsOf(shards, sizes.axis)));
       return dispatcher.dispatch(x_NTD, ofAll, sizesOfAll(sizes));
     },
-    combine: (done, metadata, sizes) => {
-      const whole = scope("combine", () => done.map((y_SD) => allReduce(y_SD, shards.axis)));
+    combine: (outputs, metadata, sizes) => {
+      const whole = scope("combine", () => outputs.map((y_SD) => allReduce(y_SD, shards.axis)));
       const y_NTD = dispatcher.combine(whole, metadata, sizesOfAll(sizes));
       return scope("inverse-order", () => ownShard(y_NTD, { axis: shards.axis, dim: 0 }));
     },
@@ -84,6 +84,6 @@ export const withoutSplit = (axes: ShardAxes): ExpertShards => {
     ...axes,
     gates: "same",
     splits: false,
-    dispatcherFor: (given = denseDispatcher()) => withTokensOfAll(given, axes),
+    dispatcherFor: (given = denseDispatcher()) => gatheringDispatcher(given, axes),
   };
 };

@@ -288,19 +288,19 @@ export const stepOf = ({ layer }: Walk): Traced<4> => {
   };
 };
 
-/** Forward alone, without what is counted over ranks; how many rows of each expert there are, and leave at each leg. */
+/** Forward alone, without what is counted over ranks; how many rows of each expert there are, and leave at each hop. */
 export const forwardOf = ({ layer }: Walk): Traced<3> => {
-  const legs: Tensor[] = [];
+  const hops: Tensor[] = [];
   const own = layer({
     counts: "own",
     seeMetadata: (metadata) =>
-      legs.push(...(metadata as LevelMetadata).flatMap((chunk) => chunk.legs.map(({ leaving_g }) => leaving_g))),
+      hops.push(...(metadata as LevelMetadata).flatMap((chunk) => chunk.hops.map(({ leaving_g }) => leaving_g))),
   });
   return (key, stepKey, x) => {
-    legs.length = 0;
+    hops.length = 0;
     const { params, state } = own.init(key);
     const [y, , { figures }] = own.apply(params, state, x, { train: true, key: stepKey });
-    return { y, load_E: figures.load_E, legs: [...legs] };
+    return { y, load_E: figures.load_E, hops: [...hops] };
   };
 };
 

@@ -13,13 +13,13 @@ import {
 } from "@skein/tensor-core";
 import { identityMatrix, rowsTimes } from "../matrices.ts";
 import { statisticElements } from "../statistics/collect.ts";
-import { timesColumns, timesRows, trimmed } from "../statistics/factor-blocks.ts";
+import { timesColumns, timesRows, trim } from "../statistics/factor-blocks.ts";
 import { packTriangle, unpackTriangle } from "../statistics/triangle.ts";
 import { factoredDamping } from "./factored-damping.ts";
 import type { DerivedFactor, FactorInverse } from "./factor-inverse.ts";
 
 /** Returns `factor + amount · I`; a vector represents a diagonal matrix. */
-const damped = (factor: Tensor, amount: Tensor): Tensor => {
+const addDamping = (factor: Tensor, amount: Tensor): Tensor => {
   if (factor.rank === 1) return add(factor, amount);
   return add(factor, multiply(broadcastTo(identityMatrix(factor.shape.at(-1)!), factor.shape), amount));
 };
@@ -33,12 +33,14 @@ const damped = (factor: Tensor, amount: Tensor): Tensor => {
  */
 export const choleskyInverse: FactorInverse = {
   needsBoth: true, // needsBoth: damping is split according to both factors' sizes
-  init: (shape, damping) => ({ inverse: damped(full(shape, 0), divide(1, sqrt(damping))) }),
+  init: (shape, damping) => ({ inverse: addDamping(full(shape, 0), divide(1, sqrt(damping))) }),
   derive: ({ input, gradient }, sizes, damping) => {
     const amounts = factoredDamping({ input, gradient }, sizes, damping);
     const inverse = (factor: Tensor, amount: Tensor): DerivedFactor => ({
       inverse:
-        factor.rank === 1 ? reciprocal(damped(factor, amount)) : inverseFromCholesky(cholesky(damped(factor, amount))),
+        factor.rank === 1
+          ? reciprocal(addDamping(factor, amount))
+          : inverseFromCholesky(cholesky(addDamping(factor, amount))),
     });
     return {
       input: (blocks = input) => inverse(blocks, amounts.input),
@@ -54,6 +56,6 @@ export const choleskyInverse: FactorInverse = {
     const [a, g] = [input["inverse"]!, output["inverse"]!];
     const left = a.rank === 1 ? rowsTimes(gradient, a) : timesRows(a, gradient);
     const both = g.rank === 1 ? multiply(left, g) : timesColumns(left, g);
-    return trimmed(both, gradient.shape as [number, number]);
+    return trim(both, gradient.shape as [number, number]);
   },
 };

@@ -14,7 +14,7 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 import { identityMatrix } from "../matrices.ts";
-import { timesColumns, timesRows, trimmed } from "../statistics/factor-blocks.ts";
+import { timesColumns, timesRows, trim } from "../statistics/factor-blocks.ts";
 import type { DerivedFactor, FactorInverse } from "./factor-inverse.ts";
 
 const numValues = (shape: Shape): number => elementCount(shape.slice(0, Math.max(1, shape.length - 1)));
@@ -28,11 +28,11 @@ const eigenOf = (factor: Tensor): DerivedFactor => {
 };
 
 /** Returns `Qᵀ x`; with `isBack`, the inverse rotation `Q x`. */
-const turnRows = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
+const rotateRows = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
   vectors === undefined ? x : timesRows(vectors, x, !isBack);
 
 /** Returns `x Q`; with `isBack`, the inverse rotation `x Qᵀ`. */
-const turnColumns = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
+const rotateColumns = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
   vectors === undefined ? x : timesColumns(x, vectors, isBack);
 
 /**
@@ -61,10 +61,10 @@ export const eigenInverse: FactorInverse = {
   },
   packedElements: (shape) => numValues(shape) + (shape.length === 1 ? 0 : elementCount(shape)),
   precondition: (gradient, { input, gradient: output }, damping) => {
-    const turned = turnColumns(turnRows(gradient, input, false), output, false);
+    const rotated = rotateColumns(rotateRows(gradient, input, false), output, false);
     const curvature = multiply(reshape(input["values"]!, [-1, 1]), reshape(output["values"]!, [1, -1]));
-    const divided = divide(turned, add(curvature, damping));
-    const back = turnColumns(turnRows(divided, input, true), output, true);
-    return trimmed(back, gradient.shape as [number, number]);
+    const divided = divide(rotated, add(curvature, damping));
+    const back = rotateColumns(rotateRows(divided, input, true), output, true);
+    return trim(back, gradient.shape as [number, number]);
   },
 };

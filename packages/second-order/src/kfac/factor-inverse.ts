@@ -36,5 +36,5 @@ export interface FactorInverse {
 }
 
 /** Whether all derived numbers are finite, bool scalar. */
-export const isSound = (derived: DerivedFactor): Tensor =>
+export const hasFiniteValues = (derived: DerivedFactor): Tensor =>
   all(isFinite(concat(Object.values(derived).map((tensor) => reshape(tensor, [-1])))));

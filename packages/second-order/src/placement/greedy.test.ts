@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { gradientWorkers, placeGreedily } from "./greedy.ts";
-import { checkPlacement, gridPlace } from "./inverse-placement.ts";
+import { checkPlacement, gridCoordinates } from "./inverse-placement.ts";
 
 const layersOf = (sizes: readonly (readonly [number, number])[]) =>
   sizes.map(([numInputs, numOutputs], i) => ({ path: `layer-${i}`, numInputs, numOutputs }));
@@ -65,7 +65,7 @@ describe("placeGreedily", () => {
 
 describe("the grid", () => {
   test("is row by row: of 8 ranks with 2 gradient workers columns are {0, 4}, {1, 5}, {2, 6}, {3, 7}", () => {
-    const places = Array.from({ length: 8 }, (_, rank) => gridPlace(rank, 8, 2));
+    const places = Array.from({ length: 8 }, (_, rank) => gridCoordinates(rank, 8, 2));
     const columns = [0, 1, 2, 3].map((column) =>
       places.flatMap((place, rank) => (place.column === column ? [rank] : [])),
     );
@@ -86,7 +86,7 @@ describe("the grid", () => {
       [8, 8],
     ] as const) {
       const seen = new Set(
-        Array.from({ length: numRanks }, (_, rank) => JSON.stringify(gridPlace(rank, numRanks, workers))),
+        Array.from({ length: numRanks }, (_, rank) => JSON.stringify(gridCoordinates(rank, numRanks, workers))),
       );
       expect(seen.size).toBe(numRanks);
     }

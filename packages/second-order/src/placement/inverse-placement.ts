@@ -33,19 +33,19 @@ export interface InversePlacement {
 }
 
 /** Coordinates of a rank in the grid. */
-export interface GridPlace {
+export interface GridCoordinates {
   readonly row: number;
   readonly column: number;
 }
 
 export const numColumns = (numRanks: number, workers: number): number => numRanks / workers;
 
-export const gridPlace = (rank: number, numRanks: number, workers: number): GridPlace => {
+export const gridCoordinates = (rank: number, numRanks: number, workers: number): GridCoordinates => {
   const columns = numColumns(numRanks, workers);
   return { row: Math.floor(rank / columns), column: rank % columns };
 };
 
-const rankAt = ({ row, column }: GridPlace, numRanks: number, workers: number): number =>
+const rankOfCoordinates = ({ row, column }: GridCoordinates, numRanks: number, workers: number): number =>
   row * numColumns(numRanks, workers) + column;
 
 /** Returns the only rank that inverts a factor. Undefined: all ranks of its column invert it. */
@@ -57,7 +57,7 @@ export const inverterOf = (
 ): number | undefined => {
   const { column, [side]: row } = layers[path]!;
   if (typeof row !== "number" && workers > 1) return undefined;
-  return rankAt({ row: typeof row === "number" ? row : 0, column }, numRanks, workers);
+  return rankOfCoordinates({ row: typeof row === "number" ? row : 0, column }, numRanks, workers);
 };
 
 /** Placement in which all ranks invert all factors. */
@@ -80,17 +80,18 @@ export const checkPlacement = (
   const isRow = (row: InverterRow): boolean =>
     row === "everywhere" || row === "shared-out" || (Number.isInteger(row) && row >= 0 && row < workers);
   for (const path of paths) {
-    const place = Object.hasOwn(layers, path) ? layers[path] : undefined;
-    if (place === undefined) throw new ArgumentError(`placement: layer ${path} is not placed; place every layer`);
+    const layerPlacement = Object.hasOwn(layers, path) ? layers[path] : undefined;
+    if (layerPlacement === undefined)
+      throw new ArgumentError(`placement: layer ${path} is not placed; place every layer`);
     if (
-      !Number.isInteger(place.column) ||
-      place.column < 0 ||
-      place.column >= columns ||
-      !isRow(place.input) ||
-      !isRow(place.gradient)
+      !Number.isInteger(layerPlacement.column) ||
+      layerPlacement.column < 0 ||
+      layerPlacement.column >= columns ||
+      !isRow(layerPlacement.input) ||
+      !isRow(layerPlacement.gradient)
     )
       throw new ArgumentError(
-        `placement: layer ${path} is at column ${place.column}, rows ${place.input} and ${place.gradient}, of a grid of ${workers} rows and ${columns} columns; rows and columns are numbered from 0`,
+        `placement: layer ${path} is at column ${layerPlacement.column}, rows ${layerPlacement.input} and ${layerPlacement.gradient}, of a grid of ${workers} rows and ${columns} columns; rows and columns are numbered from 0`,
       );
   }
 };
@@ -116,7 +117,7 @@ export const checkTogether = ({ layers }: InversePlacement, paths: readonly stri
  *
  * Source: Zhang, Shi and Li 2022 (DP-KFAC), IEEE TCC.
  */
-export const placeWhole = (paths: readonly string[], numRanks: number): InversePlacement => ({
+export const placeWholeLayers = (paths: readonly string[], numRanks: number): InversePlacement => ({
   workers: 1,
   layers: Object.fromEntries(paths.map((path, i) => [path, { column: i % numRanks, input: 0, gradient: 0 }])),
 });
@@ -142,7 +143,7 @@ export const placeByBlocks = (paths: readonly string[], numRanks: number, worker
  *
  * Source: Osawa et al. 2019, CVPR; Pauloski et al. 2020, SC.
  */
-export const placeInTurn = (paths: readonly string[], numRanks: number): InversePlacement => ({
+export const placeRoundRobin = (paths: readonly string[], numRanks: number): InversePlacement => ({
   workers: numRanks,
   layers: Object.fromEntries(
     paths.map((path, i) => [path, { column: 0, input: i % numRanks, gradient: i % numRanks }]),

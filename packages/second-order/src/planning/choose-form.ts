@@ -4,8 +4,8 @@ import {
   type InversePlacement,
   placeByBlocks,
   placeEverywhere,
-  placeInTurn,
-  placeWhole,
+  placeRoundRobin,
+  placeWholeLayers,
 } from "../placement/inverse-placement.ts";
 import {
   type FormPlacement,
@@ -46,7 +46,7 @@ export const placeForm = (
 ): FormPlacement => {
   const { layers, numRanks } = options;
   const paths = layers.map(({ path }) => path);
-  const inTurn = (): InversePlacement => placeInTurn(paths, numRanks);
+  const inTurn = (): InversePlacement => placeRoundRobin(paths, numRanks);
   switch (form.kind) {
     case "d":
       return { placement: placeEverywhere(paths, numRanks), factors: "mean" };
@@ -55,7 +55,7 @@ export const placeForm = (
     case "spd":
       return { placement: times === undefined ? inTurn() : placeForStage({ ...options, times }), factors: "mean" };
     case "dp":
-      return { placement: placeWhole(paths, numRanks), factors: "own" };
+      return { placement: placeWholeLayers(paths, numRanks), factors: "own" };
     case "dp-hybrid":
       return {
         placement: placeByBlocks(paths, numRanks, gradientWorkers(form.fraction, numRanks)),

@@ -165,7 +165,7 @@ const bucketSeconds = (
  */
 const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
   const factors = factorsInOrder(options.layers);
-  const places = new Map(factors.map(({ name }, i) => [name, i]));
+  const indices = new Map(factors.map(({ name }, i) => [name, i]));
   let computed = 0;
   const ready = computedFactors(options).map(({ workSeconds }) => (computed += workSeconds));
   const plan = options.buckets ?? [factors.map(({ name }) => name)];
@@ -176,14 +176,14 @@ const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
     );
   const end = plan.reduce((free, names) => {
     const own = names.map((name) => {
-      const place = places.get(name);
-      if (place !== undefined) return place;
+      const index = indices.get(name);
+      if (index !== undefined) return index;
       throw new ArgumentError(
         `stages: the buckets name ${name}, which is not a side of these layers; build the buckets from these layers`,
       );
     });
-    const bucket = own.map((place) => factors[place]!);
-    return Math.max(free, mostOf(own.map((place) => ready[place]!))) + bucketSeconds(form, bucket, options);
+    const bucket = own.map((index) => factors[index]!);
+    return Math.max(free, mostOf(own.map((index) => ready[index]!))) + bucketSeconds(form, bucket, options);
   }, 0);
   return Math.max(0, end - computed);
 };

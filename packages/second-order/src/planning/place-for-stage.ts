@@ -1,5 +1,5 @@
 import { leastLoaded } from "../least-loaded.ts";
-import { type InversePlacement, placeEverywhere, placeInTurn } from "../placement/inverse-placement.ts";
+import { type InversePlacement, placeEverywhere, placeRoundRobin } from "../placement/inverse-placement.ts";
 import { layerSides } from "../statistics/statistic.ts";
 import { inverseStages, type StageOptions } from "./form-stages.ts";
 import { inverseSecondsOf } from "./stage-times.ts";
@@ -43,7 +43,7 @@ export const placeForStage = (options: StageOptions): InversePlacement => {
     return inverseSeconds + inverseCommunicationSeconds;
   };
   let [best, least] = [everywhere, secondsOf(everywhere)];
-  for (const placement of [...factors.map((_, i) => sendingMost(i + 1)), placeInTurn(paths, numRanks)]) {
+  for (const placement of [...factors.map((_, i) => sendingMost(i + 1)), placeRoundRobin(paths, numRanks)]) {
     const seconds = secondsOf(placement);
     if (seconds < least) [best, least] = [placement, seconds];
   }

@@ -26,7 +26,7 @@ export interface StatisticsCollector {
   finish(): Statistics;
 }
 
-class Gathered {
+class StatisticsStore {
   private readonly byPath = new Map<string, { input?: Tensor; gradient?: Tensor }>();
 
   set(path: string, side: LayerSide, value: Tensor): void {
@@ -42,10 +42,10 @@ class Gathered {
 
 /** Returns a collector that keeps a rank's own statistics unchanged. */
 export const ownStatistics = (): StatisticsCollector => {
-  const gathered = new Gathered();
+  const store = new StatisticsStore();
   return {
-    add: ({ path }, side, value) => gathered.set(path, side, value),
-    finish: () => gathered.all(),
+    add: ({ path }, side, value) => store.set(path, side, value),
+    finish: () => store.all(),
   };
 };
 
@@ -120,13 +120,13 @@ export interface MeanStatisticsOptions {
   readonly ownerOf?: (layer: Layer, side: LayerSide) => number | undefined;
 }
 
-interface Waiting {
+interface PendingSide {
   readonly layer: Layer;
   readonly side: LayerSide;
   readonly value: Tensor;
 }
 
-const isSymmetric = ({ value }: Waiting): boolean => value.rank >= 2;
+const isSymmetric = ({ value }: PendingSide): boolean => value.rank >= 2;
 
 /**
  * Compute the means over all ranks of several statistics, in one message; only one triangle of a symmetric matrix is
@@ -136,7 +136,7 @@ const isSymmetric = ({ value }: Waiting): boolean => value.rank >= 2;
  *   them.
  */
 const meansOf = (
-  bucket: readonly Waiting[],
+  bucket: readonly PendingSide[],
   owner: number | undefined,
   { axis, priority }: { readonly axis: string; readonly priority: number },
 ): Tensor[] => {
@@ -175,23 +175,23 @@ export const meanStatistics = ({
   priority = 0,
   ownerOf = () => undefined,
 }: MeanStatisticsOptions): StatisticsCollector => {
-  const gathered = new Gathered();
+  const store = new StatisticsStore();
   const sides = buckets?.flat();
   if (sides !== undefined && new Set(sides).size !== sides.length)
     throw new ArgumentError("meanStatistics: the buckets name a side of a layer twice; put each side in one bucket");
   let numSent = 0;
-  const send = (bucket: readonly Waiting[]): void => {
+  const send = (bucket: readonly PendingSide[]): void => {
     for (const [owner, own] of Map.groupBy(bucket, ({ layer, side }) => ownerOf(layer, side)))
       inPhase("communication", () =>
         scope(`statistics-${numSent++}`, () =>
           meansOf(own, owner, { axis, priority }).forEach((mean, i) =>
-            gathered.set(own[i]!.layer.path, own[i]!.side, mean),
+            store.set(own[i]!.layer.path, own[i]!.side, mean),
           ),
         ),
       );
   };
-  const byPlan = buckets?.map((names) => ({ missing: new Set(names), bucket: [] as Waiting[] }));
-  let open: Waiting[] = [];
+  const byPlan = buckets?.map((names) => ({ missing: new Set(names), bucket: [] as PendingSide[] }));
+  let open: PendingSide[] = [];
   const isFullWith = filling(bucketBytes);
   return {
     add: (layer, side, value) => {
@@ -219,7 +219,7 @@ export const meanStatistics = ({
         );
       if (open.length > 0) send(open);
       open = [];
-      return gathered.all();
+      return store.all();
     },
   };
 };

@@ -28,7 +28,7 @@ const perSample = (rows: readonly LayerRows[], samples: number): Tensor =>
 
 const inputCovariance =
   ({ positions, blockSize }: Required<CovarianceOptions>): SideStatistic =>
-  (layer, rows, { taken }) => {
+  (layer, rows, { numUsed }) => {
     const count = rowCount(rows);
     const mean = (): Tensor => multiply(sumOf(rows.map((one) => one.total())), 1 / count);
     // Rows are one-hot, so their second moment is diagonal and equals their mean.
@@ -39,7 +39,7 @@ const inputCovariance =
     const [matrices, rowsInAll] =
       positions === "expand"
         ? [rows.map((one) => one.matrix()), count]
-        : [[multiply(perSample(rows, taken), taken / count)], taken];
+        : [[multiply(perSample(rows, numUsed), numUsed / count)], numUsed];
     if (layer.bias === undefined) return momentOf(matrices, rowsInAll);
     // For a factor in one block, the row and column of the bias are computed without a copy of all rows.
     if (parts.count === 1) return withOnes(momentOf(matrices, rowsInAll), mean());
@@ -49,13 +49,13 @@ const inputCovariance =
 
 const gradientCovariance =
   ({ positions, blockSize }: Required<CovarianceOptions>): SideStatistic =>
-  (layer, rows, { meanOver, taken }) => {
+  (layer, rows, { meanOver, numUsed }) => {
     const parts = partsOf(layer.numOutputs, blockSize);
     return multiply(
       positions === "expand"
         ? sumOf(rows.map((one) => gramInBlocks(one.matrix(), parts)))
-        : gramInBlocks(perSample(rows, taken), parts),
-      meanOver ** 2 / taken,
+        : gramInBlocks(perSample(rows, numUsed), parts),
+      meanOver ** 2 / numUsed,
     );
   };
 

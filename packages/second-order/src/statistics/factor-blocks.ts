@@ -33,7 +33,7 @@ export const gramInBlocks = (x: Tensor, { count, size }: EvenParts): Tensor => {
  * Multiply `M x`, or `Mᵀ x`, for a block-diagonal M.
  *
  * @param blocks [n, n] or [blocks, size, size]. @param x [n, m]
- * @returns a matrix with as many rows as all blocks together: see `trimmed`.
+ * @returns a matrix with as many rows as all blocks together: see `trim`.
  */
 export const timesRows = (blocks: Tensor, x: Tensor, isTransposed = false): Tensor => {
   const options = { transposeA: isTransposed };
@@ -55,5 +55,5 @@ export const timesColumns = (x: Tensor, blocks: Tensor, isTransposed = false): T
 };
 
 /** Remove the padding rows and columns of the last blocks. */
-export const trimmed = (x: Tensor, [n, m]: readonly [number, number]): Tensor =>
+export const trim = (x: Tensor, [n, m]: readonly [number, number]): Tensor =>
   x.shape[0] === n && x.shape[1] === m ? x : slice(x, [0, 0], [n, m]);

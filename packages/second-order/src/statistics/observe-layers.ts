@@ -59,7 +59,7 @@ export interface ObserveLayersOptions {
 }
 
 /** A statistic that waits for values of the step. */
-interface Awaited {
+interface PendingStatistic {
   readonly applied: AppliedLayer;
   readonly side: LayerSide;
   /** Keys of the values of all uses that are still missing. */
@@ -100,7 +100,7 @@ export const observeLayers = <Args extends readonly unknown[], Result>(
 ): { readonly result: Result; readonly statistics: Statistics } => {
   const traced: Traced = traceWithin(step, args);
   const { applied } = appliedLayers(traced, args[0]);
-  const awaited = applied.flatMap((one): Awaited[] =>
+  const pendingStatistics = applied.flatMap((one): PendingStatistic[] =>
     (["input", "gradient"] as const)
       .filter((side) => statistic[side] !== undefined && wants(one.layer, side))
       .map((side) => ({
@@ -110,13 +110,13 @@ export const observeLayers = <Args extends readonly unknown[], Result>(
       })),
   );
   const chosen = draw && slice(argsort(uniform(draw.key, [samples])), [0], [draw.count]);
-  const count = { meanOver, taken: draw?.count ?? samples };
+  const count = { meanOver, numUsed: draw?.count ?? samples };
   const values = new Map<string, Tensor>();
   const byValue = Map.groupBy(
-    awaited.flatMap((one) => [...one.missing].map((key) => ({ key, one }))),
+    pendingStatistics.flatMap((one) => [...one.missing].map((key) => ({ key, one }))),
     ({ key }) => key,
   );
-  const gather = ({ applied: one, side }: Awaited): void => {
+  const gather = ({ applied: one, side }: PendingStatistic): void => {
     const value = inPhase("update", () =>
       scope(`statistics/${one.layer.path}`, () => {
         const all = rowsOf(one, side, (ref) => values.get(valueKey(ref))!);

@@ -20,7 +20,7 @@ export interface SampleCount {
   /** Number of samples in the mean of the loss; gradient rows are multiplied by it. */
   readonly meanOver: number;
   /** Number of samples whose rows are used: all samples that the step computes, or some of them. */
-  readonly taken: number;
+  readonly numUsed: number;
 }
 
 /** Computes the statistic of one side of a layer from the rows of all its uses. */

@@ -44,9 +44,9 @@ export const hiddenDimOf = ({ hiddenDims = {} }: Pick<Experts, "hiddenDims">, pa
   return hiddenDims[path]!;
 };
 
-export interface PlacedOptions {
+export interface ExpertInitOptions {
   /** Expert at each position. */
-  readonly byPlace: readonly number[];
+  readonly expertOfPosition: readonly number[];
   readonly axis: string;
   readonly shards: ShardAxes | undefined;
 }
@@ -55,14 +55,14 @@ export interface PlacedOptions {
  * Initial parameters of this rank's experts, or of its shards of them, stacked. An expert's parameters depend only on
  * the key and the expert's number, so they do not depend on its position, and all ranks must pass the same key.
  */
-export const initPlaced = <Params>(
+export const initExperts = <Params>(
   experts: Experts<Params>,
   key: Tensor,
-  { byPlace, axis, shards }: PlacedOptions,
+  { expertOfPosition, axis, shards }: ExpertInitOptions,
 ): Params => {
-  const own = expertsPerRank(byPlace.length, axis);
+  const own = expertsPerRank(expertOfPosition.length, axis);
   const first = multiply(axisIndex(axis), own);
-  const numbers = constant(byPlace, "i32");
+  const numbers = constant(expertOfPosition, "i32");
   const init = (number: Tensor): Params => {
     const whole = experts.init(foldIn(key, number));
     if (shards === undefined) return whole;

@@ -23,7 +23,7 @@ export interface DecayedCounts {
 }
 
 /** History of the token counts of each expert of one layer. */
-export type CountMemory = CountWindow | DecayedCounts;
+export type CountHistory = CountWindow | DecayedCounts;
 
 const checkNumExperts = (fn: string, numExperts: number): void => {
   if (!Number.isInteger(numExperts) || numExperts < 1)
@@ -55,30 +55,30 @@ export const decayedCounts = (numExperts: number, decay: number): DecayedCounts 
  * @param counts counts of the step for each expert, as from `expertCounts`.
  * @throws ArgumentError if the number of counts is not the number of experts.
  */
-export const rememberCounts = (memory: CountMemory, counts: readonly number[]): CountMemory => {
-  if (counts.length !== memory.numExperts)
+export const recordCounts = (history: CountHistory, counts: readonly number[]): CountHistory => {
+  if (counts.length !== history.numExperts)
     throw new ArgumentError(
-      `rememberCounts: ${counts.length} counts for ${memory.numExperts} experts; give one count per expert`,
+      `recordCounts: ${counts.length} counts for ${history.numExperts} experts; give one count per expert`,
     );
-  if (memory.kind === "window") return { ...memory, steps: [...memory.steps, [...counts]].slice(-memory.maxSteps) };
-  const { decay, sums, weight } = memory;
-  return { ...memory, sums: sums.map((sum, expert) => decay * sum + counts[expert]!), weight: decay * weight + 1 };
+  if (history.kind === "window") return { ...history, steps: [...history.steps, [...counts]].slice(-history.maxSteps) };
+  const { decay, sums, weight } = history;
+  return { ...history, sums: sums.map((sum, expert) => decay * sum + counts[expert]!), weight: decay * weight + 1 };
 };
 
 /** Returns the mean number of tokens per step that chose each expert; 0 before the first step. */
-export const meanCounts = (memory: CountMemory): readonly number[] => {
-  if (memory.kind === "decayed") return memory.sums.map((sum) => (memory.weight === 0 ? 0 : sum / memory.weight));
-  const { steps, numExperts } = memory;
+export const meanCounts = (history: CountHistory): readonly number[] => {
+  if (history.kind === "decayed") return history.sums.map((sum) => (history.weight === 0 ? 0 : sum / history.weight));
+  const { steps, numExperts } = history;
   return Array.from(
     { length: numExperts },
     (_, expert) => steps.reduce((sum, counts) => sum + counts[expert]!, 0) / Math.max(1, steps.length),
   );
 };
 
-const outlineOf = (memory: CountMemory): string =>
-  memory.kind === "window"
-    ? `a window of ${memory.steps.length} of ${memory.maxSteps} steps, ${memory.numExperts} experts`
-    : `decay ${memory.decay} with weight ${memory.weight}, ${memory.numExperts} experts`;
+const outlineOf = (history: CountHistory): string =>
+  history.kind === "window"
+    ? `a window of ${history.steps.length} of ${history.maxSteps} steps, ${history.numExperts} experts`
+    : `decay ${history.decay} with weight ${history.weight}, ${history.numExperts} experts`;
 
 const added = (a: readonly number[], b: readonly number[]): number[] => a.map((count, i) => count + b[i]!);
 
@@ -87,7 +87,7 @@ const added = (a: readonly number[], b: readonly number[]): number[] => a.map((c
  *
  * @throws ArgumentError for histories of different kinds, sizes or numbers of steps.
  */
-export const addCounts = (a: CountMemory, b: CountMemory): CountMemory => {
+export const addCounts = (a: CountHistory, b: CountHistory): CountHistory => {
   if (outlineOf(a) === outlineOf(b)) {
     if (a.kind === "window" && b.kind === "window")
       return { ...a, steps: a.steps.map((counts, step) => added(counts, b.steps[step]!)) };

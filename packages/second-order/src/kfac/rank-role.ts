@@ -2,8 +2,8 @@ import { meshPlace } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import {
   checkPlacement,
-  type GridPlace,
-  gridPlace,
+  type GridCoordinates,
+  gridCoordinates,
   inverterOf,
   type InversePlacement,
   placeEverywhere,
@@ -35,7 +35,7 @@ export interface KfacDistribution {
 }
 
 /** Work of the rank that is being traced. */
-export interface RankPlacement {
+export interface RankRole {
   readonly numRanks: number;
   /** Whether the rank preconditions a layer, and therefore keeps its inverses. */
   isWorker(path: string): boolean;
@@ -54,7 +54,7 @@ export interface RankPlacement {
   readonly receiversAxis: string | undefined;
 }
 
-const alone: RankPlacement = {
+const singleRank: RankRole = {
   numRanks: 1,
   isWorker: () => true,
   inverts: () => true,
@@ -67,16 +67,16 @@ const alone: RankPlacement = {
 };
 
 /** Returns the work of the rank that is being traced. */
-export const rankPlacement = (paths: readonly string[], distribution: KfacDistribution | undefined): RankPlacement => {
-  if (distribution === undefined) return alone;
+export const rankRole = (paths: readonly string[], distribution: KfacDistribution | undefined): RankRole => {
+  if (distribution === undefined) return singleRank;
   const { axis, grid } = distribution;
   const numRanks = axisSize(axis);
   const placement = distribution.placement ?? placeEverywhere(paths, numRanks);
   checkPlacement(placement, paths, numRanks);
-  if (numRanks === 1) return alone;
+  if (numRanks === 1) return singleRank;
   const { workers, layers } = placement;
   // Called only if ranks differ, because otherwise one graph may serve all ranks.
-  const own = (): GridPlace => gridPlace(meshPlace(axis), numRanks, workers);
+  const own = (): GridCoordinates => gridCoordinates(meshPlace(axis), numRanks, workers);
   const isWorker = (path: string): boolean => workers === numRanks || layers[path]!.column === own().column;
   return {
     numRanks,

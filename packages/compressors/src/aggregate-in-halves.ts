@@ -4,6 +4,6 @@ import type { AggregationHalves, Aggregator } from "./aggregator.ts";
 export const aggregateInHalves =
   <State>({ begin, finish }: AggregationHalves<State>): Aggregator<State>["aggregate"] =>
   (gradient, state, bucket, context) => {
-    const { pending, ...begun } = begin(gradient, state, bucket, context);
-    return { mean: finish(pending, bucket, context), ...begun };
+    const { pending, ...started } = begin(gradient, state, bucket, context);
+    return { mean: finish(pending, bucket, context), ...started };
   };

@@ -12,7 +12,7 @@ import {
 } from "@skein/tensor-core";
 
 /** A tensor that one rank has and other ranks need. */
-export interface Parcel {
+export interface RootTensor {
   /** Index along the axis of the rank that has the tensor. */
   readonly root: number;
   readonly shape: Shape;
@@ -23,13 +23,13 @@ export interface Parcel {
 /**
  * Broadcast tensors of several roots to all ranks along an axis: one broadcast per root, of its concatenated tensors.
  *
- * @returns the tensors, in the order of `parcels`.
+ * @returns the tensors, in the given order.
  * Cost: a broadcast per root, of `Σ n` floats.
  */
-export const sendTogether = (name: string, axis: string, parcels: readonly Parcel[]): Tensor[] => {
+export const broadcastTogether = (name: string, axis: string, tensors: readonly RootTensor[]): Tensor[] => {
   const received: Tensor[] = [];
   const byRoot = Map.groupBy(
-    parcels.map((parcel, i) => ({ ...parcel, i, size: elementCount(parcel.shape) })),
+    tensors.map((tensor, i) => ({ ...tensor, i, size: elementCount(tensor.shape) })),
     ({ root }) => root,
   );
   for (const [root, own] of [...byRoot].sort(([a], [b]) => a - b))

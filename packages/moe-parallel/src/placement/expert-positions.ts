@@ -8,17 +8,17 @@ import { expertsOfRank, rankOfSlot, slotOfExpert } from "./placement-lookups.ts"
 /**
  * Invert positions: returns the expert at each position.
  *
- * @param placeOf position of each expert.
+ * @param positionOf position of each expert.
  * @throws ArgumentError unless each expert has its own position.
  */
-export const expertsByPlace = (placeOf: readonly number[], numExperts: number): readonly number[] => {
+export const expertsByPosition = (positionOf: readonly number[], numExperts: number): readonly number[] => {
   const experts = new Array<number>(numExperts).fill(-1);
-  placeOf.forEach((place, expert) => {
-    if (Object.hasOwn(experts, place)) experts[place] = expert;
+  positionOf.forEach((position, expert) => {
+    if (Object.hasOwn(experts, position)) experts[position] = expert;
   });
-  if (placeOf.length !== numExperts || experts.includes(-1))
+  if (positionOf.length !== numExperts || experts.includes(-1))
     throw new ArgumentError(
-      `moeLayer: placement [${placeOf.join(", ")}] is not a permutation of ${numExperts} positions; give each expert its own position, 0 to ${numExperts - 1}`,
+      `moeLayer: placement [${positionOf.join(", ")}] is not a permutation of ${numExperts} positions; give each expert its own position, 0 to ${numExperts - 1}`,
     );
   return experts;
 };
@@ -26,11 +26,15 @@ export const expertsByPlace = (placeOf: readonly number[], numExperts: number): 
 /**
  * Convert a layer's positions to a placement for planners.
  *
- * @param placeOf position of each expert, such as `placeOf_E` of a layer's state.
+ * @param positionOf position of each expert, such as `placeOf_E` of a layer's state.
  * @throws ArgumentError unless each expert has its own position, and experts are divisible by ranks.
  */
-export const placementOfPlaces = (placeOf: readonly number[], numRanks: number): ExpertPlacement => {
-  const placement = { numExperts: placeOf.length, numRanks, expertOfSlot: expertsByPlace(placeOf, placeOf.length) };
+export const placementOfPlaces = (positionOf: readonly number[], numRanks: number): ExpertPlacement => {
+  const placement = {
+    numExperts: positionOf.length,
+    numRanks,
+    expertOfSlot: expertsByPosition(positionOf, positionOf.length),
+  };
   checkExpertPlacement(placement);
   return placement;
 };
@@ -40,7 +44,7 @@ export const placementOfPlaces = (placeOf: readonly number[], numRanks: number):
  *
  * @throws ArgumentError for an invalid placement, and for replicas: a layer holds each expert once.
  */
-export const placesOfPlacement = (placement: ExpertPlacement): readonly number[] => {
+export const positionsOfPlacement = (placement: ExpertPlacement): readonly number[] => {
   checkExpertPlacement(placement);
   const { numExperts, expertOfSlot } = placement;
   if (expertOfSlot.length !== numExperts)
@@ -58,20 +62,20 @@ export const placesOfPlacement = (placement: ExpertPlacement): readonly number[]
  * @throws ArgumentError for invalid positions or placements, and for placements of different experts.
  */
 export const nearestPlaces = (before: readonly number[], after: ExpertPlacement): readonly number[] => {
-  const wanted = placesOfPlacement(after);
+  const targets = positionsOfPlacement(after);
   const { numExperts, numRanks } = placementOfPlaces(before, after.numRanks);
   if (numExperts !== after.numExperts)
     throw new ArgumentError(
       `expert placement: positions of ${numExperts} experts, but a placement of ${after.numExperts}; both must be of the same experts`,
     );
   const each = numExperts / numRanks;
-  const rankOf = (place: number): number => Math.floor(place / each);
-  const places = before.map((place, expert) => (rankOf(place) === rankOf(wanted[expert]!) ? place : -1));
-  const isTaken = new Set(places);
+  const rankOf = (position: number): number => Math.floor(position / each);
+  const positions = before.map((position, expert) => (rankOf(position) === rankOf(targets[expert]!) ? position : -1));
+  const isTaken = new Set(positions);
   const free = Array.from({ length: numRanks }, (_, rank) =>
-    Array.from({ length: each }, (__, i) => rank * each + i).filter((place) => !isTaken.has(place)),
+    Array.from({ length: each }, (__, i) => rank * each + i).filter((position) => !isTaken.has(position)),
   );
-  return places.map((place, expert) => (place >= 0 ? place : free[rankOf(wanted[expert]!)]!.shift()!));
+  return positions.map((position, expert) => (position >= 0 ? position : free[rankOf(targets[expert]!)]!.shift()!));
 };
 
 /**
@@ -84,8 +88,8 @@ export const nearestPlaces = (before: readonly number[], after: ExpertPlacement)
  */
 export const onNearestRanks = (before: ExpertPlacement, after: ExpertPlacement): ExpertPlacement => {
   const { numExperts, numRanks } = after;
-  const places = placesOfPlacement(before);
-  placesOfPlacement(after);
+  const positions = positionsOfPlacement(before);
+  positionsOfPlacement(after);
   if (before.numExperts !== numExperts || before.numRanks !== numRanks)
     throw new ArgumentError(
       `expert placement: ${before.numExperts} experts on ${before.numRanks} ranks before, ${numExperts} on ${numRanks} after; both must be of the same experts and ranks`,
@@ -93,15 +97,15 @@ export const onNearestRanks = (before: ExpertPlacement, after: ExpertPlacement):
   const groups = Array.from({ length: numRanks }, (_, rank) => expertsOfRank(after, rank));
   const common = groups.flatMap((experts, group) => {
     const counts = new Array<number>(numRanks).fill(0);
-    for (const expert of experts) counts[rankOfSlot(before, places[expert]!)]! += 1;
+    for (const expert of experts) counts[rankOfSlot(before, positions[expert]!)]! += 1;
     return counts.map((count, rank) => ({ group, rank, count }));
   });
   const groupOfRank = new Array<number>(numRanks).fill(-1);
-  const isPlaced = new Set<number>();
+  const isAssigned = new Set<number>();
   for (const { group, rank } of common.sort((a, b) => b.count - a.count || a.group - b.group || a.rank - b.rank))
-    if (groupOfRank[rank] === -1 && !isPlaced.has(group)) {
+    if (groupOfRank[rank] === -1 && !isAssigned.has(group)) {
       groupOfRank[rank] = group;
-      isPlaced.add(group);
+      isAssigned.add(group);
     }
   return { ...after, expertOfSlot: groupOfRank.flatMap((group) => groups[group]!) };
 };

@@ -6,7 +6,7 @@ import { flattenTree, optimizationBarrier, type Tensor, unflattenTree } from "@s
  * one rank reads it twice and another rank once, and replicated values would diverge. Every rank must read one of the
  * results.
  */
-export const keptAlike = <T>(tree: T): T => {
+export const replicaBarrier = <T>(tree: T): T => {
   const { leaves, structure } = flattenTree<Tensor>(tree);
   return unflattenTree<T>(structure, optimizationBarrier(...leaves));
 };

@@ -2,7 +2,7 @@ import { compact, isFinite, type Tensor } from "@skein/tensor-core";
 import type { SparsePayload } from "./sparse-payload.ts";
 
 /** Entries that reach a bound, up to a fixed capacity. */
-export interface ReachingEntries extends SparsePayload {
+export interface BoundSelection extends SparsePayload {
   /** Whether all entries of the gradient are finite, bool []. */
   readonly finite: Tensor;
 }
@@ -14,7 +14,7 @@ export interface ReachingEntries extends SparsePayload {
  * @param flat f32 [n]. @param bound f32 []. @param capacity at most n.
  * Cost: one read of the gradient.
  */
-export const reachingEntries = (flat: Tensor, bound: Tensor, capacity: number): ReachingEntries => {
+export const selectByBound = (flat: Tensor, bound: Tensor, capacity: number): BoundSelection => {
   const { values, indices, greatest } = compact(flat, bound, capacity);
   return { values, indices, finite: isFinite(greatest) };
 };

@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { placementWithoutReplicas } from "./arbitrary-placements.ts";
 import { expertMoves } from "./expert-moves.ts";
-import { nearestPlaces, onNearestRanks, placementOfPlaces, placesOfPlacement } from "./expert-places.ts";
+import { nearestPlaces, onNearestRanks, placementOfPlaces, positionsOfPlacement } from "./expert-positions.ts";
 import type { ExpertPlacement } from "./expert-placement.ts";
 import { expertsOfRank } from "./placement-lookups.ts";
 
 test("places and a placement without replicas are one thing, told in two ways", () => {
   fc.assert(
     fc.property(placementWithoutReplicas, (placement) => {
-      const places = placesOfPlacement(placement);
+      const places = positionsOfPlacement(placement);
       expect(placementOfPlaces(places, placement.numRanks)).toEqual(placement);
       placement.expertOfSlot.forEach((expert, slot) => expect(places[expert]).toBe(slot));
     }),
@@ -28,7 +28,7 @@ const pairs = placementWithoutReplicas.chain((before) =>
 test("the nearest places give each rank the experts that are wanted there, and leave those that stay where they were", () => {
   fc.assert(
     fc.property(pairs, ([before, after]) => {
-      const places = placesOfPlacement(before);
+      const places = positionsOfPlacement(before);
       const nearest = nearestPlaces(places, after);
       const got = placementOfPlaces(nearest, after.numRanks);
       for (let rank = 0; rank < after.numRanks; rank++)
@@ -68,7 +68,7 @@ describe("what is no place of its own for each expert", () => {
 
   test("such as replicas, or other experts, is refused", () => {
     const replicated = { numExperts: 3, numRanks: 2, expertOfSlot: [0, 1, 2, 0] };
-    expect(() => placesOfPlacement(replicated)).toThrow(/4 slots for 3 experts, so some have replicas/);
+    expect(() => positionsOfPlacement(replicated)).toThrow(/4 slots for 3 experts, so some have replicas/);
     expect(() => nearestPlaces([0, 1], { numExperts: 4, numRanks: 2, expertOfSlot: [0, 1, 2, 3] })).toThrow(
       /positions of 2 experts, but a placement of 4/,
     );

@@ -3,12 +3,12 @@ import { customGradient, stopGradient, type Tensor, vjp } from "@skein/tensor-co
 import type { DispatchSizes, ExpertRows, ExpertWork } from "./token-dispatcher.ts";
 
 /** Dispatch and combine operations whose received chunks can be rearranged locally into chunks of another size. */
-export interface Ways {
-  readonly arrive: (x_TD: Tensor, sizes: DispatchSizes) => readonly ExpertRows[];
+export interface RechunkableDispatch {
+  readonly sendToExperts: (x_TD: Tensor, sizes: DispatchSizes) => readonly ExpertRows[];
   /** Rearrange the rows received in the chunks of `sizes` into another number of chunks, without communication. */
-  readonly cutAnew: (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number) => readonly ExpertRows[];
+  readonly rechunk: (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number) => readonly ExpertRows[];
   /** Send rows back to the ranks of their tokens: f32 [R, D], in the same order for any number of chunks. */
-  readonly bringHome: (done: readonly Tensor[], sizes: DispatchSizes) => Tensor;
+  readonly returnRows: (outputs: readonly Tensor[], sizes: DispatchSizes) => Tensor;
 }
 
 /**
@@ -18,41 +18,41 @@ export interface Ways {
  *
  * Cost: no additional bytes compared with equal chunks. Activations inside experts belong to forward chunks, so the
  * backward pass recomputes them, like a `checkpoint` around the experts, and does not keep them until then.
- * @returns the result of `bringHome`.
+ * @returns the result of `returnRows`.
  */
-export const throughApart = <Params>(
+export const runWithBackwardChunks = <Params>(
   x_TD: Tensor,
   sizes: DispatchSizes,
   { params, apply, backwardChunks }: ExpertWork<Params>,
-  { arrive, cutAnew, bringHome }: Ways,
+  { sendToExperts, rechunk, returnRows }: RechunkableDispatch,
 ): Tensor => {
   const backward = { ...sizes, numChunks: backwardChunks };
   const rowsOf = (chunks: readonly ExpertRows[]): readonly Tensor[] => chunks.map(({ rows_SD }) => rows_SD);
   /** Reuses the rows received in the forward pass. Their cotangents are sent back in the backward chunks. */
-  const arriveAgain = (x: Tensor, rows: readonly Tensor[]): readonly ExpertRows[] => {
-    const anew = cutAnew(rows.map(stopGradient), sizes, backwardChunks);
+  const reuseReceived = (x: Tensor, rows: readonly Tensor[]): readonly ExpertRows[] => {
+    const rechunked = rechunk(rows.map(stopGradient), sizes, backwardChunks);
     const carried = customGradient(
-      (_x: Tensor) => rowsOf(anew),
+      (_x: Tensor) => rowsOf(rechunked),
       ({ args: [own], cotangents }) => [
-        vjp((tokens: Tensor) => rowsOf(arrive(tokens, backward)), own).pullback(cotangents),
+        vjp((tokens: Tensor) => rowsOf(sendToExperts(tokens, backward)), own).pullback(cotangents),
       ],
     )(x);
-    return anew.map(({ counts_e }, i) => ({ rows_SD: carried[i]!, counts_e }));
+    return rechunked.map(({ counts_e }, i) => ({ rows_SD: carried[i]!, counts_e }));
   };
-  const { home_RD } = customGradient(
+  const { returned_RD } = customGradient(
     (own: Params, x: Tensor) => {
-      const chunks = arrive(x, sizes);
-      const done = chunks.map((rows) => apply(own, rows));
-      return { home_RD: bringHome(done, sizes), rows: rowsOf(chunks) };
+      const chunks = sendToExperts(x, sizes);
+      const outputs = chunks.map((rows) => apply(own, rows));
+      return { returned_RD: returnRows(outputs, sizes), rows: rowsOf(chunks) };
     },
     ({ args, value: { rows }, cotangents }) =>
       vjp(
         ([own, x]: readonly [Params, Tensor]) => {
-          const done = arriveAgain(x, rows).map((chunk) => apply(own, chunk));
-          return bringHome(done, backward);
+          const outputs = reuseReceived(x, rows).map((chunk) => apply(own, chunk));
+          return returnRows(outputs, backward);
         },
         args as readonly [Params, Tensor],
-      ).pullback(cotangents.home_RD) as never,
+      ).pullback(cotangents.returned_RD) as never,
   )(params, x_TD);
-  return home_RD;
+  return returned_RD;
 };
