@@ -12,8 +12,8 @@ import {
   type Arrival,
   entriesOf,
   type Entry,
-  type LevelRoute,
-  journeys,
+  type DispatchCase,
+  dispatchCases,
   listsOf,
   scaleOf,
   travel,
@@ -23,7 +23,7 @@ import type { Routing } from "./routings.ts";
 interface Row {
   readonly name: string;
   readonly dispatcher: (levels: readonly string[]) => TokenDispatcher;
-  /** What chunks are parts of. */
+  /** Unit of chunks. */
   readonly cuts: "slots" | "tokens";
 }
 
@@ -44,7 +44,7 @@ const dispatchers: readonly Row[] = [
 
 const meshes = [[1], [2], [3], [2, 2], [4], [3, 2], [1, 2], [2, 1], [2, 2, 2]];
 
-/** Equal parts of `count`, but for a smaller last one. */
+/** Equal parts of `count`, except for a smaller last part. */
 const partsOf = (count: number, numChunks: number): { readonly begin: number; readonly end: number }[] => {
   const parts: { begin: number; end: number }[] = [];
   const size = Math.ceil(count / numChunks);
@@ -52,14 +52,15 @@ const partsOf = (count: number, numChunks: number): { readonly begin: number; re
   return parts;
 };
 
-const numRanksOf = ({ ranks }: LevelRoute): number => ranks.length;
+const numRanksOf = ({ ranks }: DispatchCase): number => ranks.length;
 
 describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
-  const arrive = (route: LevelRoute): Arrival[] => travel(route, dispatcher(route.levels.map((_, i) => `level-${i}`)));
+  const arrive = (route: DispatchCase): Arrival[] =>
+    travel(route, dispatcher(route.levels.map((_, i) => `level-${i}`)));
 
-  test("an expert sees what all ranks send it, the same bits, by rank and slot; no row is lost and none invented", () => {
+  test("an expert receives exactly the bits that all ranks send to it, by rank and slot, without lost or additional rows", () => {
     fc.assert(
-      fc.property(journeys(meshes), (route) => {
+      fc.property(dispatchCases(meshes), (route) => {
         const arrivals = arrive(route);
         const entries = entriesOf(arrivals);
         const { numExperts, choices } = route.ranks[0]!;
@@ -100,15 +101,15 @@ describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
     );
   });
 
-  test("a token gets the weighted sum of what its experts give, and gradients are those of that sum", () => {
+  test("a token gets the weighted sum of its experts' outputs, and gradients are those of that sum", () => {
     fc.assert(
-      fc.property(journeys(meshes), (route) => {
+      fc.property(dispatchCases(meshes), (route) => {
         const arrivals = arrive(route);
         const entries = entriesOf(arrivals);
         const { numChoices } = route.ranks[0]!;
         arrivals.forEach(({ y, x, cotangent, xGradient, weightsGradient, order }, rank) => {
           const [tokens, cotangents] = [listsOf(x), listsOf(cotangent)];
-          // All numbers are small multiples of an eighth, whose sums and products have no rounding in any order.
+          // All numbers are small multiples of 1/8, whose sums and products are exact in any order.
           const factors = tokens.map(() => 0);
           for (const { token, expert, weight } of entries.filter((entry) => entry.rank === rank))
             factors[token]! += weight * scaleOf(expert);
@@ -131,9 +132,9 @@ describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
   });
 });
 
-test("rows beyond the room of raggedDispatcher fail the run, and the message names rank, count and room", () => {
+test("rows beyond the capacity of raggedDispatcher fail the run with a message that names rank, count and capacity", () => {
   const routing: Routing = { numExperts: 2, numChoices: 1, choices: [[1], [1], [0]], weights: [[1], [1], [1]] };
-  const few: LevelRoute = {
+  const few: DispatchCase = {
     levels: [2],
     slots: 3,
     numChunks: 1,

@@ -5,18 +5,18 @@ import { describe, expect, test } from "vitest";
 import { duplicateFreeDispatcher, hierarchicalDispatcher, type TokenDispatcher } from "../src/index.ts";
 import { groupsOfExperts, messageCounts } from "../src/placement/exchange-counts.ts";
 import { placeInOrder } from "../src/placement/expert-placement.ts";
-import { type Arrival, entriesOf, type LevelRoute, journeys, travel } from "./dispatched.ts";
+import { type Arrival, entriesOf, type DispatchCase, dispatchCases, travel } from "./dispatched.ts";
 import type { Routing } from "./routings.ts";
 
 describe("copies that leave a rank at a level", () => {
   const levelMeshes = [[2], [3], [2, 2], [4], [3, 2], [2, 2, 2]];
-  const axesOf = ({ levels }: LevelRoute): string[] => levels.map((_, i) => `level-${i}`);
+  const axesOf = ({ levels }: DispatchCase): string[] => levels.map((_, i) => `level-${i}`);
 
-  /** A rank's position along each axis; the last one runs fastest. */
+  /** A rank's position along each axis; the last axis varies fastest. */
   const positionOf = (rank: number, levels: readonly number[]): number[] =>
     levels.map((size, i) => Math.floor(rank / levels.slice(i + 1).reduce((a, b) => a * b, 1)) % size);
 
-  /** Of a rank, by hop and by rank along its axis: what its chunks send together. */
+  /** Numbers of copies that the chunks of a rank send together, by hop and by rank along its axis. */
   const leavingOf = ({ metadata }: Arrival): number[][] => {
     const chunks = (metadata as readonly { readonly hops: readonly { readonly leaving_g: NdArray }[] }[]).map(
       ({ hops }) => hops.map(({ leaving_g }) => leaving_g.toNumbers()),
@@ -24,9 +24,9 @@ describe("copies that leave a rank at a level", () => {
     return chunks.reduce((total, hops) => total.map((hop, i) => hop.map((count, to) => count + hops[i]![to]!)));
   };
 
-  /** The same, counted one by one: each token once, or once for each of its entries. */
+  /** The same numbers, counted one by one: each token once, or once for each of its entries. */
   const counted = (
-    { levels, ranks }: LevelRoute,
+    { levels, ranks }: DispatchCase,
     arrivals: readonly Arrival[],
     { axes, once }: { readonly axes: readonly number[]; readonly once: boolean },
   ): number[][][] => {
@@ -40,7 +40,7 @@ describe("copies that leave a rank at a level", () => {
       const own = positionOf(rank, levels);
       return axes.map((axis, hop) => {
         const isOwn = (position: readonly number[], i: number): boolean => position[i] === own[i];
-        // On this rank are copies whose targets lie on its side of the axes behind them, from its side of all others.
+        // This rank holds copies with targets on its side of the axes not yet used, from its side of all other axes.
         const here = entries.filter(
           ({ from, to }) =>
             axes.slice(0, hop).every((i) => isOwn(to, i)) && axes.slice(hop).every((i) => isOwn(from, i)),
@@ -53,9 +53,9 @@ describe("copies that leave a rank at a level", () => {
     });
   };
 
-  test("are the groups that have experts of its tokens, each once, and never more than rows there", () => {
+  test("equal the groups with experts of its tokens, and never exceed the rows sent there", () => {
     fc.assert(
-      fc.property(journeys(levelMeshes), (route) => {
+      fc.property(dispatchCases(levelMeshes), (route) => {
         const arrivals = travel(route, duplicateFreeDispatcher({ axes: axesOf(route) }));
         const axes = route.levels.map((_, i) => i);
         const copies = counted(route, arrivals, { axes, once: true });
@@ -71,9 +71,9 @@ describe("copies that leave a rank at a level", () => {
     );
   });
 
-  test("are its rows there in the hierarchical dispatcher, inwards first", () => {
+  test("equal its rows there in the hierarchical dispatcher, innermost axis first", () => {
     fc.assert(
-      fc.property(journeys(levelMeshes), (route) => {
+      fc.property(dispatchCases(levelMeshes), (route) => {
         const arrivals = travel(route, hierarchicalDispatcher({ axes: axesOf(route) }));
         const axes = route.levels.map((_, i) => i).toReversed();
         const rows = counted(route, arrivals, { axes, once: false });
@@ -83,9 +83,9 @@ describe("copies that leave a rank at a level", () => {
     );
   });
 
-  test("are what planners of exchanges count", () => {
+  test("equal the counts of exchange planners", () => {
     fc.assert(
-      fc.property(journeys(levelMeshes), (setting) => {
+      fc.property(dispatchCases(levelMeshes), (setting) => {
         const route = { ...setting, numChunks: 1 };
         const arrivals = travel(route, duplicateFreeDispatcher({ axes: axesOf(route) }));
         const { numExperts, numChoices } = route.ranks[0]!;
@@ -119,15 +119,15 @@ describe("copies that leave a rank at a level", () => {
   });
 });
 
-describe("a room that is too small fails the run, and the message names rank, count and room:", () => {
-  // Each rank's three tokens, of two hosts with two ranks.
+describe("a capacity that is too small fails the run with a message that names rank, count and capacity:", () => {
+  // Choices of each rank's three tokens, on two hosts with two ranks.
   const each = (choices: readonly number[]): Routing => ({
     numExperts: 4,
     numChoices: 1,
     choices: choices.map((expert) => [expert]),
     weights: choices.map(() => [1]),
   });
-  const far: LevelRoute = {
+  const far: DispatchCase = {
     levels: [2, 2],
     slots: 3,
     numChunks: 1,
@@ -135,7 +135,7 @@ describe("a room that is too small fails the run, and the message names rank, co
   };
   const axes = ["level-0", "level-1"];
 
-  test("copies of duplicateFreeDispatcher, at either level", () => {
+  test("copies of duplicateFreeDispatcher, on either level", () => {
     const bounded = (...copiesPerRank: number[]): TokenDispatcher => duplicateFreeDispatcher({ axes, copiesPerRank });
     // The second rank sends three copies to its relay, which needs them itself. Messages count ranks along the axis.
     expect(() => travel(far, bounded(3, 3))).not.toThrow();
@@ -143,17 +143,17 @@ describe("a room that is too small fails the run, and the message names rank, co
     expect(() => travel(far, bounded(3, 2))).toThrow(/rank 1 is asked to send 3 rows to rank 1, but its chunks have 2/);
   });
 
-  test("rows of hierarchicalDispatcher, at either level", () => {
+  test("rows of hierarchicalDispatcher, on either level", () => {
     const bounded = (...copiesPerRank: number[]): TokenDispatcher => hierarchicalDispatcher({ axes, copiesPerRank });
-    // Five rows of the first host come together on its second rank before they leave for the other.
+    // Five rows of the first host meet on its second rank before they are sent to the other host.
     expect(() => travel(far, bounded(5, 3))).not.toThrow();
     expect(() => travel(far, bounded(4, 3))).toThrow(/rank 0 is asked to send 5 rows to rank 1, but its chunks have 4/);
     expect(() => travel(far, bounded(5, 2))).toThrow(/rank 1 is asked to send 3 rows to rank 1, but its chunks have 2/);
   });
 });
 
-test("any room gives what the default gives, or refuses: nothing is lost in silence", () => {
-  const rooms = journeys([[2], [2, 2], [3, 2], [2, 2, 2]]).chain((route) =>
+test("any capacity gives the default result, or an error: nothing is lost silently", () => {
+  const rooms = dispatchCases([[2], [2, 2], [3, 2], [2, 2, 2]]).chain((route) =>
     fc.record({
       route: fc.constant(route),
       copiesPerRank: fc.tuple(...route.levels.map(() => fc.integer({ min: 1, max: 6 }))),
@@ -181,14 +181,14 @@ test("any room gives what the default gives, or refuses: nothing is lost in sile
     ),
     { numRuns: examples(40, 200) },
   );
-  // Both happen.
+  // Both outcomes occur.
   expect(refused).toBeGreaterThan(0);
   expect(refused).toBeLessThan(run);
 });
 
-describe("levels that fit no mesh are refused: what, both values, the rule, the cure", () => {
+describe("rejects levels that no mesh can have, with what, both values, the rule and the cure", () => {
   const routing: Routing = { numExperts: 4, numChoices: 1, choices: [[0]], weights: [[1]] };
-  const route: LevelRoute = { levels: [2, 2], slots: 1, numChunks: 1, ranks: [routing, routing, routing, routing] };
+  const route: DispatchCase = { levels: [2, 2], slots: 1, numChunks: 1, ranks: [routing, routing, routing, routing] };
 
   test.each([
     ["hierarchicalDispatcher", hierarchicalDispatcher],

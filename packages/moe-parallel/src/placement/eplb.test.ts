@@ -4,7 +4,7 @@ import { placeByEplb } from "./eplb.ts";
 import { checkExpertPlacement } from "./expert-placement.ts";
 import { ranksOfExperts, slotsOfExperts } from "./placement-lookups.ts";
 
-/** Loads for groups over hosts, with room for replicas. */
+/** Loads for groups over hosts, with slots for replicas. */
 const cases = fc
   .record({
     numHosts: fc.integer({ min: 1, max: 3 }),
@@ -22,7 +22,7 @@ const cases = fc
     return fc.tuple(loads, fc.constant(options));
   });
 
-/** The least that the largest load per replica can be, by trying all numbers of replicas. */
+/** Minimum of the maximum load per replica, by exhaustive search over numbers of replicas. */
 const leastLargest = (loads: readonly number[], numSlots: number): number => {
   const [first, ...others] = loads;
   if (others.length === 0) return first! / numSlots;
@@ -47,7 +47,7 @@ describe("placeByEplb", () => {
     ]);
   });
 
-  test("makes placements, and keeps every group on one host", () => {
+  test("returns valid placements, and keeps every group on one host", () => {
     fc.assert(
       fc.property(cases, ([loads, options]) => {
         const placement = placeByEplb(loads, options);
@@ -63,7 +63,7 @@ describe("placeByEplb", () => {
     );
   });
 
-  test("no other numbers of replicas have a smaller largest load per replica", () => {
+  test("no other numbers of replicas have a smaller maximum load per replica", () => {
     fc.assert(
       fc.property(
         fc.array(fc.oneof(fc.nat(3), fc.nat(50)), { minLength: 1, maxLength: 5 }),
@@ -80,14 +80,14 @@ describe("placeByEplb", () => {
     );
   });
 
-  test("is global where groups do not divide over hosts", () => {
+  test("is global if groups are not divisible by hosts", () => {
     const loads = [9, 1, 4, 7, 3, 3];
     const all = { numRanks: 4, numSlots: 8 };
     expect(placeByEplb(loads, { ...all, numHosts: 2, numGroups: 3 })).toEqual(placeByEplb(loads, all));
     expect(placeByEplb(loads, { ...all, numHosts: 2, numGroups: 2 })).not.toEqual(placeByEplb(loads, all));
   });
 
-  test("all load on one expert takes every spare slot; no load at all spreads them", () => {
+  test("all load on one expert takes every spare slot; zero loads spread them", () => {
     const numReplicas = (loads: readonly number[]): number[] =>
       slotsOfExperts(placeByEplb(loads, { numRanks: 2, numSlots: 8 })).map(({ length }) => length);
     expect(numReplicas([0, 8, 0, 0])).toEqual([1, 5, 1, 1]);
@@ -102,7 +102,7 @@ describe("placeByEplb", () => {
     [[], { numRanks: 1, numSlots: 1 }, /no loads were given/],
     [[1, -2], { numRanks: 1, numSlots: 2 }, /the load of expert 1 is -2/],
     [[NaN], { numRanks: 1, numSlots: 2 }, /the load of expert 0 is NaN/],
-  ])("refuses %j with %j", (loads, options, message) => {
+  ])("rejects %j with %j", (loads, options, message) => {
     expect(() => placeByEplb(loads, options)).toThrow(message);
   });
 });

@@ -11,7 +11,7 @@ import { placeInOrder } from "./expert-placement.ts";
 const line = (startupSeconds: number, secondsPerByte: number) => ({ startupSeconds, secondsPerByte });
 const sum = (values: Iterable<number>): number => [...values].reduce((a, b) => a + b, 0);
 
-/** The published fits of four hosts with two sockets of two pairs of GPUs, in seconds. */
+/** Published fits of four hosts with two sockets of two pairs of GPUs, in seconds. */
 const published: ExchangeLevels = {
   numRanks: 32,
   flat: line(7.22e-4, 5.7e-10),
@@ -22,7 +22,7 @@ const published: ExchangeLevels = {
   ],
 };
 
-/** Tokens of 32 ranks that choose 8 of 256 experts, all alike likely. */
+/** Tokens of 32 ranks that choose 8 of 256 experts, all equally likely. */
 const evenRouting = (tokensPerRank: number): Routing => {
   const random = seeded(1);
   const choices = Array.from({ length: 32 * tokensPerRank }, () => {
@@ -34,7 +34,7 @@ const evenRouting = (tokensPerRank: number): Routing => {
 };
 
 describe("messageCounts", () => {
-  test("spares as many copies as was published for 32, 16, 8 and 4 groups: 9, 18, 34 and 55 %", () => {
+  test("saves the published shares of copies for 32, 16, 8 and 4 groups: 9, 18, 34 and 55 %", () => {
     const routing = evenRouting(64);
     const spared = [32, 16, 8, 4].map((numGroups) => {
       const groups = groupsOfExperts(placeInOrder(256, 32), numGroups);
@@ -45,7 +45,7 @@ describe("messageCounts", () => {
     [9, 18, 34, 55].forEach((percent, i) => expect(Math.abs(spared[i]! - percent)).toBeLessThan(1));
   });
 
-  test("a group is sent at most each token once, and all groups at most min(K, groups) copies of each", () => {
+  test("a group receives each token at most once, and all groups at most min(K, groups) copies of each", () => {
     fc.assert(
       fc.property(exchangeCases, ({ routing, placement, levels }) => {
         const numTokens = routing.choices.length / routing.numChoices;
@@ -65,7 +65,7 @@ describe("messageCounts", () => {
     );
   });
 
-  test("places part the messages of a group and lose none; coarser groups never need more copies", () => {
+  test("messages by index add up to the messages of a group; coarser groups never need more copies", () => {
     fc.assert(
       fc.property(exchangeCases, ({ routing, placement, levels }) => {
         let before = -1;
@@ -85,7 +85,7 @@ describe("messageCounts", () => {
 });
 
 describe("exchangeSeconds", () => {
-  test("adds what the formulas say, counted by hand", () => {
+  test("adds the terms of the formulas, counted by hand", () => {
     // Ranks 0, 1 of host 0 and 2, 3 of host 1; expert e on rank e; two choices, one token for each rank.
     const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(2, 3, 2, 3, 3, -1, 0, 3) };
     const levels = {
@@ -93,15 +93,15 @@ describe("exchangeSeconds", () => {
       flat: line(1, 10),
       levels: [{ numGroups: 2, between: line(2, 100), within: line(4, 1000) }],
     };
-    // Flat: one token at most from rank to rank, four of them. Two levels: place 0 is the tokens of ranks 0 and 2, none
-    // of which sends more than one; rank 2 then has both of these for expert 3, and rank 3 two of its own.
+    // Flat: at most one token from rank to rank, four of them. Two levels: index 0 has the tokens of ranks 0 and 2,
+    // neither of which sends more than one; rank 2 then has both tokens for expert 3, and rank 3 has two of its own.
     expect(exchangeSeconds(routing, placeInOrder(4, 4), levels, { bytesPerToken: 0.5 })).toEqual([
       1 + 10 * 4 * 1 * 0.5,
       2 + 100 * 2 * 1 * 0.5 + 4 + 1000 * 2 * 2 * 0.5,
     ]);
   });
 
-  test("no tokens take the startups alone, also where a group is one rank", () => {
+  test("without tokens only startup times remain, also if a group is one rank", () => {
     const routing = { numExperts: 2, numChoices: 1, choices: new Int32Array() };
     const levels = {
       numRanks: 2,
@@ -111,7 +111,7 @@ describe("exchangeSeconds", () => {
     expect(exchangeSeconds(routing, placeInOrder(2, 2), levels, { bytesPerToken: 8 })).toEqual([1, 6]);
   });
 
-  test("a slower flat exchange never becomes the best; the coarsest level does not order those that use it", () => {
+  test("a slower flat exchange never becomes the fastest; the coarsest level does not change the order of those that use it", () => {
     fc.assert(
       fc.property(
         exchangeCases,
@@ -136,7 +136,7 @@ describe("exchangeSeconds", () => {
     );
   });
 
-  test("with published fits and even routing, levels win over one exchange, and the plain maximum is the least", () => {
+  test("with published fits and even routing, levels are faster than one exchange, and the plain maximum is smallest", () => {
     const routing = evenRouting(64);
     const placement = placeInOrder(256, 32);
     const plain = exchangeSeconds(routing, placement, published, { bytesPerToken: 2 * 7168 });
@@ -145,7 +145,7 @@ describe("exchangeSeconds", () => {
     smooth.forEach((seconds, i) => expect(seconds).toBeGreaterThanOrEqual(plain[i]!));
   });
 
-  test("refuses what does not belong together", () => {
+  test("rejects inputs that do not match", () => {
     const routing = { numExperts: 4, numChoices: 1, choices: Int32Array.of(0, 1, 2, 3) };
     const levels = {
       numRanks: 2,

@@ -4,7 +4,7 @@ import { checkExpertPlacement, withExpertsSwapped, type ExpertPlacement, placeIn
 import { placementWithReplicas } from "./arbitrary-placements.ts";
 
 describe("checkExpertPlacement", () => {
-  test("takes every placement that is one, also out of JSON", () => {
+  test("accepts every valid placement, also from JSON", () => {
     fc.assert(
       fc.property(placementWithReplicas, (placement) => {
         checkExpertPlacement(JSON.parse(JSON.stringify(placement)) as ExpertPlacement);
@@ -20,12 +20,12 @@ describe("checkExpertPlacement", () => {
     [{ numExperts: 2, numRanks: 2, expertOfSlot: [0.5, 1] }, /slot 0 holds expert 0\.5 of 2/],
     [{ numExperts: 1, numRanks: 0, expertOfSlot: [0] }, /1 experts on 0 ranks/],
     [{ numExperts: 1, numRanks: 1, expertOfSlot: [] }, /none of 0 slots holds expert 0 of 1/],
-  ])("refuses %j in one line", (placement, message) => {
+  ])("rejects %j in one line", (placement, message) => {
     expect(() => checkExpertPlacement(placement)).toThrow(message);
     expect(() => checkExpertPlacement(placement)).toThrow(/^.*$/);
   });
 
-  test("refuses replicas on one rank only where they are forbidden, and never those on two", () => {
+  test("rejects replicas on one rank only if forbidden, and never replicas on two ranks", () => {
     const apart = { numExperts: 2, numRanks: 2, expertOfSlot: [0, 1, 1, 0] };
     const together = { numExperts: 2, numRanks: 2, expertOfSlot: [0, 1, 0, 0] };
     checkExpertPlacement(apart, { shouldSeparateReplicas: true });
@@ -36,12 +36,12 @@ describe("checkExpertPlacement", () => {
   });
 });
 
-test("placeInOrder gives each rank its run of experts, and refuses experts that do not divide", () => {
+test("placeInOrder gives each rank consecutive experts, and rejects experts that are not divisible by ranks", () => {
   expect(placeInOrder(4, 2).expertOfSlot).toEqual([0, 1, 2, 3]);
   expect(() => placeInOrder(5, 2)).toThrow(/5 slots are not divisible by 2 ranks/);
 });
 
-test("withExpertsSwapped undoes itself, and exchanges replicas too", () => {
+test("withExpertsSwapped is its own inverse, and swaps replicas too", () => {
   expect(withExpertsSwapped({ numExperts: 3, numRanks: 2, expertOfSlot: [0, 1, 2, 0] }, 0, 1).expertOfSlot).toEqual([
     1, 0, 2, 1,
   ]);

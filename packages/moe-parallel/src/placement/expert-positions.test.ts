@@ -6,7 +6,7 @@ import { nearestPlaces, onNearestRanks, placementOfPlaces, positionsOfPlacement 
 import type { ExpertPlacement } from "./expert-placement.ts";
 import { expertsOfRank } from "./placement-lookups.ts";
 
-test("places and a placement without replicas are one thing, told in two ways", () => {
+test("positions and a placement without replicas convert to each other", () => {
   fc.assert(
     fc.property(placementWithoutReplicas, (placement) => {
       const places = positionsOfPlacement(placement);
@@ -25,7 +25,7 @@ const pairs = placementWithoutReplicas.chain((before) =>
   ),
 );
 
-test("the nearest places give each rank the experts that are wanted there, and leave those that stay where they were", () => {
+test("the nearest positions give each rank its new experts, and keep the positions of those that stay", () => {
   fc.assert(
     fc.property(pairs, ([before, after]) => {
       const places = positionsOfPlacement(before);
@@ -41,14 +41,14 @@ test("the nearest places give each rank the experts that are wanted there, and l
   );
 });
 
-test("on the nearest ranks groups stay as they are, and nothing travels that is there already", () => {
+test("on the nearest ranks groups stay together, and experts that are already there do not move", () => {
   fc.assert(
     fc.property(pairs, fc.nat(4), ([before, after], turn) => {
       const groupsOf = (placement: ExpertPlacement): string[] =>
         Array.from({ length: placement.numRanks }, (_, rank) => expertsOfRank(placement, rank).join());
       const near = onNearestRanks(before, after);
       expect(groupsOf(near).toSorted()).toEqual(groupsOf(after).toSorted());
-      // What is there but on other ranks does not travel at all.
+      // Groups that exist on other ranks do not move at all.
       const groups = groupsOf(before);
       const turned = groups.map((_, rank) => groups[(rank + turn) % groups.length]!);
       const sameGroups = { ...before, expertOfSlot: turned.join().split(",").map(Number) };
@@ -57,16 +57,16 @@ test("on the nearest ranks groups stay as they are, and nothing travels that is 
   );
 });
 
-describe("what is no place of its own for each expert", () => {
+describe("positions that are not a permutation", () => {
   test.each([
     [[0, 0, 1, 2], /placement \[0, 0, 1, 2\] is not a permutation of 4 positions/],
     [[0, 1, 2, 4], /is not a permutation of 4 positions/],
     [[0, 1, 2], /3 slots are not divisible by 2 ranks/],
-  ])("is refused: %j", (places, message) => {
+  ])("are rejected: %j", (places, message) => {
     expect(() => placementOfPlaces(places, 2)).toThrow(message);
   });
 
-  test("such as replicas, or other experts, is refused", () => {
+  test("such as replicas, or other experts, are rejected", () => {
     const replicated = { numExperts: 3, numRanks: 2, expertOfSlot: [0, 1, 2, 0] };
     expect(() => positionsOfPlacement(replicated)).toThrow(/4 slots for 3 experts, so some have replicas/);
     expect(() => nearestPlaces([0, 1], { numExperts: 4, numRanks: 2, expertOfSlot: [0, 1, 2, 3] })).toThrow(

@@ -12,7 +12,7 @@ const remember = (history: CountHistory, all: readonly (readonly number[])[]): C
   all.reduce(recordCounts, history);
 
 describe("counts of experts", () => {
-  test("memories of ranks add up to the history of their sums", () => {
+  test("histories of ranks add up to the history of their sums", () => {
     fc.assert(
       fc.property(empty, fc.array(fc.tuple(step, step), { maxLength: 7 }), (history, both) => {
         const [a, b] = [0, 1].map((rank) =>
@@ -27,7 +27,7 @@ describe("counts of experts", () => {
     );
   });
 
-  test("a window is the mean of its last steps, whatever was before", () => {
+  test("a window is the mean of its last steps, independent of earlier steps", () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 4 }), (all, maxSteps) => {
         const last = all.slice(-maxSteps);
@@ -43,7 +43,7 @@ describe("counts of experts", () => {
     );
   });
 
-  test("a decayed mean is a mean from the first step on: constant counts stay, decay 1 counts all alike, 0 the last", () => {
+  test("a decayed mean is exact from the first step on: constant counts stay, decay 1 weights all steps equally, 0 only the last", () => {
     fc.assert(
       fc.property(steps, step, fc.constantFrom(0, 0.25, 0.9, 1), (all, constant, decay) => {
         const still = remember(decayedCounts(3, decay), [constant, ...all.map(() => constant)]);
@@ -57,7 +57,7 @@ describe("counts of experts", () => {
     );
   });
 
-  test("nothing remembered is no load, and JSON loses nothing", () => {
+  test("an empty history has no load, and JSON loses nothing", () => {
     fc.assert(
       fc.property(empty, steps, (history, all) => {
         expect(meanCounts(history)).toEqual([0, 0, 0]);
@@ -67,7 +67,7 @@ describe("counts of experts", () => {
     );
   });
 
-  test("refuses other numbers of experts or steps, and memories that do not belong together", () => {
+  test("rejects other numbers of experts or steps, and histories that do not match", () => {
     expect(() => countWindow(2, 0)).toThrow(/maxSteps is 0/);
     expect(() => countWindow(0, 1)).toThrow(/numExperts is 0/);
     expect(() => decayedCounts(2, 1.5)).toThrow(/decay is 1\.5/);
