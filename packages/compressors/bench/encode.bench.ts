@@ -1,4 +1,4 @@
-// How many copies of a gradient do encoding, decoding and a whole aggregation cost on one core, or on a device?
+// Cost of encoding, decoding and a whole aggregation on one core or on a device, in copies of a gradient.
 // Run: node bench/encode.bench.ts [part of a name] [--elements 25e6] [--density 0.01] [--backend cpu | webgpu]
 import { parseArgs } from "node:util";
 import {
@@ -53,13 +53,13 @@ const { values: options, positionals } = parseArgs({
 const elements = Number(options.elements);
 const only = positionals[0];
 
-// A matrix, for those that factor; all others see it flat.
+// A matrix for low-rank compressors; other compressors use it as a flat vector.
 const side = Math.floor(Math.sqrt(elements));
 const bucket = bucketOf([{ path: "weight", shape: [side, side] }]);
 const count = side * side;
 const density = Number(options.density);
 
-// Each is named as in job files; wrappers show what they add.
+// Names as in job files. Wrappers are listed separately, to show their additional cost.
 const aggregators: { readonly [name: string]: Aggregator } = {
   identity: identityCompressor(),
   "identity with error feedback": withErrorFeedback(identityCompressor()),
@@ -90,15 +90,13 @@ const aggregators: { readonly [name: string]: Aggregator } = {
 const block = normalArray([1_000_000], 7).data as Float32Array;
 const host = Float32Array.from({ length: count }, (_, i) => block[i % block.length]! * (1 + i * 1e-9));
 
-/** What calls run on, and how they are timed. */
+/** Backend of calls and method to time them. */
 interface Bench {
   readonly name: string;
   readonly backend: Backend;
-  /**
-   * Milliseconds of a call until its results are there. What is compiled, or only bound, when first called is left out.
-   */
+  /** Milliseconds from a call until its results are available. Excludes compilation and binding in the first call. */
   readonly measureCall: (call: () => Promise<unknown>) => Promise<Measurement>;
-  /** Milliseconds of copying the gradient. */
+  /** Milliseconds to copy the gradient. */
   readonly measureCopy: () => Promise<Measurement>;
   close(): void;
 }
@@ -120,7 +118,7 @@ const openCpu = async (): Promise<Bench> => ({
   close: () => undefined,
 });
 
-/** A device has caches to warm, but no compiler that watches; a software one takes seconds for a call. */
+/** A device has caches to warm up, but no JIT compiler; a software device takes seconds per call. */
 const deviceTrials = { least: 3, most: 21, milliseconds: 5000 };
 
 const openDevice = async (): Promise<Bench> => {
@@ -196,7 +194,7 @@ const time = async (name: string, call: () => Promise<unknown>): Promise<void> =
 
 const isCompressor = (aggregator: Aggregator): aggregator is Compressor => "encode" in aggregator;
 
-/** Check that the mean over one rank alone is what it sent. */
+/** Check that the mean over a single rank equals what the rank sent. */
 const checkMean = async (name: string, aggregator: Aggregator, state: unknown): Promise<void> => {
   const aggregate = jit(
     (g: Tensor, own: unknown, k: Tensor, r: Tensor, s: Tensor) => {
@@ -256,7 +254,7 @@ const timeCodec = async (name: string, compressor: Compressor, state: unknown): 
   free(encoded);
 };
 
-/** A device that may not bind so much, or has no room for it, refuses: that is a result too. */
+/** Report an error as a result, for a device without enough binding size or memory. */
 const orRefusal = async (name: string, work: () => Promise<void>): Promise<void> => {
   try {
     await work();

@@ -1,5 +1,5 @@
-// How large does the exchange of gradients make a step's graph, and how long do tracing and optimising it take? Run:
-// node bench/exchange.bench.ts
+// Size of a step's graph with the exchange of gradients, and time to trace and optimize it. Run: node
+// bench/exchange.bench.ts
 import { type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { optimize, validateGraph } from "@skein/tensor-core/backend";
 import { measure, printMeasurement } from "@skein/measuring";

@@ -11,8 +11,8 @@ import { withErrorFeedback } from "./error-feedback.ts";
 import { powerSgdAggregator } from "./power-sgd.ts";
 
 /**
- * The means of several steps under aggregators that take turns: of each step the gradients of all ranks, each a flat
- * matrix `[n, m]`.
+ * Means of several steps under alternating aggregators; for each step the gradients of all ranks, each a flat matrix
+ * `[n, m]`.
  */
 const run = (
   cycle: readonly Aggregator[],
@@ -37,15 +37,15 @@ const error = (wanted: readonly number[], got: readonly number[]): number => hyp
 const options = { rank: 2, minimumCompression: 0 };
 
 describe("acpSgdCycle", () => {
-  it("does in two steps what Power-SGD does in one", () => {
+  it("does in two steps what PowerSGD does in one", () => {
     const ranks = [1, 2, 3].map((seed) => normalArray([9 * 6], seed).toNumbers());
     const two = run(acpSgdCycle(options), [9, 6], repeated(6, ranks));
     const one = run([powerSgdAggregator(options)], [9, 6], repeated(3, ranks));
     one.forEach((mean, step) => expect(error(mean, two[2 * step + 1]!)).toBeLessThan(1e-4));
-    expect(error(one[0]!, one[2]!)).toBeGreaterThan(1e-3); // steps that differ, so that agreement says something
+    expect(error(one[0]!, one[2]!)).toBeGreaterThan(1e-3); // the steps differ, so that agreement is meaningful
   });
 
-  it("sends a constant gradient of its rank whole after two steps, and never more than its rank can hold", () => {
+  it("sends a constant gradient of its rank completely after two steps, and never exceeds its rank", () => {
     const gradient = lowRank(8, 7, 2, 4);
     const means = run(acpSgdCycle(options), [8, 7], repeated(4, [gradient]));
     for (const mean of means.slice(1)) expect(error(gradient, mean)).toBeLessThan(1e-4);
@@ -58,7 +58,7 @@ describe("acpSgdCycle", () => {
     expect(lost.at(-1)! / hypot(values.slice(2))).toBeLessThan(1 + 1e-4);
   });
 
-  it("wakes up after a gradient that was zero", () => {
+  it("recovers after a zero gradient", () => {
     const [zero, gradient] = [new Array<number>(30).fill(0), lowRank(6, 5, 2, 3)];
     for (const asleep of [1, 2, 3, 4]) {
       const steps = [...repeated(asleep, zero), ...repeated(4, gradient)].map((own) => [own]);
@@ -66,7 +66,7 @@ describe("acpSgdCycle", () => {
     }
   });
 
-  it("sends everything in the end with error feedback", () => {
+  it("sends everything over time with error feedback", () => {
     const gradient = normalArray([48], 3).toNumbers();
     const cycle = acpSgdCycle({ rank: 1 }).map((one) => withErrorFeedback(one));
     const means = run(cycle, [8, 6], repeated(200, [gradient]));
@@ -75,8 +75,8 @@ describe("acpSgdCycle", () => {
     expect(error(gradient, means[1]!)).toBeGreaterThan(0.3);
   });
 
-  it("sends as many elements as counted for ResNet-50, ResNet-152, BERT-Base and BERT-Large", () => {
-    // With two ranks a rank sends as many bytes by all-reduce as there are. The count reads weights as [out, in], so
+  it("sends the published numbers of elements for ResNet-50, ResNet-152, BERT-Base and BERT-Large", () => {
+    // With two ranks, a rank sends each byte once in an all-reduce. The published count views weights as [out, in], so
     // its P is our Q.
     const elements = (shapes: readonly (readonly number[])[], rank: number): number[] =>
       acpSgdCycle({ rank, minimumCompression: 0 }).map(
@@ -88,7 +88,9 @@ describe("acpSgdCycle", () => {
     expect(elements(bertLarge(), 32)).toEqual([7_569_212, 8_492_676]);
   });
 
-  it("refuses ranks that cannot be", () => {
-    expect(() => acpSgdAggregator({ rank: 0, compute: "p" })).toThrow(/acpSgdAggregator: rank 0 is not possible/);
+  it("rejects invalid ranks", () => {
+    expect(() => acpSgdAggregator({ rank: 0, compute: "p" })).toThrow(
+      /acpSgdAggregator: rank 0 is not a positive integer/,
+    );
   });
 });

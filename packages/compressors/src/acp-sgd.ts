@@ -14,28 +14,28 @@ import {
 } from "./low-rank.ts";
 
 export interface AcpSgdState {
-  /** Left factor `[n, r]` of each compressed matrix, the same on all ranks. */
+  /** Left factor `[n, r]` of each compressed matrix, equal on all ranks. */
   readonly p: readonly Tensor[];
-  /** Right factor `[m, r]`. */
+  /** Right factor `[m, r]` of each compressed matrix, equal on all ranks. */
   readonly q: readonly Tensor[];
 }
 
 export interface AcpSgdOptions extends LowRankOptions {
-  /** The factor that this step sends; the other is kept. */
+  /** Factor that this step computes and sends. The other factor is reused from the state. */
   readonly compute: "p" | "q";
 }
 
 /**
- * Send one of the two thin factors that stand for a matrix, in a single message: with "p", `Q ← orthogonalise(Q)`, `P =
- * mean(MᵢQ)`; with "q", `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`; either way `M̂ = PQᵀ`. Both take and leave the same
- * state, to be used in turn: see `acpSgdCycle`.
+ * ACP-SGD: send one of the two thin factors of each matrix, in a single message. With "p": `Q ← orthogonalise(Q)`, `P =
+ * mean(MᵢQ)`. With "q": `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`. In both cases `M̂ = PQᵀ`. Both variants have the same
+ * state type, so that they can alternate: see `acpSgdCycle`.
  *
- * Matrices, vectors and the first factors are as in `powerSgdAggregator`, two of whose messages a pair of steps sends.
- * Each rank has sent `PᵢQᵀ`, or `PQᵢᵀ`. Biased: wrap it in `withErrorFeedback`.
+ * The choice of matrices and vectors and the initial factors are those of `powerSgdAggregator`; two steps of ACP-SGD
+ * send its two messages. `sent` of a rank is `PᵢQᵀ`, or `PQᵢᵀ`. Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a rank below 1.
- * Cost: one all-reduce of `v + Σ r·n` elements, or `v + Σ r·m`; `2nmr` flops per matrix, and `nmr` each for M̂ and what
- * is sent.
+ * Cost: one all-reduce of `v + Σ r·n` elements, or `v + Σ r·m`; `2nmr` flops per matrix, plus `nmr` each for M̂ and
+ * `sent`.
  * Source: Zhang et al. 2023, arXiv 2306.08881 (ACP-SGD).
  */
 export const acpSgdAggregator = ({ compute, ...options }: AcpSgdOptions): Aggregator<AcpSgdState> => {
@@ -54,22 +54,24 @@ export const acpSgdAggregator = ({ compute, ...options }: AcpSgdOptions): Aggreg
     aggregate: (gradient, { p, q }, bucket, context) => {
       const plan = planLowRank(bucket, options, 1);
       const own = splitLowRank(gradient, bucket, plan);
-      // Only Q is renewed: a P that has died comes alive with the Q of the step after.
-      const kept = orthogonaliseAll(compute === "p" ? q.map((factor, i) => renewFactor(factor, plan.matrices[i]!)) : p);
-      const ownFactors = own.matrices.map((matrix, i) => matmul(matrix, kept[i]!, { transposeA: compute === "q" }));
+      // Only Q is renewed. A zero column of P recovers from the Q of the next step.
+      const fixed = orthogonaliseAll(
+        compute === "p" ? q.map((factor, i) => renewFactor(factor, plan.matrices[i]!)) : p,
+      );
+      const ownFactors = own.matrices.map((matrix, i) => matmul(matrix, fixed[i]!, { transposeA: compute === "q" }));
       const message = fusedMean([...own.dense, ...ownFactors], context);
       const dense = message.slice(0, own.dense.length);
       const sent = message.slice(own.dense.length);
       const product = (factors: readonly Tensor[]): Tensor[] =>
         factors.map((factor, i) =>
           compute === "p"
-            ? matmul(factor, kept[i]!, { transposeB: true })
-            : matmul(kept[i]!, factor, { transposeB: true }),
+            ? matmul(factor, fixed[i]!, { transposeB: true })
+            : matmul(fixed[i]!, factor, { transposeB: true }),
         );
       return {
         mean: joinLowRank({ dense, matrices: product(sent) }, plan),
         sent: joinLowRank({ dense: own.dense, matrices: product(ownFactors) }, plan),
-        state: compute === "p" ? { p: sent, q: kept } : { p: kept, q: sent },
+        state: compute === "p" ? { p: sent, q: fixed } : { p: fixed, q: sent },
       };
     },
     bytesSent: (bucket, worldSize) => {
@@ -84,9 +86,9 @@ export const acpSgdAggregator = ({ compute, ...options }: AcpSgdOptions): Aggreg
 };
 
 /**
- * The two aggregators of ACP-SGD, to be used in turn: step t takes the one at position `t mod 2`. They are two, each
- * compiled for itself, because their messages have different lengths; one for both would send the longer, and compute
- * both.
+ * The two aggregators of ACP-SGD, used alternately: step t uses the aggregator at index `t mod 2`. The aggregators are
+ * separate, and each is compiled on its own, because their messages have different lengths. A single aggregator would
+ * have to send the longer message and compute both.
  *
  * @example const cycle = acpSgdCycle({ rank: 4 }).map(withErrorFeedback);
  */

@@ -7,7 +7,7 @@ import { bucketOf } from "./bucket.ts";
 import { withErrorFeedback } from "./error-feedback.ts";
 
 describe("agoqAggregator", () => {
-  it("rounds twice, however many ranks there are, and knows what it lost", () => {
+  it("rounds twice, for any number of ranks, and tracks its error", () => {
     fc.assert(
       fc.property(worldGradients(7), fc.integer({ min: 1, max: 12 }), (gradients, blockSize) => {
         const [numRanks, n] = [gradients.length, gradients[0]!.length];
@@ -34,8 +34,8 @@ describe("agoqAggregator", () => {
     );
   });
 
-  it("with error feedback drops nothing, also of gradients far below half a step", () => {
-    // Beside 1000, a step is 7.9; an entry of 0.5 alone would always be rounded to 0.
+  it("with error feedback loses nothing, even for gradients far below half a step", () => {
+    // Next to 1000, a step is 7.9; without error feedback, an entry of 0.5 would always round to 0.
     const gradients = [0, 1, 2].map((rank) => [1000, 0.5, -0.25, rank, -1000, 0.125, 3, 0.5]);
     const [numRanks, numSteps] = [gradients.length, 200];
     const stepper = stepperOf(withErrorFeedback(agoqAggregator()), bucketOf([{ path: "g", shape: [8] }]), numRanks, {
@@ -50,13 +50,13 @@ describe("agoqAggregator", () => {
     }
     total.forEach((sum, i) => {
       const exact = (numSteps * gradients.reduce((all, g) => all + g[i]!, 0)) / numRanks;
-      // What is still in the residuals: at most a few steps of the grid.
+      // The residuals still contain at most a few quantization steps.
       expect(Math.abs(sum - exact)).toBeLessThan(3 * (1000 / 127));
     });
     expect(Math.abs(total[1]!)).toBeGreaterThan(80);
   });
 
-  it("makes its block NaN on all ranks by a bad entry, and no other block", () => {
+  it("turns its block into NaN on all ranks for a non-finite entry, and no other block", () => {
     for (const bad of [NaN, Infinity, -Infinity])
       for (const { mean } of stepOnce(agoqAggregator({ blockSize: 2 }), [
         [1, 2, 3, 4, 5, 6, 7, 8],
@@ -65,7 +65,7 @@ describe("agoqAggregator", () => {
         expect(mean.map(Number.isFinite)).toEqual([true, true, true, true, false, false, true, true]);
   });
 
-  it("sends a quarter of dense all-reduce, and the scales", () => {
+  it("sends a quarter of the bytes of a dense all-reduce, plus the scales", () => {
     const bucket = bucketOf([{ path: "g", shape: [4096] }]);
     expect(agoqAggregator().bytesSent(bucket, 4)).toBe(2 * 3 * (1024 + 4 * 4));
   });

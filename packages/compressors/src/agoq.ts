@@ -19,30 +19,30 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { AggregationHalves, Aggregator } from "./aggregator.ts";
 import { blockShape, fromBlocks } from "./blocks.ts";
 import { type Bucket, lengthOf } from "./bucket.ts";
-import { aggregateInHalves } from "./in-halves.ts";
+import { aggregateInHalves } from "./aggregate-in-halves.ts";
 
 export interface AgoqOptions {
-  /** Entries that share a scale, at most. Default: 256. */
+  /** Maximum number of entries that share a scale. Default: 256. */
   readonly blockSize?: number;
 }
 
-/** The sum over the ranks of this rank's shard: u8 `[rows, size]` and f32 `[rows, 1]`. */
+/** Sum over the ranks of this rank's shard: codes u8 `[rows, size]` and scales f32 `[rows, 1]`. */
 interface PendingShard {
   readonly codes: Tensor;
   readonly scales: Tensor;
 }
 
 /**
- * All-reduce in 8 bits: codes and scales of shard r go to rank r by all-to-all, which adds them up in f32 and quantizes
- * the sum anew, for all to gather. Every entry is rounded twice, however many ranks there are; a ring with 8-bit
- * partial sums would round it P − 1 times.
+ * All-reduce in 8 bits (AGoQ). An all-to-all sends codes and scales of shard r to rank r. Rank r adds the shards in
+ * f32, quantizes the sum, and an all-gather distributes the sum. Every entry is rounded twice, for any number of ranks.
+ * A ring with 8-bit partial sums would round every entry P − 1 times.
  *
- * Error of an entry of the mean: at most half a step of each rank's block, averaged, and half a step of the sum's block
- * over P. `sent` holds the second error on the rank that made it, so that error feedback keeps both. In halves: up to
- * the sum; the all-gather.
+ * Error of an entry of the mean: at most half a quantization step of each rank's block, averaged, plus half a step of
+ * the sum's block over P. `sent` contains the second error on the rank that made it, so that error feedback keeps both
+ * errors. The first half ends with the sum; the second half is the all-gather.
  *
- * The gradient is cut into P shards of `rows` blocks, with fewer than `P · (rows + 1)` zeros behind it. Differs from
- * the authors' code, which adds in bf16 and goes back to dense all-reduce where shards are no whole blocks.
+ * The gradient is cut into P shards of `rows` blocks and padded with fewer than `P · (rows + 1)` zeros. Differs from
+ * the authors' code, which adds in bf16, and uses a dense all-reduce for shards that are not whole blocks.
  *
  * @throws ArgumentError unless blockSize is an integer from 1.
  * Cost: `2(P−1) · rows · (size + 4)` bytes sent, about `2(P−1)/P · n(1 + 4/blockSize)`: a quarter of f32.
@@ -61,7 +61,7 @@ export const agoqAggregator = ({ blockSize = 256 }: AgoqOptions = {}): Aggregato
       const own = quantize(shards);
       const codes = split(allToAll(own.codes, axis, collective), numRanks);
       const scales = split(allToAll(own.scale, axis, collective), numRanks);
-      // In rank order, in f32; a bf16 sum would lose what the codes keep.
+      // Added in rank order, in f32: a bf16 sum would lose precision that the codes keep.
       const sum = codes.map((code, rank) => dequantize(code, scales[rank]!)).reduce((total, one) => add(total, one));
       const total = quantize(sum);
       const error = subtract(dequantize(total.codes, total.scale), sum);

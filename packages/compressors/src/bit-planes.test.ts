@@ -8,7 +8,7 @@ const numbersUpTo = (most: number, length: number): fc.Arbitrary<number[]> =>
   fc.array(fc.integer({ min: 0, max: most }), { minLength: length, maxLength: length });
 
 describe("bit planes", () => {
-  it("hold numbers of any width in as many bits as that takes", () => {
+  it("pack integers of any width into as many bits as needed", () => {
     expect([0, 1, 2, 3, 4, 14, 16, 254, 256].map(planesFor)).toEqual([0, 1, 2, 2, 3, 4, 5, 8, 9]);
     const arbitrary = fc.tuple(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 0, max: 70 }));
     fc.assert(
@@ -23,7 +23,7 @@ describe("bit planes", () => {
     );
   });
 
-  it("add up as the numbers do", () => {
+  it("add like integers", () => {
     const arbitrary = fc.tuple(
       fc.integer({ min: 1, max: 9 }),
       fc.integer({ min: 1, max: 40 }),

@@ -14,34 +14,37 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * Whole numbers by their bits: plane k, u32 `[⌈n/32⌉]`, holds bit k of n numbers, 32 to a word. Any width from 1 bit
- * travels without waste.
+ * Unsigned integers as bit planes: plane k, u32 `[⌈n/32⌉]`, holds bit k of n integers, 32 integers per word. So
+ * integers of any bit width are sent without padding bits.
  */
 export type BitPlanes = readonly Tensor[];
 
-/** Planes that numbers from 0 to `most` need. */
+/** Returns the number of planes for integers from 0 to `most`. */
 export const planesFor = (most: number): number => 32 - Math.clz32(most);
 
 /**
- * Lay whole numbers into planes.
+ * Pack integers into bit planes.
  *
  * @param numbers u32 [n], each from 0 to `most`.
- * Cost: ⌈log₂(most + 1)⌉ bits per number.
+ * Cost: ⌈log₂(most + 1)⌉ bits per integer.
  */
 export const packPlanes = (numbers: Tensor, most: number): BitPlanes =>
   Array.from({ length: planesFor(most) }, (_, k) => packBits(notEqual(bitwiseAnd(numbers, 2 ** k), 0)));
 
-/** The first `count` numbers that lie in planes, as f32 `[count]`. */
+/** Unpack the first `count` integers of bit planes, as f32 `[count]`. */
 export const unpackPlanes = (planes: BitPlanes, count: number): Tensor =>
   planes.map((plane, k) => multiply(cast(unpackBits(plane, count), "f32"), 2 ** k)).reduce((sum, one) => add(sum, one));
 
-/** One number, from 0 to 2³² − 1, in all places. */
+/** Bit planes of one integer, from 0 to 2³² − 1, repeated for all elements. */
 export const constantPlanes = (value: number, shape: Shape): BitPlanes =>
   Array.from({ length: planesFor(value) }, (_, k) =>
     full(shape, Math.floor(value / 2 ** k) % 2 === 1 ? 2 ** 32 - 1 : 0, "u32"),
   );
 
-/** One plane wider than the wider of both. Ripple carry: as many steps as planes, each on 32 numbers at a time. */
+/**
+ * Add two sets of planes; the sum has one plane more than the wider operand. Ripple-carry addition: one step per plane,
+ * 32 integers at a time.
+ */
 const addTwo = (a: BitPlanes, b: BitPlanes): BitPlanes => {
   const [wide, narrow] = a.length >= b.length ? [a, b] : [b, a];
   let carry: Tensor | undefined;
@@ -63,8 +66,8 @@ const addTwo = (a: BitPlanes, b: BitPlanes): BitPlanes => {
 };
 
 /**
- * Add numbers place by place, without unpacking them. `most` is what a sum can be at most: planes above are 0 and left
- * out.
+ * Add packed integers element by element, without unpacking them. `most` is the maximum value of a sum. Higher planes
+ * are 0 and are left out.
  */
 export const addPlanes = (terms: readonly BitPlanes[], most: number): BitPlanes =>
   terms.reduce((sum, term) => addTwo(sum, term).slice(0, planesFor(most)));

@@ -5,7 +5,7 @@ import { runWorld } from "../test/world.ts";
 import { blockParts, blockShape, fromBlocks, splitBlocks, toBlocks } from "./blocks.ts";
 
 describe("blocks", () => {
-  it("are few, no larger than allowed, and all but full", () => {
+  it("are few, within the maximum size, and almost full", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100_000 }), fc.integer({ min: 1, max: 600 }), (count, blockSize) => {
         const [rows, size] = blockShape(count, blockSize);
@@ -19,7 +19,7 @@ describe("blocks", () => {
     expect(blockShape(129, 128)).toEqual([2, 65]);
   });
 
-  it("give back what was cut into them, in parts of which all but the last lie in the vector as they are", () => {
+  it("restore a vector that was cut into them, and view all parts except the last in place", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1, max: 9 }), (count, blockSize) => {
         const numbers = Array.from({ length: count }, (_, i) => i + 1);
@@ -50,8 +50,8 @@ describe("blocks", () => {
     );
   });
 
-  it("refuse a size that is none", () => {
-    expect(() => blockShape(10, 0)).toThrow(/blocks of 0 entries/);
+  it("reject an invalid size", () => {
+    expect(() => blockShape(10, 0)).toThrow(/block size 0/);
     expect(() => blockShape(10, 2.5)).toThrow(/integer from 1/);
   });
 });

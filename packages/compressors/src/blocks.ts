@@ -1,33 +1,36 @@
 import { ArgumentError, concat, flatten, pad, reshape, slice, split, type Tensor } from "@skein/tensor-core";
 
 /**
- * Share `count` entries out among blocks of at most `blockSize`: as few blocks as possible, all of one size, and that
- * as small as possible. So fewer zeros fill the last block than there are blocks, and a short vector is one block of
- * its own length.
+ * Split `count` entries into blocks of at most `blockSize` entries: as few blocks as possible, all of the same size,
+ * with the smallest size that fits. So the padding of the last block has fewer zeros than there are blocks, and a short
+ * vector is one block of its own length.
  *
  * @throws ArgumentError unless `blockSize` is an integer from 1.
  */
 export const blockShape = (count: number, blockSize: number): readonly [rows: number, size: number] => {
   if (!(Number.isInteger(blockSize) && blockSize >= 1))
-    throw new ArgumentError(`blocks of ${blockSize} entries are not possible; use an integer from 1, for example 256`);
+    throw new ArgumentError(
+      `block size ${blockSize} is not a positive integer; use an integer from 1, for example 256`,
+    );
   const rows = Math.ceil(count / blockSize);
   return [rows, rows === 0 ? 1 : Math.ceil(count / rows)];
 };
 
-/** Blocks that are worked on together. */
+/** A group of blocks that are processed together. */
 export interface BlockPart {
   readonly rows: number;
   readonly size: number;
   /**
-   * Entries of the vector that lie in them, from `begin` on; fewer than `rows · size` where zeros fill the last block.
+   * First entry of the part in the vector, and number of its entries; fewer than `rows · size` if the last block is
+   * padded with zeros.
    */
   readonly begin: number;
   readonly entries: number;
 }
 
 /**
- * The blocks of `blockShape` in one part; or in two where the last block must be filled, so that all others can be read
- * where they lie.
+ * Returns the blocks of `blockShape` in one part, or in two parts if the last block needs padding. So all other blocks
+ * can be read in place, without a copy.
  */
 export const blockParts = (count: number, blockSize: number): readonly BlockPart[] => {
   const [rows, size] = blockShape(count, blockSize);
@@ -45,7 +48,7 @@ export const toBlocks = (flat: Tensor, blockSize: number): Tensor[] =>
     reshape(pad(slice(flat, [begin], [begin + entries]), [[0, rows * size - entries]]), [rows, size]),
   );
 
-/** The first `count` entries of parts, `[count]`. */
+/** Join parts, and return their first `count` entries, `[count]`. */
 export const fromBlocks = (parts: readonly Tensor[], count: number): Tensor => {
   let begin = 0;
   return concat(
@@ -58,7 +61,7 @@ export const fromBlocks = (parts: readonly Tensor[], count: number): Tensor => {
   );
 };
 
-/** Cut a tensor with a row per block, `[rows, ...]`, into those of each part. */
+/** Split a tensor with one row per block, `[rows, ...]`, into the rows of each part. */
 export const splitBlocks = (perBlock: Tensor, count: number, blockSize: number): Tensor[] =>
   split(
     perBlock,

@@ -8,11 +8,11 @@ const params = (...lengths: number[]): unknown => ({
 });
 
 describe("bucket plans", () => {
-  it("bucketPerTensor goes from the last tensor to the first", () => {
+  it("bucketPerTensor orders tensors from last to first", () => {
     expect(bucketPerTensor(params(1, 2, 3))).toEqual([["layers.2"], ["layers.1"], ["layers.0"]]);
   });
 
-  it("bucketsOfSize fills up to the size, and gives a large tensor its own bucket", () => {
+  it("bucketsOfSize fills buckets up to the size, and gives a large tensor its own bucket", () => {
     expect(bucketsOfSize(params(2, 2, 100, 3, 1), 16)).toEqual([
       ["layers.4", "layers.3"],
       ["layers.2"],
@@ -20,12 +20,12 @@ describe("bucket plans", () => {
     ]);
   });
 
-  it("bucketsOfSize without a bound puts all into one", () => {
+  it("bucketsOfSize without a bound returns a single bucket", () => {
     expect(bucketsOfSize(params(2, 3), Infinity)).toEqual([["layers.1", "layers.0"]]);
     expect(bucketsOfSize({}, 16)).toEqual([]);
   });
 
-  it("names every tensor once, in order, and never fills a bucket of several beyond the size", () => {
+  it("name every tensor once, in order, and never fill a bucket of several tensors beyond the size", () => {
     fc.assert(
       fc.property(
         fc.array(fc.nat(20), { minLength: 1, maxLength: 12 }),
@@ -37,7 +37,7 @@ describe("bucket plans", () => {
             const size = bucket.reduce((total, path) => total + 4 * lengths[Number(path.split(".")[1])]!, 0);
             expect(bucket.length === 1 || size <= bytes).toBe(true);
           }
-          // Greedy: the first tensor of a bucket would not have fitted into the one before.
+          // Greedy: the first tensor of a bucket did not fit into the previous bucket.
           plan.slice(1).forEach((bucket, i) => {
             const size = [...plan[i]!, bucket[0]!].reduce(
               (total, path) => total + 4 * lengths[Number(path.split(".")[1])]!,
@@ -67,7 +67,7 @@ describe("bucket plans", () => {
     expect(order).toEqual(["a", "b"]);
   });
 
-  it("refuses plans that do not fit, naming the tensor", () => {
+  it("reject plans that do not match, and name the tensor", () => {
     expect(() => checkBucketPlan([["layers.0"]], params(1, 1))).toThrow(/leaves out \[layers\.1\]/);
     expect(() => checkBucketPlan([["layers.0", "layers.0"], ["layers.1"]], params(1, 1))).toThrow(/"layers\.0" twice/);
     expect(() => checkBucketPlan([["layers.0"], ["w"], ["layers.1"]], params(1, 1))).toThrow(/names "w"/);

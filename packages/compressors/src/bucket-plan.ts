@@ -10,11 +10,12 @@ import {
 import { leavesByPath } from "@skein/tensor-core/backend";
 
 /**
- * Last parameter first: the backward pass makes gradients in about this order where a model's tree is in forward order.
+ * Paths with the last parameter first: about the order in which the backward pass computes gradients, if the model's
+ * tree is in forward order.
  */
 const backwardOrder = (tree: unknown): string[] => leafPaths(tree).reverse();
 
-/** Paths of gradients in the order in which the traced backward pass computes them. */
+/** Paths of gradients, in the order in which the traced backward pass computes the gradients. */
 export const readyOrder = (gradients: unknown): string[] => {
   const { leaves } = flattenTree<Tensor>(gradients);
   const paths = leafPaths(gradients);
@@ -24,16 +25,19 @@ export const readyOrder = (gradients: unknown): string[] => {
     .map(({ path }) => path);
 };
 
-/** One bucket per tensor: each gradient leaves as soon as it is ready (wait-free backpropagation). */
+/**
+ * Returns a plan with one bucket per tensor: each gradient is sent as soon as it is ready (wait-free backpropagation).
+ */
 export const bucketPerTensor = (params: unknown, order: readonly string[] = backwardOrder(params)): BucketPlan =>
   order.map((path) => [path]);
 
 /**
- * Fill buckets in order up to `bucketBytes` of dense gradient; a tensor above that size has a bucket of its own.
+ * Fill buckets in order, up to `bucketBytes` of dense gradient each. A larger tensor has a bucket of its own.
  *
- * @param params tree of anything with dtype and shape.
- * @param order paths as gradients become ready; last parameter first by default, `readyOrder` for the exact one.
- * @throws ArgumentError for a size that is not positive, or an order that is not one of `params`.
+ * @param params tree of values with dtype and shape.
+ * @param order paths in the order in which gradients become ready. Default: last parameter first. `readyOrder` returns
+ *   the exact order.
+ * @throws ArgumentError for a size that is not positive, or an order that does not match the paths of `params`.
  */
 export const bucketsOfSize = (
   params: unknown,
@@ -41,7 +45,9 @@ export const bucketsOfSize = (
   order: readonly string[] = backwardOrder(params),
 ): BucketPlan => {
   if (!(bucketBytes > 0))
-    throw new ArgumentError(`bucketsOfSize: buckets of ${bucketBytes} bytes were asked for; use a positive size`);
+    throw new ArgumentError(
+      `bucketsOfSize: a bucket size of ${bucketBytes} bytes is not positive; use a positive size`,
+    );
   const specs = specsByPath(params);
   const buckets: string[][] = [];
   let filled = 0;
@@ -64,10 +70,13 @@ const unknownPath = (path: string, specs: ReadonlyMap<string, TensorSpec>): neve
   );
 };
 
-/** Dtype and shape of each leaf of a tree of parameters, by its path, such as `layers.0.weight`. */
+/** Returns dtype and shape of each leaf of a tree of parameters, by path, such as `layers.0.weight`. */
 export const specsByPath = (params: unknown): ReadonlyMap<string, TensorSpec> => leavesByPath(params);
 
-/** @throws ArgumentError unless the plan names every tensor of `params` exactly once and no bucket is empty. */
+/**
+ * Check a bucket plan. @throws ArgumentError unless the plan names every tensor of `params` exactly once and no bucket
+ * is empty.
+ */
 export const checkBucketPlan = (plan: BucketPlan, params: unknown): void => {
   const specs = specsByPath(params);
   const seen = new Set<string>();

@@ -2,28 +2,28 @@ import { elementCount, type Shape, slice, reshape, type Tensor, type TensorSpec 
 
 /** One tensor of a bucket. */
 export interface BucketTensor {
-  /** As in `leafPaths`: "layers.0.weight". */
+  /** Path in the format of `leafPaths`: "layers.0.weight". */
   readonly path: string;
   readonly shape: Shape;
 }
 
-/** Tensors that travel together: a flat f32 vector `[n]` in which they lie one after another. */
+/** A group of tensors that are sent together, as one flat f32 vector `[n]`: the tensors concatenated in order. */
 export interface Bucket extends TensorSpec {
   readonly dtype: "f32";
   readonly tensors: readonly BucketTensor[];
 }
 
-/** The bucket that tensors make, one behind the other: f32 `[n]`, n the sum of their elements. */
+/** Returns the bucket of these tensors, in order: f32 `[n]`, n the sum of their element counts. */
 export const bucketOf = (tensors: readonly BucketTensor[]): Bucket => ({
   dtype: "f32",
   shape: [tensors.reduce((count, { shape }) => count + elementCount(shape), 0)],
   tensors,
 });
 
-/** Elements of a bucket. */
+/** Number of elements of a bucket. */
 export const lengthOf = ({ shape }: TensorSpec): number => elementCount(shape);
 
-/** Cut a flat vector of a bucket into its tensors, each in its shape. */
+/** Split the flat vector of a bucket into its tensors, each in its own shape. */
 export const unflattenBucket = (flat: Tensor, { tensors }: Bucket): Tensor[] => {
   let end = 0;
   return tensors.map(({ shape }) => {

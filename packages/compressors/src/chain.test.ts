@@ -26,7 +26,7 @@ const marked: Compressor<[], { readonly values: Tensor }> = defineCompressor<[],
 });
 
 describe("chainCompressors", () => {
-  it("keeps the positions of the outer compressor, and of its values what the inner one keeps", () => {
+  it("keeps the indices of the outer compressor, and the inner compressor's version of the values", () => {
     const [n, k] = [60, 12];
     const chain = chainCompressors(topKCompressor({ k }), eightBitCompressor({ blockSize: 4 }));
     const gradient = normalArray([n], 1);
@@ -48,12 +48,12 @@ describe("chainCompressors", () => {
     });
     expect(decoded.toNumbers().filter((v) => v !== 0).length).toBe(k);
     expect(decoded.toNumbers()).not.toEqual(gradient.toNumbers());
-    // Positions, codes, and a scale for each block of 4.
+    // Indices, codes, and a scale for each block of 4.
     expect(chain.payloadBytes(bucketOfLength(n))).toBe(4 * k + k + 4 * (k / 4));
     expect(chain.bytesSent(bucketOfLength(n), 5)).toBe(4 * (4 * k + k + 4 * (k / 4)));
   });
 
-  it("is biased where one is, and is added where both are", () => {
+  it("is biased if either compressor is biased, and summed if both are summed", () => {
     expect(chainCompressors(marked, topKCompressor({ k: 1 })).biased).toBe(true);
     expect(chainCompressors(marked, marked).biased).toBe(false);
     expect(chainCompressors({ ...marked, aggregation: "sum" }, marked).aggregation).toBe("gather");
@@ -77,12 +77,12 @@ describe("chainCompressors", () => {
     expect(Math.abs(sum!.chained.item() - 2 * sum!.once.item())).toBeGreaterThan(1e-3);
   });
 
-  it("refuses payloads of a length known at run time only, and payloads without values", () => {
+  it("rejects payloads of a length known only at run time, and payloads without values", () => {
     const ragged = {
       ...marked,
       rows: ({ values }: { readonly values: Tensor }) => cast(slice(values, [0], [1]), "i32"),
     };
-    expect(() => chainCompressors(ragged, marked)).toThrow(/payload of marked is known at run time only/);
+    expect(() => chainCompressors(ragged, marked)).toThrow(/payload length of marked is known only at run time/);
     const bare = chainCompressors(eightBitCompressor() as never, marked);
     expect(() => bare.payloadBytes(bucketOfLength(4))).toThrow(/payload of 8-bit has no values/);
   });

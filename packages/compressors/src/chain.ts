@@ -16,22 +16,22 @@ import type { EncodeContext } from "./context.ts";
 import { widestScope } from "./aggregator.ts";
 import { type Compressor, defineCompressor } from "./compressor.ts";
 
-/** The payload of `Outer`, whose values the inner compressor has replaced by `Inner`. */
+/** Payload of `Outer` with the payload `Inner` in place of its values. */
 export type ChainPayload<Outer, Inner> = Omit<Outer, "values"> & { readonly values: Inner };
 
-/** What two chained compressors keep, each its own. */
+/** States of two chained compressors. */
 export interface ChainState<Outer, Inner> {
   readonly outer: Outer;
   readonly inner: Inner;
 }
 
-// Both would draw the same numbers from one key.
+// With the same key, both compressors would draw the same numbers.
 const innerContext = (context?: EncodeContext): EncodeContext | undefined =>
   context?.key === undefined ? context : { ...context, key: foldIn(context.key, 1) };
 
 /**
- * Specs of a payload, by path. Encoding is traced on the side, because a payload's shapes are known to its encoder
- * alone.
+ * Specs of a payload's leaves, by path. Traces the encoder in a separate graph, because only the encoder determines the
+ * shapes of its payload.
  */
 const payloadSpecs = <State, Payload>(
   outer: Compressor<State, Payload>,
@@ -53,17 +53,18 @@ const payloadSpecs = <State, Payload>(
 };
 
 /**
- * Compress what a compressor sends: the `values` of the outer payload go through the inner one, whatever else is in it
- * travels as it is.
+ * Compress the `values` of the outer compressor's payload with the inner compressor. The other leaves of the outer
+ * payload are sent unchanged.
  *
- * Lossless where both are; biased where one is. What the inner one loses is missing in what was sent, so error feedback
- * around both keeps it.
+ * Lossless if both compressors are lossless; biased if either of them is biased. The loss of the inner compressor is
+ * missing from `sent`, so error feedback around the chain keeps the loss.
  *
- * @throws ArgumentError for compressors whose payload's length is known at run time only; and for an outer one whose
- * payload has no `values`.
- * Cost: the outer payload's bytes without those of its values, and the inner payload's bytes for as many values.
- * @example withErrorFeedback(chainCompressors(topKCompressor({ density: 0.01 }), eightBitCompressor())) // 4 bytes of
- * position, 1 of value
+ * @throws ArgumentError for a compressor whose payload length is known only at run time, and for an outer compressor
+ *   without f32 `values` in its payload.
+ * Cost: the outer payload's bytes except those of its values, plus the inner payload's bytes for the same number of
+ * values.
+ * @example withErrorFeedback(chainCompressors(topKCompressor({ density: 0.01 }), eightBitCompressor())) // per entry: 4
+ *   bytes of index, 1 of value
  */
 export const chainCompressors = <OuterState, Outer extends { readonly values: Tensor }, InnerState, Inner>(
   outer: Compressor<OuterState, Outer>,
@@ -72,14 +73,14 @@ export const chainCompressors = <OuterState, Outer extends { readonly values: Te
   for (const one of [outer, inner]) {
     if (one.rows !== undefined)
       throw new ArgumentError(
-        `chainCompressors: the length of the payload of ${one.name ?? "a compressor"} is known at run time only, so its leaves cannot change; chain compressors of fixed length, such as top-k`,
+        `chainCompressors: the payload length of ${one.name ?? "a compressor"} is known only at run time, so its leaves cannot be compressed further; chain compressors of fixed length, such as top-k`,
       );
   }
   const values = (gradient: TensorSpec): TensorSpec => {
     const spec = payloadSpecs(outer, gradient).values;
     if (spec === undefined || spec.dtype !== "f32")
       throw new ArgumentError(
-        `chainCompressors: the payload of ${outer.name ?? "the outer compressor"} has ${spec === undefined ? "no values" : `${spec.dtype} values`}, but f32 values are compressed further; give a compressor that sends some of them as they are`,
+        `chainCompressors: the payload of ${outer.name ?? "the outer compressor"} has ${spec === undefined ? "no values" : `${spec.dtype} values`}, but the inner compressor needs f32 values; use an outer compressor that sends f32 values, such as top-k`,
       );
     return spec;
   };
@@ -106,7 +107,7 @@ export const chainCompressors = <OuterState, Outer extends { readonly values: Te
         gradient,
         context,
       ),
-    // The values of each rank are decoded for themselves, but scattered in one pass.
+    // The values of each rank are decoded separately, but scattered in one pass.
     ...(decodeSum && {
       decodeSum: (payloads, numRanks, gradient, context?: EncodeContext) => {
         const spec = values(gradient);

@@ -17,58 +17,61 @@ import type { Aggregated, Aggregator, SelectionScope } from "./aggregator.ts";
 import { type Bucket, lengthOf } from "./bucket.ts";
 import type { AggregateContext, EncodeContext } from "./context.ts";
 
-/** What a compressor sends, and what it keeps for the next step. */
+/** Result of encoding a gradient: the message to send, and the state for the next step. */
 export interface Encoded<State, Payload> {
-  /** Tree of tensors; all of it travels, nothing else does. */
+  /** Tree of tensors: the complete message, with nothing sent in addition. */
   readonly payload: Payload;
   readonly state: State;
 }
 
 /**
- * A gradient codec: traced functions and declared facts. It neither communicates nor keeps anything; what it must
- * remember is in `State`. One message per step carries the payload; what needs more than one is an `Aggregator` of its
- * own.
+ * A gradient codec: traced functions and declared properties. A codec does not communicate, and its only memory is
+ * `State`. The payload is sent in one message per step. An algorithm that needs several messages is an `Aggregator`
+ * instead.
  *
  * The methods are methods (not function properties) so that codecs of different states fit one `Codec`.
  */
 export interface Codec<State = unknown, Payload = unknown> {
-  /** For reports only. */
+  /** Name for reports only. */
   readonly name?: string;
   /**
-   * How payloads of several ranks become one: `sum` when decoding is linear, so that an all-reduce may add the payloads
-   * first; `gather` when each must be decoded. Leaves of a gathered payload have at least one dimension.
+   * How the payloads of several ranks are combined. `sum`: decoding is linear, so an all-reduce can add the payloads
+   * first. `gather`: each payload must be decoded separately. Leaves of a gathered payload have at least one dimension.
    */
   readonly aggregation: "sum" | "gather";
   /** Whether the expectation of `decode(encode(g))` differs from `g`, so that error feedback is needed to converge. */
   readonly biased: boolean;
-  /** Whether an entry is judged within its tensor alone, however tensors are bucketed. */
+  /** Scope of selection: "tensor" if an entry's fate depends on its own tensor only, for any bucket plan. */
   readonly scope: SelectionScope;
   /**
-   * δ of ‖u − C(u)‖² ≤ (1 − δ)‖u‖², in expectation where it draws. Absent, or undefined for some lengths, where none is
-   * known.
+   * Contraction δ with ‖u − C(u)‖² ≤ (1 − δ)‖u‖²; in expectation for a randomized codec. Absent, or undefined for some
+   * lengths: no bound is known.
    */
   contraction?(gradient: TensorSpec): number | undefined;
-  /** State for a gradient of this spec; traced. */
+  /** Returns the initial state for a gradient of this spec; traced. */
   init(gradient: TensorSpec): State;
-  /** Compress; f32 of any shape. */
+  /** Compress a gradient, f32 of any shape. */
   encode(gradient: Tensor, state: State, context?: EncodeContext): Encoded<State, Payload>;
-  /** The approximate gradient that a payload stands for. With "sum" the payload may be that of several ranks, added. */
+  /**
+   * Returns the approximate gradient that a payload encodes. With "sum", the payload may be the sum of several ranks'
+   * payloads.
+   */
   decode(payload: Payload, gradient: TensorSpec, context?: EncodeContext): Tensor;
   /**
-   * Sum of the gradients of `numRanks` payloads, given leaf by leaf one after another along dimension 0. Only where it
-   * can be done cheaper than by decoding one by one, which is the default.
+   * Sum of the gradients of `numRanks` payloads, whose leaves are concatenated along dimension 0. Only for codecs that
+   * can sum faster than the default, which decodes payload by payload.
    */
   decodeSum?(payloads: Payload, numRanks: number, gradient: TensorSpec, context?: EncodeContext): Tensor;
   /**
-   * Of a gathered payload whose length is known at run time only: i32 scalar, the rows of every leaf that count. Only
-   * those travel; zeros stand in place of the others, and must decode to nothing.
+   * For a gathered payload whose length is known only at run time: number of leading rows that are in use, the same in
+   * every leaf, i32 scalar. Only these rows are sent. The remaining rows are zeros, and must decode to zeros.
    */
   rows?(payload: Payload): Tensor;
-  /** Exact bytes of a payload; of those whose length is known at run time only, the most. */
+  /** Exact number of bytes of a payload; the maximum if its length is known only at run time. */
   payloadBytes(gradient: TensorSpec): number;
 }
 
-/** A codec, and the aggregation of its payloads. */
+/** A codec together with the aggregation of its payloads. */
 export interface Compressor<State = unknown, Payload = unknown> extends Codec<State, Payload>, Aggregator<State> {
   init(gradient: TensorSpec): State;
   contraction?(gradient: TensorSpec): number | undefined;
@@ -99,17 +102,20 @@ const gatherSum = <State, Payload>(
       context,
     ),
   );
-  return decoded.reduce((sum, one) => add(sum, one)); // in rank order: the same bits on every rank
+  return decoded.reduce((sum, one) => add(sum, one)); // in rank order, for the same bits on every rank
 };
 
 /**
- * Bytes that a rank sends so that all have the payloads of all: `2(P−1)/P` of a payload by all-reduce, `P−1` payloads
- * by all-gather.
+ * Bytes that a rank sends so that all ranks have the payloads of all ranks: `2(P−1)/P` of a payload by all-reduce,
+ * `P−1` payloads by all-gather.
  */
 export const payloadsSent = ({ aggregation }: Pick<Codec, "aggregation">, bytes: number, worldSize: number): number =>
   bytes * (aggregation === "sum" ? (2 * (worldSize - 1)) / worldSize : worldSize - 1);
 
-/** A codec whose payloads are added by all-reduce, or gathered and decoded, as it declares. */
+/**
+ * Returns a compressor for a codec. Payloads are added by all-reduce, or gathered and decoded, as `aggregation`
+ * declares.
+ */
 export const defineCompressor = <State, Payload>(codec: Codec<State, Payload>): Compressor<State, Payload> => ({
   ...codec,
   aggregate: (gradient, state, bucket, context): Aggregated<State> => {

@@ -1,19 +1,22 @@
 import type { CollectiveOptions, Tensor } from "@skein/tensor-core";
 
-/** What an encoder may draw on beside gradient and state. */
+/** Optional inputs of an encoder in addition to gradient and state. */
 export interface EncodeContext {
-  /** u32[2], fresh every step and bucket, equal on all ranks. Fold in `rank` for randomness of one's own. */
+  /**
+   * Random key u32[2], new for each step and bucket, equal on all ranks. For randomness that differs between ranks,
+   * fold in `rank`.
+   */
   readonly key?: Tensor;
-  /** i32 scalar: position of this rank among those that exchange. Given when `key` is. */
+  /** Index of this rank along the axis of the exchange, i32 scalar. Present if `key` is present. */
   readonly rank?: Tensor;
-  /** u32 scalar, 0 at the first step. */
+  /** Step number, u32 scalar, 0 for the first step. */
   readonly step?: Tensor;
 }
 
-/** What an aggregator may draw on beside gradient and state. */
+/** Inputs of an aggregator in addition to gradient and state. */
 export interface AggregateContext extends EncodeContext {
-  /** Mesh axis over whose ranks the mean is taken. */
+  /** Mesh axis over whose ranks the mean is computed. */
   readonly axis: string;
-  /** To be passed to every collective. */
+  /** Options to pass to every collective. */
   readonly collective?: CollectiveOptions;
 }

@@ -1,16 +1,18 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Refuse a density outside (0, 1], in the name of what was given it. @throws ArgumentError */
+/** Check that a density is in (0, 1]. `owner` is the function that the error message names. @throws ArgumentError */
 export const checkDensity = (owner: string, density: number): void => {
   if (!(density > 0 && density <= 1))
-    throw new ArgumentError(`${owner}: density ${density} is not in (0, 1]; 0.01 keeps one entry in a hundred`);
+    throw new ArgumentError(
+      `${owner}: density ${density} is not in (0, 1]; use a share such as 0.01, which keeps one entry in a hundred`,
+    );
 };
 
 /**
- * Least part of a gradient's energy that its `kept` largest entries, or as many drawn ones, hold: kept/n, and all of an
- * empty one.
+ * Minimum share of a gradient's energy in its `kept` largest entries, or in the same number of randomly drawn entries:
+ * kept/n, and 1 for an empty gradient.
  */
-export const keptShare = (kept: number, n: number): number => (n === 0 ? 1 : kept / n);
+export const minKeptEnergyShare = (kept: number, n: number): number => (n === 0 ? 1 : kept / n);
 
-/** Entries that a density keeps of `n`: `max(1, ⌊density · n⌋)`, and none of none. */
-export const keptEntries = (density: number, n: number): number => Math.min(n, Math.max(1, Math.floor(density * n)));
+/** Number of entries that a density keeps of `n`: `max(1, ⌊density · n⌋)`, and 0 for n = 0. */
+export const numKeptEntries = (density: number, n: number): number => Math.min(n, Math.max(1, Math.floor(density * n)));

@@ -8,7 +8,7 @@ import { bucketOf } from "./bucket.ts";
 import { withEf21 } from "./ef21.ts";
 import { topKCompressor } from "./top-k.ts";
 
-/** Estimates of each step, rank by rank, and the means, under gradients that do not change. */
+/** Estimates of each step per rank, and the means, for constant gradients. */
 const run = (gradients: readonly (readonly number[])[], k: number, numSteps: number) => {
   const bucket = bucketOf([{ path: "v", shape: [gradients[0]!.length] }]);
   const aggregator = withEf21(topKCompressor({ k }));
@@ -33,7 +33,7 @@ const run = (gradients: readonly (readonly number[])[], k: number, numSteps: num
 };
 
 describe("withEf21", () => {
-  it("comes to a constant gradient by 1 − k/n or better a step, and to the end in n/k steps", () => {
+  it("converges to a constant gradient by 1 − k/n or better per step, and exactly in n/k steps", () => {
     const arbitrary = fc
       .integer({ min: 1, max: 20 })
       .chain((n) => fc.record({ n: fc.constant(n), k: fc.integer({ min: 1, max: n }), seed: fc.nat(1e6) }));
@@ -51,7 +51,7 @@ describe("withEf21", () => {
     );
   });
 
-  it("sends the estimates, and the mean is theirs, though each rank adds it up for itself", () => {
+  it("sends the estimates, and the mean is theirs, although each rank accumulates it separately", () => {
     const ranks = run(
       [1, 2, 3].map((seed) => normalArray([24], seed).toNumbers()),
       2,

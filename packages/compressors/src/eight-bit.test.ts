@@ -4,7 +4,7 @@ import { stepOnce, worldGradients } from "../test/keyed-step.ts";
 import { eightBitCompressor } from "./eight-bit.ts";
 
 describe("eightBitCompressor", () => {
-  it("is at most half a step of its block away, a whole one when it rounds at random", () => {
+  it("has an error of at most half a step of its block, and a whole step with random rounding", () => {
     fc.assert(
       fc.property(worldGradients(3), fc.integer({ min: 1, max: 12 }), (gradients, blockSize) => {
         const n = gradients[0]!.length;
@@ -27,7 +27,7 @@ describe("eightBitCompressor", () => {
     );
   });
 
-  it("with stochastic rounding is right on average", () => {
+  it("is correct on average with stochastic rounding", () => {
     const block = [1, -0.3141, 0.002, 0, -0.0701, 0.5];
     const draws = 2000;
     const { sent } = stepOnce(eightBitCompressor({ blockSize: 6, rounding: "stochastic" }), [
@@ -40,7 +40,7 @@ describe("eightBitCompressor", () => {
     });
   });
 
-  it("makes its block NaN, and no other, by a bad entry", () => {
+  it("turns its block, and no other, into NaN for a non-finite entry", () => {
     for (const { mean } of stepOnce(eightBitCompressor({ blockSize: 2 }), [
       [1, 2, 3, 4],
       [1, 2, -Infinity, 4],

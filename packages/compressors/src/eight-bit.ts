@@ -5,28 +5,29 @@ import { type Compressor, defineCompressor } from "./compressor.ts";
 import { ownKey } from "./own-key.ts";
 
 export interface EightBitOptions {
-  /** Entries that share a scale, at most. Default: 256. */
+  /** Maximum number of entries that share a scale. Default: 256. */
   readonly blockSize?: number;
-  /** `stochastic` is unbiased and needs a key. Default: nearest. */
+  /** Rounding of codes. `stochastic` is unbiased and needs a key. Default: nearest. */
   readonly rounding?: "nearest" | "stochastic";
 }
 
 export interface EightBitPayload {
-  /** u8 `[rows, size]` */
+  /** Codes, u8 `[rows, size]`. */
   readonly codes: Tensor;
-  /** f32 `[rows, 1]` */
+  /** Scales, f32 `[rows, 1]`. */
   readonly scales: Tensor;
 }
 
 /**
- * Send a byte per entry, and a scale per block: `(code − 128) · max|u| / 127`.
+ * 8-bit quantization: send one byte per entry, and a scale per block. An entry is decoded as `(code − 128) · max|u| /
+ * 127`.
  *
- * Error per entry at most half a step, `max|u|/254`, so the contraction is at least `1 − blockSize/(4·127²)`; with
- * stochastic rounding less than a step, and none in expectation; both within 2⁻¹⁵ of a step, see `quantize`. Rounded to
- * the nearest it is biased: wrap it in `withErrorFeedback`.
+ * Error per entry: at most half a quantization step, `max|u|/254`, so the contraction is at least `1 −
+ * blockSize/(4·127²)`. With stochastic rounding: less than one step, and zero in expectation. Both bounds hold within
+ * 2⁻¹⁵ of a step, see `quantize`. Rounding to nearest is biased: wrap the compressor in `withErrorFeedback`.
  *
  * @throws ArgumentError unless blockSize is an integer from 1.
- * Cost: n bytes and 4 per block, by all-gather; `agoqAggregator` sends fewer from 3 ranks on.
+ * Cost: n bytes plus 4 per block, by all-gather; `agoqAggregator` sends fewer bytes for 3 or more ranks.
  * Source: Dettmers et al. 2022, arXiv 2110.02861 (blocks).
  */
 export const eightBitCompressor = ({
@@ -40,7 +41,7 @@ export const eightBitCompressor = ({
     aggregation: "gather",
     biased: rounding === "nearest",
     scope: "bucket",
-    // Half a step of max|u|/127 may be lost of each entry.
+    // Each entry may lose half a step of max|u|/127.
     ...(rounding === "nearest" && {
       contraction: (gradient) => {
         const least = 1 - blockShape(lengthOf(gradient), blockSize)[1] / 254 ** 2;

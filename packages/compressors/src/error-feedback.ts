@@ -2,20 +2,21 @@ import { add, subtract, type Tensor, zerosLike } from "@skein/tensor-core";
 import type { Aggregator } from "./aggregator.ts";
 import { substituteGradient } from "./substitute-gradient.ts";
 
-/** What error feedback keeps, beside the state of the compressor inside it. */
+/** State of error feedback, including the state of the inner aggregator. */
 export interface ErrorFeedbackState<Inner> {
-  /** What has not been sent yet, f32 `[n]`. */
+  /** Part of the gradients that is not sent yet, f32 `[n]`. */
   readonly residual: Tensor;
   readonly inner: Inner;
 }
 
 /**
- * Add to each gradient what earlier steps did not send: `u = g + e`, send `C(u)`, keep `e ← u − C(u)`.
+ * Error feedback: add the unsent part of earlier steps to each gradient, `u = g + e`, send `C(u)`, and keep `e ← u −
+ * C(u)`.
  *
- * Sent and kept add up to `u` exactly where whole values are kept or sent (top-k), so nothing is ever lost. The
- * residual accumulates gradients, not steps: it takes the learning rate of the step that sends it.
+ * If C sends or keeps whole values (top-k), the sent and the kept part sum exactly to `u`, so nothing is lost. The
+ * residual accumulates gradients, not updates: a delayed gradient gets the learning rate of the step that sends it.
  *
- * Cost: one f32 per gradient element of state, no bytes on the wire.
+ * Cost: one f32 per gradient element of state, no additional bytes sent.
  * Source: Seide et al. 2014 (1-bit SGD); Stich et al. 2018, arXiv 1809.07599.
  */
 export const withErrorFeedback = <Inner>(aggregator: Aggregator<Inner>): Aggregator<ErrorFeedbackState<Inner>> => ({
@@ -24,7 +25,7 @@ export const withErrorFeedback = <Inner>(aggregator: Aggregator<Inner>): Aggrega
     init: (bucket) => ({ residual: zerosLike(bucket) }),
     substitute: (gradient, { residual }) => {
       const accumulated = add(gradient, residual);
-      return { instead: accumulated, remember: (sent) => ({ residual: subtract(accumulated, sent) }) };
+      return { replacement: accumulated, nextState: (sent) => ({ residual: subtract(accumulated, sent) }) };
     },
   }),
   ...(aggregator.contraction && { contraction: (bucket, worldSize) => aggregator.contraction!(bucket, worldSize) }),

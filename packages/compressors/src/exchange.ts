@@ -20,35 +20,35 @@ import { type Bucket, bucketOf, unflattenBucket } from "./bucket.ts";
 import { bucketPerTensor, checkBucketPlan, specsByPath } from "./bucket-plan.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 
-/** How gradients are compressed, and which of them travel together. */
+/** Compressor of gradients, and the bucket plan. */
 export interface BucketOptions<State> {
   readonly compressor: Aggregator<State>;
   /** Default: one bucket per tensor. Must be the same in `initExchange` and `exchange`, and on all ranks. */
   readonly buckets?: BucketPlan;
 }
 
-/** How gradients are compressed and among whom they are averaged, with what changes from step to step. */
+/** Compressor, buckets and mesh axis of an exchange, and its inputs that change per step. */
 export interface ExchangeOptions<State> extends BucketOptions<State> {
   /**
-   * Mesh axis over whose ranks the mean is taken, or that of each path: a parameter that is shared out along one axis
-   * is alike along another. Tensors of one bucket have the same.
+   * Mesh axis over whose ranks the mean is computed, or a function from path to axis: a parameter that is sharded along
+   * one axis is replicated along another. All tensors of a bucket need the same axis.
    */
   readonly axis: string | ((path: string) => string);
-  /** u32[2], fresh every step, equal on all ranks: for randomised compressors. */
+  /** Random key u32[2], new for each step, equal on all ranks. Needed by randomized compressors. */
   readonly key?: Tensor;
-  /** u32 scalar, 0 at the first step: for compressors that change with time. */
+  /** Step number, u32 scalar, 0 for the first step. Needed by compressors that change over time. */
   readonly step?: Tensor;
   /**
-   * Priority of each bucket's collectives, 0 to 3; those of different priorities may be under way at once. Default: 0
-   * for all.
+   * Priority of each bucket's collectives, 0 to 3. Collectives of different priorities can be in flight at the same
+   * time. Default: 0 for all buckets.
    */
   readonly priorities?: readonly number[];
 }
 
 /**
- * The buckets of a plan over these parameters.
+ * Returns the buckets of a plan over these parameters.
  *
- * @throws ArgumentError when they do not fit together, or a gradient is not f32.
+ * @throws ArgumentError if the plan does not match the parameters, or a gradient is not f32.
  */
 export const bucketsOf = (params: unknown, plan: BucketPlan): Bucket[] => {
   checkBucketPlan(plan, params);
@@ -62,15 +62,15 @@ export const bucketsOf = (params: unknown, plan: BucketPlan): Bucket[] => {
   return plan.map((bucket) => bucketOf(bucket.map((path) => ({ path, shape: specs.get(path)!.shape }))));
 };
 
-/** State of the compressor for each bucket: residuals and the like. Traced. */
+/** Returns the compressor's initial state for each bucket, such as residuals. Traced. */
 export const initExchange = <State>(
   params: unknown,
   { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State>,
 ): State[] => bucketsOf(params, buckets).map((bucket) => compressor.init(bucket));
 
 /**
- * Lay the tensors of each bucket end to end, and hand them with their context to `visit`, within a scope of the
- * bucket's number.
+ * Concatenate the tensors of each bucket, and call `visit` with the flat vector and its context, within a named scope
+ * per bucket index.
  */
 const eachBucket = <P, State, T>(
   gradients: P,
@@ -82,7 +82,7 @@ const eachBucket = <P, State, T>(
   const planned = bucketsOf(gradients, buckets);
   if (residuals.length !== planned.length) {
     throw new ArgumentError(
-      `${residuals.length} residuals were given for ${planned.length} buckets; initExchange and exchange must be given one bucket plan`,
+      `${residuals.length} residuals were given for ${planned.length} buckets; use the same bucket plan in initExchange and exchange`,
     );
   }
   const byPath = leavesByPath<Tensor>(gradients);
@@ -94,18 +94,18 @@ const eachBucket = <P, State, T>(
   );
 };
 
-/** Name what a bucket's exchange computes. */
+/** Run `fn` in the phase "communication", in a scope named after the bucket. */
 const exchanging = <T>(bucket: number, fn: () => T): T =>
   inPhase("communication", () => scope(`exchange-${bucket}`, fn));
 
-/** The axis along which the tensors of a bucket are averaged. */
+/** Returns the axis over which the tensors of a bucket are averaged. */
 const axisOf = (axis: ExchangeOptions<unknown>["axis"], { tensors }: Bucket, index: number): string => {
   if (typeof axis === "string") return axis;
   const [first, ...others] = tensors.map(({ path }) => ({ path, axis: axis(path) }));
   const other = others.find((one) => one.axis !== first!.axis);
   if (other !== undefined)
     throw new ArgumentError(
-      `bucket ${index} has "${first!.path}", whose mean is taken over axis "${first!.axis}", and "${other.path}", whose is over "${other.axis}"; a bucket travels as one: put them into two`,
+      `bucket ${index} has "${first!.path}", whose mean is taken over axis "${first!.axis}", and "${other.path}", whose mean is taken over axis "${other.axis}"; a bucket has one axis: put them into different buckets`,
     );
   return first!.axis;
 };
@@ -137,14 +137,14 @@ const gradientsFrom = <P>(like: P, buckets: readonly Bucket[], means: readonly T
 };
 
 /**
- * Turn each rank's gradients into their mean over the ranks of `axis`, bucket by bucket: lay the tensors of a bucket
- * end to end and have the compressor aggregate them. With one rank it is applied all the same, so that runs of any size
- * follow one rule.
+ * Average each rank's gradients over the ranks of `axis`, bucket by bucket: concatenate the tensors of a bucket, and
+ * let the compressor aggregate them. With one rank, the compressor is applied too, so that runs of any size follow the
+ * same rule.
  *
  * @param gradients tree of f32 tensors.
- * @param residuals what `initExchange` or the last step returned.
- * @returns the mean gradients, equal bit for bit on all ranks, and the new residuals, each rank's own.
- * @throws ArgumentError when plan, residuals and gradients do not fit together.
+ * @param residuals result of `initExchange`, or of the previous step.
+ * @returns the mean gradients, bit-identical on all ranks, and the new residuals, which differ per rank.
+ * @throws ArgumentError if plan, residuals and gradients do not match.
  * Cost: `exchangeBytes`.
  * @example const [mean, residuals] = exchange(gradients, state.residuals, { axis: "data", compressor, buckets });
  */
@@ -168,10 +168,10 @@ export const exchange = <P, State>(
 };
 
 /**
- * The first half of `exchange`, as soon as gradients are ready: with DeAR, a reduce-scatter. A compressor without
- * halves does all of its work here.
+ * First half of `exchange`, to run as soon as gradients are ready; with DeAR, a reduce-scatter. A compressor without
+ * halves does its whole work in this function.
  *
- * @returns what `finishExchange` needs, per bucket, to be carried into the next step; and the new residuals.
+ * @returns the input of `finishExchange`, per bucket, to carry into the next step; and the new residuals.
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).
  */
 export const beginExchange = <P, State>(
@@ -189,8 +189,8 @@ export const beginExchange = <P, State>(
 };
 
 /**
- * The second half: the mean gradients of what `beginExchange` left, all buckets of the first tensors first, since they
- * are needed first.
+ * Second half of `exchange`: computes the mean gradients from the result of `beginExchange`. Buckets of the first
+ * tensors run first, because the forward pass needs them first.
  *
  * @param like tree of the gradients' specs.
  */
@@ -211,14 +211,14 @@ export const finishExchange = <P, State>(like: P, pending: readonly unknown[], o
   return gradientsFrom(like, planned, means);
 };
 
-/** Bytes that a rank sends in one step, averaged over the ranks. */
+/** Returns the number of bytes that a rank sends in one step, averaged over the ranks. */
 export const exchangeBytes = <State>(
   params: unknown,
   { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State>,
   worldSize: number,
 ): number => bucketsOf(params, buckets).reduce((bytes, bucket) => bytes + compressor.bytesSent(bucket, worldSize), 0);
 
-/** Bytes that a rank would send in one step by dense all-reduce in f32: `2(P−1)/P · 4n`. */
+/** Returns the number of bytes that a rank would send in one step with a dense all-reduce in f32: `2(P−1)/P · 4n`. */
 export const denseBytes = (params: unknown, worldSize: number): number => {
   const elements = flattenTree<TensorSpec>(params).leaves.reduce((count, { shape }) => count + elementCount(shape), 0);
   return ((2 * (worldSize - 1)) / worldSize) * 4 * elements;

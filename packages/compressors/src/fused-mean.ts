@@ -3,7 +3,8 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { AggregateContext } from "./context.ts";
 
 /**
- * Mean over the ranks of several f32 tensors, laid end to end in one all-reduce; each comes back in its shape.
+ * Mean over the ranks of several f32 tensors, concatenated for a single all-reduce. Each result has the shape of its
+ * input.
  *
  * Cost: 2(P−1)/P · 4 bytes per element.
  */

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { aggregateWorld } from "../test/aggregate-world.ts";
 import { gTopKAggregator } from "./g-top-k.ts";
 
-/** Position → what each rank has put there. */
+/** Index → value of each rank at that index. */
 type Group = ReadonlyMap<number, ReadonlyMap<number, number>>;
 
 const sumOf = (parts: ReadonlyMap<number, number>): number =>
@@ -24,7 +24,7 @@ const merge = (a: Group, b: Group, k: number): Group =>
     k,
   );
 
-/** The algorithm with sets, each entry marked by its rank. */
+/** The algorithm with sets, each entry marked with its rank. */
 const model = (gradients: readonly (readonly number[])[], k: number): { mean: number[]; sent: number[][] } => {
   let groups = gradients.map((gradient, rank) =>
     greatest(new Map(gradient.map((value, i): [number, Map<number, number>] => [i, new Map([[rank, value]])])), k),
@@ -40,7 +40,7 @@ const model = (gradients: readonly (readonly number[])[], k: number): { mean: nu
 };
 
 describe("gTopKAggregator", () => {
-  it("gives what merges of marked entries give, on 1 to 9 ranks, with ties and zeros", () => {
+  it("equals the merge of marked entries, on 1 to 9 ranks, with ties and zeros", () => {
     const world = fc
       .tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 14 }), fc.constantFrom(0.01, 0.25, 0.5, 1))
       .chain(([numRanks, n, density]) =>
@@ -62,9 +62,9 @@ describe("gTopKAggregator", () => {
     );
   });
 
-  it("keeps the entry that was dropped on the way while another rank's came through", () => {
-    // k = 1. Ranks 0 and 1 merge to 4 at position 1, which drops the 3 of rank 0 at position 0; ranks 2 and 3 win with
-    // 11 at position 0.
+  it("keeps an entry that was dropped on the way while another rank's entry survived", () => {
+    // k = 1. Ranks 0 and 1 merge to 4 at index 1, which drops the 3 of rank 0 at index 0; ranks 2 and 3 merge to 11 at
+    // index 0, which wins.
     const gradients = [
       [3, 0],
       [0, 4],
@@ -79,13 +79,13 @@ describe("gTopKAggregator", () => {
       [10, 0],
       [1, 0],
     ]);
-    // As published: an entry counts as sent when its position is in the result. That claims 14 for a mean of 11/4: 3
-    // are lost.
+    // As published, an entry counts as sent if its index is in the result. That counts 14 for a mean of 11/4, so 3 are
+    // lost.
     const claimed = gradients.reduce((sum, [first]) => sum + first!, 0);
     expect(claimed - 4 * results[0]!.mean[0]!).toBe(3);
   });
 
-  it("agrees with the exact top-k of the sum on about 0.55 of the positions for 8 ranks of 6 in 64 normal entries", () => {
+  it("agrees with the exact top-k of the sum on about 0.55 of the indices for 8 ranks of 6 in 64 normal entries", () => {
     const [numRanks, n, k, trials] = [8, 64, 6, 100];
     const largest = (x: readonly number[]): number[] =>
       x
@@ -105,14 +105,14 @@ describe("gTopKAggregator", () => {
     expect(Math.abs(shared / (trials * k) - 0.55)).toBeLessThan(0.06);
   });
 
-  it("counts bytes: 8k log₂P for powers of two; elsewhere two messages more, and a bit for each entry, for each rank beyond", () => {
+  it("counts 8k log₂P bytes for powers of two, plus two messages and a bit per entry for each further rank", () => {
     const { bytesSent } = gTopKAggregator({ density: 0.01 });
     const bucket = { dtype: "f32", shape: [10_000], tensors: [] } as const;
     expect([1, 2, 4, 8].map((numRanks) => bytesSent(bucket, numRanks))).toEqual([0, 800, 1600, 2400]);
     expect(bytesSent(bucket, 3)).toBeCloseTo((2 * 800 + 800 + (800 + 16)) / 3, 9);
   });
 
-  it("refuses a density outside (0, 1]", () => {
+  it("rejects a density outside (0, 1]", () => {
     expect(() => gTopKAggregator({ density: 0 })).toThrow(/gTopKAggregator: density 0 is not in \(0, 1\]/);
   });
 });

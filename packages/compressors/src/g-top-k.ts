@@ -21,26 +21,26 @@ import {
 import { axisSize } from "@skein/tensor-core/backend";
 import type { Aggregator } from "./aggregator.ts";
 import { lengthOf } from "./bucket.ts";
-import { checkDensity, keptEntries, keptShare } from "./density.ts";
+import { checkDensity, numKeptEntries, minKeptEnergyShare } from "./density.ts";
 import { densify, largestEntries } from "./sparse-entries.ts";
 import { contains, mergeLargest } from "./sparse-merge.ts";
 import { packSparse, type SparsePayload, unpackSparse } from "./sparse-payload.ts";
 
 export interface GTopKOptions {
-  /** k/n in (0, 1]. */
+  /** Density k/n, in (0, 1]. */
   readonly density: number;
 }
 
 /**
- * The greatest power of two up to P ranks merge in rounds; each of the others gives its entries to one of them, and
- * gets the result.
+ * Number of core ranks: the largest power of two up to P. Core ranks merge in rounds. Each remaining rank (guest) sends
+ * its entries to one core rank (host), and receives the result.
  */
-const coreOf = (numRanks: number): number => 2 ** (31 - Math.clz32(numRanks));
+const numCoreRanks = (numRanks: number): number => 2 ** (31 - Math.clz32(numRanks));
 
 interface Merged {
-  /** The packed result, u32 [k, 2], the same on all ranks. */
+  /** Packed result, u32 [k, 2], equal on all ranks. */
   readonly message: Tensor;
-  /** bool [k]: which of this rank's own entries are part of it. */
+  /** Mask of this rank's own entries that are included in the result, bool [k]. */
   readonly kept: Tensor;
 }
 
@@ -51,7 +51,7 @@ const mergeRounds = (
   collective: CollectiveOptions | undefined,
 ): Merged => {
   const numRanks = axisSize(axis);
-  const core = coreOf(numRanks);
+  const core = numCoreRanks(numRanks);
   const numGuests = numRanks - core;
   const rank = axisIndex(axis);
   const keptOf = (entries: SparsePayload, merged: SparsePayload): Tensor => contains(merged.indices, entries.indices);
@@ -73,13 +73,13 @@ const mergeRounds = (
     const partners = Array.from({ length: core }, (_, from) => [from, from ^ distance] as const);
     const arrived = sendReceive(message, axis, partners, collective);
     const isLower = equal(bitwiseAnd(rank, distance), 0);
-    // Both partners merge the lower rank's entries with the higher's, in this order: the same operations, the same
-    // bits.
+    // Both partners merge the lower rank's entries with the higher rank's, in this order: the same operations give the
+    // same bits.
     const [lower, higher] = [where(isLower, message, arrived), where(isLower, arrived, message)];
     const merged = mergeLargest(unpackSparse(lower), unpackSparse(higher), k);
     message = packSparse(merged);
-    // What has been dropped once stays so, even if its position comes back by another rank's entry: that one has other
-    // mass.
+    // An entry that was dropped once stays dropped, even if another rank's entry brings its index back: that entry
+    // carries other values.
     kept = logicalAnd(kept, keptOf(own, merged));
     if (guest !== undefined) guest = { ...guest, kept: logicalAnd(guest.kept, keptOf(guest.entries, merged)) };
   }
@@ -94,23 +94,25 @@ const mergeRounds = (
 };
 
 /**
- * Add up the ranks' top-k entries pair by pair, keeping k after each addition: log₂P rounds, in which rank r and rank r
- * ⊕ 2ⁱ exchange what they have. The mean has at most k entries, `k = max(1, ⌊density · n⌋)`. Each merge is sparse: O(k
- * log k).
+ * gTop-k: add the ranks' top-k entries pairwise, and keep k entries after each addition. There are log₂P rounds. In
+ * round i, rank r and rank r ⊕ 2ⁱ exchange their entries. The mean has at most k entries, `k = max(1, ⌊density · n⌋)`.
+ * Each merge is sparse: O(k log k).
  *
- * Nothing is lost. All ranks of a group hold the group's entries after each round, so each knows when its own were
- * dropped; a position carries the entries of exactly those ranks for which it was never dropped. `sent` holds these
- * whole, and error feedback keeps the others. (To put back only what is absent from the result, as first published,
- * loses what was dropped on the way while another rank's entry came through.)
+ * Nothing is lost. After each round, all ranks of a group hold the group's entries, so each rank knows when its own
+ * entries were dropped. An index carries the entries of exactly those ranks for which it was never dropped. `sent`
+ * holds these entries in full, and error feedback keeps the others. (The published method returns only entries that are
+ * absent from the result to the residual. It loses an entry that was dropped on the way while another rank's entry with
+ * the same index survived.)
  *
- * Reduction tree and broadcast, the published form, need 2 log₂P steps of 8k bytes, and ranks that have retired do not
- * see what is dropped later. Here it is log₂P steps: half as long. A rank sends 8k log₂P bytes, with the tree 16k
- * (P−1)/P on average: more in total from P = 4 on.
+ * The published method uses a reduction tree and a broadcast: 2 log₂P steps of 8k bytes, and ranks that have left the
+ * tree do not see later drops. This implementation needs log₂P steps, half as many. A rank sends 8k log₂P bytes; with
+ * the tree, 16k (P−1)/P on average, which is less in total from P = 4 on.
  *
- * For P = C + E, C the greatest power of two, E ranks send theirs to a partner first, and get the result with a bit for
- * each entry: two more steps. The result need not be the k greatest entries of the sum: of normal gradients (n = 64, k
- * = 6, P = 8) it shares 0.55 of their positions. On one rank it is top-k. On several it has no contraction of its own:
- * all entries of a rank may be dropped for those of others. Biased: wrap it in `withErrorFeedback`.
+ * For P = C + E, with C the largest power of two, E ranks first send their entries to a partner, and later receive the
+ * result with one bit per entry: two more steps. The result need not be the k largest entries of the sum: for normal
+ * gradients (n = 64, k = 6, P = 8), 0.55 of the indices agree. On one rank, gTop-k equals top-k. On several ranks, no
+ * contraction holds per rank: all entries of one rank may be dropped in favor of other ranks' entries. Biased: wrap it
+ * in `withErrorFeedback`.
  *
  * @throws ArgumentError for a density outside (0, 1].
  * Cost: `(8k (C log₂C + 2E) + 4⌈k/32⌉ E) / P` bytes sent per rank, on average; 8k log₂P for a power of two.
@@ -124,12 +126,12 @@ export const gTopKAggregator = ({ density }: GTopKOptions): Aggregator<[]> => {
     biased: true,
     scope: "bucket",
     contraction: (bucket, worldSize) =>
-      worldSize === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
+      worldSize === 1 ? minKeptEnergyShare(numKeptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
     init: () => [],
     aggregate: (gradient, state, bucket, { axis, collective }) => {
       const n = lengthOf(bucket);
       if (n === 0) return { mean: gradient, sent: gradient, state };
-      const k = keptEntries(density, n);
+      const k = numKeptEntries(density, n);
       const own = largestEntries(gradient, k);
       const { message, kept } = mergeRounds(own, k, axis, collective);
       const sum = densify(unpackSparse(message), n);
@@ -140,8 +142,8 @@ export const gTopKAggregator = ({ density }: GTopKOptions): Aggregator<[]> => {
       };
     },
     bytesSent: (bucket, worldSize) => {
-      const k = keptEntries(density, lengthOf(bucket));
-      const core = coreOf(worldSize);
+      const k = numKeptEntries(density, lengthOf(bucket));
+      const core = numCoreRanks(worldSize);
       const numGuests = worldSize - core;
       return (8 * k * (core * Math.log2(core) + 2 * numGuests) + 4 * Math.ceil(k / 32) * numGuests) / worldSize;
     },

@@ -24,14 +24,14 @@ describe("twoSidedQuantile", () => {
     [1, 0],
   ])("of %d is %d", (tail, quantile) => expect(twoSidedQuantile(tail)).toBeCloseTo(quantile, 4));
 
-  it("goes on into the far tail", () => {
+  it("continues into the far tail", () => {
     expect(twoSidedQuantile(1e-6)).toBeCloseTo(4.8916, 4);
     expect(twoSidedQuantile(1e-9)).toBeCloseTo(6.1094, 3);
   });
 });
 
 describe("gaussianKCompressor", () => {
-  // With the greatest excess over k at densities 0.01 and 0.1.
+  // The maximum excess over k at densities 0.01 and 0.1.
   const shapes: readonly (readonly [string, number, readonly number[]])[] = [
     ["normal", 0.02, z],
     ["normal of mean 3", 0.02, z.map((v) => v + 3)],
@@ -64,24 +64,24 @@ describe("gaussianKCompressor", () => {
   ])(
     "keeps the energy of a normal gradient that theory says at density %d: %d (arXiv 1911.08772)",
     (density, share) => {
-      // Evenly spread quantiles, so that only the choice of the threshold errs.
+      // Evenly spaced quantiles, so that only the threshold has an error.
       const even = Array.from({ length: 4000 }, (_, i) => (i % 2 === 0 ? 1 : -1) * twoSidedQuantile((i + 0.5) / 4000));
       expect(energy(sentOf(even, density)) / energy(even)).toBeCloseTo(share, 2);
     },
   );
 
-  it("sends at most ⌈4k/3⌉, whatever the ties", () => {
+  it("sends at most ⌈4k/3⌉ entries, for any ties", () => {
     const most = (k: number): number => Math.ceil((4 * k) / 3);
-    // All equal: nothing to choose by.
+    // All magnitudes are equal, so none can be preferred.
     expect(countOf(new Array<number>(1000).fill(-2), 0.1)).toBe(most(100));
-    // Sixty large ones and many ties below: the ties do not fit.
+    // Sixty large entries and many ties below them: the ties do not fit.
     expect(
       countOf(
         Array.from({ length: 1000 }, (_, i) => (i % 16 === 0 && i < 960 ? 5 : 1)),
         0.1,
       ),
     ).toBe(60);
-    // 110 equal ones at the top fit.
+    // 110 equal entries at the top fit.
     expect(
       countOf(
         Array.from({ length: 1000 }, (_, i) => (i < 110 ? 5 : 1)),
@@ -91,7 +91,7 @@ describe("gaussianKCompressor", () => {
     expect(countOf(new Array<number>(1000).fill(0), 0.1)).toBe(0);
   });
 
-  it("is not misled by an outlier, beside which all else is nothing", () => {
+  it("is not misled by a dominant outlier", () => {
     const gradient = [...z.slice(0, 999), 1e30];
     const sent = sentOf(gradient, 0.1);
     const count = sent.filter((v) => v !== 0).length;
@@ -102,6 +102,6 @@ describe("gaussianKCompressor", () => {
     );
   });
 
-  it("refuses a density outside (0, 1]", () =>
+  it("rejects a density outside (0, 1]", () =>
     expect(() => gaussianKCompressor({ density: -1 })).toThrow(/density -1 is not in/));
 });

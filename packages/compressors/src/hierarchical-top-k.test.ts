@@ -26,12 +26,12 @@ const worlds = fc
 
 interface Shard {
   readonly begin: number;
-  /** Sums over the host, of the shard with its padding; and which of them are sent. */
+  /** Sums over the host of the shard with its padding, with the indices that are sent. */
   readonly sums: readonly number[];
   readonly kept: readonly boolean[];
 }
 
-/** The shard that a rank owns of its host's sum. */
+/** The shard of its host's sum that a rank owns. */
 const shardOf = (
   gradients: readonly (readonly number[])[],
   ranksPerHost: number,
@@ -53,7 +53,7 @@ const shardOf = (
 };
 
 describe("hierarchicalTopKAggregator", () => {
-  it("adds up inside the host exactly, and across hosts the top-k of each shard", () => {
+  it("sums exactly inside a host, and the top-k of each shard across hosts", () => {
     fc.assert(
       fc.property(worlds, ({ ranksPerHost, numHosts, density, gradients }) => {
         const results = aggregateWorld(aggregator(density, ranksPerHost), gradients, hostAxes(ranksPerHost, numHosts));
@@ -72,7 +72,7 @@ describe("hierarchicalTopKAggregator", () => {
     );
   });
 
-  it("with error feedback, leaves each owner what its shard did not send, and the others nothing", () => {
+  it("with error feedback, leaves the unsent part of a shard with its owner only", () => {
     const wrapped = (density: number, ranksPerHost: number) => withErrorFeedback(aggregator(density, ranksPerHost));
     fc.assert(
       fc.property(worlds, ({ ranksPerHost, numHosts, density, gradients }) => {
@@ -102,21 +102,21 @@ describe("hierarchicalTopKAggregator", () => {
     );
   });
 
-  it("counts bytes, of shards filled up to equal length", () => {
+  it("counts the bytes of shards padded to equal length", () => {
     const { bytesSent } = aggregator(0.1, 4);
-    // 101 entries: shards of 26, of which 2 are sent to each of two other hosts.
+    // 101 entries: shards of 26 entries, 2 of which are sent to each of two other hosts.
     expect(bytesSent(flatBucket(101), 12)).toBe(8 * 26 * 3 + 8 * 2 * 2);
-    expect(() => bytesSent(flatBucket(101), 6)).toThrow(/6 ranks do not fill hosts of 4/);
+    expect(() => bytesSent(flatBucket(101), 6)).toThrow(/6 ranks are not divisible by 4 ranks per host/);
   });
 
-  it("refuses a mesh that is laid out otherwise, with the cure", () => {
+  it("rejects a mesh with other axis sizes, with the cure", () => {
     expect(() => aggregateWorld(aggregator(0.5, 2), [[1], [2], [3], [4]])).toThrow(
       /1 ranks along "inside" and 1 along "across", for 4 along "data" and 2 per host; .* name both axes in the mesh/,
     );
     expect(() => aggregateWorld(aggregator(0.5, 2), [[1], [2], [3], [4]], hostAxes(4, 1))).toThrow(
-      /the first must be 2/,
+      /"inside" must have 2 ranks/,
     );
-    expect(() => aggregator(0.5, 0)).toThrow(/ranksPerHost = 0 is not a count/);
+    expect(() => aggregator(0.5, 0)).toThrow(/ranksPerHost 0 is not a positive integer/);
     expect(() => aggregator(0, 2)).toThrow(/density 0/);
   });
 });

@@ -17,7 +17,7 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { AggregateContext } from "./context.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { lengthOf } from "./bucket.ts";
-import { checkDensity, keptEntries, keptShare } from "./density.ts";
+import { checkDensity, numKeptEntries, minKeptEnergyShare } from "./density.ts";
 import { densify, largestEntries } from "./sparse-entries.ts";
 import { packSparse, unpackSparse } from "./sparse-payload.ts";
 
@@ -26,40 +26,40 @@ export interface HierarchicalTopKOptions {
   readonly density: number;
   /** Mesh axis of the ranks of one host. */
   readonly inside: string;
-  /** Mesh axis of the ranks that have the same place on their hosts. */
+  /** Mesh axis of the ranks with the same index on their hosts. */
   readonly across: string;
-  /** How many ranks lie along `inside`. */
+  /** Number of ranks along `inside`. */
   readonly ranksPerHost: number;
 }
 
-/** Length of a shard; the last ones are filled up with zeros. */
+/** Length of a shard. The last shards are padded with zeros. */
 const shardLength = (n: number, ranksPerHost: number): number => Math.ceil(n / ranksPerHost);
 
-/** `shard` at this rank's place among zeros: [h · s] */
-const placeShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor => {
+/** Returns a vector of zeros, `[h · s]`, with `shard` in the range of this rank. */
+const embedShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor => {
   const isOwn = equal(iota([ranksPerHost, 1], "i32", { dim: 0 }), axisIndex(axis));
   return reshape(where(isOwn, reshape(shard, [1, shard.shape[0]!]), 0), [ranksPerHost * shard.shape[0]!]);
 };
 
 /**
- * Add up gradients inside a host as they are, where the network is fast, and only the top-k of the sums between hosts,
- * where it is slow: reduce-scatter inside; top-k of each shard, all-gathered across by the ranks that hold equal
- * shards; all-gather of the shards inside.
+ * Hierarchical top-k: sum dense gradients within a host, over the fast network, and exchange only the top-k of these
+ * sums between hosts, over the slow network. Steps: reduce-scatter inside a host; top-k of each shard, all-gathered
+ * across the ranks that hold the same shard; all-gather of the shards inside a host.
  *
  * With h ranks on each of m hosts, rank r of a host owns shard r, of s = ⌈n/h⌉ entries, and sends `k' = max(1, ⌊density
- * · s⌋)` of its sum S over the host. What remains, `S − C(S)`, stays with the owner: `sent = u − (S − C(S))` in the own
- * shard, and `sent = u` elsewhere, where the owners answer for it. Over a host that adds up to C(S), over all ranks to
- * P times the mean. So error feedback keeps `S − C(S)` in the own shard and 0 elsewhere, and it takes part in the next
- * sum. Entries that are sent leave exactly 0; for others, the subtraction rounds to 2⁻²⁴ of the greater operand.
+ * · s⌋)` entries of its host's sum S. The owner is responsible for the rest, `S − C(S)`: `sent = u − (S − C(S))` in its
+ * own shard, and `sent = u` in all other shards. The sum of `sent` over a host is C(S), and over all ranks P times the
+ * mean. So error feedback keeps `S − C(S)` in a rank's own shard and 0 in the others, and the rest is part of the next
+ * sum. Entries that are sent leave exactly 0. For other entries, the subtraction rounds to 2⁻²⁴ of the larger operand.
  *
- * With h = 1 it is top-k. Else it has no contraction on single ranks: `S − C(S)` of the owner holds what other ranks of
- * the host did not get through. Biased: wrap it in `withErrorFeedback`.
+ * With h = 1, the result equals top-k. With h > 1, no contraction holds per rank, because `S − C(S)` on the owner
+ * includes unsent entries of the host's other ranks. Biased: wrap it in `withErrorFeedback`.
  *
- * @throws ArgumentError for a density outside (0, 1], for ranksPerHost below 1, and where a mesh has other sizes along
- * `inside` and `across`.
+ * @throws ArgumentError for a density outside (0, 1], for ranksPerHost below 1, and for a mesh with other sizes along
+ *   `inside` and `across`.
  * Cost: `8s(h − 1)` bytes inside and `8k'(m − 1)` across, sent per rank.
  * @example withErrorFeedback(hierarchicalTopKAggregator({ density: 0.01, inside: "local", across: "hosts",
- * ranksPerHost: 8 }))
+ *   ranksPerHost: 8 }))
  * Source: Shi et al. 2020, arXiv 2010.10458 (hierarchical top-k communication).
  */
 export const hierarchicalTopKAggregator = ({
@@ -71,7 +71,7 @@ export const hierarchicalTopKAggregator = ({
   checkDensity("hierarchicalTopKAggregator", density);
   if (!(Number.isInteger(ranksPerHost) && ranksPerHost >= 1))
     throw new ArgumentError(
-      `hierarchicalTopKAggregator: ranksPerHost = ${ranksPerHost} is not a count; use an integer from 1`,
+      `hierarchicalTopKAggregator: ranksPerHost ${ranksPerHost} is not a positive integer; use an integer from 1`,
     );
 
   const checkMesh = ({ axis }: AggregateContext): void => {
@@ -79,7 +79,7 @@ export const hierarchicalTopKAggregator = ({
     if (numInside === ranksPerHost && numInside * numAcross === numRanks) return;
     throw new ArgumentError(
       `hierarchicalTopKAggregator: the mesh has ${numInside} ranks along "${inside}" and ${numAcross} along "${across}", for ${numRanks} along "${axis}" ` +
-        `and ${ranksPerHost} per host; the first must be ${ranksPerHost}, and their product ${numRanks}: name both axes in the mesh`,
+        `and ${ranksPerHost} per host; "${inside}" must have ${ranksPerHost} ranks, and the product of both must be ${numRanks}: name both axes in the mesh`,
     );
   };
 
@@ -88,7 +88,7 @@ export const hierarchicalTopKAggregator = ({
     biased: true,
     scope: "bucket",
     contraction: (bucket) =>
-      ranksPerHost === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
+      ranksPerHost === 1 ? minKeptEnergyShare(numKeptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
     init: () => [],
     aggregate: (gradient, state, bucket, context) => {
       checkMesh(context);
@@ -96,24 +96,24 @@ export const hierarchicalTopKAggregator = ({
       const n = lengthOf(bucket);
       if (n === 0) return { mean: gradient, sent: gradient, state };
       const length = shardLength(n, ranksPerHost);
-      const k = keptEntries(density, length);
+      const k = numKeptEntries(density, length);
       const hostSum = reduceScatter(pad(gradient, [[0, ranksPerHost * length - n]]), inside, "sum", collective);
       const largest = largestEntries(hostSum, k);
       const sum = densify(unpackSparse(allGather(packSparse(largest), across, collective)), length);
       const unsent = subtract(hostSum, densify(largest, length));
       return {
         mean: slice(allGather(multiply(sum, 1 / axisSize(axis)), inside, collective), [0], [n]),
-        sent: subtract(gradient, slice(placeShard(unsent, inside, ranksPerHost), [0], [n])),
+        sent: subtract(gradient, slice(embedShard(unsent, inside, ranksPerHost), [0], [n])),
         state,
       };
     },
     bytesSent: (bucket, worldSize) => {
       if (worldSize % ranksPerHost !== 0)
         throw new ArgumentError(
-          `hierarchicalTopKAggregator: ${worldSize} ranks do not fill hosts of ${ranksPerHost}; use a multiple, or another ranksPerHost`,
+          `hierarchicalTopKAggregator: ${worldSize} ranks are not divisible by ${ranksPerHost} ranks per host; use a multiple of ${ranksPerHost}, or another ranksPerHost`,
         );
       const length = shardLength(lengthOf(bucket), ranksPerHost);
-      return 8 * length * (ranksPerHost - 1) + 8 * keptEntries(density, length) * (worldSize / ranksPerHost - 1);
+      return 8 * length * (ranksPerHost - 1) + 8 * numKeptEntries(density, length) * (worldSize / ranksPerHost - 1);
     },
   };
 };

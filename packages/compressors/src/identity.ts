@@ -16,19 +16,19 @@ import { type Compressor, defineCompressor } from "./compressor.ts";
 
 export interface IdentityOptions {
   /**
-   * Send a bucket in pieces of at most so many bytes, so that urgent ones may overtake it (ByteScheduler). Default: in
-   * one.
+   * Maximum size of the chunks in which a bucket is sent, bytes, so that urgent chunks can overtake it (ByteScheduler).
+   * Default: one chunk.
    */
   readonly chunkBytes?: number | undefined;
 }
 
 export interface DensePayload {
-  /** f32, the pieces of the gradient one after another. */
+  /** Consecutive chunks of the gradient, f32. */
   readonly chunks: readonly Tensor[];
 }
 
-/** Begin and end of each piece of n elements. */
-const piecesOf = (n: number, chunkBytes: number): (readonly [begin: number, end: number])[] => {
+/** Begin and end of each chunk of n elements. */
+const chunkBounds = (n: number, chunkBytes: number): (readonly [begin: number, end: number])[] => {
   const most = Math.max(1, Math.min(n, Math.floor(chunkBytes / 4)));
   return Array.from(
     { length: Math.max(1, Math.ceil(n / most)) },
@@ -37,20 +37,22 @@ const piecesOf = (n: number, chunkBytes: number): (readonly [begin: number, end:
 };
 
 /**
- * Send the gradient as it is, by all-reduce: dense synchronous SGD. 4n bytes.
+ * Send the gradient unchanged, by all-reduce: dense synchronous SGD. 4n bytes.
  *
- * In halves: reduce-scatter, then all-gather of the shards, each piece padded to a multiple of P (DeAR, arXiv
+ * In halves: reduce-scatter, then all-gather of the shards. Each chunk is padded to a multiple of P (DeAR, arXiv
  * 2302.12445).
  *
- * @throws ArgumentError for pieces below 4 bytes.
- * Source of pieces: Peng et al. 2019 (ByteScheduler), SOSP.
+ * @throws ArgumentError for chunks below 4 bytes.
+ * Source of chunks: Peng et al. 2019 (ByteScheduler), SOSP.
  */
 export const identityCompressor = ({ chunkBytes = Infinity }: IdentityOptions = {}): Compressor<[], DensePayload> => {
   if (!(chunkBytes >= 4))
-    throw new ArgumentError(`identityCompressor: pieces of ${chunkBytes} bytes hold no f32; use 4 bytes or more`);
+    throw new ArgumentError(
+      `identityCompressor: chunkBytes ${chunkBytes} is less than the 4 bytes of an f32; use 4 or more`,
+    );
   const cut = (flat: Tensor): Tensor[] => {
-    const pieces = piecesOf(flat.shape[0]!, chunkBytes);
-    return pieces.length === 1 ? [flat] : pieces.map(([begin, end]) => slice(flat, [begin], [end]));
+    const bounds = chunkBounds(flat.shape[0]!, chunkBytes);
+    return bounds.length === 1 ? [flat] : bounds.map(([begin, end]) => slice(flat, [begin], [end]));
   };
   const join = (chunks: readonly Tensor[]): Tensor => (chunks.length === 1 ? chunks[0]! : concat(chunks));
   return {
@@ -75,9 +77,9 @@ export const identityCompressor = ({ chunkBytes = Infinity }: IdentityOptions = 
         return { pending: shards, sent: gradient, state };
       },
       finish: (pending, bucket, { axis, collective }) => {
-        const pieces = piecesOf(lengthOf(bucket), chunkBytes);
+        const bounds = chunkBounds(lengthOf(bucket), chunkBytes);
         const chunks = (pending as readonly Tensor[]).map((shard, i) =>
-          slice(allGather(shard, axis, collective), [0], [pieces[i]![1] - pieces[i]![0]]),
+          slice(allGather(shard, axis, collective), [0], [bounds[i]![1] - bounds[i]![0]]),
         );
         const numRanks = axisSize(axis);
         return numRanks === 1 ? join(chunks) : multiply(join(chunks), 1 / numRanks);

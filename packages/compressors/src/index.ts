@@ -1,5 +1,5 @@
 export type { AggregateContext, EncodeContext } from "./context.ts";
-export type { Aggregated, AggregationHalves, Aggregator, Begun, SelectionScope } from "./aggregator.ts";
+export type { Aggregated, AggregationHalves, Aggregator, StartedAggregation, SelectionScope } from "./aggregator.ts";
 export { type Bucket, bucketOf, type BucketTensor, lengthOf, unflattenBucket } from "./bucket.ts";
 export { bucketPerTensor, bucketsOfSize, checkBucketPlan, readyOrder, specsByPath } from "./bucket-plan.ts";
 export { type Codec, type Compressor, defineCompressor, type Encoded } from "./compressor.ts";

@@ -18,49 +18,50 @@ import { type Bucket, unflattenBucket } from "./bucket.ts";
 import { orthogonalise, unitColumns } from "./orthogonalise.ts";
 
 export interface LowRankOptions {
-  /** Greatest rank r of what stands for a matrix; less where a matrix has fewer rows or columns. */
+  /** Maximum rank r of the approximation of a matrix. A matrix with fewer than r rows or columns has a lower rank. */
   readonly rank: number;
   /**
-   * Tensors for which fewer than this many elements stand for one sent travel as they are. 0 compresses whatever has
-   * two dimensions. Default: 2, as in the authors' code.
+   * Minimum number of elements of a tensor per element that its factors send. Tensors below this ratio are sent
+   * unchanged. 0 compresses every tensor with two or more dimensions. Default: 2, as in the authors' code.
    */
   readonly minimumCompression?: number;
 }
 
 /**
- * A tensor `[…, m]` of a bucket as a matrix `[n, m]`, of which rank r is sent; so convolutions are `[kh·kw·in, out]`.
+ * A tensor `[…, m]` of a bucket as a matrix `[n, m]` that is sent with rank r. A convolution kernel becomes `[kh·kw·in,
+ * out]`.
  */
 export interface LowRankMatrix {
-  /** Position of the tensor in its bucket. */
+  /** Index of the tensor in its bucket. */
   readonly index: number;
   readonly rows: number;
   readonly columns: number;
   readonly rank: number;
 }
 
-/** Which tensors of a bucket are compressed, and how many elements travel. */
+/** Compressed and uncompressed tensors of a bucket, with the number of elements sent. */
 export interface LowRankPlan {
   readonly matrices: readonly LowRankMatrix[];
-  /** Positions of the tensors that travel as they are. */
+  /** Indices of the tensors that are sent unchanged. */
   readonly dense: readonly number[];
-  /** Elements of `dense`. */
+  /** Number of elements of the `dense` tensors. */
   readonly denseElements: number;
-  /** Elements Σ nr. */
+  /** Number of elements of all left factors, Σ nr. */
   readonly pElements: number;
-  /** Elements Σ mr. */
+  /** Number of elements of all right factors, Σ mr. */
   readonly qElements: number;
 }
 
 export const checkLowRankOptions = (name: string, { rank, minimumCompression = 2 }: LowRankOptions): void => {
   if (!(Number.isInteger(rank) && rank >= 1))
-    throw new ArgumentError(`${name}: rank ${rank} is not possible; use an integer from 1, such as 4`);
+    throw new ArgumentError(`${name}: rank ${rank} is not a positive integer; use an integer from 1, such as 4`);
   if (!(minimumCompression >= 0))
     throw new ArgumentError(
-      `${name}: minimumCompression ${minimumCompression} is not possible; use a number from 0, which compresses every matrix`,
+      `${name}: minimumCompression ${minimumCompression} is not a number from 0; use 0 to compress every matrix, or a larger number`,
     );
 };
 
-/** Decide by shapes alone. @param factorsPerStep how many of the two factors a step sends. */
+/** Plan the compression of a bucket from shapes alone. @param factorsPerStep number of factors that a step sends. */
 export const planLowRank = (
   { tensors }: Bucket,
   { rank, minimumCompression = 2 }: LowRankOptions,
@@ -87,7 +88,7 @@ export const planLowRank = (
   };
 };
 
-/** The tensors of a flat gradient, apart: matrices as such, and the others. */
+/** Split a flat gradient into matrices to compress and dense tensors. */
 export const splitLowRank = (
   gradient: Tensor,
   bucket: Bucket,
@@ -100,7 +101,7 @@ export const splitLowRank = (
   };
 };
 
-/** Undo `splitLowRank`. */
+/** Inverse of `splitLowRank`. */
 export const joinLowRank = (
   parts: { readonly matrices: readonly Tensor[]; readonly dense: readonly Tensor[] },
   { matrices, dense }: LowRankPlan,
@@ -112,33 +113,34 @@ export const joinLowRank = (
   return concat(tensors.map((tensor) => reshape(tensor, [elementCount(tensor.shape)])));
 };
 
-// The golden ratio's digits, as good as any. All ranks must begin alike, in all runs: factors drawn apart add up to
-// nothing.
+// Seed: digits of the golden ratio, an arbitrary constant. All ranks need the same initial factors in every run,
+// because products with different factors cannot be averaged.
 const seed: readonly number[] = [0x9e3779b9, 0x7f4a7c15];
 
 /**
- * A first factor `[size, r]`, the same on all ranks: uniform, columns of length about 1. Exact in f32, so that backends
- * agree.
+ * Initial factor `[size, r]`, equal on all ranks: uniform, with columns of length about 1. Computed exactly in f32, so
+ * that backends agree.
  */
 export const randomFactor = (size: number, { index, rank }: LowRankMatrix): Tensor => {
   const bound = Math.sqrt(3 / size);
   return uniform(foldIn(constant(seed, "u32"), index), [size, rank], { low: -bound, high: bound });
 };
 
-// Above rounding, so that orthogonalising parallel columns finds it; and small, since ACP-SGD's P misses as much of the
-// gradient.
+// Above rounding error, so that orthogonalisation separates parallel columns. Small, because ACP-SGD's P misses this
+// share of the gradient.
 const renewal = 2 ** -16;
 
 /**
- * The right factor of the last step as this step's start: columns of length 1, and `2⁻¹⁶` of `randomFactor`.
+ * Start value of this step's right factor, from that of the previous step: columns of length 1, plus `2⁻¹⁶` of
+ * `randomFactor`.
  *
- * Without that, a column that was once zero, or parallel to another, stays so: of a layer that was dead, or of lower
- * rank, for one step, some directions would never be sent again.
+ * Without the random part, a column that was once zero, or parallel to another column, would stay so. If a layer's
+ * gradient was zero, or of lower rank, for one step, some directions would never be sent again.
  */
 export const renewFactor = (q: Tensor, matrix: LowRankMatrix): Tensor =>
   add(unitColumns(q), multiply(randomFactor(matrix.columns, matrix), renewal));
 
-/** `orthogonalise` each; those of one shape at once. */
+/** Apply `orthogonalise` to each factor; factors of the same shape are batched. */
 export const orthogonaliseAll = (factors: readonly Tensor[]): Tensor[] => {
   const result: Tensor[] = [];
   const byShape = Map.groupBy(factors.keys(), (i) => factors[i]!.shape.join());

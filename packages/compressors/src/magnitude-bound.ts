@@ -20,12 +20,12 @@ import {
 import { levelOfKth, levelsAround, numLevelsAround } from "./magnitude-level.ts";
 import { twoSidedQuantile } from "./normal-quantile.ts";
 
-/** Steps of a level of `levelsAround`. */
+/** Number of steps within one level of `levelsAround`. */
 const numSteps = 1024;
 
 /**
- * Where these levels are above `level`, `numSteps`; where below, -1; and within, the step of the magnitude between the
- * least and the greatest there.
+ * Step of each magnitude within `level`, between the smallest and the largest magnitude of that level; `numSteps` for
+ * magnitudes of higher levels, -1 for lower levels.
  */
 const stepsWithin = (magnitudes: Tensor, levels: Tensor, level: Tensor): Tensor => {
   const within = equal(levels, level);
@@ -36,22 +36,24 @@ const stepsWithin = (magnitudes: Tensor, levels: Tensor, level: Tensor): Tensor 
 };
 
 /**
- * The magnitude that `rank` of these reach, to 1e-6 of it or better. Where more than `most` reach it, as with ties, the
- * next greater one, if there is one; but 0 stays, since whoever compares with it takes what is not 0.
+ * Returns the largest bound that `rank` of these magnitudes reach, within a relative 1e-6 or better. If more than
+ * `most` magnitudes reach the bound, as with ties, returns the next larger magnitude, if one exists. A bound of 0 is
+ * returned as it is, since callers select nonzero entries only.
  *
- * Counted twice: at 4096 levels around `t = z·σ` with `z = Φ⁻¹(1 − rank/2s)`, where a normal distribution would have
- * its `rank` largest, and its `σ = √(π/2) · mean |u|`: no squares that overflow, and less moved by outliers than the
- * standard deviation; then at 1024 steps of the level that it lies in. Levels reach 1000 times below and above t.
+ * Two counting passes. The first counts at 4096 levels around `t = z·σ` with `z = Φ⁻¹(1 − rank/2s)`, the position of
+ * the `rank` largest values of a normal distribution. `σ = √(π/2) · mean |u|` cannot overflow, because no values are
+ * squared, and is less sensitive to outliers than the standard deviation. The second pass counts at 1024 steps within
+ * the level found. Levels cover a factor of 1000 below and above t.
  *
  * @param magnitudes f32 [s], s ≥ 1, none negative.
- * @returns f32 []: one of the magnitudes, so that comparing with it counts as the levels do; infinite where one is not
- * finite.
+ * @returns f32 []: one of the magnitudes, so that comparisons with the bound agree with the counts; infinite if any
+ *   magnitude is not finite.
  */
 export const magnitudeBound = (magnitudes: Tensor, rank: number, most: number = Infinity): Tensor => {
   const s = magnitudes.shape[0]!;
-  // Divided before they are added: a sum of finite values stays finite.
+  // Divided before the sum, so that a sum of finite values stays finite.
   const mean = sum(multiply(magnitudes, 1 / s));
-  // A threshold of 0 has no levels around it: a bound for rank s.
+  // z is at least 0.1: a threshold of 0, the bound for rank s, would have no levels around it.
   const z = Math.max(0.1, twoSidedQuantile(rank / s));
   const levels = levelsAround(magnitudes, multiply(mean, z * Math.sqrt(Math.PI / 2)));
   const steps = stepsWithin(magnitudes, levels, levelOfKth(levels, numLevelsAround, rank).level);

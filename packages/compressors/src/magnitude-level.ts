@@ -16,44 +16,45 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 
-/** Levels of `levelsAround`: as many as a device counts in its fastest memory. */
+/** Number of levels of `levelsAround`: as many as a GPU can count in shared memory. */
 export const numLevelsAround = 4096;
 
 /**
- * Levels of magnitude around a threshold t: `⌊4096 · |u| / (|u| + t)⌋`. One level at t is a step of 0.1 % in magnitude,
- * at t/100 or 100t of 2.5 %.
+ * Levels of magnitude around a threshold t: `⌊4096 · |u| / (|u| + t)⌋`. One level corresponds to a change in magnitude
+ * of 0.1 % at t, and of 2.5 % at t/100 or 100t.
  *
- * @param magnitudes f32 [n], none negative. @param threshold f32 []; counts as 1e-37 if it is less.
- * @returns f32 [n], whole numbers in [0, 4096).
+ * @param magnitudes f32 [n], none negative. @param threshold f32 []; values below 1e-37 are replaced by 1e-37.
+ * @returns f32 [n], integers in [0, 4096).
  */
 export const levelsAround = (magnitudes: Tensor, threshold: Tensor): Tensor => {
   const middle = maximum(threshold, 1e-37);
-  // 1 − t/(|u| + t), because a sum that overflows then gives 1.
+  // 1 − t/(|u| + t) instead of |u|/(|u| + t), because the result is 1 if the sum overflows.
   const share = subtract(1, divide(middle, add(magnitudes, middle)));
   return minimum(floor(multiply(share, numLevelsAround)), numLevelsAround - 1);
 };
 
-/** The level in which the k-th largest magnitude lies, and how many lie in it and above. */
+/** Level that contains the k-th largest magnitude, with counts of values at and above that level. */
 export interface MagnitudeLevel {
-  /** f32 [], a whole number. -1 when fewer than k values have a level. */
+  /** Level, an integer, f32 []. -1 if fewer than k values have a level. */
   readonly level: Tensor;
-  /** i32 []: values of this level and above, at least k. */
+  /** Number of values at this level and above, at least k, i32 []. */
   readonly count: Tensor;
-  /** i32 []: values above, fewer than k. */
+  /** Number of values above this level, fewer than k, i32 []. */
   readonly countAbove: Tensor;
 }
 
 /**
- * Find the highest level that, with all above, holds `k` values: the counts at all levels from one histogram, where a
- * bisection would read the values once per step.
+ * Find the highest level for which at least `k` values are at that level or above. One histogram gives the counts of
+ * all levels; bisection would read the values once per step.
  *
- * @param levels f32 [n], whole numbers in [0, numLevels), higher for larger magnitudes. Whole numbers, so that the bins
- * of the histogram and comparisons with a level say the same to the last entry. Others below 0 have none.
- * @param k at least 1; i32 [] where it is known at run time only.
+ * @param levels f32 [n], integers in [0, numLevels), higher for larger magnitudes. Integers, so that histogram bins and
+ *   comparisons with a level agree exactly. Negative values have no level and are not counted.
+ * @param k at least 1; i32 [] if known only at run time.
  */
 export const levelOfKth = (levels: Tensor, numLevels: number, k: number | Tensor): MagnitudeLevel => {
   const fromHere = cumsum(histogram(levels, full([], 0), full([], numLevels), numLevels), { reverse: true });
-  // Counts do not rise with the level, so those of at least k come first: their number says where they end.
+  // Counts decrease with the level, so levels with at least k values come first. Their number gives the last of these
+  // levels.
   const next = sum(cast(greaterEqual(fromHere, k), "i32"));
   const at = (index: Tensor): Tensor => gather(fromHere, index, { outside: "zero" });
   const level = subtract(next, 1);

@@ -25,11 +25,11 @@ describe("sampleSizeOf", () => {
 });
 
 describe("rankInSample", () => {
-  it("is k where all are looked at, whatever the margin", () => {
+  it("is k for a complete sample, for any margin", () => {
     for (const z of [-4, 0, 6]) expect(rankInSample(37, 1000, { stride: 1, count: 1000 }, z)).toBe(37);
   });
 
-  it("is a share of k, give or take deviations, and lies in the sample", () => {
+  it("is a share of k plus or minus deviations, and within the sample", () => {
     const size = { stride: 100, count: 10_000 };
     expect([-4, 0, 6].map((z) => rankInSample(10_000, 1e6, size, z))).toEqual([60, 100, 160]);
     expect(rankInSample(1, 1e6, size, -4)).toBe(1);
@@ -37,7 +37,7 @@ describe("rankInSample", () => {
   });
 });
 
-describe("what is chosen by a sample", () => {
+describe("selection by a sample", () => {
   const n = 600_011;
   const k = 6000;
   let backend: Awaited<ReturnType<typeof createCpuBackend>>;
@@ -69,8 +69,8 @@ describe("what is chosen by a sample", () => {
     const { values, indices } = await select(gaussianKCompressor({ density: 0.01 }), gradient);
     const count = values.filter((v) => v !== 0).length;
     expect(Math.abs(count - k) / k).toBeLessThan(4 * Math.sqrt(1 / (k / 13)));
-    expect(count).not.toBe(k); // it is an estimate
-    // Those that reach a bound, and no other.
+    expect(count).not.toBe(k); // the count is an estimate
+    // Exactly the entries that reach a bound.
     const least = sorted(gradient)[n - count]!;
     expect(indices.slice(0, count)).toEqual([...gradient.keys()].filter((i) => Math.abs(gradient[i]!) >= least));
     indices.slice(0, count).forEach((index, i) => expect(values[i]).toBe(gradient[index]));
@@ -87,7 +87,7 @@ describe("what is chosen by a sample", () => {
     expect(dropped).toBeLessThan(k / 20);
   });
 
-  it.each(shapes)("%s: a threshold that too many reach gives way to a higher one", async (_, gradient) => {
+  it.each(shapes)("%s: a threshold that too many entries reach is raised", async (_, gradient) => {
     const { values } = await select(thresholdCompressor({ threshold: 1e-12, capacity: 0.01 }), gradient);
     const count = values.filter((v) => v !== 0).length;
     expect(count).toBeLessThan(k);
@@ -97,7 +97,7 @@ describe("what is chosen by a sample", () => {
     );
   });
 
-  it("MSTopK sends what there is where fewer than k are not zero, wherever they lie", async () => {
+  it("MSTopK sends all nonzero entries if there are fewer than k, at any indices", async () => {
     const gradient = Float32Array.from({ length: n }, (_, i) => (i % 1000 === 999 ? z[i]! : 0));
     const { values, indices } = await select(msTopKCompressor({ density: 0.01 }), gradient);
     const placed = indices.filter((_, i) => values[i] !== 0);
@@ -118,7 +118,7 @@ describe("what is chosen by a sample", () => {
   it.each([
     ["few reach the bound", z],
     ["more reach it than there is room for", new Float32Array(n).fill(1)],
-  ])("a bad entry that no sample sees makes all values NaN, where %s", async (_, gradient) => {
+  ])("a non-finite entry outside the sample makes all values NaN, with %s", async (_, gradient) => {
     for (const bad of [NaN, Infinity, -Infinity]) {
       const poisoned = gradient.with(n - 5, bad);
       for (const compressor of [

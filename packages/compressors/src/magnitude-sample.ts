@@ -1,18 +1,22 @@
 import { absolute, slice, type Tensor } from "@skein/tensor-core";
 
-/** Vectors up to this length are looked at throughout. */
-const wholeUpTo = 2 ** 18;
+/** Maximum length of vectors that are read completely, without sampling. */
+const maxUnsampledLength = 2 ** 18;
 /**
- * A sample has at least so many entries: for 25 million, a read of as many cache lines takes a tenth of a read of all.
+ * Minimum number of entries of a sample. For 25 million entries, reading the cache lines of such a sample takes a tenth
+ * of the time of reading all entries.
  */
 const leastSample = 2 ** 17;
-/** And so many of the sought ones; but at `leastStride` fewer will do. */
-const wantedSought = 128;
+/** Preferred number of top-k entries in a sample; `leastSought` are enough at stride `leastStride`. */
+const preferredSought = 128;
 const leastSought = 64;
-/** A lesser stride would see only some taps of kernels, whose sides are 3, 5, 7 or 11, or some columns of matrices. */
+/**
+ * Minimum stride. A smaller stride could sample only some taps of kernels with sides 3, 5, 7 or 11, or only some
+ * columns of matrices.
+ */
 const leastStride = 13;
 
-/** Every `stride`-th of n entries: `count` of them. */
+/** A sample of `count` entries: every `stride`-th of n entries. */
 export interface SampleSize {
   readonly stride: number;
   readonly count: number;
@@ -24,14 +28,15 @@ const isPrime = (candidate: number): boolean => {
 };
 
 /**
- * How to look at n entries so as to find out where the k largest begin: all of them up to 2¹⁸, or where k is below 832;
- * else a sample of 2¹⁷ or more with about 128 of the k in it or more; a 13th where that is less.
+ * Choose the sample of n entries from which to estimate the threshold of the k largest. All entries if n ≤ 2¹⁸ or k <
+ * 832. Otherwise a sample of at least 2¹⁷ entries that contains at least about 128 of the k largest, but never a stride
+ * below 13.
  *
- * The stride is prime, so that it walks through all columns of a matrix whose rows are no multiple of it.
+ * The stride is prime, so that samples cover all columns of a matrix unless its row length is a multiple of the stride.
  */
 export const sampleSizeOf = (n: number, k: number): SampleSize => {
-  if (n <= wholeUpTo || k < leastStride * leastSought) return { stride: 1, count: n };
-  let stride = Math.max(leastStride, Math.floor(Math.min(n / leastSample, k / wantedSought)));
+  if (n <= maxUnsampledLength || k < leastStride * leastSought) return { stride: 1, count: n };
+  let stride = Math.max(leastStride, Math.floor(Math.min(n / leastSample, k / preferredSought)));
   while (!isPrime(stride)) stride--;
   return { stride, count: Math.ceil(n / stride) };
 };
@@ -41,12 +46,12 @@ export const sampleMagnitudes = (flat: Tensor, { stride }: SampleSize): Tensor =
   absolute(slice(flat, [0], [flat.shape[0]!], [stride]));
 
 /**
- * The rank within a sample of s whose magnitude about k of n entries reach: `m = μ + z·√(μ(1 − s/n))` with `μ = k·s/n`;
- * k where all are looked at. At least 1, at most s.
+ * Rank in a sample of s entries whose magnitude is reached by about k of all n entries: `m = μ + z·√(μ(1 − s/n))` with
+ * `μ = k·s/n`; k if the sample has all entries. At least 1, at most s.
  *
- * The entries that reach the m-th largest of a random sample are `m·n/s` in the mean, with a relative standard
- * deviation of `√((1 − s/n)/m)`. So with z deviations to spare, fewer than k (more, with a negative z) reach it hardly
- * ever: 1 time in 10⁴ at 4, in 10⁸ at 6.
+ * The number of entries that reach the m-th largest of a random sample is `m·n/s` on average, with a relative standard
+ * deviation of `√((1 − s/n)/m)`. So with a margin of z deviations, fewer than k entries reach the magnitude (more than
+ * k for a negative z) only rarely: once in 10⁴ for z = 4, once in 10⁸ for z = 6.
  */
 export const rankInSample = (k: number, n: number, { count }: SampleSize, z = 0): number => {
   const expected = (k * count) / n;

@@ -6,7 +6,7 @@ import { majorityVoteAggregator } from "./majority-vote.ts";
 const vote = majorityVoteAggregator();
 
 describe("majorityVoteAggregator", () => {
-  it("is what most ranks say of each entry; zeros may vote either way, and ties end either way", () => {
+  it("follows the majority of ranks per entry; zeros may vote either way, and ties may end either way", () => {
     fc.assert(
       fc.property(worldGradients(9), fc.nat(1e6), (gradients, seed) => {
         const votes = gradients[0]!.map((_, i) => gradients.map((own) => own[i]!));
@@ -23,7 +23,7 @@ describe("majorityVoteAggregator", () => {
     );
   });
 
-  it("leans to no side where votes tie or gradients are zero", () => {
+  it("has no bias for ties and for zero gradients", () => {
     const count = 4000;
     const ofRanks = (...values: readonly number[]): number[][] =>
       values.map((value) => new Array<number>(count).fill(value));
@@ -35,12 +35,12 @@ describe("majorityVoteAggregator", () => {
       ofRanks(0, 0, 1, -1),
     ]) {
       const { mean } = stepOnce(vote, gradients, { seed: 5 })[0]!;
-      // Five standard deviations of as many fair coins.
+      // Five standard deviations of that many fair coins.
       expect(Math.abs(mean.reduce((sum, own) => sum + own, 0))).toBeLessThan(5 * Math.sqrt(count));
     }
   });
 
-  it("counts the votes of 1 to 17 ranks at every number of them", () => {
+  it("counts the votes of 1 to 17 ranks for every possible count", () => {
     for (let numRanks = 1; numRanks <= 17; numRanks++) {
       // Entry i has i votes against it.
       const gradients = Array.from({ length: numRanks }, (_, rank) =>
@@ -52,7 +52,7 @@ describe("majorityVoteAggregator", () => {
     }
   });
 
-  it("becomes NaN on all ranks by one bad entry of one rank", () => {
+  it("becomes NaN on all ranks for one non-finite entry of one rank", () => {
     for (const bad of [NaN, Infinity, -Infinity]) {
       for (const [numRanks, broken] of [
         [1, 0],
@@ -65,7 +65,7 @@ describe("majorityVoteAggregator", () => {
     }
   });
 
-  it("sends a bit per entry there and one back, and a word that says whether all is finite", () => {
+  it("sends a bit per entry in each direction, plus a word that flags non-finite entries", () => {
     const bucket = { dtype: "f32", shape: [6400], tensors: [] } as const;
     expect(vote.bytesSent(bucket, 4)).toBe(2 * 3 * 4 * (50 + 1));
     expect(vote.bytesSent(bucket, 1)).toBe(0);

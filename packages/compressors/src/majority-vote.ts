@@ -31,13 +31,13 @@ import { lengthOf } from "./bucket.ts";
 import { ownKey } from "./own-key.ts";
 
 /**
- * A set bit wherever more than half of the P words, u32 of one shape, have one; where half of them have, the bit of
- * `casting`.
+ * Bitwise majority vote of P words, u32 of one shape: a bit is set if more than half of the words set it. For a tie,
+ * the bit of `casting` decides.
  */
 const majorityOf = (words: readonly Tensor[], casting: Tensor): Tensor => {
   const votes = words.length % 2 === 0 ? [...words, casting] : words;
   const needed = (votes.length + 1) / 2;
-  // Counting starts so that the highest plane of the sum says whether `needed` has been reached.
+  // The count starts at an offset, so that the highest plane of the sum is set exactly if `needed` votes are reached.
   const goal = 2 ** planesFor(votes.length - needed);
   const sums = addPlanes(
     [constantPlanes(goal - needed, casting.shape), ...votes.map((vote) => [vote])],
@@ -46,27 +46,27 @@ const majorityOf = (words: readonly Tensor[], casting: Tensor): Tensor => {
   return sums.at(-1)!;
 };
 
-/** Words that one rank counts, of those that hold n signs. */
+/** Number of words that each rank counts, for n signs. */
 const shardWords = (count: number, numRanks: number): number => Math.ceil(Math.ceil(count / 32) / numRanks);
 
 /**
- * Let each rank vote with the sign of its gradient: `mean_j = sign(Σ_r sign(g_r,j))`. Every entry of the mean is +1 or
- * −1, whatever the size of the gradient, so the learning rate is what each parameter moves in a step.
+ * Majority vote of gradient signs: `mean_j = sign(Σ_r sign(g_r,j))`. Every entry of the mean is +1 or −1, independent
+ * of the gradient's size. So with SGD, each parameter moves by the learning rate in each step.
  *
- * The sign of 0 is drawn, by each rank for itself, and so is the outcome where votes tie, by the rank that counts them:
- * the exchange needs a key. A fixed +1 would be a force of its own: of four ranks with nothing but noise, 3 in 8 votes
- * tie.
+ * The sign of 0 is random, drawn by each rank separately. The outcome of a tie is random too, drawn by the rank that
+ * counts the votes. So the exchange needs a key. A fixed +1 would add a bias: of four ranks with pure noise, 3 in 8
+ * votes tie.
  *
- * Each rank counts the votes on a P-th of all entries: signs go to the counting ranks by all-to-all, the outcome goes
- * to all by all-gather, both one bit per entry. Votes are counted by bitwise addition, 32 entries at a time.
+ * Each rank counts the votes for 1/P of all entries. An all-to-all sends signs to the counting ranks, and an all-gather
+ * distributes the outcome, both with one bit per entry. Votes are counted by bitwise addition, 32 entries at a time.
  *
- * `sent` is the mean itself: a vote says nothing of how much of a gradient went into it, and this is the share that
- * adds up to P times the mean. So error feedback has no meaning here; use `scaledSignCompressor` for it.
+ * `sent` equals the mean: a vote has no magnitude, and with this choice `sent` sums to P times the mean over all ranks.
+ * So error feedback has no meaning for this aggregator; use `scaledSignCompressor` with error feedback instead.
  *
- * A NaN or an infinity on any rank makes the whole mean NaN: a word behind the signs says so.
+ * A NaN or an infinity on any rank makes the whole mean NaN. A flag word after the signs carries this information.
  *
- * Cost: `2 · 4(P−1) · (⌈⌈n/32⌉/P⌉ + 1)` bytes sent, about `2(P−1)/P · n/8`; all-gather of the signs would take `(P−1) ·
- * n/8`.
+ * Cost: `2 · 4(P−1) · (⌈⌈n/32⌉/P⌉ + 1)` bytes sent, about `2(P−1)/P · n/8`; an all-gather of the signs would send
+ * `(P−1) · n/8`.
  * Source: Bernstein et al. 2018, arXiv 1802.04434 (signSGD); 2019, arXiv 1810.05291 (majority vote).
  */
 export const majorityVoteAggregator = (): Aggregator<[]> => ({
@@ -83,7 +83,8 @@ export const majorityVoteAggregator = (): Aggregator<[]> => ({
     const drawn = randomBits(foldIn(key, 0), [Math.ceil(count / 32)]);
     const signs = bitwiseOr(packBits(greater(gradient, 0)), bitwiseAnd(packBits(equal(gradient, 0)), drawn));
     const votes = reshape(pad(signs, [[0, own * numRanks - signs.shape[0]!]]), [numRanks, own]);
-    // The greatest magnitude is finite where all are; of none it is −∞.
+    // The maximum of an empty gradient is −∞, hence the lower bound of 0. The maximum is finite exactly if all entries
+    // are finite.
     const greatest = maximum(reduceMax(absolute(gradient)), 0);
     const broken = reshape(cast(logicalNot(isFinite(greatest)), "u32"), [1, 1]);
 

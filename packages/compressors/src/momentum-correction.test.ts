@@ -28,7 +28,7 @@ const walk = (
 };
 
 describe("withMomentumCorrection", () => {
-  it("is error feedback, bit for bit, without momentum", () => {
+  it("equals error feedback bit for bit without momentum", () => {
     const plain = walk(withErrorFeedback(topKCompressor({ density: 0.2 })));
     const corrected = walk(withMomentumCorrection(topKCompressor({ density: 0.2 }), { momentum: 0 }));
     corrected.forEach(({ mean, leaf }, step) => {
@@ -37,7 +37,7 @@ describe("withMomentumCorrection", () => {
     });
   });
 
-  it("follows v ← m·v + g, a ← a + v, with both cleared where an entry was sent", () => {
+  it("follows v ← m·v + g, a ← a + v, with both cleared for sent entries", () => {
     const steps = walk(dgcAggregator({ density: 0.1, momentum: 0.7 }));
     for (let rank = 0; rank < numRanks; rank++) {
       const [velocity, unsent] = [new Array<number>(n).fill(0), new Array<number>(n).fill(0)];
@@ -58,7 +58,7 @@ describe("withMomentumCorrection", () => {
     }
   });
 
-  it("loses nothing: means and what is unsent add up to the velocities", () => {
+  it("loses nothing: means and unsent parts sum to the velocities", () => {
     const steps = walk(withMomentumCorrection(topKCompressor({ density: 0.1 }), { momentum: 0.5 }));
     const velocities = new Array<number>(n).fill(0);
     const means = new Array<number>(n).fill(0);
@@ -76,11 +76,11 @@ describe("withMomentumCorrection", () => {
     });
   });
 
-  it("clips each rank's gradient to clipNorm · √P, huge ones too, and leaves small ones as they are", () => {
+  it("clips each rank's gradient to clipNorm · √P, even huge ones, and leaves small ones unchanged", () => {
     const clipped = (size: number): number[] =>
       walk(withMomentumCorrection(topKCompressor({ density: 1 }), { momentum: 0.9, clipNorm: 2 }), (rank, step) =>
         gradient(rank, step).map((g) => g * size),
-      )[0]!.leaf("velocity", 0); // all sent, so masked
+      )[0]!.leaf("velocity", 0); // everything is sent, so the velocity is masked
     expect(clipped(1)).toEqual(new Array<number>(n).fill(0));
     const sentNorm = (size: number): number => {
       const [first] = walk(
@@ -94,7 +94,7 @@ describe("withMomentumCorrection", () => {
     expect(sentNorm(0)).toBe(0);
   });
 
-  it("does not hide by clipping what is not finite", () => {
+  it("does not hide non-finite entries by clipping", () => {
     for (const bad of [NaN, Infinity, -Infinity]) {
       const [first] = walk(dgcAggregator({ density: 0.1, clipNorm: 1 }), (rank, step) =>
         gradient(rank, step).map((g, i) => (rank === 1 && i === 3 ? bad : g)),
@@ -103,8 +103,8 @@ describe("withMomentumCorrection", () => {
     }
   });
 
-  it("refuses factors and norms that there are not", () => {
+  it("rejects invalid factors and norms", () => {
     expect(() => dgcAggregator({ density: 0.1, momentum: 1 })).toThrow(/momentum 1 is not in \[0, 1\)/);
-    expect(() => dgcAggregator({ density: 0.1, clipNorm: 0 })).toThrow(/norm of at most 0/);
+    expect(() => dgcAggregator({ density: 0.1, clipNorm: 0 })).toThrow(/clipNorm 0 is not positive/);
   });
 });

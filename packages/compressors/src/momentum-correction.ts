@@ -17,48 +17,49 @@ import { relativeNorm } from "./relative-norm.ts";
 import { substituteGradient } from "./substitute-gradient.ts";
 
 export interface MomentumCorrectionOptions {
-  /** Factor of the past, in [0, 1). */
+  /** Momentum factor, in [0, 1). */
   readonly momentum: number;
   /**
-   * Norm that the mean gradient of a bucket may have; each rank clips its own to `clipNorm · √P`. Default: no clipping.
+   * Maximum norm of the mean gradient of a bucket. Each rank clips its own gradient to `clipNorm · √P`. Default: no
+   * clipping.
    */
   readonly clipNorm?: number;
 }
 
-/** What momentum correction keeps, beside the state of the compressor inside it. */
+/** State of momentum correction, including the state of the inner aggregator. */
 export interface MomentumCorrectionState<Inner> {
   /** Decaying sum of this rank's gradients, f32 `[n]`. */
   readonly velocity: Tensor;
-  /** Sum of velocities that has not been sent yet, f32 `[n]`. */
+  /** Sum of velocities that are not sent yet, f32 `[n]`. */
   readonly unsent: Tensor;
   readonly inner: Inner;
 }
 
-/** `x` scaled to a Euclidean norm of at most `bound`. What is not finite stays so. */
+/** Scale `x` to a Euclidean norm of at most `bound`. Non-finite entries stay non-finite. */
 const clipNormTo = (x: Tensor, bound: number): Tensor => {
-  // Not by the norm itself: squares could overflow, and an infinite norm would turn a finite gradient into zeros.
+  // Does not divide by the norm itself: squares could overflow, and an infinite norm would turn a finite gradient into
+  // zeros.
   const { greatest, norm } = relativeNorm(x);
   return multiply(x, minimum(divide(divide(bound, greatest), norm), 1));
 };
 
 /**
- * Accumulate velocities instead of gradients, so that what is sent late carries the momentum that it would have had: `v
- * ← m·v + g`, `a ← a + v`, send `C(a)`, keep `a ← a − C(a)`; and `v ← 0` where something was sent (factor masking), so
- * that stale momentum does not go on. It takes the place of error feedback and of the optimizer's momentum: use plain
- * SGD with it.
+ * Momentum correction: accumulate velocities instead of gradients, so that a delayed entry includes its momentum. `v ←
+ * m·v + g`, `a ← a + v`, send `C(a)`, keep `a ← a − C(a)`. Sent entries reset their velocity, `v ← 0` (factor masking),
+ * so that stale momentum is not applied again. Replaces error feedback and the optimizer's momentum: use plain SGD.
  *
- * With `clipNorm`, each rank clips its gradient to `clipNorm · √P` before it is accumulated: the mean of P independent
- * gradients of that norm has norm `clipNorm`. The paper says `clipNorm / √P`, of gradients that carry the factor 1/P of
- * the mean already; ours do not.
+ * With `clipNorm`, each rank clips its gradient to `clipNorm · √P` before accumulation: the mean of P independent
+ * gradients of that norm has norm `clipNorm`. The paper uses `clipNorm / √P`, because its gradients already include the
+ * factor 1/P of the mean. The gradients here do not.
  *
- * Sent and unsent add up to `a` exactly where whole values are kept or sent. With a compressor that sends everything,
- * the velocity is masked everywhere, and what is left is SGD without momentum.
+ * If the compressor keeps or sends whole values, the sent and the unsent part sum exactly to `a`. With a compressor
+ * that sends everything, the velocity is masked for all entries, and the result is SGD without momentum.
  *
- * Masking forgets momentum, on each rank at its own times. Where the gradients of ranks differ for good, SGD so comes
- * to rest beside the optimum of the mean.
+ * Masking discards momentum, at different times on each rank. If the gradients of ranks differ permanently, SGD
+ * therefore converges to a point next to the optimum of the mean.
  *
  * @throws ArgumentError for a momentum outside [0, 1) or a norm that is not positive.
- * Cost: two f32 per gradient element of state, no bytes on the wire.
+ * Cost: two f32 per gradient element of state, no additional bytes sent.
  * Source: Lin et al. 2018, arXiv 1712.01887, §3.1–3.3 (Deep Gradient Compression).
  */
 export const withMomentumCorrection = <Inner>(
@@ -68,7 +69,7 @@ export const withMomentumCorrection = <Inner>(
   checkMomentum("withMomentumCorrection", momentum);
   if (clipNorm !== undefined && !(clipNorm > 0))
     throw new ArgumentError(
-      `withMomentumCorrection: a norm of at most ${clipNorm} was asked for; use a positive number`,
+      `withMomentumCorrection: clipNorm ${clipNorm} is not positive; use a positive number, or leave clipNorm out`,
     );
   return {
     ...substituteGradient(aggregator, {
@@ -79,12 +80,12 @@ export const withMomentumCorrection = <Inner>(
         const velocity = add(multiply(own.velocity, momentum), clipped);
         const accumulated = add(own.unsent, velocity);
         return {
-          instead: accumulated,
-          remember: (sent) => ({ velocity: where(equal(sent, 0), velocity, 0), unsent: subtract(accumulated, sent) }),
+          replacement: accumulated,
+          nextState: (sent) => ({ velocity: where(equal(sent, 0), velocity, 0), unsent: subtract(accumulated, sent) }),
         };
       },
     }),
-    // The norm that is clipped is that of a bucket.
+    // Clipping uses the norm of the whole bucket.
     ...(clipNorm !== undefined && { scope: "bucket" }),
     ...(aggregator.contraction && { contraction: (bucket, worldSize) => aggregator.contraction!(bucket, worldSize) }),
   };

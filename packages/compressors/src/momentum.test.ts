@@ -12,7 +12,7 @@ import { topKCompressor } from "./top-k.ts";
 const n = 24;
 const bucket = bucketOf([{ path: "v", shape: [n] }]);
 
-/** Means of each step on one rank, one gradient a step. */
+/** Means of each step on one rank, one gradient per step. */
 const meansOf = (
   aggregator: ReturnType<typeof withMomentum>,
   gradients: readonly (readonly number[])[],
@@ -32,7 +32,7 @@ const meansOf = (
 };
 
 describe("withMomentum", () => {
-  it("hands on the running mean of gradients", () => {
+  it("aggregates the running mean of gradients", () => {
     const gradients = [1, 2, 3, 4].map((seed) => normalArray([n], seed).toNumbers());
     const means = meansOf(withMomentum(identityCompressor(), { momentum: 0.75 }) as never, gradients);
     let velocity = new Array<number>(n).fill(0);
@@ -42,7 +42,7 @@ describe("withMomentum", () => {
     });
   });
 
-  it("lets EF21 come nearer to a gradient under noise than it comes without", () => {
+  it("brings EF21 closer to a noisy gradient", () => {
     const gradient = normalArray([n], 99).toNumbers();
     const noisy = Array.from({ length: 120 }, (_, step) => {
       const noise = normalArray([n], step).toNumbers();
@@ -57,7 +57,7 @@ describe("withMomentum", () => {
     expect(distance(0.9)).toBeLessThan(0.5 * distance(0));
   });
 
-  it("refuses a share that is none", () => {
+  it("rejects an invalid factor", () => {
     for (const momentum of [-0.1, 1, NaN])
       expect(() => withMomentum(identityCompressor(), { momentum })).toThrow(`momentum ${momentum}`);
   });

@@ -19,7 +19,7 @@ const select = async (
   return { values: payload.values.toNumbers(), indices: payload.indices.toNumbers() };
 };
 
-/** The bracket of the paper: steps of bisection between mean and maximum, each counting anew. */
+/** The bracket of the paper: steps of bisection between mean and maximum, with a new count in each step. */
 const bisect = (
   magnitudes: readonly number[],
   k: number,
@@ -46,7 +46,7 @@ describe("msTopKCompressor", () => {
     fc.constantFrom(1e20, 1e-30, 3e38).map(Math.fround),
   );
 
-  it("sends exactly k different entries as they are, whatever the gradient", async () => {
+  it("sends exactly k different entries unchanged, for any gradient", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(value, { minLength: 1, maxLength: 40 }),
@@ -61,7 +61,7 @@ describe("msTopKCompressor", () => {
     );
   });
 
-  it("finds the bracket that bisection finds, which reads the gradient once per step", async () => {
+  it("finds the bracket of bisection, which reads the gradient once per step", async () => {
     for (const [seed, density] of [
       [1, 0.01],
       [2, 0.05],
@@ -77,7 +77,7 @@ describe("msTopKCompressor", () => {
     }
   });
 
-  it("is top-k to the last bit of f32, and with fewer samplings to their level", async () => {
+  it("equals top-k to the last bit of f32, and with fewer samplings to their level", async () => {
     const gradient = normalArray([20_000], 7).toNumbers();
     const exact = gradient.map(Math.abs).sort((a, b) => b - a);
     const [most, mean] = [exact[0]!, exact.reduce((sum, v) => sum + v, 0) / exact.length];
@@ -95,8 +95,8 @@ describe("msTopKCompressor", () => {
     }
   });
 
-  it("never leaves out the greatest for ties before it, of any length", async () => {
-    // By a sample: half of the entries are equal, and the greatest come last.
+  it("never omits the largest entry because of earlier ties, at any length", async () => {
+    // With a sample: half of the entries are equal, and the largest come last.
     const n = 2 ** 18 + 64;
     const gradient = Array.from({ length: n }, (_, i) => (i >= n - 50 ? 1000 + i - n : i % 2));
     const { values, indices } = await select(gradient, 0.01);
@@ -104,19 +104,19 @@ describe("msTopKCompressor", () => {
     expect(indices.filter((i) => i >= n - 50).length).toBe(50);
   });
 
-  it("declares a contraction where it looks at all entries, and none where at a sample", () => {
+  it("declares a contraction if it reads all entries, and none with a sample", () => {
     const { contraction } = msTopKCompressor({ density: 0.001 });
     const of = (n: number): number | undefined => contraction!({ dtype: "f32", shape: [n] });
     expect(of(100_000)! / 0.001).toBeGreaterThan(0.9);
     expect(of(2 ** 18 + 1)! / 0.001).toBeGreaterThan(0.7);
     expect(of(832_000)).toBeUndefined();
-    // Levels of a 32nd tell too little.
+    // Levels of 1/32 are too coarse for a bound.
     expect(
       msTopKCompressor({ density: 0.001, samplings: 6 }).contraction!({ dtype: "f32", shape: [1000] }),
     ).toBeUndefined();
   });
 
-  it("is top-k where magnitudes differ by more than a level", () => {
+  it("equals top-k if magnitudes differ by more than a level", () => {
     const gradient = Array.from({ length: 200 }, (_, i) => (((i * 77) % 200) + 1) * (i % 3 === 0 ? -1 : 1));
     for (const density of [0.01, 0.1, 0.3, 0.7, 1])
       expect(aggregateWorld(msTopKCompressor({ density }), [gradient])).toEqual(
@@ -124,25 +124,25 @@ describe("msTopKCompressor", () => {
       );
   });
 
-  it("keeps the largest where fewer than k reach the mean", async () => {
+  it("keeps the largest entries if fewer than k reach the mean", async () => {
     // biome-ignore format: short
     const heavy = uniformArray([500], 1, 2, 3).toNumbers().map((v, i) => (i === 100 || i === 400 ? 1e4 : v));
     const { values, indices } = await select(heavy, 0.1);
     expect(indices).toEqual(expect.arrayContaining([100, 400]));
     const kept = Math.min(...values);
-    // A level is a 2²³th of the mean, 41.5: less than f32 tells apart among those.
+    // A level is 2⁻²³ of the mean, 41.5: less than f32 resolves among these values.
     heavy.forEach((v, i) => expect(indices.includes(i) || v <= kept).toBe(true));
   });
 
-  it("fills up from the lowest position among equals", async () => {
+  it("fills up from the lowest index among equal entries", async () => {
     expect((await select([3, 3, -3, 3, 3, 3, 3, 3, 3, 3], 0.3)).indices).toEqual([0, 1, 2]);
     expect((await select([0, 0, 0, 0], 0.5)).indices).toEqual([0, 1]);
   });
 
-  it("refuses densities and samplings that there are not", () => {
+  it("rejects invalid densities and samplings", () => {
     expect(() => msTopKCompressor({ density: 2 })).toThrow(/density 2/);
     expect(() => msTopKCompressor({ density: 0.1, samplings: 30 })).toThrow(
-      /30 samplings cannot be counted; use an integer from 1 to 24/,
+      /samplings 30 is not an integer from 1 to 24; use 24/,
     );
   });
 });

@@ -21,11 +21,11 @@ import {
   where,
 } from "@skein/tensor-core";
 import type { Compressor } from "./compressor.ts";
-import { checkDensity, keptEntries, keptShare } from "./density.ts";
+import { checkDensity, numKeptEntries, minKeptEnergyShare } from "./density.ts";
 import { levelOfKth } from "./magnitude-level.ts";
 import { magnitudeBound } from "./magnitude-bound.ts";
 import { rankInSample, sampleMagnitudes, sampleSizeOf } from "./magnitude-sample.ts";
-import { reachingEntries } from "./reaching-entries.ts";
+import { selectByBound } from "./select-by-bound.ts";
 import { firstThenSecond, nanUnless, type SparsePayload } from "./sparse-payload.ts";
 import { defineSparsifier } from "./sparsifier.ts";
 
@@ -33,52 +33,54 @@ export interface MsTopKCompressorOptions {
   /** Share of entries to keep, in (0, 1]. */
   readonly density: number;
   /**
-   * Thresholds are told apart as by so many steps of bisection, 1 to 24. Default: 24, all that f32 can tell apart; the
-   * paper takes 30.
+   * Resolution of the threshold, in steps of bisection, 1 to 24. Default: 24, the full resolution of f32; the paper
+   * uses 30.
    */
   readonly samplings?: number;
 }
 
 interface Candidates extends SparsePayload {
-  /** bool [], whether all of the gradient is finite. */
+  /** Whether all entries of the gradient are finite, bool []. */
   readonly finite: Tensor;
 }
 
 /**
- * So many standard deviations more than k are let through by a bound from a sample, and there is room for as many more.
+ * Margin of a bound from a sample, in standard deviations: the bound passes this many more than k entries, and the
+ * capacity has room for the same margin again.
  */
 const deviations = 6;
 
-const wholeOf = (flat: Tensor): Candidates => ({
+const allCandidates = (flat: Tensor): Candidates => ({
   values: flat,
   indices: arange(flat.shape[0]!),
   finite: isFinite(sum(multiply(absolute(flat), 1 / Math.max(1, flat.shape[0]!)))),
 });
 
-/** Entries among which the k largest are; see `msTopKCompressor`. */
-const candidatesOf = (flat: Tensor, k: number): Candidates => {
+/** Returns entries that contain the k largest; see `msTopKCompressor`. */
+const selectCandidates = (flat: Tensor, k: number): Candidates => {
   const n = flat.shape[0]!;
   const size = sampleSizeOf(n, k);
   const rank = rankInSample(k, n, size, deviations);
-  // Below the least of a sample there may be others.
-  if (size.stride === 1 || rank === size.count) return wholeOf(flat);
+  // Entries smaller than the sample's minimum may be needed.
+  if (size.stride === 1 || rank === size.count) return allCandidates(flat);
   const capacity = Math.min(n, Math.ceil((n / size.count) * (rank + deviations * Math.sqrt(rank))));
-  // Where more than there is room for reach it, as with ties, only what is greater: the first by position might leave
-  // out the greatest of all.
+  // If more entries reach the bound than fit, as with ties, only greater entries are taken: the first entries by index
+  // might leave out the largest of all.
   const most = (capacity * size.count) / n;
-  return reachingEntries(flat, magnitudeBound(sampleMagnitudes(flat, size), rank, most), capacity);
+  return selectByBound(flat, magnitudeBound(sampleMagnitudes(flat, size), rank, most), capacity);
 };
 
-/** Samplings that one histogram counts: with more bins a device is slow. */
+/** Bisection steps per histogram. A histogram with more bins is slow on a GPU. */
 const samplingsAtOnce = 12;
 
-/** Positions i32 [k] of k of nearly the largest magnitudes; see `msTopKCompressor`. */
+/** Indices i32 [k] of k entries of almost the largest magnitudes; see `msTopKCompressor`. */
 const nearlyLargest = (magnitudes: Tensor, k: number, samplings: number): Tensor => {
   const numLevels = 2 ** Math.min(samplings, samplingsAtOnce);
   const most = reduceMax(magnitudes);
-  // Divided before they are added, so that the sum cannot overflow.
+  // Divided before the sum, so that the sum cannot overflow.
   const mean = minimum(sum(multiply(magnitudes, 1 / Math.max(1, magnitudes.shape[0]!))), most);
-  // Half of the levels below the mean, half above; 1e-37 where a range is empty.
+  // Half of the levels are below the mean, and half above. The lower bound 1e-37 avoids a division by zero for an empty
+  // range.
   const below = divide(magnitudes, maximum(mean, 1e-37));
   const above = add(divide(subtract(magnitudes, mean), maximum(subtract(most, mean), 1e-37)), 1);
   const height = multiply(where(less(magnitudes, mean), below, above), numLevels / 2);
@@ -86,7 +88,7 @@ const nearlyLargest = (magnitudes: Tensor, k: number, samplings: number): Tensor
   const { level, countAbove } = levelOfKth(levels, numLevels, k);
   const [isAbove, isWithin] = [greater(levels, level), equal(levels, level)];
   if (samplings <= samplingsAtOnce) return firstThenSecond(isAbove, isWithin, k).indices;
-  // The level of the k-th is halved further. Exact: heights are whole numbers and up to 12 bits behind the point.
+  // Subdivides the level of the k-th entry. Exact, because heights are integers plus up to 12 fractional bits.
   const numSteps = 2 ** (samplings - samplingsAtOnce);
   const steps = where(isWithin, minimum(floor(multiply(subtract(height, levels), numSteps)), numSteps - 1), -1);
   const { level: step } = levelOfKth(steps, numSteps, subtract(k, countAbove));
@@ -94,34 +96,35 @@ const nearlyLargest = (magnitudes: Tensor, k: number, samplings: number): Tensor
 };
 
 /**
- * Keep `k` entries of nearly the largest magnitudes, exactly `k` of them, without sorting: by the thresholds that a
+ * MSTopK: keep exactly `k` entries of almost the largest magnitudes, without sorting, with the thresholds that a
  * bisection would sample.
  *
  * `k = max(1, ⌊density · n⌋)`. Bisection halves the range of magnitudes `samplings` times, first at the mean m, then
- * between m and the maximum M (or 0 and m, where fewer than k entries reach the mean), and counts at every step. Its
- * steps only ever ask at `2^samplings` thresholds, evenly spaced above and below the mean; so a histogram of 2¹² of
- * them counts for twelve steps at once, and one within the level so found for the others. Let t₁ be the lowest
- * threshold that fewer than k entries reach, and t₂ the one below: all entries from t₁ on are sent, and of those in
- * [t₂, t₁) the first that make it k.
+ * between m and the maximum M (or between 0 and m, if fewer than k entries reach the mean), and counts in every step.
+ * The steps can only reach `2^samplings` thresholds, evenly spaced above and below the mean. So one histogram of 2¹²
+ * thresholds replaces twelve steps, and a second histogram within the level found replaces the others. Let t₁ be the
+ * lowest threshold that fewer than k entries reach, and t₂ the next lower threshold. All entries from t₁ on are sent,
+ * and the first entries in [t₂, t₁) fill up to k.
  *
- * Nothing that is dropped exceeds anything kept by a level or more: a level is `w = (M − m)/2^(samplings−1)` above the
- * mean, and with 24 samplings no more than f32 rounds such a difference by. So `‖u − C(u)‖² ≤ (1 − k/n)‖u‖² + 2kMw`.
+ * No dropped entry exceeds a kept entry by a level or more. Above the mean, a level is `w = (M − m)/2^(samplings−1)`;
+ * with 24 samplings, w is no larger than f32 rounding of such a difference. So `‖u − C(u)‖² ≤ (1 − k/n)‖u‖² + 2kMw`.
  * Ties, equal magnitudes and k = n need no special case. Biased: wrap it in `withErrorFeedback`.
  *
- * Of more than 2¹⁸ entries (with k of 832 or more), only candidates are counted: those that reach the magnitude of a
- * rank in a sample (see `sampleSizeOf`) that lets k through but 1 time in 10⁸, between 1.1k and 1.8k of them in the
- * mean. M and m are then theirs. Should fewer than k reach it, all of them are sent, and zeros in place of the others;
- * so also where more than a room of 1.2k to 2.8k of the sample reach it, as with ties: then those that are greater.
- * That probability takes places of large entries for random; where they repeat every p entries, p the stride, the
- * sample may miss them, so no contraction is known.
+ * For more than 2¹⁸ entries (with k ≥ 832), only candidates are counted: entries that reach a bound from a sample (see
+ * `sampleSizeOf`). The bound passes at least k entries, except once in 10⁸ cases, and between 1.1k and 1.8k entries on
+ * average. M and m are then those of the candidates. If fewer than k entries reach the bound, all of them are sent, and
+ * zeros fill the rest. The same happens if more entries reach the bound than the capacity of 1.2k to 2.8k, as with
+ * ties: then only the greater entries are candidates. That probability assumes that large entries are at random
+ * indices. If they repeat every p entries, p the stride, the sample may miss them, so no contraction is known.
  *
- * The bracket is filled from its lowest position, where the paper starts at a random one: with 24 samplings those in it
- * are equal in f32, but for outliers 2²⁴ times the mean, and what is left out there grows in the residual past t₁.
+ * Entries in [t₂, t₁) are taken from the lowest index on, while the paper starts at a random index. With 24 samplings,
+ * these entries are equal in f32 unless outliers are 2²⁴ times the mean, and omitted entries grow in the residual
+ * beyond t₁.
  *
- * A gradient that is not finite throughout makes all values NaN.
+ * A gradient with a non-finite entry makes all values NaN.
  *
  * @throws ArgumentError for a density outside (0, 1], or samplings other than 1 to 24.
- * Cost: 8k bytes per rank, by all-gather: 8k(P−1) sent. Reads the gradient once, and a sample.
+ * Cost: 8k bytes per rank, by all-gather: 8k(P−1) sent. Reads the gradient once, plus a sample.
  * @example withErrorFeedback(msTopKCompressor({ density: 0.001 }))
  * Source: Shi et al. 2021, arXiv 2010.10458, Algorithm 1 (MSTopK).
  */
@@ -131,23 +134,26 @@ export const msTopKCompressor = ({
 }: MsTopKCompressorOptions): Compressor<[], SparsePayload> => {
   checkDensity("msTopKCompressor", density);
   if (!(Number.isInteger(samplings) && samplings >= 1 && samplings <= 24))
-    throw new ArgumentError(`msTopKCompressor: ${samplings} samplings cannot be counted; use an integer from 1 to 24`);
+    throw new ArgumentError(
+      `msTopKCompressor: samplings ${samplings} is not an integer from 1 to 24; use 24 for the full resolution of f32`,
+    );
   const select = (flat: Tensor): SparsePayload => {
-    const k = keptEntries(density, flat.shape[0]!);
-    const { values, indices, finite } = candidatesOf(flat, k);
+    const k = numKeptEntries(density, flat.shape[0]!);
+    const { values, indices, finite } = selectCandidates(flat, k);
     const slots = nearlyLargest(absolute(values), k, samplings);
     const take = (x: Tensor): Tensor => gather(x, slots, { outside: "zero" });
     return nanUnless(finite, { values: take(values), indices: take(indices) });
   };
-  // ‖u‖ is at least M, and w at most M/2^(samplings−1); and f32 rounds heights by up to three of the least steps.
+  // ‖u‖ is at least M, and w is at most M/2^(samplings−1). In addition, f32 rounds heights by up to three of the
+  // smallest steps.
   const contraction = (n: number): number | undefined => {
-    const k = keptEntries(density, n);
-    const least = keptShare(k, n) - 4 * k * (2 ** -samplings + 3 * 2 ** -24);
+    const k = numKeptEntries(density, n);
+    const least = minKeptEnergyShare(k, n) - 4 * k * (2 ** -samplings + 3 * 2 ** -24);
     return sampleSizeOf(n, k).stride === 1 && least > 0 ? least : undefined;
   };
   return defineSparsifier({
     name: `ms-top-k ${density}`,
-    capacity: (n) => keptEntries(density, n),
+    capacity: (n) => numKeptEntries(density, n),
     contraction,
     select,
   });

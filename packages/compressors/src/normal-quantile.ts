@@ -1,5 +1,5 @@
 /**
- * P(|Z| < z) of a standard normal Z, by the series `2φ(z) · Σ z^(2i+1) / (1·3·5 … (2i+1))`, all of whose terms are
+ * P(|Z| < z) of a standard normal Z, from the series `2φ(z) · Σ z^(2i+1) / (1·3·5 … (2i+1))`, in which all terms are
  * positive.
  */
 const within = (z: number): number => {
@@ -12,8 +12,8 @@ const within = (z: number): number => {
 };
 
 /**
- * The z that a standard normal value exceeds in magnitude with probability `tail`: `Φ⁻¹(1 − tail/2)`, by bisection; at
- * most 8.
+ * Two-sided quantile z of the standard normal distribution: |Z| exceeds z with probability `tail`. `Φ⁻¹(1 − tail/2)`,
+ * by bisection; at most 8.
  *
  * @param tail in (0, 1].
  * @example twoSidedQuantile(0.01) // 2.5758

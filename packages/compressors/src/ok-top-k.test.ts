@@ -20,7 +20,7 @@ const sumOfLargest = (gradients: readonly (readonly number[])[], k: number): num
 };
 
 describe("okTopKAggregator", () => {
-  it("keeps the k greatest of the summed entries, exactly, on 1 to 9 ranks, with ties and zeros", () => {
+  it("keeps exactly the k greatest of the summed entries, on 1 to 9 ranks, with ties and zeros", () => {
     const world = fc
       .tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 14 }), fc.constantFrom(0.01, 0.25, 0.5, 1))
       .chain(([numRanks, n, density]) =>
@@ -56,14 +56,17 @@ describe("okTopKAggregator", () => {
     );
   });
 
-  it("agrees with the exact top-k of the sum on all positions for normal gradients", () => {
+  it("agrees with the exact top-k of the sum on all indices for normal gradients", () => {
     const gradients = Array.from({ length: 8 }, (_, rank) => normalArray([64], rank).toNumbers());
     const { mean } = aggregateWorld(okTopKAggregator({ density: 6 / 64 }), gradients)[0]!;
     const kept = mean.flatMap((value, i) => (value === 0 ? [] : [i]));
     expect(kept).toEqual(largest(sumOfLargest(gradients, 6), 6).sort((a, b) => a - b));
   });
 
-  /** How many entries each rank receives from each in the first exchange, and what all send in both. */
+  /**
+   * Entries that each rank receives from each other rank in the first exchange, and bytes that all ranks send in both
+   * exchanges.
+   */
   const traffic = (
     gradients: readonly (readonly number[])[],
     density: number,
@@ -106,7 +109,7 @@ describe("okTopKAggregator", () => {
     ["one layer", (i: number): boolean => i >= 1024 && i < 1024 + k],
     ["one column of a matrix of 32 columns", (i: number): boolean => i % 32 === 5],
     ["a few neighbours here and there", (i: number): boolean => i % 256 < 8],
-  ])("shares entries out evenly where they come from %s, and sends no more bytes than it says", (_, isHot) => {
+  ])("distributes entries from %s evenly over ranks, and sends at most the declared bytes", (_, isHot) => {
     const { loads, entriesSent } = traffic(gradientsOf(isHot), k / n);
     expect(loads.reduce((sum, load) => sum + load, 0)).toBe(numRanks * k);
     expect(Math.max(...loads)).toBeLessThan(1.6 * k);
@@ -116,13 +119,13 @@ describe("okTopKAggregator", () => {
     expect((8 * entriesSent) / numRanks).toBeGreaterThan(0.75 * most);
   });
 
-  it("sends no zeros to all, and k entries where there are as many", () => {
+  it("sends no zeros to all ranks, and k entries if there are that many", () => {
     const some = (count: number): number[][] =>
       [0, 1, 2].map(() => Array.from({ length: 20 }, (_, i) => (i < count ? 1 : 0)));
     expect([0, 3, 5, 20].map((count) => traffic(some(count), 0.25).entriesKept)).toEqual([0, 3, 5, 5]);
   });
 
-  it("refuses a density outside (0, 1]", () => {
+  it("rejects a density outside (0, 1]", () => {
     expect(() => okTopKAggregator({ density: 2 })).toThrow(/okTopKAggregator: density 2 is not in \(0, 1\]/);
   });
 });

@@ -7,7 +7,7 @@ const meanOf = (values: readonly number[]): number =>
   Math.fround(values.length === 0 ? 0 : values.reduce((sum, v) => sum + v, 0) / values.length);
 
 describe("oneBitCompressor", () => {
-  it("sends the mean of the entries from zero up, and that of those below, block by block", () => {
+  it("sends the means of nonnegative and of negative entries per block", () => {
     fc.assert(
       fc.property(worldGradients(3, 40), fc.integer({ min: 1, max: 12 }), (gradients, blockSize) => {
         const n = gradients[0]!.length;
@@ -25,7 +25,7 @@ describe("oneBitCompressor", () => {
     );
   });
 
-  it("is nearest in least squares: no other two values lose less", () => {
+  it("minimizes the squared error over both values", () => {
     const g = Array.from({ length: 64 }, (_, i) => Math.sin(i * i) + 0.3);
     const { sent } = stepOnce(oneBitCompressor(), [g])[0]!;
     const lost = (shiftUp: number, shiftDown: number): number =>
@@ -39,7 +39,7 @@ describe("oneBitCompressor", () => {
       expect(lost(up, down)).toBeGreaterThan(lost(0, 0));
   });
 
-  it("spreads a bad entry over those that share its value, on all ranks", () => {
+  it("spreads a non-finite entry to all entries with the same value, on all ranks", () => {
     for (const bad of [NaN, Infinity, -Infinity])
       for (const { mean } of stepOnce(oneBitCompressor(), [
         [1, -2, 3],

@@ -21,28 +21,29 @@ import { type Compressor, defineCompressor } from "./compressor.ts";
 import { cutWords, joinWords } from "./word-message.ts";
 
 export interface OneBitOptions {
-  /** Entries that share two reconstruction values, at most. Default: 512, which makes 1.125 bits of an entry. */
+  /** Maximum number of entries that share two reconstruction values. Default: 512, which gives 1.125 bits per entry. */
   readonly blockSize?: number;
 }
 
 export interface OneBitPayload {
   /**
-   * u32 `[⌈n/32⌉ + 2 rows]`: a set bit for each negative entry; then, as bits of f32, the mean of the others for each
-   * block, 0 where there are none; then that of the negative ones.
+   * Packed message, u32 `[⌈n/32⌉ + 2 rows]`: one bit per entry, set if the entry is negative; then the f32 bits of each
+   * block's mean of nonnegative entries, 0 if there are none; then the f32 bits of each block's mean of negative
+   * entries.
    */
   readonly words: Tensor;
 }
 
 /**
- * Send one bit per entry, and for each block the mean of its entries ≥ 0 and the mean of those < 0: what the two bits
- * stand for is then as near as it can be in least squares.
+ * 1-bit SGD: send one bit per entry, and for each block the mean of its entries ≥ 0 and the mean of its entries < 0.
+ * These two values minimize the squared error for the given bits.
  *
- * Contraction 1/blockSize at worst: the squares that it keeps are at least `‖u‖₁²/blockSize` per block. Biased: wrap it
- * in `withErrorFeedback`, and let the first steps go dense, as the authors do. They take a block per column of a weight
- * matrix.
+ * The contraction is at least 1/blockSize, because the kept energy is at least `‖u‖₁²/blockSize` per block. Biased:
+ * wrap it in `withErrorFeedback`, and make the first steps dense, as the authors do. The authors use one block per
+ * column of a weight matrix.
  *
  * @throws ArgumentError unless blockSize is an integer from 1.
- * Cost: n/8 bytes and 8 per block, by all-gather.
+ * Cost: n/8 bytes plus 8 per block, by all-gather.
  * Source: Seide et al. 2014, 1-Bit Stochastic Gradient Descent (Interspeech).
  */
 export const oneBitCompressor = ({ blockSize = 512 }: OneBitOptions = {}): Compressor<[], OneBitPayload> => {
@@ -64,12 +65,12 @@ export const oneBitCompressor = ({ blockSize = 512 }: OneBitOptions = {}): Compr
         const numNegative = sum(cast(negative, "f32"), along);
         const { rows, size, entries } = layout[i]!;
         const numOthers = subtract(rows === 1 ? entries : size, numNegative);
-        // A NaN is not negative, so it makes the other mean NaN.
+        // A NaN is not negative, so it makes the mean of nonnegative entries NaN.
         const above = divide(sum(where(negative, 0, blocks), along), maximum(numOthers, 1));
         const below = divide(sum(where(negative, blocks, 0), along), maximum(numNegative, 1));
         return { signs: packBits(slice(flatten(negative), [0], [entries])), above, below };
       });
-      // Where a part ends inside a word, signs are packed across.
+      // If a part ends inside a word, signs are packed across parts.
       const areWhole = layout.every(({ begin }) => begin % 32 === 0);
       const signs = areWhole ? concat(parts.map((part) => part.signs)) : packBits(less(flat, 0));
       return {

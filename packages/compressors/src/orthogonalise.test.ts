@@ -21,12 +21,12 @@ const transposed = (a: Matrix): number[][] => a[0]!.map((_, j) => a.map((row) =>
 const norm = (a: Matrix): number => Math.hypot(...a.flat());
 const minus = (a: Matrix, b: Matrix): number[][] => a.map((row, i) => row.map((v, j) => v - b[i]![j]!));
 
-/** How far QᵀQ is from I. */
+/** Distance of QᵀQ from I. */
 const skewness = (q: Matrix): number => {
   const gram = times(transposed(q), q);
   return norm(gram.map((row, i) => row.map((v, j) => v - (i === j ? 1 : 0))));
 };
-/** What of P does not lie in the span of Q, relative to P. */
+/** Part of P outside the column space of Q, relative to P. */
 const outside = (p: Matrix, q: Matrix): number => norm(minus(p, times(q, times(transposed(q), p)))) / (norm(p) || 1);
 const greatestStretch = (q: Matrix, seed: number): number => {
   let x: Matrix = randomMatrix(q[0]!.length, 1, seed);
@@ -43,7 +43,7 @@ const sizes = fc
   .chain((r) => fc.record({ r: fc.constant(r), n: fc.integer({ min: r, max: 24 }), seed: fc.nat(1e6) }));
 
 describe("orthogonalise", () => {
-  it("makes columns orthonormal and keeps their span, whatever their sizes", () => {
+  it("makes columns orthonormal and keeps their span, for any sizes", () => {
     const sized = fc.tuple(sizes, fc.array(fc.constantFrom(1e-30, 1e-5, 1, 1e30), { minLength: 6, maxLength: 6 }));
     fc.assert(
       fc.property(sized, ([{ n, r, seed }, scales]) => {
@@ -64,7 +64,7 @@ describe("orthogonalise", () => {
     expect(greatestStretch(q, 3)).toBeLessThan(1 + 1e-5);
   });
 
-  it("survives a lower rank: nothing is lost, nothing is stretched, nothing is NaN", () => {
+  it("handles rank deficiency: loses nothing, stretches nothing, creates no NaN", () => {
     const lower = sizes.chain((own) => fc.record({ size: fc.constant(own), rank: fc.integer({ min: 0, max: own.r }) }));
     fc.assert(
       fc.property(lower, ({ size: { n, r, seed }, rank }) => {
@@ -81,7 +81,7 @@ describe("orthogonalise", () => {
     );
   });
 
-  it("leaves zeros and takes equal columns once", () => {
+  it("keeps zeros and counts equal columns once", () => {
     expect(
       orthogonal([
         [0, 0],
@@ -109,13 +109,13 @@ describe("orthogonalise", () => {
     expect(orthogonal([[-7]])).toEqual([[-1]]);
   });
 
-  it("takes matrices of one shape together, each for itself", () => {
+  it("handles matrices of equal shape together, each independently", () => {
     const both = [randomMatrix(5, 2, 1), randomMatrix(5, 2, 2).map((row) => row.map((v) => v * 1e10))];
     const [together] = runSingle((x: Tensor) => orthogonalise(x), [[NdArray.from(both.flat(2), [2, 5, 2])]]);
     expect(together!.toNumbers()).toEqual(both.flatMap((own) => orthogonal(own).flat()));
   });
 
-  it("gives NaN for what is not finite, and refuses more columns than rows", () => {
+  it("returns NaN for non-finite input, and rejects more columns than rows", () => {
     for (const value of [NaN, Infinity, -Infinity])
       expect(
         orthogonal([

@@ -26,8 +26,8 @@ const epsilon = 2 ** -23;
 const numPasses = 3;
 
 /**
- * Each column over its length; a column of zeros stays. The length is taken of the column over its greatest entry,
- * which cannot overflow.
+ * Scale each column to length 1; a column of zeros stays zero. The column is divided by its largest magnitude first, so
+ * that its length cannot overflow.
  */
 export const unitColumns = (x: Tensor): Tensor => {
   const positive = (size: Tensor): Tensor => where(equal(size, 0), 1, size);
@@ -36,23 +36,24 @@ export const unitColumns = (x: Tensor): Tensor => {
 };
 
 /**
- * Make the columns of a tall matrix orthonormal, without changing what they span: `QᵀQ = I`, `Q = P R⁻¹`.
+ * Make the columns of a tall matrix orthonormal, with the same column space: `QᵀQ = I`, `Q = P R⁻¹`.
  *
- * Columns are first brought to length 1, so that their sizes do not count; then three times `G = PᵀP`, `L Lᵀ = G + S`,
- * `P ← P L⁻ᵀ`. The shift S, diagonal, keeps the factorisation alive: `s = 4ε(r√r + √(rn))`, above what rounding does to
- * G; less, down to nothing, in rows that are near those of I, so that it leaves no trace in a result that is
- * orthonormal already.
+ * Columns are first scaled to length 1, so that the result does not depend on their sizes. Then three passes of `G =
+ * PᵀP`, `L Lᵀ = G + S`, `P ← P L⁻ᵀ`. The diagonal shift S keeps the factorization from failing: `s = 4ε(r√r + √(rn))`,
+ * above the rounding error of G. The shift is smaller, down to zero, for rows that are close to those of I, so that a
+ * result that is already orthonormal does not change.
  *
- * Directions that P lacks are not made up: of a matrix of lower rank, or zero, `Q` has singular values 1 for the
- * directions that are there, and values between 0 and 1 for rounding errors. So `QᵀQ ≤ I`, and `M − Q QᵀM` is never
- * longer than M. Nothing is NaN unless P is. (Householder and Gram–Schmidt divide by what is left of a column, and make
- * up a direction, or NaN, where nothing is.)
+ * Directions that are missing in P are not invented. For a matrix of lower rank, or zero, `Q` has singular values of 1
+ * for the existing directions, and values between 0 and 1 for rounding errors. So `QᵀQ ≤ I`, and `M − Q QᵀM` is never
+ * longer than M. The result is NaN only if P has a NaN. (Householder and Gram–Schmidt divide by the remainder of a
+ * column, and produce an arbitrary direction, or NaN, if the remainder is zero.)
  *
  * @param p f32 [..., n, r], n ≥ r; for example [4608, 4].
  * @returns f32 of the same shape.
  * @throws ShapeError for a matrix with more columns than rows.
- * Cost: 12nr² flops and three factorisations of [r, r].
- * Source: Fukaya et al. 2020, Shifted Cholesky QR, doi 10.1137/18M1218212; the shift in every pass and per row is ours.
+ * Cost: 12nr² flops and three factorizations of [r, r].
+ * Source: Fukaya et al. 2020, Shifted Cholesky QR, doi 10.1137/18M1218212. The shift in every pass and per row is our
+ * addition.
  */
 export const orthogonalise = (p: Tensor): Tensor => {
   const [n, r] = p.shape.slice(-2) as [number, number];
@@ -66,8 +67,7 @@ export const orthogonalise = (p: Tensor): Tensor => {
   const pass = (q: Tensor): Tensor => {
     const gram = matmul(q, q, { transposeA: true });
     const identity = broadcastTo(unit, gram.shape);
-    // A row whose distance from that of I is below ½ has a pivot of ½ at least (Gershgorin), and needs no shift to be
-    // safe.
+    // A row closer than ½ to that of I has a pivot of at least ½ (Gershgorin), and needs no shift.
     const distance = sum(absolute(subtract(gram, identity)), { dims: -1, keepDims: true });
     const shifted = add(gram, multiply(identity, multiply(minimum(multiply(distance, 2), 1), shift)));
     const inverse = triangularSolve(cholesky(shifted), identity, { lower: true, transpose: false });

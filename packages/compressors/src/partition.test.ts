@@ -23,7 +23,7 @@ const once = (aggregator: Aggregator, own: readonly number[] = gradient): number
   return mean!.toNumbers();
 };
 
-/** Adds something to each element that tells who dealt with it. */
+/** Adds a value to each element that identifies the aggregator. */
 const marking = (mark: (context: { readonly key?: Tensor }) => Tensor | number): Aggregator<[]> => ({
   biased: false,
   scope: "tensor",
@@ -36,7 +36,7 @@ const marking = (mark: (context: { readonly key?: Tensor }) => Tensor | number):
 });
 
 describe("partition", () => {
-  it("takes the first rule that holds, and puts everything back in its place", () => {
+  it("uses the first matching rule, and restores the order of tensors", () => {
     const [hundred, thousand, million] = [100, 1000, 1e6].map((mark) => marking(() => mark)) as [
       Aggregator,
       Aggregator,
@@ -55,13 +55,13 @@ describe("partition", () => {
     ]);
   });
 
-  it("has the tensors of one rule compete, and those of others not", () => {
+  it("selects among all tensors of one rule, independently of other rules", () => {
     const top = { when: isMatrix, aggregator: topKCompressor({ k: 2 }) };
     expect(once(partition([top]))).toEqual([0, 0, 0, 0, 50, 60, 70, 8, -9, 0.5]);
     expect(once(partition([top], topKCompressor({ k: 1 })))).toEqual([0, 0, 0, 0, 0, 0, 70, 8, -9, 0]);
   });
 
-  it("treats tensors by path", () => {
+  it("chooses aggregators by path", () => {
     const layered = perPath({ a: topKCompressor({ k: 1 }), c: topKCompressor({ k: 1 }) });
     expect(once(layered)).toEqual([0, 0, 0, 4, 50, 60, 70, 0, -9, 0.5]);
     expect(layered.bytesSent(bucket, 3)).toBeCloseTo(8 * 2 + 8 * 2 + (2 * 2 * 4 * 4) / 3, 9);

@@ -7,24 +7,27 @@ import { identityCompressor } from "./identity.ts";
 /** Whether a tensor has at least two dimensions: a weight, not a bias or a scale. */
 export const isMatrix = ({ shape }: BucketTensor): boolean => shape.length >= 2;
 
-/** Whether a tensor has at least so many elements: small ones are dear to compress and cheap to send. */
+/**
+ * Returns a predicate for tensors with at least `elements` elements. Small tensors are expensive to compress and cheap
+ * to send.
+ */
 export const hasAtLeast =
   (elements: number): ((tensor: BucketTensor) => boolean) =>
   ({ shape }) =>
     elementCount(shape) >= elements;
 
-/** Which tensors an aggregator is for. */
+/** Rule that assigns an aggregator to some tensors. */
 export interface PartitionRule {
-  /** By path and shape alone; the same on all ranks. */
+  /** Whether the rule applies to a tensor. Must depend on path and shape only, and be the same on all ranks. */
   readonly when: (tensor: BucketTensor) => boolean;
   readonly aggregator: Aggregator;
 }
 
-/** A class of tensors of one bucket, and where they lie in it. */
+/** Tensors of one bucket with the same aggregator, and their ranges in the bucket. */
 interface BucketClass {
   readonly aggregator: Aggregator;
   readonly bucket: Bucket;
-  /** Neighbours in one piece. */
+  /** Ranges in the bucket's flat vector. Adjacent tensors share one range. */
   readonly pieces: readonly (readonly [begin: number, end: number])[];
 }
 
@@ -52,7 +55,7 @@ const classesOf = (bucket: Bucket, choose: (tensor: BucketTensor) => Aggregator)
 const take = (flat: Tensor, { pieces }: BucketClass): Tensor =>
   concat(pieces.map(([begin, end]) => slice(flat, [begin], [end])));
 
-/** Undo `take`, for all classes of a bucket. */
+/** Inverse of `take`, for all classes of a bucket. */
 const putBack = (classes: readonly BucketClass[], flats: readonly Tensor[]): Tensor => {
   if (classes.length === 0) return zeros([0]);
   const pieces = classes.flatMap((one, i) => {
@@ -63,7 +66,7 @@ const putBack = (classes: readonly BucketClass[], flats: readonly Tensor[]): Ten
       return { begin, end, piece: slice(flats[i]!, [from], [at]) };
     });
   });
-  // An empty piece goes before the one that begins where it lies.
+  // An empty range is sorted before the range that begins at the same offset.
   return concat(pieces.toSorted((a, b) => a.begin - b.begin || a.end - b.end).map(({ piece }) => piece));
 };
 
@@ -97,19 +100,19 @@ const partitionBy = (
       halves: {
         begin: (gradient, state, bucket, context) => {
           const classes = classesOf(bucket, choose);
-          const begun = classes.map((one, i) => {
+          const started = classes.map((one, i) => {
             const args = [take(gradient, one), state[i], one.bucket, contextOf(context, i)] as const;
             if (one.aggregator.halves !== undefined) return one.aggregator.halves.begin(...args);
             const { mean, ...rest } = one.aggregator.aggregate(...args);
             return { pending: mean, ...rest };
           });
           return {
-            pending: begun.map(({ pending }) => pending),
+            pending: started.map(({ pending }) => pending),
             sent: putBack(
               classes,
-              begun.map(({ sent }) => sent),
+              started.map(({ sent }) => sent),
             ),
-            state: states(begun),
+            state: states(started),
           };
         },
         finish: (pending, bucket, context) => {
@@ -133,15 +136,15 @@ const namesOf = (aggregators: readonly Aggregator[]): string =>
   aggregators.map(({ name }) => name ?? "unnamed").join(" | ");
 
 /**
- * Treat the tensors of a bucket by class: each goes to the aggregator of the first rule that holds, or to the fallback,
- * which sends as it is by default. The tensors of one aggregator lie end to end in one vector, so top-k chooses among
- * all of them.
+ * Partition the tensors of a bucket into classes. The aggregator of the first matching rule handles a tensor; the
+ * fallback handles the rest, by default with a dense all-reduce. The tensors of one aggregator are concatenated in one
+ * vector, so top-k selects among all of them.
  *
- * Error feedback may stand around the whole, or around single aggregators.
+ * Error feedback can wrap the whole partition or single aggregators.
  *
- * Cost: that of the aggregators, each for its tensors, in messages of their own.
+ * Cost: sum of the aggregators' costs for their tensors, in separate messages.
  * @example partition([{ when: isMatrix, aggregator: withErrorFeedback(topKCompressor({ density: 0.01 })) }]) // biases
- * and scales as they are
+ *   and scales stay dense
  */
 export const partition = (
   rules: readonly PartitionRule[],
@@ -152,12 +155,12 @@ export const partition = (
 };
 
 /**
- * Treat each tensor by its path, with the fallback for those that are not named: densities by layer, as a planner gives
- * them. Tensors that are given the same object share a vector; give each its own to keep them apart.
+ * Choose an aggregator per tensor path, with a fallback for all other paths: for example, densities per layer from a
+ * planner. Tensors with the same aggregator object share a vector; use separate objects to keep tensors separate.
  *
  * @example perPath({ "layers.0.weight": topKCompressor({ density: 0.001 }), "head.weight": topKCompressor({ density:
- * 0.05 }) })
- * Source: Shi et al. 2020, arXiv 1911.08727 (LAGS), for densities by layer.
+ *   0.05 }) })
+ * Source: Shi et al. 2020, arXiv 1911.08727 (LAGS), for densities per layer.
  */
 export const perPath = (
   aggregators: { readonly [path: string]: Aggregator },

@@ -25,23 +25,23 @@ describe("phases", () => {
     );
   });
 
-  it("begin at 0 and one after another", () => {
+  it("begin at 0, with increasing steps", () => {
     const begin =
       (...steps: number[]) =>
       () =>
         inPhases(steps.map((fromStep) => ({ fromStep, aggregator: topK(0.1) })));
     expect(begin(0, 5, 9)).not.toThrow();
     for (const steps of [[], [1], [0, 5, 5], [0, 6, 5], [0, 1.5], [0, NaN]])
-      expect(begin(...steps)).toThrow(/must begin at 0, and each later/);
+      expect(begin(...steps)).toThrow(/must begin at step 0, and steps must increase/);
   });
 
-  it("must keep one state, which is seen when there is a bucket", () => {
+  it("must have the same state, which is checked for each bucket", () => {
     const phases = inPhases<unknown>([
       { fromStep: 0, aggregator: topKCompressor({ density: 0.1 }) },
       { fromStep: 5, aggregator: topK(0.1) },
     ]);
     expect(() => trace(() => phases[0]!.aggregator.init(flatBucket(4)), [], { mesh: { data: 1 } })).toThrow(
-      /the phase from step 5 keeps \[residual f32\[4\]\], the first keeps \[\]/,
+      /the phase from step 5 has state \[residual f32\[4\]\], but the first phase has \[\]/,
     );
   });
 });
@@ -52,13 +52,13 @@ describe("denseUntil", () => {
   const mean = gradients[0]!.map((_, i) => gradients.reduce((sum, own) => sum + own[i]!, 0) / numRanks);
   const inner = topK(0.25);
 
-  it.each([false, true])("is dense at first and hands the state on as it is; in halves: %s", (inHalves) => {
+  it.each([false, true])("is dense at first and passes the state on unchanged; in halves: %s", (inHalves) => {
     const [dense, later] = inPhases(denseUntil(7, inner));
     expect([dense!.fromStep, later!.fromStep]).toEqual([0, 7]);
     const world = stepperOf(dense!.aggregator, flatBucket(n), numRanks, { keyed: false, inHalves });
     const after = stepperOf(inner, flatBucket(n), numRanks, { keyed: false });
     expect(world.before).toEqual(after.before);
-    // A residual from somewhere is neither sent nor touched.
+    // An arbitrary residual is neither sent nor changed.
     const { state } = after.step(gradients, after.init());
     const stepped = world.step(gradients, state);
     stepped.mean.forEach((own) => own.forEach((value, i) => expect(value).toBeCloseTo(mean[i]!, 6)));
@@ -67,8 +67,8 @@ describe("denseUntil", () => {
     expect(dense!.aggregator.bytesSent(flatBucket(n), numRanks)).toBe((4 / 3) * 4 * n);
   });
 
-  it("is no phase at all until step 0", () => {
+  it("adds no phase for step 0", () => {
     expect(denseUntil(0, inner)).toEqual([{ fromStep: 0, aggregator: inner }]);
-    expect(() => denseUntil(-1, inner)).toThrow(/-1 is not a step/);
+    expect(() => denseUntil(-1, inner)).toThrow(/step -1 is not an integer from 0/);
   });
 });

@@ -4,7 +4,7 @@ import type { Aggregator } from "./aggregator.ts";
 import type { Bucket } from "./bucket.ts";
 import { identityCompressor } from "./identity.ts";
 
-/** From which step on which aggregator is used. */
+/** An aggregator, and the first step that uses it. */
 export interface Phase<State = unknown> {
   readonly fromStep: number;
   readonly aggregator: Aggregator<State>;
@@ -17,47 +17,51 @@ const describe = (state: unknown): string => {
     .join(", ");
 };
 
-/** State of the first, once it is known that it suits all. */
-const initAlike = <State>(phases: readonly Phase<State>[], bucket: Bucket): State => {
+/** Returns the initial state of the first phase, after a check that all phases have states of the same structure. */
+const initCommonState = <State>(phases: readonly Phase<State>[], bucket: Bucket): State => {
   const states = phases.map(({ aggregator }) => aggregator.init(bucket));
   const descriptions = states.map(describe);
   const other = descriptions.findIndex((description) => description !== descriptions[0]);
   if (other !== -1)
     throw new ArgumentError(
-      `the phase from step ${phases[other]!.fromStep} keeps [${descriptions[other]}], the first keeps [${descriptions[0]}]; all phases must keep the same state, so wrap all of them or none in error feedback`,
+      `the phase from step ${phases[other]!.fromStep} has state [${descriptions[other]}], but the first phase has [${descriptions[0]}]; all phases need the same state: wrap all of them in error feedback, or none`,
     );
   return states[0]!;
 };
 
 /**
- * Aggregators that follow one another in a run, each from its step on, with one state that passes through all of them.
- * Each phase is a graph of its own, compiled when it begins.
+ * Check a sequence of phases: aggregators that replace each other during a run, each from its first step on, with one
+ * state that passes through all phases. Each phase has its own graph, compiled when the phase begins.
  *
- * @returns the same phases; `init` of each compares the states of all and refuses a bucket for which they differ.
- * @throws ArgumentError unless the first begins at step 0 and steps increase.
+ * @returns the same phases; `init` of each phase compares the states of all phases, and throws for a bucket with
+ *   different states.
+ * @throws ArgumentError unless the first phase begins at step 0 and steps increase.
  * @example inPhases([{ fromStep: 0, aggregator: qsgd }, { fromStep: 500, aggregator: qsgdOfFewerLevels }])
  */
 export const inPhases = <State>(phases: readonly Phase<State>[]): readonly Phase<State>[] => {
   const steps = phases.map(({ fromStep }) => fromStep);
   if (steps[0] !== 0 || !steps.every((step, i) => Number.isInteger(step) && (i === 0 || step > steps[i - 1]!)))
     throw new ArgumentError(
-      `phases begin at steps [${steps.join(", ")}]; the first must begin at 0, and each later than the one before`,
+      `phases begin at steps [${steps.join(", ")}]; the first must begin at step 0, and steps must increase`,
     );
   return phases.map(({ fromStep, aggregator }) => ({
     fromStep,
-    aggregator: { ...aggregator, init: (bucket) => initAlike(phases, bucket) },
+    aggregator: { ...aggregator, init: (bucket) => initCommonState(phases, bucket) },
   }));
 };
 
-/** The aggregator of a step: that of the last phase which has begun. @param phases as from `inPhases`. */
+/**
+ * Returns the aggregator of a step: that of the last phase whose first step is reached. @param phases result of
+ * `inPhases`.
+ */
 export const aggregatorAt = <State>(phases: readonly Phase<State>[], step: number): Aggregator<State> =>
   phases.findLast(({ fromStep }) => fromStep <= step)!.aggregator;
 
 /**
- * Phases of rising or falling density.
+ * Returns phases of increasing or decreasing density.
  *
  * @param schedule pairs of a step and the density from that step on; the first step is 0.
- * @throws ArgumentError as `inPhases`.
+ * @throws ArgumentError under the conditions of `inPhases`.
  * @example densityPhases([[0, 0.25], [100, 0.01]], (density) => withErrorFeedback(topKCompressor({ density })))
  */
 export const densityPhases = <State>(
@@ -66,7 +70,7 @@ export const densityPhases = <State>(
 ): readonly Phase<State>[] =>
   inPhases(schedule.map(([fromStep, density]) => ({ fromStep, aggregator: make(density) })));
 
-/** Dense all-reduce that hands on the state of another aggregator as it is. */
+/** Dense all-reduce that passes on the state of another aggregator unchanged. */
 const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Aggregator<State> => {
   const dense = identityCompressor();
   const halves = dense.halves!;
@@ -85,8 +89,8 @@ const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Agg
 };
 
 /**
- * Dense all-reduce before step `step`, the aggregator from then on: the warm-up of 1-bit methods and of Power-SGD. The
- * state of the aggregator waits untouched, so it begins with an empty residual.
+ * Dense all-reduce before step `step`, and the aggregator from that step on: the warm-up of 1-bit methods and of
+ * PowerSGD. The aggregator's state does not change during the warm-up, so the aggregator begins with an empty residual.
  *
  * @param step first step of the aggregator; 0 for no warm-up.
  * @throws ArgumentError for a step that is not an integer from 0.
@@ -94,7 +98,7 @@ const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Agg
  */
 export const denseUntil = <State>(step: number, aggregator: Aggregator<State>): readonly Phase<State>[] => {
   if (!(Number.isInteger(step) && step >= 0))
-    throw new ArgumentError(`denseUntil: ${step} is not a step; use an integer from 0`);
+    throw new ArgumentError(`denseUntil: step ${step} is not an integer from 0; use 0 for no warm-up`);
   const own: Phase<State> = { fromStep: step, aggregator };
   return step === 0 ? [own] : [{ fromStep: 0, aggregator: denseWithStateOf(aggregator) }, own];
 };

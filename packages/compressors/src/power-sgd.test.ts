@@ -9,7 +9,7 @@ import { bucketOf, lengthOf } from "./bucket.ts";
 import type { LowRankOptions } from "./low-rank.ts";
 import { powerSgdAggregator } from "./power-sgd.ts";
 
-/** The means of several steps: of each step the gradients of all ranks, each a flat matrix `[n, m]`. */
+/** Means of several steps; for each step the gradients of all ranks, each a flat matrix `[n, m]`. */
 const run = (
   shape: readonly number[],
   steps: readonly (readonly (readonly number[])[])[],
@@ -32,7 +32,7 @@ const run = (
 const error = (wanted: readonly number[], got: readonly number[]): number => hypot(minus(wanted, got)) / hypot(wanted);
 
 describe("powerSgdAggregator", () => {
-  it("sends a constant gradient of its rank whole, though the gradients of the ranks have a higher one", () => {
+  it("sends a constant gradient of its rank completely, although the ranks' gradients have a higher rank", () => {
     const arbitrary = fc
       .record({
         n: fc.integer({ min: 1, max: 12 }),
@@ -56,7 +56,7 @@ describe("powerSgdAggregator", () => {
     );
   });
 
-  it("comes as near as a matrix of its rank can, and no nearer (Eckart and Young)", () => {
+  it("comes as close as a matrix of its rank can, and no closer (Eckart and Young)", () => {
     const values = [8, 4, 2, 1, 0.5, 0.25];
     const gradient = withSingularValues(10, 6, values);
     for (const rank of [1, 2, 3, 5]) {
@@ -65,11 +65,11 @@ describe("powerSgdAggregator", () => {
       const lost = run([10, 6], steps, { rank, minimumCompression: 0 }).map((mean) => hypot(minus(gradient, mean)));
       for (const one of lost) expect(one).toBeGreaterThan(tail * (1 - 1e-5));
       expect(lost.at(-1)! / tail).toBeLessThan(1 + 1e-4);
-      expect(lost[0]! / tail).toBeGreaterThan(1 + 1e-3); // it did have something to find
+      expect(lost[0]! / tail).toBeGreaterThan(1 + 1e-3); // there was an error to reduce
     }
   });
 
-  it("wakes up after a gradient that was zero, or of a lower rank", () => {
+  it("recovers after a zero gradient, or one of lower rank", () => {
     const [n, m] = [9, 7];
     const full = lowRank(n, m, 3, 5);
     for (const before of [new Array<number>(n * m).fill(0), lowRank(n, m, 1, 6), lowRank(n, m, 2, 7)]) {
@@ -79,7 +79,7 @@ describe("powerSgdAggregator", () => {
     }
   });
 
-  it("takes gradients as large and as small as f32 holds", () => {
+  it("handles gradients as large and as small as f32 permits", () => {
     for (const scale of [1e-30, 1e30]) {
       const gradient = lowRank(6, 5, 2, 8).map((v) => Math.fround(v * scale));
       const means = run([6, 5], [[gradient], [gradient]], { rank: 2, minimumCompression: 0 });
@@ -92,7 +92,7 @@ describe("powerSgdAggregator", () => {
     }
   });
 
-  it("reads a convolution as [kh·kw·in, out], and sends what does not pay as it is", () => {
+  it("views a convolution as [kh·kw·in, out], and sends small tensors unchanged", () => {
     const gradient = normalArray([3 * 3 * 8 * 16], 9).toNumbers();
     const [asKernel] = run([3, 3, 8, 16], [[gradient]], { rank: 2 });
     const [asMatrix] = run([72, 16], [[gradient]], { rank: 2 });
@@ -101,8 +101,8 @@ describe("powerSgdAggregator", () => {
     for (const shape of [[1152], [72, 16]]) expect(run(shape, [[gradient]], { rank: 8 })).toEqual([gradient]);
   });
 
-  it("sends as many elements as counted for ResNet-50, ResNet-152, BERT-Base and BERT-Large", () => {
-    // With two ranks a rank sends as many bytes by all-reduce as there are.
+  it("sends the published numbers of elements for ResNet-50, ResNet-152, BERT-Base and BERT-Large", () => {
+    // With two ranks, a rank sends each byte once in an all-reduce.
     const elements = (shapes: readonly (readonly number[])[], rank: number): number =>
       powerSgdAggregator({ rank, minimumCompression: 0 }).bytesSent(
         bucketOf(shapes.map((shape, i) => ({ path: `${i}`, shape }))),
@@ -115,8 +115,8 @@ describe("powerSgdAggregator", () => {
     expect(elements(bertLarge(), 32)).toBe(8_492_676 + 7_569_212 - 356_156);
   });
 
-  it("refuses ranks and limits that cannot be", () => {
-    expect(() => powerSgdAggregator({ rank: 0 })).toThrow(/rank 0 is not possible; use an integer from 1/);
+  it("rejects invalid ranks and limits", () => {
+    expect(() => powerSgdAggregator({ rank: 0 })).toThrow(/rank 0 is not a positive integer; use an integer from 1/);
     expect(() => powerSgdAggregator({ rank: 2.5 })).toThrow(/rank 2.5/);
     expect(() => powerSgdAggregator({ rank: 2, minimumCompression: -1 })).toThrow(/minimumCompression -1/);
   });

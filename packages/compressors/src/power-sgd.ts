@@ -14,24 +14,24 @@ import {
 } from "./low-rank.ts";
 
 export interface PowerSgdState {
-  /** Right factor `[m, r]` of each compressed matrix, the same on all ranks. */
+  /** Right factor `[m, r]` of each compressed matrix, equal on all ranks. */
   readonly factors: readonly Tensor[];
 }
 
 /**
- * Send each matrix as a product of two thin ones, found by one step of power iteration from where the last step ended:
- * `P = mean(MᵢQ)`, `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`, `M̂ = PQᵀ`.
+ * PowerSGD: send each matrix as a product of two thin matrices, from one step of power iteration that starts at the
+ * previous step's result: `P = mean(MᵢQ)`, `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`, `M̂ = PQᵀ`.
  *
- * A tensor `[…, m]` is read as a matrix `[n, m]`; vectors, and matrices for which it does not pay, travel as they are
- * in the first of the two messages. Each rank has sent `P Qᵢᵀ`, the projection of its own gradient on the common P, so
- * that what is sent adds up to the mean. The first Q is drawn from a constant seed. A gradient of rank r that does not
- * change is sent whole from the first step on.
+ * A tensor `[…, m]` is viewed as a matrix `[n, m]`. Vectors, and matrices for which compression does not pay off, are
+ * sent unchanged in the first of the two messages. `sent` of each rank is `P Qᵢᵀ`, the projection of its gradient on
+ * the common P, so that the mean of `sent` equals the mean gradient. The first Q is drawn from a constant seed. A
+ * constant gradient of rank r is sent completely from the first step on.
  *
- * Biased: wrap it in `withErrorFeedback`. Not elementwise: a bucket holds whole tensors.
+ * Biased: wrap it in `withErrorFeedback`. Not elementwise: a bucket must hold whole tensors.
  *
  * @throws ArgumentError for a rank below 1.
- * Cost: two all-reduces, one after the other, of `v + Σ r·n` and `Σ r·m` elements, v those sent as they are, r =
- * min(rank, n, m); `4nmr` flops per matrix, and `nmr` each for M̂ and what is sent.
+ * Cost: two all-reduces in sequence, of `v + Σ r·n` and `Σ r·m` elements, v the uncompressed elements, r = min(rank, n,
+ * m); `4nmr` flops per matrix, plus `nmr` each for M̂ and `sent`.
  * @example withErrorFeedback(powerSgdAggregator({ rank: 4 }))
  * Source: Vogels et al. 2019, arXiv 1905.13727.
  */

@@ -10,8 +10,8 @@ import { qsgdCompressor } from "./qsgd.ts";
 const someLevels = [1, 3, 4, 7, 127] as const;
 
 describe("qsgdCompressor", () => {
-  // The same block many times over: each is rounded with numbers of its own, so that one run makes all draws.
-  it.each(someLevels)("with %i levels is right on average, and deviates no more than theory says", (levels) => {
+  // The same block repeated: each copy is rounded with its own random numbers, so that one run contains all draws.
+  it.each(someLevels)("with %i levels is correct on average, within the theoretical variance", (levels) => {
     const block = [0.9, -0.31, 0.002, 0, -0.07, 0.5, 0.123, -0.6];
     const [d, draws] = [block.length, 3000];
     const norm = Math.sqrt(squares(block));
@@ -26,7 +26,7 @@ describe("qsgdCompressor", () => {
     block.forEach((value, j) => {
       const drawn = Array.from({ length: draws }, (_, draw) => sent[draw * d + j]!);
       const mean = drawn.reduce((sum, v) => sum + v, 0) / draws;
-      // A draw deviates by at most half a step in the root mean square; five standard errors are seldom.
+      // The standard deviation of a draw is at most half a step; five standard errors are rarely exceeded.
       expect(Math.abs(mean - value)).toBeLessThan((5 * norm) / levels / 2 / Math.sqrt(draws) + 1e-6);
       deviation += squares(drawn.map((v) => v - value)) / draws;
     });
@@ -38,7 +38,7 @@ describe("qsgdCompressor", () => {
     expect(deviation).toBeLessThan(1.1 * Math.min(d / levels ** 2, Math.sqrt(d) / levels) * norm ** 2);
   });
 
-  it("sends whole levels, none above s", () => {
+  it("sends integer levels, none above s", () => {
     fc.assert(
       fc.property(
         worldGradients(2, 40),
@@ -54,7 +54,7 @@ describe("qsgdCompressor", () => {
               const level = norm === 0 ? 0 : (v / norm) * levels;
               expect(Math.abs(level - Math.round(level))).toBeLessThan(1e-3);
               expect(Math.abs(Math.round(level))).toBeLessThanOrEqual(levels);
-              // At most one step from where it came.
+              // At most one step from the original value.
               expect(Math.abs(v - gradients[rank]![i]!)).toBeLessThanOrEqual((norm / levels) * (1 + 1e-5));
             });
           });
@@ -64,14 +64,14 @@ describe("qsgdCompressor", () => {
     );
   });
 
-  it("keeps a lone entry, and blocks of zeros, as they are", () => {
+  it("keeps a single entry, and blocks of zeros, unchanged", () => {
     for (const levels of someLevels)
       expect(stepOnce(qsgdCompressor({ levels, bucketSize: 3 }), [[0, -5, 0, 0, 0, 0, 0.25, 0, 0]])[0]!.sent).toEqual([
         0, -5, 0, 0, 0, 0, 0.25, 0, 0,
       ]);
   });
 
-  it("stays at level s where a random number next to 1 is rounded up to 1", () => {
+  it("stays at level s if a random number next to 1 is rounded up to 1", () => {
     // In f32, 127 + (1 − 2⁻²⁴) is 128; this key draws such a number for one of these entries.
     const compressor = qsgdCompressor({ bucketSize: 1 });
     const [sent] = runSingle(
@@ -84,7 +84,7 @@ describe("qsgdCompressor", () => {
     expect(new Set(sent!.toNumbers())).toEqual(new Set([2]));
   });
 
-  it("draws for each rank by itself, and anew with each key", () => {
+  it("draws separately on each rank, and differently for each key", () => {
     const g = Array.from({ length: 200 }, (_, i) => Math.sin(i));
     const [first, second] = stepOnce(qsgdCompressor({ levels: 1 }), [g, g]);
     expect(first!.sent).not.toEqual(second!.sent);
@@ -93,14 +93,14 @@ describe("qsgdCompressor", () => {
     );
   });
 
-  it("sends as many bits per entry as its levels need", () => {
+  it("sends the number of bits per entry that its levels need", () => {
     const bucket = bucketOf([{ path: "g", shape: [1280] }]);
     expect([1, 3, 7, 15, 127].map((levels) => qsgdCompressor({ levels }).payloadBytes(bucket))).toEqual(
       [2, 3, 4, 5, 8].map((bits) => (1280 * bits) / 8 + 4 * 10),
     );
   });
 
-  it("makes its block NaN, and no other, by a bad entry", () => {
+  it("turns its block, and no other, into NaN for a non-finite entry", () => {
     for (const levels of [7, 127])
       for (const bad of [NaN, Infinity, -Infinity])
         for (const { mean } of stepOnce(qsgdCompressor({ levels, bucketSize: 2 }), [
@@ -110,13 +110,13 @@ describe("qsgdCompressor", () => {
           expect(mean.map(Number.isFinite)).toEqual([true, true, false, false]);
   });
 
-  it("refuses levels that do not fit a byte, and an exchange without a key", () => {
+  it("rejects levels that do not fit in a byte, and an exchange without a key", () => {
     expect(() => qsgdCompressor({ levels: 128 })).toThrow(/128 levels/);
     expect(() => qsgdCompressor({ levels: 0 })).toThrow(/integer from 1 to 127/);
     expect(() =>
       trace((g) => exchange({ g }, [[]], { axis: "data", compressor: qsgdCompressor() }), [
         { dtype: "f32", shape: [4] },
       ] as never),
-    ).toThrow(/given no key/);
+    ).toThrow(/no key was given/);
   });
 });

@@ -29,33 +29,35 @@ import { relativeNorm } from "./relative-norm.ts";
 import { cutWords, joinWords } from "./word-message.ts";
 
 export interface QsgdOptions {
-  /** s: levels above zero, 1 to 127. Default: 127. */
+  /** Number of levels above zero, s, 1 to 127. Default: 127. */
   readonly levels?: number;
-  /** d: entries that share a norm, at most. Default: 128. */
+  /** Maximum number of entries that share a norm, d. Default: 128. */
   readonly bucketSize?: number;
 }
 
 /**
- * Level + s of each entry, and a norm per block. Where a code takes 8 bits: u8 `[rows, size]` and f32 `[rows, 1]`. Else
- * u32 `[bits · ⌈rows·size/32⌉ + rows]`: bit 0 of all codes, bit 1 of all, and so on; then the bits of the f32 norms.
+ * Code (level + s) of each entry, and a norm per block. With 8-bit codes: u8 `[rows, size]` and f32 `[rows, 1]`. With
+ * fewer bits: u32 `[bits · ⌈rows·size/32⌉ + rows]`, bit 0 of all codes, then bit 1 of all codes, and so on; then the
+ * bits of the f32 norms.
  */
 export type QsgdPayload = readonly Tensor[];
 
 /**
- * Round each entry at random to one of `s` levels of its block's norm: `‖v‖₂ · sign(v_j) · ξ_j/s` with ξ_j =
- * ⌊s|v_j|/‖v‖₂⌋ or one more, so that the expectation is exact. Each rank draws for itself; the exchange needs a key.
+ * QSGD: round each entry at random to one of `s` levels of its block's norm: `‖v‖₂ · sign(v_j) · ξ_j/s` with ξ_j =
+ * ⌊s|v_j|/‖v‖₂⌋ or ξ_j one larger, so that the expectation is exact. Each rank draws its own random numbers; the
+ * exchange needs a key.
  *
- * Variance per block of d entries: at most `min(d/s², √d/s) ‖v‖²`. A block of zeros stays. A level is never above s,
- * also where rounding makes |v_j| exceed the norm.
+ * Variance per block of d entries: at most `min(d/s², √d/s) ‖v‖²`. A block of zeros stays zero. A level is never above
+ * s, even if rounding makes |v_j| exceed the norm.
  *
- * @throws ArgumentError unless levels is an integer from 1 to 127 and bucketSize one from 1.
- * Cost: `⌈log₂(2s + 1)⌉` bits per entry (8 for 127 levels, 4 for 7, 2 for 1) and 4 bytes per block, by all-gather.
+ * @throws ArgumentError unless levels is an integer from 1 to 127 and bucketSize is an integer from 1.
+ * Cost: `⌈log₂(2s + 1)⌉` bits per entry (8 for 127 levels, 4 for 7, 2 for 1) plus 4 bytes per block, by all-gather.
  * Source: Alistarh et al. 2017, arXiv 1610.02132.
  */
 export const qsgdCompressor = ({ levels = 127, bucketSize = 128 }: QsgdOptions = {}): Compressor<[], QsgdPayload> => {
   if (!(Number.isInteger(levels) && levels >= 1 && levels <= 127))
     throw new ArgumentError(
-      `qsgdCompressor: ${levels} levels do not fit a byte with their signs; use an integer from 1 to 127`,
+      `qsgdCompressor: ${levels} levels and their signs do not fit in a byte; use an integer from 1 to 127`,
     );
   blockShape(0, bucketSize);
   const bits = planesFor(2 * levels);

@@ -4,8 +4,8 @@ import { expect, it } from "vitest";
 import { runWorld } from "../test/world.ts";
 import { selectGreatest } from "./radix-select.ts";
 
-it("finds the k-th greatest key of all ranks, and how many that equal it are among the k", () => {
-  // Few keys, so that many are equal; and such as differ in one of the four digits only.
+it("finds the k-th greatest key of all ranks, and the number of equal keys among the k greatest", () => {
+  // Few distinct keys, so that many are equal, and keys that differ in only one of the four digits.
   const key = fc.oneof(
     fc.constantFrom(0, 1, 255, 256, 0x00010000, 0x01000000, 0x7f800000, 0x7fc00000, 2 ** 31 - 1),
     fc.integer({ min: 0, max: 2 ** 31 - 1 }),

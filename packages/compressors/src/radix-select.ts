@@ -23,24 +23,24 @@ import {
 const digitBits = 8;
 const numBins = 2 ** digitBits;
 
-/** All-reduces, and bytes of each, that `selectGreatest` costs. */
+/** Number of all-reduces of `selectGreatest`, and bytes of each. */
 export const radixRounds: { readonly count: number; readonly bytes: number } = {
   count: 32 / digitBits,
   bytes: 4 * numBins,
 };
 
 export interface Selection {
-  /** i32 []: the k-th greatest key. */
+  /** The k-th greatest key, i32 []. */
   readonly threshold: Tensor;
-  /** i32 []: how many keys equal to it are among the k greatest, at least 1. */
+  /** Number of keys equal to the threshold among the k greatest, at least 1, i32 []. */
   readonly numTies: Tensor;
 }
 
 /**
- * Find the k-th greatest of the keys of all ranks, exactly, without gathering any: digit by digit from the top,
- * all-reduce how many keys have each digit among those that share the digits found so far.
+ * Find the exact k-th greatest key of all ranks, without gathering keys. Works digit by digit from the highest digit:
+ * an all-reduce counts the keys per digit among the keys that match the digits found so far.
  *
- * Keys that are bits of |x| (f32) are ordered as |x| is; NaN greatest.
+ * For keys that are the bits of |x| (f32), the order is that of |x|, with NaN greatest.
  *
  * @param keys i32 [m], none negative; at least k of them over all ranks.
  * Cost: 4 all-reduces of 1024 bytes.
@@ -50,7 +50,7 @@ export const selectGreatest = (keys: Tensor, k: number, axis: string, collective
   let needed = full([], k, "i32");
   for (let shift = 32 - digitBits; shift >= 0; shift -= digitBits) {
     const digits = bitwiseAnd(shiftRight(keys, shift), numBins - 1);
-    // Shifts count modulo 32, so the first round, where all keys take part, must not shift by 32.
+    // Shift counts are taken modulo 32, so the first round, which includes all keys, must not shift by 32.
     const bins =
       shift + digitBits === 32 ? digits : where(equal(shiftRight(keys, shift + digitBits), prefix), digits, numBins);
     const counts = allReduce(scatterAdd(zeros([numBins], "i32"), bins, onesLike(bins)), axis, "sum", collective);

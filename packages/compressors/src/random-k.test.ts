@@ -12,7 +12,7 @@ const positions = async (seed: number, n: number, k: number): Promise<number[]> 
 const sizes = fc.integer({ min: 1, max: 60 }).chain((n) => fc.tuple(fc.constant(n), fc.integer({ min: 0, max: n })));
 
 describe("randomPositions", () => {
-  it("are different, and all below n", async () => {
+  it("are distinct and below n", async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), sizes, async (seed, [n, k]) => {
         const drawn = await positions(seed, n, k);
@@ -23,19 +23,19 @@ describe("randomPositions", () => {
     );
   });
 
-  it("are different and in range near the greatest size", async () => {
+  it("are distinct and in range near the maximum size", async () => {
     const n = 2 ** 31 - 1;
     const drawn = await positions(3, n, 5000);
     expect(new Set(drawn).size).toBe(5000);
     expect(Math.min(...drawn)).toBeGreaterThanOrEqual(0);
     expect(Math.max(...drawn)).toBeLessThan(n);
-    // A tenth of them in each tenth of the range, give or take one arc at either end.
+    // A tenth of the indices in each tenth of the range, plus or minus one arc at either end.
     const tenths = new Array<number>(10).fill(0);
     for (const position of drawn) tenths[Math.floor((10 * position) / n)]!++;
     for (const count of tenths) expect(Math.abs(count - 500)).toBeLessThanOrEqual(2);
   });
 
-  it("take each position equally often, also where arcs differ in length", async () => {
+  it("draw each index equally often, also with arcs of different lengths", async () => {
     const [n, k, numDraws] = [10, 3, 4000];
     const draw = jit((key: Tensor) => randomPositions(key, n, k), referenceBackend());
     const counts = new Array<number>(n).fill(0);
@@ -43,7 +43,7 @@ describe("randomPositions", () => {
       const drawn = await referenceBackend().download(await draw(randomKey(seed)));
       for (const position of drawn.toNumbers()) counts[position]!++;
     }
-    // Five standard deviations; without the turn they would be 1000 or 1333.
+    // Five standard deviations; without the rotation, counts would be 1000 or 1333.
     const share = k / n;
     const deviation = Math.sqrt(numDraws * share * (1 - share));
     for (const count of counts) expect(Math.abs(count - numDraws * share)).toBeLessThan(5 * deviation);
@@ -68,13 +68,13 @@ describe("randomKCompressor", () => {
     });
   });
 
-  it("multiplies by n/k when it is to be unbiased", () => {
+  it("multiplies by n/k if unbiased", () => {
     const [plain] = stepOnce(randomKCompressor({ density: 0.3 }), gradients, { seed: 5 });
     const [scaled] = stepOnce(randomKCompressor({ density: 0.3, scaled: true }), gradients, { seed: 5 });
     scaled!.sent.forEach((value, i) => expect(value).toBeCloseTo((40 / 12) * plain!.sent[i]!, 5));
   });
 
-  it("asks for a key, and for a density that there is", () => {
+  it("requires a key and a valid density", () => {
     expect(() => aggregateWorld(randomKCompressor({ density: 0.2 }), gradients)).toThrow(/pass `key` to exchange/);
     expect(() => randomKCompressor({ density: 0 })).toThrow(/density 0 is not in \(0, 1\]/);
   });

@@ -24,32 +24,34 @@ import {
 } from "@skein/tensor-core";
 import type { EncodeContext } from "./context.ts";
 import { type Compressor, defineCompressor } from "./compressor.ts";
-import { checkDensity, keptEntries, keptShare } from "./density.ts";
+import { checkDensity, numKeptEntries, minKeptEnergyShare } from "./density.ts";
 
 export interface RandomKCompressorOptions {
   /** Share of entries to send, in (0, 1]. */
   readonly density: number;
-  /** Multiply by n/k, so that the expectation is the gradient. Default: false, for use with error feedback. */
+  /**
+   * Whether to multiply by n/k, so that the expectation is the gradient. Default: false, for use with error feedback.
+   */
   readonly scaled?: boolean;
 }
 
 export interface RandomKPayload {
-  /** f32 [k]; their positions follow from the key. */
+  /** Values, f32 [k]. Their indices follow from the key. */
   readonly values: Tensor;
 }
 
 const remainder = (x: Tensor, divisor: Tensor | number): Tensor => subtract(x, multiply(divide(x, divisor), divisor));
 
 /**
- * `k` different numbers below `n`, each equally likely to be among them, up to a bias of n / 2³².
+ * Draw `k` different indices below `n`, all equally likely, up to a bias of n / 2³².
  *
- * The circle of positions is turned by a random amount and cut into k arcs whose lengths differ by 1 at most; one
- * position is drawn from each. Arcs are disjoint, so no position comes twice; and every position is as likely as any
- * other, because the turn is. That is all that the expectation and the contraction of random-k ask for. Not all sets
- * are possible: two neighbours seldom come together. A shuffle or the top-k of random numbers would give all sets, for
- * n random words instead of k + 1.
+ * The circle of indices is rotated by a random amount and cut into k arcs with lengths that differ by at most 1; one
+ * index is drawn from each arc. Arcs are disjoint, so no index is drawn twice. All indices are equally likely, because
+ * the rotation is uniform. The expectation and the contraction of random-k require nothing more. Not all index sets are
+ * equally likely: two adjacent indices are rarely drawn together. A shuffle, or the top-k of random numbers, would make
+ * all sets possible, but needs n random words instead of k + 1.
  *
- * @returns i32 [k], ascending but for one place where the circle closes.
+ * @returns i32 [k], ascending except at the one index where the circle wraps around.
  * Source: Cochran, Sampling Techniques, 1977, §5A (one unit per stratum).
  */
 export const randomPositions = (key: Tensor, n: number, k: number): Tensor => {
@@ -64,14 +66,14 @@ export const randomPositions = (key: Tensor, n: number, k: number): Tensor => {
 };
 
 /**
- * Send the same `k` random entries on every rank: which, follows from the key, so only values travel and an all-reduce
- * may add them.
+ * Random-k: send the same `k` random entries on every rank. The indices follow from the key, so only values are sent,
+ * and an all-reduce can add them.
  *
- * `k = max(1, ⌊density · n⌋)`. As it is, `E ‖u − C(u)‖² = (1 − k/n)‖u‖²`: biased, wrap it in `withErrorFeedback`. With
- * `scaled`, entries are multiplied by n/k and `E C(u) = u` with variance `(n/k − 1)‖u‖²`: unbiased, use it without
- * error feedback.
+ * `k = max(1, ⌊density · n⌋)`. By default, `E ‖u − C(u)‖² = (1 − k/n)‖u‖²`: biased, wrap it in `withErrorFeedback`.
+ * With `scaled`, entries are multiplied by n/k, and `E C(u) = u` with variance `(n/k − 1)‖u‖²`: unbiased, use it
+ * without error feedback.
  *
- * A gradient that is not finite throughout makes all values NaN, since the bad entry may not have been drawn.
+ * A gradient with a non-finite entry makes all values NaN, because the entry itself may not be drawn.
  *
  * @throws ArgumentError for a density outside (0, 1]; in `exchange` without `key`.
  * Cost: 4k bytes per rank, by all-reduce: 8k(P−1)/P sent.
@@ -86,9 +88,9 @@ export const randomKCompressor = ({
   const positions = ({ key }: EncodeContext = {}, n: number): Tensor => {
     if (key === undefined)
       throw new ArgumentError(
-        "randomKCompressor draws positions from a key, but none was given; pass `key` to exchange, fresh every step",
+        "randomKCompressor draws indices from a key, but no key was given; pass `key` to exchange, a new key in every step",
       );
-    return randomPositions(key, n, keptEntries(density, n));
+    return randomPositions(key, n, numKeptEntries(density, n));
   };
   return defineCompressor<[], RandomKPayload>({
     name: `${scaled ? "scaled " : ""}random-k ${density}`,
@@ -96,20 +98,20 @@ export const randomKCompressor = ({
     biased: !scaled,
     scope: "bucket",
     ...(!scaled && {
-      contraction: ({ shape }) => keptShare(keptEntries(density, elementCount(shape)), elementCount(shape)),
+      contraction: ({ shape }) => minKeptEnergyShare(numKeptEntries(density, elementCount(shape)), elementCount(shape)),
     }),
     init: () => [],
     encode: (gradient, state, context) => {
       const flat = flatten(gradient);
       const n = flat.shape[0]!;
       const kept = gather(flat, positions(context, n));
-      const values = scaled ? multiply(kept, n / Math.max(1, keptEntries(density, n))) : kept;
+      const values = scaled ? multiply(kept, n / Math.max(1, numKeptEntries(density, n))) : kept;
       return { payload: { values: where(all(isFinite(flat)), values, NaN) }, state };
     },
     decode: ({ values }, { shape }, context) => {
       const n = elementCount(shape);
       return reshape(scatterAdd(zeros([n]), positions(context, n), values), shape);
     },
-    payloadBytes: ({ shape }) => 4 * keptEntries(density, elementCount(shape)),
+    payloadBytes: ({ shape }) => 4 * numKeptEntries(density, elementCount(shape)),
   });
 };

@@ -1,26 +1,26 @@
 import { absolute, divide, maximum, multiply, reduceMax, sqrt, square, sum, type Tensor } from "@skein/tensor-core";
 
 export interface RelativeNorm {
-  /** max|x| of each row, `[..., 1]`, and at least 2⁻¹²⁶. */
+  /** max|x| of each row, at least 2⁻¹²⁶, `[..., 1]`. */
   readonly greatest: Tensor;
   /** x / greatest, within ±1. */
   readonly relative: Tensor;
-  /** ‖x‖₂ / greatest, `[..., 1]`: at most √n; 0 where all are 0. */
+  /** ‖x‖₂ / greatest, `[..., 1]`: at most √n; 0 if all entries are 0. */
   readonly norm: Tensor;
 }
 
-/** The least f32 that has all of its digits, so that one divided by it is finite. */
+/** Smallest normal f32, so that its reciprocal is finite. */
 const leastScale = 2 ** -126;
 
 /**
- * Measure each row (last dimension) by its greatest magnitude, so that no square overflows or vanishes. A NaN or an
+ * Scale each row (last dimension) by its greatest magnitude, so that no square overflows or underflows. A NaN or an
  * infinity makes the whole row NaN.
  */
 export const relativeNorm = (x: Tensor): RelativeNorm => {
   const along = { dims: -1, keepDims: true };
-  // Rows may be empty: their greatest magnitude is −∞ before it is bounded.
+  // Rows may be empty: their greatest magnitude is −∞ before the lower bound.
   const greatest = maximum(reduceMax(absolute(x), along), leastScale);
-  // One division for a row: a product costs less than a division for each entry.
+  // One division per row: a product is cheaper than a division per entry.
   const relative = multiply(x, divide(1, greatest));
   return { greatest, relative, norm: sqrt(sum(square(relative), along)) };
 };

@@ -5,7 +5,7 @@ import { bucketOf } from "./bucket.ts";
 import { scaledSignCompressor, scaledSignPerTensorAggregator } from "./scaled-sign.ts";
 
 describe("scaledSignCompressor", () => {
-  it("keeps every sign, +1 for zero, at the mean magnitude; and loses just what theory says", () => {
+  it("keeps every sign, +1 for zero, at the mean magnitude, with the theoretical loss", () => {
     fc.assert(
       fc.property(worldGradients(3, 70), (gradients) => {
         stepOnce(scaledSignCompressor(), gradients).forEach(({ sent }, rank) => {
@@ -24,7 +24,7 @@ describe("scaledSignCompressor", () => {
     );
   });
 
-  it("becomes non-finite on all ranks by one bad entry of one rank", () => {
+  it("becomes non-finite on all ranks for one non-finite entry of one rank", () => {
     for (const bad of [NaN, Infinity, -Infinity])
       for (const { mean } of stepOnce(scaledSignCompressor(), [
         [1, -2, 3],
@@ -36,7 +36,7 @@ describe("scaledSignCompressor", () => {
 });
 
 describe("scaledSignPerTensorAggregator", () => {
-  it("is scaledSignCompressor on each tensor", () => {
+  it("equals scaledSignCompressor on each tensor", () => {
     const tensors = [
       { path: "a", shape: [2, 3] },
       { path: "b", shape: [] },

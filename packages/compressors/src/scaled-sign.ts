@@ -23,16 +23,16 @@ import { cutWords, joinWords } from "./word-message.ts";
 
 export interface SignPayload {
   /**
-   * u32 `[⌈n/32⌉ + parts]`: a set bit for each entry that is not negative; then the bits of the f32 mean magnitude of
-   * each part.
+   * Packed message, u32 `[⌈n/32⌉ + parts]`: one bit per entry, set if the entry is not negative; then the bits of the
+   * f32 mean magnitude of each part.
    */
   readonly words: Tensor;
 }
 
-/** ‖u‖₁² ≥ ‖u‖₂², so 1/n is kept of n entries, and of parts no less. */
+/** Lower bound on the contraction: 1/n of n entries, because ‖u‖₁² ≥ ‖u‖₂². The bound also holds with several parts. */
 const leastOfSigns = (gradient: TensorSpec): number => 1 / Math.max(1, lengthOf(gradient));
 
-/** One scale for each of the parts that a flat gradient consists of, by their lengths. */
+/** Sign compressor with one scale per part of the flat gradient; `partsOf` returns the lengths of the parts. */
 const signCompressor = (
   name: string,
   partsOf: (gradient: TensorSpec) => readonly number[],
@@ -49,7 +49,7 @@ const signCompressor = (
       const scales = split(absolute(flat), partsOf(gradient)).map((part) =>
         multiply(sum(part, { keepDims: true }), 1 / Math.max(1, lengthOf(part))),
       );
-      // A NaN counts as negative; its scale is NaN as well.
+      // A NaN counts as negative; its scale is NaN too.
       return { payload: { words: joinWords([packBits(greaterEqual(flat, 0)), ...scales]) }, state };
     },
     decode: ({ words }, gradient) => {
@@ -66,22 +66,22 @@ const signCompressor = (
   });
 
 /**
- * Send signs, and the mean magnitude of the gradient: `C(u) = ‖u‖₁/n · sign(u)`, with sign(0) = +1.
+ * Send signs and the mean magnitude of the gradient (EF-signSGD): `C(u) = ‖u‖₁/n · sign(u)`, with sign(0) = +1.
  *
- * Contraction: `‖u − C(u)‖² = (1 − ‖u‖₁²/(n‖u‖₂²))‖u‖²`, at least `1 − 1/n` and for a normal gradient `1 − 2/π`.
+ * Error: `‖u − C(u)‖² = (1 − ‖u‖₁²/(n‖u‖₂²))‖u‖²`, at most `(1 − 1/n)‖u‖²`, and `(1 − 2/π)‖u‖²` for a normal gradient.
  * Biased: wrap it in `withErrorFeedback`.
  *
- * Cost: `4⌈n/32⌉ + 4` bytes per rank, by all-gather. From 64 ranks on that is more than dense all-reduce sends.
+ * Cost: `4⌈n/32⌉ + 4` bytes per rank, by all-gather. With 64 or more ranks, a dense all-reduce sends fewer bytes.
  * Source: Karimireddy et al. 2019, arXiv 1901.09847 (EF-signSGD).
  */
 export const scaledSignCompressor = (): Compressor<[], SignPayload> =>
   signCompressor("scaled sign", (gradient) => [lengthOf(gradient)]);
 
 /**
- * `scaledSignCompressor` with a mean magnitude for each tensor of a bucket, so that tensors with small gradients keep
- * their size beside those with large ones.
+ * Variant of `scaledSignCompressor` with one mean magnitude per tensor of a bucket, so that small gradients keep their
+ * scale next to large ones.
  *
- * Cost: `4⌈n/32⌉` bytes and 4 per tensor, by all-gather.
+ * Cost: `4⌈n/32⌉` bytes plus 4 per tensor, by all-gather.
  */
 export const scaledSignPerTensorAggregator = (): Aggregator<[]> => {
   const name = "scaled sign per tensor";

@@ -10,7 +10,7 @@ const sortedSet = (most: number): fc.Arbitrary<number[]> =>
     .map((list) => list.sort((a, b) => a - b));
 
 describe("countAtMost", () => {
-  it("counts as a filter does, at any length of the list and for positions that f32 cannot tell apart", async () => {
+  it("counts like a filter, for any list length and for integers that f32 cannot represent", async () => {
     const run = evaluate(
       (sorted: Tensor, queries: Tensor) => [countAtMost(sorted, queries), contains(sorted, queries)],
       referenceBackend(),
@@ -57,7 +57,7 @@ describe("mergeLargest", () => {
     return { indices: indices.toNumbers(), values: values.toNumbers() };
   };
 
-  it("gives the k greatest sums, equal positions added, lower positions first among equals", async () => {
+  it("returns the k greatest sums, with equal indices added, and lower indices first among equals", async () => {
     const entries = (k: number): fc.Arbitrary<Entries> =>
       fc
         .uniqueArray(fc.integer({ min: 0, max: 2 * k }), { minLength: k, maxLength: k })
@@ -84,7 +84,7 @@ describe("mergeLargest", () => {
     );
   });
 
-  it("keeps a NaN, also one that comes of a sum", async () => {
+  it("keeps a NaN, also from a sum", async () => {
     const [a, b] = [
       { indices: [2, 5], values: [Infinity, 9] } as const,
       { indices: [2, 7], values: [-Infinity, 8] } as const,

@@ -21,10 +21,9 @@ import {
 import type { SparsePayload } from "./sparse-payload.ts";
 
 /**
- * Count for each query how many of a sorted list are at most as great, by bisection.
+ * For each query, count the elements of a sorted list that are less than or equal to the query, by bisection.
  *
- * Cost: ⌈log₂(m + 1)⌉ look-ups for each query, whatever the range of the numbers. They stay integers: f32 holds
- * positions up to 2²⁴ only.
+ * Cost: ⌈log₂(m + 1)⌉ lookups per query, for any range of numbers. Uses integers, because f32 is exact only up to 2²⁴.
  *
  * @param sorted i32 [m], ascending.
  * @param queries i32 [k].
@@ -42,21 +41,21 @@ export const countAtMost = (sorted: Tensor, queries: Tensor): Tensor => {
   return count;
 };
 
-/** Whether each query (i32 [k], not negative) stands in a sorted list (i32 [m]): bool [k]. */
+/** Whether a sorted list (i32 [m]) contains each query (i32 [k], not negative): bool [k]. */
 export const contains = (sorted: Tensor, queries: Tensor): Tensor =>
-  equal(gather(sorted, subtract(countAtMost(sorted, queries), 1)), queries); // before the first stands nothing: `gather` gives the least i32
+  equal(gather(sorted, subtract(countAtMost(sorted, queries), 1)), queries); // index −1 gives the lowest i32
 
 /**
- * Add two sparse vectors, and keep the `k` entries of greatest magnitude; lower positions first among equals, NaN
- * greatest.
+ * Add two sparse vectors, and keep the `k` entries of greatest magnitude. Among equal magnitudes, lower indices are
+ * preferred; NaN counts as greatest.
  *
- * The lists are laid into one another by position, so that equal positions become neighbours; the sum of a pair is
- * always first + second, so ranks that merge the same two lists get the same bits. The second of a pair has rank −1 and
- * is never kept, since at least k positions differ.
+ * The lists are merged by index, so that equal indices are adjacent. The sum of a pair is always first + second, so
+ * ranks that merge the same two lists get the same bits. The second entry of a pair gets the sort key −1 and is never
+ * kept, because there are at least k different indices.
  *
- * Cost: O(k log k), nothing of length n.
+ * Cost: O(k log k), independent of n.
  *
- * @param first positions strictly increasing, at least `k` of them; so `second`.
+ * @param first at least `k` entries with strictly increasing indices; the same holds for `second`.
  */
 export const mergeLargest = (first: SparsePayload, second: SparsePayload, k: number): SparsePayload => {
   const [numFirst, numSecond] = [first.indices.shape[0]!, second.indices.shape[0]!];

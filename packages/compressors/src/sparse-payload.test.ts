@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { firstThenSecond, nanUnless, packSparse, unpackSparse } from "./sparse-payload.ts";
 
 describe("packSparse", () => {
-  it("is undone by unpackSparse, to the bit, positions above 2²⁴ included", async () => {
+  it("is inverted by unpackSparse, bit for bit, including indices above 2²⁴", async () => {
     const values = [1.5, -0, Infinity, 1e-45, -3.4e38, 0];
     const indices = [0, 1, 2 ** 24 + 1, 2 ** 31 - 1, 7, 0];
     const pack = (v: Tensor, i: Tensor) => {
@@ -21,7 +21,7 @@ describe("packSparse", () => {
 describe("firstThenSecond", () => {
   const sets = fc.array(fc.constantFrom("first", "second", "neither"), { minLength: 1, maxLength: 30 });
 
-  it("takes positions of the first set before those of the second, each ascending, as many as there is room for", async () => {
+  it("takes indices of the first set before those of the second, each ascending, up to the capacity", async () => {
     await fc.assert(
       fc.asyncProperty(sets, fc.integer({ min: 1, max: 35 }), async (members, capacity) => {
         const mask = (name: string): NdArray =>
@@ -53,7 +53,7 @@ describe("nanUnless", () => {
     return values.toNumbers();
   };
 
-  it("makes every value NaN when the gradient is not finite, and none otherwise", async () => {
+  it("makes every value NaN for a non-finite gradient, and none otherwise", async () => {
     expect(await valuesOf(1)).toEqual([5, -0, 7]);
     expect(await valuesOf(0)).toEqual([NaN, NaN, NaN]);
   });

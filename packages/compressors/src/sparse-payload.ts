@@ -14,35 +14,35 @@ import {
   where,
 } from "@skein/tensor-core";
 
-/** Entries of a flat gradient; all others are 0. */
+/** Nonzero entries of a flat gradient; all other entries are 0. */
 export interface SparsePayload {
-  /** f32 [k] */
+  /** Values, f32 [k]. */
   readonly values: Tensor;
-  /** i32 [k], positions in the flat gradient, each at most once. Where a value is 0 because there was no entry, 0. */
+  /** Indices in the flat gradient, i32 [k], each at most once. Unused slots have value 0 and index 0. */
   readonly indices: Tensor;
 }
 
-/** Values and positions side by side, u32 `[k, 2]`: one message instead of two. 8k bytes. */
+/** Pack values and indices in one message, u32 `[k, 2]`, 8k bytes. */
 export const packSparse = ({ values, indices }: SparsePayload): Tensor =>
   stack([bitcast(values, "u32"), bitcast(indices, "u32")], { dim: 1 });
 
-/** What `packSparse` packed, of one rank or of several one after another. */
+/** Inverse of `packSparse`, for the message of one rank or the concatenated messages of several ranks. */
 export const unpackSparse = (packed: Tensor): SparsePayload => {
   const count = packed.shape[0]!;
   const column = (i: number): Tensor => reshape(slice(packed, [0, i], [count, i + 1]), [count]);
   return { values: bitcast(column(0), "f32"), indices: bitcast(column(1), "i32") };
 };
 
-/** Positions with room for `capacity` of them. */
+/** Indices of entries, up to a fixed capacity. */
 export interface Positions {
-  /** i32 [capacity], 0 behind the last one. */
+  /** Indices, i32 [capacity]; 0 after the last used slot. */
   readonly indices: Tensor;
-  /** i32 [] */
+  /** Number of used slots, i32 []. */
   readonly count: Tensor;
 }
 
 /**
- * The first `capacity` positions of two sets without common members: those of `first` before those of `second`, each
+ * Returns the first `capacity` indices of two disjoint sets: those of `first`, ascending, then those of `second`,
  * ascending.
  *
  * @param first bool [n]. @param second bool [n].
@@ -61,8 +61,8 @@ export const firstThenSecond = (first: Tensor, second: Tensor, capacity: number)
 };
 
 /**
- * These entries, or NaN for every value where the gradient is not `finite` (bool []) throughout: its bad entry may be
- * none of those that were picked.
+ * Replace all values by NaN unless the gradient is `finite` (bool []). Needed because the selection may not contain the
+ * non-finite entry.
  */
 export const nanUnless = (finite: Tensor, { values, indices }: SparsePayload): SparsePayload => ({
   values: where(finite, values, NaN),

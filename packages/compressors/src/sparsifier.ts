@@ -17,31 +17,34 @@ import { densify } from "./sparse-entries.ts";
 import { packSparse, type SparsePayload, unpackSparse } from "./sparse-payload.ts";
 
 export interface SparsifierRule {
-  /** For reports only. */
+  /** Name for reports only. */
   readonly name: string;
-  /** Entries of a payload of `n`; the most, with `ragged`. */
+  /** Number of entries of the payload for `n` gradient entries; with `ragged`, the maximum. */
   capacity(n: number): number;
-  /** Least part of the energy of `n` entries that is sent. Absent, or undefined for some n, where none is known. */
+  /** Minimum share of the energy of `n` entries that is sent. Absent, or undefined for some n: no bound is known. */
   contraction?(n: number): number | undefined;
   /**
-   * Whether the count is known at run time only. Then no entry has value 0, and what is behind the last one does not
-   * travel.
+   * Whether the count is known only at run time. If true, no selected entry has value 0, and slots after the last entry
+   * are not sent.
    */
   readonly ragged?: boolean;
-  /** The entries to send. @param flat f32 [n]. */
+  /** Select the entries to send. @param flat f32 [n]. */
   select(flat: Tensor, context: EncodeContext): SparsePayload;
 }
 
 const scatter = (entries: SparsePayload, shape: Shape): Tensor => reshape(densify(entries, elementCount(shape)), shape);
 
-/** Up to the last entry that is not 0. By its place, not by counting: a device may take a subnormal value for 0. */
+/**
+ * Number of leading rows up to the last nonzero value. Based on the index, not on a count, because a device may flush a
+ * subnormal value to 0.
+ */
 const validRows = ({ values }: SparsePayload): Tensor => {
   const [capacity] = values.shape as readonly [number];
   if (capacity === 0) return full([], 0, "i32");
   return reduceMax(where(notEqual(values, 0), add(arange(capacity), 1), 0));
 };
 
-const packed = ({ encode, decode, decodeSum, rows, ...facts }: Codec<[], SparsePayload>): Codec<[], Tensor> => ({
+const packCodec = ({ encode, decode, decodeSum, rows, ...facts }: Codec<[], SparsePayload>): Codec<[], Tensor> => ({
   ...facts,
   encode: (gradient, state, context) => {
     const { payload, state: next } = encode(gradient, state, context);
@@ -53,10 +56,10 @@ const packed = ({ encode, decode, decodeSum, rows, ...facts }: Codec<[], SparseP
 });
 
 /**
- * A compressor that sends some entries as they are, chosen by each rank for itself: values and positions in one message
- * by all-gather.
+ * Define a compressor that sends selected entries unchanged. Each rank selects its own entries; values and indices are
+ * sent in one message by all-gather.
  *
- * Cost: 8 bytes per entry (f32 value, i32 position), so 8k(P−1) sent per rank.
+ * Cost: 8 bytes per entry (f32 value, i32 index), so 8k(P−1) sent per rank.
  */
 export const defineSparsifier = ({
   name,
@@ -74,13 +77,13 @@ export const defineSparsifier = ({
     init: () => [],
     encode: (gradient, state, context = {}) => ({ payload: select(flatten(gradient), context), state }),
     decode: (payload, { shape }) => scatter(payload, shape),
-    // Entries of all ranks lie one after another, and a scatter adds in that order: one pass, the same bits on every
+    // Entries of all ranks are concatenated, and a scatter adds them in that order: one pass, the same bits on every
     // rank.
     decodeSum: (payloads, _, { shape }) => scatter(payloads, shape),
     ...(ragged && { rows: validRows }),
     payloadBytes: ({ shape }) => 8 * capacity(elementCount(shape)),
   };
-  const message = defineCompressor(packed(codec));
+  const message = defineCompressor(packCodec(codec));
   return {
     ...defineCompressor(codec),
     aggregate: (gradient, state, bucket, context) => message.aggregate(gradient, state, bucket, context),

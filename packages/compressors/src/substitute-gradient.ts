@@ -3,29 +3,29 @@ import type { Aggregator } from "./aggregator.ts";
 import type { Bucket } from "./bucket.ts";
 import type { AggregateContext } from "./context.ts";
 
-/** A rank's gradient turned into something else to aggregate, with memory of its own. */
+/** A transformation that replaces a rank's gradient before aggregation, with its own state. */
 export interface Substitution<Own> {
-  /** Put behind the aggregator's name. */
+  /** Suffix of the aggregator's name. */
   readonly suffix: string;
-  /** Memory before the first step; traced. */
+  /** Returns the state before the first step; traced. */
   init(bucket: Bucket): Own;
   /**
-   * @returns what is aggregated in place of the gradient, f32 `[n]`, and the memory for the next step, given what of it
-   * was sent.
+   * @returns the replacement of the gradient, f32 `[n]`, and a function that returns the next state from the sent part
+   *   of the replacement.
    */
   substitute(
     gradient: Tensor,
     own: Own,
     context: AggregateContext,
-  ): { readonly instead: Tensor; readonly remember: (sent: Tensor) => Own };
+  ): { readonly replacement: Tensor; readonly nextState: (sent: Tensor) => Own };
 }
 
 /**
- * An aggregator that is given something in place of each gradient, whole or in halves: the frame of error feedback and
- * of momentum before the compression. It claims no contraction, since that is one of the substitute and not always of
- * the gradient.
+ * Wrap an aggregator so that it aggregates a replacement of each gradient, as a whole or in halves. Common base of
+ * error feedback and of momentum before compression. Does not set a contraction, because the inner contraction holds
+ * for the replacement, and not always for the gradient.
  *
- * Cost: none on the wire.
+ * Cost: no additional bytes sent.
  */
 export const substituteGradient = <Own extends object, Inner>(
   aggregator: Aggregator<Inner>,
@@ -37,11 +37,11 @@ export const substituteGradient = <Own extends object, Inner>(
     gradient: Tensor,
     own: State,
     context: AggregateContext,
-    aggregate: (instead: Tensor, inner: Inner) => Result,
+    aggregate: (replacement: Tensor, inner: Inner) => Result,
   ): Omit<Result, "state"> & { readonly state: State } => {
-    const { instead, remember } = substitute(gradient, own, context);
-    const result = aggregate(instead, own.inner);
-    return { ...result, state: { ...remember(result.sent), inner: result.state } };
+    const { replacement, nextState } = substitute(gradient, own, context);
+    const result = aggregate(replacement, own.inner);
+    return { ...result, state: { ...nextState(result.sent), inner: result.state } };
   };
   return {
     ...(name === undefined ? {} : { name: `${name} ${suffix}` }),
@@ -49,11 +49,11 @@ export const substituteGradient = <Own extends object, Inner>(
     scope,
     init: (bucket) => ({ ...init(bucket), inner: aggregator.init(bucket) }),
     aggregate: (gradient, own, bucket, context) =>
-      around(gradient, own, context, (instead, inner) => aggregator.aggregate(instead, inner, bucket, context)),
+      around(gradient, own, context, (replacement, inner) => aggregator.aggregate(replacement, inner, bucket, context)),
     ...(halves && {
       halves: {
         begin: (gradient, own, bucket, context) =>
-          around(gradient, own, context, (instead, inner) => halves.begin(instead, inner, bucket, context)),
+          around(gradient, own, context, (replacement, inner) => halves.begin(replacement, inner, bucket, context)),
         finish: (pending, bucket, context) => halves.finish(pending, bucket, context),
       },
     }),

@@ -8,7 +8,7 @@ const greatestOf = (gradients: readonly (readonly number[])[]): number =>
   gradients.flat().reduce((greatest, v) => Math.max(greatest, Math.abs(v)), 0);
 
 describe("ternGradAggregator", () => {
-  it("sends −1, 0 or +1 times one scale that all ranks share, and adds them exactly", () => {
+  it("sends −1, 0 or +1 times a scale common to all ranks, and adds them exactly", () => {
     fc.assert(
       fc.property(worldGradients(7), fc.nat(1000), (gradients, seed) => {
         const scale = greatestOf(gradients);
@@ -31,7 +31,7 @@ describe("ternGradAggregator", () => {
     );
   });
 
-  it("without clipping is right on average, with the variance of theory", () => {
+  it("without clipping is correct on average, with the theoretical variance", () => {
     const block = [1, -0.31, 0.002, 0, -0.07, 0.5, 0.123, -0.6];
     const draws = 3000;
     const { sent } = stepOnce(
@@ -53,12 +53,12 @@ describe("ternGradAggregator", () => {
     expect(deviation / exact).toBeLessThan(1.1);
   });
 
-  it("clips at so many root mean squares, and keeps a gradient whose entries are all alike", () => {
+  it("clips at a multiple of the root mean square, and keeps a gradient of equal entries", () => {
     const g = [...Array.from({ length: 399 }, (_, i) => (i % 2 === 0 ? 1 : -1)), 100];
     const bound = 2.5 * Math.sqrt(squares(g) / g.length);
     const { sent } = stepOnce(ternGradAggregator(), [g])[0]!;
     expect(sent[399]).toBeCloseTo(bound, 4);
-    // Of the others each has probability 1/bound ≈ 0.078 to be sent: 31 of 399, give or take 5.
+    // Each other entry is sent with probability 1/bound ≈ 0.078: 31 of 399, plus or minus 5.
     const numSent = sent.filter((v) => v !== 0).length;
     expect(numSent).toBeGreaterThan(10);
     expect(numSent).toBeLessThan(60);
@@ -66,7 +66,7 @@ describe("ternGradAggregator", () => {
     expect(stepOnce(ternGradAggregator(), [[0.5]])[0]!.sent).toEqual([0.5]);
   });
 
-  it("has a scale for each tensor: a small one keeps its signal beside a large one, clipped by its own deviation", () => {
+  it("has a scale per tensor: a small tensor keeps its signal next to a large one, clipped by its own deviation", () => {
     const bucket = bucketOf([
       { path: "large", shape: [40, 10] },
       { path: "small", shape: [400] },
@@ -101,13 +101,13 @@ describe("ternGradAggregator", () => {
     }
   });
 
-  it("draws for each rank by itself", () => {
+  it("draws separately on each rank", () => {
     const g = Array.from({ length: 200 }, (_, i) => Math.sin(i));
     const [first, second] = stepOnce(ternGradAggregator(), [g, g]);
     expect(first!.sent).not.toEqual(second!.sent);
   });
 
-  it("becomes non-finite on all ranks by one bad entry of one rank", () => {
+  it("becomes non-finite on all ranks for one non-finite entry of one rank", () => {
     for (const clip of [2.5, Infinity])
       for (const bad of [NaN, Infinity, -Infinity])
         for (const { mean } of stepOnce(ternGradAggregator({ clip }), [
@@ -118,7 +118,7 @@ describe("ternGradAggregator", () => {
           expect(mean.map(Number.isFinite)).toEqual([false, false, false]);
   });
 
-  it("refuses a bound of nothing", () => {
+  it("rejects a bound of zero", () => {
     expect(() => ternGradAggregator({ clip: 0 })).toThrow(/above 0/);
   });
 });

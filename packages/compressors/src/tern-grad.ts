@@ -30,32 +30,32 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { AggregationHalves, Aggregator } from "./aggregator.ts";
 import { addPlanes, type BitPlanes, packPlanes, planesFor, unpackPlanes } from "./bit-planes.ts";
 import { type Bucket, lengthOf } from "./bucket.ts";
-import { aggregateInHalves } from "./in-halves.ts";
+import { aggregateInHalves } from "./aggregate-in-halves.ts";
 import { ownKey } from "./own-key.ts";
 import { relativeNorm } from "./relative-norm.ts";
 
 export interface TernGradOptions {
   /**
-   * c: entries beyond c times the root mean square of their tensor are cut to it first; Infinity for none. Default:
-   * 2.5, as in the paper.
+   * Clipping factor c: entries beyond c times the root mean square of their tensor are clipped first. Infinity disables
+   * clipping. Default: 2.5, as in the paper.
    */
   readonly clip?: number;
 }
 
 interface PendingShard {
-  /** u32 `[bits, words]`: the sums of this rank's shard. */
+  /** Sums of this rank's shard, as bit planes, u32 `[bits, words]`. */
   readonly sums: Tensor;
-  /** f32 `[tensors]`, equal on all ranks. */
+  /** Scale of each tensor, equal on all ranks, f32 `[tensors]`. */
   readonly scales: Tensor;
 }
 
-/** One value for each tensor of a bucket, at all of its entries: f32 [t] to f32 [n]. */
-const spread = (values: Tensor, { tensors }: Bucket): Tensor => {
+/** Broadcast one value per tensor of a bucket to all entries of that tensor: f32 [t] to f32 [n]. */
+const broadcastPerTensor = (values: Tensor, { tensors }: Bucket): Tensor => {
   if (tensors.length === 0) return values;
   return concat(tensors.map(({ shape }, i) => broadcastTo(slice(values, [i], [i + 1]), [elementCount(shape)])));
 };
 
-/** The greatest magnitude that each tensor of a bucket has once it is cut to ±cσ: f32 [t]. */
+/** Greatest magnitude of each tensor of a bucket after clipping to ±cσ: f32 [t]. */
 const boundsOf = (gradient: Tensor, { tensors }: Bucket, clip: number): Tensor => {
   if (tensors.length === 0) return gradient;
   const sizes = tensors.map(({ shape }) => elementCount(shape));
@@ -72,29 +72,29 @@ const boundsOf = (gradient: Tensor, { tensors }: Bucket, clip: number): Tensor =
 const shardWords = (bucket: Bucket, numRanks: number): number => Math.ceil(Math.ceil(lengthOf(bucket) / 32) / numRanks);
 
 /**
- * Send each entry as −1, 0 or +1 times the scale of its tensor: `s · sign(v_j) · b_j` with b_j = 1 at
- * probability |v_j|/s,
- * v the tensor's gradient cut to ±cσ, σ its root mean square (the mean is taken as 0), and s the greatest |v_j| of all
- * ranks. Because they share the scales, ranks add whole numbers; because tensors do not, those of small gradients keep
- * their signal beside those of large ones. Each rank draws for itself; the exchange needs a key.
+ * TernGrad: send each entry as −1, 0 or +1 times the scale of its tensor, `s · sign(v_j) · b_j` with b_j = 1 at
+ * probability |v_j|/s. v is the tensor's gradient clipped to ±cσ, σ its root mean square (the mean is assumed to be 0),
+ * and s the greatest |v_j| of all ranks. Ranks share scales, so that ranks can add integers. Tensors do not share
+ * scales, so that small gradients keep their signal next to large ones. Each rank draws its own random numbers; the
+ * exchange needs a key.
  *
- * Without clipping the expectation is exact, of variance `Σ |v_j|(s − |v_j|)`. Clipping makes s, and with it the
- * variance, much smaller, and a bias.
+ * Without clipping, the expectation is exact, with variance `Σ |v_j|(s − |v_j|)`. Clipping makes s, and therefore the
+ * variance, much smaller, but adds a bias.
  *
- * Ternary numbers of shard r go to rank r by all-to-all, which adds their bits up; sums, from −P to P, go to all by
- * all-gather. In halves: up to the sums; the all-gather. A NaN or an infinity on any rank makes the scale of its tensor
- * infinite, and with it all of the tensor's mean.
+ * An all-to-all sends the ternary numbers of shard r to rank r, which adds their bits. An all-gather distributes the
+ * sums, from −P to P. The first half ends with the sums; the second half is the all-gather. A NaN or an infinity on any
+ * rank makes the scale of its tensor infinite, and the tensor's mean non-finite.
  *
  * @throws ArgumentError unless clip is above 0.
- * Cost: `4(P−1)(2 + ⌈log₂(2P + 1)⌉) ⌈⌈n/32⌉/P⌉ + 8t(P−1)/P` bytes sent: `(P−1)/P` of 2 bits per entry and of 3 to 5 for
- * 2 to 15 ranks, and the scales of t tensors, in a round of their own. All-gather of the ternary numbers would take
- * 2(P−1) bits per entry, which is less for 2 ranks only.
+ * Cost: `4(P−1)(2 + ⌈log₂(2P + 1)⌉) ⌈⌈n/32⌉/P⌉ + 8t(P−1)/P` bytes sent: `(P−1)/P` of 2 bits per entry plus 3 to 5 bits
+ * for 2 to 15 ranks, and the scales of t tensors in a separate round. An all-gather of the ternary numbers would send
+ * 2(P−1) bits per entry, which is less only for 2 ranks.
  * Source: Wen et al. 2017, arXiv 1705.07878.
  */
 export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggregator<[]> => {
   if (!(clip > 0))
     throw new ArgumentError(
-      `ternGradAggregator: a gradient cannot be clipped at ${clip} deviations; use a number above 0, Infinity for no clipping`,
+      `ternGradAggregator: clip ${clip} is not above 0; use a number of deviations such as 2.5, or Infinity for no clipping`,
     );
   const halves: AggregationHalves<[]> = {
     begin: (gradient, state, bucket, context) => {
@@ -102,10 +102,13 @@ export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggreg
       const numRanks = axisSize(axis);
       const count = lengthOf(bucket);
       const bounds = boundsOf(gradient, bucket, clip);
-      // Infinity instead of NaN: every implementation of a maximum carries it to all ranks.
+      // Infinity instead of NaN, because every implementation of max propagates it to all ranks.
       const scales = allReduce(where(isFinite(bounds), bounds, Infinity), axis, "max", collective);
-      const scale = spread(scales, bucket);
-      const probability = divide(minimum(absolute(gradient), spread(bounds, bucket)), where(equal(scale, 0), 1, scale));
+      const scale = broadcastPerTensor(scales, bucket);
+      const probability = divide(
+        minimum(absolute(gradient), broadcastPerTensor(bounds, bucket)),
+        where(equal(scale, 0), 1, scale),
+      );
       const isSent = less(uniform(ownKey("ternGradAggregator", context), [count]), probability);
       const ternary = where(isSent, where(less(gradient, 0), -1, 1), 0);
 
@@ -127,7 +130,10 @@ export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggreg
       const planes = split(gathered, bits, { dim: 1 }).map((plane) =>
         slice(flatten(plane), [0], [Math.ceil(count / 32)]),
       );
-      return multiply(subtract(unpackPlanes(planes, count), numRanks), spread(multiply(scales, 1 / numRanks), bucket));
+      return multiply(
+        subtract(unpackPlanes(planes, count), numRanks),
+        broadcastPerTensor(multiply(scales, 1 / numRanks), bucket),
+      );
     },
   };
   return {

@@ -8,7 +8,7 @@ import { withErrorFeedback } from "./error-feedback.ts";
 import { thresholdCompressor } from "./threshold.ts";
 
 describe("thresholdCompressor", () => {
-  it("sends what reaches the threshold, however many each rank has, and nothing else", () => {
+  it("sends exactly the entries that reach the threshold, for any count per rank", () => {
     const gradients = [
       [1, -2, 0.5, 3, -0.4, 0],
       [0, 0, 0, 0, 0, 0],
@@ -19,7 +19,7 @@ describe("thresholdCompressor", () => {
     for (const { mean } of ranks) [10, 7, 9, 12, 9, -9].forEach((sum, i) => expect(mean[i]).toBeCloseTo(sum / 3, 6));
   });
 
-  it("tells how many rows travel", async () => {
+  it("returns the number of rows to send", async () => {
     const compressor = thresholdCompressor({ threshold: 1, capacity: 1 });
     const count = async (values: readonly number[]): Promise<number[]> =>
       (
@@ -32,7 +32,7 @@ describe("thresholdCompressor", () => {
     expect(await count([0.1, -2, 3])).toEqual([2]);
   });
 
-  it("takes the largest where there is no room for all", () => {
+  it("sends the largest entries if not all fit", () => {
     const arbitrary = fc.tuple(fc.integer({ min: 4, max: 40 }), fc.nat(1e6), fc.constantFrom(0.1, 0.25, 0.5));
     fc.assert(
       fc.property(arbitrary, ([n, seed, capacity]) => {
@@ -44,7 +44,7 @@ describe("thresholdCompressor", () => {
         const wanted = Math.min(room, gradient.filter((v) => Math.abs(v) >= 0.01).length);
         expect(kept.length).toBeLessThanOrEqual(wanted);
         for (const lost of dropped) expect(lost).toBeLessThanOrEqual(Math.min(...kept));
-        // Fewer only where those of one level, here less than 1 % wide, do not fit all.
+        // Fewer only if the entries of one level, here less than 1 % wide, do not all fit.
         const next = dropped.filter((v) => v > Math.max(...dropped) * 0.99).length;
         if (kept.length < wanted) expect(kept.length + next).toBeGreaterThan(wanted);
       }),
@@ -52,7 +52,7 @@ describe("thresholdCompressor", () => {
     );
   });
 
-  it("starves nobody when more always reach the threshold than there is room for", () => {
+  it("sends every entry eventually if more reach the threshold than fit", () => {
     const n = 20;
     const world = stepperOf(
       withErrorFeedback(thresholdCompressor({ threshold: 0.5, capacity: 0.1 })),
@@ -67,11 +67,11 @@ describe("thresholdCompressor", () => {
       stepped.mean[0]!.forEach((value, i) => (total[i]! += value));
       state = stepped.state as typeof state;
     }
-    // Sent in turn, an entry waits for n / 2 steps at most; half a step more for entries of one level.
+    // An entry waits for at most n / 2 steps; half a step more for entries of one level.
     for (const sum of total) expect(sum).toBeGreaterThanOrEqual(60 - 15);
   });
 
-  it("makes all values NaN for a gradient that is not finite, also where nothing reaches the threshold", () => {
+  it("makes all values NaN for a non-finite gradient, even if no entry reaches the threshold", () => {
     for (const bad of [NaN, Infinity]) {
       const ranks = aggregateWorld(thresholdCompressor({ threshold: 100, capacity: 0.2 }), [
         [1, 2, bad, 3, 4],
@@ -81,7 +81,7 @@ describe("thresholdCompressor", () => {
     }
   });
 
-  it("refuses what is no threshold and no room", () => {
+  it("rejects an invalid threshold and an invalid capacity", () => {
     expect(() => thresholdCompressor({ threshold: 0, capacity: 0.1 })).toThrow(/threshold 0 is not a positive number/);
     expect(() => thresholdCompressor({ threshold: NaN, capacity: 0.1 })).toThrow(/threshold NaN/);
     expect(() => thresholdCompressor({ threshold: 1, capacity: 2 })).toThrow(/capacity 2 is not a share in \(0, 1\]/);

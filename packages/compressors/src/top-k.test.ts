@@ -18,13 +18,13 @@ const encode = async (
 };
 
 describe("topKCompressor", () => {
-  it("keeps the largest magnitudes with their signs, lower positions first among equals", async () => {
+  it("keeps the largest magnitudes with their signs, lower indices first among equals", async () => {
     expect(await encode([1, -5, 3, 0, 5, -3], { k: 3 })).toEqual({ values: [-5, 3, 5], indices: [1, 2, 4] });
     expect(await encode([2, -2, 2, -2], { k: 2 })).toEqual({ values: [2, -2], indices: [0, 1] });
     expect(await encode([7], { density: 0.01 })).toEqual({ values: [7], indices: [0] });
   });
 
-  it("keeps nothing smaller than what it drops, and sends the values as they are", async () => {
+  it("keeps nothing smaller than what it drops, and sends values unchanged", async () => {
     const arbitrary = fc
       .integer({ min: 1, max: 40 })
       .chain((n) =>
@@ -42,7 +42,7 @@ describe("topKCompressor", () => {
     );
   });
 
-  it("keeps the energy of a normal gradient that theory says (arXiv 1911.08772)", async () => {
+  it("keeps the theoretical energy of a normal gradient (arXiv 1911.08772)", async () => {
     // Energy kept at density ρ: 2(zφ(z) + ρ/2) with z the two-sided quantile; 0.4393 at ρ = 0.1.
     const n = 20_000;
     const uniform = (i: number): number => (i * 0.6180339887498949 + 0.5 / n) % 1;
@@ -59,13 +59,13 @@ describe("topKCompressor", () => {
     expect((await encode([1, NaN, 100, 3], { k: 1 })).values).toEqual([NaN]);
   });
 
-  it("sends values and positions in one message", () => {
+  it("sends values and indices in one message", () => {
     const { graph } = stepperOf(topKCompressor({ k: 3 }), flatBucket(8), 2, { keyed: false });
     const messages = graph.nodes.filter(({ op }) => op.endsWith("gather") && op !== "gather");
     expect(messages.map(({ op, specs }) => [op, specs[0]])).toEqual([["all-gather", { dtype: "u32", shape: [6, 2] }]]);
   });
 
-  it("refuses what cannot be kept, with the cure", () => {
+  it("rejects an invalid density or k, with the cure", () => {
     expect(() => topKCompressor({ density: 0 })).toThrow(/density 0 is not in \(0, 1\]/);
     expect(() => topKCompressor({ density: 1.5 })).toThrow(/density 1.5/);
     expect(() => topKCompressor({ k: 0 })).toThrow(/integer from 1/);

@@ -2,12 +2,12 @@ import { bitcast, concat, flatten, reshape, split, type Tensor, type TensorSpec 
 import { lengthOf } from "./bucket.ts";
 
 /**
- * Lay tensors of 4-byte elements (f32, i32, u32) end to end, as u32 `[m]`: one message, one start-up, instead of
+ * Concatenate tensors of 4-byte elements (f32, i32, u32), as u32 `[m]`: one message with one latency, instead of
  * several.
  */
 export const joinWords = (parts: readonly Tensor[]): Tensor =>
   concat(parts.map((part) => bitcast(flatten(part), "u32")));
 
-/** The tensors that `joinWords` laid end to end, of these specs. */
+/** Inverse of `joinWords`, for tensors of these specs. */
 export const cutWords = (words: Tensor, specs: readonly TensorSpec[]): Tensor[] =>
   split(words, specs.map(lengthOf)).map((part, i) => reshape(bitcast(part, specs[i]!.dtype), specs[i]!.shape));

@@ -9,7 +9,7 @@ export interface RankResult {
   readonly sent: number[];
 }
 
-/** One aggregation in f32; gradients and results rank by rank. Zeros have no sign. */
+/** Run one aggregation in f32; gradients and results per rank. Zeros lose their sign. */
 export const aggregateWorld = (
   aggregator: Aggregator,
   gradients: readonly (readonly number[])[],

@@ -7,8 +7,8 @@ const convolution = (kernel: number, input: number, output: number): Shapes => [
 ];
 
 /**
- * Shapes of the parameters of a ResNet of bottleneck blocks for ImageNet (He et al. 2015), so many blocks a stage;
- * kernels [kh, kw, in, out].
+ * Parameter shapes of a ResNet with bottleneck blocks for ImageNet (He et al. 2015), for these numbers of blocks per
+ * stage; kernels [kh, kw, in, out].
  */
 export const resNet = (blocks: readonly number[]): Shapes => [
   ...convolution(7, 3, 64),
@@ -32,8 +32,8 @@ const linear = (input: number, output: number): Shapes => [[input, output], [out
 const norm = (width: number): Shapes => [[width], [width]];
 
 /**
- * Shapes of the parameters of BERT with both heads of its pre-training (Devlin et al. 2018), whose word scores share
- * the embedding; by depth and width.
+ * Parameter shapes of BERT with both pre-training heads (Devlin et al. 2018), whose word scores share the embedding; by
+ * depth and width.
  */
 const bert = (depth: number, width: number): Shapes => [
   [width, 30_522],

@@ -3,7 +3,7 @@ import { eliminateDeadCode, type Node } from "@skein/tensor-core/backend";
 
 const isRagged = ({ op }: Node): boolean => op.startsWith("ragged-");
 
-/** Share of its operand that a rank sends, averaged over ranks, by the algorithm that sends least. */
+/** Share of its operand that a rank sends, averaged over ranks, with the algorithm that sends the least. */
 const sentShare = ({ op, params }: Node): number | undefined => {
   const numRanks = params["axisSize"] as number;
   switch (op) {
@@ -28,7 +28,7 @@ const sentShare = ({ op, params }: Node): number | undefined => {
   }
 };
 
-/** Nodes that move bytes. */
+/** Returns the nodes that send bytes. */
 export const collectiveNodes = (graph: Graph): Node[] => graph.nodes.filter((node) => sentShare(node) !== undefined);
 
 const operandOf = ({ nodes }: Graph, { inputs }: Node): TensorSpec => nodes[inputs[0]!.node]!.specs[inputs[0]!.output]!;
@@ -40,16 +40,19 @@ const sentBy = (graph: Graph, counts: (node: Node) => boolean): number =>
   }, 0);
 
 /**
- * Bytes that a rank sends when it runs this graph, averaged over ranks; of ragged collectives, the most. Ragged
- * collectives also tell every rank how many rows come, 4 (P − 1) bytes each; that is not counted here, as headers of
- * messages are not.
+ * Returns the bytes that a rank sends when it runs this graph, averaged over ranks; the maximum for ragged collectives.
+ * Ragged collectives also send row counts to every rank, 4 (P − 1) bytes each; these bytes are not counted, like
+ * message headers.
  */
 export const collectiveBytes = (graph: Graph): number => sentBy(eliminateDeadCode(graph), () => true);
 
-/** The same without ragged collectives. */
+/** Like `collectiveBytes`, without ragged collectives. */
 export const fixedBytes = (graph: Graph): number => sentBy(eliminateDeadCode(graph), (node) => !isRagged(node));
 
-/** Threads that each read all parts of an all-reduce, of 16 KiB at most, get more bytes than schedules would send. */
+/**
+ * Bytes on threads: if each thread reads all parts of an all-reduce, up to 16 KiB, it receives more bytes than a
+ * schedule would send.
+ */
 export const exchangedBytes = (graph: Graph): number => {
   const lean = eliminateDeadCode(graph);
   return lean.nodes.reduce((sum, node) => {
@@ -63,9 +66,10 @@ export const exchangedBytes = (graph: Graph): number => {
 export const raggedNodes = (graph: Graph): Node[] => graph.nodes.filter(isRagged);
 
 /**
- * Bytes of rows that the rank at one place of its axis sends by a ragged collective.
+ * Returns the bytes of rows that a rank sends by a ragged collective.
  *
- * @param rows its second operand.
+ * @param rows second operand of the collective.
+ * @param rank index of the rank along the axis.
  */
 export const raggedSent = (graph: Graph, node: Node, rows: ArrayLike<number>, rank: number): number => {
   const { dtype, shape } = operandOf(graph, node);

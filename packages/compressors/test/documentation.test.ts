@@ -25,7 +25,10 @@ type Symbols = Readonly<Record<string, number>>;
 
 const symbols = ["P", "Q", "n", "t", "k", "c", "h", "m", "b", "B", "w", "p", "q", "v"];
 
-/** `8 · k · (P − 1)` as a function. The page writes mathematics; only its signs differ from the language's. */
+/**
+ * Parse a formula of the page, such as `8 · k · (P − 1)`, into a function. Only its signs differ from those of the
+ * language.
+ */
 const formula = (text: string): ((values: Symbols) => number) => {
   const code = text
     .replace("(most)", "")
@@ -62,7 +65,7 @@ const blocks = (n: number, most: number, bits = 8): Symbols => {
   return { B: most, m, b: Math.ceil(n / Math.max(1, m)), w: bits };
 };
 
-/** Factors of a bucket's matrices at rank 1, where `pays` says so. */
+/** Elements of the factors of a bucket's matrices at rank 1, for matrices that `pays` selects. */
 const factors = ({ tensors }: Bucket, pays: (elements: number, sent: number) => boolean): Symbols => {
   const counts = { p: 0, q: 0, v: 0 };
   for (const { shape } of tensors) {
@@ -78,7 +81,7 @@ const factors = ({ tensors }: Bucket, pays: (elements: number, sent: number) => 
 
 const hosts = (worldSize: number): number => (worldSize % 2 === 0 ? 2 : worldSize);
 
-/** What the symbols are for the setting of each row of the law table; what is absent has n, P, Q and t only. */
+/** Values of the symbols for each row of the law table; rows that are absent use only n, P, Q and t. */
 const settings: Readonly<Record<string, (bucket: Bucket, worldSize: number) => Symbols>> = {
   "top-k": (bucket) => ({ k: kept(0.1, lengthOf(bucket)) }),
   "random-k": (bucket) => ({ k: kept(0.3, lengthOf(bucket)) }),
@@ -112,14 +115,14 @@ const symbolsOf = ({ name }: Row, bucket: Bucket, worldSize: number): Symbols =>
   ...settings[name]?.(bucket, worldSize),
 });
 
-/** Rows that put one of the other table around some of this one. */
+/** Whether a row combines an aggregator of this table with a wrapper of the other table. */
 const isComposed = ({ name }: Row): boolean =>
   /^(ef21|chain|partition|per-path|dense phase|identity in pieces)|with (error feedback|momentum)/.test(name);
 
 const documented = tableOf(10);
 const tried = Object.entries(buckets).filter(([name]) => name !== "empty");
 
-it("the page has a row for every aggregator and no other", () => {
+it("the page has exactly one row per aggregator", () => {
   expect(documented.map(([name]) => name!.replaceAll("`", "")).toSorted()).toEqual(
     rows
       .filter((row) => !isComposed(row))
@@ -131,7 +134,7 @@ it("the page has a row for every aggregator and no other", () => {
 describe.each(documented)("%s", (name, _what, collectives, bytes, biased, draws, scope, contraction, state) => {
   const row = rows.find((candidate) => `\`${candidate.name}\`` === name)!;
 
-  it("sends the bytes that the page says, by the collectives that it says", () => {
+  it("sends the bytes that the page states, by the collectives that it lists", () => {
     for (const [bucketName, bucket] of tried) {
       for (const worldSize of [2, 3, 4, 5, 8, 12]) {
         const wanted = formula(bytes!)(symbolsOf(row, bucket, worldSize));
@@ -149,7 +152,7 @@ describe.each(documented)("%s", (name, _what, collectives, bytes, biased, draws,
     expect([...new Set(used.map(({ op }) => op))].toSorted().join(", ")).toBe(collectives);
   });
 
-  it("is biased, draws, judges, contracts and remembers as the page says", () => {
+  it("has the bias, randomness, scope, contraction and state that the page states", () => {
     const yes = (flag: boolean): string => (flag ? "yes" : "no");
     expect([biased, draws, scope]).toEqual([yes(row.aggregator.biased), yes(row.randomised), row.aggregator.scope]);
     expect(contraction === "–").toBe(row.contraction === undefined);
@@ -167,7 +170,7 @@ describe.each(documented)("%s", (name, _what, collectives, bytes, biased, draws,
   });
 });
 
-/** Each around something without state. */
+/** Each wrapper around an aggregator without state. */
 const wrapped: Readonly<Record<string, Aggregator>> = {
   withErrorFeedback: withErrorFeedback(identityCompressor()) as Aggregator,
   withMomentumCorrection: withMomentumCorrection(identityCompressor(), { momentum: 0.9 }) as Aggregator,
@@ -178,7 +181,7 @@ const wrapped: Readonly<Record<string, Aggregator>> = {
   denseUntil: denseUntil(10, topKCompressor({ density: 0.5 }))[0]!.aggregator as Aggregator,
 };
 
-it("what stands around compressors has the state that the page says", () => {
+it("wrappers have the state that the page states", () => {
   const told = new Map(
     tableOf(5).flatMap(([names, , , state]) =>
       names!.split(", ").map((name) => [name.replaceAll("`", ""), state!] as const),

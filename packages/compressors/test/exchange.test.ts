@@ -33,7 +33,7 @@ const gradientsOf = (seed: number): { b: NdArray; w: NdArray[] } => ({
 const numbers = ({ b, w }: { b: NdArray; w: readonly NdArray[] }): number[] =>
   [b, ...w].flatMap((leaf) => leaf.toNumbers());
 
-/** Exchange steps on P ranks; each step's gradients differ from rank to rank. */
+/** Run exchange steps on P ranks; gradients differ per step and per rank. */
 const run = (numRanks: number, numSteps: number, compressor: Aggregator, buckets?: BucketPlan) => {
   const options = { compressor, ...(buckets && { buckets }) };
   const args = Array.from(
@@ -108,14 +108,14 @@ describe.each(plans)("exchange with %s", (_, plan) => {
 });
 
 describe("exchange", () => {
-  it("decodes gathered payloads one by one where a compressor has no joint decoder", () => {
+  it("decodes gathered payloads one by one without a joint decoder", () => {
     const joint = topKCompressor({ k: 2 });
     const { decodeSum: _, ...single } = joint;
     const [a, b] = [run(3, 1, joint).results, run(3, 1, defineCompressor(single)).results];
     numbers(a[0]![0]!.mean).forEach((value, i) => expect(numbers(b[0]![0]!.mean)[i]!).toBeCloseTo(value, 6));
   });
 
-  it("gives randomised compressors a key per bucket and the rank", () => {
+  it("gives randomized compressors a key per bucket, and the rank", () => {
     const marked = defineCompressor<[], { values: Tensor }>({
       aggregation: "sum",
       biased: false,
@@ -145,8 +145,9 @@ describe("exchange", () => {
 
   const halfAndAll = { compressor: identityCompressor(), buckets: bucketPerTensor(shapes) };
 
-  it("takes the mean of each path over an axis of its own", () => {
-    // Ranks 0 and 1 hold one half of `w.0`, 2 and 3 the other: each half is alike on two ranks, all else on four.
+  it("takes the mean of each path over its own axis", () => {
+    // Ranks 0 and 1 hold one half of `w.0`, 2 and 3 the other half. Each half is replicated on two ranks, all other
+    // tensors on four.
     const ranks = [0, 1, 2, 3].map((rank) => gradientsOf(100 * rank));
     const means = runWorld(
       (gradients: Gradients) =>
@@ -178,7 +179,7 @@ describe("exchange", () => {
     }
   });
 
-  it("refuses a bucket of tensors with axes of their own", () => {
+  it("rejects a bucket whose tensors have different axes", () => {
     const options = { ...halfAndAll, buckets: [["b", "w.0", "w.1"]] };
     expect(() =>
       runWorld(
@@ -189,10 +190,10 @@ describe("exchange", () => {
           })[0],
         [[gradientsOf(1)]] as never,
       ),
-    ).toThrow(/bucket 0 has "b", .* axis "data", and "w\.0", .* over "replicas"; .* put them into two/);
+    ).toThrow(/bucket 0 has "b", .* axis "data", and "w\.0", .* axis "replicas"; .* put them into different buckets/);
   });
 
-  it("refuses residuals of another plan, and gradients that are not f32", () => {
+  it("rejects residuals of another plan, and gradients that are not f32", () => {
     const compressor = identityCompressor();
     const wrong = (): unknown =>
       runWorld(
@@ -228,7 +229,7 @@ describe("exchange", () => {
     },
   );
 
-  it("counts bytes by the formulas", () => {
+  it("counts bytes as the formulas do", () => {
     const sparse = withErrorFeedback(topKCompressor({ density: 0.25 }));
     expect(exchangeBytes(shapes, { compressor: sparse }, 2)).toBe(8 * (1 + 3 + 1));
     expect(exchangeBytes(shapes, { compressor: sparse, buckets: bucketsOfSize(shapes, 1e9) }, 2)).toBe(8 * 4);

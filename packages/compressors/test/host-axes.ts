@@ -1,6 +1,9 @@
 import type { Axes } from "./world.ts";
 
-/** Ranks of one host one after another along "inside"; those with the same place on their hosts along "across". */
+/**
+ * Groups of ranks for two axes: consecutive ranks of one host along "inside", ranks with the same index on their hosts
+ * along "across".
+ */
 export const hostAxes = (ranksPerHost: number, numHosts: number): Axes => ({
   mesh: { inside: ranksPerHost, across: numHosts },
   groups: {

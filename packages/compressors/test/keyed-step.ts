@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { type Aggregator, type Bucket, bucketOf } from "../src/index.ts";
 import { stepperOf } from "./stepper.ts";
 
-/** What one rank got, and what of its gradient went into it. */
+/** Result of one rank: the mean, and the part of its gradient that is included. */
 export interface RankStep {
   readonly mean: number[];
   readonly sent: number[];
 }
 
-/** The first step of an aggregator; one gradient per rank, with a key of this seed. */
+/** Run the first step of an aggregator, with one gradient per rank and a key from this seed. */
 export const stepOnce = (
   aggregator: Aggregator,
   gradients: readonly (readonly number[])[],
@@ -22,10 +22,10 @@ export const stepOnce = (
   return mean.map((values, rank) => ({ mean: [...values], sent: [...sent[rank]!] }));
 };
 
-// A step of a grid over subnormal numbers is below the least of them.
+// Replaces subnormal numbers by 0: a quantization step of a subnormal number is below the smallest f32.
 const withoutSubnormal = (v: number): number => (Math.abs(v) < 1e-30 ? 0 : v);
 
-/** f32 gradients of 1 to `most` ranks, of one length. Few distinct values among them, so that ties are common. */
+/** f32 gradients of 1 to `most` ranks, all of the same length. Values repeat often, so that ties are common. */
 export const worldGradients = (most = 5, longest = 80): fc.Arbitrary<number[][]> => {
   const value = fc.oneof(
     fc.constantFrom(0, -0, 1, -1, 2),

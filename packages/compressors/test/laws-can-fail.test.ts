@@ -59,7 +59,7 @@ const topKWithFeedback: Row = {
   aggregator: withErrorFeedback(topKCompressor({ density: 0.25 })),
 };
 
-/** Dense all-reduce of what a function makes of each rank's gradient, and says that it sent. */
+/** Dense all-reduce of `change` applied to each rank's gradient, with `said` as the declared `sent`. */
 const sending = (change: (gradient: Tensor) => Tensor, said: (gradient: Tensor) => Tensor = change): Aggregator => ({
   ...identityCompressor(),
   aggregate: (gradient, state, _, { axis }) => ({
@@ -69,7 +69,7 @@ const sending = (change: (gradient: Tensor) => Tensor, said: (gradient: Tensor) 
   }),
 });
 
-/** A row whose aggregator does something else to gradient, mean or state. */
+/** A row whose aggregator changes gradient, mean or state. */
 const wrong = (row: Row, aggregate: (aggregator: Aggregator) => Aggregator["aggregate"]): Row => ({
   ...row,
   aggregator: { ...row.aggregator, aggregate: aggregate(row.aggregator) },
@@ -79,7 +79,7 @@ const ofIdentity = (aggregator: Aggregator): Row => ({ ...identity, aggregator }
 
 const signs = (gradient: Tensor): Tensor => where(greaterEqual(gradient, 0), zerosLike(gradient), -1);
 
-/** For every law, aggregators that break it. */
+/** Aggregators that break each law. */
 const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
   [
     "sends exactly the bytes that it declares",
@@ -308,7 +308,7 @@ const firstHalf = (g: Tensor): Tensor => {
 
 describe.each(laws.map((law) => [law.name, law] as const))("the law that %s", (name, law) => {
   const own = breakers.filter(([begin]) => name.startsWith(begin));
-  it("is broken by some aggregator", () => expect(own.length).toBeGreaterThan(0));
+  it("is broken by at least one aggregator", () => expect(own.length).toBeGreaterThan(0));
   it.each(own.map(([, what, row]) => [what, row] as const))("is broken by one that %s", (_, row) => {
     expect(law.appliesTo(row)).toBe(true);
     let failure: unknown;
@@ -317,11 +317,11 @@ describe.each(laws.map((law) => [law.name, law] as const))("the law that %s", (n
     } catch (error) {
       failure = (error as Error).cause ?? error;
     }
-    // The law's own words, not those of an aggregator that cannot even be traced.
+    // The law itself must fail, not the tracing of the aggregator.
     expect((failure as Error | undefined)?.constructor).toBe(Error);
   });
 });
 
-it.each([identity, topK, topKWithFeedback])("the honest $name, of which they are made, breaks none", (row) => {
+it.each([identity, topK, topKWithFeedback])("the correct $name, on which they are based, breaks none", (row) => {
   for (const law of laws) if (law.appliesTo(row)) law.check(row);
 });

@@ -5,9 +5,9 @@ import { lowRankRows } from "./rows/low-rank.ts";
 import { wrapperRows } from "./rows/wrappers.ts";
 import { rows } from "./table.ts";
 
-// A file for each family, so that they run beside each other.
+// One file per family of rows, so that families run in parallel.
 checkLaws([...basicRows, ...lowRankRows, ...wrapperRows]);
 
-it("no two rows have one name", () => {
+it("no two rows have the same name", () => {
   expect(new Set(rows.map(({ name }) => name)).size).toBe(rows.length);
 });

@@ -14,11 +14,11 @@ import type { Row } from "./rows/row.ts";
 import { type Stepped, type Stepper, stepperOf } from "./stepper.ts";
 import { rows } from "./table.ts";
 
-// One instance for the whole process: one that is collected too early aborts it.
+// One instance per process, because collecting an instance too early aborts the process.
 const gpu = await openNodeGpu().catch(() => undefined);
 const hasAdapter = Boolean(await gpu?.requestAdapter().catch(() => null));
 
-/** One step of a row on one rank, and what the reference makes of it. */
+/** One step of a row on one rank, with the reference's result. */
 interface Case {
   readonly stepper: Stepper;
   readonly gradient: NdArray;
@@ -27,7 +27,7 @@ interface Case {
   readonly wanted: Stepped;
 }
 
-/** Steps on one bucket, in order. */
+/** Consecutive steps on one bucket. */
 interface Walk {
   readonly bucket: Bucket;
   readonly steppers: readonly Stepper[];
@@ -36,10 +36,7 @@ interface Walk {
 
 const seed = 5;
 
-/**
- * Two steps of one round, each from the state that the reference has then: what backends get does not depend on the
- * backend.
- */
+/** Two steps of one cycle, each starting from the reference's state, so that inputs do not depend on the backend. */
 const walkOf = (row: Row, bucket: Bucket, gradients: readonly NdArray[]): Walk => {
   const steppers = cycleOf(row).map((aggregator) =>
     stepperOf(aggregator, bucket, 1, { axes: row.axes?.(1), keyed: row.randomised }),
@@ -61,7 +58,9 @@ const vector = (n: number, value: (i: number) => number): NdArray =>
     [n],
   );
 
-/** Steps without a state are all alike, so of the longest bucket, which takes long, one is enough. */
+/**
+ * Gradients of a row. Steps of a row without state are equivalent, so the longest bucket, which is slow, gets only one.
+ */
 const gradientsOf = (row: Row, bucket: Bucket): NdArray[] => {
   const gradients = [normalArray([lengthOf(bucket)], 7), normalArray([lengthOf(bucket)], 8)];
   return lengthOf(bucket) > 1000 &&
@@ -72,7 +71,7 @@ const gradientsOf = (row: Row, bucket: Bucket): NdArray[] => {
 
 const walksOf = (row: Row): Walk[] => [
   ...Object.values(sizedBuckets).map((bucket) => walkOf(row, bucket, gradientsOf(row, bucket))),
-  // Nothing but zeros; nothing but ties, of which every third is of the other sign.
+  // Only zeros; then only tied magnitudes, every third with the other sign.
   ...[sizedBuckets[33], sizedBuckets[1000]].flatMap((bucket) => [
     walkOf(row, bucket, [vector(lengthOf(bucket), () => 0), vector(lengthOf(bucket), (i) => (i % 3 === 0 ? -1 : 1))]),
   ]),
@@ -107,7 +106,7 @@ const checkWalk = async (row: Row, { bucket, steppers, cases }: Walk, backend: B
   });
 };
 
-/** One element of a gradient is not finite, at the first step and at the second. */
+/** Check a gradient with one non-finite element, in the first and in the second step. */
 const checkPoison = async (row: Row, { bucket, steppers, cases }: Walk, backend: Backend): Promise<void> => {
   const n = lengthOf(bucket);
   await withCompiled(steppers, backend, async (stepOf) => {
@@ -142,7 +141,7 @@ beforeAll(async () => {
   return () => webGpu.close();
 });
 
-/** Their shaders are those of another row, or are tested by one, and take a driver long to compile. */
+/** Rows whose shaders are covered by other rows, and are slow to compile. */
 const composed = /with |chain|partition|per-path|stochastic|per tensor|of \d bits|in pieces/;
 
 describe.each(rows)("one rank of $name equals the reference", (row) => {
@@ -154,7 +153,7 @@ describe.each(rows)("one rank of $name equals the reference", (row) => {
   for (const name of ["WebAssembly", "WebGPU"] as const)
     it.skipIf(name === "WebGPU" && !hasAdapter)(`on ${name}`, tagsOf(name, row), async () => {
       walks ??= walksOf(row);
-      // Each length is a set of shaders of its own, which a driver that has not seen them compiles for seconds.
+      // Each length needs its own shaders, which take a driver seconds to compile for the first time.
       const own = name === "WebGPU" ? walks.filter(({ bucket }) => webGpuLengths.includes(lengthOf(bucket))) : walks;
       for (const walk of own) await checkWalk(row, walk, backends[name]!);
       for (const walk of own.filter(({ bucket }) => [1, 33, 1000].includes(lengthOf(bucket))))
@@ -162,7 +161,7 @@ describe.each(rows)("one rank of $name equals the reference", (row) => {
     });
 });
 
-it("every tolerance is that of a row", () => {
+it("every tolerance belongs to a row", () => {
   const names = new Set(rows.map(({ name }) => name));
   expect(namesWithTolerance.filter((name) => !names.has(name))).toEqual([]);
 });

@@ -24,7 +24,7 @@ import type { Stepper } from "./stepper.ts";
 import { rows } from "./table.ts";
 import { toReference } from "./world.ts";
 
-/** Run all rows on threads, a worker per rank. */
+/** Run all rows on threads, one worker per rank. */
 const runWorld = async (worldSize: number): Promise<(readonly PostedWalk[])[]> => {
   const module = await compileWasm(await detectBuild());
   const world = createThreadWorld({
@@ -60,8 +60,8 @@ const toStep = ({ mean, sent, state }: PostedStep): RankStep => ({
 const average = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /**
- * By the row's own formula where it has one: not for the other aggregators of a round, nor for halves, whose shards are
- * padded.
+ * Bytes by the row's own formula, if it has one. Not for the other aggregators of a cycle, and not for halves, whose
+ * shards are padded.
  */
 const declaredBytes = (
   { row, bucket, inHalves }: WorldWalk,
@@ -70,11 +70,11 @@ const declaredBytes = (
   worldSize: number,
 ): number => (number % (row.period ?? 1) === 0 && !inHalves ? row.bytes(bucket, worldSize) : collectiveBytes(graph));
 
-/** Rows that send what passes a threshold, and so 8 bytes to each other rank per entry, where an entry cannot be 0. */
+/** Rows that send entries above a threshold, 8 bytes per entry to each other rank, if no entry is 0. */
 const sendsItsEntries = ({ row, bucket }: WorldWalk): boolean =>
   /^(threshold|gaussian-k)/.test(row.name) && lengthOf(bucket) > 1;
 
-/** @param ranks the walk of each rank. */
+/** Check one walk. @param ranks results of each rank. */
 const checkWalk = (walk: WorldWalk, ranks: readonly PostedWalk[]): void => {
   const { row, bucket } = walk;
   const worldSize = ranks.length;
@@ -104,7 +104,7 @@ const checkWalk = (walk: WorldWalk, ranks: readonly PostedWalk[]): void => {
     );
 
     const counted = average(ranks.map(({ steps }) => steps[number]!.bytesSent));
-    // Ragged collectives say how many rows come, 4 bytes to each other rank.
+    // Ragged collectives also send row counts, 4 bytes to each other rank.
     const counts = raggedNodes(stepper.graph).reduce(
       (sum, { params }) => sum + 4 * ((params["axisSize"] as number) - 1),
       0,
@@ -138,7 +138,7 @@ for (const { worldSizes, tags } of [
       ranks = await runWorld(worldSize);
     });
 
-    it.each(rows)("$name: the mean of the reference, the same bits, the bytes", (row) => {
+    it.each(rows)("$name: the reference's mean, equal bits, declared bytes", (row) => {
       worldWalks.forEach((walk, i) => {
         if (walk.row !== row) return;
         try {

@@ -1,7 +1,7 @@
 import type { ArrayTree, MapTree, NdArray, Tensor } from "@skein/tensor-core";
 import { runWorld, singlePrecision } from "./world.ts";
 
-/** `runWorld` in single precision, so that what rests on rounding errors shows. */
+/** `runWorld` in single precision, so that the effects of rounding show. */
 export const runSingle = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
   ranks: readonly { [K in keyof Args]: ArrayTree<Args[K]> }[],

@@ -15,7 +15,7 @@ import type { AggregateContext, Aggregated, Aggregator, Bucket } from "../src/in
 import { raggedNodes, raggedSent } from "./collective-bytes.ts";
 import { type Axes, groupsOf, meshOf, singlePrecision } from "./world.ts";
 
-/** What a step gave, rank by rank. */
+/** Result of a step, per rank. */
 export interface Stepped {
   readonly mean: readonly Float64Array[];
   readonly sent: readonly Float64Array[];
@@ -23,18 +23,20 @@ export interface Stepped {
   readonly state: readonly (readonly ReferenceArray[])[];
 }
 
-/** Steps of one aggregator on one bucket in a world: traced once, interpreted with any gradients, in f32. */
+/** Steps of one aggregator on one bucket in a world: traced once, interpreted in f32 with any gradients. */
 export interface Stepper {
   readonly graph: Graph;
-  /** What the state looks like before and after a step. */
+  /** Structure and specs of the state. */
   readonly before: { readonly structure: TreeStructure; readonly specs: readonly TensorSpec[] };
   readonly after: { readonly structure: TreeStructure; readonly specs: readonly TensorSpec[] };
   /** Paths of the state's leaves. */
   readonly paths: readonly string[];
   init(): ReferenceArray[][];
-  /** Bytes of ragged collectives that a rank sent in such a first step, averaged over ranks. */
+  /** Bytes of ragged collectives that a rank sends in a first step, averaged over ranks. */
   raggedBytes(gradients: readonly ArrayLike<number>[], seed?: number): number;
-  /** @param gradients one per rank. @param seed of the step's key, and `number` of the step. */
+  /**
+   * Run a step. @param gradients one per rank. @param seed seed of the step's key. @param number number of the step.
+   */
   step(
     gradients: readonly ArrayLike<number>[],
     state: readonly (readonly ReferenceArray[])[],
@@ -45,11 +47,11 @@ export interface Stepper {
 
 export interface StepperOptions {
   readonly axes?: Axes | undefined;
-  /** Give a key, and with it the rank. */
+  /** Whether to pass a key and the rank. */
   readonly keyed: boolean;
-  /** Begin, then finish, in place of `aggregate`. */
+  /** Whether to run `begin` and `finish` instead of `aggregate`. */
   readonly inHalves?: boolean;
-  /** What is to be passed to every collective. */
+  /** Options to pass to every collective. */
   readonly collective?: CollectiveOptions;
 }
 
@@ -118,7 +120,7 @@ export const stepperOf = (
       groups,
       singlePrecision,
     );
-  // As it will run: what is computed twice is computed once.
+  // As in a run, common subexpressions are computed once.
   const lean = eliminateCommonSubexpressions(graph);
 
   return {
@@ -146,6 +148,6 @@ export const stepperOf = (
   };
 };
 
-/** Elements of an aggregator's state on one rank. */
+/** Number of elements of an aggregator's state on one rank. */
 export const stateElements = ({ before }: Stepper): number =>
   before.specs.reduce((count, { shape }) => count + elementCount(shape), 0);

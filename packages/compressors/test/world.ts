@@ -11,9 +11,7 @@ import {
 } from "@skein/tensor-core";
 import { interpretWorld, operators, type OperatorTable, type ReferenceArray } from "@skein/tensor-core/backend";
 
-/**
- * Further mesh axes of a world: how many ranks lie along each, and which form its groups. All ranks lie along "data".
- */
+/** Additional mesh axes of a world: size of each axis, and the groups of ranks along it. All ranks are along "data". */
 export interface Axes {
   readonly mesh: Mesh;
   readonly groups: { readonly [axis: string]: readonly (readonly number[])[] };
@@ -27,7 +25,7 @@ const fromReference = ({ spec, data }: ReferenceArray): NdArray => NdArray.from(
 
 export const meshOf = (numRanks: number, axes?: Axes): Mesh => ({ data: numRanks, ...axes?.mesh });
 
-/** For `interpretWorld`: the groups of an axis. */
+/** Returns the groups of an axis, for `interpretWorld`. */
 export const groupsOf = (numRanks: number, axes?: Axes): ((axis: string) => readonly (readonly number[])[]) => {
   const all = [Array.from({ length: numRanks }, (_, rank) => rank)];
   return (axis) => axes?.groups[axis] ?? all;
@@ -49,7 +47,7 @@ export const runWorld = <Args extends readonly unknown[], Result>(
   );
 };
 
-/** In place: what an operator gives is its own, or an operand that was rounded when it was made. */
+/** Round in place. Safe, because an operator returns its own arrays, or an operand that is already rounded. */
 const rounded = (data: readonly Float64Array[], outputs: readonly TensorSpec[]): readonly Float64Array[] => {
   data.forEach((values, output) => {
     if (outputs[output]!.dtype === "f32") for (let i = 0; i < values.length; i++) values[i] = Math.fround(values[i]!);
@@ -57,10 +55,7 @@ const rounded = (data: readonly Float64Array[], outputs: readonly TensorSpec[]):
   return data;
 };
 
-/**
- * The operators of the reference, each rounding what it gives to f32, as a device does: sums that a device rounds, and
- * overflow where it overflows.
- */
+/** Operators of the reference that round each result to f32, as a device does, including overflow. */
 export const singlePrecision: OperatorTable = Object.fromEntries(
   Object.entries(operators).map(([name, operator]) => [
     name,

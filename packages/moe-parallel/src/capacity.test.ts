@@ -17,7 +17,7 @@ const sizes = (numTokens: number, numExperts: number, numChoices: number): Capac
 
 const slotsOf = (rule: CapacityRule, own: CapacitySizes): number => rule(own).slots;
 
-/** What four systems compute, in their own steps, from f = q/8, which is exact. */
+/** Formulas of four systems, in their own order of operations, with f = q/8, which is exact. */
 const systems: readonly {
   readonly name: string;
   readonly options: Omit<CapacityByFactorOptions, "factor">;
@@ -48,7 +48,7 @@ const systems: readonly {
   },
 ];
 
-// Powers of two experts, so that no quotient is rounded before the formula rounds it.
+// Numbers of experts that are powers of two, so that no quotient is rounded before the formula rounds it.
 const anySizes = fc
   .record({
     numTokens: fc.integer({ min: 1, max: 500 }),
@@ -68,43 +68,43 @@ test.each(systems)("settings of the table give as many slots as $name, up to the
   );
 });
 
-test("from f = E / K on there are as many slots as tokens, so nothing is dropped, whoever chooses whom", () => {
+test("from f = E / K on there are as many slots as tokens, so nothing is dropped for any choices", () => {
   fc.assert(
     fc.property(anySizes, fc.constantFrom(1, 1.25, 3), (own, more) => {
       const factor = (more * own.numExperts) / own.numChoices;
       for (const rounding of ["slots-up", "choices-down", "tokens-up"] as const)
         expect(slotsOf(capacityByFactor({ factor, rounding }), own)).toBe(own.numTokens);
-      // And not much below: all tokens may choose the same experts.
+      // Little less suffices: all tokens may choose the same experts.
       expect(slotsOf(capacityByFactor({ factor: factor / more / 2 }), own)).toBe(Math.ceil(own.numTokens / 2));
     }),
     { numRuns: examples(100, 1000) },
   );
 });
 
-test("factors that floating point rounds up give no slot more, nor fewer", () => {
+test("factors that floating point rounds up give the exact number of slots", () => {
   expect(slotsOf(capacityByFactor({ factor: 1.1 }), sizes(40, 4, 1))).toBe(11);
   expect(slotsOf(capacityByFactor({ factor: 1.15, rounding: "choices-down" }), sizes(400, 4, 1))).toBe(115);
   expect(slotsOf(capacityByFactor({ factor: 0.07, rounding: "tokens-up" }), sizes(100, 1, 1))).toBe(7);
 });
 
-test("slots are rounded up to a multiple, last of all; there is at least one", () => {
+test("slots are rounded up to a multiple at the end, with at least one slot", () => {
   expect(slotsOf(capacityByFactor({ factor: 1, multipleOf: 8 }), sizes(36, 4, 1))).toBe(16);
   expect(slotsOf(capacityByFactor({ factor: 9, multipleOf: 8 }), sizes(36, 4, 1))).toBe(40);
   expect(slotsOf(capacityByFactor({ factor: 0.01 }), sizes(4, 4, 1))).toBe(1);
 });
 
-test("by maximum there are as many as tokens, or the bound", () => {
+test("the rule by maximum gives as many slots as tokens, or the bound", () => {
   expect(capacityByMaximum()(sizes(36, 4, 1))).toMatchObject({ slots: 36, overflow: "refuse" });
   expect(slotsOf(capacityByMaximum({ bound: 5 }), sizes(36, 4, 1))).toBe(5);
   expect(slotsOf(capacityByMaximum({ bound: 50 }), sizes(36, 4, 1))).toBe(36);
 });
 
-test("settings that make no capacity are refused", () => {
+test("rejects invalid settings", () => {
   expect(() => capacityByFactor({ factor: 0 })).toThrow(/factor is 0; use a finite number above 0, for example 1.25/);
   expect(() => capacityByFactor({ factor: NaN })).toThrow(/factor is NaN/);
   expect(() => capacityByFactor({ factor: 1, minimum: 0 })).toThrow(/minimum is 0; use a whole number from 1/);
   expect(() => capacityByFactor({ factor: 1, rounding: "up" as never })).toThrow(
-    /no rounding up; use slots-up, choices-down, tokens-up/,
+    /rounding is up; use slots-up, choices-down, tokens-up/,
   );
   expect(() => capacityByMaximum({ bound: 2.5 })).toThrow(/bound is 2.5/);
 });

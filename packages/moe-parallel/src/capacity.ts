@@ -4,65 +4,71 @@ import { byChoice, type DropOrder } from "./drop-order.ts";
 import { checkCounts, checkPositive } from "./options.ts";
 
 export interface CapacitySizes {
-  /** T */
+  /** T, number of tokens of a rank. */
   readonly numTokens: number;
-  /** E, of all ranks. */
+  /** E, number of experts of all ranks. */
   readonly numExperts: number;
-  /** K */
+  /** K, number of choices per token. */
   readonly numChoices: number;
 }
 
-/** How many tokens of one rank an expert takes, and what becomes of the others. */
+/** Capacity of an expert for the tokens of one rank, and the treatment of tokens beyond the capacity. */
 export interface Capacity {
-  /** C, a number of the graph: it cannot depend on the data. */
+  /** C, number of slots per expert. Fixed in the graph: cannot depend on the data. */
   readonly slots: number;
-  /** `refuse`: the output is NaN where one entry has no slot, so that the step stops at its check for such values. */
+  /**
+   * Treatment of entries without a slot. `drop`: skip the entry. `refuse`: the output becomes NaN, so that the step's
+   * check for non-finite values stops the run.
+   */
   readonly overflow: "drop" | "refuse";
   readonly dropOrder: DropOrder;
 }
 
-/** How many tokens an expert takes, from the sizes of a layer. */
+/** Returns the capacity of an expert for the sizes of a layer. */
 export type CapacityRule = (sizes: CapacitySizes) => Capacity;
 
-/** Where a fraction of a slot is rounded. */
+/** Quantity that is rounded if the number of slots is fractional. */
 export type CapacityRounding = "slots-up" | "choices-down" | "tokens-up";
 
 export interface CapacityByFactorOptions {
-  /** f: 1 gives as many slots as there are choices, if all experts are chosen alike. */
+  /**
+   * Capacity factor f. With 1, there are as many slots as choices, which suffices if all experts are chosen equally
+   * often.
+   */
   readonly factor: number;
   /**
-   * `slots-up`: ⌈f·K·T/E⌉, the default. `choices-down`: K·⌊f·⌈T/E⌉⌋. `tokens-up`: ⌊K·⌈f·T⌉/E⌋.
+   * Formula for C. `slots-up`: ⌈f·K·T/E⌉. `choices-down`: K·⌊f·⌈T/E⌉⌋. `tokens-up`: ⌊K·⌈f·T⌉/E⌋. Default: `slots-up`.
    */
   readonly rounding?: CapacityRounding;
-  /** Fewest slots. Default: 1. */
+  /** Minimum number of slots. Default: 1. */
   readonly minimum?: number;
-  /** Round up to a multiple, such as the number of parts in which slots travel. Default: 1. */
+  /** Round up to a multiple, such as the number of chunks in which slots are sent. Default: 1. */
   readonly multipleOf?: number;
-  /** Who gets a slot first. Default: `byChoice`. */
+  /** Order in which entries get slots. Default: `byChoice`. */
   readonly dropOrder?: DropOrder;
 }
 
-// 1.1 · 10 is 11.000000000000002 in floating point: without some slack a factor would give a slot too many, or one too
+// 1.1 · 10 is 11.000000000000002 in floating point. Without a tolerance, rounding would give one slot too many or too
 // few.
 const slack = 1e-9;
-const up = (x: number): number => Math.ceil(x - slack);
-const down = (x: number): number => Math.floor(x + slack);
+const roundUp = (x: number): number => Math.ceil(x - slack);
+const roundDown = (x: number): number => Math.floor(x + slack);
 
 const roundings: Readonly<Record<CapacityRounding, (factor: number, sizes: CapacitySizes) => number>> = {
-  "slots-up": (f, { numTokens, numExperts, numChoices }) => up((f * numChoices * numTokens) / numExperts),
+  "slots-up": (f, { numTokens, numExperts, numChoices }) => roundUp((f * numChoices * numTokens) / numExperts),
   "choices-down": (f, { numTokens, numExperts, numChoices }) =>
-    numChoices * down(f * Math.ceil(numTokens / numExperts)),
-  "tokens-up": (f, { numTokens, numExperts, numChoices }) => down((numChoices * up(f * numTokens)) / numExperts),
+    numChoices * roundDown(f * Math.ceil(numTokens / numExperts)),
+  "tokens-up": (f, { numTokens, numExperts, numChoices }) =>
+    roundDown((numChoices * roundUp(f * numTokens)) / numExperts),
 };
 
 /**
- * Slots of an expert by a factor of its fair share; what finds none is dropped, and its token keeps what its other
- * choices give (in a residual branch: itself).
+ * Returns a rule that computes an expert's slots from a capacity factor. Entries without a slot are dropped; their
+ * tokens keep the outputs of their other choices (in a residual branch: also the token itself).
  *
- * A token takes an expert at most once, so there are never more slots than tokens, before they are rounded to a
- * multiple.
+ * A token chooses an expert at most once, so there are never more slots than tokens, before rounding to a multiple.
  *
- * @throws ArgumentError for a factor that is not positive and finite, and sizes that are not whole numbers from 1.
+ * @throws ArgumentError for a factor that is not positive and finite, and for sizes that are not integers from 1.
  * @example capacityByFactor({ factor: 1.25, dropOrder: byProbability })
  */
 export const capacityByFactor = (options: CapacityByFactorOptions): CapacityRule => {
@@ -71,26 +77,26 @@ export const capacityByFactor = (options: CapacityByFactorOptions): CapacityRule
   checkCounts("capacityByFactor", { minimum, multipleOf });
   if (!Object.hasOwn(roundings, rounding))
     throw new ArgumentError(
-      `capacityByFactor: there is no rounding ${String(rounding)}; use ${Object.keys(roundings).join(", ")}`,
+      `capacityByFactor: rounding is ${String(rounding)}; use ${Object.keys(roundings).join(", ")}`,
     );
   return (sizes) => {
-    const wanted = Math.max(minimum, roundings[rounding](factor, sizes));
-    const slots = Math.ceil(Math.min(wanted, sizes.numTokens) / multipleOf) * multipleOf;
+    const requested = Math.max(minimum, roundings[rounding](factor, sizes));
+    const slots = Math.ceil(Math.min(requested, sizes.numTokens) / multipleOf) * multipleOf;
     return { slots, overflow: "drop", dropOrder };
   };
 };
 
 export interface CapacityByMaximumOptions {
-  /** Most tokens of a rank that an expert may get. Default: all of them, which is never exceeded. */
+  /** Maximum number of a rank's tokens per expert. Default: all tokens of the rank, which cannot be exceeded. */
   readonly bound?: number;
 }
 
 /**
- * Slots for the greatest load of an expert on a rank, so that nothing is dropped. Sizes of a graph are fixed, so the
- * load has a bound; where a run exceeds it, the output is NaN and the step stops, while the figures tell the load that
- * a bound must hold. Slots that are not used travel only with the dense dispatcher.
+ * Returns a rule with enough slots for the maximum load of an expert, so that no entry is dropped. Sizes of a graph are
+ * fixed, so the load needs a bound. If a load exceeds the bound, the output is NaN and the step stops; the layer's
+ * figures contain the required bound. Unused slots are sent only by the dense dispatcher.
  *
- * @throws ArgumentError for a bound that is no whole number from 1.
+ * @throws ArgumentError for a bound that is not an integer from 1.
  * @example capacityByMaximum({ bound: 512 })
  */
 export const capacityByMaximum = ({ bound = Infinity }: CapacityByMaximumOptions = {}): CapacityRule => {

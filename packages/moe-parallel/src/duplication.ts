@@ -17,21 +17,21 @@ import {
 import type { Order } from "./order.ts";
 
 /**
- * To how many ranks tokens go, each token's counted by themselves: f32 []. Where it is less than the number of choices
- * that have a slot, tokens go to some rank for several choices at once.
+ * Number of distinct (token, rank) pairs with an entry, f32 []. A value below the number of choices with a slot means
+ * that some tokens go to one rank for several choices.
  *
  * @param own e.
  * Cost: T·K + T·P numbers.
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591.
  */
-export const countTargets = ({ experts_TK, slots_TK }: Order, numRanks: number, own: number): Tensor => {
+export const countTokenRankPairs = ({ experts_TK, slots_TK }: Order, numRanks: number, own: number): Tensor => {
   const [numTokens, numChoices] = experts_TK.shape as [number, number];
-  const numPlaces = numTokens * numRanks;
+  const numPairs = numTokens * numRanks;
   const first_T1 = multiply(reshape(arange(numTokens), [numTokens, 1]), numRanks);
-  const place_TK = where(less(slots_TK, 0), numPlaces, add(first_T1, divide(experts_TK, own)));
+  const pair_TK = where(less(slots_TK, 0), numPairs, add(first_T1, divide(experts_TK, own)));
   const counts = scatterAdd(
-    zeros([numPlaces]),
-    reshape(place_TK, [numTokens * numChoices]),
+    zeros([numPairs]),
+    reshape(pair_TK, [numTokens * numChoices]),
     full([numTokens * numChoices], 1),
   );
   return sum(minimum(counts, 1));

@@ -1,9 +1,9 @@
-/** Part of the path of scopes that says that a node belongs to a gate. */
+/** Scope name of the nodes of a gate. */
 export const gateScope = "gate";
 
 /**
- * Whether a node belongs to the gate of a layer, in forward or backward: what mixed precision must leave in f32, since
- * scores that lie near each other would be rounded to others.
+ * Whether a node belongs to the gate of a layer, in forward or backward. Mixed precision must keep these nodes in f32,
+ * because rounding would change the order of close scores.
  *
  * @example jit(step, backend, { passes: [(graph) => mixedPrecision(graph, { keeps: isOfGate })] })
  */

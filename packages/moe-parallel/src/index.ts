@@ -11,8 +11,8 @@ export {
 export { denseDispatcher, type DenseDispatcherOptions, type DenseMetadata } from "./dispatch/dense-dispatcher.ts";
 export { duplicateFreeDispatcher } from "./dispatch/duplicate-free-dispatcher.ts";
 export { hierarchicalDispatcher } from "./dispatch/hierarchical-dispatcher.ts";
-export type { Journey, LevelMetadata } from "./dispatch/level-dispatcher.ts";
-export type { Leg } from "./dispatch/level-exchange.ts";
+export type { LevelRoute, LevelMetadata } from "./dispatch/level-dispatcher.ts";
+export type { Hop } from "./dispatch/level-exchange.ts";
 export type { LevelOptions } from "./dispatch/levels.ts";
 export { raggedDispatcher, type RaggedDispatcherOptions, type RaggedMetadata } from "./dispatch/ragged-dispatcher.ts";
 export type {
@@ -38,7 +38,7 @@ export {
   defineGate,
   type Gate,
   type GateContext,
-  type Gated,
+  type GateOutput,
   type GateFigures,
   type GateRule,
   type Mixture,
@@ -63,7 +63,7 @@ export {
 } from "./moe-layer.ts";
 export type { MoeFigures, MoeLayerApplied, MoeLayerParts, MoeReport, MoeState } from "./moe-report.ts";
 export { type Order, type OrderOptions, orderTokens, type WeightNormalisation } from "./order.ts";
-export { placeReplicated, type ReplicatedPlacementOptions } from "./placement/eplb.ts";
+export { placeByEplb, type EplbPlacementOptions } from "./placement/eplb.ts";
 export type { ExchangeLevel, ExchangeLevels, ExchangeLine } from "./placement/exchange-levels.ts";
 export { exchangeSeconds, type ExchangeSecondsOptions } from "./placement/exchange-seconds.ts";
 export { type ExpertMove, expertMoves, type ExpertMovesOptions } from "./placement/expert-moves.ts";
@@ -72,9 +72,14 @@ export {
   type CheckExpertPlacementOptions,
   type ExpertPlacement,
   placeInOrder,
-  withSwapped,
+  withExpertsSwapped,
 } from "./placement/expert-placement.ts";
-export { nearestPlaces, onNearestRanks, placementOfPlaces, placesOfPlacement } from "./placement/expert-places.ts";
+export {
+  nearestPlaces,
+  onNearestRanks,
+  placementOfPlaces,
+  positionsOfPlacement,
+} from "./placement/expert-positions.ts";
 export {
   chooseSwap,
   type ChooseSwapOptions,
@@ -94,19 +99,19 @@ export {
   slotOfExpert,
   slotsOfExperts,
 } from "./placement/placement-lookups.ts";
-export { chooseShadowed, fasterMoeSituation, type Shadowing, type ShadowingSituation } from "./placement/shadowing.ts";
+export { chooseShadowed, fasterMoeDefaults, type Shadowing, type ShadowingCosts } from "./placement/shadowing.ts";
 export { swapSeconds, type SwapSecondsOptions } from "./placement/swap-seconds.ts";
 export {
   addCounts,
-  type CountMemory,
+  type CountHistory,
   type CountWindow,
   countWindow,
   decayedCounts,
   type DecayedCounts,
   meanCounts,
-  rememberCounts,
-} from "./routing/count-memory.ts";
-export type { LoadMemory } from "./routing/load-memory.ts";
+  recordCounts,
+} from "./routing/count-history.ts";
+export type { LoadHistory } from "./routing/load-history.ts";
 export { checkRouting, expertCounts, joinRoutings, numTokens, type Routing } from "./routing/routing.ts";
 export {
   recordRouting,
@@ -123,4 +128,4 @@ export type { ExpertShards, ShardAxes } from "./shards/expert-shards.ts";
 export { splitAfterGate, type SplitAfterGateOptions } from "./shards/split-after-gate.ts";
 export { splitBeforeGate, type SplitBeforeGateOptions } from "./shards/split-before-gate.ts";
 export { withoutSplit } from "./shards/without-split.ts";
-export { fromRows, layOut, rowsOf, type RowTokens, toRows } from "./rows.ts";
+export { fromRows, assignRows, rowsOf, type RowTokens, toRows } from "./rows.ts";

@@ -3,12 +3,12 @@ import { add, divide, maximum, multiply, subtract, sum, type Tensor, zipTrees } 
 import type { MoeFigures, MoeLayerApplied, MoeLayerParts, MoeState } from "./moe-report.ts";
 import type { Gate } from "./gates/gate.ts";
 import type { TokenSums } from "./losses/auxiliary-loss.ts";
-import { rememberLoad } from "./routing/load-memory.ts";
+import { recordLoad } from "./routing/load-history.ts";
 
 /**
- * State and report of a layer after one more part of a batch: those that it has after all tokens at once, except for
- * what slots depend on. Loads are sums, so the gate's state moves once; entropy and loss are means over the tokens, and
- * the greatest load is that of a part, which is what has slots.
+ * Combine the state and the report of a layer after a further part of a batch. The result equals that of all tokens at
+ * once, except for quantities that depend on slots. Loads are sums, so the gate's state is updated once. Entropy and
+ * loss are means over tokens, and the greatest load is the maximum over parts, because slots are allocated per part.
  */
 export const joinMoeParts = <GateState>(
   gate: Pick<Gate<never, GateState>, "update">,
@@ -22,7 +22,7 @@ export const joinMoeParts = <GateState>(
   const mean = ([a, b]: readonly [Tensor, Tensor]): Tensor => add(a, divide(subtract(b, a), add(numEarlier, 1)));
   const [earlierLoad_E, ownLoad_E] = of("load_E");
   const load_E = add(earlierLoad_E, ownLoad_E);
-  /** Mean of two shares by what each is a share of. */
+  /** Weighted mean of two shares, by the totals that they refer to. */
   const weighted = ([a, b]: readonly [Tensor, Tensor], [ofA, ofB]: readonly [Tensor, Tensor]): Tensor =>
     divide(add(multiply(a, ofA), multiply(b, ofB)), maximum(add(ofA, ofB), 1));
   const choices = [sum(earlierLoad_E), sum(ownLoad_E)] as const;
@@ -32,7 +32,7 @@ export const joinMoeParts = <GateState>(
     state: {
       gate: gate.update?.(before.gate, load_E) ?? before.gate,
       placeOf_E: before.placeOf_E,
-      ...rememberLoad(before, load_E, loadDecay),
+      ...recordLoad(before, load_E, loadDecay),
     },
     report: {
       loss: mean([earlier.report.loss, own.report.loss]),

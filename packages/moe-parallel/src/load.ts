@@ -2,12 +2,12 @@
 import { cast, full, histogram, reshape, type Tensor } from "@skein/tensor-core";
 
 /**
- * How many choices fall on each expert: i32 [E]. What is outside 0 … E − 1 is no choice.
+ * Count the choices of each expert: i32 [E]. Values outside 0 … E − 1 are ignored.
  *
- * Cost: each choice once.
+ * Cost: one pass over the choices.
  */
 export const countPerExpert = (choices_TK: Tensor, numExperts: number): Tensor => {
   const flat = cast(reshape(choices_TK, [-1]), "f32");
-  // Over [0, E] each bin is one wide. E itself would count in the last one, but no choice is E.
+  // Over the range [0, E], each bin has width 1. A value E would count in the last bin, but no choice equals E.
   return histogram(flat, full([], 0), full([], numExperts), numExperts);
 };

@@ -1,5 +1,5 @@
 // Shapes: T tokens of this rank, D width of a token, E experts of all ranks, e experts of this rank, K choices of a
-// token, C slots of an expert for tokens of one rank, R = E·C slots of all, S rows that this rank's experts see.
+// token, C slots of an expert for tokens of one rank, R = E·C slots of all, S rows that this rank's experts process.
 import {
   add,
   allGather,
@@ -28,7 +28,7 @@ import { axisSize } from "@skein/tensor-core/backend";
 import { capacityByFactor, type CapacityRule } from "./capacity.ts";
 import { denseDispatcher } from "./dispatch/dense-dispatcher.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
-import { countTargets } from "./duplication.ts";
+import { countTokenRankPairs } from "./duplication.ts";
 import type { Experts } from "./experts/experts.ts";
 import type { Choices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
 import { joinMoeParts } from "./join-parts.ts";
@@ -38,93 +38,98 @@ import { mixFromSlots, mixToSlots, mixtureOrder } from "./mixture.ts";
 import { checkCounts, checkDecay } from "./options.ts";
 import { type Order, orderTokens, type WeightNormalisation } from "./order.ts";
 import { maxOverRanks, sumOverRanks } from "./over-ranks.ts";
-import { expertsPerRank, hiddenDimOf, initPlaced, stackParams } from "./placed-experts.ts";
-import { expertsByPlace } from "./placement/expert-places.ts";
-import { initLoadMemory, rememberLoad } from "./routing/load-memory.ts";
+import { expertsPerRank, hiddenDimOf, initExperts, stackParams } from "./rank-experts.ts";
+import { expertsByPosition } from "./placement/expert-positions.ts";
+import { initLoadHistory, recordLoad } from "./routing/load-history.ts";
 import type { WholeBatch } from "./losses/auxiliary-loss.ts";
 import type { ExpertShards } from "./shards/expert-shards.ts";
 
-/** What a layer of experts is made of. */
+/** Components and settings of an MoE layer. */
 export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedParams = never> {
-  /** Which experts see which tokens. */
+  /** Gate that assigns tokens to experts. */
   readonly gate: Gate<GateParams, GateState>;
   readonly experts: Experts<ExpertParams>;
-  /** An expert that sees every token, added to what the gate's choices give. Default: none. */
+  /** Shared expert that processes every token; its output is added to that of the chosen experts. Default: none. */
   readonly shared?: Experts<SharedParams>;
-  /** Tokens of a rank that an expert takes. Default: `capacityByFactor({ factor: 1.25 })`. A mixture has its own. */
+  /**
+   * Capacity of an expert for the tokens of one rank. Default: `capacityByFactor({ factor: 1.25 })`. Not used for a
+   * mixture, whose gate sets the number of slots.
+   */
   readonly capacity?: CapacityRule;
   /**
-   * Divide the weights of a token by their sum: before some are dropped, so that the others keep what they were, or
-   * after, so that they add up to 1 again. A single choice loses its gradient thereby. Default: none.
+   * Division of a token's weights by their sum: before dropping, so that the remaining weights keep their values, or
+   * after dropping, so that the remaining weights sum to 1. With a single choice, normalization removes the gradient.
+   * Default: none.
    */
   readonly normalisation?: WeightNormalisation;
-  /** How tokens travel. Default: `denseDispatcher()`. */
+  /** Dispatcher that sends tokens between ranks. Default: `denseDispatcher()`. */
   readonly dispatcher?: TokenDispatcher;
   /**
-   * In how many chunks tokens travel: the experts work on one while another is under way. What experts see is the same
-   * bits, and the output of those that round a row alike whatever stands beside it; kernels that take rows in tiles may
-   * differ in the last digit. Gradients are added up in another order. Default: 1.
+   * Number of chunks in which tokens are sent: experts process one chunk while another is sent. Experts receive the
+   * same bits for any number of chunks. Outputs are the same bits if the experts' kernels round a row independently of
+   * the other rows; kernels that process tiles of rows may differ in the last digit. Gradients are summed in another
+   * order. Default: 1.
    *
-   * A chunk has ⌈n / chunks⌉ of the n slots of each expert (`denseDispatcher`) or of the rank's n tokens (the others);
-   * the last may have fewer, and no padding is added.
+   * A chunk has ⌈n / chunks⌉ of the n slots of each expert (`denseDispatcher`) or of the rank's n tokens (other
+   * dispatchers). The last chunk may be smaller; chunks are not padded.
    */
   readonly chunks?: number;
   /**
-   * In how many chunks cotangents travel, cut as tokens are. Other chunks than in forward cost no byte more; rows are
-   * copied, and the inside of experts is computed again. Only for dispatchers whose chunks are slots. Default: as
-   * `chunks`.
+   * Number of chunks in which cotangents are sent in backward, split like tokens. A number other than `chunks` sends no
+   * additional bytes, but copies rows, and recomputes the experts' activations. Requires a dispatcher whose chunks are
+   * ranges of slots. Default: the value of `chunks`.
    */
   readonly backwardChunks?: number;
-  /** Axis of the mesh over whose ranks the experts lie spread. Default: "expert". */
+  /** Mesh axis over whose ranks experts are distributed. Default: "expert". */
   readonly axis?: string;
-  /** How ranks along another axis share each expert out. Default: each is whole. */
+  /** Sharding of each expert over the ranks of another axis. Default: experts are not sharded. */
   readonly shards?: ExpertShards;
   /**
-   * Axes over which tokens lie spread: loads and auxiliary losses are those of all their ranks. Default: [axis], and
-   * the shards' where their ranks gate different tokens.
+   * Mesh axes over which tokens are distributed; loads and auxiliary losses cover all their ranks. Default: [axis],
+   * plus the shards' axis if its ranks gate different tokens.
    */
   readonly tokenAxes?: readonly string[];
   /**
-   * Place of each expert before the first step: rank r holds places r·e to (r + 1)·e − 1. Changes nothing else.
-   * Default: in order.
+   * Initial position of each expert: rank r holds positions r·e to (r + 1)·e − 1. Has no other effect. Default: in
+   * order.
    */
   readonly placement?: readonly number[];
-  /** What a step's loads count in their mean once another step has come, against before. Default: 0.95. */
+  /** Decay factor of the running mean of loads, per step. Default: 0.95. */
   readonly loadDecay?: number;
 }
 
-/** Parameters of a layer of experts. */
+/** Parameters of an MoE layer. */
 export interface MoeParams<GateParams, ExpertParams, SharedParams> {
   readonly gate: GateParams;
-  /** Stacked along dimension 0: those of this rank alone, by place; of each its shard. */
+  /** Experts of this rank, stacked along dimension 0 in order of position; with sharding, this rank's shard of each. */
   readonly experts: ExpertParams;
-  /** Stacked, a single one. */
+  /** Parameters of the single shared expert, stacked. */
   readonly shared?: SharedParams;
 }
 
-/** How a layer is being run; that of a model fits. */
+/** Mode and inputs of a layer's run; compatible with the context of a model. */
 export interface MoeContext {
   readonly train: boolean;
   /**
-   * u32[2], fresh in every step and different on every rank that has other tokens; the same where tokens are. Only
-   * noise and random drop orders need it.
+   * Random key u32[2], new for each step. Different on ranks with different tokens, and equal on ranks with the same
+   * tokens. Needed only for noise and random drop orders.
    */
   readonly key?: Tensor;
-  /** For tokens that are a part of a batch: what auxiliary losses need of the whole batch. */
+  /** Sums over the whole batch that auxiliary losses need, if the tokens are a part of a batch. */
   readonly whole?: WholeBatch;
 }
 
-/** A layer: plain traced functions. */
+/** An MoE layer: plain traced functions. */
 export interface MoeLayer<Params, State> {
-  /** @param key u32[2], the same on all ranks. */
+  /** Returns initial parameters and state. @param key u32[2], equal on all ranks. */
   init(key: Tensor): { readonly params: Params; readonly state: State };
-  /** How its parameters are shared out, by path. */
+  /** Sharding of the layer's parameters, by path. */
   readonly sharding: Sharding;
   /** Whether the losses of a part of a batch need `sums` of the whole batch: see `MoeContext.whole`. */
   readonly needsWhole: boolean;
-  /** See `joinMoeParts`. */
+  /** Combine state and report of several parts of a batch, see `joinMoeParts`. */
   joinParts(parts: MoeLayerParts<State>): MoeLayerApplied<State>;
-  /** @param x of any float dtype, [..., D]; the output is of its shape and dtype. */
+  /** Run the layer. @param x input of any float dtype, [..., D]; the output has the same shape and dtype. */
   apply(
     params: Params,
     state: State,
@@ -133,34 +138,35 @@ export interface MoeLayer<Params, State> {
   ): readonly [y: Tensor, state: State, report: MoeReport];
 }
 
-/** A context whose key differs from use to use, or from rank to rank. */
+/** Returns a context with a key derived for one use, or for one rank. */
 const keyed = ({ key, ...context }: MoeContext, use: number | Tensor): MoeContext => ({
   ...context,
   ...(key !== undefined && { key: foldIn(key, use) }),
 });
 
-/** What became of a rank's tokens. */
+/** Result of the experts for a rank's tokens. */
 interface Routed {
   readonly y_TD: Tensor;
   readonly figures: Omit<MoeFigures, keyof GateFigures>;
 }
 
 /**
- * A mixture of experts in six stages, each of which may be replaced: the gate chooses experts for each token, tokens
- * are put in order by expert, dispatched to the ranks of their experts, computed, combined (brought back), and put in
- * their own order again, weighted.
+ * Mixture-of-experts layer in six replaceable stages: the gate chooses experts for each token; tokens are ordered by
+ * expert, dispatched to the ranks of their experts, processed, combined (sent back), and restored to token order,
+ * weighted.
  *
- * Ranks of the axis have different tokens, equally many, and different experts. Gradients of experts are sums over the
- * tokens of all ranks of the axis: where the loss is the mean over ranks, divide them by their number; those of all
- * other parameters are of this rank's tokens, and averaged as in any data-parallel step. With `shards` those of experts
- * are sums over the ranks of the product axis.
+ * Ranks of the axis have different tokens, in equal numbers, and different experts. Gradients of experts are sums over
+ * the tokens of all ranks of the axis: if the loss is the mean over ranks, divide these gradients by the number of
+ * ranks. Gradients of all other parameters cover this rank's tokens, and are averaged as in any data-parallel step.
+ * With `shards`, gradients of experts are sums over the ranks of the product axis.
  *
- * Cost: that of the gate, `2·T·D·E` flops for most; of the experts, for K·T rows per rank on average; of the
- * dispatcher, twice in forward and twice in backward; three all-reduces of a few numbers for the figures, which are
- * left out of a graph where nobody reads them.
- * @throws ArgumentError where the number of experts is no multiple of the ranks, the placement no permutation, or
- * experts do not tell how they are cut into shards.
- * @example const moe = moeLayer({ gate: switchGate({ width, numExperts: 8 }), experts: geluExperts({ width, hidden }) });
+ * Cost: that of the gate, `2·T·D·E` flops for most gates; that of the experts, for K·T rows per rank on average; that
+ * of the dispatcher, twice in forward and twice in backward; three all-reduces of a few numbers for the figures, which
+ * are removed from a graph whose figures are not used.
+ * @throws ArgumentError if the number of experts is not a multiple of the number of ranks, the placement is not a
+ *   permutation, or sharded experts lack `hiddenDims`.
+ * @example const moe = moeLayer({ gate: switchGate({ width, numExperts: 8 }), experts: geluExperts({ width, hidden })
+ *   });
  * Source: stages after Pan et al. 2025 (FSMoE), ASPLOS; Lepikhin et al. 2020 (GShard), arXiv 2006.16668.
  */
 export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = never>(
@@ -181,24 +187,25 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
   } = options;
   const dispatcher = shards?.dispatcherFor(options.dispatcher) ?? options.dispatcher ?? denseDispatcher();
   checkCounts("moeLayer", { chunks: numChunks, backwardChunks });
-  const isApart = backwardChunks !== numChunks;
-  if (isApart && dispatcher.throughApart === undefined)
+  const hasBackwardChunks = backwardChunks !== numChunks;
+  if (hasBackwardChunks && dispatcher.runWithBackwardChunks === undefined)
     throw new ArgumentError(
-      `moeLayer: chunks is ${numChunks} and backwardChunks ${backwardChunks}, but rows of this dispatcher would have to travel again for that; both must be equal, or use denseDispatcher()`,
+      `moeLayer: chunks is ${numChunks} and backwardChunks ${backwardChunks}, but this dispatcher would have to send rows again for other chunks; both must be equal, or use denseDispatcher()`,
     );
   const { numExperts } = gate;
   const placement = options.placement ?? Array.from({ length: numExperts }, (_, expert) => expert);
-  const byPlace = expertsByPlace(placement, numExperts);
+  const expertOfPosition = expertsByPosition(placement, numExperts);
   checkDecay("moeLayer", "loadDecay", loadDecay);
 
-  /** Tokens to the ranks of their experts, through those, and back. */
+  /** Dispatch tokens, apply the experts, and combine. */
   const throughExperts = (params: ExpertParams, x_TD: Tensor, order: Order, sizes: DispatchSizes): Tensor => {
     const apply = (own: ExpertParams, { rows_SD, counts_e }: ExpertRows): Tensor =>
       scope("experts", () => experts.apply(own, rows_SD, counts_e));
-    if (isApart) return dispatcher.throughApart!(x_TD, order, sizes, { params, apply, backwardChunks });
+    if (hasBackwardChunks)
+      return dispatcher.runWithBackwardChunks!(x_TD, order, sizes, { params, apply, backwardChunks });
     const { chunks, metadata } = dispatcher.dispatch(x_TD, order, sizes);
-    const done = chunks.map((rows) => apply(params, rows));
-    return dispatcher.combine(done, metadata, sizes);
+    const outputs = chunks.map((rows) => apply(params, rows));
+    return dispatcher.combine(outputs, metadata, sizes);
   };
 
   const applyChoices = (
@@ -213,18 +220,21 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     const capacity = { ...given, slots: mostPerExpert };
     const sizes = { numExperts, numTokens, numChoices, slots: capacity.slots, axis, numChunks };
     const isChoice_TK = greater(choices.choices_TK, -1);
-    const places_TK = gather(placeOf_E, choices.choices_TK, { outside: "zero" });
+    const positions_TK = gather(placeOf_E, choices.choices_TK, { outside: "zero" });
     const order = scope("order", () =>
       orderTokens(
-        { ...choices, choices_TK: where(isChoice_TK, places_TK, -1) },
+        { ...choices, choices_TK: where(isChoice_TK, positions_TK, -1) },
         { numExperts, capacity, normalisation, context: keyed(context, 1) },
       ),
     );
     const y_TD = throughExperts(params, x_TD, order, sizes);
     const overflows = greater(order.greatestLoad, capacity.slots);
-    // Together: what costs is that ranks wait for each other.
+    // One all-reduce for both numbers, because latency dominates its cost.
     const totals = sumOverRanks(
-      stack([sum(cast(order.kept_E, "f32")), countTargets(order, axisSize(axis), expertsPerRank(numExperts, axis))]),
+      stack([
+        sum(cast(order.kept_E, "f32")),
+        countTokenRankPairs(order, axisSize(axis), expertsPerRank(numExperts, axis)),
+      ]),
       tokenAxes,
     );
     const [kept, targets] = [0, 1].map((i) => reshape(slice(totals, [i], [i + 1]), [])) as [Tensor, Tensor];
@@ -258,10 +268,10 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
       return {
         params: {
           gate: params,
-          experts: initPlaced(experts, foldIn(key, 1), { byPlace, axis, shards }),
+          experts: initExperts(experts, foldIn(key, 1), { expertOfPosition, axis, shards }),
           ...(shared !== undefined && { shared: stackParams([shared.init(foldIn(key, 2))]) }),
         },
-        state: { gate: state, placeOf_E: constant(placement, "i32"), ...initLoadMemory(numExperts) },
+        state: { gate: state, placeOf_E: constant(placement, "i32"), ...initLoadHistory(numExperts) },
       };
     },
     sharding: (path) => {
@@ -289,7 +299,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
         gated.routing.kind === "choices"
           ? applyChoices(params.experts, x_TD, { choices: gated.routing, load_E, placeOf_E }, context)
           : applyMixture(params.experts, x_TD, gated.routing, placeOf_E);
-      const { meanLoad_E, loadWeight } = context.train ? rememberLoad(state, load_E, loadDecay) : state;
+      const { meanLoad_E, loadWeight } = context.train ? recordLoad(state, load_E, loadDecay) : state;
       const withShared = (): Tensor => {
         if (shared === undefined) return y_TD;
         const all_1 = full([1], x_TD.shape[0]!, "i32");

@@ -2,35 +2,35 @@
 import type { Tensor } from "@skein/tensor-core";
 import type { GateFigures } from "./gates/gate.ts";
 import type { TokenSums } from "./losses/auxiliary-loss.ts";
-import type { LoadMemory } from "./routing/load-memory.ts";
+import type { LoadHistory } from "./routing/load-history.ts";
 
-/** What a layer keeps from step to step; the same on all ranks. */
-export interface MoeState<GateState> extends LoadMemory {
+/** State of a layer between steps, equal on all ranks. */
+export interface MoeState<GateState> extends LoadHistory {
   readonly gate: GateState;
-  /** i32, place of each expert. A step reads it: experts that move need no other graph, see `moveExperts`. */
+  /** Position of each expert, i32. An input of the step, so moving experts needs no other graph; see `moveExperts`. */
   readonly placeOf_E: Tensor;
 }
 
 export interface MoeFigures extends GateFigures {
-  /** f32 []: share of the choices that found no slot, of all ranks. */
+  /** Share of the choices of all ranks without a slot, f32 []. */
   readonly droppedShare: Tensor;
   /**
-   * f32 []: share of the rows that carry a token to a rank where another of its rows goes, of all ranks: what a
-   * dispatcher saves that sends tokens once. 1 − 1/K where one rank has all experts.
+   * Share of rows that send a token to a rank that receives the same token in another row, over all ranks, f32 []: the
+   * saving of a dispatcher that sends each token once per rank. 1 − 1/K if one rank has all experts.
    */
   readonly duplicationRate: Tensor;
-  /** f32 []: most tokens of one rank that chose one expert: the bound that drops nothing. */
+  /** Maximum number of one rank's tokens that chose one expert, f32 []: the smallest bound that drops no entry. */
   readonly greatestLoad: Tensor;
 }
 
-/** What a layer says beside its output. */
+/** Outputs of a layer in addition to its activations. */
 export interface MoeReport {
-  /** f32 []: sum of the gate's auxiliary losses, to be added to the loss. */
+  /** Sum of the gate's auxiliary losses, to add to the loss, f32 []. */
   readonly loss: Tensor;
   readonly figures: MoeFigures;
-  /** Sums that auxiliary losses need of a whole batch, of these tokens. */
+  /** Sums over these tokens that auxiliary losses need over a whole batch. */
   readonly sums: TokenSums;
-  /** i32 [T, K]: experts of the tokens that this rank gates, −1 where there is no choice. Absent for a mixture. */
+  /** Experts of the tokens that this rank gates, i32 [T, K]; −1 for no choice. Absent for a mixture. */
   readonly choices_TK?: Tensor;
 }
 
@@ -40,11 +40,11 @@ export interface MoeLayerApplied<State> {
   readonly report: Pick<MoeReport, "loss" | "figures" | "sums">;
 }
 
-/** What parts of a batch have left, each computed from the same state. */
+/** Results of several parts of a batch, each computed from the same state. */
 export interface MoeLayerParts<State> {
   /** State before the first part. */
   readonly before: State;
-  /** What all earlier parts have left, joined. */
+  /** Combined result of all earlier parts. */
   readonly earlier: MoeLayerApplied<State>;
   readonly own: MoeLayerApplied<State>;
   /** Number of earlier parts, f32 scalar. */

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** @throws ArgumentError unless each is a whole number from 1. */
+/** Check that each value is an integer from 1. @throws ArgumentError */
 export const checkCounts = (fn: string, counts: Readonly<Record<string, number>>): void => {
   for (const [name, value] of Object.entries(counts)) {
     if (!Number.isInteger(value) || value < 1)
@@ -8,32 +8,35 @@ export const checkCounts = (fn: string, counts: Readonly<Record<string, number>>
   }
 };
 
-/** Of collectives that tokens travel by: gradients, which have the least unless a job says another, hold none up. */
+/**
+ * Default priority of collectives that send tokens: the highest, so that gradients (lowest priority unless a job sets
+ * another) do not delay tokens.
+ */
 export const tokenPriority = 3;
 
-/** @throws ArgumentError unless it is one of the four that there are. */
+/** Check that a priority is 0, 1, 2 or 3. @throws ArgumentError */
 export const checkPriority = (fn: string, priority: number): void => {
   if (!Number.isInteger(priority) || priority < 0 || priority > 3)
-    throw new ArgumentError(`${fn}: priority ${priority} is none; use 0 to 3, the greatest goes first`);
+    throw new ArgumentError(`${fn}: priority is ${priority}; use 0 to 3, the highest goes first`);
 };
 
-/** @throws ArgumentError unless it is a finite number above 0. */
+/** Check that a value is a finite number above 0. `usual` is the example in the error message. @throws ArgumentError */
 export const checkPositive = (fn: string, name: string, value: number, usual: number): void => {
   if (typeof value === "number" && value > 0 && value < Infinity) return;
   throw new ArgumentError(`${fn}: ${name} is ${String(value)}; use a finite number above 0, for example ${usual}`);
 };
 
-/** @throws ArgumentError unless it is from 0 to 1. */
+/** Check that a value is in [0, 1]. @throws ArgumentError */
 export const checkDecay = (fn: string, name: string, value: number): void => {
   if (value >= 0 && value <= 1) return;
-  throw new ArgumentError(`${fn}: ${name} is ${String(value)}; a step counts from 0 to 1 of what it did before`);
+  throw new ArgumentError(`${fn}: ${name} is ${String(value)}; use a number from 0 to 1, for example 0.95`);
 };
 
-/** @throws ArgumentError where a token would have to choose an expert twice. */
+/** Check that a token does not need to choose an expert twice. @throws ArgumentError for more choices than experts. */
 export const checkNumChoices = (fn: string, numChoices: number, numExperts: number): void => {
   checkCounts(fn, { numExperts, numChoices });
   if (numChoices > numExperts)
     throw new ArgumentError(
-      `${fn}: ${numChoices} choices of ${numExperts} experts were asked for, but a token takes each expert at most once; use 1 to ${numExperts} choices`,
+      `${fn}: numChoices is ${numChoices}, but a token chooses each of ${numExperts} experts at most once; use 1 to ${numExperts} choices`,
     );
 };

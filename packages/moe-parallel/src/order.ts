@@ -24,24 +24,27 @@ import type { Capacity } from "./capacity.ts";
 import type { Choices, GateContext } from "./gates/gate.ts";
 import { countPerExpert } from "./load.ts";
 
-/** When the weights of a token are divided by their sum, if at all. */
+/** Time of the division of a token's weights by their sum, or "none". */
 export type WeightNormalisation = "before-dropping" | "after-dropping" | "none";
 
-/** Which choices found a slot with their experts; how tokens travel to them is the dispatcher's. */
+/** Assignment of choices to expert slots. The dispatcher decides how tokens are sent there. */
 export interface Order {
-  /** i32, the expert of each entry; −1 where it has no slot. */
+  /** Expert of each entry, i32; −1 for an entry without a slot. */
   readonly experts_TK: Tensor;
-  /** i32, which slot of its expert an entry has: those of an expert are 0, 1, … without gaps; −1 where it has none. */
+  /**
+   * Slot of each entry at its expert, i32; the slots of an expert are 0, 1, … without gaps; −1 for an entry without a
+   * slot.
+   */
   readonly slots_TK: Tensor;
-  /** f32, what the output of an entry's expert counts; 0 where it has no slot. */
+  /** Weight of the expert's output for each entry, f32; 0 for an entry without a slot. */
   readonly weights_TK: Tensor;
-  /** i32, entries of each expert that have a slot. */
+  /** Number of entries of each expert with a slot, i32. */
   readonly kept_E: Tensor;
-  /** i32 []: the greatest number of entries of an expert, those without a slot too. */
+  /** Maximum number of entries of an expert, including entries without a slot, i32 []. */
   readonly greatestLoad: Tensor;
 }
 
-/** What tokens are put in order by. */
+/** Settings of `orderTokens`. */
 export interface OrderOptions {
   readonly numExperts: number;
   readonly capacity: Capacity;
@@ -49,39 +52,38 @@ export interface OrderOptions {
   readonly context: Pick<GateContext, "train" | "key">;
 }
 
-/** Below the smallest sum of weights that is told from 0; what is divided by it stays finite. */
+/** Lower bound on a sum of weights, so that the quotient stays finite. */
 const leastSum = 2 ** -60;
 
 const normalised = (weights_TK: Tensor): Tensor =>
   divide(weights_TK, maximum(sum(weights_TK, { dims: -1, keepDims: true }), leastSum));
 
 /**
- * Put the tokens of each expert side by side, by a counting sort: a histogram gives the number of each expert's
- * entries, its running sum where they begin, and a stable sort who stands where. Entries beyond the capacity have no
- * slot.
+ * Group tokens by expert with a counting sort: a histogram gives the number of entries per expert, its cumulative sum
+ * the first index of each expert, and a stable sort the index of each entry. Entries beyond the capacity get no slot.
  *
- * @param choices experts numbered in the order in which they lie on the ranks.
- * Cost: two sorts of N numbers by their digits at most (one by token or choice), and a few passes over N numbers.
+ * @param choices choices, with experts numbered in placement order.
+ * Cost: at most two radix sorts of N numbers (one for orders by token or choice), and a few passes over N numbers.
  */
 export const orderTokens = (choices: Choices, options: OrderOptions): Order => {
   const { numExperts, capacity, normalisation, context } = options;
   const { choices_TK, weights_TK } = choices;
   const [numTokens, numChoices] = choices_TK.shape as [number, number];
   const numEntries = numTokens * numChoices;
-  const inLine_N = capacity.dropOrder(choices, context);
-  const experts_N = gather(reshape(choices_TK, [numEntries]), inLine_N);
-  // What is no choice stands behind all others.
+  const priority_N = capacity.dropOrder(choices, context);
+  const experts_N = gather(reshape(choices_TK, [numEntries]), priority_N);
+  // Entries without a choice are sorted last.
   const keys_N = where(less(experts_N, 0), numExperts, experts_N);
   const order_N = argsort(keys_N);
-  const entries_N = gather(inLine_N, order_N);
+  const entries_N = gather(priority_N, order_N);
   const sorted_N = gather(keys_N, order_N);
 
   const load_E = countPerExpert(choices_TK, numExperts);
   const first_E = subtract(cumsum(load_E), load_E);
-  const place_N = subtract(arange(numEntries), gather(first_E, sorted_N, { outside: "zero" }));
-  const hasSlot_N = logicalAnd(less(place_N, capacity.slots), less(sorted_N, numExperts));
+  const slot_N = subtract(arange(numEntries), gather(first_E, sorted_N, { outside: "zero" }));
+  const hasSlot_N = logicalAnd(less(slot_N, capacity.slots), less(sorted_N, numExperts));
   const slots_TK = reshape(
-    scatterAdd(full([numEntries], -1, "i32"), where(hasSlot_N, entries_N, numEntries), add(place_N, 1)),
+    scatterAdd(full([numEntries], -1, "i32"), where(hasSlot_N, entries_N, numEntries), add(slot_N, 1)),
     [numTokens, numChoices],
   );
   const hasNone_TK = less(slots_TK, 0);

@@ -1,5 +1,5 @@
 // Shapes: T tokens, D width of a token, E experts, K choices of a token, N = T·K entries (entry t·K + k is choice k of
-// token t), R rows in which the tokens leave.
+// token t), R rows to send.
 import {
   add,
   arange,
@@ -16,46 +16,46 @@ import {
 } from "@skein/tensor-core";
 import type { Order } from "./order.ts";
 
-/** What each row holds, and what brings it back. */
+/** Source token and weight of each row, used in both directions. */
 export interface RowTokens {
-  /** i32, token of each row; −1 where the row is empty. */
+  /** Token of each row, i32; −1 for an empty row. */
   readonly tokens_R: Tensor;
-  /** f32, what comes back in the row counts; 0 where the row is empty. Default: 1. */
+  /** Weight of the returned row, f32; 0 for an empty row. Default: 1. */
   readonly weights_R?: Tensor;
 }
 
 /**
- * The row of each entry, where rows of an expert lie side by side: i32 [T, K], −1 for an entry without a slot, which
- * has no expert to begin from either.
+ * Row of each entry if the rows of an expert are contiguous: i32 [T, K], −1 for an entry without a slot. (Such an entry
+ * has no expert either, so its first row counts as 0.)
  *
- * @param firstRow_E i32, where those of each expert begin.
+ * @param firstRow_E first row of each expert, i32.
  */
 export const rowsOf = ({ experts_TK, slots_TK }: Order, firstRow_E: Tensor): Tensor =>
   add(gather(firstRow_E, experts_TK, { outside: "zero" }), slots_TK);
 
 /**
- * Which entry each row is for: i32 [R], −1 where the row is empty.
+ * Entry of each row: i32 [R], −1 for an empty row.
  *
- * @param rows_N i32, the row of each entry, all different; an entry outside 0 … R − 1 has none. Of any shape.
- * Cost: each entry and each row once.
+ * @param rows_N row of each entry, all different, i32 of any shape; an entry with a value outside 0 … R − 1 has no row.
+ * Cost: one pass over entries and rows.
  */
 export const entriesOfRows = (rows_N: Tensor, numRows: number): Tensor => {
   const numEntries = rows_N.shape.reduce((product, size) => product * size, 1);
   return scatterAdd(full([numRows], -1, "i32"), reshape(rows_N, [numEntries]), add(arange(numEntries), 1));
 };
 
-/** Of entries that lie `perToken` side by side for each token, the token; −1 stays. */
+/** Token of each entry if each token has `perToken` consecutive entries; −1 stays −1. */
 export const tokensOf = (entries: Tensor, perToken: number): Tensor =>
   perToken === 1 ? entries : where(less(entries, 0), -1, divide(entries, perToken));
 
 /**
- * Which token each row holds, and what it counts.
+ * Returns the token and the weight of each row.
  *
- * @param rows_TK i32, the row of each entry, all different; an entry outside 0 … R − 1 has none.
+ * @param rows_TK row of each entry, all different, i32; an entry with a value outside 0 … R − 1 has no row.
  * @param weights_TK f32. Default: 1.
  * Cost: a few passes over N and R numbers.
  */
-export const layOut = (rows_TK: Tensor, weights_TK: Tensor | undefined, numRows: number): RowTokens => {
+export const assignRows = (rows_TK: Tensor, weights_TK: Tensor | undefined, numRows: number): RowTokens => {
   const entries_R = entriesOfRows(rows_TK, numRows);
   return {
     tokens_R: tokensOf(entries_R, rows_TK.shape[1]!),
@@ -63,12 +63,12 @@ export const layOut = (rows_TK: Tensor, weights_TK: Tensor | undefined, numRows:
   };
 };
 
-/** Rows of the experts: f32 [R, D], zeros where a row is empty. */
+/** Gather tokens into rows for the experts: f32 [R, D], zeros in empty rows. */
 export const toRows = (x_TD: Tensor, { tokens_R }: RowTokens): Tensor => gather(x_TD, tokens_R, { outside: "zero" });
 
 /**
- * The inverse order: of each token the weighted sum of its rows, f32 [T, D], 0 where it has none. Rows are added in
- * their own order, so that the same input gives the same bits; what an empty row holds goes nowhere.
+ * Inverse of `toRows`: the weighted sum of each token's rows, f32 [T, D], 0 for a token without rows. Rows are added in
+ * row order, so that the same input gives the same bits. Empty rows are ignored, whatever they contain.
  */
 export const fromRows = (y_RD: Tensor, { tokens_R, weights_R }: RowTokens, numTokens: number): Tensor =>
   scatterAdd(

@@ -1,7 +1,7 @@
 import { concat, pad, slice, type Tensor } from "@skein/tensor-core";
 import type { Choices, Gate, Mixture } from "../src/index.ts";
 
-/** Slots of all parts side by side, where a part's own tokens have weights alone. */
+/** Slots of all parts, concatenated; only a part's own tokens have nonzero weights. */
 const besideEachOther = (parts: readonly Tensor[]): Tensor => {
   const [, , slots] = parts[0]!.shape as [number, number, number];
   return concat(
@@ -34,7 +34,7 @@ const joinRoutings = (parts: readonly (Choices | Mixture)[]): Choices | Mixture 
   };
 };
 
-/** A gate that decides about parts of the tokens apart, as as many ranks would. @param keys one for each part. */
+/** A gate that decides separately about parts of the tokens, as separate ranks would. @param keys one key per part. */
 export const byParts = <Params, State>(gate: Gate<Params, State>, keys: readonly Tensor[]): Gate<Params, State> => ({
   ...gate,
   choose: (params, state, x_TD, context) => {

@@ -64,7 +64,7 @@ const expectClose = (actual: NdArray, expected: NdArray): void => {
 };
 
 describe.each(dispatchers)("$name", ({ dispatcher }) => {
-  test("chunks change no bit of the output nor who is dropped, and gradients by rounding alone", () => {
+  test("chunks change no bit of the output and no dropped entry, and gradients only by rounding", () => {
     fc.assert(
       fc.property(
         ranks,
@@ -88,7 +88,7 @@ describe.each(dispatchers)("$name", ({ dispatcher }) => {
     );
   });
 
-  test("tokens in another order get the same bits where nothing is dropped", () => {
+  test("tokens in another order get the same bits if nothing is dropped", () => {
     const layer = layerOf({ gate: gates[0]!, dispatcher, capacity: capacityByFactor({ factor: 4 }), chunks: 2 });
     const orders = fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: numTokens, maxLength: numTokens });
     fc.assert(
@@ -142,6 +142,6 @@ test.each([
   },
 );
 
-test("a number of chunks that is no count is refused", () => {
+test("rejects an invalid number of chunks", () => {
   expect(() => layerOf({ gate: gates[0]!, chunks: 0 })).toThrow("moeLayer: chunks is 0; use a whole number from 1");
 });

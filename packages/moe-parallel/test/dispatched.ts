@@ -15,18 +15,18 @@ import { byChoice, type DispatchSizes, type Order, orderTokens, type TokenDispat
 import { choicesOf, counting, type Routing, routings, weightsOf } from "./routings.ts";
 import { levelsOf, runRanks } from "./world.ts";
 
-/** Ranks, their tokens, and how they are to travel. */
-export interface Journey {
+/** Ranks, their routings, and sizes of a dispatch. */
+export interface DispatchCase {
   /** Sizes of the axes of ranks, from the outermost. */
   readonly levels: readonly number[];
   readonly slots: number;
   readonly numChunks: number;
-  /** Of each rank. */
+  /** Routing of each rank. */
   readonly ranks: readonly Routing[];
 }
 
-/** Meshes of one to three levels, some of one rank, some not square; loads as ragged as they come. */
-export const journeys = (levels: readonly (readonly number[])[]): fc.Arbitrary<Journey> =>
+/** Meshes of one to three levels, some with one rank, some not square, with arbitrary ragged loads. */
+export const dispatchCases = (levels: readonly (readonly number[])[]): fc.Arbitrary<DispatchCase> =>
   fc
     .record({
       levels: fc.constantFrom(...levels),
@@ -46,7 +46,7 @@ export const journeys = (levels: readonly (readonly number[])[]): fc.Arbitrary<J
             minLength: numRanks,
             maxLength: numRanks,
           })
-          // All ranks have as many choices, as one gate gives them.
+          // All ranks have the same number of choices, because a single gate decides.
           .map((ranks) => {
             const numChoices = Math.min(...ranks.map((own) => own.numChoices));
             return ranks.map((own) => ({
@@ -59,7 +59,7 @@ export const journeys = (levels: readonly (readonly number[])[]): fc.Arbitrary<J
       });
     });
 
-/** What one rank saw and got. */
+/** Input and result of one rank. */
 export interface Arrival {
   readonly order: { readonly [name in keyof Order]: NdArray };
   readonly chunks: readonly { readonly rows_SD: NdArray; readonly counts_e: NdArray }[];
@@ -71,7 +71,7 @@ export interface Arrival {
   readonly weightsGradient: NdArray;
 }
 
-/** An entry that has a slot, of the order of its rank. */
+/** An entry with a slot, in the order of its rank. */
 export interface Entry {
   readonly rank: number;
   readonly token: number;
@@ -80,7 +80,7 @@ export interface Entry {
   readonly weight: number;
 }
 
-/** Those of all ranks, as their orders say. */
+/** Entries of all ranks, according to their orders. */
 export const entriesOf = (arrivals: readonly Arrival[]): Entry[] =>
   arrivals.flatMap(({ order }, rank) => {
     const numChoices = order.experts_TK.shape[1]!;
@@ -93,7 +93,7 @@ export const entriesOf = (arrivals: readonly Arrival[]): Entry[] =>
 
 const width = 2;
 
-/** What expert `place` multiplies by. */
+/** Factor by which the expert at position `place` multiplies. */
 export const scaleOf = (place: number): number => 1 + (place % 5);
 
 /** A multiple of the identity for each expert of a rank. */
@@ -104,7 +104,7 @@ const scalesOf = (rank: number, each: number): NdArray =>
     "f32",
   );
 
-/** An array's rows, as lists. */
+/** An array's rows as lists. */
 export const listsOf = (array: NdArray): number[][] => {
   const [numRows, rowWidth] = [array.shape[0]!, array.toNumbers().length / array.shape[0]!];
   const numbers = array.toNumbers();
@@ -112,10 +112,10 @@ export const listsOf = (array: NdArray): number[][] => {
 };
 
 /**
- * Tokens to experts, each of which multiplies by its own number and leaves NaN behind its rows, and back; with the
+ * Dispatch tokens to experts, which multiply by their own factor and write NaN after their rows, and combine; with the
  * gradients of tokens and weights.
  */
-export const travel = ({ levels, slots, numChunks, ranks }: Journey, dispatcher: TokenDispatcher): Arrival[] => {
+export const travel = ({ levels, slots, numChunks, ranks }: DispatchCase, dispatcher: TokenDispatcher): Arrival[] => {
   const { numExperts, numChoices, choices } = ranks[0]!;
   const each = numExperts / ranks.length;
   const numTokens = choices.length;

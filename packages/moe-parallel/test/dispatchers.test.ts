@@ -8,13 +8,22 @@ import {
   raggedDispatcher,
   type TokenDispatcher,
 } from "../src/index.ts";
-import { type Arrival, entriesOf, type Entry, type Journey, journeys, listsOf, scaleOf, travel } from "./dispatched.ts";
+import {
+  type Arrival,
+  entriesOf,
+  type Entry,
+  type DispatchCase,
+  dispatchCases,
+  listsOf,
+  scaleOf,
+  travel,
+} from "./dispatched.ts";
 import type { Routing } from "./routings.ts";
 
 interface Row {
   readonly name: string;
   readonly dispatcher: (levels: readonly string[]) => TokenDispatcher;
-  /** What chunks are parts of. */
+  /** Unit of chunks. */
   readonly cuts: "slots" | "tokens";
 }
 
@@ -35,7 +44,7 @@ const dispatchers: readonly Row[] = [
 
 const meshes = [[1], [2], [3], [2, 2], [4], [3, 2], [1, 2], [2, 1], [2, 2, 2]];
 
-/** Equal parts of `count`, but for a smaller last one. */
+/** Equal parts of `count`, except for a smaller last part. */
 const partsOf = (count: number, numChunks: number): { readonly begin: number; readonly end: number }[] => {
   const parts: { begin: number; end: number }[] = [];
   const size = Math.ceil(count / numChunks);
@@ -43,21 +52,21 @@ const partsOf = (count: number, numChunks: number): { readonly begin: number; re
   return parts;
 };
 
-const numRanksOf = ({ ranks }: Journey): number => ranks.length;
+const numRanksOf = ({ ranks }: DispatchCase): number => ranks.length;
 
 describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
-  const arrive = (journey: Journey): Arrival[] =>
-    travel(journey, dispatcher(journey.levels.map((_, i) => `level-${i}`)));
+  const arrive = (route: DispatchCase): Arrival[] =>
+    travel(route, dispatcher(route.levels.map((_, i) => `level-${i}`)));
 
-  test("an expert sees what all ranks send it, the same bits, by rank and slot; no row is lost and none invented", () => {
+  test("an expert receives exactly the bits that all ranks send to it, by rank and slot, without lost or additional rows", () => {
     fc.assert(
-      fc.property(journeys(meshes), (journey) => {
-        const arrivals = arrive(journey);
+      fc.property(dispatchCases(meshes), (route) => {
+        const arrivals = arrive(route);
         const entries = entriesOf(arrivals);
-        const { numExperts, choices } = journey.ranks[0]!;
-        const each = numExperts / numRanksOf(journey);
+        const { numExperts, choices } = route.ranks[0]!;
+        const each = numExperts / numRanksOf(route);
         const tokens = arrivals.map(({ x }) => listsOf(x));
-        const parts = partsOf(cuts === "slots" ? journey.slots : choices.length, journey.numChunks);
+        const parts = partsOf(cuts === "slots" ? route.slots : choices.length, route.numChunks);
         arrivals.forEach(({ chunks }, rank) => {
           expect(chunks).toHaveLength(parts.length);
           chunks.forEach(({ rows_SD, counts_e }, i) => {
@@ -92,15 +101,15 @@ describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
     );
   });
 
-  test("a token gets the weighted sum of what its experts give, and gradients are those of that sum", () => {
+  test("a token gets the weighted sum of its experts' outputs, and gradients are those of that sum", () => {
     fc.assert(
-      fc.property(journeys(meshes), (journey) => {
-        const arrivals = arrive(journey);
+      fc.property(dispatchCases(meshes), (route) => {
+        const arrivals = arrive(route);
         const entries = entriesOf(arrivals);
-        const { numChoices } = journey.ranks[0]!;
+        const { numChoices } = route.ranks[0]!;
         arrivals.forEach(({ y, x, cotangent, xGradient, weightsGradient, order }, rank) => {
           const [tokens, cotangents] = [listsOf(x), listsOf(cotangent)];
-          // All numbers are small multiples of an eighth, whose sums and products have no rounding in any order.
+          // All numbers are small multiples of 1/8, whose sums and products are exact in any order.
           const factors = tokens.map(() => 0);
           for (const { token, expert, weight } of entries.filter((entry) => entry.rank === rank))
             factors[token]! += weight * scaleOf(expert);
@@ -123,9 +132,9 @@ describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
   });
 });
 
-test("rows beyond the room of raggedDispatcher fail the run, and the message names rank, count and room", () => {
+test("rows beyond the capacity of raggedDispatcher fail the run with a message that names rank, count and capacity", () => {
   const routing: Routing = { numExperts: 2, numChoices: 1, choices: [[1], [1], [0]], weights: [[1], [1], [1]] };
-  const few: Journey = {
+  const few: DispatchCase = {
     levels: [2],
     slots: 3,
     numChunks: 1,

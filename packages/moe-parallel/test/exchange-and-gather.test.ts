@@ -35,7 +35,7 @@ type Setting = typeof settings extends fc.Arbitrary<infer T> ? T : never;
 const optionsOf = ({ numPieces, numGathering, adds }: Setting) =>
   ({ axis: whole, gatherAxis: "tensor", numSummands: adds ? numGathering : 1, numPieces }) as const;
 
-/** Whole numbers that tell rank and place: sums of them are exact. */
+/** Integers that identify rank and index, with exact sums. */
 const numbersOf = (rank: number, count: number, factor: number): NdArray =>
   NdArray.from(
     Array.from({ length: count }, (_, i) => ((factor * (i + 1) + 31 * rank) % 97) - 40),
@@ -54,18 +54,18 @@ const run = (setting: Setting, fn: (x: Tensor, c: Tensor) => Tensor): number[][]
   );
 };
 
-/** Of rows from neighbours, the sums. */
+/** Sums of rows from adjacent ranks. */
 const addedUp = (x_RD: Tensor, numSummands: number): Tensor =>
   reshape(sum(reshape(x_RD, [axisSize(whole) / numSummands, numSummands, -1, width]), { dims: 1 }), [-1, width]);
 
-/** The adjoint of that: each of the neighbours gets what their sum got. */
+/** Adjoint of `addedUp`: each of the adjacent ranks gets the cotangent of their sum. */
 const toEach = (c_RD: Tensor, numSummands: number): Tensor => {
   const numSources = axisSize(whole) / numSummands;
   const each = reshape(c_RD, [numSources, 1, -1, width]);
   return reshape(broadcastTo(each, [numSources, numSummands, each.shape[2]!, width]), [-1, width]);
 };
 
-test("gives in pieces what one exchange and one gathering give", () => {
+test("in pieces gives the result of one exchange and one all-gather", () => {
   fc.assert(
     fc.property(settings, (setting) => {
       const options = optionsOf(setting);
@@ -77,7 +77,7 @@ test("gives in pieces what one exchange and one gathering give", () => {
   );
 });
 
-test("its gradient is that of the gathering, then of the exchange", () => {
+test("its gradient is that of the all-gather, then of the exchange", () => {
   fc.assert(
     fc.property(settings, (setting) => {
       const options = optionsOf(setting);
@@ -91,7 +91,7 @@ test("its gradient is that of the gathering, then of the exchange", () => {
   );
 });
 
-test("all but one piece are gathered while another is exchanged", () => {
+test("all pieces except one are gathered while another is exchanged", () => {
   const options = { axis: whole, gatherAxis: "tensor", numSummands: 2, numPieces: 3 };
   const { graph } = trace((x: Tensor) => exchangeAndGather(x, options), [NdArray.zeros("f32", [24, width])], {
     mesh: { expert: 2, tensor: 2, [whole]: 4 },
@@ -101,7 +101,7 @@ test("all but one piece are gathered while another is exchanged", () => {
     ...Array.from({ length: 3 }, () => "all-gather 1"),
     ...Array.from({ length: 3 }, () => "all-to-all 2"),
   ]);
-  // No exchange waits for a gathering: each needs what lies here from the start alone.
+  // No exchange waits for an all-gather, because each exchange needs only data of its own rank.
   for (const { op, inputs } of collectives)
     for (const { node } of inputs) if (op === "all-to-all") expect(graph.nodes[node]?.op).not.toBe("all-gather");
 });

@@ -11,9 +11,9 @@ describe("figures", () => {
   const numExperts = 4;
   const gate = switchGate({ width, numExperts }) as Gate;
 
-  test("tell loads, what was dropped, and the entropy", () => {
+  test("report loads, dropped entries and entropy", () => {
     const layer = layerOf({ gate, capacity: capacityByFactor({ factor: 1 }) });
-    // Zeros tie, and go to the first expert: a quarter of the tokens finds a slot.
+    // Zeros tie, and go to the first expert: a quarter of the tokens gets a slot.
     const x = NdArray.from(new Array(24).fill(0), [8, 3], "f32");
     const { figures } = stepOnRanks(() => layer, initRanks(layer, 1), ranksOf(x, 1))[0]!;
     expect(figures.load_E.toNumbers()).toEqual([8, 0, 0, 0]);
@@ -22,7 +22,7 @@ describe("figures", () => {
     expect(figures.entropy.item()).toBeCloseTo(Math.log(4), 6);
   });
 
-  test("are those of all ranks", () => {
+  test("cover all ranks", () => {
     const layer = layerOf({ gate, capacity: capacityByFactor({ factor: 2 }) });
     const x = NdArray.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 5, -1, 2], [4, 3], "f32");
     const results = stepOnRanks(() => layer, initRanks(layer, 2), ranksOf(x, 2));
@@ -31,13 +31,13 @@ describe("figures", () => {
       expect(loads.reduce((a, b) => a + b, 0)).toBe(4);
       expect(loads[0]).toBeGreaterThanOrEqual(3);
       expect(figures.greatestLoad.item()).toBe(2);
-      // One slot for two tokens of the first rank; the second rank has as many, or two different experts.
+      // One slot for two tokens of the first rank; the second rank has the same number, or two different experts.
       expect(figures.droppedShare.item()).toBe(loads[0] === 4 ? 0.5 : 0.25);
     }
   });
 });
 
-/** A gate that takes the first numbers of a token for its choices. */
+/** A gate that uses the first numbers of a token as its choices. */
 const writtenGate = (numChoices: number): Gate =>
   defineGate({
     name: "writtenGate",
@@ -56,7 +56,7 @@ const writtenGate = (numChoices: number): Gate =>
     },
   }) as Gate;
 
-test("the rate of duplicates counts rows whose token goes to their rank anyway, those without a slot left out", () => {
+test("the duplication rate counts rows whose token is sent to their rank in another row, without entries that have no slot", () => {
   const numTokens = 4;
   const token = fc.shuffledSubarray([0, 1, 2, 3], { minLength: width, maxLength: width });
   fc.assert(

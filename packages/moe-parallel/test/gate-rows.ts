@@ -22,9 +22,9 @@ export interface GateSizes {
 export interface GateRow {
   readonly name: string;
   readonly gate: (sizes: GateSizes) => Gate;
-  /** What a token gets depends on no other token, and on no random number. */
+  /** Whether a token's result depends on no other token and on no random number. */
   readonly perToken: boolean;
-  /** The weights of a token are parts of 1. */
+  /** Whether the weights of a token sum to at most 1. */
   readonly sharesOfOne: boolean;
 }
 
@@ -46,7 +46,7 @@ const row = <P, S>(
   { perToken = true, sharesOfOne = true }: Facts = {},
 ): GateRow => ({ name, gate: (sizes) => gate(sizes) as Gate, perToken, sharesOfOne });
 
-/** All gates, and settings of them that take other ways. They need two experts. */
+/** All gates, with settings that use other code paths. They need two experts. */
 export const gateRows: readonly GateRow[] = [
   row("switchGate", (sizes) => switchGate({ ...sizes, losses })),
   row("switchGate with two choices", (sizes) => switchGate({ ...sizes, numChoices: 2, losses })),

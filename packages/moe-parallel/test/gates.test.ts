@@ -7,7 +7,7 @@ import {
   cosineGate,
   expertChoiceGate,
   type Gate,
-  type Gated,
+  type GateOutput,
   noisyTopKGate,
   sigmoidGate,
   sinkhornGate,
@@ -40,8 +40,8 @@ interface ChooseOptions {
 const begin = (gate: Gate): { readonly params: Arrays; readonly state: Arrays } =>
   runRanks((key: Tensor) => gate.init(key), [[keyOf(9)]])[0] as never;
 
-/** A trace returns tensors alone. */
-const tensorsOf = ({ routing, ...rest }: Gated<unknown>) => {
+/** Flattens the output of a gate, because a trace returns only tensors. */
+const tensorsOf = ({ routing, ...rest }: GateOutput<unknown>) => {
   const tensors =
     routing.kind === "choices"
       ? { choices_TK: routing.choices_TK, weights_TK: routing.weights_TK }
@@ -63,7 +63,7 @@ const rowsOf = (array: NdArray): number[][] => {
   return Array.from({ length: array.shape[0]! }, (_, row) => numbers.slice(row * each, (row + 1) * each));
 };
 
-/** Router weights of some size, so that sigmoids and softmaxes are far from flat. */
+/** Router weights of moderate size, so that sigmoids and softmaxes are far from uniform. */
 const weights = NdArray.from(
   [0.5, -1, 2, 0.25, -0.75, 1.5, 0.125, -2, 1, 0.375, -0.5, 0.0625],
   [width, numExperts],
@@ -94,7 +94,7 @@ const softmaxOf = (logits: readonly number[]): number[] => {
 };
 const sigmoidOf = (x: number): number => 1 / (1 + Math.exp(-x));
 
-/** Greatest first, the lower expert among equals. */
+/** Indices of the greatest scores in descending order, the lower expert among equals. */
 const best = (scores: readonly number[], count: number): number[] =>
   scores
     .map((_, i) => i)
@@ -155,7 +155,7 @@ const oracles: readonly Oracle[] = [
   },
 ];
 
-test.each(oracles)("$name chooses and weighs as its formula says, ties to the lower expert", ({ gate, decide }) => {
+test.each(oracles)("$name chooses and weights by its formula, with ties to the lower expert", ({ gate, decide }) => {
   fc.assert(
     fc.property(tokensOf(5), (x) => {
       const { routing } = choose(gate as never, x, { train: false, params: router });
@@ -169,7 +169,7 @@ test.each(oracles)("$name chooses and weighs as its formula says, ties to the lo
   );
 });
 
-test("cosineGate: cosines over a temperature, lengths of tokens and experts do not count, nor does heat below 0.01", () => {
+test("cosineGate: cosines over a temperature of at least 0.01, independent of the lengths of tokens and experts", () => {
   const gate = cosineGate({ ...sizes, numChoices: 2, projection: 2, temperature: 0.25 }) as Gate;
   const projection = [1, 0, 0, 1, 1, -1];
   const experts = [1, 0, 0, 5, -2, 0, 3, 3];
@@ -195,7 +195,7 @@ test("cosineGate: cosines over a temperature, lengths of tokens and experts do n
   }
 });
 
-test("cosineGate sharpens no further than 100", () => {
+test("cosineGate limits the scale to 100", () => {
   const gate = cosineGate({ width, numExperts: 2, numChoices: 2, projection: 2 }) as Gate;
   const weight = (logScale: number): number => {
     const params = {
@@ -214,7 +214,7 @@ test("cosineGate sharpens no further than 100", () => {
     expect(weight(logScale)).toBeCloseTo(softmaxOf([0, scale * below])[1]!, 4);
 });
 
-test("switchGate with jitter shakes each number of a token by no more than it says, while training", () => {
+test("switchGate with jitter scales each number of a token within the jitter, in training", () => {
   const x = NdArray.from([1, 2, -1, 0.5, 1, 2], [2, 3], "f32");
   const weightsWith = (train: boolean): number[] =>
     choose(switchGate({ ...sizes, jitter: 0.05 }) as Gate, x, { params: router, train }).routing[
@@ -222,12 +222,12 @@ test("switchGate with jitter shakes each number of a token by no more than it sa
     ]!.toNumbers();
   const [still, shaken] = [weightsWith(false), weightsWith(true)];
   expect(shaken).not.toEqual(still);
-  // A logit moves by 0.05 · Σ |x| |w| at most, a logarithm of a probability by twice that.
+  // A logit changes by at most 0.05 · Σ |x| |w|, the logarithm of a probability by at most twice that.
   const most = 2 * 0.05 * 4 * 2;
   still.forEach((weight, i) => expect(Math.abs(Math.log(shaken[i]! / weight))).toBeLessThan(most / 2));
 });
 
-test("expertChoiceGate: each expert gets exactly its tokens, the most probable ones, earlier ones among equals", () => {
+test("expertChoiceGate: each expert gets exactly its most probable tokens, earlier tokens among equals", () => {
   const setting = fc.record({
     meanChoices: fc.constantFrom(0.5, 1, 2, 4),
     x: fc.integer({ min: 1, max: 8 }).chain(tokensOf),
@@ -238,7 +238,7 @@ test("expertChoiceGate: each expert gets exactly its tokens, the most probable o
       const decided = (own: number): Decided =>
         choose(expertChoiceGate({ ...sizes, meanChoices: own }) as Gate, x, { params: router });
       const { routing } = decided(meanChoices);
-      // Where experts take all tokens, the weights are all probabilities.
+      // If experts take all tokens, the weights are all probabilities.
       const probabilities = rowsOf(decided(numExperts).routing["weights_TK"]!);
       probabilities.forEach((own, token) =>
         softmaxOf(logitsOf(x)[token]!).forEach((value, e) => expect(own[e]).toBeCloseTo(value, 5)),
@@ -261,7 +261,7 @@ test("expertChoiceGate: each expert gets exactly its tokens, the most probable o
   );
 });
 
-test("softGate: slots are means of tokens, tokens means of slots", () => {
+test("softGate: slots are means of tokens, and tokens are means of slots", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 6 }).chain(tokensOf), (x) => {
       const { routing } = choose(softGate({ ...sizes, slots: 2 }) as Gate, x);
@@ -272,20 +272,20 @@ test("softGate: slots are means of tokens, tokens means of slots", () => {
     }),
     { numRuns: examples(10, 100) },
   );
-  // Of one token each slot is that token; where cosines are equal all weights are.
+  // With one token, each slot is that token; with equal cosines, all weights are equal.
   const zero = choose(softGate({ ...sizes, slots: 2 }) as Gate, NdArray.from([0, 0, 0, 0, 0, 0], [2, 3], "f32"));
   expect(zero.routing["dispatch_TEC"]!.toNumbers()).toEqual(new Array(16).fill(0.5));
   expect(zero.routing["combine_TEC"]!.toNumbers()).toEqual(new Array(16).fill(0.125));
 });
 
-test("sinkhornGate balances while training: tokens that all like one expert best are spread over all", () => {
+test("sinkhornGate balances in training: tokens with the same preferred expert are spread over all experts", () => {
   const x = NdArray.from([4, 0, 0, 3, 0, 0, 2, 0, 0, 1, 0, 0], [4, 3], "f32");
   const gate = sinkhornGate({ ...sizes, numChoices: 1, numIterations: 50 }) as Gate;
   const greedy = choose(gate, x, { train: false, params: router }).routing["choices_TK"]!.toNumbers();
   expect(greedy).toEqual([2, 2, 2, 2]);
   const balanced = choose(gate, x, { params: router });
   expect(new Set(balanced.routing["choices_TK"]!.toNumbers()).size).toBeGreaterThan(1);
-  // Weights are those of the scores, not of their balanced form.
+  // Weights are computed from the scores, not from their balanced form.
   const chosen = balanced.routing["choices_TK"]!.toNumbers();
   logitsOf(x).forEach((logits, token) =>
     expect(balanced.routing["weights_TK"]!.toNumbers()[token]).toBeCloseTo(sigmoidOf(logits[chosen[token]!]!), 5),
@@ -298,27 +298,27 @@ describe("noise", () => {
   const spread = (options: ChooseOptions): number[] =>
     choose(gate, x, { params: router, ...options }).figures["load_E"]!.toNumbers();
 
-  test("sends equal tokens to different experts while training, by the key, and not otherwise", () => {
+  test("sends equal tokens to different experts in training, by the key, and not otherwise", () => {
     expect(spread({ train: false }).filter((load) => load > 0)).toHaveLength(2);
     expect(spread({}).filter((load) => load > 0).length).toBeGreaterThan(2);
     expect(spread({})).toEqual(spread({}));
     expect(spread({})).not.toEqual(spread({ key: keyOf(6) }));
   });
 
-  test("without a key is refused while training", () => {
+  test("requires a key in training", () => {
     const keyless = (own: Gate) => () =>
       runRanks(
         ((params: unknown, x_TD: Tensor) =>
           tensorsOf(own.choose(params, {}, x_TD, { train: true, tokenAxes: [] }))) as never,
         [[begin(own).params, x]] as never,
       );
-    expect(keyless(gate)).toThrow(/noisyTopKGate: it draws random numbers while training, but the step passed no key/);
-    expect(keyless(switchGate({ ...sizes, jitter: 0.1 }) as Gate)).toThrow(/switchGate: it draws random numbers/);
+    expect(keyless(gate)).toThrow(/noisyTopKGate: training draws random numbers, but the step passed no key/);
+    expect(keyless(switchGate({ ...sizes, jitter: 0.1 }) as Gate)).toThrow(/switchGate: training draws random numbers/);
     expect(keyless(switchGate(sizes) as Gate)).not.toThrow();
   });
 });
 
-test("balancingBiasGate: biases of busy experts fall, those of idle ones rise, and choose without weighing", () => {
+test("balancingBiasGate: biases of busy experts fall, those of idle experts rise, and biases influence choices but not weights", () => {
   const gate = balancingBiasGate({ ...sizes, numChoices: 1, updateRate: 0.25 }) as Gate;
   const x = NdArray.from([1, 0, 0, 1, 0, 0, 0, 1, 0], [3, 3], "f32"); // two for expert 2, one for expert 1
   const first = choose(gate, x, { params: router });
@@ -342,7 +342,7 @@ test("balancingBiasGate: biases of busy experts fall, those of idle ones rise, a
 
 const rowsThatChoose = gateRows.filter(({ name }) => name !== "softGate");
 
-test.each(rowsThatChoose)("$name: weights of a token are from 0, its experts differ, and figures count them", (row) => {
+test.each(rowsThatChoose)("$name: weights are nonnegative, a token's experts differ, and figures count them", (row) => {
   const gate = row.gate(sizes);
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 6 }).chain(tokensOf), (x) => {
@@ -368,7 +368,7 @@ test.each(rowsThatChoose)("$name: weights of a token are from 0, its experts dif
   );
 });
 
-test("sigmoid weights may add up to more than 1; those of a mean over kept ones add up to 1", () => {
+test("sigmoid weights may sum to more than 1; weights of a mean over chosen experts sum to 1", () => {
   const x = NdArray.from([2, 0, 0], [1, 3], "f32");
   const total = (gate: Gate): number =>
     choose(gate, x, { params: router, train: false })
@@ -379,7 +379,7 @@ test("sigmoid weights may add up to more than 1; those of a mean over kept ones 
   expect(total(balancingBiasGate({ ...sizes, numChoices: 3 }) as Gate)).toBeCloseTo(1, 6);
 });
 
-test.each(gateRows)("$name reads tokens of 16 bits as f32", (row) => {
+test.each(gateRows)("$name converts 16-bit tokens to f32", (row) => {
   const gate = row.gate(sizes);
   const { params, state } = begin(gate);
   const x = NdArray.from([0.1, 0.7, -0.3, 1.3, -0.2, 0.9], [2, 3], "f32");
@@ -403,8 +403,8 @@ test.each(gateRows)("$name reads tokens of 16 bits as f32", (row) => {
   }
 });
 
-describe("tokens in another order get the same", () => {
-  // No equal tokens: where a choice looks at all of them, the order breaks their ties.
+describe("tokens in another order give the same result", () => {
+  // No equal tokens: if a choice depends on all tokens, the order breaks ties.
   const distinct = NdArray.from(
     Array.from({ length: 18 }, (_, i) => Math.sin(5 * i + 2) * 2),
     [6, 3],
@@ -454,7 +454,7 @@ test("gradients reach the router through the weights of each gate", () => {
       [[params, state, x, keyOf(1)]] as never,
     ) as unknown as [[NdArray, Arrays]];
     const main = gradients["weight_DE"] ?? gradients["experts_EJ"] ?? gradients["slots_RD"];
-    // Softmax over all K = E is the softmax itself; it moves, too.
+    // Softmax over all K = E equals the full softmax, and also has a gradient.
     expect(
       main!.toNumbers().some((value) => Math.abs(value) > 1e-6),
       name,
@@ -463,10 +463,10 @@ test("gradients reach the router through the weights of each gate", () => {
   }
 });
 
-test("settings that make no gate are refused with the cure", () => {
+test("rejects invalid gate settings with the cure", () => {
   expect(() => switchGate({ width: 0, numExperts: 2 })).toThrow(/width is 0; use a whole number from 1/);
   expect(() => switchGate({ ...sizes, jitter: 1 })).toThrow(/jitter is 1; use a number from 0 to below 1/);
-  expect(() => sigmoidGate({ ...sizes, numChoices: 5 })).toThrow(/5 choices of 4 experts.*use 1 to 4 choices/);
+  expect(() => sigmoidGate({ ...sizes, numChoices: 5 })).toThrow(/numChoices is 5.*use 1 to 4 choices/);
   expect(() => noisyTopKGate({ ...sizes, numChoices: 1 })).toThrow(/no gradient reaches the router; use switchGate/);
   expect(() => noisyTopKGate({ ...sizes, numChoices: 2, noise: -1 })).toThrow(/noise is -1; use a finite number above/);
   expect(() => cosineGate({ ...sizes, numChoices: 2, temperature: 0.001 })).toThrow(/use 0.01 or more/);
@@ -475,6 +475,6 @@ test("settings that make no gate are refused with the cure", () => {
   expect(() => softGate({ ...sizes, slots: 1.5 })).toThrow(/slots is 1.5/);
   expect(() => sinkhornGate({ ...sizes, numChoices: 2, numIterations: 0 })).toThrow(/numIterations is 0/);
   expect(() => choose(switchGate({ width: 4, numExperts: 2 }) as Gate, NdArray.from([1, 2], [1, 2], "f32"))).toThrow(
-    /tokens \[1, 2\] do not fit its width 4; give one row for each token, \[T, 4\]/,
+    /tokens \[1, 2\] do not match width 4; give one row per token, \[T, 4\]/,
   );
 });

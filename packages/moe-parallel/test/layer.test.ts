@@ -31,7 +31,7 @@ import {
   softGate,
   switchGate,
 } from "../src/index.ts";
-import { initLoadMemory } from "../src/routing/load-memory.ts";
+import { initLoadHistory } from "../src/routing/load-history.ts";
 import { gateRows } from "./gate-rows.ts";
 import { counting, type Routing, routings, weightsOf } from "./routings.ts";
 import { layerOf, type Options, ranksOf } from "./layers.ts";
@@ -39,7 +39,7 @@ import { initRanks, stepOnRanks } from "./step.ts";
 import { tokensOf, width } from "./tokens.ts";
 import { joined, partsOf, runRanks } from "./world.ts";
 
-/** A gate whose parameters are the weights of choices that are given. */
+/** A gate whose parameters are the weights of given choices. */
 const givenGate = (routing: Routing): Gate =>
   defineGate({
     name: "givenGate",
@@ -54,7 +54,7 @@ const givenGate = (routing: Routing): Gate =>
     },
   }) as Gate;
 
-/** Of a layer with such a gate, experts in order. */
+/** State of a layer with such a gate, with experts in order. */
 const stateOf = (numExperts: number): object => ({
   gate: {},
   placeOf_E: NdArray.from(
@@ -66,7 +66,7 @@ const stateOf = (numExperts: number): object => ({
   loadWeight: NdArray.zeros("f32", []),
 });
 
-/** Each expert is a matrix, at first that which changes nothing. */
+/** Each expert is a matrix, initially the identity. */
 const linearExperts: Experts<{ readonly weight_DD: Tensor }> = {
   init: () => ({
     weight_DD: constant([
@@ -78,7 +78,7 @@ const linearExperts: Experts<{ readonly weight_DD: Tensor }> = {
   apply: ({ weight_DD }, rows_SD, counts_e) => groupedMatmul(rows_SD, weight_DD, counts_e),
 };
 
-/** Parameters of linear experts that multiply by numbers. */
+/** Parameters of linear experts that multiply by scalars. */
 const scaling = (...scales: readonly number[]): { readonly weight_DD: NdArray } => ({
   weight_DD: NdArray.from(
     scales.flatMap((scale) => [scale, 0, 0, 0, scale, 0, 0, 0, scale]),
@@ -99,7 +99,7 @@ describe("placement", () => {
   const gates = gateRows.filter(({ name }) => /^(switchGate|cosineGate|expertChoiceGate|softGate)$/.test(name));
   const numExperts = 4;
 
-  test.each(gates)("$name: where experts lie changes nothing of what is computed", ({ gate: gateOf }) => {
+  test.each(gates)("$name: placement does not change the results", ({ gate: gateOf }) => {
     const gate = gateOf({ width, numExperts });
     fc.assert(
       fc.property(
@@ -119,11 +119,11 @@ describe("placement", () => {
             expectClose(result.xGradient.toNumbers(), wanted![rank]!.xGradient.toNumbers());
             for (const [name, gradient] of Object.entries(wanted![rank]!.gradients.gate))
               expectClose(result.gradients.gate[name]!.toNumbers(), gradient.toNumbers());
-            const { duplicationRate: _, ...figures } = wanted![rank]!.figures; // who is whose neighbour is where they lie
+            const { duplicationRate: _, ...figures } = wanted![rank]!.figures; // depends on the placement
             for (const [name, figure] of Object.entries(figures))
               expectClose(result.figures[name as "entropy"].toNumbers(), figure.toNumbers());
           });
-          // Parameters and gradients of an expert lie where it is placed.
+          // Parameters and gradients of an expert are on the rank of its position.
           for (const name of ["up_DF", "down_FD"]) {
             const places = (of: (rank: number, i: number) => NdArray, i: number): NdArray[] =>
               partsOf(joined(ranks.map((_, rank) => of(rank, i))), numExperts);
@@ -142,7 +142,7 @@ describe("placement", () => {
     );
   });
 
-  test("that is no permutation is refused", () => {
+  test("rejects a placement that is not a permutation", () => {
     const gate = switchGate({ width, numExperts: 3 }) as Gate;
     for (const placement of [
       [0, 1],
@@ -153,12 +153,12 @@ describe("placement", () => {
       [0, 1, 0.5],
     ])
       expect(() => layerOf({ gate, placement })).toThrow(
-        /moeLayer: placement \[.*\] does not place 3 experts; name for each expert a place of its own, 0 to 2/,
+        /moeLayer: placement \[.*\] is not a permutation of 3 positions; give each expert its own position, 0 to 2/,
       );
   });
 });
 
-test("a mean of loads is kept by steps that train, and by no other; places stay as they were begun", () => {
+test("training steps update the mean of loads, other steps do not; positions do not change", () => {
   const layer = layerOf({
     gate: switchGate({ width, numExperts: 4 }) as Gate,
     loadDecay: 0.5,
@@ -184,19 +184,19 @@ test("a mean of loads is kept by steps that train, and by no other; places stay 
     for (const { placeOf_E } of told) expect(placeOf_E!.toNumbers()).toEqual([2, 0, 3, 1]);
   }
   expect(() => layerOf({ gate: switchGate({ width, numExperts: 4 }) as Gate, loadDecay: 1.5 })).toThrow(
-    /moeLayer: loadDecay is 1\.5; a step counts from 0 to 1/,
+    /moeLayer: loadDecay is 1\.5; use a number from 0 to 1/,
   );
 });
 
-test("experts that no rank can share evenly are refused: what, both values, the rule, the cure", () => {
+test("rejects a number of experts that is not divisible by the ranks, with what, both values, the rule and the cure", () => {
   const layer = layerOf({ gate: switchGate({ width, numExperts: 6 }) as Gate });
   const x = NdArray.from(new Array(12).fill(1), [4, 3], "f32");
   const begun = initRanks(layer, 1)[0]!;
   const run = (): unknown => stepOnRanks(() => layer, [begun, begun, begun, begun], ranksOf(x, 4));
   expect(run).toThrow(
-    'moeLayer: 6 experts cannot be shared evenly by the 4 ranks of axis "expert"; every rank holds as many: use 8 experts, or a number of ranks that divides 6',
+    'moeLayer: 6 experts are not divisible by the 4 ranks of axis "expert"; every rank holds the same number: use 8 experts, or a number of ranks that divides 6',
   );
-  expect(() => initRanks(layer, 4)).toThrow(/6 experts cannot be shared evenly/);
+  expect(() => initRanks(layer, 4)).toThrow(/6 experts are not divisible/);
 });
 
 describe("a bound that is exceeded", () => {
@@ -226,7 +226,7 @@ describe("a bound that is exceeded", () => {
   );
 });
 
-test("weights of a token that lost a choice add up to 1 again after dropping, and to less before", () => {
+test("weights of a token with a dropped choice sum to 1 with normalization after dropping, and to less with normalization before", () => {
   const routing: Routing = {
     numExperts: 2,
     numChoices: 2,
@@ -246,7 +246,7 @@ test("weights of a token that lost a choice add up to 1 again after dropping, an
     const layer = layerOf({
       gate: givenGate(routing),
       experts: linearExperts as Experts,
-      capacity: capacityByFactor({ factor: 1 / 3, dropOrder: byProbability }), // one slot of each expert
+      capacity: capacityByFactor({ factor: 1 / 3, dropOrder: byProbability }), // one slot per expert
       ...(normalisation && { normalisation }),
     });
     const params = {
@@ -273,7 +273,7 @@ test("gradients of combine weights equal finite differences", () => {
     fc.property(setting, ({ routing, normalisation, factor }) => {
       const layer = layerOf({ gate: givenGate(routing), normalisation, capacity: capacityByFactor({ factor }) });
       const { experts } = initRanks(layerOf({ gate: switchGate({ width, numExperts: 4 }) as Gate }), 1)[0]!.params;
-      // Away from 0, where dividing by the sum is steep.
+      // Away from 0, where division by the sum has large derivatives.
       const weights = routing.weights.flat().map((weight) => weight + 0.5);
       const ranks = ranksOf(counting([routing.choices.length, width]), 1);
       const run = (own: readonly number[]) => {
@@ -298,7 +298,7 @@ test("gradients of combine weights equal finite differences", () => {
   );
 });
 
-test("tokens in another order get the same where nothing is dropped, or the least probable", () => {
+test("tokens in another order give the same result if nothing is dropped, or the least probable entries are", () => {
   const gate = switchGate({ width, numExperts: 4 }) as Gate;
   const x = Array.from({ length: 24 }, (_, i) => Math.sin(5 * i + 2) * 4);
   for (const capacity of [capacityByMaximum(), capacityByFactor({ factor: 0.75, dropOrder: byProbability })]) {
@@ -342,7 +342,7 @@ test("the output has the shape and dtype of the tokens", () => {
   half!.toNumbers().forEach((value, i) => expect(value).toBeCloseTo(wide!.toNumbers()[i]!, 1));
 });
 
-test("experts that change nothing give each token its surviving weights times itself, others what they compute", () => {
+test("with identity experts each token is multiplied by the sum of its remaining weights; other experts apply their function", () => {
   const slots = fc.constantFrom(0.5, 1, 4);
   const setting = routings({ numExperts: fc.constant(4) });
   fc.assert(
@@ -378,7 +378,7 @@ test("experts that change nothing give each token its surviving weights times it
   );
 });
 
-test("a mixture takes every slot along, whatever the capacity", () => {
+test("a mixture uses every slot, for any capacity", () => {
   const layer = layerOf({
     gate: softGate({ width, numExperts: 2, slots: 3 }) as Gate,
     capacity: capacityByFactor({ factor: 0.1 }),
@@ -388,7 +388,7 @@ test("a mixture takes every slot along, whatever the capacity", () => {
   expect(figures.droppedShare.item()).toBe(0);
 });
 
-test("what experts chose themselves is never dropped, whatever the capacity", () => {
+test("choices of an expert-choice gate are never dropped, for any capacity", () => {
   const layer = layerOf({
     gate: expertChoiceGate({ width, numExperts: 2, meanChoices: 1 }) as Gate,
     capacity: capacityByFactor({ factor: 0.1 }),
@@ -398,7 +398,7 @@ test("what experts chose themselves is never dropped, whatever the capacity", ()
   expect(figures.droppedShare.item()).toBe(0);
 });
 
-test("a shared expert is added for every token, dropped ones too", () => {
+test("a shared expert is added for every token, including dropped ones", () => {
   const experts = linearExperts as Experts;
   const layer = layerOf({
     gate: switchGate({ width, numExperts: 4 }) as Gate,
@@ -417,12 +417,12 @@ describe("the graph", () => {
   const gate = softGate({ width, numExperts: 2, slots: 2 }) as Gate;
   const layer = layerOf({ gate });
   const begun = initRanks(layer, 1)[0]!;
-  const tracedState = () => ({ gate: {}, placeOf_E: constant([0, 1], "i32"), ...initLoadMemory(2) }) as never;
+  const tracedState = () => ({ gate: {}, placeOf_E: constant([0, 1], "i32"), ...initLoadHistory(2) }) as never;
   const specs = [begun.params, counting([4, width])];
   const forward = (params: never, x: Tensor): Tensor =>
     scope("block-0", () => layer.apply(params, tracedState(), x, { train: true })[0]);
 
-  test("of the gate stays f32 in mixed precision, and the rest does not", () => {
+  test("keeps the gate in f32 in mixed precision, and nothing else", () => {
     const step = (params: never, x: Tensor) => valueAndGrad((own: never) => sum(forward(own, x)))(params);
     const { graph } = trace(step as never, specs as never);
     const halves = (mixed: Graph, ofGate: boolean): number =>
@@ -434,7 +434,7 @@ describe("the graph", () => {
     expect(halves(mixedPrecision(graph), true)).toBeGreaterThan(0);
   });
 
-  test("holds no collective for figures that nobody reads", () => {
+  test("has no collective for unused figures", () => {
     const choosing = layerOf({ gate: switchGate({ width, numExperts: 2 }) as Gate });
     const [own] = initRanks(choosing, 2);
     const fn = (params: never, x: Tensor): Tensor => choosing.apply(params, tracedState(), x, { train: true })[0];

@@ -5,28 +5,28 @@ import { describe, expect, test } from "vitest";
 import { duplicateFreeDispatcher, hierarchicalDispatcher, type TokenDispatcher } from "../src/index.ts";
 import { groupsOfExperts, messageCounts } from "../src/placement/exchange-counts.ts";
 import { placeInOrder } from "../src/placement/expert-placement.ts";
-import { type Arrival, entriesOf, type Journey, journeys, travel } from "./dispatched.ts";
+import { type Arrival, entriesOf, type DispatchCase, dispatchCases, travel } from "./dispatched.ts";
 import type { Routing } from "./routings.ts";
 
 describe("copies that leave a rank at a level", () => {
   const levelMeshes = [[2], [3], [2, 2], [4], [3, 2], [2, 2, 2]];
-  const axesOf = ({ levels }: Journey): string[] => levels.map((_, i) => `level-${i}`);
+  const axesOf = ({ levels }: DispatchCase): string[] => levels.map((_, i) => `level-${i}`);
 
-  /** A rank's position along each axis; the last one runs fastest. */
+  /** A rank's position along each axis; the last axis varies fastest. */
   const positionOf = (rank: number, levels: readonly number[]): number[] =>
     levels.map((size, i) => Math.floor(rank / levels.slice(i + 1).reduce((a, b) => a * b, 1)) % size);
 
-  /** Of a rank, by leg and by rank along its axis: what its chunks send together. */
+  /** Numbers of copies that the chunks of a rank send together, by hop and by rank along its axis. */
   const leavingOf = ({ metadata }: Arrival): number[][] => {
-    const chunks = (metadata as readonly { readonly legs: readonly { readonly leaving_g: NdArray }[] }[]).map(
-      ({ legs }) => legs.map(({ leaving_g }) => leaving_g.toNumbers()),
+    const chunks = (metadata as readonly { readonly hops: readonly { readonly leaving_g: NdArray }[] }[]).map(
+      ({ hops }) => hops.map(({ leaving_g }) => leaving_g.toNumbers()),
     );
-    return chunks.reduce((total, legs) => total.map((leg, i) => leg.map((count, to) => count + legs[i]![to]!)));
+    return chunks.reduce((total, hops) => total.map((hop, i) => hop.map((count, to) => count + hops[i]![to]!)));
   };
 
-  /** The same, counted one by one: each token once, or once for each of its entries. */
+  /** The same numbers, counted one by one: each token once, or once for each of its entries. */
   const counted = (
-    { levels, ranks }: Journey,
+    { levels, ranks }: DispatchCase,
     arrivals: readonly Arrival[],
     { axes, once }: { readonly axes: readonly number[]; readonly once: boolean },
   ): number[][][] => {
@@ -38,12 +38,12 @@ describe("copies that leave a rank at a level", () => {
     }));
     return ranks.map((_, rank) => {
       const own = positionOf(rank, levels);
-      return axes.map((axis, leg) => {
+      return axes.map((axis, hop) => {
         const isOwn = (position: readonly number[], i: number): boolean => position[i] === own[i];
-        // On this rank are copies whose targets lie on its side of the axes behind them, from its side of all others.
+        // This rank holds copies with targets on its side of the axes not yet used, from its side of all other axes.
         const here = entries.filter(
           ({ from, to }) =>
-            axes.slice(0, leg).every((i) => isOwn(to, i)) && axes.slice(leg).every((i) => isOwn(from, i)),
+            axes.slice(0, hop).every((i) => isOwn(to, i)) && axes.slice(hop).every((i) => isOwn(from, i)),
         );
         return Array.from(
           { length: levels[axis]! },
@@ -53,17 +53,17 @@ describe("copies that leave a rank at a level", () => {
     });
   };
 
-  test("are the groups that have experts of its tokens, each once, and never more than rows there", () => {
+  test("equal the groups with experts of its tokens, and never exceed the rows sent there", () => {
     fc.assert(
-      fc.property(journeys(levelMeshes), (journey) => {
-        const arrivals = travel(journey, duplicateFreeDispatcher({ axes: axesOf(journey) }));
-        const axes = journey.levels.map((_, i) => i);
-        const copies = counted(journey, arrivals, { axes, once: true });
-        const rows = counted(journey, arrivals, { axes, once: false });
+      fc.property(dispatchCases(levelMeshes), (route) => {
+        const arrivals = travel(route, duplicateFreeDispatcher({ axes: axesOf(route) }));
+        const axes = route.levels.map((_, i) => i);
+        const copies = counted(route, arrivals, { axes, once: true });
+        const rows = counted(route, arrivals, { axes, once: false });
         arrivals.forEach((arrival, rank) => {
           expect(leavingOf(arrival)).toEqual(copies[rank]);
-          copies[rank]!.forEach((leg, i) =>
-            leg.forEach((count, to) => expect(count).toBeLessThanOrEqual(rows[rank]![i]![to]!)),
+          copies[rank]!.forEach((hop, i) =>
+            hop.forEach((count, to) => expect(count).toBeLessThanOrEqual(rows[rank]![i]![to]!)),
           );
         });
       }),
@@ -71,39 +71,47 @@ describe("copies that leave a rank at a level", () => {
     );
   });
 
-  test("are its rows there in the hierarchical dispatcher, inwards first", () => {
+  test("equal its rows there in the hierarchical dispatcher, innermost axis first", () => {
     fc.assert(
-      fc.property(journeys(levelMeshes), (journey) => {
-        const arrivals = travel(journey, hierarchicalDispatcher({ axes: axesOf(journey) }));
-        const axes = journey.levels.map((_, i) => i).toReversed();
-        const rows = counted(journey, arrivals, { axes, once: false });
+      fc.property(dispatchCases(levelMeshes), (route) => {
+        const arrivals = travel(route, hierarchicalDispatcher({ axes: axesOf(route) }));
+        const axes = route.levels.map((_, i) => i).toReversed();
+        const rows = counted(route, arrivals, { axes, once: false });
         arrivals.forEach((arrival, rank) => expect(leavingOf(arrival)).toEqual(rows[rank]));
       }),
       { numRuns: examples(30, 200) },
     );
   });
 
-  test("are what planners of exchanges count", () => {
+  test("equal the counts of exchange planners", () => {
     fc.assert(
-      fc.property(journeys(levelMeshes), (setting) => {
-        const journey = { ...setting, numChunks: 1 };
-        const arrivals = travel(journey, duplicateFreeDispatcher({ axes: axesOf(journey) }));
-        const { numExperts, numChoices } = journey.ranks[0]!;
-        const numRanks = journey.ranks.length;
+      fc.property(dispatchCases(levelMeshes), (setting) => {
+        const route = { ...setting, numChunks: 1 };
+        const arrivals = travel(route, duplicateFreeDispatcher({ axes: axesOf(route) }));
+        const { numExperts, numChoices } = route.ranks[0]!;
+        const numRanks = route.ranks.length;
         const choices = Int32Array.from(arrivals.flatMap(({ order }) => order.experts_TK.toNumbers()));
         const leaving = arrivals.map(leavingOf);
-        let numPlaces = numRanks;
-        journey.levels.forEach((size, level) => {
-          const numGroups = (numRanks / numPlaces) * size;
+        let parentGroupSize = numRanks;
+        route.levels.forEach((size, level) => {
+          const numGroups = (numRanks / parentGroupSize) * size;
           const groups = groupsOfExperts(placeInOrder(numExperts, numRanks), numGroups);
-          const counts = messageCounts({ numExperts, numChoices, choices }, groups, { numGroups, numPlaces }, numRanks);
-          leaving.forEach((legs, rank) => {
-            const first = Math.floor(rank / numPlaces) * size;
-            expect(legs[level]).toEqual(
-              Array.from({ length: size }, (_, to) => counts[(first + to) * numPlaces + (rank % numPlaces)]),
+          const counts = messageCounts(
+            { numExperts, numChoices, choices },
+            groups,
+            { numGroups, parentGroupSize },
+            numRanks,
+          );
+          leaving.forEach((hops, rank) => {
+            const first = Math.floor(rank / parentGroupSize) * size;
+            expect(hops[level]).toEqual(
+              Array.from(
+                { length: size },
+                (_, to) => counts[(first + to) * parentGroupSize + (rank % parentGroupSize)],
+              ),
             );
           });
-          numPlaces /= size;
+          parentGroupSize /= size;
         });
       }),
       { numRuns: examples(30, 200) },
@@ -111,15 +119,15 @@ describe("copies that leave a rank at a level", () => {
   });
 });
 
-describe("a room that is too small fails the run, and the message names rank, count and room:", () => {
-  // Each rank's three tokens, of two hosts with two ranks.
+describe("a capacity that is too small fails the run with a message that names rank, count and capacity:", () => {
+  // Choices of each rank's three tokens, on two hosts with two ranks.
   const each = (choices: readonly number[]): Routing => ({
     numExperts: 4,
     numChoices: 1,
     choices: choices.map((expert) => [expert]),
     weights: choices.map(() => [1]),
   });
-  const far: Journey = {
+  const far: DispatchCase = {
     levels: [2, 2],
     slots: 3,
     numChunks: 1,
@@ -127,7 +135,7 @@ describe("a room that is too small fails the run, and the message names rank, co
   };
   const axes = ["level-0", "level-1"];
 
-  test("copies of duplicateFreeDispatcher, at either level", () => {
+  test("copies of duplicateFreeDispatcher, on either level", () => {
     const bounded = (...copiesPerRank: number[]): TokenDispatcher => duplicateFreeDispatcher({ axes, copiesPerRank });
     // The second rank sends three copies to its relay, which needs them itself. Messages count ranks along the axis.
     expect(() => travel(far, bounded(3, 3))).not.toThrow();
@@ -135,20 +143,20 @@ describe("a room that is too small fails the run, and the message names rank, co
     expect(() => travel(far, bounded(3, 2))).toThrow(/rank 1 is asked to send 3 rows to rank 1, but its chunks have 2/);
   });
 
-  test("rows of hierarchicalDispatcher, at either level", () => {
+  test("rows of hierarchicalDispatcher, on either level", () => {
     const bounded = (...copiesPerRank: number[]): TokenDispatcher => hierarchicalDispatcher({ axes, copiesPerRank });
-    // Five rows of the first host come together on its second rank before they leave for the other.
+    // Five rows of the first host meet on its second rank before they are sent to the other host.
     expect(() => travel(far, bounded(5, 3))).not.toThrow();
     expect(() => travel(far, bounded(4, 3))).toThrow(/rank 0 is asked to send 5 rows to rank 1, but its chunks have 4/);
     expect(() => travel(far, bounded(5, 2))).toThrow(/rank 1 is asked to send 3 rows to rank 1, but its chunks have 2/);
   });
 });
 
-test("any room gives what the default gives, or refuses: nothing is lost in silence", () => {
-  const rooms = journeys([[2], [2, 2], [3, 2], [2, 2, 2]]).chain((journey) =>
+test("any capacity gives the default result, or an error: nothing is lost silently", () => {
+  const rooms = dispatchCases([[2], [2, 2], [3, 2], [2, 2, 2]]).chain((route) =>
     fc.record({
-      journey: fc.constant(journey),
-      copiesPerRank: fc.tuple(...journey.levels.map(() => fc.integer({ min: 1, max: 6 }))),
+      route: fc.constant(route),
+      copiesPerRank: fc.tuple(...route.levels.map(() => fc.integer({ min: 1, max: 6 }))),
     }),
   );
   let refused = 0;
@@ -157,10 +165,10 @@ test("any room gives what the default gives, or refuses: nothing is lost in sile
     fc.property(
       rooms,
       fc.constantFrom(hierarchicalDispatcher, duplicateFreeDispatcher),
-      ({ journey, copiesPerRank }, make) => {
-        const axes = journey.levels.map((_, i) => `level-${i}`);
+      ({ route, copiesPerRank }, make) => {
+        const axes = route.levels.map((_, i) => `level-${i}`);
         const outputs = (dispatcher: unknown): number[][] =>
-          travel(journey, dispatcher as TokenDispatcher).map(({ y }) => y.toNumbers());
+          travel(route, dispatcher as TokenDispatcher).map(({ y }) => y.toNumbers());
         run++;
         try {
           expect(outputs(make({ axes, copiesPerRank }))).toEqual(outputs(make({ axes })));
@@ -173,32 +181,30 @@ test("any room gives what the default gives, or refuses: nothing is lost in sile
     ),
     { numRuns: examples(40, 200) },
   );
-  // Both happen.
+  // Both outcomes occur.
   expect(refused).toBeGreaterThan(0);
   expect(refused).toBeLessThan(run);
 });
 
-describe("levels that fit no mesh are refused: what, both values, the rule, the cure", () => {
+describe("rejects levels that no mesh can have, with what, both values, the rule and the cure", () => {
   const routing: Routing = { numExperts: 4, numChoices: 1, choices: [[0]], weights: [[1]] };
-  const journey: Journey = { levels: [2, 2], slots: 1, numChunks: 1, ranks: [routing, routing, routing, routing] };
+  const route: DispatchCase = { levels: [2, 2], slots: 1, numChunks: 1, ranks: [routing, routing, routing, routing] };
 
   test.each([
     ["hierarchicalDispatcher", hierarchicalDispatcher],
     ["duplicateFreeDispatcher", duplicateFreeDispatcher],
   ])("%s", (name, make) => {
-    const run = (axes: readonly string[]): unknown => travel(journey, make({ axes }));
+    const run = (axes: readonly string[]): unknown => travel(route, make({ axes }));
     expect(() => run(["level-0"])).toThrow(
-      `${name}: its axes have level-0 2 = 2 ranks, but axis "expert" of the experts has 4; name the axes whose product it is, from the outermost`,
+      `${name}: axes have level-0 2 = 2 ranks, but axis "expert" of the experts has 4; name axes with that product, from the outermost`,
     );
     expect(() => run(["level-0", "typo"])).toThrow(/level-0 2 × typo 1 = 2 ranks/);
-    expect(() => make({ axes: [] })).toThrow(/its axes are \[\]; name each axis of the mesh/);
-    expect(() => make({ axes: ["a", "a"] })).toThrow(/its axes are \[a, a\]; name each axis of the mesh/);
+    expect(() => make({ axes: [] })).toThrow(/axes are \[\]; name each mesh axis/);
+    expect(() => make({ axes: ["a", "a"] })).toThrow(/axes are \[a, a\]; name each mesh axis/);
     expect(() => make({ axes: ["a", "b"], priorities: [1] })).toThrow(
-      /1 priorities for 2 axes, a, b; give one for each/,
+      /1 priorities for 2 axes, a, b; give one per axis/,
     );
-    expect(() => make({ axes: ["a"], priorities: [4] })).toThrow(
-      /priority 4 is none; use 0 to 3, the greatest goes first/,
-    );
+    expect(() => make({ axes: ["a"], priorities: [4] })).toThrow(/priority is 4; use 0 to 3, the highest goes first/);
     expect(() => make({ axes: ["a"], copiesPerRank: [0] })).toThrow(/copiesPerRank is 0; use a whole number from 1/);
   });
 });

@@ -52,7 +52,7 @@ describe("balanceLoss", () => {
     choices_TK: table(choices, "i32"),
   });
 
-  test("is E · Σ f p, of all choices or of the first ones, and never above E", () => {
+  test("equals E · Σ f p, of all choices or of the first choices, and never exceeds E", () => {
     fc.assert(
       fc.property(
         rows(probabilityRow, 4),
@@ -72,7 +72,7 @@ describe("balanceLoss", () => {
     );
   });
 
-  test("is 1 where loads or probabilities are uniform, and not less where they are equal", () => {
+  test("is 1 for uniform loads or probabilities, and at least 1 if loads and probabilities are equal", () => {
     fc.assert(
       fc.property(rows(probabilityRow, 4), choiceRow, (p, chosen) => {
         const even = [[0], [1], [2], [3]];
@@ -101,13 +101,13 @@ describe("balanceLoss", () => {
     );
   });
 
-  test("lies below 1 where experts are chosen often, by narrow margins: 1 is no bound", () => {
+  test("is below 1 if experts are chosen often by small margins: 1 is not a lower bound", () => {
     const p = Array.from({ length: 10 }, (_, token) => (token < 6 ? [0.51, 0.49] : [0.01, 0.99]));
     const chosen = p.map(([first, second]) => [first! > second! ? 0 : 1]);
     expect(valueOf(one, scores(p, chosen))).toBeCloseTo(0.924, 3);
   });
 
-  test("makes what is chosen often less probable: the gradient is E f / T", () => {
+  test("makes frequent choices less probable: the gradient is E f / T", () => {
     const p = [
       [0.4, 0.3, 0.2, 0.1],
       [0.1, 0.2, 0.3, 0.4],
@@ -124,15 +124,15 @@ describe("balanceLoss", () => {
     ).toEqual([1, 0.5, 0.5, 0, 1, 0.5, 0.5, 0]);
   });
 
-  test("no choice is no load, and a mixture has none", () => {
+  test("without choices there is no load, and a mixture is rejected", () => {
     const p = [[0.4, 0.3, 0.2, 0.1]];
     expect(valueOf(one, scores(p, [[-1, 2]]))).toBeCloseTo(4 * 0.2, 6);
     expect(valueOf(one, scores(p, [[-1, -1]]))).toBe(0);
     expect(() => valueOf(one, { logits_TE: table(p), probabilities_TE: table(p) })).toThrow(
-      /balanceLoss: a gate that mixes tokens chooses none, so loads are equal; leave this loss out/,
+      /balanceLoss: a gate that mixes tokens makes no choices, so loads are equal; leave this loss out/,
     );
     expect(() => balanceLoss({ coefficient: 0 })).toThrow(/coefficient is 0/);
-    expect(() => balanceLoss({ choices: "some" as never })).toThrow(/no choices some; use all or first/);
+    expect(() => balanceLoss({ choices: "some" as never })).toThrow(/choices is some; use all or first/);
   });
 });
 
@@ -154,7 +154,7 @@ describe("importanceLoadLoss", () => {
     const mean = values.reduce((a, b) => a + b, 0) / values.length;
     return values.reduce((total, value) => total + (value - mean) ** 2, 0) / values.length / mean ** 2;
   };
-  /** Abramowitz and Stegun 7.1.26 is too coarse; Simpson's rule over the density is not. */
+  /** Normal distribution function by Simpson's rule; Abramowitz and Stegun 7.1.26 is too coarse. */
   const normalBelow = (z: number): number => {
     const bound = Math.max(-8, Math.min(8, z));
     const steps = 2000;
@@ -174,7 +174,7 @@ describe("importanceLoadLoss", () => {
     numChoices: fc.constantFrom(1, 2, 3, 4),
   });
 
-  test("is half of CV² of importance and of load, which is left out where all experts are taken", () => {
+  test("is half the sum of CV² of importance and of load, without the load if all experts are chosen", () => {
     fc.assert(
       fc.property(noisy, ({ p, logits, noise, numChoices }) => {
         const shaken = logits.map((row, t) => row.map((value, e) => value + noise[t]![e]!));
@@ -203,7 +203,7 @@ describe("importanceLoadLoss", () => {
     );
   });
 
-  test("without noise only importance counts; equal ones cost nothing", () => {
+  test("without noise counts only importance; equal importances cost nothing", () => {
     const even = [
       [0.1, 0.2, 0.3, 0.4],
       [0.4, 0.3, 0.2, 0.1],

@@ -32,7 +32,7 @@ const placesOf = (numExperts: number): fc.Arbitrary<number[]> => {
   const all = Array.from({ length: numExperts }, (_, expert) => expert);
   return fc.oneof(
     fc.shuffledSubarray(all, { minLength: numExperts }),
-    // Everything goes to the next rank, or to the last one first.
+    // Rotate all experts to the next rank, or to the last rank first.
     fc.nat(numExperts).map((by) => all.map((expert) => (expert + by) % numExperts)),
     fc.constant(all.toReversed()),
   );
@@ -51,7 +51,9 @@ const places = (count: number): fc.Arbitrary<Places> =>
     }),
   );
 
-/** What ranks have of experts whose numbers tell whose they are, by place; a NaN and a negative zero among them. */
+/**
+ * Data of the ranks' experts, by position, with values that identify the expert; includes a NaN and a negative zero.
+ */
 const rowsAt = (placeOf: readonly number[], numRanks: number) => {
   const expertAt = placeOf.map((_, place) => placeOf.indexOf(place));
   const of = (perExpert: (expert: number) => number[], shape: number[], dtype: "f32" | "i32"): NdArray[] =>
@@ -77,7 +79,7 @@ const moved = (rows: readonly Rows[], before: readonly number[], after: readonly
   ) as never;
 
 describe("moveExperts", () => {
-  test("an expert's rows follow it bit for bit, there and back, with no more room than the busiest pair needs", () => {
+  test("an expert's rows follow it bit for bit, in both directions, with no more room than the busiest pair needs", () => {
     fc.assert(
       fc.property(places(3), fc.boolean(), ({ numRanks, all: [a, b, c] }, isExact) => {
         const roomOf = (before: number[], after: number[]): number | undefined =>
@@ -93,7 +95,7 @@ describe("moveExperts", () => {
     );
   });
 
-  test("with less room than that it is refused, before anything is lost", () => {
+  test("rejects less room than needed, before anything is lost", () => {
     const [before, after] = [
       [0, 1, 2, 3, 4, 5],
       [3, 4, 2, 0, 1, 5],
@@ -103,14 +105,14 @@ describe("moveExperts", () => {
     expect(moved(rowsAt(before!, 2), before!, after!, 2)).toEqual(rowsAt(after!, 2));
   });
 
-  test("what is no row for each expert, or no room, is refused", () => {
+  test("rejects tensors without one row per expert, and an invalid room", () => {
     const rows = [{ up: NdArray.zeros("f32", [3, 2]), optimizer: [] }] as never;
     expect(() => moved(rows, [0, 1], [1, 0])).toThrow(
-      /moveExperts: "up" is \[3, 2\], but a rank has 2 experts; give tensors with a row for each/,
+      /moveExperts: "up" is \[3, 2\], but a rank has 2 experts; give tensors with one row per expert/,
     );
     expect(() => moved(rowsAt([0, 1], 1), [0, 1], [1, 0], 0)).toThrow(/moveExperts: room is 0/);
-    expect(() => mostMovesOfPair([0, 1], [0, 0], 2)).toThrow(/does not place 2 experts/);
-    expect(() => mostMovesOfPair([0, 1], [0, 1, 2, 3], 2)).toThrow(/places of 2 experts before and of 4 after/);
+    expect(() => mostMovesOfPair([0, 1], [0, 0], 2)).toThrow(/is not a permutation of 2 positions/);
+    expect(() => mostMovesOfPair([0, 1], [0, 1, 2, 3], 2)).toThrow(/positions of 2 experts before and of 4 after/);
   });
 });
 
@@ -171,14 +173,14 @@ describe.each(gates)("$name", ({ gate, sameBits }) => {
     };
   };
 
-  /** Rows of each expert, wherever they lie. */
+  /** Rows of each expert, at any position. */
   const byExpert = (ranks: readonly Trained[]): NdArray[] =>
     Object.keys(ranks[0]!.params.experts).flatMap((name) => {
       const rows = partsOf(joined(ranks.map(({ params }) => params.experts[name]!)), numExperts);
       return ranks[0]!.state.placeOf_E.toNumbers().map((place) => rows[place]!);
     });
 
-  test(`experts that move while training change ${sameBits ? "no bit" : "nothing beyond rounding"} of loss and updates`, () => {
+  test(`experts that move in training change ${sameBits ? "no bit" : "nothing beyond rounding"} of loss and updates`, () => {
     fc.assert(
       fc.property(
         fc.constantFrom(1, 2, 4),

@@ -30,7 +30,7 @@ import {
 import { type GateRow, gateRows } from "./gate-rows.ts";
 import { keyOf } from "./tokens.ts";
 
-// One instance for the whole process: one that is collected too early aborts it.
+// One instance per process, because collecting an instance too early aborts the process.
 const gpu = await openNodeGpu().catch(() => undefined);
 const hasAdapter = Boolean(await gpu?.requestAdapter().catch(() => null));
 
@@ -39,7 +39,7 @@ type Options = MoeLayerOptions<unknown, unknown, unknown, unknown>;
 const [width, numExperts, numTokens] = [6, 4, 20];
 const sizes = { width, hidden: 8, deviation: 0.5, outputDeviation: 0.5 };
 
-/** Ways through the layer that differ in what runs on the backend, dealt out to the gates in turn. */
+/** Options of a layer that run different code on the backend, assigned to the gates in turn. */
 const ways: readonly Omit<Options, "gate">[] = [
   { experts: geluExperts(sizes), capacity: capacityByFactor({ factor: 0.75, dropOrder: byProbability }) },
   { experts: swigluExperts(sizes), capacity: capacityByMaximum(), dispatcher: raggedDispatcher() },
@@ -113,11 +113,11 @@ const expectSame = async (row: Row, backend: Backend): Promise<void> => {
   });
 };
 
-test.each(rows)("$name, on WebAssembly computes what the reference does", async (row) => {
+test.each(rows)("$name on WebAssembly computes the reference's result", async (row) => {
   await expectSame(row, await createCpuBackend());
 });
 
-// One way for each gate: software adapters take long to compile what is fused.
+// Every second row only: software adapters take long to compile fused shaders.
 test.skipIf(!hasAdapter).each(rows.filter((_, i) => i % 2 === 0))(
   "$name, on WebGPU computes what the reference does",
   async (row) => {

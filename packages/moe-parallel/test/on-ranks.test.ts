@@ -24,14 +24,14 @@ import { keyOf, tokensOf, width } from "./tokens.ts";
 import { joined, type Levels, levelsOf, partsOf } from "./world.ts";
 
 const numExperts = 4;
-/** Two axes of as many ranks, the innermost of which has several first. */
+/** Two axes for these ranks; the innermost is the first to have several ranks. */
 const levelsFor = (numRanks: number): Levels => levelsOf(numRanks === 4 ? [2, 2] : [1, numRanks]);
 const axes = Object.keys(levelsFor(1));
 
 interface Row {
   readonly name: string;
   readonly dispatcher: TokenDispatcher;
-  /** What travels over levels is alike for most gates. */
+  /** Whether to run a gate in quick tests: over levels, most gates send the same data. */
   readonly isQuick: (gate: GateRow) => boolean;
 }
 
@@ -103,7 +103,7 @@ describe.each(dispatchers)("$name", ({ dispatcher, isQuick }) => {
     const expectAsOne = ({ numRanks, chunks, ranks }: Setting, options: Options): void => {
       const layer = layerOf(gate, { ...options, dispatcher, chunks });
       const one = layerOf(gate, options);
-      // Each rank has the auxiliary loss of all tokens, of which a mean over ranks counts once.
+      // Each rank computes the auxiliary loss of all tokens, so its mean over ranks counts it once.
       const results = stepOnRanks(() => layer, initRanks(layer, numRanks), ranks, {
         lossScale: 1 / numRanks,
         levels: levelsFor(numRanks),
@@ -137,7 +137,7 @@ describe.each(dispatchers)("$name", ({ dispatcher, isQuick }) => {
       );
     });
 
-    test("ranks that drop equal one rank that sees their tokens one after the other", { tags }, () => {
+    test("ranks that drop equal one rank that processes their tokens in sequence", { tags }, () => {
       fc.assert(
         fc.property(settings, fc.constantFrom(0.3, 1, 1.5), ({ numRanks, chunks, ranks }, factor) => {
           const options: Options = { capacity: capacityByFactor({ factor }), tokenAxes: [] };
@@ -162,7 +162,7 @@ describe.each(dispatchers)("$name", ({ dispatcher, isQuick }) => {
   });
 });
 
-test("swiglu experts and a shared expert, too", () => {
+test("also holds for swiglu experts and a shared expert", () => {
   const sizes = { width, hidden: 4, deviation: 0.7, outputDeviation: 0.7 };
   const options: Options = {
     experts: swigluExperts(sizes),
@@ -183,7 +183,7 @@ test("swiglu experts and a shared expert, too", () => {
   );
 });
 
-test("parameters of an expert are the same on any number of ranks", () => {
+test("parameters of an expert are equal for any number of ranks", () => {
   const layer = layerOf(gateRows[0]!.gate({ width, numExperts }));
   const [one] = initRanks(layer, 1);
   for (const numRanks of [2, 4]) {

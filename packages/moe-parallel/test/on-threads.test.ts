@@ -56,7 +56,7 @@ describe.each(worlds.map((world, number) => ({ ...world, number })))(
       answers = await runWorld(number);
     });
 
-    test.each(walks.map((walk, i) => ({ name: walk.name, walk, i })))("$name: as the reference", ({ walk, i }) => {
+    test.each(walks.map((walk, i) => ({ name: walk.name, walk, i })))("$name: equals the reference", ({ walk, i }) => {
       const wanted = runRanks(stepOf(walk) as never, ranks.map((rank) => argumentsOf(walk, rank)) as never, levels);
       ranks.forEach((rank) => {
         const leaves = flattenTree<NdArray>(wanted[rank]).leaves;
@@ -77,7 +77,7 @@ describe.each(worlds.map((world, number) => ({ ...world, number })))(
       /softGate|expertChoice/.test(walk.name) ? [] : [{ name: walk.name, walk, i }],
     );
 
-    test.each(choosing)("$name: sends what the formula of its dispatcher says, in forward", ({ walk, i }) => {
+    test.each(choosing)("$name: sends the bytes of its dispatcher's formula in forward", ({ walk, i }) => {
       const { width } = sizes;
       const { way, numExperts, bytesSent } = walk;
       const others = (worldSize - 1) / worldSize;
@@ -85,18 +85,18 @@ describe.each(worlds.map((world, number) => ({ ...world, number })))(
         forwardOf(walk) as never,
         ranks.map((rank) => argumentsOf(walk, rank).slice(0, 3)) as never,
         levels,
-      ) as unknown as readonly { readonly load_E: NdArray; readonly legs: readonly NdArray[] }[];
+      ) as unknown as readonly { readonly load_E: NdArray; readonly hops: readonly NdArray[] }[];
       const sent = ranks.map((rank) => answers[rank]!.steps[i]!.bytesSent);
       if (bytesSent !== undefined) {
         expect(sent).toEqual(ranks.map(() => bytesSent));
         return;
       }
       if (way === "dense") {
-        // All slots, there and back.
+        // All slots, in both directions.
         for (const bytes of sent) expect(bytes).toBe(2 * 4 * numExperts * denseSlots * width * others);
         return;
       }
-      // What leaves home and comes back is sent by two ranks, so that all of them together are counted.
+      // Two ranks send what leaves a rank and returns to it, so the bytes of all ranks are counted together.
       const total = sent.reduce((a, b) => a + b, 0);
       if (way === "ragged") {
         const placement = [5, 0, 3, 1, 4, 2];
@@ -105,24 +105,24 @@ describe.each(worlds.map((world, number) => ({ ...world, number })))(
           load_E.toNumbers().reduce((sum, load, e) => sum + (Math.floor(placement[e]! / each) === rank ? 0 : load), 0),
         );
         const rows = leaving.reduce((a, b) => a + b, 0);
-        // Of each rank: the counts of experts, and with each ragged collective one number to each other rank.
+        // Per rank: the counts of experts, and one number to each other rank for each ragged collective.
         const counts = worldSize * (4 * numExperts * others + 2 * 4 * (worldSize - 1));
         expect(total).toBe(2 * 4 * width * rows + counts);
         return;
       }
-      // Of a leg: a copy there with its targets, and with its weights where it is for several experts; and back.
+      // Per hop: a copy with its targets, and with its weights if it serves several experts; and the copy back.
       const numChoices = /of all experts/.test(walk.name) ? numExperts : /sigmoid/.test(walk.name) ? 2 : 1;
       const bytesOfCopy = way === "hierarchical" ? 4 * (width + 1) : 4 * (width + 2 * numChoices);
       const axes = Object.keys(levels).map((axis) => meshPartition(levels, axis));
       const inOrder = way === "hierarchical" ? axes.toReversed() : axes;
-      const copies = forward.flatMap(({ legs }, rank) =>
-        legs.map((leaving, leg) => {
-          const position = inOrder[leg % axes.length]!.find((group) => group.includes(rank))!.indexOf(rank);
+      const copies = forward.flatMap(({ hops }, rank) =>
+        hops.map((leaving, hop) => {
+          const position = inOrder[hop % axes.length]!.find((group) => group.includes(rank))!.indexOf(rank);
           return leaving.toNumbers().reduce((sum, count, to) => sum + (to === position ? 0 : count), 0);
         }),
       );
-      const numChunks = forward[0]!.legs.length / axes.length;
-      // Of each chunk: counts of experts from all to all, and with each of a leg's three ragged collectives one number.
+      const numChunks = forward[0]!.hops.length / axes.length;
+      // Per chunk: an all-gather of expert counts, and one number for each of a hop's three ragged collectives.
       const counts = worldSize * numChunks * (4 * numExperts * (worldSize - 1) + 2 * 3 * 4);
       expect(total).toBe((bytesOfCopy + 4 * width) * copies.reduce((a, b) => a + b, 0) + counts);
     });
@@ -135,7 +135,7 @@ describe.each(worlds.map((world, number) => ({ ...world, number })))(
           const wanted = flattenTree<NdArray>(rowsOf(after, rank, worldSize)).leaves;
           expect(results).toEqual(wanted.map(toPosted));
           const leaving = before.filter((place, expert) => rankOf(place) === rank && rankOf(after[expert]!) !== rank);
-          // Four numbers of each, and with each of two tensors one count to each other rank.
+          // Four numbers of each row, and one count per tensor to each other rank.
           expect(bytesSent).toBe(4 * 4 * leaving.length + 2 * 4 * (worldSize - 1));
         });
       });

@@ -12,7 +12,7 @@ import {
   type DropOrder,
   type GateContext,
   fromRows,
-  layOut,
+  assignRows,
   orderTokens,
   rowsOf,
   toRows,
@@ -33,7 +33,7 @@ const entriesOf = ({ choices, weights }: Routing): Entry[] =>
     own.map((expert, choice) => ({ token, choice, expert, weight: weights[token]![choice]! })),
   );
 
-/** Sorts are stable, so entries that compare alike stay in the order of tokens and choices. */
+/** Comparison of entries. Sorts are stable, so equal entries stay in the order of tokens and choices. */
 type Compare = (a: Entry, b: Entry, routing: Routing) => number;
 
 const greatestOf = ({ weights }: Routing, { token }: Entry): number => Math.max(...weights[token]!);
@@ -49,7 +49,7 @@ const dropOrders: readonly { readonly name: string; readonly dropOrder: DropOrde
   },
 ];
 
-/** Entries of each expert that find a slot, in the order of its slots. */
+/** Entries of each expert with a slot, in slot order. */
 const keptBy = (routing: Routing, slots: number, compare: Compare): Entry[][] => {
   const inLine = entriesOf(routing).toSorted((a, b) => compare(a, b, routing));
   return Array.from({ length: routing.numExperts }, (_, expert) =>
@@ -76,7 +76,7 @@ interface Setting {
   readonly normalisation: WeightNormalisation;
 }
 
-/** Slots around the load of the first expert too: one less, exactly met, one more. */
+/** Numbers of slots include the load of the first expert, one less and one more. */
 const settings = routings().chain((routing) => {
   const load = routing.choices.flat().filter((expert) => expert === 0).length;
   return fc.record({
@@ -91,7 +91,7 @@ const settings = routings().chain((routing) => {
 
 const width = 2;
 
-/** The stage and its inverse, with experts that change nothing. */
+/** The stage and its inverse, with identity experts. */
 const run = (
   { routing, slots, normalisation }: Setting,
   dropOrder: DropOrder,
@@ -107,7 +107,7 @@ const run = (
       context: contextOf(key),
     });
     const firstRow_E = multiply(arange(routing.numExperts), slots);
-    const rows = layOut(rowsOf(order, firstRow_E), order.weights_TK, routing.numExperts * slots);
+    const rows = assignRows(rowsOf(order, firstRow_E), order.weights_TK, routing.numExperts * slots);
     return { order: { ...order, ...rows }, y: fromRows(toRows(x_TD, rows), rows, numTokens) };
   };
   const x = counting([numTokens, width]);
@@ -119,7 +119,7 @@ const run = (
 };
 
 describe.each(dropOrders)("$name", ({ dropOrder, compare }) => {
-  test("the first in line find slots: each slot holds one choice, each choice has one slot at most", () => {
+  test("the first entries get slots: each slot holds one choice, each choice has at most one slot", () => {
     fc.assert(
       fc.property(settings, (setting) => {
         const { routing, slots, normalisation } = setting;
@@ -153,7 +153,7 @@ describe.each(dropOrders)("$name", ({ dropOrder, compare }) => {
     );
   });
 
-  test("order and inverse order give each token what its surviving weights add up to", () => {
+  test("order and inverse order multiply each token by the sum of its remaining weights", () => {
     fc.assert(
       fc.property(settings, (setting) => {
         const { x, y } = run(setting, dropOrder);
@@ -168,7 +168,7 @@ describe.each(dropOrders)("$name", ({ dropOrder, compare }) => {
   });
 });
 
-test("nothing is dropped from f = E / K on, whoever chooses whom: as many slots as tokens", () => {
+test("nothing is dropped from f = E / K on, for any choices: as many slots as tokens", () => {
   fc.assert(
     fc.property(routings(), fc.constantFrom(byToken, byChance, byProbability), (routing, dropOrder) => {
       const { order } = run({ routing, slots: routing.choices.length, normalisation: "none" }, dropOrder);
@@ -179,7 +179,7 @@ test("nothing is dropped from f = E / K on, whoever chooses whom: as many slots 
   );
 });
 
-test("chance keeps as many as any other order, all first choices before second ones, and not the same tokens always", () => {
+test("random order keeps as many entries as any other order, first choices before second choices, and varies the tokens", () => {
   const choices = Array.from({ length: 12 }, (_, token) => [token % 2, 1 - (token % 2)]);
   const routing = { numExperts: 2, numChoices: 2, choices, weights: choices.map(() => [0.5, 0.25]) };
   const { order } = run({ routing, slots: 6, normalisation: "none" }, byChance);
@@ -187,7 +187,7 @@ test("chance keeps as many as any other order, all first choices before second o
   expect(order["weights_R"]).toEqual(new Array(12).fill(0.5));
   expect(order["tokens_R"]!.slice(0, 6).toSorted((a, b) => a - b)).toEqual([0, 2, 4, 6, 8, 10]);
   expect(order["tokens_R"]!.slice(0, 6)).not.toEqual([0, 2, 4, 6, 8, 10]);
-  // Outside of training there is no key; then it is one order, and not another one every time.
+  // Outside of training there is no key, and the order is the same every time.
   const setting = { routing, slots: 6, normalisation: "none" } as const;
   const [still, again] = [0, 1].map(() => run(setting, byChance, () => ({ train: false })).order["tokens_R"]!);
   expect(still).toEqual(again);

@@ -5,23 +5,23 @@ import fc from "fast-check";
 export interface Routing {
   readonly numExperts: number;
   readonly numChoices: number;
-  /** By token; −1 where there is no choice. */
+  /** Choices by token; −1 for no choice. */
   readonly choices: readonly (readonly number[])[];
   readonly weights: readonly (readonly number[])[];
 }
 
 export interface RoutingSizes {
-  /** Of experts. Default: 1 to 6. */
+  /** Number of experts. Default: 1 to 6. */
   readonly numExperts?: fc.Arbitrary<number>;
-  /** Default: 1 to 7. */
+  /** Number of tokens. Default: 1 to 7. */
   readonly numTokens?: fc.Arbitrary<number>;
-  /** Whether some choices are none. Default: true. */
+  /** Whether some entries have no choice. Default: true. */
   readonly holes?: boolean;
 }
 
 /**
- * Routings with what is hard: all tokens to one expert, experts without tokens, one token, each token to all experts,
- * choices that are none, weights that tie and weights of 0.
+ * Routings with hard cases: all tokens to one expert, experts without tokens, one token, each token to all experts,
+ * missing choices, tied weights and weights of 0.
  */
 export const routings = ({
   numExperts = fc.integer({ min: 1, max: 6 }),
@@ -52,7 +52,7 @@ export const choicesOf = ({ choices, numChoices }: Routing): NdArray =>
 export const weightsOf = ({ weights, numChoices }: Routing): NdArray =>
   NdArray.from(weights.flat(), [weights.length, numChoices], "f32");
 
-/** Numbers that differ by place: none is 0, and sums of a few are exact. */
+/** Numbers that differ by index: none is 0, and sums of a few are exact. */
 export const counting = (shape: readonly number[], seed = 0): NdArray =>
   NdArray.from(
     Array.from(

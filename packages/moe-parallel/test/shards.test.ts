@@ -34,7 +34,8 @@ import { type AnyLayer, initRanks, type RankTokens, type StepResult, stepOnRanks
 import { keyOf, tokensOf, width } from "./tokens.ts";
 import { joined, partsOf, runRanks } from "./world.ts";
 
-// Ranks r · N + n: P along "expert" share out the experts, N along "tensor" each of them.
+// Rank r · N + n: experts are distributed over P ranks along "expert", and each expert is sharded over N ranks along
+// "tensor".
 const whole = "expert-shards";
 const axes = { axis: "tensor", productAxis: whole } as const;
 const hidden = 12;
@@ -43,7 +44,7 @@ interface Row {
   readonly name: string;
   readonly shards: ExpertShards;
   readonly dispatcher?: TokenDispatcher;
-  /** Whether the N ranks come with the same tokens. */
+  /** Whether the N ranks have the same tokens. */
   readonly isSame: boolean;
 }
 
@@ -84,14 +85,14 @@ interface Setting {
   readonly numChoices: number;
   readonly placement: readonly number[];
   readonly chunks: number;
-  /** Where the dispatcher cuts anew. */
+  /** Number of backward chunks, for dispatchers that can rechunk. */
   readonly backwardChunks: number;
   readonly isSwiglu: boolean;
   /** Tokens and cotangents of all ranks, each once. */
   readonly tokens: readonly [x: NdArray, cotangent: NdArray];
 }
 
-/** Where tokens are split, the ranks divide them; slots they need not divide. */
+/** If tokens are split, the number of ranks divides them; the number of slots is arbitrary. */
 const settingsFor = ({ shards }: Row): fc.Arbitrary<Setting> =>
   fc
     .record({
@@ -121,10 +122,10 @@ const meshOf = ({ numRanks, numShards }: Pick<Setting, "numRanks" | "numShards">
   whole,
 });
 
-/** A layer over ranks, and the same on one. */
+/** A layer over ranks, and the same layer on a single rank. */
 const layersOf = (setting: Setting, { shards, dispatcher }: Row, options: Partial<Options> & Pick<Options, "gate">) => {
   const { placement, chunks, backwardChunks, isSwiglu } = setting;
-  const cutsAnew = shards.dispatcherFor(dispatcher).throughApart !== undefined;
+  const cutsAnew = shards.dispatcherFor(dispatcher).runWithBackwardChunks !== undefined;
   const sizes = { width, hidden, deviation: 0.7, outputDeviation: 0.7 };
   const both = { experts: (isSwiglu ? swigluExperts(sizes) : geluExperts(sizes)) as never, placement, ...options };
   return {
@@ -139,7 +140,7 @@ const layersOf = (setting: Setting, { shards, dispatcher }: Row, options: Partia
   };
 };
 
-/** What each rank gets of all tokens. */
+/** Inputs of each rank, from all tokens. */
 const ranksOf = ({ numRanks, numShards, tokens }: Setting, isSame: boolean): RankTokens[] => {
   const [xs, cotangents] = tokens.map((all) => partsOf(all, isSame ? numRanks : numRanks * numShards)) as [
     NdArray[],
@@ -151,11 +152,11 @@ const ranksOf = ({ numRanks, numShards, tokens }: Setting, isSame: boolean): Ran
   });
 };
 
-/** Of what ranks have alike, that of one of them; side by side. */
+/** Concatenate the results of one rank of each group with equal results. */
 const onceOf = (results: readonly NdArray[], { numShards }: Setting, isSame: boolean): NdArray =>
   joined(results.filter((_, rank) => !isSame || rank % numShards === 0));
 
-/** Parts of the N shards put together along a dimension, then those of the P ranks along the first. */
+/** Join the shards of N ranks along a dimension, then the results of P ranks along the first. */
 const wholeOfParts = (parts: readonly NdArray[], dim: number, numShards: number): NdArray => {
   const ofRanks = Map.groupBy(parts.keys(), (rank) => Math.floor(rank / numShards));
   return joined(
@@ -207,9 +208,9 @@ const sumOf = (arrays: readonly NdArray[]): number[] =>
   arrays.map((array) => array.toNumbers()).reduce((total, numbers) => total.map((value, i) => value + numbers[i]!));
 
 /**
- * Outputs, and gradients of the sum of all ranks' losses, in which the same tokens count N times.
+ * Compare outputs, and gradients of the sum of all ranks' losses, in which equal tokens count N times.
  *
- * @param wanted of one rank with all tokens, each once.
+ * @param wanted result of a single rank with all tokens, each once.
  */
 const expectAsOne = (
   setting: Setting,
@@ -260,7 +261,7 @@ const lossy = (setting: Setting): Gate =>
 describe.each(rows)("$name", (row) => {
   const { isSame } = row;
 
-  test("ranks that share experts out equal one rank with all tokens, in forward, figures and all gradients", () => {
+  test("ranks with sharded experts equal a single rank with all tokens, in forward, figures and all gradients", () => {
     fc.assert(
       fc.property(settingsFor(row), (setting) => {
         const { numRanks, numShards, tokens } = setting;
@@ -294,7 +295,7 @@ describe.each(rows)("$name", (row) => {
     );
   });
 
-  // What is split before the gate by the layer itself has other tokens, keys and slots than one rank.
+  // If the layer itself splits tokens before the gate, ranks have other tokens, keys and slots than a single rank.
   test.skipIf(isSame && row.shards.splits)(
     "they draw and drop as one rank that sees their tokens one after the other",
     () => {
@@ -331,11 +332,11 @@ describe.each(rows)("$name", (row) => {
   );
 });
 
-test("noise of ranks that split the same tokens is drawn apart", () => {
+test("ranks that split the same tokens draw different noise", () => {
   const gate = noisyTopKGate({ width, numExperts: 4, numChoices: 2, noise: 0.25 }) as Gate;
   const shards = splitBeforeGate(axes);
   const layer = layerOf({ gate, shards, capacity: capacityByMaximum() });
-  // Both halves of the tokens are the same, so they choose alike but for their noise.
+  // Both halves of the tokens are equal, so choices differ only by noise.
   const half = counting([8, width], 1).toNumbers();
   const x = NdArray.from([...half, ...half], [16, width]);
   const mesh = { levels: { expert: 1, tensor: 2 }, whole };
@@ -353,7 +354,7 @@ describe("work", () => {
   const gate = switchGate({ width, numExperts: 4 }) as Gate;
   const mesh = { expert: 2, tensor: 2, [whole]: 4 };
 
-  /** Of one rank's experts in forward, for 16 tokens. */
+  /** Flops of one rank's experts in forward, for 16 tokens. */
   const flopsOf = (shards: ExpertShards): number => {
     const layer = layerOf({
       gate,
@@ -371,7 +372,7 @@ describe("work", () => {
       .reduce((sum, node) => sum + nodeCost(graph, node).flops, 0);
   };
 
-  test("of experts is N times as much without a split, and as much before the gate as after it", () => {
+  test("of experts is N times as much without a split, and equal before and after the gate", () => {
     const [before, after, none] = [splitBeforeGate(axes), splitAfterGate(axes), withoutSplit(axes)].map(flopsOf);
     // Two experts, four slots of each for the tokens of each of two ranks; half of the hidden width.
     expect(before).toBe(2 * 4 * 2 * (2 * 2 * width * (hidden / 2)));
@@ -380,10 +381,10 @@ describe("work", () => {
   });
 });
 
-test("over levels a token crosses once to all shards of its experts", () => {
+test("over levels a token is sent once to all shards of its experts", () => {
   const [numRanks, numExperts] = [4, 8];
   const gate = switchGate({ width, numExperts, numChoices: 3 }) as Gate;
-  /** Of each rank, copies to each of the groups along the outermost of the levels. */
+  /** Copies that each rank sends to each group along the outermost level. */
   const leavingOf = (shards: ExpertShards | undefined, levels: Record<string, number>): number[][] => {
     const dispatcher = duplicateFreeDispatcher({ axes: Object.keys(levels) });
     const leaving: Tensor[] = [];
@@ -391,7 +392,7 @@ test("over levels a token crosses once to all shards of its experts", () => {
       ...dispatcher,
       dispatch: (...args) => {
         const dispatched = dispatcher.dispatch(...args);
-        leaving.push((dispatched.metadata as LevelMetadata)[0]!.legs[0]!.leaving_g);
+        leaving.push((dispatched.metadata as LevelMetadata)[0]!.hops[0]!.leaving_g);
         return dispatched;
       },
     } as TokenDispatcher;
@@ -420,14 +421,14 @@ test("over levels a token crosses once to all shards of its experts", () => {
     ).map((own) => (own as unknown as NdArray).toNumbers());
   };
   const shards = splitBeforeGate({ ...axes, tokens: "own" });
-  // Hosts of two ranks: each has the shards of four whole experts, or two whole experts on each rank.
+  // Hosts of two ranks: each host has the shards of four complete experts, or two complete experts on each rank.
   const ofShards = leavingOf(shards, { expert: 2, tensor: 2 });
   const ofWholes = leavingOf(undefined, { hosts: 2, inside: 2 });
   expect(ofShards).toEqual(ofWholes);
   for (const copies of ofShards.flat()) expect(copies).toBeLessThanOrEqual(6);
 });
 
-describe("refuses in one line", () => {
+describe("rejects in one line", () => {
   const gate = switchGate({ width, numExperts: 4 }) as Gate;
   const build = (options: Partial<Options>) => () => layerOf({ gate, ...options });
   const begun =
@@ -443,18 +444,22 @@ describe("refuses in one line", () => {
   };
   const { hiddenDims: _, ...blind } = geluExperts({ width, hidden });
   test.each<[string, () => unknown, RegExp]>([
-    ["a dispatcher of slots", build({ shards: splitAfterGate(axes), dispatcher: denseDispatcher() }), /leave it out/],
+    [
+      "a dispatcher of slots",
+      build({ shards: splitAfterGate(axes), dispatcher: denseDispatcher() }),
+      /leave the dispatcher out/,
+    ],
     [
       "one axis for both",
       () => splitBeforeGate({ axis: "tensor", productAxis: "tensor" }),
-      /splitBeforeGate: axis "tensor" of the shards is named as its product/,
+      /splitBeforeGate: axis "tensor" is both the axis of the shards and the product axis/,
     ],
     ["tokens of a third kind", () => splitBeforeGate({ ...axes, tokens: "all" as never }), /tokens are all; use same/],
     ["no pieces", () => splitAfterGate({ ...axes, pieces: 0 }), /splitAfterGate: pieces is 0; use a whole number/],
     [
       "experts that cannot be cut",
       begun({ shards: withoutSplit(axes), experts: blind as never }, { expert: 1, tensor: 2 }),
-      /its "down_FD" is not among hiddenDims \[\]; name its dimension of hidden values, or leave shards out/,
+      /"down_FD" is not among hiddenDims \[\]; name its hidden dimension, or leave shards out/,
     ],
     [
       "a hidden width that they do not divide",
@@ -471,7 +476,7 @@ describe("refuses in one line", () => {
     ],
   ])("%s", (__, run, message) => expect(run).toThrow(message));
 
-  test("axes that do not make up their product", () => {
+  test("axes with another product", () => {
     const layer = layerOf({ gate, shards: splitBeforeGate({ ...axes, tokens: "own" }) });
     const forward = (key: Tensor, x: Tensor): Tensor => {
       const { params, state } = layer.init(key);

@@ -18,7 +18,7 @@ const [width, numExperts] = [3, 8];
 const mesh = { expert: 4, hosts: 2, inside: 2 };
 const axes = ["hosts", "inside"];
 
-/** Of a layer on four ranks: forward alone, or the gradients too. */
+/** Graph of a layer on four ranks: forward only, or with gradients. */
 const graphOf = (
   dispatcher: TokenDispatcher,
   {
@@ -53,7 +53,7 @@ describe.each([
   ["hierarchical", hierarchicalDispatcher({ axes })],
   ["duplicate-free", duplicateFreeDispatcher({ axes })],
 ])("%s", (_name, dispatcher: TokenDispatcher) => {
-  test.each([1, 2])("tells its stages by scopes, one inside none other (%i chunks)", (chunks) => {
+  test.each([1, 2])("names its stages by disjoint scopes (%i chunks)", (chunks) => {
     for (const gate of [switchGate({ width, numExperts, numChoices: 2 }), softGate({ width, numExperts })]) {
       const { nodes } = graphOf(dispatcher, { chunks, gate: gate as never });
       const stages = new Set(nodes.map(({ scope }) => scope).filter((scope) => scope !== ""));
@@ -66,9 +66,9 @@ describe.each([
   });
 });
 
-test("all chunks take a level before any takes the next, and come back the other way round", () => {
+test("all chunks pass a level before any passes the next, and return in reverse order", () => {
   const times = (count: number, axis: string): string[] => Array.from({ length: count }, () => axis);
-  // Of a chunk and level: tokens and targets there, tokens back.
+  // Per chunk and level: tokens and targets in dispatch, tokens in combine.
   expect(axesIn(graphOf(duplicateFreeDispatcher({ axes }), { chunks: 2 }))).toEqual([
     ...times(4, "hosts"),
     ...times(4, "inside"),
@@ -83,7 +83,7 @@ test("all chunks take a level before any takes the next, and come back the other
   ]);
 });
 
-test("collectives of each axis have a lane of their own, gradients theirs too", () => {
+test("collectives of each axis have their own priority, gradients too", () => {
   const lanes = (dispatcher: TokenDispatcher): string[] => [
     ...new Set(
       exchanges(graphOf(dispatcher, { gradients: true })).map(
@@ -98,5 +98,5 @@ test("collectives of each axis have a lane of their own, gradients theirs too", 
   expect(lanes(denseDispatcher({ priority: 1 }))).toEqual(["expert 1"]);
   expect(lanes(raggedDispatcher({ priority: 0 }))).toEqual(["expert 0"]);
   for (const dispatcher of [denseDispatcher, raggedDispatcher])
-    expect(() => dispatcher({ priority: 4 })).toThrow(/Dispatcher: priority 4 is none; use 0 to 3, the greatest goes/);
+    expect(() => dispatcher({ priority: 4 })).toThrow(/Dispatcher: priority is 4; use 0 to 3, the highest goes/);
 });

@@ -10,7 +10,7 @@ export interface LayerArrays {
   readonly shared?: Readonly<Record<string, NdArray>>;
 }
 
-/** What one rank gets of a step. */
+/** Results of a step on one rank. */
 export interface StepResult {
   readonly y: NdArray;
   readonly xGradient: NdArray;
@@ -23,12 +23,12 @@ export interface StepResult {
 export type AnyLayer = MoeLayer<never, never>;
 
 export interface StepOptions {
-  /** What the auxiliary loss counts in the gradients. Default: 1. */
+  /** Factor of the auxiliary loss in the gradients. Default: 1. */
   readonly lossScale?: number;
   readonly train?: boolean;
-  /** Axes of the ranks beside that along which all lie. Default: none. */
+  /** Additional axes of the ranks. Default: none. */
   readonly levels?: Levels;
-  /** That axis. Default: "expert". */
+  /** Axis of all ranks. Default: "expert". */
   readonly whole?: string;
 }
 
@@ -37,7 +37,7 @@ export type RankTokens = readonly [x: NdArray, cotangent: NdArray, key: NdArray]
 
 const started = new WeakMap<AnyLayer, Map<string, unknown>>();
 
-/** First parameters and state of each rank, from one key. */
+/** Initial parameters and state of each rank, from one key. */
 export const initRanks = (
   layer: AnyLayer,
   numRanks: number,
@@ -59,9 +59,9 @@ export const initRanks = (
 };
 
 /**
- * Forward and all gradients on each rank.
+ * Run forward and all gradients on each rank.
  *
- * @param build the layer, inside of the trace: it may read the keys.
+ * @param build returns the layer, inside of the trace, so that it can read the keys.
  */
 export const stepOnRanks = (
   build: (key: Tensor) => AnyLayer,
@@ -88,5 +88,5 @@ export const stepOnRanks = (
   return runRanks(step as never, ranks.map((own, rank) => [begun[rank]!, ...own]) as never, levels, whole) as never;
 };
 
-/** The key that a gate gets of a step's. */
+/** Key that a gate derives from the key of a step. */
 export const gateKey = (key: Tensor): Tensor => foldIn(key, 0);

@@ -4,12 +4,12 @@ import fc from "fast-check";
 /** Width of all tokens in these tests. */
 export const width = 3;
 
-/** A key of random numbers. */
+/** Key for random numbers. */
 export const keyOf = (seed: number): NdArray => NdArray.from([seed, 7], [2], "u32");
 
 /**
- * Tokens f32 [count, width]. Zeros tie for all experts, and so all go to the first; equal tokens tie for slots; others
- * spread.
+ * Tokens f32 [count, width]. Zeros tie for all experts, so all go to the first expert; equal tokens tie for slots;
+ * other tokens spread.
  */
 export const tokensOf = (count: number): fc.Arbitrary<NdArray> => {
   const number = fc.integer({ min: -40, max: 40 }).map((value) => value / 8);

@@ -2,17 +2,17 @@ import { meshPartition } from "@skein/collectives";
 import { type ArrayTree, type MapTree, NdArray, type Tensor } from "@skein/tensor-core";
 import { runOnRanks } from "@skein/testing";
 
-/** Axes of a mesh whose product is the axis "expert", from the outermost: their sizes by name. */
+/** Mesh axes whose product is the axis "expert", from the outermost: sizes by name. */
 export type Levels = Readonly<Record<string, number>>;
 
-/** Such axes of these sizes. */
+/** Returns axes of these sizes. */
 export const levelsOf = (sizes: readonly number[]): Levels =>
   Object.fromEntries(sizes.map((size, i) => [`level-${i}`, size]));
 
 /**
- * Run a traced function on all ranks, each with its own arguments, on the reference. One rank has no axis.
+ * Run a traced function on all ranks, each with its own arguments, on the reference. A single rank has no axis.
  *
- * @param levels other axes of the same ranks. @param whole the axis along which all of them lie.
+ * @param levels additional axes of the same ranks. @param whole axis of all ranks.
  */
 export const runRanks = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
@@ -31,7 +31,7 @@ export const runRanks = <Args extends readonly unknown[], Result>(
   });
 };
 
-/** `count` parts of an array along dimension 0. */
+/** Split an array into `count` parts along dimension 0. */
 export const partsOf = (array: NdArray, count: number): NdArray[] => {
   const numbers = array.toNumbers();
   const each = numbers.length / count;
@@ -44,7 +44,7 @@ export const partsOf = (array: NdArray, count: number): NdArray[] => {
   );
 };
 
-/** Arrays one behind the other along dimension 0. */
+/** Concatenate arrays along dimension 0. */
 export const joined = (arrays: readonly NdArray[]): NdArray =>
   NdArray.from(
     arrays.flatMap((array) => array.toNumbers()),

@@ -1,5 +1,5 @@
-// What the parallel tensor operator gains: norms of all tensors of a model on every rank, against a share on each rank
-// and an all-gather. Run: node bench/parallel-norms.bench.ts
+// Gain of the parallel tensor operator: all norms of a model on every rank, compared with a share per rank and an
+// all-gather. Run: node bench/parallel-norms.bench.ts
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { joinWorld, createThreadWorld, type WorldConnection } from "@skein/collectives/node";
 import { compileWasm, createCpuBackend, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
@@ -13,14 +13,14 @@ interface RankData {
   readonly lengths: readonly number[];
 }
 
-/** Milliseconds of the slowest rank, by rank 0 alone. */
+/** Milliseconds of the slowest rank; sent by rank 0 only. */
 interface Answer {
   readonly whole: readonly number[];
   readonly shared: readonly number[];
 }
 
 const widths = [64, 64, 64, 64, 64, 128, 128, 128, 128, 128, 256, 256, 256, 256, 256, 512, 512, 512, 512, 512];
-/** Weights with a trust ratio, each beside its update: what LARS takes norms of. */
+/** Weights with a trust ratio, each followed by its update: the tensors whose norms LARS computes. */
 const models: readonly (readonly [string, readonly number[]])[] = [
   ["ResNet-18, 11.2 M weights", [...widths.map((width, i) => 9 * (widths[i - 1] ?? 3) * width), 5120]],
   [
@@ -46,7 +46,7 @@ const runRank = async ({ connection, module, lengths }: RankData): Promise<Answe
     const empty = new Uint8Array(connection.memory.buffer, 0, 0);
     world.wait(world.start({ kind: "barrier", dtype: "u8", input: empty, output: empty, awaited: true }));
   };
-  /** From where all begin to where all have ended. */
+  /** Time from the common start to the end of the slowest rank. */
   const time = async (norms: typeof whole): Promise<number> => {
     barrier();
     const begin = performance.now();

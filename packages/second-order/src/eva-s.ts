@@ -18,26 +18,26 @@ import {
   type Tensor,
   unflattenTree,
 } from "@skein/tensor-core";
-import { type CurvatureFigures, figuresOf, noFigures } from "./curvature-figures.ts";
-import { asMatrices, isMatrix, likeBefore, noStacks, type StackDims } from "./matrices.ts";
+import { type CurvatureFigures, figuresOf, zeroFigures } from "./curvature-figures.ts";
+import { asMatrices, isMatrix, restoreShape, noStacks, type StackDims } from "./matrices.ts";
 import { checkDamping } from "./options.ts";
-import { addSums, checkUpdateSize, noSums, sizeFactor, type UpdateSizeOptions } from "./update-size.ts";
+import { addSums, checkUpdateSize, zeroSums, sizeFactor, type UpdateSizeOptions } from "./update-size.ts";
 
 export interface EvaSOptions extends UpdateSizeOptions {
-  /** γ. Default: 0.03. */
+  /** Damping γ. Default: 0.03. */
   readonly damping?: Schedule;
   /**
-   * What the means of a gradient's rows and columns stand for: `product` takes their outer product as the curvature, as
-   * Eva does with those of layers; `roots` the square roots of both, `v vᵀ / ‖v‖`. Default: product.
+   * Curvature computed from the means of a gradient's rows and columns. `product`: their outer product, as in Eva for
+   * the vectors of layers. `roots`: the square roots of both, `v vᵀ / ‖v‖`. Default: product.
    */
   readonly variant?: "product" | "roots";
-  /** Which parameters are stacks, whose matrices are treated one by one. Default: none. */
+  /** Parameters that are stacks of matrices, each treated separately. Default: none. */
   readonly stackDims?: StackDims;
 }
 
-/** What Eva-s keeps: no statistics, only counts and figures. */
+/** State of Eva-s: only a counter and figures, no statistics. */
 export interface EvaSState {
-  /** Updates made, i32 scalar. */
+  /** Number of updates, i32 scalar. */
   readonly step: Tensor;
   readonly figures: CurvatureFigures;
 }
@@ -47,17 +47,17 @@ const [rows, columns] = [
   { dims: -2, keepDims: true },
 ];
 
-/** Inner product of each two matrices, [..., 1, 1]. */
+/** Inner product of each pair of matrices, [..., 1, 1]. */
 const dotEach = (a: Tensor, b: Tensor): Tensor => sum(multiply(a, b), { dims: [-2, -1], keepDims: true });
 
 /**
- * Eva-s: Shampoo with vectors. The mean of a gradient's rows and that of its columns take the place of its second
- * moments: `γV = ∇ − β u vᵀ`, `β = uᵀ∇v / (γ + ‖u‖²‖v‖²)`, or with `roots` `uᵀ∇v / (‖u‖‖v‖(γ + ‖u‖‖v‖))`. It asks for
- * no statistics. Vectors among the parameters keep their gradients, matrices of a stack have vectors of their own.
+ * Eva-s: Shampoo with vectors instead of matrices. The mean of a gradient's rows and the mean of its columns replace
+ * its second moments: `γV = ∇ − β u vᵀ`, `β = uᵀ∇v / (γ + ‖u‖²‖v‖²)`, or with `roots` `uᵀ∇v / (‖u‖‖v‖(γ + ‖u‖‖v‖))`.
+ * Needs no statistics. Gradients of vector parameters are not changed. Each matrix of a stack has its own vectors.
  *
- * The paper leaves the choice of vectors and exponent open; both variants are what its recipe allows.
+ * The paper leaves the choice of vectors and exponent open; its method permits both variants.
  *
- * Cost: no state but counters; about 10 flops per parameter.
+ * Cost: no state except counters; about 10 flops per parameter.
  * Source: Zhang, Shi and Li 2023 (Eva), ICLR.
  */
 export const evaS = ({
@@ -71,18 +71,18 @@ export const evaS = ({
   if (variant !== "product" && variant !== "roots")
     throw new ArgumentError(`evaS: variant is ${String(variant)}; use product or roots`);
   return {
-    init: () => ({ step: full([], 0, "i32"), figures: noFigures() }),
+    init: () => ({ step: full([], 0, "i32"), figures: zeroFigures() }),
     update: (gradients, { step }) => {
       const gamma = resolveSchedule(damping, step);
       const { leaves, structure } = flattenTree<Tensor>(gradients);
       const stacks = leafPaths(gradients).map(stackDims);
-      let sums = noSums();
+      let sums = zeroSums();
       const directions = leaves.map((leaf, i) => {
         if (!isMatrix(leaf, stacks[i])) return undefined;
         const weight = asMatrices(leaf, stacks[i]);
         const [input, output] = [mean(weight, rows), mean(weight, columns)];
-        const against = matmul(input, weight, { transposeA: true });
-        const inner = dotEach(against, output);
+        const projected = matmul(input, weight, { transposeA: true });
+        const inner = dotEach(projected, output);
         const [product, roots] = [
           multiply(dotEach(input, input), dotEach(output, output)),
           sqrt(multiply(dotEach(input, input), dotEach(output, output))),
@@ -90,12 +90,15 @@ export const evaS = ({
         const denominator = variant === "product" ? add(gamma, product) : multiply(roots, add(gamma, roots));
         const scaled = multiply(output, divide(inner, add(denominator, 2 ** -126)));
         const total = dotEach(weight, weight);
-        const taken = dotEach(against, scaled);
-        const left = subtract(total, taken);
-        const leftSquare = add(subtract(left, taken), multiply(dotEach(input, input), dotEach(scaled, scaled)));
+        const removed = dotEach(projected, scaled);
+        const remaining = subtract(total, removed);
+        const remainingSquare = add(
+          subtract(remaining, removed),
+          multiply(dotEach(input, input), dotEach(scaled, scaled)),
+        );
         sums = addSums(sums, {
-          inner: divide(sum(left), gamma),
-          direction: divide(sum(leftSquare), square(gamma)),
+          inner: divide(sum(remaining), gamma),
+          direction: divide(sum(remainingSquare), square(gamma)),
           gradient: sum(total),
         });
         return subtract(weight, multiply(input, scaled));
@@ -106,7 +109,7 @@ export const evaS = ({
         unflattenTree(
           structure,
           leaves.map((leaf, i) =>
-            directions[i] === undefined ? leaf : likeBefore(multiply(directions[i], scale), leaf),
+            directions[i] === undefined ? leaf : restoreShape(multiply(directions[i], scale), leaf),
           ),
         ),
         { step: add(step, 1), figures: figuresOf(factor, gamma, sums) },

@@ -1,52 +1,53 @@
 import { add, divide, full, multiply, resolveSchedule, type Schedule, type Tensor } from "@skein/tensor-core";
-import { type CurvatureFigures, figuresOf, noFigures } from "./curvature-figures.ts";
+import { type CurvatureFigures, figuresOf, zeroFigures } from "./curvature-figures.ts";
 import type { Preconditioner } from "./preconditioner.ts";
 import { checkDamping, checkDecay, requireLayers } from "./options.ts";
 import { mapLayers } from "./map-layers.ts";
-import { againstInputs, dot, lessRankOne, normSquare } from "./rank-one.ts";
-import { initStatistics, mixStatistics, shareOfPast } from "./running-mean.ts";
+import { projectOnInputs, dot, subtractRankOne, normSquare } from "./rank-one.ts";
+import { initStatistics, mixStatistics, pastWeight } from "./running-mean.ts";
 import type { Statistics } from "./statistics/collect.ts";
 import type { Layer } from "./statistics/layer.ts";
 import { inputMeanStatistic, meanStatistic } from "./statistics/means.ts";
 import type { LayerStatistic, Statistic } from "./statistics/statistic.ts";
-import { addSums, checkUpdateSize, noSums, sizeFactor, type UpdateSizeOptions } from "./update-size.ts";
+import { addSums, checkUpdateSize, zeroSums, sizeFactor, type UpdateSizeOptions } from "./update-size.ts";
 
 export interface EvaOptions extends UpdateSizeOptions {
-  /** Layers that are preconditioned: see `findLayers`. Weights of no layer keep their gradients. */
+  /** Layers to precondition: see `findLayers`. Gradients of weights outside these layers are not changed. */
   readonly layers: readonly Layer[];
-  /** γ, added to the curvature. Default: 0.03. */
+  /** Damping γ, added to the curvature. Default: 0.03. */
   readonly damping?: Schedule;
-  /** Share of the past in the running means of the vectors, in [0, 1). Default: 0.95. */
+  /** Weight of the previous value in the running means of the vectors, in [0, 1). Default: 0.95. */
   readonly decay?: number;
 }
 
-/** What Eva keeps: two vectors for each layer. */
+/** State of Eva: two vectors per layer. */
 export interface EvaState {
   /** Running means per layer. */
   readonly vectors: Statistics;
-  /** Steps that are in them, i32 scalar. */
+  /** Number of steps in the running means, i32 scalar. */
   readonly observed: Tensor;
-  /** Updates made, i32 scalar. */
+  /** Number of updates, i32 scalar. */
   readonly step: Tensor;
   readonly figures: CurvatureFigures;
 }
 
-/** `u` of `γV = ∇ − ā uᵀ`. */
-type Taken = (vectors: LayerStatistic, against: Tensor, damping: Tensor) => Tensor;
+/** Computes `u` in `γV = ∇ − ā uᵀ`. */
+type OutputVectorRule = (vectors: LayerStatistic, projected: Tensor, damping: Tensor) => Tensor;
 
-/** Sherman and Morrison's formula for `ā āᵀ ⊗ ḡ ḡᵀ + γI`: `u = β ḡ`, `β = ḡᵀ∇ā / (γ + ‖ā‖²‖ḡ‖²)`. */
-const takenByBoth: Taken = ({ input, gradient }, against, damping) => {
-  const beta = divide(dot(against, gradient!), add(damping, multiply(normSquare(input!), normSquare(gradient!))));
+/** Sherman–Morrison formula for `ā āᵀ ⊗ ḡ ḡᵀ + γI`: `u = β ḡ`, `β = ḡᵀ∇ā / (γ + ‖ā‖²‖ḡ‖²)`. */
+const outputOfBoth: OutputVectorRule = ({ input, gradient }, projected, damping) => {
+  const beta = divide(dot(projected, gradient!), add(damping, multiply(normSquare(input!), normSquare(gradient!))));
   return multiply(gradient!, beta);
 };
 
-/** The same for `ā āᵀ + γI`: `u = ∇ᵀā / (γ + ‖ā‖²)`. */
-const takenByInputs: Taken = ({ input }, against, damping) => divide(against, add(damping, normSquare(input!)));
+/** Sherman–Morrison formula for `ā āᵀ + γI`: `u = ∇ᵀā / (γ + ‖ā‖²)`. */
+const outputOfInputs: OutputVectorRule = ({ input }, projected, damping) =>
+  divide(projected, add(damping, normSquare(input!)));
 
 const rankOnePreconditioner = (
   fn: string,
   statistic: Statistic,
-  taken: Taken,
+  outputOf: OutputVectorRule,
   { layers, damping = 0.03, decay = 0.95, ...size }: EvaOptions,
 ): Preconditioner<EvaState> => {
   requireLayers(fn, layers);
@@ -60,26 +61,26 @@ const rankOnePreconditioner = (
       vectors: initStatistics(layers, statistic),
       observed: full([], 0, "i32"),
       step: full([], 0, "i32"),
-      figures: noFigures(),
+      figures: zeroFigures(),
     }),
     observe: (state, statistics) => ({
       ...state,
-      vectors: mixStatistics(shareOfPast(decay, state.observed), state.vectors, statistics as Statistics),
+      vectors: mixStatistics(pastWeight(decay, state.observed), state.vectors, statistics as Statistics),
       observed: add(state.observed, 1),
     }),
     update: (gradients, state) => {
       const gamma = resolveSchedule(damping, state.step);
-      let sums = noSums();
+      let sums = zeroSums();
       const directions = mapLayers(layers, gradients, (layer, gradient) => {
         const vectors = state.vectors[layer.path]!;
-        const against = againstInputs(gradient, vectors.input!);
-        const output = taken(vectors, against, gamma);
-        const left = lessRankOne(gradient, { input: vectors.input!, output, against, damping: gamma });
-        sums = addSums(sums, left.sums);
-        return left.direction;
+        const projected = projectOnInputs(gradient, vectors.input!);
+        const output = outputOf(vectors, projected, gamma);
+        const remaining = subtractRankOne(gradient, { input: vectors.input!, output, projected, damping: gamma });
+        sums = addSums(sums, remaining.sums);
+        return remaining.direction;
       });
       const factor = sizeFactor(size, sums, state.step);
-      // One product per number: 1/γ alone could leave the range of f16.
+      // A single product per number, because 1/γ alone could exceed the range of f16.
       const scale = divide(factor, gamma);
       const updates = mapLayers(layers, directions, (_, { weight, bias }) => ({
         weight: multiply(weight, scale),
@@ -91,25 +92,25 @@ const rankOnePreconditioner = (
 };
 
 /**
- * Eva: the gradient of each layer times the inverse of `ā āᵀ ⊗ ḡ ḡᵀ + γI`, where ā and ḡ are running means of the
- * layer's inputs and of the gradients of its outputs: K-FAC with vectors in place of matrices.
+ * Eva: multiply the gradient of each layer by the inverse of `ā āᵀ ⊗ ḡ ḡᵀ + γI`. ā and ḡ are running means of the
+ * layer's inputs and of its output gradients: K-FAC with vectors instead of matrices.
  *
- * `V = (∇ − β ā ḡᵀ) / γ` with `β = ḡᵀ∇ā / (γ + ‖ā‖²‖ḡ‖²)`, then scaled as `size` says. Momentum, weight decay and
- * learning rate come after it.
+ * `V = (∇ − β ā ḡᵀ) / γ` with `β = ḡᵀ∇ā / (γ + ‖ā‖²‖ḡ‖²)`, then scaled according to `size`. Apply momentum, weight
+ * decay and learning rate afterwards.
  *
- * @throws ArgumentError without layers, and for options out of range.
- * Cost: `inputs + outputs` numbers of state per layer, which also travel; about 8 flops per parameter.
+ * @throws ArgumentError for an empty list of layers, and for options out of range.
+ * Cost: `inputs + outputs` numbers of state per layer, also sent in each step; about 8 flops per parameter.
  * @example chain(eva({ layers, learningRate: 0.1 }), momentum({ learningRate: 0.1 }))
  * Source: Zhang, Shi and Li 2023, ICLR.
  */
 export const eva = (options: EvaOptions): Preconditioner<EvaState> =>
-  rankOnePreconditioner("eva", meanStatistic, takenByBoth, options);
+  rankOnePreconditioner("eva", meanStatistic, outputOfBoth, options);
 
 /**
- * Eva-f: as `eva`, with the inputs alone: the inverse of `ā āᵀ + γI`, which is FOOF with a vector.
+ * Eva-f: like `eva`, but with the inputs only: the inverse of `ā āᵀ + γI`, which is FOOF with a vector.
  *
- * Cost: `inputs` numbers of state per layer, which also travel; about 8 flops per parameter.
+ * Cost: `inputs` numbers of state per layer, also sent in each step; about 8 flops per parameter.
  * Source: Zhang, Shi and Li 2023, ICLR; Benzing 2022, arXiv 2201.12250, for FOOF.
  */
 export const evaF = (options: EvaOptions): Preconditioner<EvaState> =>
-  rankOnePreconditioner("evaF", inputMeanStatistic, takenByInputs, options);
+  rankOnePreconditioner("evaF", inputMeanStatistic, outputOfInputs, options);

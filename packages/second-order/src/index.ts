@@ -29,7 +29,7 @@ export { choleskyInverse } from "./kfac/cholesky-inverse.ts";
 export { eigenInverse } from "./kfac/eigen-inverse.ts";
 export type { DerivedFactor, FactorInverse, Sides } from "./kfac/factor-inverse.ts";
 export { kfac, type KfacOptions, type KfacState } from "./kfac/kfac.ts";
-export type { KfacDistribution } from "./kfac/rank-placement.ts";
+export type { KfacDistribution } from "./kfac/rank-role.ts";
 export { type FactorTimes, placeBalanced } from "./placement/balanced-broadcast.ts";
 export { contiguousGroups } from "./placement/contiguous.ts";
 export { gradientWorkers, type GreedyOptions, placeGreedily } from "./placement/greedy.ts";
@@ -39,8 +39,8 @@ export {
   type LayerPlacement,
   placeByBlocks,
   placeEverywhere,
-  placeInTurn,
-  placeWhole,
+  placeRoundRobin,
+  placeWholeLayers,
 } from "./placement/inverse-placement.ts";
 export {
   chooseForm,

@@ -14,9 +14,9 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * Number of leading dimensions of the parameter at a path that index separate matrices: 1 for the weights of experts
- * [experts, inputs, outputs], 0 for a kernel [height, width, inputs, outputs], which is one matrix. `findLayers` tells
- * it of the parameters of a model.
+ * Returns the number of leading dimensions of a parameter that index separate matrices: 1 for the weights of experts
+ * [experts, inputs, outputs], 0 for a kernel [height, width, inputs, outputs], which is a single matrix. `findLayers`
+ * returns these numbers for the parameters of a model.
  */
 export type StackDims = (path: string) => number;
 
@@ -30,15 +30,15 @@ export const noStacks: StackDims = () => 0;
  */
 export const isMatrix = ({ shape }: { readonly shape: Shape }, stackDims = 0): boolean => shape.length >= stackDims + 2;
 
-/** Weights, kernels and stacks of weights; no biases and gains of norms. */
+/** Returns a mask of weights, kernels and stacks of weights; excludes biases and gains of norms. */
 export const matricesBy =
   (stackDims: StackDims): DecayMask =>
   (path, param) =>
     isMatrix(param, stackDims(path));
 
 /**
- * A weight as a matrix [inputs, outputs], all dimensions except the last as rows; a stack as [matrices, inputs,
- * outputs].
+ * Reshape a weight to a matrix [inputs, outputs], with all dimensions except the last as rows; a stack to [matrices,
+ * inputs, outputs].
  */
 export const asMatrices = (x: Tensor, stackDims = 0): Tensor => {
   const columns = x.shape.at(-1)!;
@@ -50,21 +50,21 @@ export const asMatrices = (x: Tensor, stackDims = 0): Tensor => {
 export const sidesOf = ({ shape }: Tensor): readonly [rows: number, columns: number] =>
   shape.slice(-2) as unknown as [number, number];
 
-export const likeBefore = (matrix: Tensor, before: Tensor): Tensor =>
+export const restoreShape = (matrix: Tensor, before: Tensor): Tensor =>
   matrix.rank === before.rank ? matrix : reshape(matrix, before.shape);
 
-/** bool [n, n] */
+/** Mask of the diagonal, bool [n, n]. */
 export const onDiagonal = (n: number): Tensor =>
   equal(iota([n, n], "i32", { dim: 0 }), iota([n, n], "i32", { dim: 1 }));
 
-/** f32 [n, n] */
+/** Identity matrix, f32 [n, n]. */
 export const identityMatrix = (n: number): Tensor => where(onDiagonal(n), full([n, n], 1), 0);
 
 /** Entries on the diagonals of [..., n, n], as [..., n]. */
 export const diagonalOf = (matrix: Tensor): Tensor =>
   sum(where(broadcastTo(onDiagonal(matrix.shape.at(-1)!), matrix.shape), matrix, 0), { dims: -2 });
 
-/** A length in parts of one size, of at most `most` each; the last one may be longer than what is left for it. */
+/** A length split into parts of equal size, at most `most` each; the last part may extend past the end. */
 export interface EvenParts {
   readonly count: number;
   readonly size: number;
@@ -75,5 +75,5 @@ export const partsOf = (length: number, most: number): EvenParts => {
   return { count, size: Math.ceil(length / count) };
 };
 
-/** A matrix whose row i is multiplied by entry i of a vector. */
+/** Multiply row i of a matrix by entry i of a vector. */
 export const rowsTimes = (matrix: Tensor, vector: Tensor): Tensor => multiply(reshape(vector, [-1, 1]), matrix);

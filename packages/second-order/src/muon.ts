@@ -24,23 +24,23 @@ import {
   unflattenTree,
 } from "@skein/tensor-core";
 import { newtonSchulz, type NewtonSchulzOptions } from "./inverse/newton-schulz.ts";
-import { asMatrices, isMatrix, likeBefore, noStacks, sidesOf, type StackDims } from "./matrices.ts";
+import { asMatrices, isMatrix, restoreShape, noStacks, sidesOf, type StackDims } from "./matrices.ts";
 import { type ReplicaAxis, replicaAxisOf } from "./replica-axis.ts";
 import { shareWork } from "./share-work.ts";
 
 export interface OrthogonaliseOptions extends NewtonSchulzOptions {
-  /** Which parameters are stacks, whose matrices are treated one by one. Default: none. */
+  /** Parameters that are stacks of matrices, each treated separately. Default: none. */
   readonly stackDims?: StackDims;
-  /** Mesh axis over whose ranks the matrices are shared out. Default: each rank computes all of them. */
+  /** Mesh axis over whose ranks the matrices are distributed. Default: each rank computes all matrices. */
   readonly axis?: ReplicaAxis;
 }
 
 /**
- * Put the nearest matrix with orthonormal rows or columns in the place of each matrix, by `newtonSchulz`, times
- * `√max(1, outputs / inputs)`. Kernels of convolutions are read as [height · width · inputs, outputs], matrices of a
- * stack each alone; vectors stay.
+ * Replace each matrix by the nearest matrix with orthonormal rows or columns, by `newtonSchulz`, times `√max(1, outputs
+ * / inputs)`. Convolution kernels are viewed as [height · width · inputs, outputs]; matrices of a stack are treated
+ * separately; vectors are not changed.
  *
- * Cost: see `newtonSchulz`; along an axis a rank does its share of the matrices, and sends them to the others.
+ * Cost: see `newtonSchulz`; with an axis, a rank computes its share of the matrices, and sends them to the others.
  * Source: K. Jordan 2024, "Muon".
  */
 export const orthogonaliseUpdates = ({
@@ -66,7 +66,7 @@ export const orthogonaliseUpdates = ({
           axis: replicaAxisOf(axis, path),
           inputs: [matrix],
           compute: (own: Tensor) =>
-            likeBefore(multiply(newtonSchulz(own, options), Math.sqrt(Math.max(1, outputs / inputs))), leaf),
+            restoreShape(multiply(newtonSchulz(own, options), Math.sqrt(Math.max(1, outputs / inputs))), leaf),
         };
       }),
     );
@@ -77,36 +77,36 @@ export const orthogonaliseUpdates = ({
     );
   });
 
-/** Options of Muon, and which weights it moves. */
+/** Options of Muon, including the choice of its weights. */
 export interface MuonOptions extends OrthogonaliseOptions {
   readonly learningRate: Schedule;
-  /** Whether a weight, by its path, is one that Muon moves. All others get Adam. */
+  /** Whether Muon updates a weight, by its path. All other weights are updated by Adam. */
   readonly isHidden: (path: string, param: Tensor) => boolean;
   /** Decay of the momentum. Default: 0.95. */
   readonly decay?: number;
-  /** Default: true. */
+  /** Whether to use Nesterov momentum. Default: true. */
   readonly nesterov?: boolean;
-  /** Decoupled, of what the mask picks. Default: 0. */
+  /** Decoupled weight decay of the parameters in `mask`. Default: 0. */
   readonly weightDecay?: number;
-  /** Which parameters decay. Default: all. */
+  /** Parameters with weight decay. Default: all. */
   readonly mask?: DecayMask;
-  /** Adam's learning rate as a share of Muon's. Default: 0.015, which is 0.0003 beside 0.02. */
+  /** Adam's learning rate as a share of Muon's. Default: 0.015, which gives 0.0003 for a Muon rate of 0.02. */
   readonly adamShare?: number;
-  /** Of Adam. Default: 0.9, 0.95 and 10⁻¹⁰. */
+  /** Options of Adam. Default: 0.9, 0.95 and 10⁻¹⁰. */
   readonly adam?: AdamOptions;
 }
 
-/** Of the weights that Muon moves, and of all others. */
+/** State of the weights updated by Muon, and of all other weights. */
 export type MuonState = {
   readonly muon: readonly [MomentumState, EmptyState, EmptyState, ScheduleState];
   readonly adam: readonly [AdamState, EmptyState, ScheduleState];
 };
 
 /**
- * Muon: momentum whose matrices are made orthonormal, so that every direction of a weight moves alike. For the matrices
- * inside of a model; the embedding, the head and vectors get Adam.
+ * Muon: momentum with orthonormalized matrices, so that all directions of a weight change at the same rate. Use it for
+ * the matrices inside a model; the embedding, the head and vectors are updated by Adam.
  *
- * Cost: one value of state per number of a matrix, two of others; see `newtonSchulz`.
+ * Cost: one state value per number of a matrix, two for other parameters; see `newtonSchulz`.
  * Source: K. Jordan 2024, "Muon"; weight decay as in Liu et al. 2025, arXiv 2502.16982.
  */
 export const muon = ({
@@ -122,7 +122,9 @@ export const muon = ({
   ...options
 }: MuonOptions): GradientTransformation<MuonState> => {
   if (!(adamShare > 0 && adamShare < Infinity))
-    throw new ArgumentError(`muon: adamShare is ${adamShare}, but it multiplies the learning rate; use 0.015`);
+    throw new ArgumentError(
+      `muon: adamShare is ${adamShare}, but it multiplies the learning rate; use a finite number above 0, for example 0.015`,
+    );
   return partition<MuonState>(
     (path, param) => (isMatrix(param, stackDims(path)) && isHidden(path, param) ? "muon" : "adam"),
     {

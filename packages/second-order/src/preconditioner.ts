@@ -3,17 +3,16 @@ import type { Layer } from "./statistics/layer.ts";
 import type { LayerSide, Statistic } from "./statistics/statistic.ts";
 
 /**
- * A transformation that takes statistics of layers: what it asks for, and how it takes them in. A step that observes
- * calls `observe` before `update`.
+ * A gradient transformation that uses statistics of layers. A step with observation calls `observe` before `update`.
  */
 export interface Preconditioner<State> extends GradientTransformation<State> {
   readonly layers: readonly Layer[];
   readonly statistic: Statistic;
-  /** Which sides of which layers the rank that is traced for asks for. Default: all. */
+  /** Whether the traced rank needs a side of a layer. Default: all sides of all layers. */
   readonly wants?: (layer: Layer, side: LayerSide) => boolean;
   /**
-   * Position along the axis of all ranks of the one that needs the mean of a side; undefined where several do. Default:
-   * all need all.
+   * Index, along the axis of all ranks, of the only rank that needs the mean of a side. Undefined: several ranks need
+   * it. Default: all ranks need all sides.
    */
   readonly ownerOf?: (layer: Layer, side: LayerSide) => number | undefined;
   observe: NonNullable<GradientTransformation<State>["observe"]>;

@@ -6,14 +6,14 @@ export const dot = (a: Tensor, b: Tensor): Tensor => sum(multiply(a, b));
 
 export const normSquare = (x: Tensor): Tensor => sum(square(x));
 
-/** The inputs of the weight, and the one of the bias, [1]. */
+/** Split an input vector into the inputs of the weight and the input of the bias, [1]. */
 const splitInputs = (input: Tensor, { weight }: LayerGradient): { readonly weight: Tensor; readonly bias: Tensor } => {
   const inputs = weight.shape[0]!;
   return { weight: slice(input, [0], [inputs]), bias: slice(input, [inputs]) };
 };
 
-/** `∇ᵀ a`, [outputs]: the gradient of a layer against a vector of its inputs, that of the bias last. */
-export const againstInputs = (gradient: LayerGradient, input: Tensor): Tensor => {
+/** Product `∇ᵀ a`, [outputs], of a layer's gradient and a vector of its inputs; the input of the bias comes last. */
+export const projectOnInputs = (gradient: LayerGradient, input: Tensor): Tensor => {
   const own = splitInputs(input, gradient);
   const [inputs, outputs] = gradient.weight.shape as [number, number];
   const product = reshape(matmul(reshape(own.weight, [1, inputs]), gradient.weight), [outputs]);
@@ -23,40 +23,40 @@ export const againstInputs = (gradient: LayerGradient, input: Tensor): Tensor =>
 export const gradientSquare = ({ weight, bias }: LayerGradient): Tensor =>
   bias === undefined ? normSquare(weight) : add(normSquare(weight), normSquare(bias));
 
-/** A layer's gradient less an outer product, and sums of what is left. */
-export interface LessRankOne {
-  /** `γV = ∇ − a uᵀ` */
+/** A layer's gradient minus an outer product, and sums over the result. */
+export interface RankOneDifference {
+  /** `γV = ∇ − a uᵀ`. */
   readonly direction: LayerGradient;
-  /** Of `V = direction / γ` and `∇`. */
+  /** Sums over `V = direction / γ` and `∇`. */
   readonly sums: UpdateSums;
 }
 
 /**
- * `γV = ∇ − a uᵀ`, where `u` is so that V is the gradient times the inverse of a damped matrix of rank one.
+ * Compute `γV = ∇ − a uᵀ`. `u` is chosen so that V is the gradient times the inverse of a damped rank-one matrix.
  *
  * @param input a, [inputs]
  * @param output u, [outputs]
- * @param against `∇ᵀ a`
+ * @param projected `∇ᵀ a`
  * Cost: four flops and two reads per number of the gradient.
  */
-export const lessRankOne = (
+export const subtractRankOne = (
   gradient: LayerGradient,
-  { input, output, against, damping }: Readonly<Record<"input" | "output" | "against" | "damping", Tensor>>,
-): LessRankOne => {
+  { input, output, projected, damping }: Readonly<Record<"input" | "output" | "projected" | "damping", Tensor>>,
+): RankOneDifference => {
   const own = splitInputs(input, gradient);
   const [inputs, outputs] = gradient.weight.shape as [number, number];
   const total = gradientSquare(gradient);
-  const taken = dot(against, output);
-  const left = subtract(total, taken);
-  const leftSquare = add(subtract(left, taken), multiply(normSquare(input), normSquare(output)));
+  const removed = dot(projected, output);
+  const remaining = subtract(total, removed);
+  const remainingSquare = add(subtract(remaining, removed), multiply(normSquare(input), normSquare(output)));
   return {
     direction: {
       weight: subtract(gradient.weight, multiply(reshape(own.weight, [inputs, 1]), reshape(output, [1, outputs]))),
       ...(gradient.bias !== undefined && { bias: subtract(gradient.bias, multiply(own.bias, output)) }),
     },
     sums: {
-      inner: divide(left, damping),
-      direction: divide(leftSquare, square(damping)),
+      inner: divide(remaining, damping),
+      direction: divide(remainingSquare, square(damping)),
       gradient: total,
     },
   };

@@ -1,6 +1,6 @@
 /**
- * Mesh axis along which ranks hold the same values of a parameter: one axis for all parameters, or the axis by path,
- * for models whose experts are shared out over ranks.
+ * Mesh axis along which ranks hold equal values of a parameter: one axis for all parameters, or a function of the path,
+ * for models whose experts are distributed over ranks.
  */
 export type ReplicaAxis = string | ((path: string) => string);
 

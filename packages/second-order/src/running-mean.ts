@@ -16,17 +16,17 @@ import type { Layer } from "./statistics/layer.ts";
 import { type LayerSide, layerSides, type Statistic } from "./statistics/statistic.ts";
 
 /**
- * The share of the past in a running mean after `count` values: `min(decay, 1 − 1/(count + 1))`. So the first values
- * are averaged plainly, and nothing of what the mean was initialised with is ever in it.
+ * Weight of the previous value in a running mean after `count` values: `min(decay, 1 − 1/(count + 1))`. So the first
+ * values are averaged with equal weights, and the initial value has weight 0.
  */
-export const shareOfPast = (decay: number, count: Tensor): Tensor =>
+export const pastWeight = (decay: number, count: Tensor): Tensor =>
   minimum(subtract(1, divide(1, add(cast(count, "f32"), 1))), decay);
 
-/** `past · old + (1 − past) · new`; `old` where a value of the new one is not finite. */
-const mixed = (past: Tensor, old: Tensor, now: Tensor): Tensor =>
+/** Returns `past · old + (1 − past) · new`, or `old` if a value of the new tensor is not finite. */
+const mix = (past: Tensor, old: Tensor, now: Tensor): Tensor =>
   where(all(isFinite(now)), add(multiply(old, past), multiply(now, subtract(1, past))), old);
 
-/** Mix new statistics into running means of the same layers and sides. A statistic that is not finite is left out. */
+/** Mix new statistics into running means of the same layers and sides. Skips statistics that are not finite. */
 export const mixStatistics = (past: Tensor, old: Statistics, now: Statistics): Statistics =>
   Object.fromEntries(
     Object.entries(old).map(([path, means]) => [
@@ -34,13 +34,13 @@ export const mixStatistics = (past: Tensor, old: Statistics, now: Statistics): S
       Object.fromEntries(
         layerSides.flatMap((side) => {
           const [before, after] = [means[side], now[path]?.[side]];
-          return before === undefined ? [] : [[side, after === undefined ? before : mixed(past, before, after)]];
+          return before === undefined ? [] : [[side, after === undefined ? before : mix(past, before, after)]];
         }),
       ),
     ]),
   );
 
-/** Zeros, before the first mean. */
+/** Returns zeros as initial running means. */
 export const initStatistics = (
   layers: readonly Layer[],
   statistic: Statistic,

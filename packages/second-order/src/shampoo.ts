@@ -28,7 +28,7 @@ import {
   asMatrices,
   identityMatrix,
   isMatrix,
-  likeBefore,
+  restoreShape,
   noStacks,
   partsOf,
   sidesOf,
@@ -39,25 +39,25 @@ import { shareWork } from "./share-work.ts";
 import { checkDecay } from "./options.ts";
 
 export interface ShampooOptions {
-  /** Share of the past in the second moments, in [0, 1); 1 adds all of them up. Default: 1. */
+  /** Weight of the previous value in the second moments, in [0, 1); with 1, second moments are sums. Default: 1. */
   readonly decay?: number;
-  /** Most rows and columns of a block; a matrix is preconditioned block by block. Default: 128. */
+  /** Maximum number of rows and columns of a block; a matrix is preconditioned block by block. Default: 128. */
   readonly blockSize?: number;
-  /** Added to the second moments, as a share of their greatest eigenvalue. Default: 10⁻⁶. */
+  /** Added to the second moments, as a share of their largest eigenvalue. Default: 10⁻⁶. */
   readonly ridge?: number;
-  /** Give each tensor the norm of its gradient. Default: true. */
+  /** Whether to scale each update to the norm of its gradient. Default: true. */
   readonly grafting?: boolean;
-  /** How roots are derived: by eigenvalues, or by Newton's iteration, matrix products alone. Default: eigen. */
+  /** Computation of roots: from eigenvalues, or by Newton iteration with matrix products only. Default: eigen. */
   readonly root?: "eigen" | "newton";
-  /** Which parameters are stacks, whose matrices are preconditioned one by one. Default: none. */
+  /** Parameters that are stacks of matrices, each preconditioned separately. Default: none. */
   readonly stackDims?: StackDims;
-  /** Mesh axis over whose ranks the roots are shared out. Default: each rank derives all of them. */
+  /** Mesh axis over whose ranks the roots are distributed. Default: each rank computes all roots. */
   readonly axis?: ReplicaAxis;
 }
 
 /**
- * One tensor for the rows and one for the columns of each matrix, by path of the parameter: [blocks, rows, rows] and
- * [blocks, columns, columns], with the blocks of all matrices of a stack in order.
+ * Tensors for the rows and for the columns of each matrix, by path of the parameter: [blocks, rows, rows] and [blocks,
+ * columns, columns], with the blocks of all matrices of a stack in order.
  */
 export interface ShampooSides {
   readonly left: Readonly<Record<string, Tensor>>;
@@ -71,7 +71,7 @@ export interface ShampooState {
   readonly roots: ShampooSides;
 }
 
-/** The two sides of one matrix. */
+/** Tensors of the two sides of one matrix. */
 interface OwnSides {
   readonly left: Tensor;
   readonly right: Tensor;
@@ -82,7 +82,7 @@ const byPath = (paths: readonly string[], each: readonly OwnSides[]): ShampooSid
   right: Object.fromEntries(paths.map((path, i) => [path, each[i]!.right])),
 });
 
-/** How a matrix is cut in blocks of one size, with zeros around its end. */
+/** Partition of a matrix into blocks of equal size, padded with zeros. */
 interface Blocks {
   readonly rows: number;
   readonly columns: number;
@@ -95,8 +95,8 @@ const blocksOf = ([n, m]: readonly [number, number], most: number): Blocks => {
   return { down: rows.count, across: columns.count, rows: rows.size, columns: columns.size };
 };
 
-/** [n, m] or [matrices, n, m] as [blocks, rows, columns]. */
-const cut = (matrices: Tensor, { down, across, rows, columns }: Blocks): Tensor => {
+/** Cut [n, m] or [matrices, n, m] into [blocks, rows, columns]. */
+const cutBlocks = (matrices: Tensor, { down, across, rows, columns }: Blocks): Tensor => {
   const [n, m] = sidesOf(matrices);
   const whole = pad(matrices, [
     ...matrices.shape.slice(0, -2).map(() => [0, 0] as const),
@@ -106,8 +106,8 @@ const cut = (matrices: Tensor, { down, across, rows, columns }: Blocks): Tensor 
   return reshape(swapDims(reshape(whole, [-1, rows, across, columns]), 1, 2), [-1, rows, columns]);
 };
 
-/** Undo `cut`. */
-const joined = (blocks: Tensor, { down, across, rows, columns }: Blocks, { shape }: Tensor): Tensor => {
+/** Inverse of `cutBlocks`. */
+const joinBlocks = (blocks: Tensor, { down, across, rows, columns }: Blocks, { shape }: Tensor): Tensor => {
   const whole = swapDims(reshape(blocks, [-1, across, rows, columns]), 1, 2);
   return slice(
     reshape(whole, [...shape.slice(0, -2), down * rows, across * columns]),
@@ -116,8 +116,8 @@ const joined = (blocks: Tensor, { down, across, rows, columns }: Blocks, { shape
   );
 };
 
-/** Each matrix of `x` with the norm of that of `size`. */
-const withNormOf = (x: Tensor, size: Tensor): Tensor => {
+/** Scale each matrix of `x` to the norm of the corresponding matrix of `size`. */
+const scaleToNormOf = (x: Tensor, size: Tensor): Tensor => {
   const squares = (of: Tensor): Tensor => sum(square(of), { dims: [-2, -1], keepDims: true });
   const own = squares(x);
   const moves = greater(own, 0);
@@ -125,15 +125,15 @@ const withNormOf = (x: Tensor, size: Tensor): Tensor => {
 };
 
 /**
- * Shampoo: each matrix of the gradient times the inverse fourth roots of the sums of `∇∇ᵀ` from the left and `∇ᵀ∇` from
- * the right. Kernels of convolutions are read as [height · width · inputs, outputs], matrices of a stack each alone;
- * vectors stay. Momentum and learning rate come after it.
+ * Shampoo: multiply each matrix of the gradient by the inverse fourth roots of the sums of `∇∇ᵀ` from the left and
+ * `∇ᵀ∇` from the right. Convolution kernels are viewed as [height · width · inputs, outputs]; matrices of a stack are
+ * treated separately; vectors are not changed. Apply momentum and learning rate afterwards.
  *
- * Roots are derived anew where `update` is told to (`refresh`), with the moments of that step; before that first time
- * they are identities.
+ * Roots are recomputed if `refresh` is passed to `update`, from the moments of that step. Before the first refresh,
+ * roots are identities.
  *
- * Cost: `n² + m²` numbers for the moments of each block and as many for the roots; per step `4nm(n + m)` flops, per
- * refresh see `inverseRoot`; along an axis a rank does its share of the roots, and sends it to the others.
+ * Cost: `n² + m²` numbers for the moments of each block, and the same for the roots; per step `4nm(n + m)` flops; per
+ * refresh see `inverseRoot`. With an axis, a rank computes its share of the roots, and sends it to the others.
  * Source: Gupta et al. 2018, arXiv 1802.09568; blocks and grafting as in Anil et al. 2020, arXiv 2002.09018.
  */
 export const shampoo = ({
@@ -152,7 +152,7 @@ export const shampoo = ({
     throw new ArgumentError(`shampoo: root is ${String(root)}; use eigen or newton`);
   if (!(ridge > 0 && ridge < Infinity))
     throw new ArgumentError(`shampoo: ridge is ${ridge}; use a positive number, such as 1e-6`);
-  /** Each leaf as [n, m] or [matrices, n, m]; undefined for vectors. */
+  /** Returns each leaf as [n, m] or [matrices, n, m]; undefined for vectors. */
   const matricesOf = (tree: unknown): ({ readonly path: string; readonly matrix: Tensor } | undefined)[] => {
     const paths = leafPaths(tree);
     return flattenTree<Tensor>(tree).leaves.map((leaf, i) => {
@@ -162,7 +162,7 @@ export const shampoo = ({
   };
   const rootOf = (moment: Tensor): Tensor =>
     root === "eigen" ? inverseRoot(moment, { p: 4, ridge }) : newtonInverseRoot(moment, { p: 4, ridge });
-  /** Roots of all moments, each derived by one rank. */
+  /** Compute the roots of all moments, each on one rank. */
   const rootsOf = (paths: readonly string[], moments: readonly OwnSides[]): OwnSides[] => {
     const derived = shareWork(
       "roots",
@@ -197,19 +197,19 @@ export const shampoo = ({
     },
     update: (gradients, state, { refresh = true }) => {
       const { leaves, structure } = flattenTree<Tensor>(gradients);
-      const mixed = (old: Tensor, now: Tensor): Tensor =>
+      const mix = (old: Tensor, now: Tensor): Tensor =>
         decay === 1 ? add(old, now) : add(multiply(old, decay), multiply(now, 1 - decay));
       const ofLeaves = matricesOf(gradients).map((own) => {
         if (own === undefined) return undefined;
         const blocks = blocksOf(sidesOf(own.matrix), blockSize);
-        return { ...own, blocks, pieces: cut(own.matrix, blocks) };
+        return { ...own, blocks, pieces: cutBlocks(own.matrix, blocks) };
       });
       const matrices = ofLeaves.filter((each) => each !== undefined);
       const paths = matrices.map(({ path }) => path);
       const moments = matrices.map(
         ({ path, pieces }): OwnSides => ({
-          left: mixed(state.moments.left[path]!, matmul(pieces, pieces, { transposeB: true })),
-          right: mixed(state.moments.right[path]!, matmul(pieces, pieces, { transposeA: true })),
+          left: mix(state.moments.left[path]!, matmul(pieces, pieces, { transposeB: true })),
+          right: mix(state.moments.right[path]!, matmul(pieces, pieces, { transposeA: true })),
         }),
       );
       const roots = refresh ? byPath(paths, rootsOf(paths, moments)) : state.roots;
@@ -217,8 +217,8 @@ export const shampoo = ({
         const own = ofLeaves[i];
         if (own === undefined) return leaf;
         const { path, matrix, blocks, pieces } = own;
-        const direction = joined(matmul(matmul(roots.left[path]!, pieces), roots.right[path]!), blocks, matrix);
-        return likeBefore(grafting ? withNormOf(direction, matrix) : direction, leaf);
+        const direction = joinBlocks(matmul(matmul(roots.left[path]!, pieces), roots.right[path]!), blocks, matrix);
+        return restoreShape(grafting ? scaleToNormOf(direction, matrix) : direction, leaf);
       });
       return [unflattenTree(structure, updates), { moments: byPath(paths, moments), roots }];
     },

@@ -1,40 +1,40 @@
 import { concat, elementCount, meshPlace, reshape, type Shape, slice, type Tensor } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
-import { keptAlike } from "./kept-alike.ts";
+import { replicaBarrier } from "./replica-barrier.ts";
 import { leastLoaded } from "./least-loaded.ts";
-import { sendTogether } from "./send-together.ts";
+import { broadcastTogether } from "./broadcast-together.ts";
 
-/** One of several tensors that are computed apart. */
+/** An independent computation of one tensor. */
 export interface Piece {
   readonly shape: Shape;
-  /** What it costs, in any unit that is the same for all. */
+  /** Cost in any unit, the same unit for all pieces. */
   readonly cost: number;
-  /** Mesh axis over whose ranks the pieces are shared out. Absent: each rank computes this piece. */
+  /** Mesh axis over whose ranks pieces are distributed. Absent: each rank computes this piece. */
   readonly axis: string | undefined;
-  /** What it is computed of, the same on all ranks: as many numbers as it has itself, at least. */
+  /** Inputs of the computation, equal on all ranks; together they have at least as many numbers as the result. */
   readonly inputs: readonly Tensor[];
   compute(...inputs: Tensor[]): Tensor;
 }
 
-/** So many numbers of tensors: what a rank gives for a piece that another one computes, and nobody reads. */
-const anyOf = (inputs: readonly Tensor[], size: number): Tensor =>
+/** Returns `size` numbers of the inputs: a placeholder on ranks other than the root, whose content is ignored. */
+const placeholderFrom = (inputs: readonly Tensor[], size: number): Tensor =>
   slice(concat(inputs.map((input) => reshape(input, [elementCount(input.shape)]))), [0], [size]);
 
-/** The pieces of one axis, each computed on one rank along it. */
+/** Compute the pieces of one axis, each on one rank along the axis. */
 const shareAlong = (name: string, axis: string, pieces: readonly Piece[]): Tensor[] => {
   const owners = leastLoaded(
     pieces.map(({ cost }) => cost),
     axisSize(axis),
   );
   const own = meshPlace(axis);
-  const alike = keptAlike(pieces.map(({ inputs }) => inputs));
-  return sendTogether(
+  const isolated = replicaBarrier(pieces.map(({ inputs }) => inputs));
+  return broadcastTogether(
     name,
     axis,
     pieces.map(({ shape, compute }, i) => ({
       root: owners[i]!,
       shape,
-      value: owners[i] === own ? compute(...alike[i]!) : anyOf(alike[i]!, elementCount(shape)),
+      value: owners[i] === own ? compute(...isolated[i]!) : placeholderFrom(isolated[i]!, elementCount(shape)),
     })),
   );
 };
@@ -43,9 +43,9 @@ const shareAlong = (name: string, axis: string, pieces: readonly Piece[]): Tenso
  * Compute pieces that all ranks along their axis need. One rank along the axis computes a piece and sends it to the
  * others. Each rank computes the pieces without an axis.
  *
- * Ranks trace different work from here on, so all that leads here is kept alike: see `keptAlike`.
+ * Ranks trace different work after this point, so the inputs get an optimization barrier: see `replicaBarrier`.
  *
- * Cost: a rank's share of the work, and one broadcast per axis and rank of what it computed.
+ * Cost: a rank's share of the work, and one broadcast per axis and rank of its results.
  */
 export const shareWork = (name: string, pieces: readonly Piece[]): Tensor[] => {
   const results: Tensor[] = [];

@@ -39,7 +39,7 @@ import {
   asMatrices,
   identityMatrix,
   isMatrix,
-  likeBefore,
+  restoreShape,
   matricesBy,
   noStacks,
   sidesOf,
@@ -52,21 +52,21 @@ import { shareWork } from "./share-work.ts";
 export interface SoapOptions {
   /** Decay of the mean of gradients. Default: 0.95. */
   readonly beta1?: number;
-  /** Decay of the mean of their squares, and of both second moments. Default: 0.95. */
+  /** Decay of the mean of squared gradients, and of both second moments. Default: 0.95. */
   readonly beta2?: number;
-  /** Of Adam. Default: 10⁻⁸. */
+  /** Epsilon of Adam. Default: 10⁻⁸. */
   readonly epsilon?: number;
-  /** Most rows or columns that get a basis; a longer side stays as it is. Default: 1024. */
+  /** Maximum number of rows or columns with a basis; a longer side is not rotated. Default: 1024. */
   readonly largestSide?: number;
-  /** Which parameters are stacks, whose matrices get bases one by one. Default: none. */
+  /** Parameters that are stacks of matrices, each with its own bases. Default: none. */
   readonly stackDims?: StackDims;
-  /** Mesh axis over whose ranks the bases are shared out. Default: each rank derives all of them. */
+  /** Mesh axis over whose ranks the bases are distributed. Default: each rank computes all bases. */
   readonly axis?: ReplicaAxis;
 }
 
 /**
- * One tensor for the rows and one for the columns of each matrix, by path of the parameter: [n, n] and [m, m] of a
- * matrix [n, m], [matrices, n, n] and [matrices, m, m] of a stack. Absent: that side is not turned.
+ * Tensors for the rows and for the columns of each matrix, by path of the parameter: [n, n] and [m, m] for a matrix [n,
+ * m], [matrices, n, n] and [matrices, m, m] for a stack. Absent: the side is not rotated.
  */
 export interface SoapSides {
   readonly left: Readonly<Record<string, Tensor>>;
@@ -78,13 +78,13 @@ export interface SoapState {
   readonly moments: SoapSides;
   /** Approximate eigenvectors of the second moments, as columns. */
   readonly bases: SoapSides;
-  /** Of Adam, in those bases. */
+  /** State of Adam in these bases. */
   readonly adam: AdamState;
 }
 
 type Side = keyof SoapSides;
 
-/** The two sides of one matrix. */
+/** Tensors of the two sides of one matrix. */
 type OwnSides = { readonly [side in Side]?: Tensor };
 
 const sides: readonly Side[] = ["left", "right"];
@@ -92,50 +92,51 @@ const sides: readonly Side[] = ["left", "right"];
 const mapSides = (of: OwnSides, fn: (value: Tensor, side: Side) => Tensor): OwnSides =>
   Object.fromEntries(sides.flatMap((side) => (of[side] === undefined ? [] : [[side, fn(of[side], side)]])));
 
-const sidesAt = ({ left, right }: SoapSides, path: string): OwnSides => ({
+const sidesByPath = ({ left, right }: SoapSides, path: string): OwnSides => ({
   ...(left[path] !== undefined && { left: left[path] }),
   ...(right[path] !== undefined && { right: right[path] }),
 });
 
-/** Undo `sidesAt` of all matrices. */
+/** Inverse of `sidesByPath`, for all matrices. */
 const byPath = (paths: readonly string[], each: readonly OwnSides[]): SoapSides => {
   const of = (side: Side): Record<string, Tensor> =>
     Object.fromEntries(paths.flatMap((path, i) => (each[i]![side] === undefined ? [] : [[path, each[i]![side]]])));
   return { left: of("left"), right: of("right") };
 };
 
-/** `Lᵀ x R` */
-const turned = (x: Tensor, { left, right }: OwnSides): Tensor => {
+/** Rotate into the bases: `Lᵀ x R`. */
+const rotate = (x: Tensor, { left, right }: OwnSides): Tensor => {
   const rows = left === undefined ? x : matmul(left, x, { transposeA: true });
   return right === undefined ? rows : matmul(rows, right);
 };
 
-/** `L x Rᵀ` */
-const turnedBack = (x: Tensor, { left, right }: OwnSides): Tensor => {
+/** Rotate back: `L x Rᵀ`. */
+const rotateBack = (x: Tensor, { left, right }: OwnSides): Tensor => {
   const rows = left === undefined ? x : matmul(left, x);
   return right === undefined ? rows : matmul(rows, right, { transposeB: true });
 };
 
 /**
- * The columns of a basis anew, and the columns of the old one that they come from, as one more column: [n, n + 1].
+ * Update a basis by one step of power iteration. Returns the new columns and, as an additional column, the index of the
+ * old column for each: [n, n + 1].
  *
- * Columns are put in the order of what of the second moment lies along each, most first; then one step of power
- * iteration on all of them at once.
+ * Columns are sorted by the second moment along each, in descending order, before the power iteration on all columns
+ * together.
  */
-const iterated = (moment: Tensor, basis: Tensor): Tensor => {
+const iterateBasis = (moment: Tensor, basis: Tensor): Tensor => {
   const product = matmul(moment, basis);
   const order = argsort(sum(multiply(basis, product), { dims: -2 }), { descending: true });
   const { q } = qr(columnsOf(product, order));
   return concat([q, expandDims(cast(order, "f32"), { dims: -1 })], { dim: -1 });
 };
 
-/** The same of eigenvectors, which come from no others. */
-const decomposed = (moment: Tensor): Tensor => {
+/** Initial basis from eigenvectors, in the same format; the indices of old columns are 0. */
+const decomposeMoment = (moment: Tensor): Tensor => {
   const vectors = flip(eigh(moment).vectors, { dims: -1 });
   return concat([vectors, full([...moment.shape.slice(0, -1), 1], 0)], { dim: -1 });
 };
 
-/** Rows of [n, m] by their numbers [k]; of each matrix of [matrices, n, m] by those of [matrices, k]. */
+/** Gather rows of [n, m] by indices [k]; for each matrix of [matrices, n, m], by indices [matrices, k]. */
 const rowsOf = (x: Tensor, order: Tensor): Tensor => {
   if (x.rank === 2) return gather(x, order);
   const [count, n, m] = x.shape as [number, number, number];
@@ -147,19 +148,19 @@ const columnsOf = (x: Tensor, order: Tensor): Tensor =>
   x.rank === 2 ? gather(x, order, { dim: 1 }) : swapDims(rowsOf(swapDims(x, -1, -2), order), -1, -2);
 
 /**
- * Adam in the eigenbases of Shampoo's second moments `E[∇∇ᵀ]` and `E[∇ᵀ∇]`: a gradient is turned into them, and the
- * direction that Adam finds there is turned back. Kernels of convolutions are read as [height · width · inputs,
- * outputs], matrices of a stack each alone; vectors are Adam's as they are.
+ * SOAP: Adam in the eigenbases of Shampoo's second moments `E[∇∇ᵀ]` and `E[∇ᵀ∇]`. A gradient is rotated into the bases,
+ * and Adam's direction is rotated back. Convolution kernels are viewed as [height · width · inputs, outputs]; matrices
+ * of a stack are treated separately; vectors are updated by plain Adam.
  *
- * Bases are derived anew, after the update, in steps that are told to (`refresh`): by a decomposition where nothing is
- * known yet (`first`), else by one power iteration and a QR factorisation, after columns were put in the order of their
- * eigenvalues. Adam's mean is turned along; its squares keep the column that they are of. Before the first refresh the
- * bases are identities.
+ * Bases are recomputed after the update in steps with `refresh`: by an eigendecomposition in the first refresh
+ * (`first`), otherwise by one power iteration and a QR factorization, after columns are sorted by their eigenvalues.
+ * Adam's mean is rotated into the new bases; its squares follow the permutation of their columns. Before the first
+ * refresh, the bases are identities.
  *
- * Cost: per matrix `2(n² + m²)` numbers of state beside Adam's; per step `6nm(n + m)` flops; per refresh about `7(n³ +
- * m³)`, of the first one and later ones alike; along an axis a rank does its share, and sends it to the others.
- * Source: Vyas et al. 2024 (SOAP), arXiv 2409.11321, Algorithm 3. Their code leaves out the first update; here it is
- * Adam's.
+ * Cost: per matrix `2(n² + m²)` numbers of state in addition to Adam's; per step `6nm(n + m)` flops; per refresh about
+ * `7(n³ + m³)`, for the first and for later ones. With an axis, a rank computes its share, and sends it to the others.
+ * Source: Vyas et al. 2024 (SOAP), arXiv 2409.11321, Algorithm 3. The authors' code skips the first update; this
+ * implementation makes Adam's update instead.
  */
 export const scaleBySoap = ({
   beta1 = 0.95,
@@ -171,7 +172,9 @@ export const scaleBySoap = ({
 }: SoapOptions = {}): GradientTransformation<SoapState> => {
   checkDecay("scaleBySoap", beta2);
   if (!Number.isInteger(largestSide) || largestSide < 1)
-    throw new ArgumentError(`scaleBySoap: largestSide is ${largestSide}; use a whole number of rows from 1, as 1024`);
+    throw new ArgumentError(
+      `scaleBySoap: largestSide is ${largestSide}; use a whole number of rows from 1, such as 1024`,
+    );
   const adam = scaleByAdam({ beta1, beta2, epsilon });
   const matricesOf = (tree: unknown): { readonly paths: string[]; readonly matrices: Tensor[] } => {
     const all = leafPaths(tree);
@@ -180,7 +183,7 @@ export const scaleBySoap = ({
     );
     return { paths: own.map(({ path }) => path), matrices: own.map(({ matrix }) => matrix) };
   };
-  /** The same tree with its matrices, as they are in the bases. */
+  /** Returns a tree of the same structure with each matrix replaced by `fn` of it. */
   const mapMatrices = <T>(tree: T, fn: (matrix: Tensor, i: number) => Tensor): T => {
     const { leaves, structure } = flattenTree<Tensor>(tree);
     const stacks = leafPaths(tree).map(stackDims);
@@ -188,11 +191,11 @@ export const scaleBySoap = ({
     return unflattenTree<T>(
       structure,
       leaves.map((leaf, i) =>
-        isMatrix(leaf, stacks[i]) ? likeBefore(fn(asMatrices(leaf, stacks[i]), next++), leaf) : leaf,
+        isMatrix(leaf, stacks[i]) ? restoreShape(fn(asMatrices(leaf, stacks[i]), next++), leaf) : leaf,
       ),
     );
   };
-  /** @param fill gives [size, size] of one matrix. */
+  /** Create a tensor for each side of each matrix. @param fill returns [size, size] for one matrix. */
   const eachSide = (params: unknown, fill: (size: number) => Tensor): SoapSides => {
     const { paths, matrices } = matricesOf(params);
     const each = matrices.map((matrix): OwnSides => {
@@ -206,7 +209,7 @@ export const scaleBySoap = ({
     return byPath(paths, each);
   };
 
-  /** Bases of all sides, each derived by one rank, and the order of their columns. */
+  /** Compute the bases of all sides, each on one rank, and the order of their columns. */
   const nextBases = (
     paths: readonly string[],
     { moments, bases }: { readonly moments: readonly OwnSides[]; readonly bases: readonly OwnSides[] },
@@ -224,7 +227,7 @@ export const scaleBySoap = ({
           cost: elementCount(basis.shape) * n,
           axis: replicaAxisOf(axis, paths[i]!),
           inputs: [moments[i]![side]!, basis],
-          compute: (moment: Tensor, old: Tensor) => (isFirst ? decomposed(moment) : iterated(moment, old)),
+          compute: (moment: Tensor, old: Tensor) => (isFirst ? decomposeMoment(moment) : iterateBasis(moment, old)),
         };
       }),
     );
@@ -249,9 +252,9 @@ export const scaleBySoap = ({
     update: (gradients, state, context) => {
       const { refresh = true, first = false } = context;
       const { paths, matrices } = matricesOf(gradients);
-      const before = paths.map((path) => sidesAt(state.bases, path));
+      const before = paths.map((path) => sidesByPath(state.bases, path));
       const moments = paths.map((path, i) =>
-        mapSides(sidesAt(state.moments, path), (old, side) =>
+        mapSides(sidesByPath(state.moments, path), (old, side) =>
           add(
             multiply(old, beta2),
             multiply(
@@ -261,15 +264,15 @@ export const scaleBySoap = ({
           ),
         ),
       );
-      const inBases = mapMatrices(gradients, (matrix, i) => turned(matrix, before[i]!));
+      const inBases = mapMatrices(gradients, (matrix, i) => rotate(matrix, before[i]!));
       const [directions, after] = adam.update(inBases, state.adam, context);
-      const updates = mapMatrices(directions, (matrix, i) => turnedBack(matrix, before[i]!));
+      const updates = mapMatrices(directions, (matrix, i) => rotateBack(matrix, before[i]!));
       if (!refresh) return [updates, { ...state, moments: byPath(paths, moments), adam: after }];
       const { bases, orders } = nextBases(paths, { moments, bases: before }, first);
-      const mean = mapMatrices(after.mean, (matrix, i) => turned(turnedBack(matrix, before[i]!), bases[i]!));
+      const mean = mapMatrices(after.mean, (matrix, i) => rotate(rotateBack(matrix, before[i]!), bases[i]!));
       const squares = mapMatrices(after.square, (matrix, i) => {
-        // As if the first gradient had been seen in the bases that were found after it.
-        if (first) return multiply(square(turned(matrices[i]!, bases[i]!)), 1 - beta2);
+        // As if the first gradient had been rotated into the bases computed after it.
+        if (first) return multiply(square(rotate(matrices[i]!, bases[i]!)), 1 - beta2);
         const { left, right } = orders[i]!;
         const rows = left === undefined ? matrix : rowsOf(matrix, left);
         return right === undefined ? rows : columnsOf(rows, right);
@@ -286,17 +289,17 @@ export const scaleBySoap = ({
   };
 };
 
-/** Options of SOAP as a whole optimizer: with a learning rate and weight decay. */
+/** Options of SOAP as a complete optimizer, with learning rate and weight decay. */
 export interface SoapOptimizerOptions extends SoapOptions {
   readonly learningRate: Schedule;
-  /** Decoupled, of what the mask picks. Default: 0.01. */
+  /** Decoupled weight decay of the parameters in `mask`. Default: 0.01. */
   readonly weightDecay?: number;
-  /** Default: matrices and kernels, and the matrices of stacks. */
+  /** Parameters with weight decay. Default: matrices, kernels and stacks of matrices. */
   readonly mask?: DecayMask;
 }
 
 /**
- * SOAP: `scaleBySoap`, decoupled weight decay, learning rate.
+ * SOAP as a complete optimizer: `scaleBySoap`, decoupled weight decay, learning rate.
  *
  * @example soap({ learningRate: 0.003 })
  * Source: Vyas et al. 2024, arXiv 2409.11321.

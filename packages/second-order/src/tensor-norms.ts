@@ -5,12 +5,12 @@ import { normSquare } from "./rank-one.ts";
 import { leastLoaded } from "./least-loaded.ts";
 
 /**
- * The Euclidean norm of each tensor, f32 scalar, or of each entry of its leading dimensions, f32 of these. Along an
- * axis, whose ranks have the same tensors, each rank computes those of its share, and one small all-gather hands them
- * round: the parallel tensor operator.
+ * Euclidean norm of each tensor, f32 scalar, or of each index of its leading dimensions, f32 of these dimensions. With
+ * an axis, whose ranks have equal tensors, each rank computes its share of the norms, and one small all-gather
+ * distributes them: the parallel tensor operator.
  *
- * @param stackDims number of leading dimensions of each tensor that keep norms of their own. Default: none.
- * Cost: a read of all tensors, over P; one all-gather of `⌈n/P⌉` numbers or a few more.
+ * @param stackDims number of leading dimensions of each tensor with separate norms. Default: 0.
+ * Cost: a read of all tensors, divided by P; one all-gather of `⌈n/P⌉` numbers or slightly more.
  * Source: Shi et al. 2020, arXiv 2010.10458, section 3.3.
  */
 export const tensorNorms = (tensors: readonly Tensor[], axis?: string, stackDims: readonly number[] = []): Tensor[] => {

@@ -26,7 +26,7 @@ import {
   where,
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
-import { keptAlike } from "./kept-alike.ts";
+import { replicaBarrier } from "./replica-barrier.ts";
 import { matricesBy, noStacks, type StackDims } from "./matrices.ts";
 import { type ReplicaAxis, replicaAxisOf } from "./replica-axis.ts";
 import { tensorNorms } from "./tensor-norms.ts";
@@ -36,21 +36,21 @@ export interface TrustRatioOptions {
   readonly coefficient?: number;
   /** Added to the denominator. Default: 0. */
   readonly epsilon?: number;
-  /** Which parameters get their ratio; all others keep their updates. Default: matrices, kernels and stacks. */
+  /** Parameters whose updates are scaled; other updates are not changed. Default: matrices, kernels and stacks. */
   readonly mask?: DecayMask;
-  /** Which parameters are stacks, whose matrices have a ratio each. Default: none. */
+  /** Parameters that are stacks of matrices, each with its own ratio. Default: none. */
   readonly stackDims?: StackDims;
-  /** Mesh axis over whose ranks the norms are shared out: see `tensorNorms`. Default: each rank computes all norms. */
+  /** Mesh axis over whose ranks the norms are distributed: see `tensorNorms`. Default: each rank computes all norms. */
   readonly axis?: ReplicaAxis;
 }
 
-/** A number for each matrix of a stack, shaped so that it meets all entries of that matrix. */
+/** Reshape one number per matrix of a stack so that it broadcasts over the entries of that matrix. */
 const alongRows = (each: Tensor, { rank }: Tensor): Tensor =>
   reshape(each, [...each.shape, ...new Array<number>(rank - each.rank).fill(1)]);
 
 /**
- * Give each tensor, and each matrix of a stack, a step in proportion to its own size: `coefficient · ‖w‖ / (‖u‖ + ε) ·
- * u`; the update as it is where one of both is 0.
+ * Scale the update of each tensor, and of each matrix of a stack, in proportion to the size of the weight: `coefficient
+ * · ‖w‖ / (‖u‖ + ε) · u`. The update is not changed if either norm is 0.
  *
  * Cost: two reads of all tensors and a product.
  * Source: You et al. 2017, arXiv 1708.03888.
@@ -66,7 +66,7 @@ export const scaleByTrustRatio = ({
     const paths = leafPaths(params);
     const axes = paths.map((path) => replicaAxisOf(axis, path));
     const isShared = axes.some((own) => own !== undefined && axisSize(own) > 1);
-    const [own, moved] = isShared ? keptAlike([params, updates] as const) : [params, updates];
+    const [own, moved] = isShared ? replicaBarrier([params, updates] as const) : [params, updates];
     const weights = flattenTree<Tensor>(own).leaves;
     const { leaves, structure } = flattenTree<Tensor>(moved);
     const chosen = leaves.flatMap((_, i) => (mask(paths[i]!, weights[i]!) ? [i] : []));
@@ -99,17 +99,17 @@ export const scaleByTrustRatio = ({
 /** Options of LARS: those of momentum, and of the trust ratio. */
 export interface LarsOptions extends Omit<TrustRatioOptions, "epsilon"> {
   readonly learningRate: Schedule;
-  /** Of momentum. Default: 0.9. */
+  /** Decay of the momentum. Default: 0.9. */
   readonly decay?: number;
   /** L2 penalty. Default: 0. */
   readonly weightDecay?: number;
-  /** Which parameters decay. Default: those that have a ratio. */
+  /** Parameters with an L2 penalty. Default: those with a trust ratio. */
   readonly decayMask?: DecayMask;
 }
 
 /**
  * LARS: momentum with a trust ratio per tensor, for large batches: `v ← μv + c‖w‖/‖g + λw‖ · (g + λw)`, `w ← w − ηv`.
- * Biases and gains of norms have no ratio and no decay.
+ * Biases and gains of norms have no trust ratio and no decay.
  *
  * Source: You et al. 2017, arXiv 1708.03888, with the norm of the whole update in the denominator.
  */
@@ -133,14 +133,14 @@ export const lars = ({
 /** Options of LAMB: those of Adam, and of the trust ratio. */
 export interface LambOptions extends AdamOptions, Omit<TrustRatioOptions, "epsilon" | "coefficient"> {
   readonly learningRate: Schedule;
-  /** Decoupled. Default: 0.01. */
+  /** Decoupled weight decay. Default: 0.01. */
   readonly weightDecay?: number;
-  /** Which parameters decay. Default: those that have a ratio. */
+  /** Parameters with weight decay. Default: those with a trust ratio. */
   readonly decayMask?: DecayMask;
 }
 
 /**
- * LAMB: Adam's direction with decoupled decay and a trust ratio per tensor.
+ * LAMB: Adam's direction with decoupled weight decay and a trust ratio per tensor.
  *
  * Source: You et al. 2020, arXiv 1904.00962, Algorithm 2, with φ(z) = z.
  */

@@ -16,24 +16,24 @@ import {
 
 export interface UpdateSizeOptions {
   /**
-   * How long the preconditioned gradient may be. `kl-clip` bounds by how much one step changes what the model says,
-   * about: `η² Σ⟨V, ∇⟩ ≤ klClip`; it needs the learning rate. `gradient-norm` gives it the norm of the gradient.
-   * `free` leaves it as it is. Default: kl-clip.
+   * Bound on the length of the preconditioned gradient. `kl-clip`: bounds the approximate change of the model's
+   * predictions in one step, `η² Σ⟨V, ∇⟩ ≤ klClip`; needs the learning rate. `gradient-norm`: scales to the norm of the
+   * gradient. `free`: no bound. Default: kl-clip.
    */
   readonly size?: "kl-clip" | "gradient-norm" | "free";
-  /** Default: 0.001. */
+  /** Bound of `kl-clip`. Default: 0.001. */
   readonly klClip?: number;
-  /** That by which updates are scaled in the end: of `kl-clip`. */
+  /** Learning rate that later scales the updates; needed by `kl-clip`. */
   readonly learningRate?: Schedule;
 }
 
-/** Sums over all layers, of the gradient `∇` and what became of it, `V`. */
+/** Sums over all layers, for the gradient `∇` and the preconditioned gradient `V`. */
 export interface UpdateSums {
-  /** `Σ⟨V, ∇⟩` */
+  /** `Σ⟨V, ∇⟩`. */
   readonly inner: Tensor;
-  /** `Σ‖V‖²` */
+  /** `Σ‖V‖²`. */
   readonly direction: Tensor;
-  /** `Σ‖∇‖²` */
+  /** `Σ‖∇‖²`. */
   readonly gradient: Tensor;
 }
 
@@ -43,9 +43,9 @@ export const addSums = (a: UpdateSums, b: UpdateSums): UpdateSums => ({
   gradient: add(a.gradient, b.gradient),
 });
 
-export const noSums = (): UpdateSums => ({ inner: full([], 0), direction: full([], 0), gradient: full([], 0) });
+export const zeroSums = (): UpdateSums => ({ inner: full([], 0), direction: full([], 0), gradient: full([], 0) });
 
-/** @throws ArgumentError for options that do not go together. */
+/** Check options. @throws ArgumentError for invalid or inconsistent options. */
 export const checkUpdateSize = (
   fn: string,
   { size = "kl-clip", klClip = 1e-3, learningRate }: UpdateSizeOptions,
@@ -63,13 +63,13 @@ export const checkUpdateSize = (
     );
 };
 
-/** `numerator / denominator`, or `otherwise` where there is nothing to divide by. */
+/** Returns `numerator / denominator`, or `otherwise` for a denominator of 0. */
 const quotient = (numerator: Tensor | number, denominator: Tensor, otherwise: number): Tensor =>
   where(greater(denominator, 0), divide(numerator, where(greater(denominator, 0), denominator, 1)), otherwise);
 
 /**
- * ν, by which all preconditioned gradients are multiplied: `min(1, √(klClip / (η² Σ⟨V, ∇⟩)))` for kl-clip, `‖∇‖ / ‖V‖`
- * for gradient-norm. Where the learning rate or the gradient is 0 it is 1: there is nothing to bound.
+ * Compute the scale factor ν of all preconditioned gradients: `min(1, √(klClip / (η² Σ⟨V, ∇⟩)))` for kl-clip, `‖∇‖ /
+ * ‖V‖` for gradient-norm. 1 if the learning rate or the gradient is 0, because no bound is needed then.
  *
  * Source: Osawa et al. 2019, and Pauloski et al. 2020, for the clip.
  */

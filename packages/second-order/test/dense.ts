@@ -1,11 +1,11 @@
-/** Small dense linear algebra in f64, for what laws compare with. */
+/** Small dense linear algebra in f64, as reference for laws. */
 
 export type Matrix = readonly (readonly number[])[];
 
 export const matrixOf = (values: readonly number[], columns: number): number[][] =>
   Array.from({ length: values.length / columns }, (_, i) => values.slice(i * columns, (i + 1) * columns));
 
-/** `x` with `a x = b`, by elimination with pivots. */
+/** Solve `a x = b` by elimination with pivoting. */
 export const solve = (a: Matrix, b: readonly number[]): number[] => {
   const rows = a.map((row, i) => [...row, b[i]!]);
   const n = rows.length;
@@ -52,7 +52,7 @@ export const product = (...factors: readonly Matrix[]): number[][] =>
     factors[0]!.map((row) => [...row]),
   );
 
-/** Eigenvalues and vectors, in columns, of a symmetric matrix: Jacobi's rotations until nothing is left to turn. */
+/** Eigenvalues and eigenvectors, in columns, of a symmetric matrix, by Jacobi rotations until convergence. */
 export const eigen = (a: Matrix): { readonly values: number[]; readonly vectors: number[][] } => {
   const n = a.length;
   let m = a.map((row) => [...row]);
@@ -84,7 +84,7 @@ export const eigen = (a: Matrix): { readonly values: number[]; readonly vectors:
   return { values: m.map((row, i) => row[i]!), vectors };
 };
 
-/** `fn` of the eigenvalues of a symmetric matrix. */
+/** Apply `fn` to the eigenvalues of a symmetric matrix. */
 export const spectral = (a: Matrix, fn: (value: number) => number): number[][] => {
   const { values, vectors } = eigen(a);
   const scaled = vectors.map((row) => row.map((value, j) => value * fn(values[j]!)));

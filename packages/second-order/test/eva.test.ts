@@ -7,7 +7,7 @@ import { applyOnce, denseLayer, scalar } from "./steps.ts";
 
 const free = { size: "free" } as const;
 
-/** The direction of one step with these vectors. */
+/** Direction of one step with these vectors. */
 const direction = (
   method: typeof eva,
   { gradient, a, g, bias }: { gradient: number[][]; a: number[]; g: number[]; bias?: number[] },
@@ -35,7 +35,7 @@ const expectNear = (actual: readonly number[], expected: readonly number[], rela
 };
 
 describe("eva", () => {
-  test("gives the value worked out by hand", () => {
+  test("returns the value computed by hand", () => {
     // ā = (1, 2), ḡ = (½, −1), γ = ½ and ∇ = [[1, 0], [2, −1]] by outputs: β = ½ / 6.75.
     const { updates } = direction(
       eva,
@@ -72,7 +72,7 @@ describe("eva", () => {
     );
   });
 
-  test("treats a bias as one more input", () => {
+  test("treats a bias as an additional input", () => {
     fc.assert(
       fc.property(problem, ({ gradient, a, g, damping }) => {
         const last = gradient.at(-1)!;
@@ -85,7 +85,7 @@ describe("eva", () => {
     );
   });
 
-  test("is the gradient over γ where it is orthogonal to ā ḡᵀ, and short where it is along it", () => {
+  test("is the gradient over γ if orthogonal to ā ḡᵀ, and short if parallel to it", () => {
     fc.assert(
       fc.property(problem, ({ gradient, a, g, damping }) => {
         const along = outer(a, g).flat();
@@ -109,7 +109,7 @@ describe("eva", () => {
     );
   });
 
-  test("goes downhill, no further than the gradient over γ, and tells how much curvature acts", () => {
+  test("descends, by at most the gradient over γ, and reports the effect of curvature", () => {
     fc.assert(
       fc.property(problem, ({ gradient, a, g, damping }) => {
         const { updates, state } = direction(eva, { gradient, a, g }, { damping });
@@ -150,7 +150,7 @@ describe("eva", () => {
     );
   });
 
-  test("keeps running means of what it saw first, and leaves out what is not finite", () => {
+  test("averages from the first statistics on, and skips non-finite ones", () => {
     const optimizer = eva({ layers: [denseLayer(2, 1)], ...free, decay: 0.75 });
     const gradients = { w: NdArray.from([[1], [1]]) };
     const seen = (values: number[]) => ({ input: NdArray.from(values), gradient: NdArray.from([1]) });
@@ -161,7 +161,7 @@ describe("eva", () => {
     expect(bad.vectors.w.input.toNumbers()).toEqual([0, 0]);
   });
 
-  test("options out of range are refused in one line", () => {
+  test("rejects options out of range in one line", () => {
     const layers = [denseLayer(2, 2)];
     const refusals: [() => unknown, RegExp][] = [
       [() => eva({ layers, ...free, damping: -0.1 }), /eva: damping is -0\.1.*positive number such as 0\.03/],
@@ -178,27 +178,30 @@ describe("eva", () => {
 });
 
 describe("evaS", () => {
-  test.each(["product", "roots"] as const)("%s: equals the dense solve with its rank-one matrix", (variant) => {
-    fc.assert(
-      fc.property(problem, ({ gradient, damping }) => {
-        const [n, m] = [gradient.length, gradient[0]!.length];
-        const u = gradient.map((row) => row.reduce((sum, value) => sum + value, 0) / m);
-        const v = gradient[0]!.map((_, j) => gradient.reduce((sum, row) => sum + row[j]!, 0) / n);
-        const [nu, nv] = [Math.hypot(...u), Math.hypot(...v)];
-        fc.pre(nu > 0.05 && nv > 0.05);
-        const divided = (matrix: number[][], by: number): number[][] => matrix.map((row) => row.map((x) => x / by));
-        const curvature =
-          variant === "product"
-            ? kronecker(outer(u, u), outer(v, v))
-            : kronecker(divided(outer(u, u), nu), divided(outer(v, v), nv));
-        const { updates } = applyOnce(evaS({ damping, variant, ...free }), { w: NdArray.from(gradient) });
-        expectNear(updates["w"]!, solve(plusDiagonal(curvature, damping), gradient.flat()), 2e-4);
-      }),
-      { numRuns: 40 },
-    );
-  });
+  test.each(["%s: equals the dense solve with its rank-one matrix", "roots"] as const)(
+    "%s: equals the dense solve with its rank-one matrix",
+    (variant) => {
+      fc.assert(
+        fc.property(problem, ({ gradient, damping }) => {
+          const [n, m] = [gradient.length, gradient[0]!.length];
+          const u = gradient.map((row) => row.reduce((sum, value) => sum + value, 0) / m);
+          const v = gradient[0]!.map((_, j) => gradient.reduce((sum, row) => sum + row[j]!, 0) / n);
+          const [nu, nv] = [Math.hypot(...u), Math.hypot(...v)];
+          fc.pre(nu > 0.05 && nv > 0.05);
+          const divided = (matrix: number[][], by: number): number[][] => matrix.map((row) => row.map((x) => x / by));
+          const curvature =
+            variant === "product"
+              ? kronecker(outer(u, u), outer(v, v))
+              : kronecker(divided(outer(u, u), nu), divided(outer(v, v), nv));
+          const { updates } = applyOnce(evaS({ damping, variant, ...free }), { w: NdArray.from(gradient) });
+          expectNear(updates["w"]!, solve(plusDiagonal(curvature, damping), gradient.flat()), 2e-4);
+        }),
+        { numRuns: 40 },
+      );
+    },
+  );
 
-  test("leaves vectors and a gradient of zeros alone", () => {
+  test("does not change vectors and zero gradients", () => {
     const { updates } = applyOnce(evaS({ ...free }), { b: NdArray.from([1, -2]), w: NdArray.from([[0, 0]]) });
     expect(updates).toEqual({ b: [1, -2], w: [0, 0] });
   });

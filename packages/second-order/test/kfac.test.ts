@@ -25,8 +25,8 @@ import {
   placeEverywhere,
   ownStatistics,
   placeGreedily,
-  placeInTurn,
-  placeWhole,
+  placeRoundRobin,
+  placeWholeLayers,
 } from "../src/index.ts";
 import { gramOf, kronecker, type Matrix, plusDiagonal, solve, trace } from "./dense.ts";
 import { type TestModel, testModels } from "./models.ts";
@@ -42,7 +42,7 @@ const direction = (a: Matrix, g: Matrix, gradient: Matrix, options: Partial<Kfac
     { input: NdArray.from(a), gradient: NdArray.from(g) },
   );
 
-/** By inputs; the published example has outputs first. */
+/** Example by inputs; the published example has outputs first. */
 const example = {
   a: [
     [2, 1],
@@ -76,7 +76,7 @@ const problem = fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, ma
 );
 
 describe("kfac through Cholesky factors", () => {
-  test("gives the value worked out by hand", () => {
+  test("returns the value computed by hand", () => {
     const { updates } = direction(example.a, example.g, example.gradient, { damping: 0.1 });
     expectNear(updates["w"]!, [0.20406098, 0.43760592, -0.00222563, -0.27193142], 1e-6);
   });
@@ -92,7 +92,7 @@ describe("kfac through Cholesky factors", () => {
     );
   });
 
-  test("does not mind how a scale is shared out between the factors, and much damping leaves the gradient over γ", () => {
+  test("does not depend on the split of a scale between the factors, and tends to the gradient over γ for large damping", () => {
     fc.assert(
       fc.property(problem, fc.constantFrom(0.01, 7, 300), ({ a, g, gradient, damping }, scale) => {
         const times = (rows: Matrix, by: number): number[][] => rows.map((row) => row.map((value) => value * by));
@@ -109,13 +109,13 @@ describe("kfac through Cholesky factors", () => {
     );
   });
 
-  test("damping never gets into the running mean", () => {
+  test("never adds damping to the running mean", () => {
     const { state } = direction(example.a, example.g, example.gradient, { damping: 3 });
     const { w } = (state as KfacState).shared.factors as unknown as { w: { input: NdArray; gradient: NdArray } };
     expect([w.input.toNumbers(), w.gradient.toNumbers()]).toEqual([example.a.flat(), example.g.flat()]);
   });
 
-  test("a factor that is not positive definite, or not finite, leaves what was derived before, and is told", () => {
+  test("keeps and flags the previous tensors of a factor that is not positive definite or not finite", () => {
     const bad = [
       [-5, 0],
       [0, 1],
@@ -135,7 +135,7 @@ describe("kfac through Cholesky factors", () => {
     expect(endless.updates["w"]!.every(Number.isFinite)).toBe(true);
   });
 
-  test("a layer that nothing reaches has finite updates", () => {
+  test("gives finite updates for a layer with zero statistics", () => {
     const nothing = [
       [0, 0],
       [0, 0],
@@ -164,7 +164,7 @@ describe("kfac through Cholesky factors", () => {
 });
 
 describe("kfac through eigenvectors", () => {
-  test("gives the value worked out by hand, and its ν", () => {
+  test("returns the value computed by hand, and its ν", () => {
     const { updates } = direction(example.a, example.g, example.gradient, { damping: 0.1, inverse: eigenInverse });
     expectNear(updates["w"]!, [0.27916797, 0.60810639, -0.00143781, -0.38584263], 1e-6);
     const { state } = direction(example.a, example.g, example.gradient, {
@@ -189,11 +189,11 @@ describe("kfac through eigenvectors", () => {
   });
 });
 
-/** A matrix with zeros outside of blocks of rows on its diagonal. */
+/** A matrix with zeros outside of its diagonal blocks. */
 const inBlocks = (matrix: Matrix, size: number): number[][] =>
   matrix.map((row, i) => row.map((value, j) => (Math.floor(i / size) === Math.floor(j / size) ? value : 0)));
 
-/** As the package keeps it: [blocks, size, size], with zeros after the last row. */
+/** Storage format of the package: [blocks, size, size], with zeros after the last row. */
 const stacked = (matrix: Matrix, size: number): NdArray => {
   const count = Math.ceil(matrix.length / size);
   const entry = (block: number, i: number, j: number): number => matrix[block * size + i]?.[block * size + j] ?? 0;
@@ -205,7 +205,7 @@ const stacked = (matrix: Matrix, size: number): NdArray => {
 };
 
 describe("kfac in blocks", () => {
-  test("equals the dense solve with the blocks of both factors, whether they fit the length or not", () => {
+  test("equals the dense solve with the blocks of both factors, with and without padding", () => {
     const sized = fc.tuple(fc.integer({ min: 3, max: 5 }), fc.integer({ min: 3, max: 4 })).chain(([n, m]) =>
       fc.record({
         a: matrix(n, n + 1).map((rows) => gramOf(rows, 0.05)),
@@ -244,12 +244,12 @@ describe("kfac in blocks", () => {
 interface Placed {
   readonly numRanks: number;
   readonly placement: (paths: readonly string[]) => InversePlacement;
-  /** With `own` every rank has all samples. */
+  /** Default: "mean". With `own`, every rank has all samples. */
   readonly factors?: "mean" | "mean-at-owner" | "own";
   readonly options?: Partial<KfacOptions>;
 }
 
-/** Three steps of training with K-FAC, one without a refresh: the parameters of each rank after them. */
+/** Three steps of training with K-FAC, one of them without a refresh; returns the parameters of each rank. */
 const trained = (model: TestModel, { numRanks, placement, factors = "mean", options }: Placed): number[][] => {
   const samples = 4;
   const isOwner = factors === "own";
@@ -296,7 +296,7 @@ const trained = (model: TestModel, { numRanks, placement, factors = "mean", opti
   );
 };
 
-/** K-FAC as KAISA places it: `workers` rows, layers in turn over columns, A and G on different rows. */
+/** K-FAC placed like KAISA: `workers` rows, layers round-robin over columns, A and G on different rows. */
 const onGrid =
   (workers: number, numRanks: number) =>
   (paths: readonly string[]): InversePlacement => ({
@@ -309,7 +309,7 @@ const onGrid =
     ),
   });
 
-/** The same with both factors of a layer on one rank. */
+/** The same placement with both factors of a layer on one rank. */
 const together =
   (workers: number, numRanks: number) =>
   (paths: readonly string[]): InversePlacement => {
@@ -330,7 +330,11 @@ describe.each(testModels)("kfac on ranks: $name", (model) => {
       numRanks,
       placement: (paths: readonly string[]) => placeEverywhere(paths, numRanks),
     },
-    { name: `in turn on ${numRanks}`, numRanks, placement: (paths: readonly string[]) => placeInTurn(paths, numRanks) },
+    {
+      name: `in turn on ${numRanks}`,
+      numRanks,
+      placement: (paths: readonly string[]) => placeRoundRobin(paths, numRanks),
+    },
     ...[1, 2, 4]
       .filter((workers) => workers <= numRanks)
       .map((workers) => ({
@@ -341,7 +345,7 @@ describe.each(testModels)("kfac on ranks: $name", (model) => {
     {
       name: `each layer wholly on one of ${numRanks} that have the same samples`,
       numRanks,
-      placement: (paths: readonly string[]) => placeWhole(paths, numRanks),
+      placement: (paths: readonly string[]) => placeWholeLayers(paths, numRanks),
       factors: "own" as const,
     },
     ...[1, 2].map((workers) => ({
@@ -385,7 +389,7 @@ describe.each(testModels)("kfac on ranks: $name", (model) => {
     },
   ]);
 
-  test.each(rows)("$name: the same parameters as one rank with all samples, on each rank", (placed) => {
+  test.each(rows)("$name: each rank has the parameters of a single rank with all samples", (placed) => {
     const before = Object.values(model.params).flatMap((array) => array.toNumbers());
     expect(alone).not.toEqual(before);
     const ranks = trained(model, placed);
@@ -405,7 +409,7 @@ describe.each([
   const [alone] = trained(model, { numRanks: 1, placement: (paths) => placeEverywhere(paths, 1), options });
 
   test.each([
-    { name: "in turn", placement: (paths: readonly string[]) => placeInTurn(paths, 4) },
+    { name: "in turn", placement: (paths: readonly string[]) => placeRoundRobin(paths, 4) },
     { name: "on a grid", placement: onGrid(2, 4) },
     { name: "at owners", placement: together(2, 4), factors: "mean-at-owner" as const },
     { name: "blocks shared out", placement: (paths: readonly string[]) => placeByBlocks(paths, 4, 2) },
@@ -415,18 +419,18 @@ describe.each([
       placement: (paths: readonly string[]) => placeByBlocks(paths, 4, 2),
       factors: "own" as const,
     },
-  ])("$name: the same parameters as one rank", (placed) => {
+  ])("$name: the parameters of a single rank", (placed) => {
     for (const own of trained(model, { numRanks: 4, options, ...placed }))
       own.forEach((value, i) => expect(Math.abs(value - alone![i]!)).toBeLessThan(5e-6 * (1 + Math.abs(alone![i]!))));
   });
 });
 
-test("placements that do not fit the ranks or the layers are refused in one line", () => {
+test("rejects placements that do not match the ranks or the layers in one line", () => {
   const [model] = testModels as readonly [TestModel, ...TestModel[]];
   const refused = (placement: Placed["placement"]) => () => trained(model, { numRanks: 2, placement });
   expect(refused(() => ({ workers: 3, layers: {} }))).toThrow(/3 gradient workers do not divide 2 ranks/);
-  expect(refused(() => ({ workers: 2, layers: {} }))).toThrow(/layer w1 has no place/);
-  expect(refused((paths) => placeInTurn(paths, 4))).toThrow(/4 gradient workers do not divide 2/);
+  expect(refused(() => ({ workers: 2, layers: {} }))).toThrow(/layer w1 is not placed/);
+  expect(refused((paths) => placeRoundRobin(paths, 4))).toThrow(/4 gradient workers do not divide 2/);
   expect(() => trained(model, { numRanks: 2, placement: onGrid(2, 2), factors: "mean-at-owner" })).toThrow(
     /factors of w1 are inverted at rows 0 and 1, but a rank keeps.*place both factors of a layer on one rank/,
   );

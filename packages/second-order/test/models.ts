@@ -18,22 +18,22 @@ import {
 } from "@skein/tensor-core";
 import { normalArray } from "@skein/testing";
 
-/** A loss over a batch, the mean over its samples, with what is read and given by each layer tapped. */
+/** A loss over a batch, the mean over its samples, with taps on each layer's inputs and outputs. */
 export interface TestModel {
   readonly name: string;
   readonly params: Readonly<Record<string, NdArray>>;
-  /** Of so many samples. */
+  /** Returns a batch of this number of samples. */
   readonly batch: (samples: number, seed: number) => Readonly<Record<string, NdArray>>;
   readonly loss: (params: Readonly<Record<string, Tensor>>, batch: Readonly<Record<string, Tensor>>) => Tensor;
-  /** Paths of weights, with those of their biases. */
+  /** Paths of weights, with the paths of their biases. */
   readonly layers: Readonly<Record<string, string | undefined>>;
-  /** Weights that stay first-order, and a part of the reason. */
+  /** Weights without preconditioning, with a part of the reason. */
   readonly firstOrder: Readonly<Record<string, RegExp>>;
 }
 
 const regression = (y: Tensor, targets: Tensor): Tensor => mean(square(subtract(y, targets)));
 
-/** Name what a layer reads and gives. */
+/** Tap the inputs and outputs of a layer. */
 const layer = (name: string, input: Tensor, apply: (input: Tensor) => Tensor): Tensor =>
   tap(`${name}:gradient`, apply(tap(`${name}:input`, input)));
 

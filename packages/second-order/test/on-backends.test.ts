@@ -34,22 +34,22 @@ import {
 } from "../src/index.ts";
 import { type TestModel, testModels } from "./models.ts";
 
-// One instance for the whole process: one that is collected too early aborts it.
+// One instance per process, because collecting an instance too early aborts the process.
 const gpu = await openNodeGpu().catch(() => undefined);
 const hasAdapter = Boolean(await gpu?.requestAdapter().catch(() => null));
 
 type Tensors = Readonly<Record<string, Tensor>>;
 
 /**
- * Convolutions, a norm and a head for those that take statistics; tokens for the others, since a norm over two numbers
- * has gradients near 0, whose signs Adam makes large.
+ * Convolutions, a norm and a head for optimizers with statistics. Tokens for the others, because a norm over two
+ * numbers has gradients near 0, and Adam amplifies their signs.
  */
 const [, convolutional, tokens] = testModels as readonly TestModel[];
 
 interface Row {
   readonly name: string;
   readonly optimizer: (layers: readonly Layer[]) => GradientTransformation<unknown>;
-  /** Where it takes statistics. */
+  /** Preconditioner, for optimizers with statistics. */
   readonly preconditioner?: (layers: readonly Layer[]) => Preconditioner<unknown>;
 }
 
@@ -78,7 +78,8 @@ const rows: readonly Row[] = [
   ),
   plain("eva-s", chain(evaS(size), scaleByLearningRate(0.1)) as never),
   plain("shampoo", chain(shampoo({ ridge: 1e-3 }), scaleByLearningRate(0.1)) as never),
-  // The shorter sides alone: of the longer ones so few gradients leave directions open, which rounding then chooses.
+  // Only the shorter sides have bases: few gradients leave directions of longer sides undetermined, so that rounding
+  // would decide.
   plain("soap", soap({ learningRate: 0.1, largestSide: 3 }) as never),
   plain("muon", muon({ learningRate: 0.1, isHidden: () => true }) as never),
   plain("lars", lars({ learningRate: 0.1 }) as never),
@@ -119,7 +120,7 @@ const expectSame = async (row: Row, backend: Backend): Promise<void> => {
   got.forEach((value, i) => expect(Math.abs(value - wanted[i]!)).toBeLessThan(2e-3 * (1 + Math.abs(wanted[i]!))));
 };
 
-test.each(rows)("$name on WebAssembly trains as on the reference", async (row) => {
+test.each(rows)("$name on WebAssembly trains like the reference", async (row) => {
   await expectSame(row, await createCpuBackend());
 });
 

@@ -22,7 +22,7 @@ describe("muon", () => {
   const optimizer = (options = {}) =>
     muon({ learningRate: 1, isHidden: (path) => path !== "head", decay: 0.5, ...options });
 
-  test("makes hidden matrices orthonormal, about, whatever the size of the gradient", () => {
+  test("makes hidden matrices approximately orthonormal, for any size of the gradient", () => {
     const [small, large] = [1e-3, 1e3].map(
       (factor) =>
         walked(optimizer(), params, [
@@ -53,7 +53,7 @@ describe("muon", () => {
     }
   });
 
-  test("is momentum with Nesterov's look-ahead, then the iteration, then √max(1, outputs / inputs)", () => {
+  test("is momentum with Nesterov look-ahead, then the iteration, then √max(1, outputs / inputs)", () => {
     const [first, second] = gradients as [Arrays, Arrays, Arrays];
     const ahead = first["wide"]!.toNumbers().map((g, i) => {
       const now = second["wide"]!.toNumbers()[i]!;
@@ -71,7 +71,7 @@ describe("muon", () => {
     );
   });
 
-  test("gives the head and vectors Adam with its share of the learning rate", () => {
+  test("updates the head and vectors with Adam at its share of the learning rate", () => {
     const [{ head, bias }] = walked(optimizer(), params, gradients.slice(0, 1))[0] as [Record<string, number[]>];
     for (const [path, update] of [
       ["head", head],
@@ -84,13 +84,13 @@ describe("muon", () => {
       );
   });
 
-  test.each([2, 3, 4])("shared out over %d ranks it gives the same on each", (numRanks) => {
+  test.each([2, 3, 4])("distributed over %d ranks gives the same result on each", (numRanks) => {
     const [alone] = walked(optimizer(), params, gradients);
     for (const rank of walked(optimizer({ axis: "data" }), params, gradients, { numRanks }))
       expect(rank).toEqual(alone);
   });
 
-  test("a share of the learning rate that is none is refused", () => {
+  test("rejects an invalid share of the learning rate", () => {
     expect(() => optimizer({ adamShare: 0 })).toThrow(/adamShare is 0/);
   });
 });
@@ -120,7 +120,7 @@ describe("trust ratios", () => {
     });
   });
 
-  test("lamb: Adam's first direction, decay, and a step of the tensor's own size", () => {
+  test("lamb: Adam's first direction, decay, and a step in proportion to the tensor's size", () => {
     const [[update]] = walked(lamb({ learningRate: 0.3, weightDecay: 0.1 }), params, gradients.slice(0, 1)) as [
       [Record<string, number[]>],
     ];
@@ -136,7 +136,7 @@ describe("trust ratios", () => {
     }
   });
 
-  test("a weight or an update of zeros takes the update as it is", () => {
+  test("does not scale the update if the weight or the update is zero", () => {
     const zeros = { w: NdArray.from([[0, 0]]) };
     const [[update]] = walked(lars({ learningRate: 1, decay: 0 }), zeros, [{ w: NdArray.from([[3, 4]]) }]) as [
       [Record<string, number[]>],
@@ -146,7 +146,7 @@ describe("trust ratios", () => {
     expect(still["w"]!.map(Math.abs)).toEqual([0, 0]);
   });
 
-  test.each([1, 2, 3, 5])("norms shared out over %d ranks are those that each would compute", (numRanks) => {
+  test.each([1, 2, 3, 5])("norms distributed over %d ranks equal those of a single rank", (numRanks) => {
     const tensors = [[3], [2, 5], [4, 4, 2], [1], [7]].map((shape, i) => normalArray(shape, i + 1));
     const fn = (all: readonly Tensor[]): Tensor[] => tensorNorms(all, "data");
     for (const rank of runRanks(
@@ -202,11 +202,11 @@ describe("shampoo", () => {
     },
   );
 
-  test("cut in blocks it treats each block by itself, also where blocks do not divide the matrix", () => {
+  test("treats each block separately, also if blocks do not divide the matrix", () => {
     const optimizer = chain(shampoo({ ridge, grafting: false, blockSize: 3 }), scaleByLearningRate(1));
     const [[update]] = walked(optimizer, params, gradients.slice(0, 1)) as [[Record<string, number[]>]];
     const matrix = matrixOf(gradients[0]!["wide"]!.toNumbers(), 7);
-    // Seven columns in three blocks: three, three, and one with two of zeros.
+    // Seven columns in three blocks: three, three, and one with two zero columns.
     const expected = matrix.map((row) => row.map(() => 0));
     for (const begin of [0, 3, 6]) {
       const block = matrix.map((row) => [0, 1, 2].map((j) => row[begin + j] ?? 0));
@@ -220,7 +220,7 @@ describe("shampoo", () => {
     expectNear(update["wide"]!, expected.flat(), 2e-3);
   });
 
-  test.each([2, 3, 4])("roots shared out over %d ranks are the same on each", (numRanks) => {
+  test.each([2, 3, 4])("roots distributed over %d ranks are equal on each", (numRanks) => {
     const [alone] = walked(shampoo({ blockSize: 3 }), params, gradients);
     for (const rank of walked(shampoo({ blockSize: 3, axis: "data" }), params, gradients, { numRanks }))
       expect(rank).toEqual(alone);
@@ -232,7 +232,7 @@ describe("shampoo", () => {
       expect(norm2(update)).toBeCloseTo(norm2(gradients.at(-1)![path]!.toNumbers()), 3);
   });
 
-  test("options out of range are refused", () => {
+  test("rejects options out of range", () => {
     expect(() => shampoo({ blockSize: 0 })).toThrow(/blockSize is 0/);
     expect(() => shampoo({ decay: 2 })).toThrow(/decay is 2/);
     expect(() => shampoo({ ridge: 0 })).toThrow(/ridge is 0/);

@@ -9,8 +9,8 @@ import { type Arrays, expectNear, walked } from "./walk.ts";
 const squares = recorded.squares.map((values) => ({ w: NdArray.from(values, [4, 4]) }));
 const matrices = recorded.gradients.map((values) => ({ w: NdArray.from(values, [5, 3]) }));
 
-describe("steps worked out by NumPy", () => {
-  test("soap: bases by eigenvectors after the first update, by power iteration after the others", () => {
+describe("steps computed with NumPy", () => {
+  test("soap: bases from eigenvectors after the first update, from power iteration after the others", () => {
     const [updates] = walked(scaleBySoap({ beta2: 0.9 }), squares[0]!, squares, { first: (step) => step === 0 });
     updates!.forEach(({ w }, step) => expectNear(w!, recorded.soap[step]!, 2e-5));
   });
@@ -43,7 +43,7 @@ const gradients = [5, 6, 7, 8, 9].map(
 );
 const begins = { first: (step: number) => step === 0 };
 
-/** The bases after all gradients, beside the updates, on one rank. */
+/** Bases after all gradients on one rank; computed next to the updates. */
 const lastBases = (): Record<string, number[]> => {
   const watched = scaleBySoap();
   const [results] = walked(
@@ -69,7 +69,7 @@ const flatBases = ({ bases }: SoapState): Record<string, Tensor> =>
   );
 
 describe("soap", () => {
-  test("keeps orthonormal bases, also of sides whose second moments are of low rank", () => {
+  test("keeps bases orthonormal, also for sides with low-rank second moments", () => {
     const bases = Object.entries(lastBases()).filter(([name]) => /^(left|right)/.test(name));
     expect(bases.map(([name, { length }]) => [name, Math.sqrt(length)])).toEqual([
       ["left-0", 12],
@@ -85,32 +85,32 @@ describe("soap", () => {
     }
   });
 
-  test("a gradient that stays the same is diagonal in its bases from the second step on", () => {
+  test("a constant gradient is diagonal in its bases from the second step on", () => {
     const matrix = { w: normalArray([3, 3], 4) };
     const [first, second] = walked(scaleBySoap(), matrix, [matrix, matrix, matrix], begins)[0]!.slice(1);
-    // Adam's direction of a constant diagonal is the identity: U Vᵀ with singular vectors of the gradient.
+    // Adam's direction for a constant diagonal is the identity: U Vᵀ with the singular vectors of the gradient.
     const g = matrixOf(matrix.w.toNumbers(), 3);
     const { values, vectors } = eigen(product(transposed(g), g));
     const inverseRoots = values.map((value, i) => values.map((_, j) => (i === j ? 1 / Math.sqrt(value) : 0)));
     const polar = product(g, vectors, inverseRoots, transposed(vectors)).flat();
     for (const { w } of [first!, second!]) {
       const inBasis = product(matrixOf(w!, 3), transposed(matrixOf(polar, 3)));
-      // Off-diagonal squares have only decayed from what one more look left of them, so it is that, about.
+      // Off-diagonal squares only decay after the last refresh, so the identity is approximate.
       expect(inBasis.reduce((sum, row, i) => sum + row[i]!, 0) / 3).toBeGreaterThan(0.9);
     }
   });
 
-  test("where no side gets a basis, and for vectors, it is Adam", () => {
+  test("is Adam for vectors, and if no side has a basis", () => {
     const [turned] = walked(scaleBySoap({ largestSide: 1 }), params, gradients, begins);
     const [adam] = walked(scaleByAdam({ beta1: 0.95, beta2: 0.95 }), params, gradients);
-    // The squares of the first step are worked out anew after it, and may differ in the last digit.
+    // The squares of the first step are recomputed after it, and may differ in the last digit.
     turned!.forEach((each, step) => Object.entries(each).forEach(([path, w]) => expectNear(w, adam![step]![path]!)));
     const [whole] = walked(scaleBySoap(), params, gradients, begins);
     whole!.forEach(({ bias }, step) => expect(bias).toEqual(turned![step]!["bias"]));
     expect(whole![2]!["tall"]).not.toEqual(turned![2]!["tall"]);
   });
 
-  test("between refreshes bases stay, and moments go on", () => {
+  test("keeps bases between refreshes, and updates moments", () => {
     const rarely = { ...begins, refresh: (step: number) => step % 3 === 0 };
     const [often, seldom] = [
       walked(scaleBySoap(), params, gradients, begins)[0]!,
@@ -120,13 +120,13 @@ describe("soap", () => {
     expect(often[3]).not.toEqual(seldom[3]);
   });
 
-  test.each([2, 3, 4])("shared out over %d ranks it gives the same on each", (numRanks) => {
+  test.each([2, 3, 4])("distributed over %d ranks gives the same result on each", (numRanks) => {
     const [alone] = walked(scaleBySoap(), params, gradients, begins);
     for (const rank of walked(scaleBySoap({ axis: "data" }), params, gradients, { ...begins, numRanks }))
       expect(rank).toEqual(alone);
   });
 
-  test("decays matrices alone, apart from the gradient", () => {
+  test("decays only matrices, decoupled from the gradient", () => {
     const zeros = Object.fromEntries(
       Object.entries(params).map(([path, { dtype, shape }]) => [path, NdArray.zeros(dtype, shape)]),
     );
@@ -140,7 +140,7 @@ describe("soap", () => {
     );
   });
 
-  test("options out of range are refused", () => {
+  test("rejects options out of range", () => {
     expect(() => scaleBySoap({ largestSide: 0 })).toThrow(/largestSide is 0; use a whole number/);
     expect(() => scaleBySoap({ beta2: 1 })).toThrow(/1.*below 1/);
   });

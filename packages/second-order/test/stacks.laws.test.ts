@@ -15,7 +15,7 @@ import {
 } from "../src/index.ts";
 import { type Arrays, expectNear, walked } from "./walk.ts";
 
-// Stacked matrices [experts, inputs, outputs] are matrices of their own: each is moved as if it were alone.
+// Matrices of a stack [experts, inputs, outputs] are updated independently.
 
 type Make = (stackDims: StackDims, axis: string) => GradientTransformation<never>;
 
@@ -40,13 +40,13 @@ const shapes = fc.record({
   experts: fc.integer({ min: 1, max: 4 }),
   inputs: fc.integer({ min: 1, max: 5 }),
   outputs: fc.integer({ min: 1, max: 5 }),
-  /** Whether the experts lie in two leading dimensions, [1, experts, …]. */
+  /** Whether experts have two leading dimensions, [1, experts, …]. */
   isDeep: fc.boolean(),
   numRanks: fc.integer({ min: 1, max: 3 }),
   seed: fc.integer({ min: 0, max: 1000 }),
 });
 
-test.each(Object.entries(optimizers))("%s moves each matrix of a stack as if it were alone", (_, make) => {
+test.each(Object.entries(optimizers))("%s updates each matrix of a stack independently", (_, make) => {
   fc.assert(
     fc.property(shapes, ({ experts, inputs, outputs, isDeep, numRanks, seed }) => {
       const each = Array.from({ length: experts }, (_each, expert) => `expert${expert}`);
@@ -67,7 +67,7 @@ test.each(Object.entries(optimizers))("%s moves each matrix of a stack as if it 
         ),
         ...others(at),
       });
-      // A stack of vectors is no matrix.
+      // A stack of vectors is not a matrix.
       const stacks: StackDims = (path) => (path === "stack" ? deep.length + 1 : path === "bias" ? 1 : 0);
       const options = {
         numRanks,

@@ -23,9 +23,9 @@ const layersIn = ({ loss, params, batch }: TestModel): ReturnType<typeof findLay
 
 interface Observing {
   readonly statistic?: Statistic;
-  /** For each rank's trace. */
+  /** Returns the collector for each rank's trace. */
   readonly collect?: () => StatisticsCollector;
-  /** Of the loss. */
+  /** Loss scale. */
   readonly scale?: number;
   readonly draw?: number;
 }
@@ -59,7 +59,7 @@ const observed = (
   );
 };
 
-/** The values that a model taps, and their cotangents, of one batch. */
+/** Values that a model taps, and their cotangents, for one batch. */
 const tapsOf = ({ loss, params }: TestModel, batch: Arrays): Record<string, { shape: number[]; data: number[] }> => {
   const step = (own: Tensors, data: Tensors): Tensors => {
     const { taps } = valueAndGrad(loss, { taps: true })(own, data);
@@ -108,7 +108,7 @@ const convolutions: Record<string, { stride: number[]; padding: number[]; dilati
   k2: { stride: [1, 1], padding: [0, 0], dilation: [2, 1], size: [3, 2] },
 };
 
-/** What each layer reads and the gradients of what it gives, as rows, by loops over what was tapped. */
+/** Rows that each layer reads, and gradients of its outputs, computed with loops over the tapped values. */
 const rowsOf = (
   layer: Layer,
   taps: ReturnType<typeof tapsOf>,
@@ -152,7 +152,7 @@ const expectClose = (actual: readonly number[], expected: readonly number[]): vo
   if (!isClose(actual, expected)) expect(actual).toEqual(expected);
 };
 
-/** Batches one after another. */
+/** Concatenate batches. */
 const joined = (batches: readonly Arrays[]): Arrays =>
   Object.fromEntries(
     Object.entries(batches[0]!).map(([name, { shape, dtype }]) => [
@@ -169,14 +169,14 @@ describe.each(testModels)("$name", (model) => {
   const samples = 4;
   const batch = model.batch(samples, 10);
 
-  test("its layers are found, and the others named with a reason", () => {
+  test("finds its layers, and lists the other weights with a reason", () => {
     const { layers, firstOrder } = layersIn(model);
     expect(Object.fromEntries(layers.map(({ path, bias }) => [path, bias]))).toEqual(model.layers);
     expect(firstOrder.map(({ path }) => path).sort()).toEqual(Object.keys(model.firstOrder).sort());
     for (const { path, why } of firstOrder) expect(why).toMatch(model.firstOrder[path]!);
   });
 
-  test("means and covariances are those of the rows that layers read and of gradients of each sample's loss", () => {
+  test("means and covariances equal those of the rows that layers read, and of gradients of each sample's loss", () => {
     const { layers } = layersIn(model);
     const taps = tapsOf(model, batch);
     const [means] = observed(model, [batch], {});
@@ -201,7 +201,7 @@ describe.each(testModels)("$name", (model) => {
     }
   });
 
-  test.each([2, 4])("%d ranks see what one rank sees of the same samples", (numRanks) => {
+  test.each([2, 4])("%d ranks collect the statistics of one rank with the same samples", (numRanks) => {
     for (const statistic of [meanStatistic, covarianceStatistic(), covarianceStatistic({ positions: "reduce" })]) {
       const [alone] = observed(model, [batch], { statistic });
       for (const bucketBytes of [1, 2 ** 20]) {
@@ -213,7 +213,7 @@ describe.each(testModels)("$name", (model) => {
     }
   });
 
-  test("the scale of the loss leaves no trace", () => {
+  test("the loss scale does not affect the statistics", () => {
     for (const statistic of [meanStatistic, covarianceStatistic()]) {
       const [plain] = observed(model, [batch], { statistic });
       const [undone] = observed(model, [batch], { statistic, scale: 1024 });
@@ -222,12 +222,12 @@ describe.each(testModels)("$name", (model) => {
     }
   });
 
-  test("drawn samples are some of the batch, each once", () => {
+  test("drawn samples are distinct samples of the batch", () => {
     for (const statistic of [meanStatistic, covarianceStatistic(), covarianceStatistic({ positions: "reduce" })]) {
       const all = observed(model, [batch], { statistic })[0]!;
       const everyone = observed(model, [batch], { statistic, draw: samples })[0]!;
       const some = observed(model, [batch], { statistic, draw: 2 })[0]!;
-      // Of all samples in another order nothing changes; of two, the other two make up the rest.
+      // Drawing all samples in another order changes nothing; with two, the other two are the rest.
       const pairs = [
         [0, 1],
         [0, 2],

@@ -3,7 +3,7 @@ import type { GradientTransformation, Tensor } from "@skein/tensor-core";
 import type { Layer } from "../src/index.ts";
 import { runRanks } from "./world.ts";
 
-/** A layer [inputs, outputs] of the weight `w`, with the bias `b` if asked for, which counts among the inputs. */
+/** A layer [inputs, outputs] of the weight `w`; with `hasBias`, the bias `b` counts among the inputs. */
 export const denseLayer = (numInputs: number, numOutputs: number, hasBias = false): Layer => ({
   path: "w",
   ...(hasBias && { bias: "b" }),
@@ -23,9 +23,9 @@ export interface Applied {
 }
 
 /**
- * Let a transformation look at statistics once and precondition a gradient, on one rank of the reference.
+ * Observe statistics once and precondition a gradient, on one rank of the reference.
  *
- * @param statistics of the layer `w`; none where it asks for none.
+ * @param statistics statistics of the layer `w`. Absent: the transformation needs none.
  */
 export const applyOnce = <State>(
   transformation: GradientTransformation<State>,

@@ -14,7 +14,7 @@ interface WalkOptions {
   readonly first?: (step: number) => boolean;
 }
 
-/** Updates of several steps with these gradients, the parameters left where they are, on each of so many ranks. */
+/** Updates of several steps with these gradients and constant parameters, on each of `numRanks` ranks. */
 export const walked = <State>(
   optimizer: GradientTransformation<State>,
   params: Arrays,

@@ -1,14 +1,14 @@
 import { type ArrayTree, flattenTree, type MapTree, NdArray, type Tensor, unflattenTree } from "@skein/tensor-core";
 import { runOnRanks } from "@skein/testing";
 
-/** Axes of a grid of ranks: along `workers` lie those of a column, along `receivers` those of a row. */
+/** Axes of a grid of ranks: `workers` along a column, `receivers` along a row. */
 export const gridAxes = { workers: "workers", receivers: "receivers" } as const;
 
 /**
- * Run a traced function on all ranks of the axis "data", traced for each rank apart, each with its own arguments, on
- * the reference.
+ * Run a traced function on all ranks of the axis "data", traced separately for each rank, each with its own arguments,
+ * on the reference.
  *
- * @param rows of a grid of the ranks, row by row.
+ * @param rows number of rows of a grid of the ranks, in row-major order.
  */
 export const runRanks = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
@@ -32,7 +32,7 @@ export const runRanks = <Args extends readonly unknown[], Result>(
   });
 };
 
-/** `count` parts of a tree of arrays, cut along dimension 0. */
+/** Split a tree of arrays into `count` parts along dimension 0. */
 export const partsOf = <T>(tree: T, count: number): T[] => {
   const { leaves, structure } = flattenTree<NdArray>(tree);
   return Array.from({ length: count }, (_, part) =>

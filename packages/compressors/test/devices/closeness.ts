@@ -5,44 +5,44 @@ import type { Stepped } from "../stepper.ts";
 import type { RankStep } from "./compiled-step.ts";
 
 /**
- * How far a step on a device may be from the reference, whose every operation is rounded to f32 from f64: a device adds
- * in another order, rounds a product and a sum together, and divides to a few units of the last place.
+ * Tolerances of a step on a device compared with the reference, which rounds every operation from f64 to f32. A device
+ * adds in another order, fuses a product and a sum, and divides with an error of a few units in the last place.
  */
 interface Closeness {
-  /** Of any value, relative to the greatest of its tensor on all ranks. 0: to the bit. */
+  /** Error of any value, relative to the largest magnitude of its tensor on all ranks. 0: bit-exact. */
   readonly values: number;
   /**
-   * Rounding may decide which entries travel: those whose magnitude is that of the least that travels, to this much,
-   * relative to the greatest. Never by default.
+   * Relative tolerance for the choice of entries to send: entries whose magnitude is this close to the smallest one
+   * sent may be exchanged by rounding. Default: no such entries.
    */
   readonly entries?: number;
   /**
-   * Or on which of two neighbouring levels one value in a thousand lies (in shorter tensors none): the distance of
-   * levels, relative to the greatest. Never by default.
+   * Relative distance of levels, if rounding may move one value in a thousand (none in shorter tensors) to an adjacent
+   * level. Default: no such values.
    */
   readonly level?: number;
 }
 
-/** Entries are compared, moved and added: nothing of it depends on the device. */
+/** For rows that only compare, move and add entries: results do not depend on the device. */
 const exact: Closeness = { values: 0 };
 
-// The errors seen were a sixth of these: up to 6e-7.
+// Observed errors are a sixth of this tolerance: up to 6e-7.
 const rounded: Closeness = { values: 4e-6 };
 
-/** By name of row; all others are exact. */
+/** Tolerances by row name; all other rows are exact. */
 const closenessOf: Readonly<Record<string, Closeness>> = {
-  // The threshold comes of a mean and a deviation.
+  // The threshold is computed from a mean and a standard deviation.
   "gaussian-k": { values: 0, entries: 1e-5 },
   "gaussian-k with error feedback": { values: 0, entries: 1e-5 },
-  // The levels lie around a mean; of those on the last level the first travel.
+  // Levels are computed around a mean; on the last level, only the first entries are sent.
   "ms-top-k": { values: 0, entries: 2 ** -10 },
   "ms-top-k with error feedback": { values: 0, entries: 2 ** -10 },
-  // The velocity is a product and a sum.
+  // The velocity is a product plus a sum.
   dgc: { ...rounded, entries: 1e-5 },
   "scaled-sign": rounded,
   "scaled-sign per tensor": rounded,
   "one-bit": rounded,
-  // Levels are √b/s apart where one entry of a block of b makes up its norm.
+  // Levels are √b/s apart if a single entry of a block of b entries determines its norm.
   qsgd: { ...rounded, level: Math.sqrt(128) / 127 },
   "qsgd of 4 bits": { ...rounded, level: Math.sqrt(8) / 7 },
   "qsgd of 2 bits": { ...rounded, level: 2 },
@@ -63,7 +63,7 @@ const closenessOf: Readonly<Record<string, Closeness>> = {
   "partition with error feedback": rounded,
 };
 
-/** Names in the table above, to be looked for among the rows. */
+/** Names in the table above, to check that each is a row. */
 export const namesWithTolerance: readonly string[] = Object.keys(closenessOf);
 
 const differing = (actual: ArrayLike<number>, wanted: ArrayLike<number>, tolerance: number): number[] => {
@@ -81,13 +81,19 @@ const leastOf = (values: ArrayLike<number>): number => {
   return least;
 };
 
-/** Of a row in a world of so many ranks. The reference rounds a sum over ranks once, a device after every rank. */
+/**
+ * Tolerance of a row in a world of `numRanks` ranks. The reference rounds a sum over ranks once, a device after every
+ * rank.
+ */
 const closenessIn = (row: Row, numRanks: number): Closeness => {
   const own = closenessOf[row.name] ?? exact;
   return numRanks > 2 ? { ...own, values: Math.max(own.values, 1e-6) } : own;
 };
 
-/** Places where rounding decided otherwise than in the reference. @throws Error where it was not rounding. */
+/**
+ * Returns the indices where rounding chose differently from the reference. @throws Error for a difference that rounding
+ * does not explain.
+ */
 const otherChoices = (
   { values, entries, level }: Closeness,
   actual: ArrayLike<number>,
@@ -108,7 +114,7 @@ const otherChoices = (
   return places;
 };
 
-/** One tensor of all ranks, but for some places. */
+/** Compare one tensor of all ranks, except at some indices. */
 const expectSame = (
   actual: readonly NdArray[],
   wanted: readonly ArrayLike<number>[],
@@ -147,13 +153,17 @@ const expectStateWithin = (
   );
 };
 
-/** @param actual of each rank. @throws Error unless first states on devices are those of the reference. */
+/**
+ * Check initial states. @param actual states per rank. @throws Error unless initial states on devices equal those of
+ * the reference.
+ */
 export const expectSameState = (row: Row, actual: readonly RankStep["state"][], wanted: Stepped["state"]): void =>
   expectStateWithin(closenessIn(row, 1).values, actual, wanted, []);
 
 /**
- * @param actual of each rank.
- * @throws Error unless a step on devices is that of the reference, as near as the row allows.
+ * Check one step.
+ * @param actual results per rank.
+ * @throws Error unless the step on devices equals that of the reference, within the row's tolerance.
  */
 export const expectSameStep = (row: Row, actual: readonly RankStep[], wanted: Stepped): void => {
   const closeness = closenessIn(row, actual.length);

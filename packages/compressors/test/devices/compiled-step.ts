@@ -2,7 +2,7 @@ import { type Backend, type Communicators, evaluate, flattenTree, NdArray } from
 import type { Aggregator, Bucket } from "../../src/index.ts";
 import type { Stepper } from "../stepper.ts";
 
-/** What a step gave on one rank. */
+/** Result of a step on one rank. */
 export interface RankStep {
   readonly mean: NdArray;
   readonly sent: NdArray;
@@ -10,7 +10,7 @@ export interface RankStep {
   readonly state: readonly NdArray[];
 }
 
-/** The step of a `Stepper` as one rank runs it, compiled for a backend. */
+/** The step of a `Stepper` for one rank, compiled for a backend. */
 export interface CompiledStep {
   run(gradient: NdArray, state: readonly NdArray[], seed: number, number: number): Promise<RankStep>;
   release(): void;

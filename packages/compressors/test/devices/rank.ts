@@ -23,7 +23,7 @@ const { rank, worldSize, memory } = connection;
 const world = joinWorld(connection);
 const groups = new Map<string, Communicators>();
 
-/** The communicators of a row's axes. A world has few groups, so those of rows that are laid out alike are the same. */
+/** Communicators of a row's axes. A world has few groups, so rows with the same axes share them. */
 const communicatorsOf = (row: Row): Communicators => {
   const partitions = row.axes?.(worldSize).groups ?? {};
   const layout = JSON.stringify(partitions);

@@ -8,16 +8,16 @@ import { type Stepper, stepperOf } from "../stepper.ts";
 import { rows } from "../table.ts";
 import { sizedBuckets } from "./sized-buckets.ts";
 
-// What ranks on threads run, and the reference after them: both make it from the table, since aggregators cannot be
-// posted.
+// Work of the ranks on threads, and of the reference afterwards. Both look up rows in the table, because aggregators
+// cannot be posted.
 
-/** What a rank's thread is started with. */
+/** Start data of a rank's thread. */
 export interface RankData {
   readonly connection: WorldConnection;
   readonly module: WebAssembly.Module;
 }
 
-/** An array as it is posted. */
+/** An array in posted form. */
 export interface PostedArray {
   readonly dtype: DType;
   readonly shape: Shape;
@@ -28,11 +28,11 @@ export interface PostedStep {
   readonly mean: PostedArray;
   readonly sent: PostedArray;
   readonly state: readonly PostedArray[];
-  /** Counted by the communicator. */
+  /** Bytes counted by the communicator. */
   readonly bytesSent: number;
 }
 
-/** Steps of one row on one bucket, one after another, and the mean of one more, in which the last rank has a NaN. */
+/** Consecutive steps of one row on one bucket, plus the mean of a further step in which the last rank has a NaN. */
 export interface PostedWalk {
   readonly first: readonly PostedArray[];
   readonly steps: readonly PostedStep[];
@@ -51,16 +51,16 @@ export interface WorldWalk {
   readonly inHalves: boolean;
 }
 
-/** What all ranks of a world run, in this order. */
+/** Walks that all ranks of a world run, in this order. */
 export const worldWalks: readonly WorldWalk[] = rows.flatMap((row) => [
   ...[sizedBuckets[1], sizedBuckets[33], sizedBuckets[1000]].map((bucket) => ({ row, bucket, inHalves: false })),
   ...(row.aggregator.halves === undefined ? [] : [{ row, bucket: sizedBuckets[33], inHalves: true }]),
 ]);
 
 /**
- * Of one rank at one step. At the first, whole numbers of quarters, so that many magnitudes are tied, within a rank
- * and between ranks; at the second, nothing but zeros on rank 1. The seeds are such that the ranks of a bucket of one
- * entry do not add up to zero: errors are told relative to the mean.
+ * Gradient of one rank in one step. In the first step, multiples of 1/4, so that many magnitudes are tied, within a
+ * rank and between ranks. In the second step, rank 1 has only zeros. With these seeds, the ranks of a bucket with one
+ * entry do not sum to zero, because errors are relative to the mean.
  */
 export const gradientOf = (bucket: Bucket, rank: number, number: number): NdArray => {
   const values = normalArray([lengthOf(bucket)], 2 + 100 * number + rank).toNumbers();

@@ -19,7 +19,10 @@ import {
 
 const numSteps = 3;
 
-/** Σ sent over the ranks, times 1/P, in f32: rank by rank, and rounded once; an all-reduce may do either. */
+/**
+ * Σ sent over the ranks, times 1/P, in f32: once rounded rank by rank, and once rounded at the end, because an
+ * all-reduce may do either.
+ */
 const meansOfSent = (sent: readonly Float64Array[]): readonly number[][] => {
   const share = Math.fround(1 / sent.length);
   const scaled = (sum: readonly number[]): number[] => sum.map((value) => Math.fround(Math.fround(value) * share));
@@ -46,7 +49,7 @@ const checkConserves = ({ mean, sent }: Stepped, conservation: number, scale: nu
   }
 };
 
-/** Several steps of a row's round; each of gradients turned about, so that steps differ. */
+/** Run several steps of a row's cycle; gradients are rotated in each step, so that steps differ. */
 const walk = (
   cycle: readonly Stepper[],
   gradients: readonly (readonly number[])[],
@@ -127,7 +130,7 @@ const telescopes: Law = {
   name: "with error feedback, the means of all steps and the residuals add up to the mean gradients",
   appliesTo: always,
   check: (row) => {
-    // Wrapped once more where it keeps a residual already: nothing is lost then either.
+    // Wrapped in error feedback even if the row keeps a residual already: nothing may be lost then either.
     const worlds = worldsOf(
       row,
       cycleOf(row, (aggregator) => withErrorFeedback(aggregator as Aggregator)),
@@ -139,7 +142,7 @@ const telescopes: Law = {
       const due = new Float64Array(gradients[0]!.length);
       let most = 0;
       walk(cycle, gradients, seed, ({ mean, state }, own) => {
-        most += greatest(...own, mean[0]!); // a vote may be larger than what was voted on
+        most += greatest(...own, mean[0]!); // a vote may be larger than its inputs
         mean[0]!.forEach((value, i) => (got[i]! += value));
         meanOf(own).forEach((value, i) => (due[i]! += value));
         const kept = meanOf(state.map((leaves) => leaves[residual]!.data));
@@ -155,7 +158,7 @@ const telescopes: Law = {
   },
 };
 
-/** δ of each rank: the mean of what is lost over the draws, beside (1 − δ)‖u‖². */
+/** For each rank, compare the loss, averaged over draws, with (1 − δ)‖u‖². */
 const checkContracts = (
   world: Stepper,
   gradients: readonly ArrayLike<number>[],
@@ -208,21 +211,20 @@ const contraction: Law = {
 };
 
 /**
- * Of more entries than this some aggregators look at a sample only; and of one more that all strides begin at another
- * place.
+ * Length above which some aggregators use a sample only. One entry more, so that every stride begins at another index.
  */
 const samplingBegins = 2 ** 18 + 1;
 
 /**
- * What a sample of every 13th entry sees wrongly: many entries where it does not look, and behind more than there is
- * room for the greatest by far.
+ * A gradient that a sample of every 13th entry misrepresents: many entries at indices that are not sampled, and the
+ * largest entry after more entries than the capacity.
  */
 const unseen = (length: number): Float32Array =>
   Float32Array.from({ length }, (_, i) => (i === length - 2 ? 1e4 : i % 13 === 5 ? 1 : 1e-3 * (1 + i / length)));
 
 const contractionOfMany: Law = {
   name: "contracts as it declares where so many entries are sent that a sample would do",
-  // What stands around them takes what they send.
+  // Wrappers keep what the inner aggregator sends.
   appliesTo: (row) =>
     row.contraction !== undefined &&
     !row.randomised &&

@@ -52,13 +52,13 @@ const draws: Law = {
   },
 };
 
-/** Standard errors that the average of an honest draw may be off: less than once in a million elements. */
+/** Tolerance for the average of correct draws, in standard errors: exceeded less than once in a million elements. */
 const mostErrors = 5.5;
 
 /**
- * Draws in which an outcome must be expected for it to be missing less than once in a million times, e⁻¹⁴. What is
- * rarer than that shows in no variance: an entry next to a level of a quantizer is rounded to it in all draws, and the
- * average is off by the distance.
+ * Number of draws after which an outcome with this expected count is missing less than once in a million cases, e⁻¹⁴. A
+ * rarer outcome does not show in the variance: an entry close to a quantizer's level is rounded to it in all draws, and
+ * the average is off by the distance.
  */
 const mostUnseen = 14;
 

@@ -18,7 +18,7 @@ import {
 
 const everyBucket = Object.values(buckets);
 
-/** The same gradient everywhere, for a few steps: what it gives is known. */
+/** Law for a constant gradient over a few steps, with a known result. */
 const constantLaw = (
   name: string,
   value: number,
@@ -114,7 +114,7 @@ const extremes: Law = {
       for (const own of mean) expectSameBits(own.map(Number), mean[0]!, "the mean of another rank");
       if (!mean[0]!.every(Number.isFinite)) return;
       const total = sent[0]!.map((_, i) => sent.reduce((sum, own) => sum + own[i]!, 0));
-      // Numbers below 2^-126 lose bits.
+      // Numbers below 2^-126 lose precision.
       const tolerance = Math.max(row.conservation, 2 ** -22) * greatest(...gradients) + numRanks * smallestNormal;
       expectNear(
         total,

@@ -4,7 +4,7 @@ import { type Aggregator, type Bucket, bucketOf, lengthOf } from "../../src/inde
 import type { Row } from "../rows/row.ts";
 import { type Stepper, stepperOf } from "../stepper.ts";
 
-/** What every aggregator of the table must do. `check` throws where a row breaks it. */
+/** A property of every aggregator in the table. `check` throws if a row breaks it. */
 export interface Law {
   readonly name: string;
   readonly appliesTo: (row: Row) => boolean;
@@ -28,11 +28,11 @@ export const buckets: Readonly<Record<"empty" | "scalar" | "pair" | "vector" | "
   ]),
 };
 
-/** The aggregator of each step of a round, each made over by `wrap`. */
+/** Returns the aggregator of each step of a row's cycle, modified by `wrap`. */
 export const cycleOf = (row: Row, wrap: (aggregator: Aggregator) => Aggregator = (own) => own): Aggregator[] =>
   (row.cycle ?? [row.aggregator]).map(wrap);
 
-/** Steppers of a row's round in a world: traced once per bucket and number of ranks, however many gradients follow. */
+/** Returns steppers of a row's cycle in a world, traced once per bucket and number of ranks. */
 export const worldsOf = (
   row: Row,
   cycle: readonly Aggregator[],
@@ -49,7 +49,7 @@ export const worldsOf = (
   };
 };
 
-// Few distinct values on purpose, so that ties are common; and outliers.
+// Few distinct values, so that ties are common; plus outliers.
 const value = fc.oneof(
   fc.constantFrom(0, -0, 1, -1, 2),
   fc.float({ noNaN: true, min: -100, max: 100 }),
@@ -59,7 +59,7 @@ const value = fc.oneof(
 export interface Drawn {
   readonly bucket: Bucket;
   readonly numRanks: number;
-  /** One per rank. */
+  /** Gradients, one per rank. */
   readonly gradients: readonly (readonly number[])[];
   readonly seed: number;
 }
@@ -67,7 +67,7 @@ export interface Drawn {
 interface Room {
   readonly among?: readonly Bucket[];
   readonly ranks?: readonly number[];
-  /** Of what one gradient is made. */
+  /** Generator of one gradient. */
   readonly gradient?: (length: number) => fc.Arbitrary<number[]>;
 }
 
@@ -78,7 +78,7 @@ const anyGradient = (length: number): fc.Arbitrary<number[]> =>
 export const smoothGradient = (length: number): fc.Arbitrary<number[]> =>
   fc.nat(1e6).map((seed) => normalArray([length], seed).toNumbers());
 
-/** A bucket, some ranks, and a gradient for each. */
+/** Draws a bucket, a number of ranks, and a gradient per rank. */
 export const drawn = ({
   among = [buckets.scalar, buckets.pair, buckets.vector, buckets.matrix, buckets.mixed],
   ranks = [1, 2, 3, 4, 6],
@@ -92,7 +92,7 @@ export const drawn = ({
         .map((gradients) => ({ bucket, numRanks, gradients: gradients.map((own) => own.map(Math.fround)), seed })),
     );
 
-/** The same failures in every run. */
+/** Run a property with a fixed seed, so that failures are reproducible. */
 export const holds = <T>(
   arbitrary: fc.Arbitrary<T>,
   check: (value: T) => void,
@@ -101,13 +101,16 @@ export const holds = <T>(
   fc.assert(fc.property(arbitrary, check), { numRuns, seed: 1 });
 };
 
-/** Below this, f32 loses bits, and devices may take numbers for zero. */
+/** Smallest normal f32: smaller numbers lose precision, and devices may flush them to zero. */
 export const smallestNormal: number = 2 ** -126;
 
 export const greatest = (...vectors: readonly ArrayLike<number>[]): number =>
   vectors.reduce((most, vector) => Array.from(vector).reduce((own, v) => Math.max(own, Math.abs(v)), most), 0);
 
-/** @throws Error that names the first element further off than `tolerance`; a NaN is never near. */
+/**
+ * Compare element by element. @throws Error that names the first element with a difference above `tolerance`; a NaN
+ * always differs.
+ */
 export const expectNear = (
   actual: ArrayLike<number>,
   wanted: ArrayLike<number>,
@@ -130,7 +133,7 @@ export const meanOf = (gradients: readonly ArrayLike<number>[]): number[] =>
 
 export const squares = (values: ArrayLike<number>): number => Array.from(values).reduce((sum, v) => sum + v * v, 0);
 
-/** Bits as they lie in memory, so that signs of zero count. */
+/** Compare bit patterns, so that signs of zero count. */
 export const expectSameBits = (actual: ArrayLike<number>, wanted: ArrayLike<number>, what: string): void => {
   const bits = (values: ArrayLike<number>): number[] => [...new Uint32Array(Float32Array.from(values).buffer)];
   expectEqual(bits(actual), bits(wanted), `${what}, as bits`);

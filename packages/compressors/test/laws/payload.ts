@@ -16,7 +16,7 @@ import { drawn, expectNear, greatest, holds, type Law } from "./law.ts";
 
 const isCompressor = (aggregator: Aggregator): aggregator is Compressor => "encode" in aggregator;
 
-/** Leaves of several trees of one structure, joined one by one. */
+/** Join the leaves of several trees of the same structure, leaf by leaf. */
 const joined = (trees: readonly unknown[], join: (leaves: Tensor[]) => Tensor): unknown => {
   const flat = trees.map((tree) => flattenTree<Tensor>(tree));
   return unflattenTree(

@@ -16,7 +16,7 @@ import {
   worldsOf,
 } from "./law.ts";
 
-// A multiple of 256 for every number of ranks tried: nothing needs to be padded.
+// A multiple of 256 for every tested number of ranks, so that no padding is needed.
 const even: Bucket = bucketOf([{ path: "w", shape: [60, 256] }]);
 const large: Bucket = bucketOf([
   { path: "a", shape: [100, 123] },
@@ -56,7 +56,7 @@ const mostBytes: Law = {
   appliesTo: (row) => row.bytesAreMost === true,
   check: (row) => {
     const worlds = worldsOf(row, cycleOf(row));
-    // In sending everything lies the most.
+    // Sends the most, because every entry is selected.
     const large = (length: number): fc.Arbitrary<number[]> =>
       smoothGradient(length).map((own) => own.map((value) => 1e3 * value));
     for (const gradient of [undefined, large]) {

@@ -31,7 +31,7 @@ const permutation: Law = {
           Array.from({ length: n }, (_, i) => values[(5 * i + 3) % n]!);
         const straight = world!.step(gradients, world!.init(), seed);
         const permuted = world!.step(gradients.map(moved), world!.init(), seed);
-        // Sums in another order round otherwise.
+        // Sums in another order round differently.
         const tolerance = 2 ** -20 * greatest(...gradients);
         expectNear(permuted.mean[0]!, moved(straight.mean[0]!), tolerance, "mean");
         straight.sent.forEach((sent, rank) =>
@@ -42,7 +42,7 @@ const permutation: Law = {
   },
 };
 
-/** C(cu) = cC(u) to the bit. */
+/** C(cu) = cC(u), bit-exact. */
 const commutesWith = (name: string, appliesTo: Law["appliesTo"], factors: readonly number[]): Law => ({
   name,
   appliesTo,
@@ -67,7 +67,7 @@ const commutesWith = (name: string, appliesTo: Law["appliesTo"], factors: readon
   },
 });
 
-/** Every tensor of a bucket by itself: as others change, however much, it must be sent as it was. */
+/** A tensor must be sent the same way, whatever the other tensors of its bucket contain. */
 const ownTensor: Law = {
   name: "what is sent of a tensor is the same whatever else is in its bucket, where it says so",
   appliesTo: ({ aggregator }) => aggregator.scope === "tensor",

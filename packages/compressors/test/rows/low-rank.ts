@@ -5,7 +5,7 @@ import { withErrorFeedback } from "../../src/index.ts";
 import { powerSgdAggregator } from "../../src/power-sgd.ts";
 import type { Row } from "./row.ts";
 
-/** Elements of the factors of a bucket's matrices, r = min(rank, n, m), and of what travels as it is. */
+/** Elements of the factors of a bucket's matrices, r = min(rank, n, m), and of uncompressed tensors. */
 const factors = ({ tensors }: Bucket, rank: number, pays: (elements: number, sent: number) => boolean) => {
   const counts = { p: 0, q: 0, dense: 0 };
   for (const { shape } of tensors) {
@@ -40,7 +40,7 @@ const acpBytes =
 const acp = acpSgdCycle({ rank: 1 });
 const acpWide = acpSgdCycle({ rank: 2, minimumCompression: 0 }).map((one) => withErrorFeedback(one));
 
-// A projection: never longer than what is projected. All of it at full rank.
+// A projection never lengthens a vector. At full rank, it keeps everything.
 const plain = {
   conservation: 4e-6,
   denseTolerance: 4e-6,
@@ -76,7 +76,7 @@ export const lowRankRows: readonly Row[] = [
     period: 2,
     bytes: acpBytes(1, 2),
     contraction: () => 0,
-    // Of the buckets tried, none has fewer rows than columns.
+    // None of the tested buckets has matrices with fewer rows than columns.
     dense: acpSgdCycle({ rank: 64, minimumCompression: 0 })[0],
   },
   {

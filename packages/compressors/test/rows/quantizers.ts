@@ -8,13 +8,13 @@ import { scaledSignCompressor, scaledSignPerTensorAggregator } from "../../src/s
 import { ternGradAggregator } from "../../src/tern-grad.ts";
 import type { Row } from "./row.ts";
 
-/** What one rank sends when each sends `bytes` to all others. */
+/** Bytes that one rank sends if each sends `bytes` to all other ranks. */
 const gathered = (bytes: number, worldSize: number): number => bytes * (worldSize - 1);
 
-/** u32 words that hold one bit each of `count` things. */
+/** Number of u32 words for `count` bits. */
 const words = (count: number): number => Math.ceil(count / 32);
 
-/** As few blocks of at most `most` as possible, of one size, as small as possible. */
+/** As few blocks of at most `most` entries as possible, of equal and minimum size. */
 const blocks = (count: number, most: number): readonly [rows: number, size: number] => {
   const rows = Math.ceil(count / most);
   return [rows, Math.ceil(count / Math.max(1, rows))];
@@ -22,7 +22,7 @@ const blocks = (count: number, most: number): readonly [rows: number, size: numb
 
 const plain = { conservation: 2e-6, permutation: false, scale: true, odd: false, randomised: false } as const;
 
-// Of three levels only: their variance is that of the gradient several times over.
+// For quantizers with three levels, whose variance is several times the squared gradient.
 const noisy = { learningRate: 0.05, margin: 0.08 } as const;
 
 const qsgdBytes =
@@ -39,7 +39,7 @@ const eightBitBytes =
     return gathered(rows * size + 4 * rows, worldSize);
   };
 
-/** All-to-all of two bits, all-gather of as many as 2P needs, all-reduce of one f32 for each tensor. */
+/** All-to-all of two bits, all-gather of the bits of 2P, all-reduce of one f32 per tensor. */
 const ternGradBytes = (bucket: Bucket, worldSize: number): number => {
   const shard = Math.ceil(words(lengthOf(bucket)) / worldSize);
   return (
@@ -48,11 +48,11 @@ const ternGradBytes = (bucket: Bucket, worldSize: number): number => {
   );
 };
 
-/** All-to-all and all-gather, each of one bit per entry of a shard and one word. */
+/** All-to-all and all-gather, each with one bit per entry of a shard plus one word. */
 export const majorityVoteBytes = (bucket: Bucket, worldSize: number): number =>
   2 * (worldSize - 1) * 4 * (Math.ceil(words(lengthOf(bucket)) / worldSize) + 1);
 
-// A step of 8 bits is max|u|/127, an error half of that: (1/254)² of max|u|² ≤ ‖u‖², for each entry of a block.
+// A step of 8 bits is max|u|/127, an error at most half of that: (1/254)² of max|u|² ≤ ‖u‖², for each entry of a block.
 const eightBitContraction =
   (blockSize: number) =>
   (bucket: Bucket): number =>
@@ -67,7 +67,7 @@ export const quantizerRows: readonly Row[] = [
     scale: false,
     randomised: true,
     ofZero: [-1, 1],
-    // Votes lead to the median of the ranks' optima, not to that of their mean.
+    // Votes lead to the median of the ranks' optima, not to the optimum of the mean.
     descent: { errorFeedback: false, margin: 0.6 },
   },
   {
@@ -163,7 +163,7 @@ export const quantizerRows: readonly Row[] = [
       const [rows, size] = blocks(Math.ceil(lengthOf(bucket) / worldSize), 16);
       return 2 * (worldSize - 1) * rows * (size + 4);
     },
-    // Of several, the owner of a shard answers for the rounding of everybody's sum.
+    // With several ranks, the owner of a shard has the rounding error of the whole sum.
     contraction: (bucket, worldSize) => (worldSize === 1 ? eightBitContraction(16)(bucket) : undefined),
     dense: agoqAggregator(),
     denseTolerance: 2 / 253,

@@ -1,66 +1,63 @@
 import type { Aggregator, Bucket } from "../../src/index.ts";
 import type { Axes } from "../world.ts";
 
-/** How plain SGD on a quadratic fares with an aggregator, where the usual does not fit. */
+/** Settings of plain SGD on a quadratic with an aggregator, if they differ from the defaults. */
 export interface Descent {
-  /** Default 250. */
+  /** Number of steps. Default: 250. */
   readonly steps?: number;
-  /** At first; it falls with 1/(1 + step/50). Default 0.1. */
+  /** Initial learning rate; decays with 1/(1 + step/50). Default: 0.1. */
   readonly learningRate?: number;
   /**
-   * Greatest distance to the optimum of dense SGD after the last step, relative to the distance at the start. Default
-   * 0.05.
+   * Maximum distance to the optimum of dense SGD after the last step, relative to the initial distance. Default: 0.05.
    */
   readonly margin?: number;
   /**
-   * Whether to wrap the aggregator in error feedback. Default: when it is biased and nothing in its state is called
+   * Whether to wrap the aggregator in error feedback. Default: if it is biased and its state has no leaf named
    * `residual`.
    */
   readonly errorFeedback?: boolean;
 }
 
-/**
- * One aggregator, and what the laws hold it to. Formulas are written down here from the literature, not taken from the
- * code.
- */
+/** An aggregator with its expected properties. Formulas are written from the literature, not copied from the code. */
 export interface Row {
-  /** As in job files and docs/algorithms.md. */
+  /** Name as in job files and docs/algorithms.md. */
   readonly name: string;
   readonly aggregator: Aggregator;
-  /** Bytes that a rank sends in one step, averaged over ranks; the most, where the number is known at run time only. */
+  /** Bytes that a rank sends in one step, averaged over ranks; the maximum if the number is known only at run time. */
   bytes(bucket: Bucket, worldSize: number): number;
-  /** Whether `bytes` is a bound, not a count. */
+  /** Whether `bytes` is an upper bound instead of an exact count. */
   readonly bytesAreMost?: boolean;
   /**
-   * Where the aggregator declares one, that. δ of ‖u − sent‖² ≤ (1 − δ)‖u‖² on every rank of so many, in the mean over
-   * keys where it draws. Absent where there is none, as for unbiased quantizers.
+   * Contraction δ with ‖u − sent‖² ≤ (1 − δ)‖u‖² on every one of `worldSize` ranks, averaged over keys for a randomized
+   * aggregator; the declared value if there is one. Absent: no contraction, as for unbiased quantizers.
    */
   contraction?(bucket: Bucket, worldSize: number): number | undefined;
   /**
-   * A setting at which the mean must equal that of dense all-reduce: density 1, full rank; and how nearly, relative to
-   * the greatest |g|.
+   * A setting for which the mean must equal that of a dense all-reduce: density 1, full rank; with the tolerance
+   * relative to the largest |g|.
    */
   readonly dense?: Aggregator;
   readonly denseTolerance?: number;
   /**
-   * |Σ sent − P · mean| and |residual + sent − accumulated| at most, relative to the greatest |g| of the ranks; 0 says to the bit (of f32 sums).
+   * Tolerance of |Σ sent − P · mean| and |residual + sent − accumulated|, relative to the largest |g| of the ranks; 0:
+   * bit-exact (for f32 sums).
    */
   readonly conservation: number;
-  /** C(πu) = πC(u). */
+  /** Whether C(πu) = πC(u). */
   readonly permutation: boolean;
-  /** C(cu) = cC(u) for c a power of two. */
+  /** Whether C(cu) = cC(u) for c a power of two. */
   readonly scale: boolean;
-  /** C(−u) = −C(u). */
+  /** Whether C(−u) = −C(u). */
   readonly odd: boolean;
-  /** Draws on the key. */
+  /** Whether the result depends on the key. */
   readonly randomised: boolean;
-  /** Steps that it takes to come around where steps differ: 2 where factors alternate. Default 1. */
+  /** Number of steps in a cycle: 2 for alternating factors. Default: 1. */
   readonly period?: number;
-  /** The aggregators of one round, where they differ from step to step; the first is `aggregator`. */
+  /** Aggregators of one cycle, if they differ per step; the first is `aggregator`. */
   readonly cycle?: readonly Aggregator[];
-  /** What an entry of zero may become, where that is not zero. */
+  /** Possible results for a zero entry. Default: zero. */
   readonly ofZero?: readonly number[];
   readonly descent?: Descent;
-  /** Further mesh axes, for a world of P ranks laid out so: axis → groups of ranks. */
+  /** Additional mesh axes for a world of P ranks: axis → groups of ranks. */
   axes?(worldSize: number): Axes;
 }

@@ -8,10 +8,10 @@ import type { Row } from "./row.ts";
 
 const kept = (density: number, n: number): number => Math.min(n, Math.max(1, Math.floor(density * n)));
 
-/** Two ranks per host where that can be, else one host of all. */
+/** Two ranks per host if the world size is even, otherwise a single host. */
 const ranksPerHostOf = (worldSize: number): number => (worldSize % 2 === 0 ? 2 : worldSize);
 
-/** A job knows its ranks per host; the laws try one row on worlds of many sizes. */
+/** A job has a fixed number of ranks per host; the laws test one row on worlds of many sizes. */
 const hierarchical = (density: number): Aggregator<[]> => {
   const sized = (ranksPerHost: number): Aggregator<[]> =>
     hierarchicalTopKAggregator({ density, inside: "inside", across: "across", ranksPerHost });
@@ -23,13 +23,13 @@ const hierarchical = (density: number): Aggregator<[]> => {
   };
 };
 
-/** Greatest power of two up to P. */
+/** Largest power of two up to P. */
 const coreOf = (worldSize: number): number => 2 ** Math.floor(Math.log2(worldSize));
 
 const common = { permutation: true, scale: true, odd: true, randomised: false, denseTolerance: 2 ** -20 } as const;
 /**
- * That of top-k where a rank is alone (in its host); of several, those of one may be dropped whole for those of the
- * others.
+ * Contraction of top-k for a single rank (per host). With several ranks, all entries of one rank may be dropped for
+ * those of the others.
  */
 const contraction =
   (density: number): NonNullable<Row["contraction"]> =>
@@ -67,7 +67,7 @@ export const sparseExchangeRows: readonly Row[] = [
   {
     ...common,
     name: "hierarchical top-k",
-    permutation: false, // another shard, another share
+    permutation: false, // permutation would change the shards, and therefore the selection
     aggregator: hierarchical(0.2),
     bytes: (bucket, worldSize) => {
       const ranksPerHost = ranksPerHostOf(worldSize);

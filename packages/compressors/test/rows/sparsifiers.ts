@@ -9,7 +9,7 @@ import { topKCompressor } from "../../src/top-k.ts";
 import type { Row } from "./row.ts";
 
 const kept = (density: number, n: number): number => Math.min(n, Math.max(1, Math.floor(density * n)));
-/** k/n, and 0 of nothing. */
+/** k/n, and 0 for an empty gradient. */
 const share = (k: number, n: number): number => (n === 0 ? 0 : k / n);
 
 const gathered = (bytes: number, worldSize: number): number => (worldSize - 1) * bytes;
@@ -20,7 +20,7 @@ const topK = (density: number): Omit<Row, "name" | "aggregator"> => ({
   contraction: (bucket) => share(kept(density, lengthOf(bucket)), lengthOf(bucket)),
   dense: topKCompressor({ density: 1 }),
   conservation: 0,
-  permutation: false, // ties are settled by position
+  permutation: false, // ties are broken by index
   scale: true,
   odd: true,
   randomised: false,
@@ -42,7 +42,7 @@ const threshold = (capacity: number): Omit<Row, "name" | "aggregator"> => ({
   bytesAreMost: true,
   dense: thresholdCompressor({ threshold: 2 ** -149, capacity: 1 }),
   conservation: 0,
-  permutation: capacity === 1, // else where there are too many
+  permutation: capacity === 1, // false if more entries reach the threshold than fit
   scale: false,
   odd: true,
   randomised: false,
@@ -56,7 +56,7 @@ const gaussianK = (density: number): Omit<Row, "name" | "aggregator"> => ({
   bytesAreMost: true,
   dense: gaussianKCompressor({ density: 1 }),
   conservation: 0,
-  permutation: false, // only where ties do not fit
+  permutation: false, // ties that do not fit are broken
   scale: true,
   odd: true,
   randomised: false,
@@ -64,8 +64,8 @@ const gaussianK = (density: number): Omit<Row, "name" | "aggregator"> => ({
 
 const msTopK = (density: number): Omit<Row, "name" | "aggregator"> => ({
   ...topK(density),
-  // Up to w = (M − m)/2²³ may be lost by the choice within a bracket, and three times that by rounding: k·2Mw, and ‖u‖²
-  // ≥ M². A sample tells nothing.
+  // The choice within a bracket may lose up to w = (M − m)/2²³, and rounding three times that: k·2Mw, and ‖u‖² ≥ M². A
+  // sample gives no bound.
   contraction: (bucket) =>
     lengthOf(bucket) > 2 ** 18
       ? undefined
@@ -87,7 +87,7 @@ export const sparsifierRows: readonly Row[] = [
     aggregator: randomKCompressor({ density: 0.3, scaled: true }),
     bytes: randomK(0.3).bytes,
     dense: randomKCompressor({ density: 1, scaled: true }),
-    conservation: 2e-6, // n/k times the rounding of a sum
+    conservation: 2e-6, // n/k times the rounding error of a sum
     permutation: false,
     scale: true,
     odd: true,
@@ -120,7 +120,7 @@ export const sparsifierRows: readonly Row[] = [
     aggregator: withErrorFeedback(msTopKCompressor({ density: 0.25 })),
     dense: withErrorFeedback(msTopKCompressor({ density: 1 })),
   },
-  // From a fresh state the velocity is the gradient, so the first step is that of top-k.
+  // From a zero state, the velocity equals the gradient, so the first step is that of top-k.
   {
     ...topK(0.25),
     name: "top-k with momentum correction",

@@ -19,7 +19,7 @@ const eightBit = (count: number, blockSize: number): number => {
   return rows * (Math.ceil(count / Math.max(1, rows)) + 4);
 };
 
-/** Elements of the tensors for which `when` holds. */
+/** Number of elements of the tensors that `when` selects. */
 const among = ({ tensors }: Bucket, when: (path: string, shape: readonly number[]) => boolean): number =>
   tensors.reduce((sum, { path, shape }) => sum + (when(path, shape) ? elementCount(shape) : 0), 0);
 
@@ -28,13 +28,13 @@ const share = (density: number) => (bucket: Bucket) => kept(density, lengthOf(bu
 
 const plain = { conservation: 2e-6, permutation: false, scale: true, odd: true, randomised: false } as const;
 
-/** The largest quarter of the entries with their positions, by all-gather. */
+/** Largest quarter of the entries with their indices, by all-gather. */
 const quarterGathered: Row["bytes"] = (bucket, worldSize) => 8 * kept(0.25, lengthOf(bucket)) * (worldSize - 1);
 
 // A half, so that products are exact on every device.
 const halved = { momentum: 0.5 } as const;
 
-/** Power-SGD of rank 1, for matrices of which it sends less than half. */
+/** PowerSGD of rank 1, for matrices that compress to less than half. */
 const powerOfRankOne: Row["bytes"] = ({ tensors }, worldSize) => {
   const elements = tensors.reduce((sum, { shape }) => {
     const [count, m] = [elementCount(shape), shape.at(-1) ?? 1];

@@ -16,15 +16,15 @@ import { countPerExpert } from "../load.ts";
 import type { Order } from "../order.ts";
 import type { DispatchSizes } from "./token-dispatcher.ts";
 
-/** What lies side by side, from one position up to another. */
+/** Half-open range of consecutive indices, from `begin` up to `end`. */
 export interface ChunkRange {
   readonly begin: number;
   readonly end: number;
 }
 
 /**
- * Cut `count` things into chunks of ⌈count / numChunks⌉, of which the last may be smaller: nothing is added to make
- * them equal. There are fewer chunks where so many are not needed, and never an empty one.
+ * Split `count` items into chunks of ⌈count / numChunks⌉ items. The last chunk may be smaller; chunks are not padded to
+ * equal size. Returns fewer chunks if fewer suffice, and never an empty chunk.
  */
 export const chunkRanges = (count: number, numChunks: number): readonly ChunkRange[] => {
   const size = Math.ceil(count / numChunks);
@@ -34,23 +34,23 @@ export const chunkRanges = (count: number, numChunks: number): readonly ChunkRan
   }));
 };
 
-/** Sums of the entries before each, along the last dimension. */
+/** Exclusive cumulative sum along the last dimension. */
 export const before = (counts: Tensor): Tensor => subtract(cumsum(counts), counts);
 
-/** Some of the tokens by themselves. */
+/** A chunk of a rank's tokens, with its own order and sizes. */
 export interface TokenChunk {
   readonly x_TD: Tensor;
   readonly order: Order;
   readonly sizes: DispatchSizes;
 }
 
-/** Of some tokens of an order, of all of which `first_E` says where the slots of each expert begin. */
+/** Returns the order of a range of tokens. `first_E` is the first slot of each expert in the order of all tokens. */
 const orderOf = (order: Order, first_E: Tensor, { begin, end }: ChunkRange): Order => {
   const own = (entries_TK: Tensor): Tensor => slice(entries_TK, [begin], [end]);
   const numEntries = order.experts_TK.shape[0]! * order.experts_TK.shape[1]!;
   const [experts_tK, slots_tK] = [own(order.experts_TK), own(order.slots_TK)];
   const hasNone_tK = less(experts_tK, 0);
-  // Slots of all experts side by side: who of them is of this chunk, and how many stand before each.
+  // With the slots of all experts concatenated: mask of the slots of this chunk, and number of them before each slot.
   const positions_tK = where(hasNone_tK, numEntries, add(gather(first_E, experts_tK, { outside: "zero" }), slots_tK));
   const ones_n = full([(end - begin) * order.experts_TK.shape[1]!], 1, "i32");
   const isOwn_N = scatterAdd(full([numEntries], 0, "i32"), reshape(positions_tK, [-1]), ones_n);
@@ -69,10 +69,10 @@ const orderOf = (order: Order, first_E: Tensor, { begin, end }: ChunkRange): Ord
 };
 
 /**
- * Cut tokens into chunks, each with its own slots of the experts: those that its entries have, closed up in their
+ * Split tokens into chunks with their own slots. The slots of a chunk's entries are renumbered without gaps, in their
  * order.
  *
- * Cost: a few passes over N numbers for each chunk; none where there is but one.
+ * Cost: a few passes over N numbers per chunk; none for a single chunk.
  */
 export const cutTokens = (x_TD: Tensor, order: Order, sizes: DispatchSizes): readonly TokenChunk[] => {
   const ranges = chunkRanges(sizes.numTokens, sizes.numChunks);

@@ -21,21 +21,24 @@ import {
 import { axisSize } from "@skein/tensor-core/backend";
 import { checkPriority, tokenPriority } from "../options.ts";
 import type { Order } from "../order.ts";
-import { fromRows, layOut, rowsOf, type RowTokens, toRows } from "../rows.ts";
+import { fromRows, assignRows, rowsOf, type RowTokens, toRows } from "../rows.ts";
 import { type ChunkRange, chunkRanges } from "./chunks.ts";
-import { throughApart } from "./chunks-apart.ts";
+import { runWithBackwardChunks } from "./backward-chunks.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./token-dispatcher.ts";
 
 export interface DenseDispatcherOptions {
-  /** Of its collectives, 0 to 3: those of one priority wait for each other, the greatest goes first. Default: 3. */
+  /**
+   * Priority of the collectives, 0 to 3. Collectives of the same priority wait for each other; the highest priority
+   * goes first. Default: 3.
+   */
   readonly priority?: number;
 }
 
-/** What the dense dispatcher keeps to bring rows back: whose token each row holds. */
+/** State of the dense dispatcher that `combine` needs: the token of each row. */
 export type DenseMetadata = RowTokens;
 
-/** Sizes, and how urgently rows travel. */
-type TravelSizes = DispatchSizes & { readonly priority: number };
+/** Dispatch sizes together with the priority of collectives. */
+type PrioritizedSizes = DispatchSizes & { readonly priority: number };
 
 /** Swap the two leading dimensions of rows in [a, b] blocks: [a·b·c, D] to [b·a·c, D]. */
 export const swapBlocks = (rows: Tensor, [a, b]: readonly [number, number]): Tensor => {
@@ -43,7 +46,9 @@ export const swapBlocks = (rows: Tensor, [a, b]: readonly [number, number]): Ten
   return reshape(transpose(reshape(rows, [a, b, -1, width]), [1, 0, 2, 3]), [-1, width]);
 };
 
-/** Rows by chunk, then by expert, then by slot: i32 [T, K]. Each chunk of a rank is one piece. */
+/**
+ * Row of each entry, ordered by chunk, then by expert, then by slot: i32 [T, K]. Each chunk of a rank is contiguous.
+ */
 const rowsByChunk = ({ experts_TK, slots_TK }: Order, { numExperts, slots, numChunks }: DispatchSizes): Tensor => {
   const { end: size } = chunkRanges(slots, numChunks)[0]!;
   const begin_TK = multiply(divide(slots_TK, size), size);
@@ -52,30 +57,30 @@ const rowsByChunk = ({ experts_TK, slots_TK }: Order, { numExperts, slots, numCh
   return where(less(experts_TK, 0), -1, add(multiply(begin_TK, numExperts), inChunk_TK));
 };
 
-/** Where each slot's row lies, by expert: the same in any number of chunks. */
+/** Row of each slot, ordered by expert: independent of the number of chunks. */
 const byExpertOf = (order: Order, { numExperts, slots }: DispatchSizes): RowTokens =>
   scope("order", () =>
-    layOut(rowsOf(order, multiply(arange(numExperts), slots)), order.weights_TK, numExperts * slots),
+    assignRows(rowsOf(order, multiply(arange(numExperts), slots)), order.weights_TK, numExperts * slots),
   );
 
-/** Rows that arrived in a chunk: all slots, full or empty. */
+/** Rows received in a chunk: all slots, used or empty. */
 const expertRows = (rows_SD: Tensor, { numExperts, axis }: DispatchSizes, { begin, end }: ChunkRange): ExpertRows => {
   const numRanks = axisSize(axis);
   return { rows_SD, counts_e: full([numExperts / numRanks], numRanks * (end - begin), "i32") };
 };
 
-/** Tokens in their slots to the ranks of their experts. */
-const arrive = (
+/** Send tokens, in their slots, to the ranks of their experts. */
+const sendToExperts = (
   x_TD: Tensor,
   order: Order,
-  sizes: TravelSizes,
+  sizes: PrioritizedSizes,
   byExpert: RowTokens = byExpertOf(order, sizes),
 ): readonly ExpertRows[] => {
   const { numExperts, slots, numChunks, axis, priority } = sizes;
   const numRanks = axisSize(axis);
   const ranges = chunkRanges(slots, numChunks);
   const leaving_RD = scope("order", () =>
-    toRows(x_TD, ranges.length === 1 ? byExpert : layOut(rowsByChunk(order, sizes), undefined, numExperts * slots)),
+    toRows(x_TD, ranges.length === 1 ? byExpert : assignRows(rowsByChunk(order, sizes), undefined, numExperts * slots)),
   );
   return ranges.map((range) =>
     scope("dispatch", () => {
@@ -89,21 +94,21 @@ const arrive = (
   );
 };
 
-/** What experts made of their rows, back in the slots of all: f32 [R, D], by expert. */
-const bringHome = (done: readonly Tensor[], { numExperts, axis, priority }: TravelSizes): Tensor =>
+/** Send the experts' outputs back, and restore the slots of all chunks: f32 [R, D], ordered by expert. */
+const returnRows = (outputs: readonly Tensor[], { numExperts, axis, priority }: PrioritizedSizes): Tensor =>
   scope("combine", () => {
     const numRanks = axisSize(axis);
-    const width = done[0]!.shape[1]!;
-    const home = done.map((rows_SD) =>
+    const width = outputs[0]!.shape[1]!;
+    const returned = outputs.map((rows_SD) =>
       allToAll(swapBlocks(rows_SD, [numExperts / numRanks, numRanks]), axis, { priority }),
     );
-    if (home.length === 1) return home[0]!;
-    const slotsOfChunks = home.map((rows) => reshape(rows, [numExperts, -1, width]));
+    if (returned.length === 1) return returned[0]!;
+    const slotsOfChunks = returned.map((rows) => reshape(rows, [numExperts, -1, width]));
     return reshape(concat(slotsOfChunks, { dim: 1 }), [-1, width]);
   });
 
-/** Rows as they arrived in some chunks, as they would have in others: copied, since none travels again. */
-const cutAnew = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number): readonly ExpertRows[] => {
+/** Rearrange rows received in some chunks into other chunks. Copies rows; sends nothing. */
+const rechunk = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number): readonly ExpertRows[] => {
   const { numExperts, slots } = sizes;
   const arrived = chunkRanges(slots, sizes.numChunks);
   const width = rows[0]!.shape[1]!;
@@ -112,7 +117,7 @@ const cutAnew = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: numbe
       const pieces = arrived.flatMap(({ begin, end }, i) => {
         const [first, last] = [Math.max(begin, range.begin), Math.min(end, range.end)];
         if (first >= last) return [];
-        // Each of e experts has the slots of P ranks: E stretches of equal length, of each of which a part is taken.
+        // Each of e experts has the slots of P ranks: E segments of equal length. One part of each segment is taken.
         const bySlot = reshape(rows[i]!, [numExperts, end - begin, width]);
         return [slice(bySlot, [0, first - begin], [numExperts, last - begin])];
       });
@@ -122,15 +127,16 @@ const cutAnew = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: numbe
 };
 
 /**
- * All slots travel, full or empty, by one all-to-all there and one back: `E·C` rows leave each rank and as many arrive.
- * An expert sees `P·C` rows, zeros where a slot is empty. Chunks are slots: those of each expert are cut.
+ * Dispatcher that sends all slots, used or empty, with one all-to-all for dispatch and one for combine: `E·C` rows
+ * leave and reach each rank. An expert processes `P·C` rows, with zeros in empty slots. Chunks are ranges of slots: the
+ * slots of each expert are split.
  *
- * Over hosts it needs no levels of its own: the communicator does an all-to-all in two where that takes less.
+ * Needs no levels for several hosts: the communicator splits an all-to-all into two levels if that is faster.
  *
- * Cost: `4·E·C·D·(P − 1)/P` bytes sent per rank, each way; as much in backward. Chunks change nothing of it, and copy
- * the rows that come back once more. Where backward has other chunks, the rows that arrived are copied, too, and the
- * inside of experts is computed again: all their flops but those of the last product.
- * @throws ArgumentError for a priority that is none.
+ * Cost: `4·E·C·D·(P − 1)/P` bytes sent per rank in each direction, and the same in backward. Chunks do not change the
+ * bytes, but copy the returned rows once more. If backward has other chunks, the received rows are copied too, and the
+ * experts' activations are recomputed: all their flops except those of the last product.
+ * @throws ArgumentError for an invalid priority.
  */
 export const denseDispatcher = ({
   priority = tokenPriority,
@@ -139,20 +145,20 @@ export const denseDispatcher = ({
   return {
     dispatch: (x_TD, order, sizes) => {
       const byExpert = byExpertOf(order, sizes);
-      return { chunks: arrive(x_TD, order, { ...sizes, priority }, byExpert), metadata: byExpert };
+      return { chunks: sendToExperts(x_TD, order, { ...sizes, priority }, byExpert), metadata: byExpert };
     },
-    combine: (done, byExpert, sizes) => {
-      const home_RD = bringHome(done, { ...sizes, priority });
-      return scope("inverse-order", () => fromRows(home_RD, byExpert, sizes.numTokens));
+    combine: (outputs, byExpert, sizes) => {
+      const returned_RD = returnRows(outputs, { ...sizes, priority });
+      return scope("inverse-order", () => fromRows(returned_RD, byExpert, sizes.numTokens));
     },
-    throughApart: (x_TD, order, sizes, work) => {
+    runWithBackwardChunks: (x_TD, order, sizes, work) => {
       const byExpert = byExpertOf(order, sizes);
-      const home_RD = throughApart(x_TD, sizes, work, {
-        arrive: (x, own) => arrive(x, order, { ...own, priority }),
-        cutAnew,
-        bringHome: (done, own) => bringHome(done, { ...own, priority }),
+      const returned_RD = runWithBackwardChunks(x_TD, sizes, work, {
+        sendToExperts: (x, own) => sendToExperts(x, order, { ...own, priority }),
+        rechunk,
+        returnRows: (outputs, own) => returnRows(outputs, { ...own, priority }),
       });
-      return scope("inverse-order", () => fromRows(home_RD, byExpert, sizes.numTokens));
+      return scope("inverse-order", () => fromRows(returned_RD, byExpert, sizes.numTokens));
     },
   };
 };

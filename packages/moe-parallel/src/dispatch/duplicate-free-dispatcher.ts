@@ -1,23 +1,26 @@
 import { concat, slice } from "@skein/tensor-core";
 import { levelDispatcher, type LevelMetadata } from "./level-dispatcher.ts";
 import type { LevelOptions } from "./levels.ts";
-import { mostTokens } from "./room.ts";
+import { mostTokens } from "./row-bounds.ts";
 import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 /**
- * A token travels once to each group of ranks that has any of its experts, and not once for each of them: along the
- * outermost axis to the rank of its own place in that group, from there along the next axis to those groups inside that
- * need it, and so on; over one axis, once to each rank. Rows of experts are made where they are. On the way back, what
- * the experts of a rank give for a token is weighted and added up there, then by each relay what its ranks gave, before
- * it crosses the slower link.
+ * Dispatcher that sends a token only once to each group of ranks that has any of its experts, instead of once per
+ * expert. Along the outermost axis, a token is sent to the rank with the sender's own index in each group that needs
+ * the token; from there along the next axis to the groups that need it, and so on. With a single axis, a token is sent
+ * once to each rank. The rows of experts are created on the experts' rank. On the way back, each rank sums its experts'
+ * weighted outputs per token, and each relay rank sums the results of its ranks, before the sum is sent over the slower
+ * link.
  *
- * The weights of its choices travel with a token, so that their gradients come back the way of its own.
+ * A token is sent together with the weights of its choices, so that gradients of the weights return with the gradient
+ * of the token.
  *
- * Cost: for K choices `4·(D + 2·K)` bytes per copy that leaves a rank there, `4·D` back and `4·(D + K)` in backward; of
- * each chunk `4·E·(P − 1)` bytes of counts sent per rank, and `12·(g − 1)` for each axis of g ranks. There are as many
- * copies as a token has groups with experts of its choice at each level, so never more over the outermost axis than
- * rows in `raggedDispatcher`; over all axes together there may be. Relays have room for as many copies as there can be.
- * @throws ArgumentError for options that are wrong by themselves, and where the axes do not make up that of experts.
+ * Cost: for K choices `4·(D + 2·K)` bytes per copy that leaves a rank in dispatch, `4·D` in combine and `4·(D + K)` in
+ * backward; per chunk `4·E·(P − 1)` bytes of counts sent per rank, and `12·(g − 1)` for each axis of g ranks. The
+ * number of copies of a token at each level is the number of groups with experts of its choice. So over the outermost
+ * axis there are never more copies than rows in `raggedDispatcher`; over all axes together there may be more. Relay
+ * ranks allocate memory for the maximum number of copies.
+ * @throws ArgumentError for invalid options, and if the product of the axes is not the axis of the experts.
  * @example duplicateFreeDispatcher({ axes: ["hosts", "inside"] }) // in a mesh { expert: 8, hosts: 2, inside: 4 }
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591.
  */
@@ -25,15 +28,15 @@ export const duplicateFreeDispatcher = (options: LevelOptions): TokenDispatcher<
   levelDispatcher(
     {
       name: "duplicateFreeDispatcher",
-      begin: ({ x_TD, order }, targets_TK) => ({
+      pack: ({ x_TD, order }, targets_TK) => ({
         x_XD: concat([x_TD, order.weights_TK], { dim: 1 }),
         targets_NK: targets_TK,
       }),
-      arrive: (x_ND, width) => ({
+      unpack: (x_ND, width) => ({
         x_ND: slice(x_ND, [0, 0], [x_ND.shape[0]!, width]),
         weights_NK: slice(x_ND, [0, width], [...x_ND.shape]),
       }),
-      inOrder: (levels) => levels,
+      orderLevels: (levels) => levels,
       targetsPerCopy: ({ numChoices }) => numChoices,
       mostCopies: mostTokens,
     },

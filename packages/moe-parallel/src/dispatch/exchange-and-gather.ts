@@ -1,36 +1,37 @@
-// Shapes: A ranks along the axis of the exchange, S neighbours of them whose rows are summands, N ranks along the axis
-// of the gathering, b rows from one rank to another, D width of a row.
+// Shapes: A ranks along the axis of the exchange, S adjacent ranks whose rows are summed, N ranks along the axis of the
+// all-gather, b rows from one rank to another, D width of a row.
 import { allGather, allToAll, concat, reshape, slice, sum, type Tensor } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { chunkRanges } from "./chunks.ts";
 
 export interface ExchangeAndGatherOptions {
-  /** Along which rows are exchanged. */
+  /** Mesh axis of the all-to-all. */
   readonly axis: string;
-  /** Along which what came is gathered. */
+  /** Mesh axis of the all-gather. */
   readonly gatherAxis: string;
-  /** S: what comes from so many ranks side by side is added up where it arrives, before it is gathered. Default: 1. */
+  /** S, number of adjacent source ranks whose rows are summed on arrival, before the all-gather. Default: 1. */
   readonly numSummands?: number;
-  /** Into how many pieces each rank's b rows are cut, at most. */
+  /** Maximum number of pieces into which each rank's b rows are split. */
   readonly numPieces: number;
 }
 
-// Those of one priority wait for each other, those of several are under way at once.
+// Collectives of the same priority wait for each other; collectives of different priorities run concurrently.
 const exchangePriority = 2;
 const gatherPriority = 1;
 
 /**
- * Exchange rows along one axis and gather what came along another, in pieces, so that one piece is gathered while the
- * next is exchanged: `allGather(sum(allToAll(x)))`, in the same order of rows.
+ * All-to-all along one axis followed by an all-gather along another axis, in pieces, so that one piece is gathered
+ * while the next is exchanged: `allGather(sum(allToAll(x)))`, in the same order of rows.
  *
- * Backward does the transposes in the same pieces: one piece's reduce-scatter runs beside another's all-to-all.
+ * The backward pass runs the transposed collectives in the same pieces: one piece's reduce-scatter overlaps with
+ * another's all-to-all.
  *
- * Cost: `(A − 1)/A` of the bytes of `x` and `(N − 1)/S` times them sent per rank; the time of the longer of both, and
- * of one piece of the other.
+ * Cost: `(A − 1)/A` of the bytes of `x` plus `(N − 1)/S` times these bytes sent per rank. Time: that of the slower
+ * collective, plus one piece of the faster one.
  *
  * @param x_RD [A·b, D], rows for the first rank, then for the second, …
- * @returns [N·(A/S)·b, D]: of each rank along the gathering axis what came to it, by source.
- * Source: Parm (INFOCOM 2024), "simultaneous AlltoAll and AllGather" of schedule S2, which cuts by source.
+ * @returns [N·(A/S)·b, D]: the received rows of each rank along the axis of the all-gather, ordered by source.
+ * Source: Parm (INFOCOM 2024), "simultaneous AlltoAll and AllGather" of schedule S2, which splits by source.
  */
 export const exchangeAndGather = (
   x_RD: Tensor,
@@ -42,8 +43,13 @@ export const exchangeAndGather = (
   const numSources = numRanks / numSummands;
   const pieces = chunkRanges(x_AbD.shape[1]!, numPieces).map(({ begin, end }) => {
     const leaving = reshape(slice(x_AbD, [0, begin], [numRanks, end]), [-1, width]);
-    const came = reshape(allToAll(leaving, axis, { priority: exchangePriority }), [numSources, numSummands, -1, width]);
-    const added = reshape(sum(came, { dims: 1 }), [-1, width]);
+    const received = reshape(allToAll(leaving, axis, { priority: exchangePriority }), [
+      numSources,
+      numSummands,
+      -1,
+      width,
+    ]);
+    const added = reshape(sum(received, { dims: 1 }), [-1, width]);
     const gathered = allGather(added, gatherAxis, { priority: gatherPriority });
     return reshape(gathered, [axisSize(gatherAxis) * numSources, end - begin, width]);
   });

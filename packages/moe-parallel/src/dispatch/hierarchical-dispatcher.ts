@@ -1,37 +1,37 @@
 import { reshape } from "@skein/tensor-core";
 import { levelDispatcher, type LevelMetadata } from "./level-dispatcher.ts";
 import type { LevelOptions } from "./levels.ts";
-import { mostEntries } from "./room.ts";
+import { mostEntries } from "./row-bounds.ts";
 import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 /**
- * Rows that hold a token travel over levels, one for each token and choice: first along the innermost axis, to the rank
- * that has the place of their expert's in its own group; then, together with those of all ranks of that group, along
- * the next one out. So a rank sends one message to each of g peers of a level, `Σ (g − 1)` of them instead of
- * `∏ g − 1`, and what crosses the slowest link is as much as in `raggedDispatcher`, in messages that are as many times
- * larger.
+ * Dispatcher that sends rows in several levels, one row per token and choice. First along the innermost axis, to the
+ * rank of the sender's group that has the same index there as the expert's rank in its own group; then, together with
+ * the rows of all ranks of the group, along the next outer axis. So a rank sends one message to each of g peers per
+ * level, `Σ (g − 1)` messages instead of `∏ g − 1`. The slowest link carries the same bytes as with `raggedDispatcher`,
+ * in correspondingly fewer and larger messages.
  *
- * The dense dispatcher has no need of it: the communicator does its all-to-all in two levels where that takes less.
+ * The dense dispatcher needs no such variant: the communicator splits its all-to-all into two levels if that is faster.
  *
- * Cost: for a mesh of two axes `4·(D + 1)` bytes per row and leg there and `4·D` back, where a row makes a leg for each
- * axis along which its expert's rank lies elsewhere; of each chunk `4·E·(P − 1)` bytes of counts sent per rank, and
+ * Cost: for a mesh of two axes `4·(D + 1)` bytes per row and level in dispatch and `4·D` in combine, counted for each
+ * axis along which the expert's rank has another index; per chunk `4·E·(P − 1)` bytes of counts sent per rank, and
  * `12·(g − 1)` for each axis.
- * @throws ArgumentError for options that are wrong by themselves, and where the axes do not make up that of experts.
+ * @throws ArgumentError for invalid options, and if the product of the axes is not the axis of the experts.
  * @example hierarchicalDispatcher({ axes: ["hosts", "inside"] }) // in a mesh { expert: 8, hosts: 2, inside: 4 }
- * Source: Hwang et al. 2023 (Tutel), arXiv 2206.03382, two-dimensional hierarchical all-to-all; here for any number of
- * levels, and for as many rows as there are.
+ * Source: Hwang et al. 2023 (Tutel), arXiv 2206.03382, two-dimensional hierarchical all-to-all; generalized to any
+ * number of levels and to varying numbers of rows.
  */
 export const hierarchicalDispatcher = (options: LevelOptions): TokenDispatcher<LevelMetadata> =>
   levelDispatcher(
     {
       name: "hierarchicalDispatcher",
-      begin: ({ x_TD, order: { weights_TK } }, targets_TK) => ({
+      pack: ({ x_TD, order: { weights_TK } }, targets_TK) => ({
         x_XD: x_TD,
         targets_NK: reshape(targets_TK, [-1, 1]),
         weights_N: reshape(weights_TK, [-1]),
       }),
-      arrive: (x_ND) => ({ x_ND }),
-      inOrder: (levels) => levels.toReversed(),
+      unpack: (x_ND) => ({ x_ND }),
+      orderLevels: (levels) => levels.toReversed(),
       targetsPerCopy: () => 1,
       mostCopies: mostEntries,
     },

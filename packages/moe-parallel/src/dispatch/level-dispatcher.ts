@@ -1,55 +1,58 @@
-// Shapes: T tokens of this rank, D width of a token, K choices of a token, S rows that this rank's experts see, N
-// copies that came to this rank.
+// Shapes: T tokens of this rank, D width of a token, K choices of a token, S rows that this rank's experts process, N
+// copies received by this rank.
 import { concat, scope, type Tensor } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
-import { fromRows, layOut, type RowTokens, toRows } from "../rows.ts";
+import { fromRows, assignRows, type RowTokens, toRows } from "../rows.ts";
 import { chunkRanges, cutTokens, type TokenChunk } from "./chunks.ts";
-import { bringBack, type Copies, type Leg, sendOn } from "./level-exchange.ts";
+import { returnCopies, type Copies, type Hop, sendCopies } from "./level-exchange.ts";
 import { checkLevels, type Level, type LevelOptions, levelsOf } from "./levels.ts";
-import { mostRowsPerRank } from "./room.ts";
+import { mostRowsPerRank } from "./row-bounds.ts";
 import { rowOf, targetsOf } from "./targets.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./token-dispatcher.ts";
 
-/** Of one chunk. */
-export interface Journey {
-  /** In the order in which copies took them there. */
-  readonly legs: readonly Leg[];
-  /** Which copy each row of this rank's experts is of, and what it counts. */
+/** Route of the copies of one chunk through the levels. */
+export interface LevelRoute {
+  /** Hops in the order of dispatch. */
+  readonly hops: readonly Hop[];
+  /** Source copy and weight of each row of this rank's experts. */
   readonly rows: RowTokens;
 }
 
-/** What the dispatcher by levels keeps to bring rows back: of each chunk, its journey. */
-export type LevelMetadata = readonly Journey[];
+/** State of the level dispatchers that `combine` needs: the route of each chunk. */
+export type LevelMetadata = readonly LevelRoute[];
 
-/** What leaves, and how many rooms it may need: what dispatchers over levels differ in. */
-export interface LevelTravel {
+/**
+ * The operations in which level dispatchers differ: packing of copies, order of levels, and bounds on the number of
+ * copies.
+ */
+export interface LevelStrategy {
   readonly name: string;
-  /** Copies of a chunk's tokens, before any has left. */
-  readonly begin: (chunk: TokenChunk, targets_TK: Tensor) => Copies;
-  /** Takes copies and the weights that came with them, [N, K], apart; without weights, all that is done counts 1. */
-  readonly arrive: (x_ND: Tensor, width: number) => { readonly x_ND: Tensor; readonly weights_NK?: Tensor };
-  /** Levels in the order in which copies take them. */
-  readonly inOrder: (levels: readonly Level[]) => readonly Level[];
-  /** K, where a copy is for several experts. */
+  /** Returns the copies of a chunk's tokens before the first hop. */
+  readonly pack: (chunk: TokenChunk, targets_TK: Tensor) => Copies;
+  /** Split received rows into tokens and weights, [N, K]. Without weights, every expert output has weight 1. */
+  readonly unpack: (x_ND: Tensor, width: number) => { readonly x_ND: Tensor; readonly weights_NK?: Tensor };
+  /** Returns the levels in the order of dispatch. */
+  readonly orderLevels: (levels: readonly Level[]) => readonly Level[];
+  /** Number of targets per copy: K if a copy serves several experts, otherwise 1. */
   readonly targetsPerCopy: (sizes: DispatchSizes) => number;
-  /** Most copies of one rank's tokens that go to ranks which have so many experts together. */
+  /** Maximum number of copies of one rank's tokens sent to ranks that hold `numExperts` experts in total. */
   readonly mostCopies: (numExperts: number, sizes: DispatchSizes) => number;
 }
 
-interface Rooms {
-  /** By level: most copies from one rank to another. */
-  readonly rooms: readonly number[];
-  /** S */
+interface BufferSizes {
+  /** Maximum number of copies from one rank to another, per level. */
+  readonly rowsPerHop: readonly number[];
+  /** S, number of rows. */
   readonly numRows: number;
 }
 
-const roomsOf = (
+const bufferSizes = (
   levels: readonly Level[],
   sizes: DispatchSizes,
-  { mostCopies, targetsPerCopy }: LevelTravel,
-): Rooms => {
+  { mostCopies, targetsPerCopy }: LevelStrategy,
+): BufferSizes => {
   let [numSources, numExperts, numCopies] = [1, sizes.numExperts, Infinity];
-  const rooms = levels.map(({ numGroups, copiesPerRank }) => {
+  const rowsPerHop = levels.map(({ numGroups, copiesPerRank }) => {
     numExperts /= numGroups;
     const room = copiesPerRank ?? Math.min(numCopies, numSources * mostCopies(numExperts, sizes));
     numSources *= numGroups;
@@ -57,68 +60,75 @@ const roomsOf = (
     return room;
   });
   const rowsPerCopy = Math.min(targetsPerCopy(sizes), numExperts);
-  return { rooms, numRows: Math.min(axisSize(sizes.axis) * mostRowsPerRank(sizes), numCopies * rowsPerCopy) };
+  return { rowsPerHop, numRows: Math.min(axisSize(sizes.axis) * mostRowsPerRank(sizes), numCopies * rowsPerCopy) };
 };
 
 /**
- * A dispatcher whose tokens travel over one level of the mesh after the other: from rank to rank along one axis, then
- * from there along the next. All chunks take a level before any takes the next, so that a chunk may be on one level
- * while another is on the one before.
+ * Returns a dispatcher that sends tokens over one level of the mesh after the other: from rank to rank along one axis,
+ * then along the next. All chunks pass a level before any chunk passes the next, so that different chunks can be on
+ * different levels at the same time.
  */
-export const levelDispatcher = (travel: LevelTravel, options: LevelOptions): TokenDispatcher<LevelMetadata> => {
-  checkLevels(travel.name, options);
-  const levelsFor = ({ axis }: DispatchSizes): readonly Level[] => travel.inOrder(levelsOf(travel.name, options, axis));
+export const levelDispatcher = (strategy: LevelStrategy, options: LevelOptions): TokenDispatcher<LevelMetadata> => {
+  checkLevels(strategy.name, options);
+  const levelsFor = ({ axis }: DispatchSizes): readonly Level[] =>
+    strategy.orderLevels(levelsOf(strategy.name, options, axis));
 
   return {
     dispatch: (x_TD, order, sizes) => {
       const levels = levelsFor(sizes);
       const width = x_TD.shape[1]!;
-      const begun = scope("dispatch", () =>
+      const packed = scope("dispatch", () =>
         cutTokens(x_TD, order, sizes).map((chunk) => {
-          const { rooms, numRows } = roomsOf(levels, chunk.sizes, travel);
+          const { rowsPerHop, numRows } = bufferSizes(levels, chunk.sizes, strategy);
           const { targets_TK, counts_e } = targetsOf(chunk.order, chunk.sizes, {
             numRows,
             priority: levels[0]!.priority,
           });
-          return { copies: travel.begin(chunk, targets_TK), counts_e, rooms, numRows, legs: [] as readonly Leg[] };
+          return {
+            copies: strategy.pack(chunk, targets_TK),
+            counts_e,
+            rowsPerHop,
+            numRows,
+            hops: [] as readonly Hop[],
+          };
         }),
       );
       const arrived = levels.reduce(
         (chunks, level, i) =>
-          chunks.map(({ copies, legs, ...chunk }) => {
+          chunks.map(({ copies, hops, ...chunk }) => {
             const sent = scope("dispatch", () =>
-              sendOn(copies, level, { room: chunk.rooms[i]!, numRows: chunk.numRows }),
+              sendCopies(copies, level, { room: chunk.rowsPerHop[i]!, numRows: chunk.numRows }),
             );
-            return { ...chunk, copies: sent.copies, legs: [...legs, sent.leg] };
+            return { ...chunk, copies: sent.copies, hops: [...hops, sent.hop] };
           }),
-        begun,
+        packed,
       );
-      const seen = arrived.map(({ copies, legs, counts_e, numRows }): { rows: ExpertRows; journey: Journey } =>
+      const seen = arrived.map(({ copies, hops, counts_e, numRows }): { rows: ExpertRows; route: LevelRoute } =>
         scope("order", () => {
-          const { x_ND, weights_NK } = travel.arrive(copies.x_XD, width);
-          const rows = layOut(rowOf(copies.targets_NK, numRows), weights_NK, numRows);
-          return { rows: { rows_SD: toRows(x_ND, rows), counts_e }, journey: { legs, rows } };
+          const { x_ND, weights_NK } = strategy.unpack(copies.x_XD, width);
+          const rows = assignRows(rowOf(copies.targets_NK, numRows), weights_NK, numRows);
+          return { rows: { rows_SD: toRows(x_ND, rows), counts_e }, route: { hops, rows } };
         }),
       );
-      return { chunks: seen.map(({ rows }) => rows), metadata: seen.map(({ journey }) => journey) };
+      return { chunks: seen.map(({ rows }) => rows), metadata: seen.map(({ route }) => route) };
     },
-    combine: (done, metadata, sizes) => {
+    combine: (outputs, metadata, sizes) => {
       const levels = levelsFor(sizes);
       const tokens = chunkRanges(sizes.numTokens, sizes.numChunks).map(({ begin, end }) => end - begin);
-      /** Copies of a chunk on this rank, after so many legs. */
-      const numCopies = (chunk: number, numLegs: number): number =>
-        numLegs === 0 ? tokens[chunk]! : metadata[chunk]!.legs[numLegs - 1]!.tokens_R.shape[0]!;
-      const weighted = done.map((y_SD, chunk) =>
+      /** Number of copies of a chunk on this rank after `numHops` hops. */
+      const numCopies = (chunk: number, numHops: number): number =>
+        numHops === 0 ? tokens[chunk]! : metadata[chunk]!.hops[numHops - 1]!.tokens_R.shape[0]!;
+      const weighted = outputs.map((y_SD, chunk) =>
         scope("inverse-order", () => fromRows(y_SD, metadata[chunk]!.rows, numCopies(chunk, levels.length))),
       );
-      const home = levels.reduceRight<readonly Tensor[]>(
+      const returned = levels.reduceRight<readonly Tensor[]>(
         (copies, level, i) =>
           copies.map((y_ND, chunk) =>
-            scope("combine", () => bringBack(y_ND, metadata[chunk]!.legs[i]!, level, numCopies(chunk, i))),
+            scope("combine", () => returnCopies(y_ND, metadata[chunk]!.hops[i]!, level, numCopies(chunk, i))),
           ),
         weighted,
       );
-      return scope("inverse-order", () => concat(home));
+      return scope("inverse-order", () => concat(returned));
     },
   };
 };

@@ -1,6 +1,5 @@
-// Shapes: N copies of tokens on this rank, of X tokens (N / X of each), D width of a token, K targets of a copy, g
-// ranks along an axis, M room for copies from one rank to another, R = g·M rows in which they leave, and in which
-// others come.
+// Shapes: N copies of X tokens on this rank (N / X of each token), D width of a token, K targets of a copy, g ranks
+// along an axis, M maximum number of copies from one rank to another, R = g·M rows of the send and receive buffers.
 import {
   add,
   arange,
@@ -23,43 +22,46 @@ import { entriesOfRows, fromRows, type RowTokens, tokensOf, toRows } from "../ro
 import type { Level } from "./levels.ts";
 import { groupOf } from "./targets.ts";
 
-/** Copies of tokens on their way. */
+/** Copies of tokens between two hops. */
 export interface Copies {
   readonly x_XD: Tensor;
-  /** i32, the rows that a copy is for, see `targetsOf`. */
+  /** Target rows of each copy, i32, see `targetsOf`. */
   readonly targets_NK: Tensor;
-  /** f32, what each copy counts in the sum of its token. Default: 1. */
+  /** Weight of each copy in the sum of its token, f32. Default: 1. */
   readonly weights_N?: Tensor;
 }
 
-/** What brings copies back over one axis. */
-export interface Leg extends RowTokens {
-  /** i32, copies that went to each rank along the axis, this one included. */
+/** Data of one hop that the return of copies needs. */
+export interface Hop extends RowTokens {
+  /** Number of copies sent to each rank along the axis, this rank included, i32. */
   readonly leaving_g: Tensor;
-  /** i32, copies that came from each. */
+  /** Number of copies received from each rank, i32. */
   readonly arrived_g: Tensor;
 }
 
-/** Rows of each copy for each rank along the axis: i32 [N, g], −1 where it does not go. Those of a rank close up. */
+/**
+ * Row of each copy for each rank along the axis: i32 [N, g], −1 if the copy is not sent there. The rows for one rank
+ * are contiguous.
+ */
 const leavingRows = (needs_Ng: Tensor, room: number): Tensor => {
   const numGroups = needs_Ng.shape[1]!;
-  const place_Ng = subtract(cumsum(needs_Ng, { dim: 0 }), needs_Ng);
-  return where(greater(needs_Ng, 0), add(place_Ng, multiply(arange(numGroups), room)), -1);
+  const index_Ng = subtract(cumsum(needs_Ng, { dim: 0 }), needs_Ng);
+  return where(greater(needs_Ng, 0), add(index_Ng, multiply(arange(numGroups), room)), -1);
 };
 
 /**
- * Send copies on along an axis: one to each rank there whose side of the mesh any of its targets lies on. What arrives
- * keeps the targets on this rank's side alone.
+ * Send copies along an axis: one copy to each rank whose side of the mesh has any of the copy's targets. Received
+ * copies keep only the targets on this rank's side.
  *
- * @param room M. @param numRows of each rank for its experts.
+ * @param room M. @param numRows number of expert rows of each rank.
  * Cost: `4·(D + K)` bytes per copy that goes to another rank, and `8·(g − 1)` bytes of counts, sent per rank, in two
  * ragged all-to-alls; N·K·g comparisons.
  */
-export const sendOn = (
+export const sendCopies = (
   { x_XD, targets_NK, weights_N }: Copies,
   level: Level,
   { room, numRows }: { readonly room: number; readonly numRows: number },
-): { readonly copies: Copies; readonly leg: Leg } => {
+): { readonly copies: Copies; readonly hop: Hop } => {
   const { axis, numGroups, priority } = level;
   const [numCopies, numTargets] = targets_NK.shape as [number, number];
   const sides = { ...level, numRows };
@@ -75,7 +77,7 @@ export const sendOn = (
   const isHere_RK = equal(groupOf(targets_RK, sides), axisIndex(axis));
   return {
     copies: { x_XD: x, targets_NK: where(isHere_RK, targets_RK, 0) },
-    leg: {
+    hop: {
       tokens_R,
       ...(weights_N !== undefined && { weights_R: gather(weights_N, copies_R, { outside: "zero" }) }),
       leaving_g,
@@ -85,11 +87,11 @@ export const sendOn = (
 };
 
 /**
- * Bring back what copies have become, and add it up by token.
+ * Send the results of copies back, and sum them per token.
  *
- * @param y_RD in the rows in which they came.
+ * @param y_RD results, in the row order of the received copies.
  * @returns f32 [X, D].
- * Cost: as many copies as came, `4·D` bytes each.
+ * Cost: `4·D` bytes per received copy.
  */
-export const bringBack = (y_RD: Tensor, leg: Leg, { axis, priority }: Level, numTokens: number): Tensor =>
-  fromRows(raggedAllToAll(y_RD, leg.arrived_g, axis, { priority }).x, leg, numTokens);
+export const returnCopies = (y_RD: Tensor, hop: Hop, { axis, priority }: Level, numTokens: number): Tensor =>
+  fromRows(raggedAllToAll(y_RD, hop.arrived_g, axis, { priority }).x, hop, numTokens);

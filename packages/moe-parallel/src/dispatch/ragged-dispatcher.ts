@@ -1,5 +1,5 @@
 // Shapes: D width of a token, P ranks, E experts, e = E / P experts of a rank, C slots of an expert for tokens of one
-// rank, M room for rows from one rank to another, R = S = P·M rows.
+// rank, M maximum number of rows from one rank to another, R = S = P·M rows.
 import {
   add,
   allToAll,
@@ -20,37 +20,41 @@ import {
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { checkCounts, checkPriority, tokenPriority } from "../options.ts";
-import { fromRows, layOut, rowsOf, type RowTokens, toRows } from "../rows.ts";
+import { fromRows, assignRows, rowsOf, type RowTokens, toRows } from "../rows.ts";
 import { before, chunkRanges, cutTokens, type TokenChunk } from "./chunks.ts";
-import { mostRowsPerRank } from "./room.ts";
+import { mostRowsPerRank } from "./row-bounds.ts";
 import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 export interface RaggedDispatcherOptions {
   /**
-   * M, most rows from one rank to another. Default: as many as there can be, `min(e·C, T·min(K, e))`, which costs
-   * memory where loads are even. A run that needs more fails with an `ArgumentError` that names the rank and both
-   * counts.
+   * M, maximum number of rows from one rank to another. Default: the largest possible number, `min(e·C, T·min(K, e))`,
+   * which wastes memory if loads are even. A run that exceeds the maximum fails with an `ArgumentError` that names the
+   * rank and both counts.
    */
   readonly rowsPerRank?: number;
-  /** Of its collectives, 0 to 3: those of one priority wait for each other, the greatest goes first. Default: 3. */
+  /**
+   * Priority of the collectives, 0 to 3. Collectives of the same priority wait for each other; the highest priority
+   * goes first. Default: 3.
+   */
   readonly priority?: number;
 }
 
-/** Of one chunk. */
+/** State of one chunk that `combine` needs. */
 interface RaggedChunk extends RowTokens {
-  /** i32, rows that came from each rank. */
+  /** Number of rows received from each rank, i32. */
   readonly arrived_P: Tensor;
-  /** i32, by expert: which of the rows that came stands where. */
+  /** Permutation that sorts received rows by expert, i32. */
   readonly byExpert_S: Tensor;
 }
 
-/** What the ragged dispatcher keeps to bring rows back: of each chunk, how many rows went where. */
+/** State of the ragged dispatcher that `combine` needs: row counts and permutation of each chunk. */
 export type RaggedMetadata = readonly RaggedChunk[];
 
 /**
- * For each row that came, which expert of this rank it is for, e where it is empty: rows of a rank come by expert.
+ * Returns the local expert of each received row, and e for an empty row. The rows of each source rank are sorted by
+ * expert.
  *
- * @param counts_Pe rows of each rank for each expert. @returns i32 [P, M].
+ * @param counts_Pe number of rows of each rank for each expert. @returns i32 [P, M].
  */
 const expertOfRow = (counts_Pe: Tensor, room: number): Tensor => {
   const [numRanks, own] = counts_Pe.shape as [number, number];
@@ -60,12 +64,12 @@ const expertOfRow = (counts_Pe: Tensor, room: number): Tensor => {
 };
 
 /**
- * Only rows that hold a token travel, by one ragged all-to-all there and one back, with an all-to-all of E counts
- * before. An expert sees exactly its rows. Chunks are tokens.
+ * Dispatcher that sends only rows with a token, by one ragged all-to-all for dispatch and one for combine, after an
+ * all-to-all of E counts. An expert processes exactly its own rows. Chunks are ranges of tokens.
  *
- * Cost: `4·D` bytes per row that goes to another rank, each way, and of each chunk `4·E·(P − 1)/P + 8·(P − 1)` bytes of
- * counts sent per rank; a sort of P·M small numbers.
- * @throws ArgumentError for a room that is no whole number from 1, or a priority that is none.
+ * Cost: `4·D` bytes per row that goes to another rank, in each direction, and per chunk `4·E·(P − 1)/P + 8·(P − 1)`
+ * bytes of counts sent per rank; a sort of P·M small integers.
+ * @throws ArgumentError for a `rowsPerRank` that is not an integer from 1, or an invalid priority.
  */
 export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDispatcher<RaggedMetadata> => {
   if (options.rowsPerRank !== undefined) checkCounts("raggedDispatcher", { rowsPerRank: options.rowsPerRank });
@@ -76,21 +80,21 @@ export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDi
     const numRanks = axisSize(axis);
     const room = options.rowsPerRank ?? mostRowsPerRank(sizes);
     const byRank = (counts_E: Tensor): Tensor => reshape(counts_E, [numRanks, -1]);
-    const laidOut = scope("order", () => {
+    const layout = scope("order", () => {
       const firstOfRank_P1 = multiply(reshape(arange(numRanks), [numRanks, 1]), room);
       const firstRow_E = reshape(add(firstOfRank_P1, before(byRank(order.kept_E))), [-1]);
-      return layOut(rowsOf(order, firstRow_E), order.weights_TK, numRanks * room);
+      return assignRows(rowsOf(order, firstRow_E), order.weights_TK, numRanks * room);
     });
-    const rows_RD = scope("order", () => toRows(x_TD, laidOut));
+    const rows_RD = scope("order", () => toRows(x_TD, layout));
     return scope("dispatch", () => {
       const leaving_P = sum(byRank(order.kept_E), { dims: -1 });
       const counts_Pe = byRank(allToAll(order.kept_E, axis, { priority }));
       const { x, rows: arrived_P } = raggedAllToAll(rows_RD, leaving_P, axis, { priority });
-      // The sort is stable: rows of an expert stay in the order of ranks, empty ones come last.
+      // The sort is stable: rows of an expert stay in rank order, and empty rows come last.
       const byExpert_S = argsort(reshape(expertOfRow(counts_Pe, room), [-1]));
       return {
         rows: { rows_SD: permuteRows(x, byExpert_S), counts_e: sum(counts_Pe, { dims: 0 }) },
-        metadata: { ...laidOut, arrived_P, byExpert_S },
+        metadata: { ...layout, arrived_P, byExpert_S },
       };
     });
   };
@@ -99,16 +103,16 @@ export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDi
       const chunks = cutTokens(x_TD, order, sizes).map(dispatchChunk);
       return { chunks: chunks.map(({ rows }) => rows), metadata: chunks.map(({ metadata }) => metadata) };
     },
-    combine: (done, metadata, { axis, numTokens, numChunks }) => {
-      const home = scope("combine", () =>
+    combine: (outputs, metadata, { axis, numTokens, numChunks }) => {
+      const returned = scope("combine", () =>
         metadata.map(
           ({ arrived_P, byExpert_S }, i) =>
-            raggedAllToAll(permuteRows(done[i]!, invertPermutation(byExpert_S)), arrived_P, axis, { priority }).x,
+            raggedAllToAll(permuteRows(outputs[i]!, invertPermutation(byExpert_S)), arrived_P, axis, { priority }).x,
         ),
       );
       const ranges = chunkRanges(numTokens, numChunks);
       return scope("inverse-order", () =>
-        concat(ranges.map(({ begin, end }, i) => fromRows(home[i]!, metadata[i]!, end - begin))),
+        concat(ranges.map(({ begin, end }, i) => fromRows(returned[i]!, metadata[i]!, end - begin))),
       );
     },
   };

@@ -1,5 +1,5 @@
-// Shapes: T tokens of this rank, K choices of a token, P ranks, E experts in the order of their places, e = E / P
-// experts of a rank, S rows of each rank for its experts.
+// Shapes: T tokens of this rank, K choices of a token, P ranks, E experts in placement order, e = E / P experts of a
+// rank, S expert rows of each rank.
 import {
   add,
   allGather,
@@ -22,23 +22,23 @@ import type { Order } from "../order.ts";
 import { before } from "./chunks.ts";
 import type { DispatchSizes } from "./token-dispatcher.ts";
 
-// A target names a row of all ranks by one number: 1 + S · rank + row. 0 names none, so that the zeros behind the rows
-// that a ragged collective brings do so.
+// A target is a global row number: 1 + S · rank + row. 0 means no target, so that the zero padding after the rows of a
+// ragged collective has no targets.
 
 export interface Targets {
-  /** i32 */
+  /** Target of each entry, i32. */
   readonly targets_TK: Tensor;
-  /** i32, rows of all ranks for each expert of this one. */
+  /** Number of rows of all ranks for each expert of this rank, i32. */
   readonly counts_e: Tensor;
 }
 
 /**
- * Where each entry's row is to stand with its expert: by expert, then by source rank, then by slot, without gaps. Since
- * the source knows it, whatever comes can be put there without a sort, whichever way it took.
+ * Compute the target row of each entry: ordered by expert, then by source rank, then by slot, without gaps. The source
+ * rank knows the target, so received rows can be placed without a sort, whatever route they took.
  *
- * @param numRows S. @param priority of the collective.
+ * @param numRows S. @param priority priority of the collective.
  * Cost: `4·E·(P − 1)` bytes of counts sent per rank, in one small all-gather.
- * @throws ArgumentError where rows of all ranks are more than an i32 counts.
+ * @throws ArgumentError if the number of rows of all ranks exceeds the range of i32.
  */
 export const targetsOf = (
   order: Order,
@@ -49,7 +49,7 @@ export const targetsOf = (
   const own = numExperts / numRanks;
   if (numRanks * numRows >= 2 ** 31)
     throw new ArgumentError(
-      `dispatcher: ${numRanks} ranks with room for ${numRows} rows each are more than the ${2 ** 31 - 1} that can be told apart; lower the capacity, or bound copiesPerRank`,
+      `dispatcher: ${numRanks} ranks with ${numRows} rows each exceed the ${2 ** 31 - 1} rows that an i32 can number; lower the capacity, or set copiesPerRank`,
     );
   const { experts_TK, slots_TK, kept_E } = order;
   const kept_PE = reshape(allGather(kept_E, axis, { priority }), [numRanks, numExperts]);
@@ -58,14 +58,14 @@ export const targetsOf = (
   const ofEarlierRanks_E = gather(subtract(cumsum(kept_PE, { dim: 0 }), kept_PE), rank);
   const first_E = add(reshape(before(total_Pe), [numExperts]), ofEarlierRanks_E);
   const rows_TK = add(gather(first_E, experts_TK, { outside: "zero" }), slots_TK);
-  // Where rows do not all fit, so many copies are on their way that one leg has no room for them, and refuses. Until
-  // then a row stays on its own rank, so that they are counted as what they are.
+  // If not all rows fit, a later hop receives too many copies and fails. Until then, a row number is clamped to its own
+  // rank, so that the copies are counted for the correct rank.
   const inRoom_TK = minimum(rows_TK, numRows - 1);
   const targets_TK = add(add(multiply(divide(experts_TK, own), numRows), inRoom_TK), 1);
   return { targets_TK: where(less(experts_TK, 0), 0, targets_TK), counts_e: gather(total_Pe, rank) };
 };
 
-/** The rank of each target along an axis of which `stride` ranks lie side by side, −1 for none. */
+/** Rank of each target along an axis with rank distance `stride`; −1 for no target. */
 export const groupOf = (
   targets: Tensor,
   { numGroups, stride, numRows }: { readonly numGroups: number; readonly stride: number; readonly numRows: number },
@@ -75,7 +75,7 @@ export const groupOf = (
   return where(less(targets, 1), -1, group);
 };
 
-/** The row of each target of this rank, −1 for none. */
+/** Local row of each target of this rank; −1 for no target. */
 export const rowOf = (targets: Tensor, numRows: number): Tensor => {
   const row = subtract(targets, 1);
   return where(less(targets, 1), -1, subtract(row, multiply(divide(row, numRows), numRows)));

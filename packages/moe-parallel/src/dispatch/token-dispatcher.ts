@@ -1,68 +1,69 @@
-// Shapes: T tokens of this rank, D width of a token, E experts in the order of their places, e experts of this rank, K
-// choices of a token, C slots of an expert for tokens of one rank, S rows that this rank's experts see of a chunk.
+// Shapes: T tokens of this rank, D width of a token, E experts in placement order, e experts of this rank, K choices of
+// a token, C slots of an expert for tokens of one rank, S rows of a chunk that this rank's experts process.
 import type { Tensor } from "@skein/tensor-core";
 import type { Order } from "../order.ts";
 
 export interface DispatchSizes {
-  /** E, a multiple of the ranks along the axis. */
+  /** E, number of experts, a multiple of the number of ranks along the axis. */
   readonly numExperts: number;
-  /** T */
+  /** T, number of tokens. */
   readonly numTokens: number;
-  /** K: most choices of a token. */
+  /** K, maximum number of choices of a token. */
   readonly numChoices: number;
-  /** Most of them that go to one rank. Default: K. */
+  /** Maximum number of a token's choices on one rank. Default: K. */
   readonly choicesPerRank?: number;
-  /** C */
+  /** C, number of slots of an expert. */
   readonly slots: number;
-  /** Axis of the mesh over which experts lie spread. */
+  /** Mesh axis over which experts are distributed. */
   readonly axis: string;
-  /** In how many chunks they travel, at most: one travels while experts work on another. */
+  /** Maximum number of chunks. One chunk is sent while experts process another. */
   readonly numChunks: number;
 }
 
-/** Rows of one chunk where their experts are. */
+/** Rows of one chunk on the rank of their experts. */
 export interface ExpertRows {
-  /** Those of the first expert of this rank, then those of the second, …; of an expert by source rank, then by slot. */
+  /** Rows ordered by expert of this rank, then by source rank, then by slot. */
   readonly rows_SD: Tensor;
-  /** i32, rows of each. */
+  /** Number of rows of each expert, i32. */
   readonly counts_e: Tensor;
 }
 
-/** What experts do, in a pass whose backward part has chunks of its own. */
+/** Computation of the experts, for a pass whose backward part has its own number of chunks. */
 export interface ExpertWork<Params> {
   readonly params: Params;
-  /** @returns f32 [S, D]. */
+  /** Apply the experts. @returns f32 [S, D]. */
   readonly apply: (params: Params, rows: ExpertRows) => Tensor;
-  /** In how many chunks cotangents travel, at most. */
+  /** Maximum number of chunks in which cotangents are sent. */
   readonly backwardChunks: number;
 }
 
-/** Rows that have reached their experts, and what brings them back. */
+/** Rows on the ranks of their experts, with the data for `combine`. */
 export interface Dispatched<Metadata> {
   readonly chunks: readonly ExpertRows[];
-  /** What `combine` needs to bring rows back: a tree of tensors. */
+  /** Data that `combine` needs to send rows back: a tree of tensors. */
   readonly metadata: Metadata;
 }
 
 /**
- * How tokens travel to the ranks of their experts, and back. Whatever way they take, experts see the same bits in the
- * same order.
+ * Sends tokens to the ranks of their experts, and results back. With every dispatcher, experts process the same bits in
+ * the same order.
  *
- * Nodes are in scopes that name their stage: `order`, `dispatch`; `combine`, `inverse-order`.
+ * Graph nodes are in scopes that name their stage: `order`, `dispatch`; `combine`, `inverse-order`.
  */
 export interface TokenDispatcher<Metadata = unknown> {
-  /** @param x_TD f32. */
+  /** Send tokens to the ranks of their experts. @param x_TD f32. */
   dispatch(x_TD: Tensor, order: Order, sizes: DispatchSizes): Dispatched<Metadata>;
   /**
-   * @param done of each chunk what its experts gave, f32 [S, D].
-   * @returns of each token the weighted sum of what its experts gave, f32 [T, D]; 0 where it has none.
+   * Send results back to the ranks of their tokens.
+   * @param outputs outputs of the experts for each chunk, f32 [S, D].
+   * @returns the weighted sum of expert outputs of each token, f32 [T, D]; 0 for a token without experts.
    */
-  combine(done: readonly Tensor[], metadata: Metadata, sizes: DispatchSizes): Tensor;
+  combine(outputs: readonly Tensor[], metadata: Metadata, sizes: DispatchSizes): Tensor;
   /**
-   * As `dispatch`, experts and `combine`, but for the chunks of backward. Absent where rows of another chunk lie in
-   * another order, so that they would have to travel again.
+   * Run `dispatch`, experts and `combine`, with a separate number of chunks in backward. Absent if another chunking
+   * would change the order of rows, so that rows would have to be sent again.
    *
-   * @returns as `combine`.
+   * @returns the same value as `combine`.
    */
-  throughApart?<Params>(x_TD: Tensor, order: Order, sizes: DispatchSizes, work: ExpertWork<Params>): Tensor;
+  runWithBackwardChunks?<Params>(x_TD: Tensor, order: Order, sizes: DispatchSizes, work: ExpertWork<Params>): Tensor;
 }

@@ -48,7 +48,7 @@ const wave = (shape: readonly number[], seed: number): NdArray =>
     "f32",
   );
 
-test.each(kinds)("$name: each expert computes its formula on its own rows, one of them on none", async (kind) => {
+test.each(kinds)("$name: applies each expert to its own rows, including one without rows", async (kind) => {
   const counts = [2, 0, 3];
   const shapes = { gate_DF: [3, width, hidden], up_DF: [3, width, hidden], down_FD: [3, hidden, width] };
   const params = Object.fromEntries(kind.names.map((name, i) => [name, wave(shapes[name as "up_DF"], 1.1 + i / 3)]));
@@ -72,7 +72,7 @@ test.each(kinds)("$name: each expert computes its formula on its own rows, one o
   got.toNumbers().forEach((value, i) => expect(value).toBeCloseTo(wanted.toNumbers()[i]!, 5));
 });
 
-test.each(kinds)("$name begins with matrices of the deviations that were asked for, all different", async (kind) => {
+test.each(kinds)("$name initializes matrices with the given standard deviations, all different", async (kind) => {
   const begun = await evaluate(
     (key: Tensor) => kind.experts.init(key),
     referenceBackend(),
@@ -86,7 +86,7 @@ test.each(kinds)("$name begins with matrices of the deviations that were asked f
   expect(deviation(numbers[0]!)).toBeGreaterThan(0.6);
 });
 
-test("sizes that are none are refused", () => {
+test("rejects invalid sizes", () => {
   expect(() => geluExperts({ width, hidden: 0 })).toThrow(/geluExperts: hidden is 0; use a whole number from 1/);
   expect(() => swigluExperts({ width: 2.5, hidden })).toThrow(/swigluExperts: width is 2.5/);
 });

@@ -1,19 +1,19 @@
-// Shapes: e experts of this rank, S rows that they see, D width of a token, F hidden width of an expert.
+// Shapes: e experts of this rank, S rows that they process, D width of a token, F hidden width of an expert.
 import { foldIn, gelu, groupedMatmul, normal, type Tensor } from "@skein/tensor-core";
 import { checkCounts } from "../options.ts";
 import type { Experts, MlpExpertsOptions } from "./experts.ts";
 
-/** Of one expert; stacked [e, …] in a layer. */
+/** Parameters of one expert; stacked [e, …] in a layer. */
 export interface GeluExpertParams {
   readonly up_DF: Tensor;
   readonly down_FD: Tensor;
 }
 
 /**
- * Each expert is `gelu(x U) V`, as the feed-forward part of `gpt`.
+ * Experts that compute `gelu(x U) V`, like the feed-forward part of `gpt`.
  *
  * Cost: `4·S·D·F` flops for S rows.
- * @throws ArgumentError for sizes that are not whole numbers from 1.
+ * @throws ArgumentError for sizes that are not integers from 1.
  */
 export const geluExperts = (options: MlpExpertsOptions): Experts<GeluExpertParams> => {
   const { width, hidden, deviation = 0.02, outputDeviation = 0.02 } = options;

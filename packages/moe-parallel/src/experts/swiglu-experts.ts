@@ -1,9 +1,9 @@
-// Shapes: e experts of this rank, S rows that they see, D width of a token, F hidden width of an expert.
+// Shapes: e experts of this rank, S rows that they process, D width of a token, F hidden width of an expert.
 import { foldIn, groupedMatmul, multiply, normal, silu, type Tensor } from "@skein/tensor-core";
 import { checkCounts } from "../options.ts";
 import type { Experts, MlpExpertsOptions } from "./experts.ts";
 
-/** Of one expert; stacked [e, …] in a layer. */
+/** Parameters of one expert; stacked [e, …] in a layer. */
 export interface SwigluExpertParams {
   readonly gate_DF: Tensor;
   readonly up_DF: Tensor;
@@ -11,11 +11,11 @@ export interface SwigluExpertParams {
 }
 
 /**
- * Each expert is `(silu(x G) ⊙ x U) V`.
+ * Experts that compute `(silu(x G) ⊙ x U) V`.
  *
  * Cost: `6·S·D·F` flops for S rows.
- * @throws ArgumentError for sizes that are not whole numbers from 1.
- * Source: Shazeer 2020, arXiv 2002.05202; as the experts of Mixtral and DeepSeek.
+ * @throws ArgumentError for sizes that are not integers from 1.
+ * Source: Shazeer 2020, arXiv 2002.05202; the experts of Mixtral and DeepSeek.
  */
 export const swigluExperts = (options: MlpExpertsOptions): Experts<SwigluExpertParams> => {
   const { width, hidden, deviation = 0.02, outputDeviation = 0.02 } = options;

@@ -15,31 +15,31 @@ import { checkPositive } from "../options.ts";
 import { defineGate, type Gate } from "./gate.ts";
 import {
   checkTopKRouter,
-  greatest,
+  chooseGreatest,
   initRouter,
   type RouterParams,
-  scoresAt,
+  scoresOfChoices,
   type TopKRouterOptions,
 } from "./router.ts";
-import { shares } from "./sigmoid-gate.ts";
+import { normalizeRows } from "./sigmoid-gate.ts";
 
 export interface BalancingBiasGateOptions extends TopKRouterOptions {
-  /** By how much a bias moves in a step. Default: 0.001. */
+  /** Change of a bias per step. Default: 0.001. */
   readonly updateRate?: number;
-  /** What the weights of a token add up to. Default: 1. */
+  /** Sum of the weights of a token. Default: 1. */
   readonly weightSum?: number;
 }
 
 export interface BalancingBiasState {
-  /** f32, added to scores when experts are chosen, and only then. */
+  /** Bias added to scores for the choice of experts only, f32. */
   readonly bias_E: Tensor;
 }
 
 /**
- * Each token goes to the K experts of the greatest `sigmoid(x W) + b`, weighted by the sigmoid without the bias,
- * divided by its sum over those K. In place of an auxiliary loss the bias of an expert falls by `updateRate` after each
- * step in which it got more than the mean, and rises where it got less: `b += updateRate · sign(mean load − load)`.
- * Loads are those of all ranks, so biases stay equal on all of them.
+ * Gate that routes each token to the K experts of greatest `sigmoid(x W) + b`. Weights are the sigmoids without the
+ * bias, divided by their sum over the K experts. Instead of an auxiliary loss, the bias of an expert decreases by
+ * `updateRate` after each step with a load above the mean, and increases after a step with a load below the mean: `b +=
+ * updateRate · sign(mean load − load)`. Loads are summed over all ranks, so biases stay equal on all ranks.
  *
  * Cost: `2·T·D·E` flops.
  * Source: Wang et al. 2024, arXiv 2408.15664; DeepSeek-V3, arXiv 2412.19437, eq. 15 and 16.
@@ -56,14 +56,14 @@ export const balancingBiasGate = (options: BalancingBiasGateOptions): Gate<Route
     route: ({ weight_DE }, { bias_E }, x_TD) => {
       const logits_TE = matmul(x_TD, weight_DE);
       const scores_TE = sigmoid(logits_TE);
-      const choices_TK = greatest(add(stopGradient(scores_TE), bias_E), numChoices);
+      const choices_TK = chooseGreatest(add(stopGradient(scores_TE), bias_E), numChoices);
       return {
         routing: {
           kind: "choices",
           choices_TK,
-          weights_TK: multiply(shares(scoresAt(scores_TE, choices_TK)), weightSum),
+          weights_TK: multiply(normalizeRows(scoresOfChoices(scores_TE, choices_TK)), weightSum),
         },
-        scores: { logits_TE, probabilities_TE: shares(scores_TE) },
+        scores: { logits_TE, probabilities_TE: normalizeRows(scores_TE) },
       };
     },
     update: ({ bias_E }, load_E) => ({

@@ -14,35 +14,35 @@ import {
 } from "@skein/tensor-core";
 import { checkCounts, checkPositive } from "../options.ts";
 import { defineGate, type Gate } from "./gate.ts";
-import { checkTopKRouter, greatest, scoresAt, type TopKRouterOptions } from "./router.ts";
+import { checkTopKRouter, chooseGreatest, scoresOfChoices, type TopKRouterOptions } from "./router.ts";
 import { unitRows } from "./unit-rows.ts";
 
 export interface CosineGateOptions extends TopKRouterOptions {
-  /** J. Default: 256. */
+  /** J, width of the projection. Default: 256. */
   readonly projection?: number;
-  /** Cosines are divided by it; learned, from this value. Default: 0.5. */
+  /** Initial value of the learned temperature, the divisor of cosines. Default: 0.5. */
   readonly temperature?: number;
 }
 
-/** Parameters of a cosine gate; letters at a name's end are its shape. */
+/** Parameters of a cosine gate; trailing letters of a name are its shape. */
 export interface CosineParams {
   readonly projection_DJ: Tensor;
   readonly experts_EJ: Tensor;
-  /** f32 [], logarithm of 1 / temperature. */
+  /** Logarithm of 1 / temperature, f32 []. */
   readonly logScale: Tensor;
 }
 
-/** Temperatures below 0.01 are not used, whatever is learned. */
+/** Limits the temperature to at least 0.01, whatever value is learned. */
 const greatestLogScale = Math.log(100);
 
 /**
- * Each token goes to the K experts that point most nearly where its projection points: scores are cosines over a
- * learned temperature, weights their softmax over all experts. Lengths do not count, so experts' vectors cannot all
- * grow towards the same tokens.
+ * Gate that routes each token to the K experts whose vectors are closest in direction to the token's projection. Scores
+ * are cosines divided by a learned temperature; weights are their softmax over all experts. Vector lengths have no
+ * influence, so the experts' vectors cannot all grow towards the same tokens.
  *
  * Cost: `2·T·J·(D + E)` flops.
- * @throws ArgumentError for sizes that are not whole numbers from 1, and a temperature below 0.01.
- * Source: Chi et al. 2022 (X-MoE), arXiv 2204.09179; sizes and the temperature as in Tutel's cosine router.
+ * @throws ArgumentError for sizes that are not integers from 1, and for a temperature below 0.01.
+ * Source: Chi et al. 2022 (X-MoE), arXiv 2204.09179; sizes and temperature as in Tutel's cosine router.
  */
 export const cosineGate = (options: CosineGateOptions): Gate<CosineParams, EmptyState> => {
   checkTopKRouter("cosineGate", options);
@@ -51,7 +51,7 @@ export const cosineGate = (options: CosineGateOptions): Gate<CosineParams, Empty
   checkPositive("cosineGate", "temperature", temperature, 0.5);
   if (temperature < 0.01)
     throw new ArgumentError(
-      `cosineGate: temperature is ${temperature}; use 0.01 or more, below which it is not learned`,
+      `cosineGate: temperature is ${temperature}, but the learned temperature is limited to at least 0.01; use 0.01 or more`,
     );
   return defineGate({
     name: "cosineGate",
@@ -68,9 +68,9 @@ export const cosineGate = (options: CosineGateOptions): Gate<CosineParams, Empty
       const cosines_TE = matmul(unitRows(matmul(x_TD, projection_DJ)), unitRows(experts_EJ), { transposeB: true });
       const logits_TE = multiply(cosines_TE, exp(minimum(logScale, greatestLogScale)));
       const probabilities_TE = softmax(logits_TE);
-      const choices_TK = greatest(logits_TE, numChoices);
+      const choices_TK = chooseGreatest(logits_TE, numChoices);
       return {
-        routing: { kind: "choices", choices_TK, weights_TK: scoresAt(probabilities_TE, choices_TK) },
+        routing: { kind: "choices", choices_TK, weights_TK: scoresOfChoices(probabilities_TE, choices_TK) },
         scores: { logits_TE, probabilities_TE },
       };
     },

@@ -21,19 +21,19 @@ import { defineGate, type Gate } from "./gate.ts";
 import { checkRouter, initRouter, type RouterOptions, type RouterParams } from "./router.ts";
 
 export interface ExpertChoiceGateOptions extends RouterOptions {
-  /** Experts that a token gets on average. Default: 2, as in the paper. */
+  /** Average number of experts per token. Default: 2, as in the paper. */
   readonly meanChoices?: number;
 }
 
 /**
- * Each expert takes its C most probable tokens, `C = ⌈meanChoices·T/E⌉` of each rank: loads are equal by construction,
- * while a token may get no expert or all of them. Weights are the softmax over the experts of a token. Ties go to the
- * earlier token.
+ * Expert-choice gate: each expert takes its C most probable tokens, `C = ⌈meanChoices·T/E⌉` of each rank. Loads are
+ * equal by construction, and a token may get any number of experts, from none to all. Weights are the softmax over the
+ * experts of a token. Ties go to the earlier token.
  *
- * A choice looks at all tokens of a rank, later ones of a sequence too: a language model that is to be sampled token by
- * token would choose otherwise then.
+ * A choice depends on all tokens of a rank, including later tokens of a sequence. So a language model would choose
+ * differently when it generates token by token.
  *
- * Cost: `2·T·D·E` flops, and the order of T·E choices, most of them none.
+ * Cost: `2·T·D·E` flops, and the order of T·E choices, most of them empty.
  * Source: Zhou et al. 2022, arXiv 2202.09368.
  */
 export const expertChoiceGate = (options: ExpertChoiceGateOptions): Gate<RouterParams, EmptyState> => {
@@ -50,10 +50,10 @@ export const expertChoiceGate = (options: ExpertChoiceGateOptions): Gate<RouterP
       const logits_TE = matmul(x_TD, weight_DE);
       const probabilities_TE = softmax(logits_TE);
       const [, tokens_EC] = topK(transpose(probabilities_TE, [1, 0]), mostPerExpert);
-      const places_EC = add(multiply(tokens_EC, numExperts), reshape(arange(numExperts), [numExperts, 1]));
+      const indices_EC = add(multiply(tokens_EC, numExperts), reshape(arange(numExperts), [numExperts, 1]));
       const taken = scatterAdd(
         zeros([numTokens * numExperts]),
-        reshape(places_EC, [-1]),
+        reshape(indices_EC, [-1]),
         full([numExperts * mostPerExpert], 1),
       );
       const isTaken_TE = greater(reshape(taken, [numTokens, numExperts]), 0);

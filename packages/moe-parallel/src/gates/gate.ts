@@ -22,91 +22,96 @@ import { countPerExpert } from "../load.ts";
 import type { AuxiliaryLoss, RouterScores, TokenSums, WholeBatch } from "../losses/auxiliary-loss.ts";
 import { numRanksOf, sumOverRanks } from "../over-ranks.ts";
 
-/** How a gate is being run. */
+/** Mode and inputs of a gate's run. */
 export interface GateContext {
-  /** Noise, balancing and new state while training; none of them otherwise. */
+  /** Whether the run is a training step, with noise, balancing and new state. */
   readonly train: boolean;
-  /** u32[2], fresh in every step and different on every rank. Only noise and random drop orders need it. */
+  /** Random key u32[2], new for each step and different on each rank. Needed only for noise and random drop orders. */
   readonly key?: Tensor;
-  /** Axes of the mesh over which tokens lie spread: loads and means are those of all their ranks. */
+  /** Mesh axes over which tokens are distributed. Loads and means are computed over all ranks along these axes. */
   readonly tokenAxes: readonly string[];
-  /** For tokens that are a part of a batch: what auxiliary losses need of the whole batch. */
+  /** Sums over the whole batch that auxiliary losses need, if the tokens are a part of a batch. */
   readonly whole?: WholeBatch;
 }
 
-/** Each token goes to some experts. */
+/** Routing of each token to some experts. */
 export interface Choices {
   readonly kind: "choices";
-  /** i32, experts of each token, all different; −1 where there is no choice. */
+  /** Experts of each token, all different, i32; −1 for no choice. */
   readonly choices_TK: Tensor;
-  /** f32, what each expert's output counts. Gradients flow to the router through them. */
+  /** Weight of each expert's output, f32. Gradients flow through the weights to the router. */
   readonly weights_TK: Tensor;
-  /** The gate itself sees to it that an expert gets no more tokens of a rank than these. */
+  /** Maximum number of a rank's tokens per expert, if the gate itself guarantees it. */
   readonly mostPerExpert?: number;
 }
 
-/** Each slot of an expert gets a weighted sum of all tokens, and each token one of all slots. */
+/**
+ * Soft routing: each expert slot gets a weighted sum of all tokens, and each token gets a weighted sum of all slots.
+ */
 export interface Mixture {
   readonly kind: "mixture";
-  /** f32 */
+  /** Weight of each token in each slot, f32. */
   readonly dispatch_TEC: Tensor;
-  /** f32 */
+  /** Weight of each slot's output in each token, f32. */
   readonly combine_TEC: Tensor;
 }
 
 export interface GateFigures {
-  /** f32 [E]: choices of each expert, of the tokens of all ranks. */
+  /** Number of choices of each expert over the tokens of all ranks, f32 [E]. */
   readonly load_E: Tensor;
-  /** f32 []: mean over tokens of the entropy of their probabilities, in nats; log E where they are uniform. */
+  /** Mean entropy of the tokens' probabilities, in nats, f32 []; log E for uniform probabilities. */
   readonly entropy: Tensor;
 }
 
-/** What a gate says about a rank's tokens. */
-export interface Gated<State> {
+/** Result of a gate for a rank's tokens. */
+export interface GateOutput<State> {
   readonly routing: Choices | Mixture;
-  /** To be used in the next step. */
+  /** State for the next step. */
   readonly state: State;
-  /** f32 []: the sum of the auxiliary losses. */
+  /** Sum of the auxiliary losses, f32 []. */
   readonly loss: Tensor;
-  /** Sums that auxiliary losses need of a whole batch, of these tokens. */
+  /** Sums over these tokens that auxiliary losses need over a whole batch. */
   readonly sums: TokenSums;
   readonly figures: GateFigures;
 }
 
-/** Decides which experts see which tokens. Pure: parameters and state enter and leave. */
+/** Assigns tokens to experts. Pure: parameters and state are inputs and outputs. */
 export interface Gate<Params = unknown, State = unknown> {
   readonly numExperts: number;
   init(key: Tensor): { readonly params: Params; readonly state: State };
-  /** Whether auxiliary losses need sums of a whole batch: see `WholeBatch`. Default: false. */
+  /** Whether auxiliary losses need sums over a whole batch: see `WholeBatch`. Default: false. */
   readonly needsWhole?: boolean;
   /**
-   * State of the next step, while training; `choose` has it applied to the loads of its own tokens. Default: the state
-   * stays.
+   * Returns the state for the next step, in training. `choose` applies the function to the loads of its own tokens.
+   * Default: the state does not change.
    *
-   * @param load_E f32, choices of each expert, of the tokens of all ranks.
+   * @param load_E number of choices of each expert over the tokens of all ranks, f32.
    */
   readonly update?: (state: State, load_E: Tensor) => State;
-  /** @param x_TD of any float dtype; scores are f32. */
-  choose(params: Params, state: State, x_TD: Tensor, context: GateContext): Gated<State>;
+  /** Choose experts. @param x_TD tokens of any float dtype; scores are f32. */
+  choose(params: Params, state: State, x_TD: Tensor, context: GateContext): GateOutput<State>;
 }
 
-/** What a gate decides by itself; `defineGate` adds what all gates have in common. */
+/** Gate-specific part of a gate; `defineGate` adds the common part. */
 export interface GateRule<Params, State> {
-  /** For messages. */
+  /** Name for error messages. */
   readonly name: string;
   readonly numExperts: number;
   readonly width: number;
-  /** Added up. */
+  /** Auxiliary losses; the gate's loss is their sum. Default: none. */
   readonly losses?: readonly AuxiliaryLoss[] | undefined;
   init(key: Tensor): { readonly params: Params; readonly state: State };
-  /** @param x_TD f32. */
+  /** Compute routing and scores. @param x_TD f32. */
   route(
     params: Params,
     state: State,
     x_TD: Tensor,
     context: GateContext,
   ): { readonly routing: Choices | Mixture; readonly scores: Omit<RouterScores, "choices_TK"> };
-  /** State of the next step, while training. @param load_E choices of each expert, of the tokens of all ranks. */
+  /**
+   * Returns the state for the next step, in training. @param load_E number of choices of each expert over the tokens of
+   * all ranks.
+   */
   update?(state: State, load_E: Tensor): State;
 }
 
@@ -115,17 +120,17 @@ const entropyOf = (probabilities_TE: Tensor): Tensor => {
   return mean(negate(sum(multiply(probabilities_TE, logs_TE), { dims: -1 })));
 };
 
-/** Choices of each expert; in a mixture its slots. */
+/** Number of choices of each expert; in a mixture, its number of slots. */
 const loadOf = (routing: Choices | Mixture, numExperts: number): Tensor =>
   routing.kind === "choices"
     ? cast(countPerExpert(routing.choices_TK, numExperts), "f32")
     : full([numExperts], routing.dispatch_TEC.shape[2]!);
 
 /**
- * A gate from what it decides by itself: tokens are cast to f32, losses added up, loads counted over ranks, and what
- * only training changes is left alone otherwise.
+ * Define a gate from its specific part: casts tokens to f32, sums losses, sums loads over ranks, and updates the state
+ * only in training.
  *
- * Cost: one all-reduce of E + 1 numbers, and those of the losses.
+ * Cost: one all-reduce of E + 1 numbers, plus those of the losses.
  */
 export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<Params, State> => ({
   numExperts: rule.numExperts,
@@ -137,11 +142,11 @@ export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<P
     if (x_TD.rank !== 2 || x_TD.shape[1] !== width)
       throw new ShapeError(
         name,
-        `tokens [${x_TD.shape.join(", ")}] do not fit its width ${width}; give one row for each token, [T, ${width}]`,
+        `tokens [${x_TD.shape.join(", ")}] do not match width ${width}; give one row per token, [T, ${width}]`,
       );
     const { routing, scores } = rule.route(params, state, cast(x_TD, "f32"), context);
     const seen = { ...scores, ...(routing.kind === "choices" && { choices_TK: routing.choices_TK }) };
-    // Together: what costs is that ranks wait for each other, not the one number more.
+    // One all-reduce for both, because latency dominates its cost.
     const local = concat([loadOf(routing, numExperts), reshape(entropyOf(scores.probabilities_TE), [1])]);
     const totals = sumOverRanks(stopGradient(local), context.tokenAxes);
     const load_E = slice(totals, [0], [numExperts]);
@@ -162,11 +167,14 @@ export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<P
   },
 });
 
-/** @throws ArgumentError where noise is due and there is no key: every step would draw the same, or none. */
+/**
+ * Returns the key of a context. @throws ArgumentError if there is no key: without a key, the noise would be equal in
+ * every step, or missing.
+ */
 export const requireKey = (fn: string, { key }: Pick<GateContext, "key">): Tensor => {
   if (key === undefined)
     throw new ArgumentError(
-      `${fn}: it draws random numbers while training, but the step passed no key; pass { train: true, key } with a fresh key every step`,
+      `${fn}: training draws random numbers, but the step passed no key; pass { train: true, key } with a new key in every step`,
     );
   return key;
 };

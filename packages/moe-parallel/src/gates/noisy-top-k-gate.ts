@@ -16,32 +16,32 @@ import { checkPositive } from "../options.ts";
 import { defineGate, type Gate, requireKey } from "./gate.ts";
 import {
   checkTopKRouter,
-  greatest,
+  chooseGreatest,
   initRouter,
   type RouterParams,
-  scoresAt,
+  scoresOfChoices,
   type TopKRouterOptions,
 } from "./router.ts";
 
 export interface NoisyTopKGateOptions extends TopKRouterOptions {
   /**
-   * Deviation of the noise that is added to scores while training: learned per token and expert, `softplus(x W')`; the
-   * same for all, a number such as 1 / E; or none. Default: learned.
+   * Standard deviation of the noise added to scores in training: "learned" per token and expert, `softplus(x W')`; a
+   * constant number, such as 1 / E; or "none". Default: "learned".
    */
   readonly noise?: "learned" | "none" | number;
 }
 
 export interface NoisyTopKParams extends RouterParams {
-  /** Learned noise only. */
+  /** Parameters of the noise. Present with learned noise only. */
   readonly noise_DE?: Tensor;
 }
 
 /**
- * Each token goes to the K experts of the greatest noisy scores, weighted by their softmax over those K: weights of a
- * token add up to 1.
+ * Noisy top-k gate: routes each token to the K experts of greatest noisy scores. Weights are the softmax over these K
+ * scores, so they sum to 1 per token.
  *
- * Cost: `2·T·D·E` flops, with learned noise twice that.
- * @throws ArgumentError for one choice, whose weight would always be 1, so that no gradient reached the router.
+ * Cost: `2·T·D·E` flops; twice that with learned noise.
+ * @throws ArgumentError for a single choice: its weight would always be 1, and no gradient would reach the router.
  * Source: Shazeer et al. 2017, arXiv 1701.06538, eq. 3 to 5; Lepikhin et al. 2020 (GShard), arXiv 2006.16668.
  */
 export const noisyTopKGate = (options: NoisyTopKGateOptions): Gate<NoisyTopKParams, EmptyState> => {
@@ -49,7 +49,7 @@ export const noisyTopKGate = (options: NoisyTopKGateOptions): Gate<NoisyTopKPara
   const { width, numExperts, numChoices, noise = "learned" } = options;
   if (numChoices === 1)
     throw new ArgumentError(
-      "noisyTopKGate: with 1 choice the softmax over what was chosen is always 1, and no gradient reaches the router; use switchGate, or 2 choices or more",
+      "noisyTopKGate: with 1 choice, the softmax over the chosen experts is always 1, and no gradient reaches the router; use switchGate, or 2 choices or more",
     );
   if (noise !== "learned" && noise !== "none") checkPositive("noisyTopKGate", "noise", noise, 1 / numExperts);
   const deviationOf = ({ noise_DE }: NoisyTopKParams, x_TD: Tensor, logits_TE: Tensor): Tensor =>
@@ -58,7 +58,7 @@ export const noisyTopKGate = (options: NoisyTopKGateOptions): Gate<NoisyTopKPara
     name: "noisyTopKGate",
     ...options,
     init: (key) => ({
-      // Noise of deviation softplus(0) = 0.69 everywhere at first, as in the paper.
+      // Initial standard deviation softplus(0) = 0.69 for all scores, as in the paper.
       params: { ...initRouter(key, options), ...(noise === "learned" && { noise_DE: zeros([width, numExperts]) }) },
       state: {},
     }),
@@ -71,9 +71,9 @@ export const noisyTopKGate = (options: NoisyTopKGateOptions): Gate<NoisyTopKPara
         deviation_TE === undefined
           ? logits_TE
           : add(logits_TE, multiply(normal(requireKey("noisyTopKGate", context), logits_TE.shape), deviation_TE));
-      const choices_TK = greatest(noisy_TE, numChoices);
+      const choices_TK = chooseGreatest(noisy_TE, numChoices);
       return {
-        routing: { kind: "choices", choices_TK, weights_TK: softmax(scoresAt(noisy_TE, choices_TK)) },
+        routing: { kind: "choices", choices_TK, weights_TK: softmax(scoresOfChoices(noisy_TE, choices_TK)) },
         scores: {
           logits_TE,
           probabilities_TE,

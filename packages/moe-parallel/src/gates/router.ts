@@ -4,21 +4,21 @@ import { checkCounts, checkNumChoices } from "../options.ts";
 import type { AuxiliaryLoss } from "../losses/auxiliary-loss.ts";
 
 export interface RouterOptions {
-  /** D */
+  /** D, width of a token. */
   readonly width: number;
-  /** E, of all ranks together. */
+  /** E, number of experts of all ranks. */
   readonly numExperts: number;
-  /** Added up to the gate's loss. Default: none. */
+  /** Auxiliary losses; the gate's loss is their sum. Default: none. */
   readonly losses?: readonly AuxiliaryLoss[];
 }
 
-/** A linear router. */
+/** Parameters of a linear router. */
 export interface RouterParams {
   readonly weight_DE: Tensor;
 }
 
 export interface TopKRouterOptions extends RouterOptions {
-  /** K, experts of each token. */
+  /** K, number of experts per token. */
   readonly numChoices: number;
 }
 
@@ -30,16 +30,19 @@ export const checkTopKRouter = (fn: string, options: TopKRouterOptions): void =>
   checkNumChoices(fn, options.numChoices, options.numExperts);
 };
 
-/** Normal with deviation 0.02, as the matrices of `gpt`: small, so that experts start about equally likely. */
+/**
+ * Initial parameters of a linear router: normal with standard deviation 0.02, like the matrices of `gpt`, so that all
+ * experts are about equally likely at the start.
+ */
 export const initRouter = (key: Tensor, { width, numExperts }: RouterOptions): RouterParams => ({
   weight_DE: normal(key, [width, numExperts], { deviation: 0.02 }),
 });
 
-/** The K greatest scores of each token, ties to the lower expert: i32 [T, K]. */
-export const greatest = (scores_TE: Tensor, numChoices: number): Tensor => topK(scores_TE, numChoices)[1];
+/** Indices of the K greatest scores of each token, i32 [T, K]; ties go to the lower expert index. */
+export const chooseGreatest = (scores_TE: Tensor, numChoices: number): Tensor => topK(scores_TE, numChoices)[1];
 
-/** The scores of what was chosen: f32 [T, K]. Gradients flow to those alone. */
-export const scoresAt = (scores_TE: Tensor, choices_TK: Tensor): Tensor => {
+/** Scores of the chosen experts, f32 [T, K]. Gradients flow to these scores only. */
+export const scoresOfChoices = (scores_TE: Tensor, choices_TK: Tensor): Tensor => {
   const [numTokens, numExperts] = scores_TE.shape as [number, number];
   const firstOfToken_TK = multiply(iota(choices_TK.shape, "i32", { dim: 0 }), numExperts);
   return gather(reshape(scores_TE, [numTokens * numExperts]), add(firstOfToken_TK, choices_TK));

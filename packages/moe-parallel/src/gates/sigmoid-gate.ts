@@ -3,19 +3,20 @@ import { divide, type EmptyState, matmul, sigmoid, sum, type Tensor } from "@ske
 import { defineGate, type Gate } from "./gate.ts";
 import {
   checkTopKRouter,
-  greatest,
+  chooseGreatest,
   initRouter,
   type RouterParams,
-  scoresAt,
+  scoresOfChoices,
   type TopKRouterOptions,
 } from "./router.ts";
 
-/** Rows of positive scores, each divided by its sum. */
-export const shares = (scores_TE: Tensor): Tensor => divide(scores_TE, sum(scores_TE, { dims: -1, keepDims: true }));
+/** Normalize each row of positive scores to sum 1. */
+export const normalizeRows = (scores_TE: Tensor): Tensor =>
+  divide(scores_TE, sum(scores_TE, { dims: -1, keepDims: true }));
 
 /**
- * Each token goes to the K experts of the greatest scores, weighted by the sigmoid of each score: weights of a token
- * may add up to more than 1.
+ * Gate that routes each token to the K experts of greatest scores. The weight of an expert is the sigmoid of its score,
+ * so the weights of a token may sum to more than 1.
  *
  * Cost: `2·T·D·E` flops.
  * Source: Lewis et al. 2021 (BASE layers), arXiv 2103.16716; Dai et al. 2022 (StableMoE), arXiv 2204.08396.
@@ -29,11 +30,11 @@ export const sigmoidGate = (options: TopKRouterOptions): Gate<RouterParams, Empt
     route: ({ weight_DE }, _, x_TD) => {
       const logits_TE = matmul(x_TD, weight_DE);
       const scores_TE = sigmoid(logits_TE);
-      // Not of the scores: far from 0 many sigmoids round to the same 1.
-      const choices_TK = greatest(logits_TE, options.numChoices);
+      // Uses logits, because many sigmoids far from 0 round to the same value 1.
+      const choices_TK = chooseGreatest(logits_TE, options.numChoices);
       return {
-        routing: { kind: "choices", choices_TK, weights_TK: scoresAt(scores_TE, choices_TK) },
-        scores: { logits_TE, probabilities_TE: shares(scores_TE) },
+        routing: { kind: "choices", choices_TK, weights_TK: scoresOfChoices(scores_TE, choices_TK) },
+        scores: { logits_TE, probabilities_TE: normalizeRows(scores_TE) },
       };
     },
   });

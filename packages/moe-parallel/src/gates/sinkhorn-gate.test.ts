@@ -15,7 +15,7 @@ const logits = fc
     ),
   );
 
-test("each token adds up to 1, each expert to as many tokens as any other", async () => {
+test("each token sums to 1, each expert to the same number of tokens", async () => {
   const sums = (x_TE: Tensor): [Tensor, Tensor] => {
     const balanced_TE = exp(balanceLogits(x_TE, 40));
     return [sum(balanced_TE, { dims: 1 }), sum(balanced_TE, { dims: 0 })];
@@ -30,7 +30,7 @@ test("each token adds up to 1, each expert to as many tokens as any other", asyn
   );
 });
 
-test("large logits do not overflow, and what each token likes best stays, where loads are even", async () => {
+test("large logits do not overflow, and each token keeps its preferred expert if loads are even", async () => {
   const x = NdArray.from([500, 0, 0, 0, 500, 0, 0, 0, 500], [3, 3], "f32");
   const balanced = await evaluate((x_TE: Tensor) => exp(balanceLogits(x_TE, 16)), referenceBackend())(x);
   balanced.toNumbers().forEach((value, i) => expect(value).toBeCloseTo(i % 4 === 0 ? 1 : 0, 5));

@@ -16,28 +16,32 @@ import { checkRouter, type RouterOptions } from "./router.ts";
 import { unitRows } from "./unit-rows.ts";
 
 export interface SoftGateOptions extends Omit<RouterOptions, "losses"> {
-  /** C; as many slots as tokens over all experts, C = T / E, cost what K = 1 costs. Default: 1. */
+  /**
+   * C, number of slots per expert. With as many slots as tokens over all experts, C = T / E, the cost equals that of K
+   * = 1. Default: 1.
+   */
   readonly slots?: number;
 }
 
-/** Parameters of a soft gate; letters at a name's end are its shape. */
+/** Parameters of a soft gate; trailing letters of a name are its shape. */
 export interface SoftParams {
   readonly slots_RD: Tensor;
-  /** f32 [], of the cosines. */
+  /** Scale of the cosines, f32 []. */
   readonly scale: Tensor;
 }
 
 /**
- * Nothing is chosen: each slot of an expert gets the mean of all tokens, weighted by the softmax over tokens of
- * `s·cos(x, φ)`, and each token the mean of all slots' outputs, weighted by the softmax of the same over slots. All of
- * it is differentiable, and no expert is without work.
+ * Soft MoE gate, without discrete choices. Each slot of an expert gets a mean of all tokens, weighted by the softmax
+ * over tokens of `s·cos(x, φ)`. Each token gets a mean of all slots' outputs, weighted by the softmax over slots of the
+ * same scores. The whole gate is differentiable, and every expert has work.
  *
- * The softmax over tokens is that of one rank's tokens: all of its sequences mix, and later tokens with earlier ones,
- * so it is not for language models. Since loads are equal by construction, auxiliary losses have nothing to do.
+ * The softmax over tokens covers the tokens of one rank: all sequences of the rank mix, and later tokens with earlier
+ * tokens, so the gate is not suited to language models. Loads are equal by construction, so auxiliary losses have no
+ * effect.
  *
  * Cost: `6·T·D·E·C` flops.
- * @throws ArgumentError for sizes that are not whole numbers from 1.
- * Source: Puigcerver et al. 2023 (Soft MoE), arXiv 2308.00951, with the normalisation of its section 2.3.
+ * @throws ArgumentError for sizes that are not integers from 1.
+ * Source: Puigcerver et al. 2023 (Soft MoE), arXiv 2308.00951, with the normalization of its section 2.3.
  */
 export const softGate = (options: SoftGateOptions): Gate<SoftParams, EmptyState> => {
   checkRouter("softGate", options);

@@ -1,27 +1,34 @@
 // Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token.
 import { ArgumentError, type EmptyState, matmul, multiply, softmax, uniform } from "@skein/tensor-core";
 import { defineGate, type Gate, requireKey } from "./gate.ts";
-import { checkTopKRouter, greatest, initRouter, type RouterOptions, type RouterParams, scoresAt } from "./router.ts";
+import {
+  checkTopKRouter,
+  chooseGreatest,
+  initRouter,
+  type RouterOptions,
+  type RouterParams,
+  scoresOfChoices,
+} from "./router.ts";
 
 export interface SwitchGateOptions extends RouterOptions {
-  /** K, experts of each token. Default: 1. */
+  /** K, number of experts per token. Default: 1. */
   readonly numChoices?: number;
   /**
-   * While training the router reads tokens times uniform numbers from 1 − jitter to 1 + jitter. Default: 0; the paper
-   * uses 0.01.
+   * In training, the router's input is multiplied by uniform random numbers from 1 − jitter to 1 + jitter. Default: 0;
+   * the paper uses 0.01.
    */
   readonly jitter?: number;
 }
 
 /**
- * Each token goes to its K most probable experts, one by default, whose outputs are weighted by those probabilities:
- * `p = softmax(x W)`. The softmax is taken before the choice; after it, a single choice would have weight 1, and no
- * gradient would reach the router.
+ * Switch gate: routes each token to its K most probable experts, by default one, and weights their outputs by the
+ * probabilities `p = softmax(x W)`. The softmax is computed before the choice. After the choice, a single choice would
+ * have weight 1, and no gradient would reach the router.
  *
  * Cost: `2·T·D·E` flops.
- * @throws ArgumentError for sizes that are not whole numbers from 1 and a jitter outside 0 … 1.
+ * @throws ArgumentError for sizes that are not integers from 1, and for a jitter outside [0, 1).
  * Source: Fedus, Zoph and Shazeer 2021 (Switch Transformers), arXiv 2101.03961. With two choices, and weights that the
- * layer normalises, as the routers of Tutel and DeepSpeed.
+ * layer normalizes, equals the routers of Tutel and DeepSpeed.
  */
 export const switchGate = (options: SwitchGateOptions): Gate<RouterParams, EmptyState> => {
   const { jitter = 0, numChoices = 1 } = options;
@@ -35,19 +42,19 @@ export const switchGate = (options: SwitchGateOptions): Gate<RouterParams, Empty
     ...options,
     init: (key) => ({ params: initRouter(key, options), state: {} }),
     route: ({ weight_DE }, _, x_TD, context) => {
-      const shaken_TD =
+      const jittered_TD =
         context.train && jitter > 0
           ? multiply(
               x_TD,
               uniform(requireKey("switchGate", context), x_TD.shape, { low: 1 - jitter, high: 1 + jitter }),
             )
           : x_TD;
-      const logits_TE = matmul(shaken_TD, weight_DE);
+      const logits_TE = matmul(jittered_TD, weight_DE);
       const probabilities_TE = softmax(logits_TE);
-      // Of the logits: far from each other, probabilities of unlike experts round to the same 0.
-      const choices_TK = greatest(logits_TE, numChoices);
+      // Uses logits, because small probabilities of different experts round to the same value 0.
+      const choices_TK = chooseGreatest(logits_TE, numChoices);
       return {
-        routing: { kind: "choices", choices_TK, weights_TK: scoresAt(probabilities_TE, choices_TK) },
+        routing: { kind: "choices", choices_TK, weights_TK: scoresOfChoices(probabilities_TE, choices_TK) },
         scores: { logits_TE, probabilities_TE },
       };
     },

@@ -1,8 +1,9 @@
 import { greater, multiply, rsqrt, square, sum, type Tensor, where } from "@skein/tensor-core";
 
-/** Rows divided by their length, along the last dimension; rows of zeros, and nearly zeros, stay what they are. */
+/** Scale rows to length 1, along the last dimension. Rows of zeros, or almost zeros, are not changed. */
 export const unitRows = (x: Tensor): Tensor => {
   const squared = sum(square(x), { dims: -1, keepDims: true });
-  // Not a small bound in place of 1: a row of zeros, such as padding, would get gradients as large as 1 / bound.
+  // Divides by 1, not by a small bound: with a bound, a row of zeros, such as padding, would get gradients as large as
+  // 1 / bound.
   return multiply(x, rsqrt(where(greater(squared, 1e-24), squared, 1)));
 };

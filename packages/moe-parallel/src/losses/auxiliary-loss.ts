@@ -1,57 +1,59 @@
 // Shapes: T tokens of this rank, E experts, K choices of a token.
 import { ArgumentError, type Tensor } from "@skein/tensor-core";
 
-/** What a gate saw and decided, as auxiliary losses and figures read it. */
+/** Scores and decisions of a gate, as input of auxiliary losses and figures. */
 export interface RouterScores {
-  /** f32, as they came from the router, without noise and bias. */
+  /** Router outputs without noise and bias, f32. */
   readonly logits_TE: Tensor;
-  /** f32, each row adds up to 1. */
+  /** Probabilities, f32; each row sums to 1. */
   readonly probabilities_TE: Tensor;
-  /** i32; −1 where there is no choice. Absent where a gate mixes instead of choosing. */
+  /** Chosen experts, i32; −1 for no choice. Absent for a gate that mixes tokens. */
   readonly choices_TK?: Tensor;
-  /** Only where noise was added to the scores. */
+  /** Noise of the scores. Absent if no noise was added. */
   readonly noise?: ScoreNoise;
 }
 
-/** Noise of scores, and what came of it. */
+/** Noise of scores: noisy logits and standard deviations. */
 export interface ScoreNoise {
-  /** f32, logits with their noise. */
+  /** Logits with noise, f32. */
   readonly noisy_TE: Tensor;
-  /** f32, deviation of the noise of each logit. */
+  /** Standard deviation of the noise of each logit, f32. */
   readonly deviation_TE: Tensor;
 }
 
-/** Sums over the tokens of all ranks, f32 [E] each, by name. */
+/** Named sums over the tokens of all ranks, f32 [E] each. */
 export type TokenSums = Readonly<Record<string, Tensor>>;
 
-/** What a part of a batch knows of the whole batch, from a pass over all parts before. */
+/** Data of the whole batch that one part needs, from an earlier pass over all parts. */
 export interface WholeBatch {
-  /** Number of parts, of equally many tokens. */
+  /** Number of parts, each with the same number of tokens. */
   readonly numParts: number;
-  /** Over the tokens of all parts and ranks. */
+  /** Sums over the tokens of all parts and ranks. */
   readonly sums: TokenSums;
 }
 
-/** A term of the loss. */
+/** An auxiliary term of the loss. */
 export interface AuxiliaryLoss {
   /**
-   * The term, f32 scalar, with its coefficient. Tokens are spread over the ranks of `tokenAxes`, equally many on each:
-   * the value is that of the tokens of all ranks, or a part of it such that the mean over the ranks is.
+   * Compute the term, f32 scalar, including its coefficient. Tokens are distributed evenly over the ranks of
+   * `tokenAxes`. The value is that of the tokens of all ranks, or a per-rank value whose mean over the ranks is.
    *
-   * @param whole for a part of a batch: the mean of the terms of all parts is then the term of the whole batch, and so
-   * are the gradients. Absent: the tokens are all there are.
+   * @param whole data of the whole batch, for a part of a batch: the mean of all parts' terms, and of their gradients,
+   *   then equals that of the whole batch. Absent: the tokens are the whole batch.
    */
   (scores: RouterScores, tokenAxes: readonly string[], whole?: WholeBatch): Tensor;
   /**
-   * Sums that the term is not linear in; parts of a batch need those of the whole batch. Absent: none, and the mean of
-   * the terms of parts is that of the batch.
+   * Returns sums in which the term is not linear, so that parts of a batch need the sums of the whole batch. Absent:
+   * the term needs no such sums, and the mean of the parts' terms equals the batch's term.
    */
   readonly sums?: (scores: RouterScores, tokenAxes: readonly string[]) => TokenSums;
 }
 
-/** @throws ArgumentError where a gate mixes: its loads are equal. */
+/** Returns the choices of a gate. @throws ArgumentError for a gate that mixes tokens, because its loads are equal. */
 export const requireChoices = (fn: string, { choices_TK }: RouterScores): Tensor => {
   if (choices_TK === undefined)
-    throw new ArgumentError(`${fn}: a gate that mixes tokens chooses none, so loads are equal; leave this loss out`);
+    throw new ArgumentError(
+      `${fn}: a gate that mixes tokens makes no choices, so loads are equal; leave this loss out`,
+    );
   return choices_TK;
 };

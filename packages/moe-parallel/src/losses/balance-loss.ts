@@ -17,29 +17,29 @@ import { sumOverRanks } from "../over-ranks.ts";
 import { type AuxiliaryLoss, requireChoices, type RouterScores, type WholeBatch } from "./auxiliary-loss.ts";
 
 export interface BalanceLossOptions {
-  /** Default: 0.01. */
+  /** Factor of the loss. Default: 0.01. */
   readonly coefficient?: number;
-  /** Which choices count as load: all of them, or the first of each token alone. Default: all. */
+  /** Choices that count as load: all choices, or the first choice of each token only. Default: all. */
   readonly choices?: "all" | "first";
 }
 
 /**
- * `coefficient · E · Σ_e f_e p_e`: f is the share of the choices that fell on an expert, p its mean probability, over
- * the tokens of all ranks. Gradients flow through p: experts that are chosen often become less probable.
+ * Load-balancing loss `coefficient · E · Σ_e f_e p_e`: f is an expert's share of the choices, p its mean probability,
+ * over the tokens of all ranks. Gradients flow through p: experts that are chosen often become less probable.
  *
- * 1 (times the coefficient) where f or p is uniform, at most E. It may lie below 1, where experts are chosen often but
- * by narrow margins.
+ * The value is 1 (times the coefficient) if f or p is uniform, and at most E. The value can be below 1 if frequently
+ * chosen experts win by small margins.
  *
  * Cost: an all-reduce of E counts.
  * @throws ArgumentError for a coefficient that is not positive.
  * Source: Lepikhin et al. 2020 (GShard), arXiv 2006.16668, sec. 2.2; Fedus et al. 2021, arXiv 2101.03961, eq. 4 to 6.
- * With `first` as in GShard and Tutel; with `all` as in Megatron-LM, where loads are divided by K.
+ * `first` as in GShard and Tutel; `all` as in Megatron-LM, which divides loads by K.
  */
 export const balanceLoss = (options: BalanceLossOptions = {}): AuxiliaryLoss => {
   const { coefficient = 0.01, choices = "all" } = options;
   checkPositive("balanceLoss", "coefficient", coefficient, 0.01);
   if (choices !== "all" && choices !== "first")
-    throw new ArgumentError(`balanceLoss: there are no choices ${String(choices)}; use all or first`);
+    throw new ArgumentError(`balanceLoss: choices is ${String(choices)}; use all or first`);
   const name = choices === "all" ? "load_E" : "firstLoad_E";
   const sums: AuxiliaryLoss["sums"] = (scores, tokenAxes) => {
     const chosen_TK = requireChoices("balanceLoss", scores);
@@ -51,9 +51,10 @@ export const balanceLoss = (options: BalanceLossOptions = {}): AuxiliaryLoss => 
     const { probabilities_TE } = scores;
     const numExperts = probabilities_TE.shape[1]!;
     const load_E = (whole?.sums ?? sums(scores, tokenAxes))[name]!;
-    // At least one: where nothing is chosen there is no load either.
+    // The divisor is at least 1, because the total load is 0 if no token has a choice.
     const shares_E = stopGradient(divide(load_E, maximum(sum(load_E), 1)));
-    // Of these tokens alone: the loss is linear in the means, so its mean over ranks and parts is that of all tokens.
+    // Means over these tokens only: the loss is linear in the means, so its mean over ranks and parts equals that of
+    // all tokens.
     const means_E = mean(probabilities_TE, { dims: 0 });
     return multiply(sum(multiply(shares_E, means_E)), coefficient * numExperts);
   };

@@ -29,37 +29,38 @@ import {
 } from "./auxiliary-loss.ts";
 
 export interface ImportanceLoadLossOptions {
-  /** Default: 0.1, as in the paper. */
+  /** Factor of the loss. Default: 0.1, as in the paper. */
   readonly coefficient?: number;
 }
 
-/** Square of the coefficient of variation: variance over squared mean. */
+/** Squared coefficient of variation: variance divided by squared mean. */
 const squaredVariation = (x_E: Tensor): Tensor => divide(variance(x_E), maximum(square(mean(x_E)), 1e-10));
 
 const standardNormal = (x: Tensor): Tensor => multiply(add(erf(multiply(x, Math.SQRT1_2)), 1), 0.5);
 
-/** How probable it is that an expert is among the K of a token, if its noise is drawn anew and no other's. */
+/** Probability that an expert is among the K choices of a token if only that expert's noise is redrawn. */
 const chanceOfChoice = (logits_TE: Tensor, { noisy_TE, deviation_TE }: ScoreNoise, numChoices: number): Tensor => {
   const numTokens = logits_TE.shape[0]!;
   const [best] = topK(noisy_TE, numChoices + 1);
   const column = (k: number): Tensor => slice(best, [0, k], [numTokens, k + 1]);
-  // Against the K-th of the others: one of the K meets the one behind them.
+  // Threshold: the K-th largest score of the other experts. For one of the K chosen experts, that is the (K + 1)-th
+  // largest score.
   const threshold_TE = where(greater(noisy_TE, column(numChoices)), column(numChoices), column(numChoices - 1));
   return standardNormal(divide(subtract(logits_TE, threshold_TE), maximum(deviation_TE, 1e-10)));
 };
 
 /**
- * `coefficient / 2 · (CV²(importance) + CV²(load))` over the tokens of all ranks: importance of an expert is the sum of
- * its probabilities, load the sum of its chances to be chosen, a smooth count. CV is the standard deviation over the
- * mean; 0 where all experts have the same.
+ * Importance and load loss `coefficient / 2 · (CV²(importance) + CV²(load))` over the tokens of all ranks. The
+ * importance of an expert is the sum of its probabilities; its load is the sum of its choice probabilities, a smooth
+ * count. CV is the standard deviation divided by the mean; 0 if all experts are equal.
  *
- * Without noise (outside of training, say) a chance has no slope: the load is left out. So it is where every token
- * takes all experts.
+ * Without noise (for example outside of training), the choice probability has no gradient, so the load term is left
+ * out. The same holds if every token chooses all experts.
  *
  * Cost: two all-reduces of E numbers, and the K + 1 greatest scores of each token.
- * @throws ArgumentError for a coefficient that is not positive, and for a gate that mixes.
- * Source: Shazeer et al. 2017, arXiv 1701.06538, eq. 6 to 11, where both terms have weights of their own; as a mean of
- * both in Tutel, which takes the K-th score of all as threshold, and probabilities as importance.
+ * @throws ArgumentError for a coefficient that is not positive, and for a gate that mixes tokens.
+ * Source: Shazeer et al. 2017, arXiv 1701.06538, eq. 6 to 11, with separate weights for both terms; as a mean of both
+ * in Tutel, which uses the K-th score of all experts as threshold, and probabilities as importance.
  */
 export const importanceLoadLoss = ({ coefficient = 0.1 }: ImportanceLoadLossOptions = {}): AuxiliaryLoss => {
   checkPositive("importanceLoadLoss", "coefficient", coefficient, 0.1);
@@ -86,8 +87,8 @@ export const importanceLoadLoss = ({ coefficient = 0.1 }: ImportanceLoadLossOpti
 };
 
 /**
- * A sum over the whole batch, through which the gradient flows to one part: times the number of parts, since the losses
- * of parts are averaged.
+ * Returns a sum over the whole batch whose gradient flows to one part only. The gradient is multiplied by the number of
+ * parts, because the losses of parts are averaged.
  */
 const withGradientOf = (part_E: Tensor, whole_E: Tensor, numParts: number): Tensor =>
   add(stopGradient(whole_E), multiply(subtract(part_E, stopGradient(part_E)), numParts));

@@ -4,13 +4,13 @@ import { checkPositive } from "../options.ts";
 import type { AuxiliaryLoss } from "./auxiliary-loss.ts";
 
 export interface ZLossOptions {
-  /** Default: 0.001. */
+  /** Factor of the loss. Default: 0.001. */
   readonly coefficient?: number;
 }
 
 /**
- * `coefficient · mean_t (log Σ_e exp logits_te)²`: keeps logits small, where f32 and narrower numbers are exact. It is
- * the mean over a rank's tokens, whose mean over ranks is that over all.
+ * Router z-loss `coefficient · mean_t (log Σ_e exp logits_te)²`: keeps logits small, where f32 and narrower formats are
+ * accurate. Computes the mean over a rank's tokens; the mean over ranks is the mean over all tokens.
  *
  * @throws ArgumentError for a coefficient that is not positive.
  * Source: Zoph et al. 2022 (ST-MoE), arXiv 2202.08906, eq. 5.

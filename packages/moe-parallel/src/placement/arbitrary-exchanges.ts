@@ -9,25 +9,28 @@ const line: fc.Arbitrary<ExchangeLine> = fc.record({
   secondsPerByte: fc.nat(9),
 });
 
-/** Groups per level, the coarsest first; the last number is of ranks. Groups of one rank, and of all, among them. */
+/**
+ * Numbers of groups per level, the coarsest first; the last number is the number of ranks. Includes groups of one rank
+ * and of all ranks.
+ */
 const cuts = fc.constantFrom([1], [3], [1, 2], [2, 2], [2, 4], [4, 4], [2, 2, 4], [1, 2, 4], [2, 4, 8], [3, 6]);
 
 const routingOf = (numExperts: number, numTokens: number): fc.Arbitrary<Routing> =>
   fc
     .tuple(fc.integer({ min: 1, max: Math.min(4, numExperts) }), fc.integer({ min: 1, max: numExperts }))
-    .chain(([numChoices, numWanted]) => {
-      // Of the first few experts alone, so that some have no load, or one has all.
-      const wanted = Array.from({ length: Math.max(numChoices, numWanted) }, (_, expert) => expert);
+    .chain(([numChoices, numCandidates]) => {
+      // Only the first few experts are chosen, so that some experts have no load, or one has all.
+      const candidates = Array.from({ length: Math.max(numChoices, numCandidates) }, (_, expert) => expert);
       const token = fc
-        .shuffledSubarray(wanted, { minLength: numChoices, maxLength: numChoices })
+        .shuffledSubarray(candidates, { minLength: numChoices, maxLength: numChoices })
         .chain((chosen) => fc.tuple(...chosen.map((expert) => fc.constantFrom(expert, expert, expert, -1))));
       return fc
         .array(token, { minLength: numTokens, maxLength: numTokens })
         .map((tokens) => ({ numExperts, numChoices, choices: Int32Array.from(tokens.flat()) }));
     });
 
-/** For laws: a routing of all ranks' tokens, a placement without replicas and levels that belong together. */
-export const situations: fc.Arbitrary<{
+/** Routings of all ranks' tokens with a matching placement without replicas and matching levels, for property tests. */
+export const exchangeCases: fc.Arbitrary<{
   readonly routing: Routing;
   readonly placement: ExpertPlacement;
   readonly levels: ExchangeLevels;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { ExpertPlacement } from "./expert-placement.ts";
 
-/** For laws: placements of one expert per slot. */
+/** Placements with one expert per slot, for property tests. */
 export const placementOf = (numRanks: number, numSlotsPerRank: number): fc.Arbitrary<ExpertPlacement> => {
   const experts = Array.from({ length: numRanks * numSlotsPerRank }, (_, expert) => expert);
   return fc
@@ -9,12 +9,12 @@ export const placementOf = (numRanks: number, numSlotsPerRank: number): fc.Arbit
     .map((expertOfSlot) => ({ numExperts: experts.length, numRanks, expertOfSlot }));
 };
 
-/** For laws: placements where each expert has one slot. */
+/** Placements with one slot per expert, for property tests. */
 export const placementWithoutReplicas: fc.Arbitrary<ExpertPlacement> = fc
   .tuple(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 4 }))
   .chain(([numRanks, numSlots]) => placementOf(numRanks, numSlots));
 
-/** For laws: placements where spare slots hold any expert again, on the same rank too. */
+/** Placements in which spare slots hold replicas of any expert, also on the same rank, for property tests. */
 export const placementWithReplicas: fc.Arbitrary<ExpertPlacement> = placementWithoutReplicas.chain((placement) =>
   fc.integer({ min: 1, max: placement.numExperts }).map((numExperts) => ({
     ...placement,

@@ -13,7 +13,7 @@ const items = fc
 const weightsOf = (packs: readonly (readonly number[])[], loads: readonly number[]): number[] =>
   packs.map((pack) => pack.reduce((sum, item) => sum + loads[item]!, 0));
 
-/** The least that the heaviest of packs with equally many items can weigh, by trying all. */
+/** Minimum of the maximum load of packs with equal numbers of items, by exhaustive search. */
 const optimum = (loads: readonly number[], numPacks: number): number => {
   const packs = Array.from({ length: numPacks }, () => ({ weight: 0, room: loads.length / numPacks }));
   const best = (item: number): number => {
@@ -33,7 +33,7 @@ const optimum = (loads: readonly number[], numPacks: number): number => {
 };
 
 describe("balancedPacks", () => {
-  test("packs every item once, equally many to a pack", () => {
+  test("packs every item once, with equal numbers per pack", () => {
     fc.assert(
       fc.property(items, ([numPacks, loads]) => {
         const packs = balancedPacks(loads, numPacks);
@@ -43,7 +43,7 @@ describe("balancedPacks", () => {
     );
   });
 
-  test("no pack is above the mean by more than the heaviest item, nor 4/3 of the best", () => {
+  test("no pack exceeds the mean by more than the heaviest item, or 4/3 of the optimum", () => {
     fc.assert(
       fc.property(items, ([numPacks, loads]) => {
         const heaviest = Math.max(...weightsOf(balancedPacks(loads, numPacks), loads));
@@ -55,7 +55,7 @@ describe("balancedPacks", () => {
     );
   });
 
-  test("nothing weighs anything, all weighs alike, one item has all: ties go to the first", () => {
+  test("ties go to the first: zero loads, equal loads, all load on one item", () => {
     expect(balancedPacks([0, 0, 0, 0], 2)).toEqual([
       [0, 1],
       [2, 3],
@@ -70,7 +70,7 @@ describe("balancedPacks", () => {
     ]);
   });
 
-  test("one item to a pack stays, unless packs weigh something before", () => {
+  test("one item per pack stays, unless packs have initial loads", () => {
     expect(balancedPacks([1, 2, 3], 3)).toEqual([[0], [1], [2]]);
     expect(balancedPacks([1, 2, 3], 3, [0, 5, 9])).toEqual([[2], [1], [0]]);
   });

@@ -1,11 +1,11 @@
 /**
- * Pack n items into m packs with n / m items each: heaviest first, each into the lightest pack with room. Of equal
- * items the first comes first, of equal packs the first is taken. Where packs hold one item each, item i stays in pack
- * i, since any order is as good and this one moves nothing.
+ * Pack n items into m packs of n / m items each: heaviest item first, each into the lightest pack with free room. Among
+ * equal items, the first is packed first; among equal packs, the first is used. If packs hold one item each, item i
+ * stays in pack i, because any order is equally good and this order moves nothing.
  *
- * @param loads of the items; m divides n.
- * @param packLoads what packs weigh before. Default: nothing.
- * @returns the items of each pack, in the order in which they came.
+ * @param loads loads of the items; m divides n.
+ * @param packLoads initial loads of the packs. Default: 0.
+ * @returns the items of each pack, in the order of packing.
  *
  * Source: `balanced_packing` of EPLB, https://github.com/deepseek-ai/EPLB.
  */

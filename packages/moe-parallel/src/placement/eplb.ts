@@ -4,11 +4,12 @@ import type { ExpertPlacement } from "./expert-placement.ts";
 import { checkDivides, checkLoads } from "./loads.ts";
 
 /**
- * Give spare slots one at a time to the expert with the largest load per replica. No other numbers of replicas have a
- * smaller largest load per replica. Of equal experts the one with the fewest replicas, then the first: EPLB takes the
- * first, and gives all spare slots to expert 0 while nothing has a load.
+ * Assign spare slots one by one to the expert with the largest load per replica. No other assignment has a smaller
+ * maximum load per replica. Among equal experts, the expert with the fewest replicas is used, then the first. (EPLB
+ * uses the first, and assigns all spare slots to expert 0 if all loads are 0.)
  *
- * @returns the expert of each of `numSlots` replicas: first one of each expert, then the spare ones as they were given.
+ * @returns the expert of each of `numSlots` replicas: first one replica of each expert, then the spare slots in order
+ *   of assignment.
  */
 const replicate = (loads: readonly number[], numSlots: number): { experts: number[]; numReplicas: number[] } => {
   const experts = loads.map((_, expert) => expert);
@@ -25,48 +26,48 @@ const replicate = (loads: readonly number[], numSlots: number): { experts: numbe
   return { experts, numReplicas };
 };
 
-/** The ranks and slots that experts and their replicas are dealt out to. */
-export interface ReplicatedPlacementOptions {
+/** Ranks, slots and groups for a placement by EPLB. */
+export interface EplbPlacementOptions {
   readonly numRanks: number;
-  /** Slots of all ranks together; those beyond one for each expert hold replicas. */
+  /** Number of slots of all ranks. Slots beyond one per expert hold replicas. */
   readonly numSlots: number;
-  /** Hosts of equally many ranks, which follow one another. Default: 1. */
+  /** Number of hosts, with equal numbers of consecutive ranks. Default: 1. */
   readonly numHosts?: number;
   /**
-   * Groups of experts that follow one another; a group stays on one host, with all its replicas, since a gate that
-   * chooses groups first sends a token to few of them. Default: 1.
+   * Number of groups of consecutive experts. A group stays on one host with all its replicas, because a gate that
+   * chooses groups first sends a token to few groups. Default: 1.
    */
   readonly numGroups?: number;
 }
 
 /**
- * Place experts with replicas so that ranks have nearly equal loads.
+ * Place experts and their replicas with EPLB so that ranks have nearly equal loads.
  *
- * Hierarchical, where groups divide over hosts: pack groups into hosts by load, replicate the heaviest experts of each
- * host in its own slots, and pack replicas into its ranks. Global otherwise: all hosts and groups count as one. Two
- * replicas of one expert may come to lie on one rank.
+ * Hierarchical if the groups are divisible by the hosts: pack groups into hosts by load, replicate the heaviest experts
+ * of each host within its slots, and pack replicas into the host's ranks. Otherwise global: all hosts and groups count
+ * as one. One rank may get two replicas of the same expert.
  *
  * Cost: O(slots · (experts + ranks)).
  *
- * @param loads of each expert, such as tokens per step: finite, not negative.
- * @throws ArgumentError for other loads, fewer slots than experts, and where slots do not divide over ranks, ranks over
- *   hosts or experts over groups.
- * @example placeReplicated(counts, { numRanks: 8, numSlots: 16, numHosts: 2, numGroups: 4 });
+ * @param loads load of each expert, such as tokens per step: finite, not negative.
+ * @throws ArgumentError for other loads, for fewer slots than experts, and if slots are not divisible by ranks, ranks
+ *   by hosts, or experts by groups.
+ * @example placeByEplb(counts, { numRanks: 8, numSlots: 16, numHosts: 2, numGroups: 4 });
  *
  * Source: DeepSeek's expert-parallel load balancer EPLB, https://github.com/deepseek-ai/EPLB.
  */
-export const placeReplicated = (
+export const placeByEplb = (
   loads: readonly number[],
-  { numRanks, numSlots, numHosts = 1, numGroups = 1 }: ReplicatedPlacementOptions,
+  { numRanks, numSlots, numHosts = 1, numGroups = 1 }: EplbPlacementOptions,
 ): ExpertPlacement => {
   const numExperts = loads.length;
-  checkLoads("placeReplicated", loads);
-  checkDivides("placeReplicated", [numSlots, "slots"], [numRanks, "ranks"]);
-  checkDivides("placeReplicated", [numRanks, "ranks"], [numHosts, "hosts"]);
-  checkDivides("placeReplicated", [numExperts, "experts"], [numGroups, "groups"]);
+  checkLoads("placeByEplb", loads);
+  checkDivides("placeByEplb", [numSlots, "slots"], [numRanks, "ranks"]);
+  checkDivides("placeByEplb", [numRanks, "ranks"], [numHosts, "hosts"]);
+  checkDivides("placeByEplb", [numExperts, "experts"], [numGroups, "groups"]);
   if (numSlots < numExperts)
     throw new ArgumentError(
-      `placeReplicated: ${numSlots} slots for ${numExperts} experts; every expert needs one, give more slots`,
+      `placeByEplb: ${numSlots} slots for ${numExperts} experts; every expert needs at least one slot, give more slots`,
     );
   const isHierarchical = numGroups % numHosts === 0;
   const [hosts, groups] = isHierarchical ? [numHosts, numGroups] : [1, 1];

@@ -4,34 +4,34 @@ import { checkExchangeLevels, type Exchange, type ExchangeLevels } from "./excha
 import { checkExpertPlacement, type ExpertPlacement } from "./expert-placement.ts";
 import { slotOfExpert } from "./placement-lookups.ts";
 
-/** Group of every expert, of groups of ranks that follow one another. */
+/** Group of each expert, for groups of consecutive ranks. */
 export const groupsOfExperts = (placement: ExpertPlacement, numGroups: number): Int32Array => {
   const numSlots = placement.expertOfSlot.length / numGroups;
   return Int32Array.from(slotOfExpert(placement), (slot) => Math.floor(slot / numSlots));
 };
 
-/** The rank that a token comes from, where all ranks have equally many, rank by rank. */
+/** Source rank of a token, for equal numbers of tokens per rank, in rank order. */
 export const rankOfToken = (token: number, numTokens: number, numRanks: number): number =>
   Math.floor((token * numRanks) / numTokens);
 
 /**
- * Count the messages of an all-to-all: the tokens that each rank sends to each group. A token goes once to a group, of
- * whose experts it may have chosen several.
+ * Count the messages of an all-to-all: the number of tokens that each rank sends to each group. A token is sent once to
+ * a group, even if it chose several of the group's experts.
  *
- * Tokens come from all ranks, equally many from each, rank by rank. After the exchange with a level above, a token lies
- * with the rank that has the place of its first rank, in a group that it needs; so rank and receiver are told by place
- * and group.
+ * All ranks have the same number of tokens, in rank order. After the exchange of a coarser level, a token is on the
+ * rank with the same index in its group as the token's source rank. So sender and receiver are identified by index in
+ * the group and by group.
  *
  * Cost: O(T · K).
- * @returns i32[groups · places], group by group.
+ * @returns counts i32[groups · parentGroupSize], group by group.
  */
 export const messageCounts = (
   routing: Routing,
   groupOf: Int32Array,
-  { numGroups, numPlaces }: Pick<Exchange, "numGroups" | "numPlaces">,
+  { numGroups, parentGroupSize }: Pick<Exchange, "numGroups" | "parentGroupSize">,
   numRanks: number,
 ): Int32Array => {
-  const counts = new Int32Array(numGroups * numPlaces);
+  const counts = new Int32Array(numGroups * parentGroupSize);
   const lastToken = new Int32Array(numGroups).fill(-1);
   const length = numTokens(routing);
   const { choices, numChoices } = routing;
@@ -41,12 +41,15 @@ export const messageCounts = (
     const group = groupOf[choices[i]!]!;
     if (lastToken[group] === token) continue;
     lastToken[group] = token;
-    counts[group * numPlaces + (rankOfToken(token, length, numRanks) % numPlaces)]! += 1;
+    counts[group * parentGroupSize + (rankOfToken(token, length, numRanks) % parentGroupSize)]! += 1;
   }
   return counts;
 };
 
-/** @throws ArgumentError where routing, placement and levels do not belong together, or one is wrong by itself. */
+/**
+ * Check the inputs of an exchange prediction. @throws ArgumentError if routing, placement and levels do not match, or
+ * one of them is invalid.
+ */
 export const checkExchangeInputs = (
   planner: string,
   routing: Routing,
@@ -59,18 +62,18 @@ export const checkExchangeInputs = (
   const { numExperts, numRanks, expertOfSlot } = placement;
   if (expertOfSlot.length !== numExperts)
     throw new ArgumentError(
-      `${planner}: ${expertOfSlot.length} slots for ${numExperts} experts; what tokens choose between replicas is not known here, place every expert once`,
+      `${planner}: ${expertOfSlot.length} slots for ${numExperts} experts; the choice between replicas is not known, place every expert once`,
     );
   if (routing.numExperts !== numExperts)
     throw new ArgumentError(
-      `${planner}: tokens choose of ${routing.numExperts} experts, ${numExperts} are placed; both are of one layer`,
+      `${planner}: tokens choose from ${routing.numExperts} experts, but ${numExperts} are placed; use a routing and a placement of the same layer`,
     );
   if (levels.numRanks !== numRanks)
     throw new ArgumentError(
-      `${planner}: levels of ${levels.numRanks} ranks, experts on ${numRanks}; measure the levels with as many ranks`,
+      `${planner}: levels of ${levels.numRanks} ranks, but experts on ${numRanks} ranks; measure the levels with the same number of ranks`,
     );
   if (numTokens(routing) % numRanks !== 0)
     throw new ArgumentError(
-      `${planner}: ${numTokens(routing)} tokens of ${numRanks} ranks; join the routings of all ranks, equally long`,
+      `${planner}: ${numTokens(routing)} tokens are not divisible by ${numRanks} ranks; join the routings of all ranks, with equal numbers of tokens`,
     );
 };

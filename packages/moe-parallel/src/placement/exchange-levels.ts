@@ -1,30 +1,30 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** What an all-to-all takes: α + β · n seconds, for n bytes that each rank sends. */
+/** Linear cost model of an all-to-all: α + β · n seconds, for n bytes sent per rank. */
 export interface ExchangeLine {
   readonly startupSeconds: number;
   readonly secondsPerByte: number;
 }
 
-/** Ranks cut into groups that follow one another, such as hosts, sockets, pairs. */
+/** One level of a hierarchy: groups of consecutive ranks, such as hosts, sockets, pairs. */
 export interface ExchangeLevel {
-  /** U(i): how many groups all ranks form. */
+  /** U(i), total number of groups at this level. */
   readonly numGroups: number;
-  /** Between groups of this level within one of the level above. */
+  /** Cost between groups of this level within one group of the next coarser level. */
   readonly between: ExchangeLine;
-  /** Among all ranks of a group of this level, where no finer level is used. */
+  /** Cost among all ranks of a group of this level, if no finer level is used. */
   readonly within: ExchangeLine;
 }
 
 /**
- * Measured times of the all-to-alls that a hierarchical exchange of tokens is made of; plain data.
+ * Measured costs of the all-to-alls that form a hierarchical exchange of tokens; plain data.
  *
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591.
  */
 export interface ExchangeLevels {
-  /** G. */
+  /** G, number of ranks. */
   readonly numRanks: number;
-  /** One all-to-all among all ranks. */
+  /** Cost of one all-to-all among all ranks. */
   readonly flat: ExchangeLine;
   /** D − 1 levels, the coarsest first. */
   readonly levels: readonly ExchangeLevel[];
@@ -33,18 +33,23 @@ export interface ExchangeLevels {
 /** One all-to-all of an exchange: each rank sends to one rank in each of `numPeers` groups. */
 export interface Exchange {
   readonly line: ExchangeLine;
-  /** Groups of all ranks that are told apart: a token travels once to each that it needs. */
+  /** Number of distinct destination groups over all ranks: a token is sent once to each group that it needs. */
   readonly numGroups: number;
-  /** Groups per group of the level above, the own one included. */
+  /** Number of groups per group of the next coarser level, the sender's own group included. */
   readonly numPeers: number;
-  /** Ranks of a group of the level above; ranks of equal place in their groups send to each other. */
-  readonly numPlaces: number;
+  /**
+   * Number of ranks in a group of the next coarser level. Ranks with the same index in their groups send to each other.
+   */
+  readonly parentGroupSize: number;
 }
 
-/** @throws ArgumentError for groups that do not divide, and lines with a negative or infinite figure. */
+/**
+ * Check exchange levels. @throws ArgumentError for numbers of groups that do not divide each other, and for negative or
+ * infinite costs.
+ */
 export const checkExchangeLevels = ({ numRanks, flat, levels }: ExchangeLevels): void => {
   if (!Number.isInteger(numRanks) || numRanks < 1)
-    throw new ArgumentError(`exchange levels: ${numRanks} ranks; give a whole number from 1`);
+    throw new ArgumentError(`exchange levels: numRanks is ${numRanks}; use a whole number from 1`);
   const lines = [flat, ...levels.flatMap(({ between, within }) => [between, within])];
   for (const { startupSeconds, secondsPerByte } of lines)
     if (
@@ -56,21 +61,21 @@ export const checkExchangeLevels = ({ numRanks, flat, levels }: ExchangeLevels):
       )
     )
       throw new ArgumentError(
-        `exchange levels: a line says ${startupSeconds} s + ${secondsPerByte} s/byte; both are finite and not negative, measure it anew`,
+        `exchange levels: a cost of ${startupSeconds} s + ${secondsPerByte} s/byte; both numbers must be finite and not negative, measure again`,
       );
   let above = 1;
   for (const [i, { numGroups }] of levels.entries()) {
     if (!Number.isInteger(numGroups) || numGroups < 1 || numGroups % above !== 0 || numRanks % numGroups !== 0)
       throw new ArgumentError(
-        `exchange levels: level ${i + 1} has ${numGroups} groups, under ${above} and over ${numRanks} ranks; groups are a multiple of those above and divide the ranks`,
+        `exchange levels: level ${i + 1} has ${numGroups} groups, with ${above} groups in the level above and ${numRanks} ranks; use a multiple of the groups above that divides the ranks`,
       );
     above = numGroups;
   }
 };
 
 /**
- * The all-to-alls of an exchange over d levels: for d = 1 the flat one; else one between groups for each level but the
- * d-th, and one within the groups of the last of them.
+ * Returns the all-to-alls of an exchange over d levels: for d = 1 the flat all-to-all; otherwise one between groups for
+ * each of the d − 1 coarsest levels, and one within the groups of the last of them.
  */
 export const exchangesOf = ({ numRanks, flat, levels }: ExchangeLevels, numLevels: number): readonly Exchange[] => {
   const used = levels.slice(0, numLevels - 1);
@@ -80,6 +85,6 @@ export const exchangesOf = ({ numRanks, flat, levels }: ExchangeLevels, numLevel
     line,
     numGroups: sizes[i + 1]!,
     numPeers: sizes[i + 1]! / sizes[i]!,
-    numPlaces: numRanks / sizes[i]!,
+    parentGroupSize: numRanks / sizes[i]!,
   }));
 };

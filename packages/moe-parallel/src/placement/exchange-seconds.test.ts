@@ -2,7 +2,7 @@ import { seeded } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Routing } from "../routing/routing.ts";
-import { situations } from "./arbitrary-exchanges.ts";
+import { exchangeCases } from "./arbitrary-exchanges.ts";
 import { groupsOfExperts, messageCounts } from "./exchange-counts.ts";
 import { type ExchangeLevels, exchangesOf } from "./exchange-levels.ts";
 import { exchangeSeconds } from "./exchange-seconds.ts";
@@ -11,7 +11,7 @@ import { placeInOrder } from "./expert-placement.ts";
 const line = (startupSeconds: number, secondsPerByte: number) => ({ startupSeconds, secondsPerByte });
 const sum = (values: Iterable<number>): number => [...values].reduce((a, b) => a + b, 0);
 
-/** The published fits of four hosts with two sockets of two pairs of GPUs, in seconds. */
+/** Published fits of four hosts with two sockets of two pairs of GPUs, in seconds. */
 const published: ExchangeLevels = {
   numRanks: 32,
   flat: line(7.22e-4, 5.7e-10),
@@ -22,7 +22,7 @@ const published: ExchangeLevels = {
   ],
 };
 
-/** Tokens of 32 ranks that choose 8 of 256 experts, all alike likely. */
+/** Tokens of 32 ranks that choose 8 of 256 experts, all equally likely. */
 const evenRouting = (tokensPerRank: number): Routing => {
   const random = seeded(1);
   const choices = Array.from({ length: 32 * tokensPerRank }, () => {
@@ -34,22 +34,24 @@ const evenRouting = (tokensPerRank: number): Routing => {
 };
 
 describe("messageCounts", () => {
-  test("spares as many copies as was published for 32, 16, 8 and 4 groups: 9, 18, 34 and 55 %", () => {
+  test("saves the published shares of copies for 32, 16, 8 and 4 groups: 9, 18, 34 and 55 %", () => {
     const routing = evenRouting(64);
     const spared = [32, 16, 8, 4].map((numGroups) => {
       const groups = groupsOfExperts(placeInOrder(256, 32), numGroups);
-      return 100 * (1 - sum(messageCounts(routing, groups, { numGroups, numPlaces: 1 }, 32)) / routing.choices.length);
+      return (
+        100 * (1 - sum(messageCounts(routing, groups, { numGroups, parentGroupSize: 1 }, 32)) / routing.choices.length)
+      );
     });
     [9, 18, 34, 55].forEach((percent, i) => expect(Math.abs(spared[i]! - percent)).toBeLessThan(1));
   });
 
-  test("a group is sent at most each token once, and all groups at most min(K, groups) copies of each", () => {
+  test("a group receives each token at most once, and all groups at most min(K, groups) copies of each", () => {
     fc.assert(
-      fc.property(situations, ({ routing, placement, levels }) => {
+      fc.property(exchangeCases, ({ routing, placement, levels }) => {
         const numTokens = routing.choices.length / routing.numChoices;
         for (const numGroups of [1, ...levels.levels.map((level) => level.numGroups), levels.numRanks]) {
           const groups = groupsOfExperts(placement, numGroups);
-          const copies = messageCounts(routing, groups, { numGroups, numPlaces: 1 }, levels.numRanks);
+          const copies = messageCounts(routing, groups, { numGroups, parentGroupSize: 1 }, levels.numRanks);
           expect(Math.max(...copies)).toBeLessThanOrEqual(numTokens);
           expect(sum(copies)).toBeLessThanOrEqual(numTokens * Math.min(routing.numChoices, numGroups));
           let distinct = 0;
@@ -63,17 +65,17 @@ describe("messageCounts", () => {
     );
   });
 
-  test("places part the messages of a group and lose none; coarser groups never need more copies", () => {
+  test("messages by index add up to the messages of a group; coarser groups never need more copies", () => {
     fc.assert(
-      fc.property(situations, ({ routing, placement, levels }) => {
+      fc.property(exchangeCases, ({ routing, placement, levels }) => {
         let before = -1;
         for (const exchange of exchangesOf(levels, levels.levels.length + 1)) {
-          const { numGroups, numPlaces } = exchange;
+          const { numGroups, parentGroupSize } = exchange;
           const groups = groupsOfExperts(placement, numGroups);
-          const whole = messageCounts(routing, groups, { numGroups, numPlaces: 1 }, levels.numRanks);
+          const whole = messageCounts(routing, groups, { numGroups, parentGroupSize: 1 }, levels.numRanks);
           const parts = messageCounts(routing, groups, exchange, levels.numRanks);
           for (const [group, count] of whole.entries())
-            expect(sum(parts.subarray(group * numPlaces, (group + 1) * numPlaces))).toBe(count);
+            expect(sum(parts.subarray(group * parentGroupSize, (group + 1) * parentGroupSize))).toBe(count);
           expect(sum(whole)).toBeGreaterThanOrEqual(before);
           before = sum(whole);
         }
@@ -83,7 +85,7 @@ describe("messageCounts", () => {
 });
 
 describe("exchangeSeconds", () => {
-  test("adds what the formulas say, counted by hand", () => {
+  test("adds the terms of the formulas, counted by hand", () => {
     // Ranks 0, 1 of host 0 and 2, 3 of host 1; expert e on rank e; two choices, one token for each rank.
     const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(2, 3, 2, 3, 3, -1, 0, 3) };
     const levels = {
@@ -91,15 +93,15 @@ describe("exchangeSeconds", () => {
       flat: line(1, 10),
       levels: [{ numGroups: 2, between: line(2, 100), within: line(4, 1000) }],
     };
-    // Flat: one token at most from rank to rank, four of them. Two levels: place 0 is the tokens of ranks 0 and 2, none
-    // of which sends more than one; rank 2 then has both of these for expert 3, and rank 3 two of its own.
+    // Flat: at most one token from rank to rank, four of them. Two levels: index 0 has the tokens of ranks 0 and 2,
+    // neither of which sends more than one; rank 2 then has both tokens for expert 3, and rank 3 has two of its own.
     expect(exchangeSeconds(routing, placeInOrder(4, 4), levels, { bytesPerToken: 0.5 })).toEqual([
       1 + 10 * 4 * 1 * 0.5,
       2 + 100 * 2 * 1 * 0.5 + 4 + 1000 * 2 * 2 * 0.5,
     ]);
   });
 
-  test("no tokens take the startups alone, also where a group is one rank", () => {
+  test("without tokens only startup times remain, also if a group is one rank", () => {
     const routing = { numExperts: 2, numChoices: 1, choices: new Int32Array() };
     const levels = {
       numRanks: 2,
@@ -109,28 +111,32 @@ describe("exchangeSeconds", () => {
     expect(exchangeSeconds(routing, placeInOrder(2, 2), levels, { bytesPerToken: 8 })).toEqual([1, 6]);
   });
 
-  test("a slower flat exchange never becomes the best; the coarsest level does not order those that use it", () => {
+  test("a slower flat exchange never becomes the fastest; the coarsest level does not change the order of those that use it", () => {
     fc.assert(
-      fc.property(situations, fc.double({ min: 1, max: 100, noNaN: true }), ({ routing, placement, levels }, times) => {
-        const secondsOf = (changed: ExchangeLevels) =>
-          exchangeSeconds(routing, placement, changed, { bytesPerToken: 4 });
-        const before = secondsOf(levels);
-        const slow = ({ startupSeconds, secondsPerByte }: ReturnType<typeof line>) =>
-          line(startupSeconds, times * secondsPerByte);
-        const flatter = secondsOf({ ...levels, flat: slow(levels.flat) });
-        expect(flatter.slice(1)).toEqual(before.slice(1));
-        expect(flatter[0]).toBeGreaterThanOrEqual(before[0]!);
-        const [first, ...finer] = levels.levels;
-        if (first === undefined) return;
-        const slower = secondsOf({ ...levels, levels: [{ ...first, between: slow(first.between) }, ...finer] });
-        expect(slower[0]).toBe(before[0]);
-        const more = slower[1]! - before[1]!;
-        slower.slice(1).forEach((seconds, i) => expect(seconds - before[i + 1]!).toBeCloseTo(more, 9));
-      }),
+      fc.property(
+        exchangeCases,
+        fc.double({ min: 1, max: 100, noNaN: true }),
+        ({ routing, placement, levels }, times) => {
+          const secondsOf = (changed: ExchangeLevels) =>
+            exchangeSeconds(routing, placement, changed, { bytesPerToken: 4 });
+          const before = secondsOf(levels);
+          const slow = ({ startupSeconds, secondsPerByte }: ReturnType<typeof line>) =>
+            line(startupSeconds, times * secondsPerByte);
+          const flatter = secondsOf({ ...levels, flat: slow(levels.flat) });
+          expect(flatter.slice(1)).toEqual(before.slice(1));
+          expect(flatter[0]).toBeGreaterThanOrEqual(before[0]!);
+          const [first, ...finer] = levels.levels;
+          if (first === undefined) return;
+          const slower = secondsOf({ ...levels, levels: [{ ...first, between: slow(first.between) }, ...finer] });
+          expect(slower[0]).toBe(before[0]);
+          const more = slower[1]! - before[1]!;
+          slower.slice(1).forEach((seconds, i) => expect(seconds - before[i + 1]!).toBeCloseTo(more, 9));
+        },
+      ),
     );
   });
 
-  test("with published fits and even routing, levels win over one exchange, and the plain maximum is the least", () => {
+  test("with published fits and even routing, levels are faster than one exchange, and the plain maximum is smallest", () => {
     const routing = evenRouting(64);
     const placement = placeInOrder(256, 32);
     const plain = exchangeSeconds(routing, placement, published, { bytesPerToken: 2 * 7168 });
@@ -139,7 +145,7 @@ describe("exchangeSeconds", () => {
     smooth.forEach((seconds, i) => expect(seconds).toBeGreaterThanOrEqual(plain[i]!));
   });
 
-  test("refuses what does not belong together", () => {
+  test("rejects inputs that do not match", () => {
     const routing = { numExperts: 4, numChoices: 1, choices: Int32Array.of(0, 1, 2, 3) };
     const levels = {
       numRanks: 2,
@@ -150,16 +156,16 @@ describe("exchangeSeconds", () => {
     const options = { bytesPerToken: 4 };
     const replicas = { ...placement, expertOfSlot: [0, 1, 2, 3, 0, 1] };
     expect(() => exchangeSeconds(routing, replicas, levels, options)).toThrow(/6 slots for 4 experts/);
-    expect(() => exchangeSeconds(routing, placeInOrder(8, 2), levels, options)).toThrow(/choose of 4 experts, 8/);
+    expect(() => exchangeSeconds(routing, placeInOrder(8, 2), levels, options)).toThrow(/choose from 4 experts, but 8/);
     expect(() => exchangeSeconds(routing, placeInOrder(4, 4), levels, options)).toThrow(/levels of 2 ranks, .* on 4/);
     expect(() => exchangeSeconds({ ...routing, choices: Int32Array.of(0, 1, 2) }, placement, levels, options)).toThrow(
-      /3 tokens of 2 ranks/,
+      /3 tokens are not divisible by 2 ranks/,
     );
-    expect(() => exchangeSeconds(routing, placement, levels, { bytesPerToken: 0 })).toThrow(/token of 0 bytes/);
+    expect(() => exchangeSeconds(routing, placement, levels, { bytesPerToken: 0 })).toThrow(/bytesPerToken is 0/);
     expect(() => exchangeSeconds(routing, placement, levels, { ...options, gamma: 0.5 })).toThrow(/gamma is 0\.5/);
     const three = { ...levels, levels: [{ ...levels.levels[0]!, numGroups: 3 }] };
     expect(() => exchangeSeconds(routing, placement, three, options)).toThrow(/level 1 has 3 groups, .* 2 ranks/);
     const negative = { ...levels, flat: line(-1, 0) };
-    expect(() => exchangeSeconds(routing, placement, negative, options)).toThrow(/a line says -1 s/);
+    expect(() => exchangeSeconds(routing, placement, negative, options)).toThrow(/a cost of -1 s/);
   });
 });

@@ -6,38 +6,39 @@ import type { ExpertPlacement } from "./expert-placement.ts";
 import { smoothMaximum } from "./smooth-maximum.ts";
 
 export interface ExchangeSecondsOptions {
-  /** What one token weighs on the way: model width times bytes per number. */
+  /** Bytes per token: model width times bytes per number. */
   readonly bytesPerToken: number;
-  /** γ of the maximum over messages. Default: ∞, the plain maximum, which the exchange follows. */
+  /** γ of the smooth maximum over messages. Default: ∞, the plain maximum, which models the exchange exactly. */
   readonly gamma?: number;
 }
 
-/** @throws ArgumentError for a token without weight, and γ below 1. */
+/** Check the options of an exchange prediction. @throws ArgumentError for a token without bytes, and for γ below 1. */
 export const checkExchangeOptions = (
   planner: string,
   { bytesPerToken, gamma }: Required<ExchangeSecondsOptions>,
 ): void => {
   if (!(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
-    throw new ArgumentError(`${planner}: a token of ${bytesPerToken} bytes; give a finite number above 0`);
-  if (!(gamma >= 1)) throw new ArgumentError(`${planner}: gamma is ${gamma}; a maximum takes 1 or more`);
+    throw new ArgumentError(`${planner}: bytesPerToken is ${bytesPerToken}; use a finite number above 0`);
+  if (!(gamma >= 1)) throw new ArgumentError(`${planner}: gamma is ${gamma}; use 1 or more`);
 };
 
 /**
- * Predict what dispatching a step's tokens takes over 1 to D levels, where a token travels once to each group that it
- * needs and is copied there:
+ * Predict the time to dispatch a step's tokens over 1 to D levels, if a token is sent once to each group that needs it
+ * and copied there:
  *
  *     t(1) = α + β · G · max p · B
  *     t(d) = Σ (i < d) [α(i) + β(i) · U(i) / U(i − 1) · max p(i) · B] + α' + β' · G / U(d − 1) · max p' · B
  *
- * G ranks, U(i) groups at level i, U(0) = 1; B bytes per token; p the tokens of each message, as `messageCounts` tells;
- * α and β of the flat exchange, those with i between groups, those with ' within the last groups used. Combining takes
- * as long. Messages are as long as the longest, own ones included.
+ * G ranks, U(i) groups at level i, U(0) = 1; B bytes per token; p the number of tokens of each message, from
+ * `messageCounts`; α and β of the flat exchange, with i those between groups, with ' those within the groups of the
+ * last level used. Combining takes the same time. The formulas assume that all messages are as long as the longest
+ * message, including a rank's message to itself.
  *
  * Cost: O(D² · T · K).
  *
- * @param routing of all ranks' tokens, rank by rank, equally many of each: see `joinRoutings`.
+ * @param routing routing of all ranks' tokens, in rank order, with equal numbers per rank: see `joinRoutings`.
  * @returns t(1) … t(D), in seconds.
- * @throws ArgumentError for replicas, inputs that do not belong together, and wrong options.
+ * @throws ArgumentError for replicas, for inputs that do not match, and for invalid options.
  * @example exchangeSeconds(routing, placeInOrder(64, 8), levels, { bytesPerToken: 4 * 1024 });
  *
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591.

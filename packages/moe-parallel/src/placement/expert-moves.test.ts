@@ -5,7 +5,7 @@ import type { ExpertPlacement } from "./expert-placement.ts";
 import { expertsOfRank, ranksOfExperts } from "./placement-lookups.ts";
 import { placementWithReplicas } from "./arbitrary-placements.ts";
 
-/** Two placements of the same experts, with other numbers of slots. */
+/** Two placements of the same experts, with different numbers of slots. */
 const pairs = placementWithReplicas.chain((before) =>
   fc
     .array(fc.nat(before.numExperts - 1), { maxLength: 6 })
@@ -19,14 +19,14 @@ const pairs = placementWithReplicas.chain((before) =>
     }),
 );
 
-/** Hosts of two ranks, the last one maybe of one. */
+/** Hosts of two ranks; the last host may have one rank. */
 const hostsOfTwo = (numRanks: number): number[][] =>
   Array.from({ length: Math.ceil(numRanks / 2) }, (_, host) =>
     [2 * host, 2 * host + 1].filter((rank) => rank < numRanks),
   );
 
 describe("expertMoves", () => {
-  test("brings every rank what it lacks, from one that has it, and nothing else", () => {
+  test("sends every rank its missing experts, from a holder, and nothing else", () => {
     fc.assert(
       fc.property(pairs, fc.boolean(), ([before, after], withHosts) => {
         const moves = expertMoves(before, after, withHosts ? { hosts: hostsOfTwo(before.numRanks) } : {});
@@ -44,7 +44,7 @@ describe("expertMoves", () => {
     );
   });
 
-  test("crosses hosts only where no rank of the own host has the expert", () => {
+  test("crosses hosts only if no rank of the receiver's host has the expert", () => {
     fc.assert(
       fc.property(pairs, ([before, after]) => {
         const hosts = hostsOfTwo(before.numRanks);
@@ -57,7 +57,7 @@ describe("expertMoves", () => {
     );
   });
 
-  test("nothing moves to where it is, nor within a rank", () => {
+  test("moves nothing that is already there, and nothing within a rank", () => {
     fc.assert(
       fc.property(placementWithReplicas, (placement) => {
         expect(expertMoves(placement, placement)).toEqual([]);
@@ -69,7 +69,7 @@ describe("expertMoves", () => {
     );
   });
 
-  test("equally near holders take turns", () => {
+  test("alternates between equally close holders", () => {
     const before = { numExperts: 2, numRanks: 4, expertOfSlot: [0, 1, 0, 1, 0, 0, 0, 0] };
     const after = { ...before, expertOfSlot: [0, 1, 0, 1, 0, 1, 0, 1] };
     expect(expertMoves(before, after)).toEqual([
@@ -82,7 +82,7 @@ describe("expertMoves", () => {
     ]);
   });
 
-  test("refuses placements of other experts or ranks, and ranks without a host", () => {
+  test("rejects placements of other experts or ranks, and ranks without a host", () => {
     const one = { numExperts: 2, numRanks: 2, expertOfSlot: [0, 1] };
     expect(() => expertMoves(one, { ...one, numRanks: 1 })).toThrow(/2 experts on 2 ranks to 2 on 1/);
     expect(() => expertMoves(one, one, { hosts: [[0]] })).toThrow(/rank 1 of 2 is on no host/);

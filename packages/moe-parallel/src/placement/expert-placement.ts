@@ -1,69 +1,72 @@
 import { ArgumentError } from "@skein/tensor-core";
 
 /**
- * Which rank holds which expert: plain data, the same on all ranks, which survives JSON.
+ * Assignment of experts to ranks: plain data, equal on all ranks, can be serialized as JSON.
  *
- * Every rank has S = slots / ranks slots, each with the parameters of one logical expert: rank r those from r · S on.
- * An expert in several slots has replicas.
+ * Every rank has S = slots / ranks slots, each with the parameters of one logical expert; rank r has the slots from r ·
+ * S on. An expert in several slots has replicas.
  */
 export interface ExpertPlacement {
-  /** E: logical experts count from 0. */
+  /** E, number of logical experts, numbered from 0. */
   readonly numExperts: number;
-  /** P. */
+  /** P, number of ranks. */
   readonly numRanks: number;
-  /** The logical expert of each slot. */
+  /** Logical expert of each slot. */
   readonly expertOfSlot: readonly number[];
 }
 
 export interface CheckExpertPlacementOptions {
-  /** Forbid two replicas of one expert on one rank, where the second only costs memory. Default: false. */
-  readonly areReplicasApart?: boolean;
+  /**
+   * Whether to forbid two replicas of one expert on the same rank, because the second only costs memory. Default:
+   * false.
+   */
+  readonly shouldSeparateReplicas?: boolean;
 }
 
 /**
  * Check that every slot holds an expert, and every expert has a slot.
  *
- * @throws ArgumentError for numbers that are no counts, slots that do not divide over ranks, experts that do not exist
- *   or have no slot, and replicas on one rank where that is forbidden.
+ * @throws ArgumentError for counts that are not positive integers, for slots that are not divisible by ranks, for
+ *   experts that do not exist or have no slot, and for replicas on one rank if forbidden.
  */
 export const checkExpertPlacement = (
   { numExperts, numRanks, expertOfSlot }: ExpertPlacement,
-  { areReplicasApart = false }: CheckExpertPlacementOptions = {},
+  { shouldSeparateReplicas = false }: CheckExpertPlacementOptions = {},
 ): void => {
   if (!Number.isInteger(numExperts) || numExperts < 1 || !Number.isInteger(numRanks) || numRanks < 1)
     throw new ArgumentError(
-      `expert placement: ${numExperts} experts on ${numRanks} ranks; both are whole numbers from 1`,
+      `expert placement: ${numExperts} experts on ${numRanks} ranks; both must be whole numbers from 1`,
     );
   const numSlots = expertOfSlot.length;
   if (numSlots % numRanks !== 0)
     throw new ArgumentError(
-      `expert placement: ${numSlots} slots do not divide over ${numRanks} ranks; give every rank equally many`,
+      `expert placement: ${numSlots} slots are not divisible by ${numRanks} ranks; give every rank the same number`,
     );
   const seen = new Map<number, number>();
   for (const [slot, expert] of expertOfSlot.entries()) {
     if (!Number.isInteger(expert) || expert < 0 || expert >= numExperts)
       throw new ArgumentError(
-        `expert placement: slot ${slot} holds expert ${expert} of ${numExperts}; experts are whole numbers from 0 to ${numExperts - 1}`,
+        `expert placement: slot ${slot} holds expert ${expert} of ${numExperts}; experts must be whole numbers from 0 to ${numExperts - 1}`,
       );
-    // Slots come rank by rank, so the last rank seen with an expert is the only one that could have it already.
+    // Slots are ordered by rank, so only the last rank seen with an expert can be the current rank.
     const rank = Math.floor((slot * numRanks) / numSlots);
-    if (areReplicasApart && seen.get(expert) === rank)
+    if (shouldSeparateReplicas && seen.get(expert) === rank)
       throw new ArgumentError(
-        `expert placement: slot ${slot} is a second replica of expert ${expert} on rank ${rank}; replicas of an expert lie on ranks of their own, move one`,
+        `expert placement: slot ${slot} is a second replica of expert ${expert} on rank ${rank}; replicas of an expert must be on different ranks, move one`,
       );
     seen.set(expert, rank);
   }
   for (let expert = 0; expert < numExperts; expert++)
     if (!seen.has(expert))
       throw new ArgumentError(
-        `expert placement: none of ${numSlots} slots holds expert ${expert} of ${numExperts}; every expert needs one at least`,
+        `expert placement: none of ${numSlots} slots holds expert ${expert} of ${numExperts}; every expert needs at least one`,
       );
 };
 
 /**
- * Place experts in order, one slot each: rank 0 holds the first E / P.
+ * Place experts in order, one slot each: rank 0 holds the first E / P experts.
  *
- * @throws ArgumentError where experts do not divide over ranks.
+ * @throws ArgumentError if experts are not divisible by ranks.
  */
 export const placeInOrder = (numExperts: number, numRanks: number): ExpertPlacement => {
   const placement = { numExperts, numRanks, expertOfSlot: Array.from({ length: numExperts }, (_, expert) => expert) };
@@ -71,8 +74,8 @@ export const placeInOrder = (numExperts: number, numRanks: number): ExpertPlacem
   return placement;
 };
 
-/** The placement with the positions of two experts swapped, replicas included. */
-export const withSwapped = (placement: ExpertPlacement, a: number, b: number): ExpertPlacement => ({
+/** Returns the placement with two experts swapped, replicas included. */
+export const withExpertsSwapped = (placement: ExpertPlacement, a: number, b: number): ExpertPlacement => ({
   ...placement,
   expertOfSlot: placement.expertOfSlot.map((expert) => (expert === a ? b : expert === b ? a : expert)),
 });

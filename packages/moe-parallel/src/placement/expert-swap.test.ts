@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { situations } from "./arbitrary-exchanges.ts";
+import { exchangeCases } from "./arbitrary-exchanges.ts";
 import { exchangeSeconds } from "./exchange-seconds.ts";
-import { checkExpertPlacement, withSwapped, placeInOrder } from "./expert-placement.ts";
+import { checkExpertPlacement, withExpertsSwapped, placeInOrder } from "./expert-placement.ts";
 import { chooseSwap, swapExperts } from "./expert-swap.ts";
 import { rankOfSlot, slotOfExpert } from "./placement-lookups.ts";
 import { swapSeconds } from "./swap-seconds.ts";
@@ -11,15 +11,15 @@ const options = { bytesPerToken: 4, gamma: 10 };
 const least = (values: Iterable<number>): number => Math.min(...values);
 
 describe("swapSeconds", () => {
-  test("is what a real swap is predicted to take, for every pair and number of levels", () => {
+  test("equals the prediction after a real swap, for every pair and number of levels", () => {
     fc.assert(
-      fc.property(situations, ({ routing, placement, levels }) => {
+      fc.property(exchangeCases, ({ routing, placement, levels }) => {
         const { numExperts } = placement;
         for (let numLevels = 1; numLevels <= levels.levels.length + 1; numLevels++) {
           const seconds = swapSeconds(routing, placement, levels, { ...options, numLevels });
           for (let a = 0; a < numExperts; a++)
             for (let b = 0; b < numExperts; b++) {
-              const swapped = exchangeSeconds(routing, withSwapped(placement, a, b), levels, options);
+              const swapped = exchangeSeconds(routing, withExpertsSwapped(placement, a, b), levels, options);
               expect(seconds[a * numExperts + b]! / swapped[numLevels - 1]!).toBeCloseTo(1, 9);
             }
         }
@@ -27,9 +27,9 @@ describe("swapSeconds", () => {
     );
   });
 
-  test("is symmetric, and a swap within a rank is none", () => {
+  test("is symmetric, and does not change for a swap within a rank", () => {
     fc.assert(
-      fc.property(situations, ({ routing, placement, levels }) => {
+      fc.property(exchangeCases, ({ routing, placement, levels }) => {
         const { numExperts } = placement;
         const numLevels = levels.levels.length + 1;
         const seconds = swapSeconds(routing, placement, levels, { ...options, numLevels });
@@ -44,8 +44,8 @@ describe("swapSeconds", () => {
     );
   });
 
-  test("loses no digits where almost all messages go to one group, and that one is emptied", () => {
-    // 3000 tokens of expert 0, two of expert 2, and none of 1 and 3: after the swap the others alone tell.
+  test("keeps precision if almost all messages go to one group that is then emptied", () => {
+    // 3000 tokens of expert 0, two of expert 2, and none of 1 and 3: after the swap, only the other messages remain.
     const choices = new Int32Array(3002);
     choices.fill(2, 3000);
     const routing = { numExperts: 4, numChoices: 1, choices };
@@ -53,15 +53,17 @@ describe("swapSeconds", () => {
     const levels = { numRanks: 2, flat: line, levels: [] };
     const placement = placeInOrder(4, 2);
     const seconds = swapSeconds(routing, placement, levels, { ...options, gamma: 40, numLevels: 1 });
-    const [swapped] = exchangeSeconds(routing, withSwapped(placement, 0, 3), levels, { ...options, gamma: 40 });
+    const [swapped] = exchangeSeconds(routing, withExpertsSwapped(placement, 0, 3), levels, { ...options, gamma: 40 });
     expect(seconds[3]! / swapped!).toBeCloseTo(1, 12);
   });
 
-  test("refuses levels that were not measured, and a plain maximum", () => {
+  test("rejects levels that were not measured, and a plain maximum", () => {
     const routing = { numExperts: 2, numChoices: 1, choices: new Int32Array() };
     const levels = { numRanks: 1, flat: { startupSeconds: 0, secondsPerByte: 1 }, levels: [] };
     const placement = placeInOrder(2, 1);
-    expect(() => swapSeconds(routing, placement, levels, { ...options, numLevels: 2 })).toThrow(/over 2 levels, 1/);
+    expect(() => swapSeconds(routing, placement, levels, { ...options, numLevels: 2 })).toThrow(
+      /numLevels is 2, but 1/,
+    );
     expect(() => swapSeconds(routing, placement, levels, { ...options, numLevels: 1, gamma: Infinity })).toThrow(
       /gamma is Infinity/,
     );
@@ -69,9 +71,9 @@ describe("swapSeconds", () => {
 });
 
 describe("swapExperts", () => {
-  test("each swap is the best of all, saves time, and what is left is a placement that none improves", () => {
+  test("each swap is the best of all and saves time, and no swap improves the final placement", () => {
     fc.assert(
-      fc.property(situations, ({ routing, placement, levels }) => {
+      fc.property(exchangeCases, ({ routing, placement, levels }) => {
         const { placement: last, swaps } = swapExperts(routing, placement, levels, { ...options, maxSwaps: 4 });
         let current = placement;
         for (const { experts, numLevels, secondsBefore, secondsAfter } of swaps) {
@@ -80,7 +82,7 @@ describe("swapExperts", () => {
           expect(secondsBefore).toBeCloseTo(least(times), 9);
           expect(secondsAfter).toBe(least(swapSeconds(routing, current, levels, { ...options, numLevels })));
           expect(secondsAfter).toBeLessThan(secondsBefore);
-          current = withSwapped(current, ...experts);
+          current = withExpertsSwapped(current, ...experts);
           checkExpertPlacement(current);
           expect(least(exchangeSeconds(routing, current, levels, options))).toBeLessThanOrEqual(
             secondsAfter * (1 + 1e-12),
@@ -92,7 +94,7 @@ describe("swapExperts", () => {
     );
   });
 
-  test("parts two busy experts of one rank", () => {
+  test("separates two busy experts of one rank", () => {
     const choices = Int32Array.from({ length: 40 }, (_, i) => (i % 4 === 3 ? 2 : i % 2));
     const routing = { numExperts: 4, numChoices: 1, choices };
     const levels = { numRanks: 2, flat: { startupSeconds: 1, secondsPerByte: 1 }, levels: [] };
@@ -101,7 +103,7 @@ describe("swapExperts", () => {
     expect(swap!.secondsAfter).toBeLessThan(swap!.secondsBefore);
   });
 
-  test("brings together the experts that tokens choose together, where a token travels once to a rank", () => {
+  test("brings experts that are chosen together onto one rank, because a token is sent once per rank", () => {
     const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(0, 2, 1, 3, 2, 0, 3, 1) };
     const levels = { numRanks: 2, flat: { startupSeconds: 1, secondsPerByte: 1 }, levels: [] };
     const { placement, swaps } = swapExperts(routing, placeInOrder(4, 2), levels, { ...options, maxSwaps: 9 });
@@ -110,7 +112,7 @@ describe("swapExperts", () => {
     expect([0, 2].includes(first!)).toBe([0, 2].includes(second!));
   });
 
-  test("all load on one expert, and no load at all, leave nothing to gain", () => {
+  test("gains nothing if one expert has all load, or without load", () => {
     const levels = { numRanks: 2, flat: { startupSeconds: 1, secondsPerByte: 1 }, levels: [] };
     for (const choices of [new Int32Array(8), new Int32Array(8).fill(-1), new Int32Array()])
       expect(
@@ -118,14 +120,14 @@ describe("swapExperts", () => {
       ).toBeUndefined();
   });
 
-  test("a sum that differs by its order alone is no gain", () => {
+  test("does not count rounding of reordered sums as gain", () => {
     const choices = Int32Array.of(2, 2, 2, 6, 5, 2, 1, 7, 7, 4, 4, 7);
     const routing = { numExperts: 8, numChoices: 1, choices };
     const levels = { numRanks: 4, flat: { startupSeconds: 1, secondsPerByte: 1 }, levels: [] };
     expect(chooseSwap(routing, placeInOrder(8, 4), levels, options)).toBeUndefined();
   });
 
-  test("refuses a number of swaps that is none", () => {
+  test("rejects an invalid number of swaps", () => {
     const routing = { numExperts: 2, numChoices: 1, choices: new Int32Array() };
     const levels = { numRanks: 1, flat: { startupSeconds: 0, secondsPerByte: 1 }, levels: [] };
     expect(() => swapExperts(routing, placeInOrder(2, 1), levels, { ...options, maxSwaps: -1 })).toThrow(/-1/);

@@ -2,39 +2,39 @@ import { ArgumentError } from "@skein/tensor-core";
 import type { Routing } from "../routing/routing.ts";
 import type { ExchangeLevels } from "./exchange-levels.ts";
 import { exchangeSeconds } from "./exchange-seconds.ts";
-import { withSwapped, type ExpertPlacement } from "./expert-placement.ts";
+import { withExpertsSwapped, type ExpertPlacement } from "./expert-placement.ts";
 import { defaultGamma } from "./smooth-maximum.ts";
 import { swapSeconds } from "./swap-seconds.ts";
 
-/** Relative gain below which two sums of the same terms may differ by their order alone. */
+/** Relative gain that rounding alone can cause, if the same terms are summed in another order. */
 const roundingGain = 1e-12;
 
-/** Two experts that change places, and what an exchange takes before and after. */
+/** Swap of two experts, with the predicted exchange times before and after. */
 export interface ExpertSwap {
-  /** The two experts that change places, the lower first. */
+  /** The two swapped experts, the lower number first. */
   readonly experts: readonly [number, number];
-  /** d of the exchange that the swap was chosen for: the fastest before it. */
+  /** d, number of levels of the exchange that the swap was chosen for: the fastest before the swap. */
   readonly numLevels: number;
-  /** t(d) with the smooth maximum. */
+  /** Predicted time t(d) with the smooth maximum, in seconds. */
   readonly secondsBefore: number;
   readonly secondsAfter: number;
 }
 
 export interface ChooseSwapOptions {
-  /** What one token weighs on the way: model width times bytes per number. */
+  /** Bytes per token: model width times bytes per number. */
   readonly bytesPerToken: number;
   /** γ of the smooth maximum, finite. Default: 10. */
   readonly gamma?: number;
 }
 
 /**
- * Find the two experts whose swap saves most of the fastest exchange of tokens, of equal ones the first; undefined
- * where none saves anything. Times are those of the smooth maximum: a swap never makes them longer, but it may add a
- * little to the plain maximum.
+ * Find the two experts whose swap reduces the time of the fastest exchange most; ties go to the first pair. Returns
+ * undefined if no swap saves time. Times use the smooth maximum: a swap never increases them, but may increase the
+ * plain maximum slightly.
  *
- * Cost: as `exchangeSeconds` and `swapSeconds`.
+ * Cost: that of `exchangeSeconds` and `swapSeconds`.
  *
- * @throws ArgumentError as `swapSeconds`.
+ * @throws ArgumentError under the conditions of `swapSeconds`.
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591, HierD-ES.
  */
 export const chooseSwap = (
@@ -59,16 +59,16 @@ export const chooseSwap = (
   };
 };
 
-/** What swaps are chosen by, and how many there may be. */
+/** Criterion and maximum number of swaps. */
 export interface SwapExpertsOptions extends ChooseSwapOptions {
   readonly maxSwaps: number;
 }
 
 /**
- * Swap experts again and again, each time the best pair, until none saves anything or there have been `maxSwaps`.
+ * Swap the best pair of experts repeatedly, until no swap saves time or `maxSwaps` is reached.
  *
  * @returns the placement after all swaps, and the swaps in order.
- * @throws ArgumentError as `chooseSwap`, and for a number of swaps that is none.
+ * @throws ArgumentError under the conditions of `chooseSwap`, and for a `maxSwaps` that is not an integer from 0.
  */
 export const swapExperts = (
   routing: Routing,
@@ -77,14 +77,14 @@ export const swapExperts = (
   { maxSwaps, ...options }: SwapExpertsOptions,
 ): { readonly placement: ExpertPlacement; readonly swaps: readonly ExpertSwap[] } => {
   if (!Number.isInteger(maxSwaps) || maxSwaps < 0)
-    throw new ArgumentError(`swapExperts: maxSwaps is ${maxSwaps}; give a whole number from 0`);
+    throw new ArgumentError(`swapExperts: maxSwaps is ${maxSwaps}; use a whole number from 0`);
   const swaps: ExpertSwap[] = [];
   let current = placement;
   while (swaps.length < maxSwaps) {
     const swap = chooseSwap(routing, current, levels, options);
     if (swap === undefined) break;
     swaps.push(swap);
-    current = withSwapped(current, ...swap.experts);
+    current = withExpertsSwapped(current, ...swap.experts);
   }
   return { placement: current, swaps };
 };

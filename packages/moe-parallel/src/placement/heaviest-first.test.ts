@@ -24,10 +24,10 @@ describe("placeHeaviestFirst", () => {
   });
 
   test.each([
-    [[1, 2, 3], { numRanks: 2 }, /3 experts do not divide over 2 ranks/],
+    [[1, 2, 3], { numRanks: 2 }, /3 experts are not divisible by 2 ranks/],
     [[1, 2], { numRanks: 2, rankLoads: [1] }, /1 rankLoads for 2 ranks/],
     [[1, 2], { numRanks: 2, rankLoads: [1, Infinity] }, /the load of rank 1 is Infinity/],
-  ])("refuses %j with %j", (loads, options, message) => {
+  ])("rejects %j with %j", (loads, options, message) => {
     expect(() => placeHeaviestFirst(loads, options)).toThrow(message);
   });
 });

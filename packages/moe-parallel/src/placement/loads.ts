@@ -1,14 +1,16 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** @throws ArgumentError for none, and for one that is negative or not finite. */
+/** Check loads. @throws ArgumentError for an empty list, and for a load that is negative or not finite. */
 export const checkLoads = (planner: string, loads: readonly number[], owner: "expert" | "rank" = "expert"): void => {
-  if (loads.length === 0) throw new ArgumentError(`${planner}: no loads were given; give one for each ${owner}`);
+  if (loads.length === 0) throw new ArgumentError(`${planner}: no loads were given; give one per ${owner}`);
   for (const [i, load] of loads.entries())
     if (!(load >= 0 && Number.isFinite(load)))
-      throw new ArgumentError(`${planner}: the load of ${owner} ${i} is ${load}; loads are finite and not negative`);
+      throw new ArgumentError(
+        `${planner}: the load of ${owner} ${i} is ${load}; loads must be finite and not negative`,
+      );
 };
 
-/** @throws ArgumentError where `count` things do not divide over `over` others. */
+/** Check that `count` is divisible by `over`. @throws ArgumentError */
 export const checkDivides = (
   planner: string,
   [count, things]: [number, string],
@@ -16,6 +18,6 @@ export const checkDivides = (
 ): void => {
   if (!Number.isInteger(count) || count < 1 || !Number.isInteger(over) || over < 1 || count % over !== 0)
     throw new ArgumentError(
-      `${planner}: ${count} ${things} do not divide over ${over} ${others}; give a multiple of ${over}`,
+      `${planner}: ${count} ${things} are not divisible by ${over} ${others}; give a multiple of ${over}`,
     );
 };

@@ -1,4 +1,4 @@
-// Shapes: E experts, P ranks, e = E / P experts of a rank, M room for rows from one rank to another, N = P·M.
+// Shapes: E experts, P ranks, e = E / P experts of a rank, M maximum number of rows from one rank to another, N = P·M.
 import {
   add,
   arange,
@@ -27,46 +27,49 @@ import {
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { checkCounts } from "../options.ts";
-import { expertsPerRank } from "../placed-experts.ts";
-import { placementOfPlaces } from "./expert-places.ts";
+import { expertsPerRank } from "../rank-experts.ts";
+import { placementOfPlaces } from "./expert-positions.ts";
 import { rankOfSlot } from "./placement-lookups.ts";
 
 export interface MoveExpertsOptions {
-  /** i32 [E], place of each expert as rows lie. */
+  /** Current position of each expert, i32 [E]. */
   readonly before_E: Tensor;
-  /** i32 [E], place of each expert as rows shall lie. */
+  /** New position of each expert, i32 [E]. */
   readonly after_E: Tensor;
-  /** Axis of the mesh over whose ranks the experts lie spread. Default: "expert". */
+  /** Mesh axis over whose ranks experts are distributed. Default: "expert". */
   readonly axis?: string;
   /**
-   * M, most experts that one rank sends to another: see `mostMovesOfPair`. A run that needs more fails with an
-   * `ArgumentError`. Default: e, which is always enough, but takes the memory of all experts.
+   * M, maximum number of experts that one rank sends to another: see `mostMovesOfPair`. A run that exceeds M fails with
+   * an `ArgumentError`. Default: e, which always suffices, but allocates memory for all experts.
    */
   readonly room?: number;
 }
 
 /**
- * How many experts the ranks of that pair exchange that exchanges most, one way: the room that a move needs.
+ * Returns the maximum number of experts that any rank sends to any other rank: the `room` that a move needs.
  *
- * @param before @param after place of each expert.
- * @throws ArgumentError unless each expert has a place of its own, and experts divide over ranks.
+ * @param before current position of each expert. @param after new position of each expert.
+ * @throws ArgumentError unless each expert has its own position, and experts are divisible by ranks.
  */
 export const mostMovesOfPair = (before: readonly number[], after: readonly number[], numRanks: number): number => {
   const [from, to] = [placementOfPlaces(before, numRanks), placementOfPlaces(after, numRanks)];
   if (before.length !== after.length)
     throw new ArgumentError(
-      `mostMovesOfPair: places of ${before.length} experts before and of ${after.length} after; both are of the same experts`,
+      `mostMovesOfPair: positions of ${before.length} experts before and of ${after.length} after; both must be of the same experts`,
     );
   const counts = new Map<number, number>();
-  before.forEach((place, expert) => {
-    const [source, target] = [rankOfSlot(from, place), rankOfSlot(to, after[expert]!)];
+  before.forEach((position, expert) => {
+    const [source, target] = [rankOfSlot(from, position), rankOfSlot(to, after[expert]!)];
     const pair = source * numRanks + target;
     if (source !== target) counts.set(pair, (counts.get(pair) ?? 0) + 1);
   });
   return Math.max(0, ...counts.values());
 };
 
-/** Of each entry, how many of its group come before it in order. @param groups_e i32. @param order_e i32, distinct. */
+/**
+ * For each entry, the number of entries of the same group with a lower order value. @param groups_e i32. @param order_e
+ * i32, distinct.
+ */
 const numBefore = (groups_e: Tensor, order_e: Tensor): Tensor => {
   const count = groups_e.shape[0]!;
   const [column, row] = [
@@ -81,18 +84,19 @@ const numBefore = (groups_e: Tensor, order_e: Tensor): Tensor => {
 };
 
 /**
- * Move what ranks have of experts to where the experts shall lie. Traced: one graph for all places with the same room.
+ * Move the data of experts to the ranks of their new positions. Traced: one graph serves all placements with the same
+ * room.
  *
- * Each rank sends exactly those rows whose expert changes its rank, by one ragged all-to-all for each tensor, and puts
- * what came and what stayed into the order of its new places. Bytes stay as they are, so a move there and back gives
- * the same bits. All ranks of the axis call it with the same places.
+ * Each rank sends exactly the rows whose expert changes rank, by one ragged all-to-all per tensor, and arranges
+ * received and remaining rows in the order of the new positions. Bytes are not changed, so a move and its inverse
+ * restore the same bits. All ranks of the axis must pass the same positions.
  *
- * Cost: an expert's bytes for each that leaves, and 4·(P − 1) bytes of counts per tensor, sent per rank; memory of N
- * rows for what leaves and again for what arrives; e² comparisons.
+ * Cost: the bytes of each expert that leaves, and 4·(P − 1) bytes of counts per tensor, sent per rank; send and receive
+ * buffers of N rows each; e² comparisons.
  *
- * @param tree tensors [e, …] of any dtype, stacked by place: parameters, and what an optimizer keeps for them.
- * @returns the tree by the new places, in the same shapes.
- * @throws ArgumentError where tensors are not of e rows, or the room is no whole number from 1.
+ * @param tree tensors [e, …] of any dtype, stacked by position: parameters and their optimizer state.
+ * @returns the tree in the order of the new positions, with the same shapes.
+ * @throws ArgumentError for tensors without e rows, and for a room that is not an integer from 1.
  * @example const moved = moveExperts({ experts: params.experts, moments }, { before_E, after_E });
  */
 export const moveExperts = <Tree>(
@@ -105,27 +109,27 @@ export const moveExperts = <Tree>(
   checkCounts("moveExperts", { room });
   const rank = axisIndex(axis);
   const first = multiply(rank, own);
-  const places_e = add(first, arange(own));
-  // Of each row that lies here: the place that it goes to, and the rank of that.
-  const target_e = gather(after_E, gather(invertPermutation(before_E), places_e));
+  const positions_e = add(first, arange(own));
+  // For each local row: its new position, and the rank of that position.
+  const target_e = gather(after_E, gather(invertPermutation(before_E), positions_e));
   const targetRank_e = divide(target_e, own);
-  // Of each place here: the place that its row comes from, and the rank of that.
-  const source_e = gather(before_E, gather(invertPermutation(after_E), places_e));
+  // For each local position: the old position of its new row, and the rank of that position.
+  const source_e = gather(before_E, gather(invertPermutation(after_E), positions_e));
   const sourceRank_e = divide(source_e, own);
 
-  // Rows that stay have no slot among those that leave.
+  // Rows that stay get no slot in the send buffer.
   const leaves_e = where(equal(targetRank_e, rank), numRanks, targetRank_e);
   const slot_e = add(multiply(leaves_e, room), numBefore(targetRank_e, target_e));
   const row_N = scatterAdd(full([numRanks * room], -1, "i32"), slot_e, add(arange(own), 1));
   const leaving_P = scatterAdd(zeros([numRanks], "i32"), leaves_e, full([own], 1, "i32"));
-  // Rows of a rank arrive in the order of their new places.
-  const arrived_e = add(add(multiply(sourceRank_e, room), numBefore(sourceRank_e, places_e)), own);
+  // Rows from one rank are received in the order of their new positions.
+  const arrived_e = add(add(multiply(sourceRank_e, room), numBefore(sourceRank_e, positions_e)), own);
   const taken_e = where(equal(sourceRank_e, rank), subtract(source_e, first), arrived_e);
 
   return mapTree(tree, (x: Tensor, path) => {
     if (x.shape[0] !== own)
       throw new ArgumentError(
-        `moveExperts: "${path}" is [${x.shape.join(", ")}], but a rank has ${own} experts; give tensors with a row for each`,
+        `moveExperts: "${path}" is [${x.shape.join(", ")}], but a rank has ${own} experts; give tensors with one row per expert`,
       );
     if (numRanks === 1) return permuteRows(x, taken_e);
     const { x: arrived } = raggedAllToAll(gather(x, row_N, { outside: "zero" }), leaving_P, axis);

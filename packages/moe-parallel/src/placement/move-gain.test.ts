@@ -22,7 +22,7 @@ describe("moveGain", () => {
       });
   });
 
-  test("pays off exactly where more steps follow than the moves cost", () => {
+  test("pays off exactly if enough steps follow", () => {
     fc.assert(
       fc.property(fc.nat(20), fc.integer({ min: 0, max: 5 }), fc.nat(3), (numSteps, numMoves, secondsAfter) => {
         const moves = Array.from({ length: numMoves }, (_, expert) => ({ expert, from: 0, to: 1 }));
@@ -32,13 +32,13 @@ describe("moveGain", () => {
     );
   });
 
-  test("no moves take no time; no gain never pays, not even those", () => {
+  test("no moves take no time; without gain, moves never pay off", () => {
     expect(moveGain([], base)).toMatchObject({ paysOff: true, moveSeconds: 0, breakEvenSteps: 0 });
     expect(moveGain([], { ...base, secondsAfter: 3 })).toMatchObject({ paysOff: false, breakEvenSteps: Infinity });
     expect(moveGain([], { ...base, numSteps: 0 }).paysOff).toBe(false);
   });
 
-  test("refuses figures that are none", () => {
+  test("rejects invalid figures", () => {
     expect(() => moveGain([], { ...base, secondsAfter: NaN })).toThrow(/secondsAfter is NaN/);
     expect(() => moveGain([], { ...base, link: { ...link, startupSeconds: -1 } })).toThrow(/startupSeconds is -1/);
   });

@@ -3,32 +3,32 @@ import type { ExchangeLine } from "./exchange-levels.ts";
 import type { ExpertMove } from "./expert-moves.ts";
 
 export interface MoveGainOptions {
-  /** Predicted for a step with the placement as it is. */
+  /** Predicted time of a step with the current placement. */
   readonly secondsBefore: number;
-  /** Predicted for a step once experts have moved. */
+  /** Predicted time of a step with the new placement. */
   readonly secondsAfter: number;
-  /** Steps that the new placement will be kept. */
+  /** Number of steps with the new placement. */
   readonly numSteps: number;
-  /** An expert's parameters and optimizer state. */
+  /** Bytes of an expert's parameters and optimizer state. */
   readonly bytesPerExpert: number;
-  /** What it takes a rank to send or receive so many bytes, of several experts at once. */
+  /** Cost for a rank to send or receive a number of bytes, of several experts together. */
   readonly link: ExchangeLine;
 }
 
-/** Whether moving experts is worth what it takes. */
+/** Gain of moving experts compared with its cost. */
 export interface MoveGain {
-  /** The gain of all steps is more than the moves take. */
+  /** Whether the gain of all steps exceeds the time of the moves. */
   readonly paysOff: boolean;
   readonly moveSeconds: number;
-  /** Of all `numSteps`, less what the moves take. */
+  /** Gain of all `numSteps` steps minus the time of the moves. */
   readonly gainSeconds: number;
-  /** After how many steps the moves have paid for themselves; ∞ where a step gains nothing. */
+  /** Number of steps after which the gain equals the time of the moves; ∞ if a step gains nothing. */
   readonly breakEvenSteps: number;
 }
 
 /**
- * Decide whether moves pay: n · (before − after) against the time of the moves. Ranks send and receive at the same
- * time, and the busiest rank tells when all are done: α + β · max(sent, received) · bytes.
+ * Decide whether moves pay off: n · (before − after) compared with the time of the moves. Ranks send and receive at the
+ * same time, and the busiest rank determines the total time: α + β · max(sent, received) · bytes.
  *
  * @throws ArgumentError for figures that are negative or not finite.
  */
@@ -40,7 +40,7 @@ export const moveGain = (
   const figures = { secondsBefore, secondsAfter, numSteps, bytesPerExpert, startupSeconds, secondsPerByte };
   for (const [name, value] of Object.entries(figures))
     if (!(value >= 0 && Number.isFinite(value)))
-      throw new ArgumentError(`moveGain: ${name} is ${value}; figures are finite and not negative`);
+      throw new ArgumentError(`moveGain: ${name} is ${value}; figures must be finite and not negative`);
   const busiest = (side: "from" | "to"): number => {
     const numMoves = new Map<number, number>();
     for (const { [side]: rank } of moves) numMoves.set(rank, (numMoves.get(rank) ?? 0) + 1);

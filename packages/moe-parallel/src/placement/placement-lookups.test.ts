@@ -11,7 +11,7 @@ import {
 } from "./placement-lookups.ts";
 import { placementWithoutReplicas, placementWithReplicas } from "./arbitrary-placements.ts";
 
-test("ranks of experts and experts of ranks say the same, each rank once", () => {
+test("ranks of experts and experts of ranks agree, with each rank once", () => {
   fc.assert(
     fc.property(placementWithReplicas, (placement) => {
       const ranks = ranksOfExperts(placement);
@@ -25,7 +25,7 @@ test("ranks of experts and experts of ranks say the same, each rank once", () =>
   );
 });
 
-test("every slot lies on the rank that counts it as its own, and is a slot of its expert", () => {
+test("every slot is on its rank, and is a slot of its expert", () => {
   fc.assert(
     fc.property(placementWithReplicas, (placement) => {
       const slots = slotsOfExperts(placement);
@@ -39,7 +39,7 @@ test("every slot lies on the rank that counts it as its own, and is a slot of it
   );
 });
 
-test("slotOfExpert takes back what expertOfSlot puts in order, with replicas from one of them", () => {
+test("slotOfExpert inverts expertOfSlot, with one slot of each replicated expert", () => {
   fc.assert(
     fc.property(placementWithReplicas, (placement) => {
       expect(slotOfExpert(placement).map((slot) => placement.expertOfSlot[slot])).toEqual(

@@ -1,9 +1,12 @@
-/** γ of the smooth maximum. Source: Lin et al. 2025 (HierMoE), which finds 5 to 19 alike. */
+/**
+ * Default γ of the smooth maximum. Source: Lin et al. 2025 (HierMoE), in which values from 5 to 19 perform equally
+ * well.
+ */
 export const defaultGamma = 10;
 
 /**
- * The largest of non-negative values, smoothed so that those close to it count as well:
- * max · (Σ (x / max)^γ)^(1/γ), 0 where all are 0. γ = ∞ is the plain maximum.
+ * Smooth maximum of non-negative values, in which values close to the maximum contribute too: max · (Σ (x /
+ * max)^γ)^(1/γ), and 0 if all values are 0. γ = ∞ is the plain maximum.
  */
 export const smoothMaximum = (values: Iterable<number>, gamma: number): number => {
   let largest = 0;

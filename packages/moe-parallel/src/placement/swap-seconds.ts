@@ -8,15 +8,17 @@ import { defaultGamma, smoothMaximum } from "./smooth-maximum.ts";
 import { swapCounts } from "./swap-counts.ts";
 
 export interface SwapSecondsOptions {
-  /** What one token weighs on the way: model width times bytes per number. */
+  /** Bytes per token: model width times bytes per number. */
   readonly bytesPerToken: number;
-  /** d: how many levels the exchange uses, 1 for the flat one. */
+  /** d, number of levels of the exchange, 1 for the flat exchange. */
   readonly numLevels: number;
   /** γ of the smooth maximum over messages, finite. Default: 10. */
   readonly gamma?: number;
 }
 
-/** Sums of all groups but two, told by those two; what is left out is never subtracted, so that no digits are lost. */
+/**
+ * Sums over all groups except two, for each pair of groups. Summed without subtraction, so that no precision is lost.
+ */
 const sumsOfOthers = (sums: Float64Array): Float64Array => {
   const numGroups = sums.length;
   const others = new Float64Array(numGroups * numGroups);
@@ -29,7 +31,7 @@ const sumsOfOthers = (sums: Float64Array): Float64Array => {
   return others;
 };
 
-/** Add to `seconds`, f64[E · E], what one all-to-all takes after each swap of two experts. */
+/** For each swap of two experts, add the time of one all-to-all to `seconds`, f64[E · E]. */
 const addExchange = (
   seconds: Float64Array,
   routing: Routing,
@@ -38,7 +40,7 @@ const addExchange = (
   { numRanks, bytesPerToken, gamma }: { numRanks: number; bytesPerToken: number; gamma: number },
 ): void => {
   const { numExperts } = routing;
-  const { numGroups, numPlaces, numPeers, line } = exchange;
+  const { numGroups, parentGroupSize, numPeers, line } = exchange;
   const counts = messageCounts(routing, groupOf, exchange, numRanks);
   const largest = counts.reduce((a, b) => Math.max(a, b), 0);
   const secondsOf = (maximum: number): number =>
@@ -47,23 +49,23 @@ const addExchange = (
   const { gained, alone, aloneWith } = swapCounts(routing, groupOf, exchange, numRanks);
   const power = (count: number): number => (count / largest) ** gamma;
   const sums = new Float64Array(numGroups);
-  for (const [i, count] of counts.entries()) if (count > 0) sums[Math.floor(i / numPlaces)]! += power(count);
+  for (const [i, count] of counts.entries()) if (count > 0) sums[Math.floor(i / parentGroupSize)]! += power(count);
   const others = sumsOfOthers(sums);
-  /** Tokens for the group of `left` at a place, once `left` has gone and `come` taken its position. */
-  const countAfter = (left: number, come: number, place: number): number =>
-    counts[groupOf[left]! * numPlaces + place]! +
-    gained[(come * numGroups + groupOf[left]!) * numPlaces + place]! -
-    alone[left * numPlaces + place]! +
-    aloneWith[(left * numExperts + come) * numPlaces + place]!;
+  /** Number of tokens of one message to the group of `left`, after `come` replaced `left` there. */
+  const countAfter = (left: number, come: number, offset: number): number =>
+    counts[groupOf[left]! * parentGroupSize + offset]! +
+    gained[(come * numGroups + groupOf[left]!) * parentGroupSize + offset]! -
+    alone[left * parentGroupSize + offset]! +
+    aloneWith[(left * numExperts + come) * parentGroupSize + offset]!;
   for (let a = 0; a < numExperts; a++) {
     seconds[a * numExperts + a]! += current;
     for (let b = 0; b < a; b++) {
       let after = current;
-      // Where nobody sends anything, no swap changes that.
+      // If nothing is sent, no swap changes the time.
       if (groupOf[a] !== groupOf[b] && largest > 0) {
         let sum = others[groupOf[a]! * numGroups + groupOf[b]!]!;
-        for (let place = 0; place < numPlaces; place++)
-          sum += power(countAfter(a, b, place)) + power(countAfter(b, a, place));
+        for (let offset = 0; offset < parentGroupSize; offset++)
+          sum += power(countAfter(a, b, offset)) + power(countAfter(b, a, offset));
         after = secondsOf(largest * sum ** (1 / gamma));
       }
       seconds[a * numExperts + b]! += after;
@@ -73,18 +75,19 @@ const addExchange = (
 };
 
 /**
- * Predict what an exchange of tokens would take after swapping the positions of any two experts: Q[a, b] is t(d) of
- * `exchangeSeconds` with a smooth maximum, of a placement where a and b have changed places; Q[a, a] is that of the
- * placement as it is. Symmetric.
+ * Predict the time of a token exchange after swapping any two experts: Q[a, b] is t(d) of `exchangeSeconds`, with a
+ * smooth maximum, for the placement with a and b swapped. Q[a, a] is that of the current placement. Symmetric.
  *
- * The counts are those of the placement as it is, changed by what each swap changes, which one pass over the tokens
- * tells for all pairs.
+ * Message counts are those of the current placement plus the changes of each swap, which one pass over the tokens
+ * computes for all pairs.
  *
- * Cost: O(d · (T · K · (G + K) + E² · P + G³)), P the places, at most G; memory of E · (E + G) · P integers.
+ * Cost: O(d · (T · K · (G + K) + E² · P + G³)), with P ranks per parent group, at most G; memory of E · (E + G) · P
+ * integers.
  *
- * @param routing of all ranks' tokens, rank by rank, equally many of each.
+ * @param routing routing of all ranks' tokens, in rank order, with equal numbers per rank.
  * @returns f64[E · E], in seconds.
- * @throws ArgumentError as `exchangeSeconds`, for levels that are not there, and γ that is not finite.
+ * @throws ArgumentError under the conditions of `exchangeSeconds`, for levels that do not exist, and for a γ that is
+ *   not finite.
  *
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591, HierD-ES.
  */
@@ -97,10 +100,10 @@ export const swapSeconds = (
   checkExchangeInputs("swapSeconds", routing, placement, levels);
   checkExchangeOptions("swapSeconds", { bytesPerToken, gamma });
   if (gamma === Infinity)
-    throw new ArgumentError("swapSeconds: gamma is Infinity; a smooth maximum takes a finite one");
+    throw new ArgumentError("swapSeconds: gamma is Infinity; use a finite number, for example 10");
   if (!Number.isInteger(numLevels) || numLevels < 1 || numLevels > levels.levels.length + 1)
     throw new ArgumentError(
-      `swapSeconds: an exchange over ${numLevels} levels, ${levels.levels.length + 1} were measured; give 1 to ${levels.levels.length + 1}`,
+      `swapSeconds: numLevels is ${numLevels}, but ${levels.levels.length + 1} levels were measured; use 1 to ${levels.levels.length + 1}`,
     );
   const seconds = new Float64Array(routing.numExperts ** 2);
   for (const exchange of exchangesOf(levels, numLevels))

@@ -1,43 +1,43 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { checkRouting, type Routing } from "./routing.ts";
 
-/** The routing of one step. */
+/** Routing of one step. */
 export interface RoutedStep {
   readonly step: number;
   readonly routing: Routing;
 }
 
-/** Token choices of the last steps of one layer; 4 · T · K bytes for each. */
+/** Token choices of the most recent steps of one layer; 4 · T · K bytes per step. */
 export interface RoutingRecord {
-  /** How many steps are kept at most. */
+  /** Maximum number of steps kept. */
   readonly maxSteps: number;
-  /** The oldest first. */
+  /** Recorded steps, the oldest first. */
   readonly steps: readonly RoutedStep[];
 }
 
-/** @throws ArgumentError for a number of steps that is none. */
+/** Returns an empty record. @throws ArgumentError for a number of steps that is not a positive integer. */
 export const routingRecord = (maxSteps: number): RoutingRecord => {
   if (!Number.isInteger(maxSteps) || maxSteps < 1)
-    throw new ArgumentError(`routingRecord: room for ${maxSteps} steps; give a whole number from 1`);
+    throw new ArgumentError(`routingRecord: maxSteps is ${maxSteps}; use a whole number from 1`);
   return { maxSteps, steps: [] };
 };
 
 /**
- * Record one more step, and forget the oldest where there is no room. Choices are kept as they are given, not copied.
+ * Record one more step, and drop the oldest step if the record is full. Keeps a reference to the choices, not a copy.
  *
- * @throws ArgumentError for a step that does not come after the last one, and as `checkRouting`.
+ * @throws ArgumentError for a step that is not after the last step, and under the conditions of `checkRouting`.
  */
 export const recordRouting = ({ maxSteps, steps }: RoutingRecord, step: number, routing: Routing): RoutingRecord => {
   checkRouting(routing);
   const last = steps.at(-1)?.step ?? -1;
   if (!Number.isInteger(step) || step <= last)
     throw new ArgumentError(
-      `recordRouting: step ${step} after step ${last}; steps are whole numbers, and each comes after the last`,
+      `recordRouting: step ${step} does not follow step ${last}; use whole numbers in increasing order`,
     );
   return { maxSteps, steps: [...steps, { step, routing }].slice(-maxSteps) };
 };
 
-/** A record as JSON has it. */
+/** JSON form of a routing record. */
 export interface RoutingRecordJson {
   readonly maxSteps: number;
   readonly steps: readonly {
@@ -48,18 +48,21 @@ export interface RoutingRecordJson {
   }[];
 }
 
-/** What `JSON.stringify` takes without loss; `routingRecordFromJson` takes it back. */
+/** Convert a record for `JSON.stringify`, without loss; inverse of `routingRecordFromJson`. */
 export const routingRecordToJson = ({ maxSteps, steps }: RoutingRecord): RoutingRecordJson => ({
   maxSteps,
   steps: steps.map(({ step, routing }) => ({ step, ...routing, choices: [...routing.choices] })),
 });
 
-/** @throws ArgumentError for what is no record: as `routingRecord` and `recordRouting`, and for too many steps. */
+/**
+ * Parse a record. @throws ArgumentError for an invalid record: under the conditions of `routingRecord` and
+ * `recordRouting`, and for too many steps.
+ */
 export const routingRecordFromJson = ({ maxSteps, steps }: RoutingRecordJson): RoutingRecord => {
   const empty = routingRecord(maxSteps);
   if (steps.length > maxSteps)
     throw new ArgumentError(
-      `routingRecordFromJson: ${steps.length} steps where ${maxSteps} have room; raise maxSteps or drop the oldest`,
+      `routingRecordFromJson: ${steps.length} steps exceed maxSteps ${maxSteps}; raise maxSteps or drop the oldest steps`,
     );
   return steps.reduce(
     (record, { step, numExperts, numChoices, choices }) =>
@@ -68,27 +71,27 @@ export const routingRecordFromJson = ({ maxSteps, steps }: RoutingRecordJson): R
   );
 };
 
-/** Int32Array would take the fraction away without a word. */
+/** Check that choices are integers, because Int32Array would truncate fractions without an error. */
 const wholeNumbers = (step: number, choices: readonly number[]): Int32Array => {
   const wrong = choices.find((choice) => !Number.isInteger(choice));
   if (wrong !== undefined)
     throw new ArgumentError(
-      `routingRecordFromJson: step ${step} has the choice ${wrong}; choices are whole numbers, −1 for a dropped one`,
+      `routingRecordFromJson: step ${step} has choice ${wrong}; choices must be whole numbers, −1 for a dropped choice`,
     );
   return Int32Array.from(choices);
 };
 
 export interface ReplayOptions {
-  /** First step to give. Default: the oldest. */
+  /** First step to replay. Default: the oldest. */
   readonly from?: number;
-  /** How often to go through the record, with steps numbered on. Default: once. */
+  /** Number of passes over the record; step numbers continue. Default: 1. */
   readonly numTimes?: number;
 }
 
 /**
- * Go through recorded routings as if their steps ran again, for a planner or a load that is to be met again and again.
+ * Iterate over recorded routings as if their steps ran again, for a planner or a reproducible load.
  *
- * @example for (const { routing } of replayRoutings(record)) memory = rememberCounts(memory, expertCounts(routing));
+ * @example for (const { routing } of replayRoutings(record)) history = recordCounts(history, expertCounts(routing));
  */
 export function* replayRoutings(
   { steps }: RoutingRecord,

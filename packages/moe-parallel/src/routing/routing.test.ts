@@ -9,19 +9,19 @@ const routing = (numExperts: number, numChoices: number, ...choices: number[]): 
 });
 
 describe("checkRouting", () => {
-  test("takes dropped choices, as many as there are, and no tokens", () => {
+  test("accepts any number of dropped choices, and no tokens", () => {
     checkRouting(routing(3, 2, 0, 2, -1, -1, 1, -1));
     checkRouting(routing(3, 2));
   });
 
   test.each([
-    [routing(3, 2, 0, 1, 2), /3 choices are no whole number of tokens with 2 each/],
+    [routing(3, 2, 0, 1, 2), /3 choices are not divisible by 2 choices per token/],
     [routing(3, 2, 0, 1, 2, 3), /token 1 chose expert 3 of 3/],
     [routing(3, 2, 0, 1, -2, 0), /token 1 chose expert -2 of 3/],
     [routing(3, 2, 0, 1, 2, 2), /token 1 chose expert 2 twice/],
     [routing(0, 1), /0 experts with 1 choices/],
     [routing(1, 0), /1 experts with 0 choices/],
-  ])("refuses a wrong routing", (wrong, message) => {
+  ])("rejects an invalid routing", (wrong, message) => {
     expect(() => checkRouting(wrong)).toThrow(message);
   });
 });
@@ -36,7 +36,7 @@ test("expertCounts counts every choice that was not dropped", () => {
   );
 });
 
-test("joinRoutings puts tokens of ranks one after the other, and refuses those of different layers", () => {
+test("joinRoutings concatenates the tokens of ranks, and rejects routings of different layers", () => {
   const joined = joinRoutings([routing(4, 2, 0, 1), routing(4, 2), routing(4, 2, 3, 2, 1, -1)]);
   expect(joined).toEqual(routing(4, 2, 0, 1, 3, 2, 1, -1));
   expect(numTokens(joined)).toBe(3);

@@ -1,20 +1,20 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Which experts tokens chose: T tokens, K choices each. */
+/** Expert choices of T tokens, K choices each. */
 export interface Routing {
-  /** E: choices are logical experts from 0 to E − 1. */
+  /** E, number of logical experts; choices are from 0 to E − 1. */
   readonly numExperts: number;
-  /** K. */
+  /** K, number of choices per token. */
   readonly numChoices: number;
-  /** i32[T · K], token by token; −1 for a choice that was dropped. */
+  /** Choices token by token, i32[T · K]; −1 for a dropped choice. */
   readonly choices: Int32Array;
 }
 
-/** T. */
+/** T, number of tokens. */
 export const numTokens = ({ choices, numChoices }: Routing): number => choices.length / numChoices;
 
 /**
- * Check that every choice names an expert, and no token one expert twice.
+ * Check that every choice is an existing expert, and that no token chose an expert twice.
  *
  * Cost: O(T · K²).
  * @throws ArgumentError that names the token.
@@ -22,11 +22,11 @@ export const numTokens = ({ choices, numChoices }: Routing): number => choices.l
 export const checkRouting = ({ numExperts, numChoices, choices }: Routing): void => {
   if (!Number.isInteger(numExperts) || numExperts < 1 || !Number.isInteger(numChoices) || numChoices < 1)
     throw new ArgumentError(
-      `routing: ${numExperts} experts with ${numChoices} choices per token; both are whole numbers from 1`,
+      `routing: ${numExperts} experts with ${numChoices} choices per token; both must be whole numbers from 1`,
     );
   if (choices.length % numChoices !== 0)
     throw new ArgumentError(
-      `routing: ${choices.length} choices are no whole number of tokens with ${numChoices} each; fill with −1`,
+      `routing: ${choices.length} choices are not divisible by ${numChoices} choices per token; pad with −1`,
     );
   for (let i = 0; i < choices.length; i++) {
     const expert = choices[i]!;
@@ -34,11 +34,11 @@ export const checkRouting = ({ numExperts, numChoices, choices }: Routing): void
     const token = Math.floor(i / numChoices);
     if (expert < 0 || expert >= numExperts)
       throw new ArgumentError(
-        `routing: token ${token} chose expert ${expert} of ${numExperts}; experts count from 0, and −1 is no choice`,
+        `routing: token ${token} chose expert ${expert} of ${numExperts}; experts are numbered from 0, and −1 is no choice`,
       );
     if (choices.subarray(token * numChoices, i).includes(expert))
       throw new ArgumentError(
-        `routing: token ${token} chose expert ${expert} twice; choices of a token differ, drop one by −1`,
+        `routing: token ${token} chose expert ${expert} twice; the choices of a token must differ, replace one by −1`,
       );
   }
 };
@@ -55,13 +55,13 @@ export const expertCounts = ({ numExperts, choices }: Routing): number[] => {
 };
 
 /**
- * Put the routings of ranks together, in rank order: tokens of rank 0 first.
+ * Concatenate the routings of ranks, in rank order: tokens of rank 0 first.
  *
- * @throws ArgumentError for none, and for routings that differ in experts or choices per token.
+ * @throws ArgumentError for an empty list, and for routings with different numbers of experts or of choices per token.
  */
 export const joinRoutings = (routings: readonly Routing[]): Routing => {
   const [first] = routings;
-  if (first === undefined) throw new ArgumentError("joinRoutings: no routings were given; give one for each rank");
+  if (first === undefined) throw new ArgumentError("joinRoutings: no routings were given; give one per rank");
   const choices = new Int32Array(routings.reduce((sum, { choices }) => sum + choices.length, 0));
   let at = 0;
   for (const [rank, { numExperts, numChoices, choices: own }] of routings.entries()) {

@@ -1,49 +1,53 @@
-// Symbols: N ranks that share out the hidden width F of each expert, P ranks that share out the experts.
+// Symbols: N ranks that shard the hidden width F of each expert, P ranks over which experts are distributed.
 import { ArgumentError } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import type { TokenDispatcher } from "../dispatch/token-dispatcher.ts";
 
 export interface ShardAxes {
-  /** Axis of the mesh whose ranks have each a part of the hidden width of all experts that one of them has. */
+  /** Mesh axis along which the hidden width of all experts of a rank is sharded. */
   readonly axis: string;
   /**
-   * Axis of the mesh that is the product of the experts' axis and this one: along it ranks are numbered by their place
-   * among the experts, those that have shards of the same ones side by side.
+   * Mesh axis that is the product of the experts' axis and this axis. Along it, ranks are numbered by their rank on the
+   * experts' axis first, so the ranks with shards of the same experts are adjacent.
    */
   readonly productAxis: string;
 }
 
 /**
- * How ranks share each expert out by itself, beside sharing out the experts: who does what of the work on tokens that N
- * ranks have alike. `splitBeforeGate`, `splitAfterGate` and `withoutSplit` make one.
+ * Sharding of each expert over N ranks (tensor parallelism), in addition to the distribution of experts: decides which
+ * of the N ranks does which part of the work on their common tokens. `splitBeforeGate`, `splitAfterGate` and
+ * `withoutSplit` return an implementation.
  */
 export interface ExpertShards extends ShardAxes {
-  /** Whether ranks of `axis` gate the same tokens, with the same key, or each its own. */
+  /** Whether ranks of `axis` gate the same tokens, with the same key, or each rank gates its own tokens. */
   readonly gates: "same" | "own";
-  /** Whether a layer gets the same tokens on these ranks and splits them before the gate, to gather them at the end. */
+  /**
+   * Whether the layer gets the same tokens on these ranks, splits them before the gate, and gathers the outputs at the
+   * end.
+   */
   readonly splits: boolean;
   /**
-   * How tokens travel to all shards of their experts, whose outputs are summands.
+   * Returns a dispatcher that sends tokens to all shards of their experts, whose outputs are partial sums.
    *
-   * @param given the way that the layer was given, if any.
+   * @param given dispatcher option of the layer. Absent: not set.
    */
   dispatcherFor(given: TokenDispatcher | undefined): TokenDispatcher;
 }
 
-/** @throws ArgumentError for axes that are no two. */
+/** Check shard axes. @throws ArgumentError if both axes are the same. */
 export const checkShardAxes = (fn: string, { axis, productAxis }: ShardAxes): void => {
   if (axis === productAxis)
     throw new ArgumentError(
-      `${fn}: axis "${axis}" of the shards is named as its product with that of the experts, too; give the mesh another axis for it`,
+      `${fn}: axis "${axis}" is both the axis of the shards and the product axis; use another mesh axis for the product`,
     );
 };
 
-/** @returns N. @throws ArgumentError where the axes do not make up their product. */
+/** Returns N, the number of shards. @throws ArgumentError if the sizes of the axes do not match their product. */
 export const numShardsOf = ({ axis, productAxis }: ShardAxes, expertAxis: string): number => {
   const [numShards, numRanks, product] = [axisSize(axis), axisSize(expertAxis), axisSize(productAxis)];
   if (numShards * numRanks !== product)
     throw new ArgumentError(
-      `moeLayer: ${numRanks} ranks along "${expertAxis}" × ${numShards} along "${axis}" are ${numRanks * numShards}, but axis "${productAxis}" has ${product}; name the axis that is their product`,
+      `moeLayer: ${numRanks} ranks along "${expertAxis}" × ${numShards} along "${axis}" are ${numRanks * numShards}, but axis "${productAxis}" has ${product}; name an axis with that product`,
     );
   return numShards;
 };

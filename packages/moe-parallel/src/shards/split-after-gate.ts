@@ -1,5 +1,6 @@
-// Shapes: T tokens that N ranks have alike, D width of a token, P ranks that share out E experts, e = E / P of a rank,
-// C slots of an expert for those tokens, s = ⌈C / N⌉ of them that one of the N ranks sends, c slots of a chunk.
+// Shapes: T tokens common to N ranks, D width of a token, P ranks over which E experts are distributed, e = E / P
+// experts of a rank, C slots of an expert for those tokens, s = ⌈C / N⌉ slots that one of the N ranks sends, c slots of
+// a chunk.
 import {
   allToAll,
   arange,
@@ -21,19 +22,19 @@ import { chunkRanges } from "../dispatch/chunks.ts";
 import { swapBlocks } from "../dispatch/dense-dispatcher.ts";
 import { exchangeAndGather } from "../dispatch/exchange-and-gather.ts";
 import type { DispatchSizes, TokenDispatcher } from "../dispatch/token-dispatcher.ts";
-import { fromRows, layOut, rowsOf, type RowTokens, toRows } from "../rows.ts";
+import { fromRows, assignRows, rowsOf, type RowTokens, toRows } from "../rows.ts";
 import { checkCounts } from "../options.ts";
 import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
 
-/** The rows of this rank's s slots of each expert, of N·s: i32 [E·s]. */
+/** Select this rank's s slots of each expert, out of N·s: i32 [E·s]. */
 const ownSlots = (each_R: Tensor, [numExperts, numShards, slots]: readonly number[], axis: string): Tensor =>
   reshape(
     dynamicSlice(reshape(each_R, [numExperts!, numShards!, slots!]), [0, axisIndex(axis), 0], [numExperts!, 1, slots!]),
     [-1],
   );
 
-/** Of slots that all N ranks have laid out alike, each sends its part. */
-const partOfSlots = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowTokens> => {
+/** Dispatcher for slots that are equal on N ranks: each rank sends a part of the slots. */
+const slotShareDispatcher = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowTokens> => {
   const { axis, productAxis } = shards;
   const sharedOf = ({ numExperts, slots, axis: expertAxis }: DispatchSizes) => {
     const numShards = numShardsOf(shards, expertAxis);
@@ -45,10 +46,10 @@ const partOfSlots = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowT
       const { numExperts, numChunks } = sizes;
       const { numShards, numRanks, own, each } = sharedOf(sizes);
       const width = x_TD.shape[1]!;
-      const [laidOut, leaving_EsD] = scope("order", () => {
+      const [layout, leaving_EsD] = scope("order", () => {
         const perExpert = numShards * each;
         const firstRow_E = multiply(arange(numExperts), perExpert);
-        const all = layOut(rowsOf(order, firstRow_E), order.weights_TK, numExperts * perExpert);
+        const all = assignRows(rowsOf(order, firstRow_E), order.weights_TK, numExperts * perExpert);
         const tokens_R = ownSlots(all.tokens_R, [numExperts, numShards, each], axis);
         return [all, reshape(toRows(x_TD, { tokens_R }), [numExperts, each, width])];
       });
@@ -64,14 +65,14 @@ const partOfSlots = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowT
           return { rows_SD, counts_e: full([own], numRanks * numShards * (end - begin), "i32") };
         }),
       );
-      return { chunks, metadata: laidOut };
+      return { chunks, metadata: layout };
     },
-    combine: (done, laidOut, sizes) => {
+    combine: (outputs, layout, sizes) => {
       const { numExperts, numTokens } = sizes;
       const { numShards, numRanks, own } = sharedOf(sizes);
-      const width = done[0]!.shape[1]!;
+      const width = outputs[0]!.shape[1]!;
       const rows_RD = scope("combine", () => {
-        const home = done.map((rows_SD) => {
+        const returned = outputs.map((rows_SD) => {
           const leaving = swapBlocks(rows_SD, [own, numRanks * numShards]);
           const gathered = exchangeAndGather(leaving, {
             axis: productAxis,
@@ -81,30 +82,31 @@ const partOfSlots = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowT
           });
           return reshape(gathered, [numShards, numExperts, -1, width]);
         });
-        return reshape(transpose(concat(home, { dim: 2 }), [1, 0, 2, 3]), [-1, width]);
+        return reshape(transpose(concat(returned, { dim: 2 }), [1, 0, 2, 3]), [-1, width]);
       });
-      return scope("inverse-order", () => fromRows(rows_RD, laidOut, numTokens));
+      return scope("inverse-order", () => fromRows(rows_RD, layout, numTokens));
     },
   };
 };
 
 export interface SplitAfterGateOptions extends ShardAxes {
   /**
-   * Into how many pieces what comes back of a chunk is cut, of which one is gathered while the next is under way.
-   * Default: 2, the fewest that overlap; each costs the start-up of two collectives.
+   * Number of pieces into which each returned chunk is split; one piece is gathered while the next is exchanged.
+   * Default: 2, the minimum for overlap. Each piece adds the latency of two collectives.
    */
   readonly pieces?: number;
 }
 
 /**
- * Each of the N ranks that share an expert out gates all T tokens that they have alike, and sends a part of the slots
- * of each expert to all shards of it, full or empty, in one exchange along the product of both axes. What comes back is
- * added up over shards where it arrives, and gathered over the N ranks while the next piece is under way, so that each
- * has all slots again. Slots are of one size, so it takes no other dispatcher. Chunks are slots of each expert.
+ * Sharding schedule that splits after the gate. Each of the N ranks that share an expert gates all T common tokens, and
+ * sends a part of the slots of each expert, used or empty, to all shards of the expert, in one exchange along the
+ * product axis. Returned rows are summed over shards on arrival, and gathered over the N ranks while the next piece is
+ * exchanged, so that each rank has all slots again. Slots have a fixed size, so no other dispatcher can be used. Chunks
+ * are ranges of slots of each expert.
  *
- * Cost: `4·E·s·N·D` bytes less those for itself sent per rank, each way, and `4·(N − 1)·E·s·D` to gather them, behind
- * the way back but for one piece.
- * @throws ArgumentError for axes that are no two, and pieces that are no whole number from 1.
+ * Cost: `4·E·s·N·D` bytes, minus those that stay on the rank, sent per rank in each direction, and `4·(N − 1)·E·s·D`
+ * for the all-gather, which overlaps with the exchange except for one piece.
+ * @throws ArgumentError for equal axes, and for a number of pieces that is not an integer from 1.
  * Source: Parm (INFOCOM 2024), schedule S2, reconstructed from its abstract and its released kernel.
  */
 export const splitAfterGate = ({ pieces = 2, ...axes }: SplitAfterGateOptions): ExpertShards => {
@@ -117,9 +119,9 @@ export const splitAfterGate = ({ pieces = 2, ...axes }: SplitAfterGateOptions): 
     dispatcherFor: (given) => {
       if (given !== undefined)
         throw new ArgumentError(
-          "moeLayer: shards that are split after the gate send slots of one size, but a dispatcher was given, too; leave it out, or use splitBeforeGate",
+          "moeLayer: splitAfterGate sends slots of one size, but a dispatcher was given; leave the dispatcher out, or use splitBeforeGate",
         );
-      return partOfSlots(axes, pieces) as TokenDispatcher;
+      return slotShareDispatcher(axes, pieces) as TokenDispatcher;
     },
   };
 };

@@ -1,5 +1,5 @@
-// Shapes: T tokens of this rank, K choices of a token, P ranks that share out E experts, e = E / P of a rank, N ranks
-// that share out each of them.
+// Shapes: T tokens of this rank, K choices of a token, P ranks over which E experts are distributed, e = E / P experts
+// of a rank, N ranks that share each expert.
 import {
   add,
   arange,
@@ -20,13 +20,14 @@ import type { Order } from "../order.ts";
 import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
 
 /**
- * An order in which each shard is an expert: a token that chose an expert goes to all N of its shards, into the same
- * slot and for the same weight, so that their summands add up to its output. Along the product of both axes rank
- * r · N + n has the n-th shards of the experts of rank r, by their places.
+ * Convert an order of experts to an order of shards, in which each shard counts as an expert. A token that chose an
+ * expert is sent to all N shards of the expert, into the same slot and with the same weight, so that the partial sums
+ * add up to the expert's output. Along the product axis, rank r · N + n has shard n of the experts of rank r, in order
+ * of position.
  *
  * Cost: a pass over T·K·N numbers.
  */
-export const orderOfShards = (
+export const toShardOrder = (
   order: Order,
   { own, numShards }: { readonly own: number; readonly numShards: number },
 ): Order => {
@@ -36,7 +37,7 @@ export const orderOfShards = (
     const shape = [numTokens, numChoices, numShards];
     return reshape(broadcastTo(reshape(each_TK, [numTokens, numChoices, 1]), shape), [numTokens, -1]);
   };
-  // Place r·e + i becomes (r·N + n)·e + i.
+  // Position r·e + i becomes (r·N + n)·e + i.
   const first_TK1 = reshape(add(experts_TK, multiply(divide(experts_TK, own), own * (numShards - 1))), [
     numTokens,
     numChoices,
@@ -54,11 +55,15 @@ export const orderOfShards = (
 };
 
 /**
- * Send tokens straight to all shards of their experts, along the product of both axes, whatever way the dispatcher
- * takes: one fused exchange in place of one over the experts' ranks and a gathering over the shards'. On the way back
- * summands of shards are added up where a dispatcher adds: at home, or before the slow link.
+ * Returns a dispatcher that sends tokens directly to all shards of their experts, along the product axis, with any
+ * underlying dispatcher: one fused exchange instead of an exchange over the experts' ranks and an all-gather over the
+ * shards' ranks. On the way back, the underlying dispatcher sums the partial results: on the token's rank, or before
+ * the slow link.
  */
-const toAllShards = <Metadata>(dispatcher: TokenDispatcher<Metadata>, shards: ShardAxes): TokenDispatcher<Metadata> => {
+const shardDispatcher = <Metadata>(
+  dispatcher: TokenDispatcher<Metadata>,
+  shards: ShardAxes,
+): TokenDispatcher<Metadata> => {
   const sizesOfShards = (sizes: DispatchSizes): DispatchSizes => {
     const numShards = numShardsOf(shards, sizes.axis);
     return {
@@ -71,35 +76,35 @@ const toAllShards = <Metadata>(dispatcher: TokenDispatcher<Metadata>, shards: Sh
   };
   const ofShards = (order: Order, { numExperts, axis }: DispatchSizes): Order =>
     scope("order", () =>
-      orderOfShards(order, { own: numExperts / axisSize(axis), numShards: numShardsOf(shards, axis) }),
+      toShardOrder(order, { own: numExperts / axisSize(axis), numShards: numShardsOf(shards, axis) }),
     );
-  const { throughApart } = dispatcher;
+  const { runWithBackwardChunks } = dispatcher;
   return {
     dispatch: (x_TD, order, sizes) => dispatcher.dispatch(x_TD, ofShards(order, sizes), sizesOfShards(sizes)),
-    combine: (done, metadata, sizes) => dispatcher.combine(done, metadata, sizesOfShards(sizes)),
-    ...(throughApart && {
-      throughApart: (x_TD, order, sizes, work) =>
-        throughApart(x_TD, ofShards(order, sizes), sizesOfShards(sizes), work),
+    combine: (outputs, metadata, sizes) => dispatcher.combine(outputs, metadata, sizesOfShards(sizes)),
+    ...(runWithBackwardChunks && {
+      runWithBackwardChunks: (x_TD, order, sizes, work) =>
+        runWithBackwardChunks(x_TD, ofShards(order, sizes), sizesOfShards(sizes), work),
     }),
   };
 };
 
 export interface SplitBeforeGateOptions extends ShardAxes {
   /**
-   * Whether the ranks of `axis` come with the same tokens, which the layer splits and gathers again, or each with its
-   * own, which are split already. Default: same.
+   * Whether the ranks of `axis` have the same tokens, which the layer splits and gathers, or each rank has its own
+   * tokens. Default: "same".
    */
   readonly tokens?: "same" | "own";
 }
 
 /**
- * Each of the N ranks that share an expert out gates T / N of the tokens that they have alike, and sends them straight
- * to all shards of their experts; outputs are gathered at the very end. Works with every dispatcher: one over levels
- * names the axes whose product is `productAxis`.
+ * Sharding schedule that splits before the gate. Each of the N ranks that share an expert gates T / N of the common
+ * tokens, and sends them directly to all shards of their experts. Outputs are gathered at the end. Works with every
+ * dispatcher; a level dispatcher needs axes whose product is `productAxis`.
  *
  * Cost: that of the dispatcher along the product axis for T / N tokens, K·N choices and E·N experts; with the same
- * tokens an all-gather of T tokens.
- * @throws ArgumentError for axes that are no two, and tokens that are neither.
+ * tokens, also an all-gather of T tokens.
+ * @throws ArgumentError for equal axes, and for other values of `tokens`.
  * @example moeLayer({ gate, experts, shards: splitBeforeGate({ axis: "tensor", productAxis: "expert-shards" }) })
  * Source: Parm (INFOCOM 2024), schedule S1 with its fused EP&ESP-AlltoAll.
  */
@@ -111,6 +116,6 @@ export const splitBeforeGate = ({ tokens = "same", ...axes }: SplitBeforeGateOpt
     ...axes,
     gates: "own",
     splits: tokens === "same",
-    dispatcherFor: (given = denseDispatcher()) => toAllShards(given, axes),
+    dispatcherFor: (given = denseDispatcher()) => shardDispatcher(given, axes),
   };
 };

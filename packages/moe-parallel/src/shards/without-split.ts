@@ -1,4 +1,4 @@
-// Shapes: T tokens that N ranks have alike, K choices of a token, E experts, D width of a token.
+// Shapes: T tokens common to N ranks, K choices of a token, E experts, D width of a token.
 import {
   add,
   allGather,
@@ -19,8 +19,8 @@ import type { DispatchSizes, TokenDispatcher } from "../dispatch/token-dispatche
 import type { Order } from "../order.ts";
 import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
 
-/** The order of the same tokens N times over: those of each time have slots behind those of the time before. */
-export const repeatedOrder = (order: Order, numTimes: number): Order => {
+/** Order of the same tokens repeated N times: the slots of each repetition follow those of the previous one. */
+export const repeatOrder = (order: Order, numTimes: number): Order => {
   const { experts_TK, slots_TK, weights_TK, kept_E, greatestLoad } = order;
   const [numTokens, numChoices] = experts_TK.shape as [number, number];
   const repeated = (each_TK: Tensor): Tensor =>
@@ -40,8 +40,11 @@ export const repeatedOrder = (order: Order, numTimes: number): Order => {
   };
 };
 
-/** Tokens of all N ranks to the experts, and back; the own ones of them home. */
-const withTokensOfAll = <Metadata>(
+/**
+ * Returns a dispatcher that sends the tokens of all N ranks to the experts, and returns the results of this rank's own
+ * tokens.
+ */
+const gatheringDispatcher = <Metadata>(
   dispatcher: TokenDispatcher<Metadata>,
   shards: ShardAxes,
 ): TokenDispatcher<Metadata> => {
@@ -52,11 +55,11 @@ const withTokensOfAll = <Metadata>(
   return {
     dispatch: (x_TD, order, sizes) => {
       const x_NTD = scope("dispatch", () => allGather(x_TD, shards.axis));
-      const ofAll = scope("order", () => repeatedOrder(order, numShardsOf(shards, sizes.axis)));
+      const ofAll = scope("order", () => repeatOrder(order, numShardsOf(shards, sizes.axis)));
       return dispatcher.dispatch(x_NTD, ofAll, sizesOfAll(sizes));
     },
-    combine: (done, metadata, sizes) => {
-      const whole = scope("combine", () => done.map((y_SD) => allReduce(y_SD, shards.axis)));
+    combine: (outputs, metadata, sizes) => {
+      const whole = scope("combine", () => outputs.map((y_SD) => allReduce(y_SD, shards.axis)));
       const y_NTD = dispatcher.combine(whole, metadata, sizesOfAll(sizes));
       return scope("inverse-order", () => ownShard(y_NTD, { axis: shards.axis, dim: 0 }));
     },
@@ -64,14 +67,14 @@ const withTokensOfAll = <Metadata>(
 };
 
 /**
- * Each of the N ranks that share an expert out gates all T tokens that they have alike: the tokens of all N are
- * gathered and sent to the ranks of their experts, summands of shards are added up there, all is sent back, and each
- * rank takes its own. Experts see every token N times: it is what the other two schedules save, and here to compare
- * with.
+ * Baseline sharding schedule without a split. Each of the N ranks that share an expert gates all T common tokens. The
+ * tokens of all N ranks are gathered and sent to the ranks of their experts, the partial sums of shards are added
+ * there, all results are sent back, and each rank keeps its own. Experts process every token N times, which the other
+ * two schedules avoid. Included for comparison.
  *
  * Cost: an all-gather of N·T tokens over the shards' axis, that of the dispatcher along the experts' axis for N·T
- * tokens, an all-reduce of the rows of experts over the shards' axis; N times the flops of the experts.
- * @throws ArgumentError for axes that are no two.
+ * tokens, an all-reduce of the experts' rows over the shards' axis; N times the flops of the experts.
+ * @throws ArgumentError for equal axes.
  * Source: Rajbhandari et al. 2022 (DeepSpeed-MoE), arXiv 2201.05596, expert slicing; the baseline of Parm (INFOCOM
  * 2024).
  */
@@ -81,6 +84,6 @@ export const withoutSplit = (axes: ShardAxes): ExpertShards => {
     ...axes,
     gates: "same",
     splits: false,
-    dispatcherFor: (given = denseDispatcher()) => withTokensOfAll(given, axes),
+    dispatcherFor: (given = denseDispatcher()) => gatheringDispatcher(given, axes),
   };
 };

@@ -34,7 +34,7 @@ const run = async (): Promise<PostedRun> => {
     const [key, stepKey, x, cotangent] = argumentsOf(walk, rank);
     const stepped: unknown = await evaluate(stepOf(walk), backend, { communicators })(key, stepKey, x, cotangent);
     const forward = evaluate(forwardOf(walk), backend, { communicators });
-    await forward(key, stepKey, x); // Ranks agree on the order of their collectives when they compile.
+    await forward(key, stepKey, x); // Ranks agree on the order of their collectives during compilation.
     const before = world.bytesSent();
     await forward(key, stepKey, x);
     steps.push({

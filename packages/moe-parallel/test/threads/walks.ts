@@ -31,18 +31,18 @@ import {
 import { gateRows } from "../gate-rows.ts";
 import { type Levels, levelsOf } from "../world.ts";
 
-// What ranks on threads run, and the reference after them: both make it from the table, since functions cannot be
-// posted.
+// Work of the ranks on threads, and of the reference afterwards. Both look up walks in the table, because functions
+// cannot be posted.
 
-/** What a rank's thread is started with. */
+/** Start data of a rank's thread. */
 export interface RankData {
-  /** Which of the worlds. */
+  /** Index of the world. */
   readonly number: number;
   readonly connection: WorldConnection;
   readonly module: WebAssembly.Module;
 }
 
-/** An array as it is posted. */
+/** An array in posted form. */
 export interface PostedArray {
   readonly dtype: DType;
   readonly shape: Shape;
@@ -50,13 +50,13 @@ export interface PostedArray {
 }
 
 export interface PostedStep {
-  /** In flattening order. */
+  /** Results in flattening order. */
   readonly results: readonly PostedArray[];
-  /** Of one forward pass, counted by the communicator. */
+  /** Bytes of one forward pass, counted by the communicator. */
   readonly bytesSent: number;
 }
 
-/** What a rank got of all walks and moves. */
+/** Results of a rank for all walks and moves. */
 export interface PostedRun {
   readonly steps: readonly PostedStep[];
   readonly moves: readonly PostedStep[];
@@ -73,19 +73,19 @@ export const toPosted = (array: NdArray): PostedArray => ({
 export const sizes = { width: 5, numTokens: 12 } as const;
 const { width, numTokens } = sizes;
 
-/** Slots of an expert with the dense dispatcher: half of the tokens, so that some are dropped. */
+/** Slots per expert with the dense dispatcher: half of the tokens, so that some are dropped. */
 export const denseSlots = 6;
 const sixSlots: CapacityRule = () => ({ slots: denseSlots, overflow: "drop", dropOrder: byChoice });
 
 const mlp = { width, hidden: 8, deviation: 0.5, outputDeviation: 0.5 };
 
-/** How tokens travel in a walk. */
+/** Dispatcher of a walk. */
 export type Way = "dense" | "ragged" | "hierarchical" | "duplicate-free" | "shards";
 
 export interface LayerUse {
-  /** Whether loads are those of all ranks, for which they communicate. */
+  /** Whether loads cover all ranks, which needs communication. */
   readonly counts: "own" | "all";
-  /** Sees what a dispatcher keeps of a trace. */
+  /** Called with the dispatcher's metadata of a trace. */
   readonly seeMetadata?: (metadata: unknown) => void;
 }
 
@@ -93,14 +93,14 @@ export interface Walk {
   readonly name: string;
   readonly way: Way;
   readonly numExperts: number;
-  /** Of the ranks that have the same tokens and key, the first. Default: each rank has its own. */
+  /** First rank with the same tokens and key. Default: each rank has its own. */
   readonly sourceOf?: (rank: number) => number;
-  /** In forward, of one rank; where the formula is not that of a dispatcher. */
+  /** Bytes that one rank sends in forward, if no dispatcher's formula applies. */
   readonly bytesSent?: number;
   readonly layer: (use: LayerUse) => ReturnType<typeof moeLayer<unknown, unknown, unknown>>;
 }
 
-/** Places of experts before and after. */
+/** Positions of experts before and after. */
 type Move = readonly [before: readonly number[], after: readonly number[]];
 
 export interface World {
@@ -119,7 +119,7 @@ const seen = (dispatcher: TokenDispatcher, see: LayerUse["seeMetadata"] = () => 
   },
 });
 
-/** Each gate once with either dispatcher; the latter with experts in another place. */
+/** Each gate once with either dispatcher; the second dispatcher with another placement. */
 const flatWalks: readonly Walk[] = gateRows.flatMap(({ name, gate }) =>
   [false, true].map(
     (ragged): Walk => ({
@@ -141,7 +141,10 @@ const flatWalks: readonly Walk[] = gateRows.flatMap(({ name, gate }) =>
 
 const levels = levelsOf([2, 2]);
 
-/** Gates of one choice, several and all, experts' own and mixtures, each over two levels in both ways. */
+/**
+ * Gates with one choice, several and all choices, expert choice and mixtures, each over two levels with both
+ * dispatchers.
+ */
 const levelWalks: readonly Walk[] = gateRows
   .filter(({ name }) => /^(switchGate|noisyTopKGate of all experts|sigmoidGate|expertChoiceGate|softGate)$/.test(name))
   .flatMap(({ name, gate }, i) =>
@@ -166,14 +169,14 @@ const levelWalks: readonly Walk[] = gateRows
   );
 
 /**
- * Two ranks along the inner level share out each of the experts that two along the outer one share out; by each
- * schedule, with slots of one size.
+ * Experts are distributed over two ranks along the outer level, and each is sharded over two ranks along the inner
+ * level; with each schedule and equal numbers of slots.
  */
 const shardWalks: readonly Walk[] = (() => {
   const [numRanks, numShards, numExperts] = [2, 2, 4];
   const all = numRanks * numShards;
   const axes = { axis: "level-1", productAxis: "expert" };
-  /** Bytes that a rank sends in an exchange of so many rows among so many ranks. */
+  /** Bytes that a rank sends in an exchange of `rows` rows among `ranks` ranks. */
   const exchanged = (rows: number, ranks: number): number => (4 * width * rows * (ranks - 1)) / ranks;
   const slots = numExperts * denseSlots;
   const gathered = exchanged(numShards * numTokens, numShards);
@@ -217,7 +220,10 @@ const shardWalks: readonly Walk[] = (() => {
   ];
 })();
 
-/** Places of six experts before and after: none moves, all do, two change ranks, two change places of one rank. */
+/**
+ * Positions of six experts before and after: no expert moves, all move, two change ranks, two swap positions on one
+ * rank.
+ */
 const moves: readonly Move[] = [
   [
     [0, 1, 2, 3, 4, 5],
@@ -242,7 +248,7 @@ export const worlds: readonly World[] = [
   { worldSize: 4, levels, walks: [...levelWalks, ...shardWalks], moves: [] },
 ];
 
-/** Rows of a rank's experts that tell whose they are: 3 numbers of f32, and a whole one. */
+/** Rows of a rank's experts that identify the expert: 3 f32 numbers, and one integer. */
 export const rowsOf = (
   placeOf: readonly number[],
   rank: number,
@@ -288,23 +294,23 @@ export const stepOf = ({ layer }: Walk): Traced<4> => {
   };
 };
 
-/** Forward alone, without what is counted over ranks; how many rows of each expert there are, and leave at each leg. */
+/** Forward pass only, without counts over ranks; with the number of rows of each expert and of each hop. */
 export const forwardOf = ({ layer }: Walk): Traced<3> => {
-  const legs: Tensor[] = [];
+  const hops: Tensor[] = [];
   const own = layer({
     counts: "own",
     seeMetadata: (metadata) =>
-      legs.push(...(metadata as LevelMetadata).flatMap((chunk) => chunk.legs.map(({ leaving_g }) => leaving_g))),
+      hops.push(...(metadata as LevelMetadata).flatMap((chunk) => chunk.hops.map(({ leaving_g }) => leaving_g))),
   });
   return (key, stepKey, x) => {
-    legs.length = 0;
+    hops.length = 0;
     const { params, state } = own.init(key);
     const [y, , { figures }] = own.apply(params, state, x, { train: true, key: stepKey });
-    return { y, load_E: figures.load_E, legs: [...legs] };
+    return { y, load_E: figures.load_E, hops: [...hops] };
   };
 };
 
-/** Of one rank: keys, tokens (two of them zeros, which tie) and cotangents. */
+/** Arguments of one rank: keys, tokens (two of them zeros, which tie) and cotangents. */
 export const argumentsOf = (
   { sourceOf = (own) => own }: Walk,
   ofRank: number,

@@ -16,28 +16,28 @@ import {
 } from "@skein/tensor-core";
 
 export interface InverseRootOptions {
-  /** Which root: A^(−1/p). Above 0. */
+  /** Exponent p of the root A^(−1/p), above 0. */
   readonly p: number;
-  /** Added to the eigenvalues, as a share of the greatest one. Default: 10⁻⁶. */
+  /** Added to the eigenvalues, as a share of the largest eigenvalue. Default: 10⁻⁶. */
   readonly ridge?: number;
 }
 
 /**
- * `A^(−1/p)` of symmetric positive semi-definite matrices, by their eigenvalues: `Q (Λ + ridge · max λ)^(−1/p) Qᵀ`. A
- * matrix of zeros gives the identity.
+ * Compute `A^(−1/p)` of symmetric positive semi-definite matrices from their eigenvalues: `Q (Λ + ridge · max λ)^(−1/p)
+ * Qᵀ`. The result for a zero matrix is the identity.
  *
  * @param a f32 [..., n, n]; only the lower triangles are read.
  * @returns f32 [..., n, n]
- * @throws ShapeError for what is not square; ArgumentError for a root that is none.
+ * @throws ShapeError for a matrix that is not square; ArgumentError for a p that is not positive and finite.
  * Cost: about 9n³ flops.
  */
 export const inverseRoot = (a: Tensor, { p, ridge = 1e-6 }: InverseRootOptions): Tensor => {
   if (a.rank < 2 || a.shape.at(-2) !== a.shape.at(-1))
-    throw new ShapeError("inverseRoot", `${formatShape(a.shape)} holds no square matrices; give [..., n, n]`);
+    throw new ShapeError("inverseRoot", `${formatShape(a.shape)} is not square; give [..., n, n]`);
   if (!(p > 0 && p < Infinity)) throw new ArgumentError(`inverseRoot: p is ${p}; use a positive number, such as 4`);
   const { values, vectors } = eigh(a);
   const greatest = maximum(reduceMax(values, { dims: -1, keepDims: true }), 0);
-  // A second moment has none below 0 but by rounding.
+  // Eigenvalues of a second moment are below 0 only because of rounding.
   const raised = add(maximum(values, 0), multiply(greatest, ridge));
   const scales = where(equal(raised, 0), 1, power(where(equal(raised, 0), 1, raised), -1 / p));
   return matmul(multiply(vectors, expandDims(scales, { dims: -2 })), vectors, { transposeB: true });

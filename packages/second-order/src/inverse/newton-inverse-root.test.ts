@@ -6,7 +6,7 @@ import { newtonInverseRoot } from "./newton-inverse-root.ts";
 
 const run = <R>(fn: (x: Tensor) => R, x: NdArray) => evaluate(fn as (x: Tensor) => Tensor, referenceBackend())(x);
 
-/** `Q diag(d) Qᵀ` of a rotation by Gram and Schmidt. */
+/** `Q diag(d) Qᵀ` with a rotation from Gram–Schmidt. */
 const withEigenvalues = (values: readonly number[], seed: number): number[][] => {
   const n = values.length;
   const raw = normalArray([n, n], seed).toNumbers();
@@ -26,7 +26,7 @@ const withEigenvalues = (values: readonly number[], seed: number): number[][] =>
 };
 
 describe("newtonInverseRoot", () => {
-  test("X^p A is the identity, for conditions up to 10⁴ and any scale", async () => {
+  test("X^p A is the identity, for condition numbers up to 10⁴ and any scale", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(1, 2, 4, 8),
@@ -44,7 +44,7 @@ describe("newtonInverseRoot", () => {
           }, a);
           product.toNumbers().forEach((value, at) => {
             const expected = Math.floor(at / n) === at % n ? 1 : 0;
-            // The matrix itself was rounded to f32: 10⁴ times 2⁻²⁴ and some.
+            // The matrix itself is rounded to f32: an error slightly above 10⁴ times 2⁻²⁴.
             expect(Math.abs(value - expected)).toBeLessThan(0.02);
           });
         },
@@ -53,7 +53,7 @@ describe("newtonInverseRoot", () => {
     );
   });
 
-  test("of a batch with a rank-one matrix and zeros, all are finite, symmetric and damped", async () => {
+  test("all results of a batch with a rank-one matrix and zeros are finite, symmetric and damped", async () => {
     const a = NdArray.from([9, 0, 0, 0, 0, 0, 0, 0], [2, 2, 2]);
     const root = (await run((x) => newtonInverseRoot(x, { p: 2, ridge: 1e-6 }), a)).toNumbers();
     expect(root[0]).toBeCloseTo(1 / 3, 5);
@@ -69,9 +69,9 @@ describe("newtonInverseRoot", () => {
     expect(skew.toNumbers().every(Number.isFinite)).toBe(true);
   });
 
-  test("says what it cannot take", async () => {
+  test("rejects invalid arguments", async () => {
     await expect(run((x) => newtonInverseRoot(x, { p: 2 }), NdArray.from([1, 2]))).rejects.toThrow(
-      /\[2\] holds no square/,
+      /\[2\] is not square/,
     );
     await expect(run((x) => newtonInverseRoot(x, { p: 3 }), NdArray.from([1], [1, 1]))).rejects.toThrow(
       /p is 3.*power of two/,

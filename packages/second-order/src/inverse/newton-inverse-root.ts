@@ -23,17 +23,17 @@ import {
 import { identityMatrix } from "../matrices.ts";
 
 export interface NewtonInverseRootOptions {
-  /** Which root: A^(−1/p). A power of two. */
+  /** Exponent p of the root A^(−1/p), a power of two. */
   readonly p: number;
-  /** Added to the diagonal, as a share of a bound of the greatest eigenvalue. Default: 10⁻⁶. */
+  /** Added to the diagonal, as a share of an upper bound of the largest eigenvalue. Default: 10⁻⁶. */
   readonly ridge?: number;
-  /** Steps of the iteration. Default: 30, enough for a ridge of 10⁻⁶. */
+  /** Number of iterations. Default: 30, which suffices for a ridge of 10⁻⁶. */
   readonly steps?: number;
 }
 
 const overMatrix = { dims: [-2, -1], keepDims: true } as const;
 
-/** A bound of the greatest eigenvalue: the smaller of two norms, at most √n times too large. [..., 1, 1] */
+/** Upper bound of the largest eigenvalue: the smaller of two norms, at most √n times too large, [..., 1, 1]. */
 const eigenvalueBound = (a: Tensor): Tensor =>
   minimum(
     sqrt(sum(square(a), overMatrix)),
@@ -41,35 +41,37 @@ const eigenvalueBound = (a: Tensor): Tensor =>
   );
 
 /**
- * `A^(−1/p)` of symmetric positive semi-definite matrices, by Newton's iteration on the root and on `M = X^p A`
- * together: `T = ((p + 1)I − M)/p`, `X ← XT`, `M ← T^p M`, until M is I. Matrix products alone, so it runs everywhere.
+ * Compute `A^(−1/p)` of symmetric positive semi-definite matrices with a coupled Newton iteration for the root and for
+ * `M = X^p A`: `T = ((p + 1)I − M)/p`, `X ← XT`, `M ← T^p M`, until M is I. Needs only matrix products, so it runs on
+ * every backend.
  *
- * `inverseRoot` is faster where eigenvectors are: 20 times on the CPU.
+ * `inverseRoot` is faster on backends with eigenvectors: 20 times on the CPU.
  *
- * A is scaled first, so that its size does not count, and gets a ridge on its diagonal. A step after which M is further
- * from I than before is not made: rounding has the last word then. A matrix of zeros gives that of `ridge = 1`.
+ * A is scaled first, so that the result does not depend on its size, and a ridge is added to its diagonal. An iteration
+ * that increases the distance of M from I is rejected, because rounding then dominates. The result for a zero matrix is
+ * that of `ridge = 1`.
  *
  * @param a f32 [..., n, n]
  * @returns f32 [..., n, n]
- * @throws ShapeError for what is not square; ArgumentError for a root that is no power of two.
+ * @throws ShapeError for a matrix that is not square; ArgumentError for a p that is not a power of two.
  * Cost: steps · (2 + log₂ p) products, 2n³ flops each.
  * Source: Iannazzo 2006, doi 10.1137/050624790; as used by Anil et al. 2020, arXiv 2002.09018.
  */
 export const newtonInverseRoot = (a: Tensor, { p, ridge = 1e-6, steps = 30 }: NewtonInverseRootOptions): Tensor => {
   const n = a.shape.at(-1)!;
   if (a.rank < 2 || a.shape.at(-2) !== n)
-    throw new ShapeError("newtonInverseRoot", `${formatShape(a.shape)} holds no square matrices; give [..., n, n]`);
+    throw new ShapeError("newtonInverseRoot", `${formatShape(a.shape)} is not square; give [..., n, n]`);
   if (!Number.isInteger(p) || p < 1 || !Number.isInteger(Math.log2(p)))
     throw new ArgumentError(`newtonInverseRoot: p is ${p}; use a power of two, such as 2 or 4`);
   const identity = broadcastTo(identityMatrix(n), a.shape);
   const bound = eigenvalueBound(a);
   const isZero = equal(bound, 0);
   const scaled = where(isZero, identity, divide(a, where(isZero, 1, bound))); // eigenvalues up to 1
-  // Eigenvalues of M within (0, (p + 1)/2], where the iteration contracts.
+  // Eigenvalues of M are in (0, (p + 1)/2], where the iteration contracts.
   const start = (p + 1) / 2;
   let m = multiply(add(scaled, multiply(identity, ridge)), start / (1 + ridge));
   let x = multiply(identity, (start / (1 + ridge)) ** (1 / p));
-  // Σ(1 − μ)² over the eigenvalues μ of M, which after the first step are at most 1 and only rise.
+  // Σ(1 − μ)² over the eigenvalues μ of M. After the first iteration, μ ≤ 1, and μ only increases.
   const distanceOf = (matrix: Tensor): Tensor => sum(square(subtract(matrix, identity)), overMatrix);
   let distance = distanceOf(m);
   for (let step = 0; step < steps; step++) {

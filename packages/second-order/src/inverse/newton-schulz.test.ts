@@ -10,8 +10,8 @@ const run = async (rows: readonly (readonly number[])[], steps = 5): Promise<num
 };
 
 describe("newtonSchulz", () => {
-  // Worked out in exact arithmetic: singular values after five steps. Those below 1 stand beside one that makes the
-  // norm 1, so that the division by it changes nothing.
+  // Computed in exact arithmetic: singular values after five steps. A value below 1 is combined with another one that
+  // makes the norm 1, so that the division by the norm changes nothing.
   test.each([
     [0.001, 0.4705],
     [0.01, 0.6989],
@@ -21,7 +21,7 @@ describe("newtonSchulz", () => {
     [0.5, 0.7654],
     [0.8, 1.1192],
     [1, 0.6964],
-  ])("takes the singular value %d to %d", async (before, after) => {
+  ])("maps the singular value %d to %d", async (before, after) => {
     const rows = [
       [before, 0],
       [0, Math.sqrt(1 - before ** 2)],
@@ -29,7 +29,7 @@ describe("newtonSchulz", () => {
     expect((await run(rows))[0]![0]).toBeCloseTo(after, 4);
   });
 
-  test("keeps singular vectors and does not mind the scale, of wide and tall matrices", async () => {
+  test("keeps singular vectors and does not depend on scale, for wide and tall matrices", async () => {
     const entry = fc.double({ min: -1, max: 1, noNaN: true });
     await fc.assert(
       fc.asyncProperty(
@@ -41,7 +41,7 @@ describe("newtonSchulz", () => {
           result.flat().forEach((value, i) => expect(scaled.flat()[i]).toBeCloseTo(value, 5));
           const tall = await run(wide[0]!.map((_, j) => wide.map((row) => row[j]!)));
           result.forEach((row, i) => row.forEach((value, j) => expect(tall[j]![i]).toBeCloseTo(value, 5)));
-          // U p(S) Vᵀ · (U S Vᵀ)ᵀ = U p(S) S Uᵀ is symmetric; any other vectors would not make it so.
+          // U p(S) Vᵀ · (U S Vᵀ)ᵀ = U p(S) S Uᵀ is symmetric only for the right singular vectors.
           const product = (
             await evaluate((a: Tensor, b: Tensor) => matmul(a, b, { transposeB: true }), referenceBackend())(
               NdArray.from(result),
@@ -56,14 +56,14 @@ describe("newtonSchulz", () => {
     );
   });
 
-  test("of long matrices, whose Gram matrix alone is worked on, singular values are the same", async () => {
+  test("gives the same singular values for long matrices, which use only the Gram matrix", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: 2, maxLength: 2 }),
         fc.constantFrom(1, 2, 5, 7),
         fc.integer({ min: 3, max: 9 }),
         async ([x, y], steps, length) => {
-          // Two columns with a third of zeros: long rows are [p, q, 0, …] whose singular values are known of [p, q].
+          // Two columns plus a zero column: the singular values of the long rows [p, q, 0, …] equal those of [p, q].
           const short = [
             [2 + x!, y!],
             [y!, 1.5 - x!],
@@ -77,7 +77,7 @@ describe("newtonSchulz", () => {
     );
   });
 
-  test("of long matrices of low rank, and with tiny singular values, the result is bounded", async () => {
+  test("is bounded for long matrices of low rank, and with tiny singular values", async () => {
     const long = (scale: number): number[][] => [
       [3, 0, 4, 0, 0, 0, 0, 0],
       [3 * scale, 0, 4 * scale, 0, scale, 0, 0, 0],
@@ -89,11 +89,11 @@ describe("newtonSchulz", () => {
     }
   });
 
-  test("leaves zeros as they are", async () => {
+  test("does not change zeros", async () => {
     expect(await run([[0, 0, 0]])).toEqual([[0, 0, 0]]);
   });
 
-  test("says what it cannot take", async () => {
+  test("rejects invalid arguments", async () => {
     const refused = (fn: () => Promise<unknown>): Promise<string> =>
       fn().then(
         () => "not refused",
@@ -101,7 +101,7 @@ describe("newtonSchulz", () => {
       );
     const vector = (x: Tensor): Tensor => newtonSchulz(x);
     expect(await refused(() => evaluate(vector, referenceBackend())(NdArray.from([1, 2])))).toMatch(
-      /\[2\] is no matrix/,
+      /\[2\] is not a matrix/,
     );
     expect(await refused(() => run([[1]], 0))).toMatch(/steps is 0.*from 1/);
   });

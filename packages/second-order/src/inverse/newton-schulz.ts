@@ -18,33 +18,34 @@ import { identityMatrix } from "../matrices.ts";
 export type QuinticCoefficients = readonly [a: number, b: number, c: number];
 
 /**
- * Steep at 0, so that small singular values rise fast; around 1 it does not settle but stays within [0.68, 1.14].
+ * Coefficients of Muon. Steep at 0, so that small singular values grow fast; near 1, singular values do not converge
+ * but stay within [0.68, 1.14].
  *
  * Source: K. Jordan 2024, "Muon".
  */
 export const muonCoefficients: QuinticCoefficients = [3.4445, -4.775, 2.0315];
 
 export interface NewtonSchulzOptions {
-  /** Default: 5. */
+  /** Number of iterations. Default: 5. */
   readonly steps?: number;
-  /** Default: `muonCoefficients`. */
+  /** Coefficients of the quintic. Default: `muonCoefficients`. */
   readonly coefficients?: QuinticCoefficients;
 }
 
 /**
- * The nearest matrix with orthonormal rows or columns, about: the singular vectors of `x` with singular values near 1,
- * by matrix products alone. `X ← x/‖x‖`, then so many times `G = XXᵀ`, `X ← PX` with `P = aI + bG + cG²`. A matrix of
- * zeros stays.
+ * Approximate the nearest matrix with orthonormal rows or columns: the singular vectors of `x`, with singular values
+ * near 1. Needs only matrix products: `X ← x/‖x‖`, then `steps` times `G = XXᵀ`, `X ← PX` with `P = aI + bG + cG²`. The
+ * result for a zero matrix is zero.
  *
- * Of a matrix that is much longer than wide the steps are made on its Gram matrix alone, `Q ← PQ`, `G ← PGP`, and the
- * result is `QX`: all P are polynomials of the same matrix. What rounding of G does to singular values below 10⁻³ of
- * the greatest, five steps raise to no more than those of 10⁻³.
+ * For a matrix that is much longer than wide, the iterations use only its Gram matrix, `Q ← PQ`, `G ← PGP`, and the
+ * result is `QX`, because all P are polynomials of the same matrix. Rounding of G affects only singular values below
+ * 10⁻³ of the largest; five iterations raise them no higher than singular values of 10⁻³.
  *
  * @param x f32 [..., n, m], for example [512, 2048].
  * @returns f32 of the same shape.
  * @throws ShapeError for a vector.
- * Cost, per matrix with r the smaller and s the larger of n and m: the less of steps · (4r²·s + 2r³) and 4r²·s + (8 ·
- * steps − 6) · r³ flops.
+ * Cost, per matrix with r the smaller and s the larger of n and m: the minimum of steps · (4r²·s + 2r³) and 4r²·s + (8
+ * · steps − 6) · r³ flops.
  * Source: Björck and Bowie 1971 for the iteration; K. Jordan 2024 for the quintic.
  */
 export const newtonSchulz = (
@@ -52,9 +53,9 @@ export const newtonSchulz = (
   { steps = 5, coefficients: [a, b, c] = muonCoefficients }: NewtonSchulzOptions = {},
 ): Tensor => {
   if (x.rank < 2)
-    throw new ShapeError("newtonSchulz", `${formatShape(x.shape)} is no matrix; give [..., n, m], or reshape it`);
+    throw new ShapeError("newtonSchulz", `${formatShape(x.shape)} is not a matrix; give [..., n, m], or reshape it`);
   if (!Number.isInteger(steps) || steps < 1)
-    throw new ArgumentError(`newtonSchulz: steps is ${steps}, but it counts products; use a whole number from 1`);
+    throw new ArgumentError(`newtonSchulz: steps is ${steps}; use a whole number from 1`);
   const [n, m] = x.shape.slice(-2) as [number, number];
   if (n > m) return swapDims(newtonSchulz(swapDims(x, -1, -2), { steps, coefficients: [a, b, c] }), -1, -2);
   const norm2 = sum(square(x), { dims: [-2, -1], keepDims: true });
@@ -79,9 +80,9 @@ export const newtonSchulz = (
   }
 };
 
-/** Whether fewer flops are made on the Gram matrix. */
+/** Whether the iteration on the Gram matrix needs fewer flops. */
 const isShorterOnGram = (r: number, s: number, steps: number): boolean =>
   4 * s + (8 * steps - 6) * r < steps * (4 * s + 2 * r);
 
-/** The least normal number of f32: what keeps a matrix of zeros from a division by zero, and changes no other. */
+/** Smallest normal f32. Prevents a division by zero for a zero matrix, and changes no other result. */
 const tiny = 2 ** -126;

@@ -13,31 +13,34 @@ import {
 } from "@skein/tensor-core";
 import { identityMatrix, rowsTimes } from "../matrices.ts";
 import { statisticElements } from "../statistics/collect.ts";
-import { timesColumns, timesRows, trimmed } from "../statistics/factor-blocks.ts";
+import { timesColumns, timesRows, trim } from "../statistics/factor-blocks.ts";
 import { packTriangle, unpackTriangle } from "../statistics/triangle.ts";
 import { factoredDamping } from "./factored-damping.ts";
 import type { DerivedFactor, FactorInverse } from "./factor-inverse.ts";
 
-/** `factor + amount · I`; a vector is a diagonal. */
-const damped = (factor: Tensor, amount: Tensor): Tensor => {
+/** Returns `factor + amount · I`; a vector represents a diagonal matrix. */
+const addDamping = (factor: Tensor, amount: Tensor): Tensor => {
   if (factor.rank === 1) return add(factor, amount);
   return add(factor, multiply(broadcastTo(identityMatrix(factor.shape.at(-1)!), factor.shape), amount));
 };
 
 /**
- * `(A + π√γ I)⁻¹ ∇ (G + √γ/π I)⁻¹`, with the inverses of both damped factors through Cholesky factors.
+ * Precondition with `(A + π√γ I)⁻¹ ∇ (G + √γ/π I)⁻¹`; the inverses of both damped factors are computed by Cholesky
+ * factorization.
  *
- * Cost: per refresh n³ multiplications for each factor; n(n + 1)/2 numbers of each travel; per step two products.
+ * Cost: per refresh n³ multiplications for each factor, and n(n + 1)/2 numbers sent for each; per step two products.
  * Source: Martens and Grosse 2015, arXiv 1503.05671, section 6.3.
  */
 export const choleskyInverse: FactorInverse = {
-  needsBoth: true, // damping is split by their sizes
-  init: (shape, damping) => ({ inverse: damped(full(shape, 0), divide(1, sqrt(damping))) }),
+  needsBoth: true, // needsBoth: damping is split according to both factors' sizes
+  init: (shape, damping) => ({ inverse: addDamping(full(shape, 0), divide(1, sqrt(damping))) }),
   derive: ({ input, gradient }, sizes, damping) => {
     const amounts = factoredDamping({ input, gradient }, sizes, damping);
     const inverse = (factor: Tensor, amount: Tensor): DerivedFactor => ({
       inverse:
-        factor.rank === 1 ? reciprocal(damped(factor, amount)) : inverseFromCholesky(cholesky(damped(factor, amount))),
+        factor.rank === 1
+          ? reciprocal(addDamping(factor, amount))
+          : inverseFromCholesky(cholesky(addDamping(factor, amount))),
     });
     return {
       input: (blocks = input) => inverse(blocks, amounts.input),
@@ -53,6 +56,6 @@ export const choleskyInverse: FactorInverse = {
     const [a, g] = [input["inverse"]!, output["inverse"]!];
     const left = a.rank === 1 ? rowsTimes(gradient, a) : timesRows(a, gradient);
     const both = g.rank === 1 ? multiply(left, g) : timesColumns(left, g);
-    return trimmed(both, gradient.shape as [number, number]);
+    return trim(both, gradient.shape as [number, number]);
   },
 };

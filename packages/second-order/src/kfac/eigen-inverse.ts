@@ -14,32 +14,32 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 import { identityMatrix } from "../matrices.ts";
-import { timesColumns, timesRows, trimmed } from "../statistics/factor-blocks.ts";
+import { timesColumns, timesRows, trim } from "../statistics/factor-blocks.ts";
 import type { DerivedFactor, FactorInverse } from "./factor-inverse.ts";
 
 const numValues = (shape: Shape): number => elementCount(shape.slice(0, Math.max(1, shape.length - 1)));
 
-/** Eigenvalues and eigenvectors of a factor, or of its blocks; of a diagonal the values alone. */
+/** Eigenvalues and eigenvectors of a factor, or of its blocks; only the values of a diagonal factor. */
 const eigenOf = (factor: Tensor): DerivedFactor => {
   if (factor.rank === 1) return { values: factor };
   const { values, vectors } = eigh(factor);
-  // A second moment has none below 0 but by rounding.
+  // Eigenvalues of a second moment are below 0 only because of rounding.
   return { values: reshape(maximum(values, 0), [-1]), vectors };
 };
 
-/** `Qᵀ x`, or `Q x` to turn back. */
-const turnRows = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
+/** Returns `Qᵀ x`; with `isBack`, the inverse rotation `Q x`. */
+const rotateRows = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
   vectors === undefined ? x : timesRows(vectors, x, !isBack);
 
-/** `x Q`, or `x Qᵀ` to turn back. */
-const turnColumns = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
+/** Returns `x Q`; with `isBack`, the inverse rotation `x Qᵀ`. */
+const rotateColumns = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
   vectors === undefined ? x : timesColumns(x, vectors, isBack);
 
 /**
- * `(A ⊗ G + γI)⁻¹ ∇` exactly, by the eigenvalues a and g and eigenvectors of both factors: `Q_A [(Q_Aᵀ ∇ Q_G) / (a gᵀ +
- * γ)] Q_Gᵀ`. The damping is that of the product, so it may change without a refresh.
+ * Precondition with `(A ⊗ G + γI)⁻¹ ∇` exactly, from the eigenvalues a and g and the eigenvectors of both factors: `Q_A
+ * [(Q_Aᵀ ∇ Q_G) / (a gᵀ + γ)] Q_Gᵀ`. Damping is applied to the product, so it can change without a refresh.
  *
- * Cost: per refresh about 7n³ flops for each factor; n² + n numbers of each travel; per step four products.
+ * Cost: per refresh about 7n³ flops for each factor, and n² + n numbers sent for each; per step four products.
  * Source: Grosse and Martens 2016, arXiv 1602.01407, appendix B; Pauloski et al. 2020, SC.
  */
 export const eigenInverse: FactorInverse = {
@@ -61,10 +61,10 @@ export const eigenInverse: FactorInverse = {
   },
   packedElements: (shape) => numValues(shape) + (shape.length === 1 ? 0 : elementCount(shape)),
   precondition: (gradient, { input, gradient: output }, damping) => {
-    const turned = turnColumns(turnRows(gradient, input, false), output, false);
+    const rotated = rotateColumns(rotateRows(gradient, input, false), output, false);
     const curvature = multiply(reshape(input["values"]!, [-1, 1]), reshape(output["values"]!, [1, -1]));
-    const divided = divide(turned, add(curvature, damping));
-    const back = turnColumns(turnRows(divided, input, true), output, true);
-    return trimmed(back, gradient.shape as [number, number]);
+    const divided = divide(rotated, add(curvature, damping));
+    const back = rotateColumns(rotateRows(divided, input, true), output, true);
+    return trim(back, gradient.shape as [number, number]);
   },
 };

@@ -1,37 +1,40 @@
 import { all, concat, isFinite, reshape, type Shape, type Tensor } from "@skein/tensor-core";
 
-/** What is derived of a factor at a refresh, and kept until the next one. */
+/** Tensors derived from a factor at a refresh, such as its inverse, and used until the next refresh. */
 export type DerivedFactor = Readonly<Record<string, Tensor>>;
 
-/** Both sides of a layer. */
+/** A value for each side of a layer. */
 export interface Sides<T> {
   readonly input: T;
   readonly gradient: T;
 }
 
-/** A way to divide by the Kronecker product of two factors. */
+/** Method to divide by the Kronecker product of two factors. */
 export interface FactorInverse {
-  /** Whether what is derived of one factor of a layer depends on the other one. */
+  /** Whether the derived tensors of one factor depend on the other factor of the layer. */
   readonly needsBoth: boolean;
-  /** Before the first refresh: so that preconditioning is a division by γ. @param shape as of `factorShape`. */
+  /**
+   * Returns the value before the first refresh, which makes preconditioning a division by γ. @param shape result of
+   * `factorShape`.
+   */
   init(shape: Shape, damping: Tensor): DerivedFactor;
   /**
-   * Of a factor as it is; nothing is added to the running mean itself. Each side as a function, so that a rank computes
-   * only those that it owns.
+   * Derive tensors from undamped factors; the running means themselves are never damped. Returns one function per side,
+   * so that a rank computes only the sides that it owns.
    *
-   * @param sizes rows of each, without those of zeros.
-   * @returns by the whole factor, unless it is given some of its blocks.
+   * @param sizes number of rows of each factor, without padding rows of zeros.
+   * @returns functions that derive the whole factor, or only the given blocks.
    */
   derive(factors: Sides<Tensor>, sizes: Sides<number>, damping: Tensor): Sides<(blocks?: Tensor) => DerivedFactor>;
-  /** As a vector, to be sent. */
+  /** Pack derived tensors into a vector for sending. */
   pack(derived: DerivedFactor): Tensor;
   unpack(packed: Tensor, shape: Shape): DerivedFactor;
-  /** Numbers of `pack`, of a factor of this shape. */
+  /** Length of the vector from `pack`, for a factor of this shape. */
   packedElements(shape: Shape): number;
-  /** A layer's gradient [inputs, outputs], that of the bias as its last row, divided. */
+  /** Precondition a layer's gradient [inputs, outputs], with the gradient of the bias as last row. */
   precondition(gradient: Tensor, derived: Sides<DerivedFactor>, damping: Tensor): Tensor;
 }
 
-/** Whether all numbers of what was derived are finite. bool scalar. */
-export const isSound = (derived: DerivedFactor): Tensor =>
+/** Whether all derived numbers are finite, bool scalar. */
+export const hasFiniteValues = (derived: DerivedFactor): Tensor =>
   all(isFinite(concat(Object.values(derived).map((tensor) => reshape(tensor, [-1])))));

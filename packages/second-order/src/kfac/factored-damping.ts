@@ -2,11 +2,11 @@ import { clip, divide, maximum, multiply, sqrt, sum, type Tensor } from "@skein/
 import { diagonalOf } from "../matrices.ts";
 import type { Sides } from "./factor-inverse.ts";
 
-/** The mean of a factor's diagonal, of as many numbers as it has; one that is diagonal is kept as a vector. */
+/** Mean of a factor's diagonal of length `size`; a diagonal factor is stored as a vector. */
 const meanDiagonal = (factor: Tensor, size: number): Tensor =>
   multiply(sum(factor.rank === 1 ? factor : diagonalOf(factor)), 1 / size);
 
-/** What is added to the diagonals of both factors of a layer. f32 scalars. */
+/** Damping of both factors of a layer, added to their diagonals, f32 scalars. */
 export interface FactoredDamping {
   readonly input: Tensor;
   readonly gradient: Tensor;
@@ -15,11 +15,11 @@ export interface FactoredDamping {
 const tiny = 1e-30;
 
 /**
- * Split γ over the two factors of a layer in the ratio of their sizes: `π√γ` for A and `√γ/π` for G, `π² = (tr A /
- * inputs) / (tr G / outputs)`. Then the product of both is γ, and a layer whose inputs are large and whose gradients
- * are small is damped as one with it the other way round.
+ * Split γ between the two factors of a layer according to their sizes: `π√γ` for A and `√γ/π` for G, `π² = (tr A /
+ * inputs) / (tr G / outputs)`. The product of both is γ, and layers with large inputs and small gradients are damped as
+ * much as layers with the opposite.
  *
- * π stays within 10⁻⁶ to 10⁶, so that a layer that nothing reaches has finite inverses.
+ * π is limited to 10⁻⁶ … 10⁶, so that a layer with zero statistics has finite inverses.
  * Source: Martens and Grosse 2015, arXiv 1503.05671, section 6.3.
  */
 export const factoredDamping = (factors: Sides<Tensor>, sizes: Sides<number>, damping: Tensor): FactoredDamping => {

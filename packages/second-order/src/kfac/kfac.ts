@@ -11,87 +11,87 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
-import { type CurvatureFigures, figuresOf, noFigures } from "../curvature-figures.ts";
-import { keptAlike } from "../kept-alike.ts";
+import { type CurvatureFigures, figuresOf, zeroFigures } from "../curvature-figures.ts";
+import { replicaBarrier } from "../replica-barrier.ts";
 import { mapLayers } from "../map-layers.ts";
 import { checkDamping, checkDecay, requireLayers } from "../options.ts";
 import type { Preconditioner } from "../preconditioner.ts";
 import { checkTogether } from "../placement/inverse-placement.ts";
 import { dot, normSquare } from "../rank-one.ts";
-import { initStatistics, mixStatistics, shareOfPast } from "../running-mean.ts";
+import { initStatistics, mixStatistics, pastWeight } from "../running-mean.ts";
 import type { Statistics } from "../statistics/collect.ts";
 import { covarianceStatistic, type Positions } from "../statistics/covariances.ts";
 import type { LayerSide } from "../statistics/statistic.ts";
 import { type Layer, layerGradient, type LayerGradient } from "../statistics/layer.ts";
-import { addSums, checkUpdateSize, noSums, sizeFactor, type UpdateSizeOptions } from "../update-size.ts";
+import { addSums, checkUpdateSize, zeroSums, sizeFactor, type UpdateSizeOptions } from "../update-size.ts";
 import { choleskyInverse } from "./cholesky-inverse.ts";
 import type { DerivedFactor, FactorInverse, Sides } from "./factor-inverse.ts";
-import { type KfacDistribution, type RankPlacement, rankPlacement } from "./rank-placement.ts";
+import { type KfacDistribution, type RankRole, rankRole } from "./rank-role.ts";
 import { refreshFactors } from "./refresh-factors.ts";
-import { sendTogether } from "../send-together.ts";
+import { broadcastTogether } from "../broadcast-together.ts";
 
 export interface KfacOptions extends UpdateSizeOptions {
-  /** Layers that are preconditioned: see `findLayers`. Weights of no layer keep their gradients. */
+  /** Layers to precondition: see `findLayers`. Gradients of weights outside these layers are not changed. */
   readonly layers: readonly Layer[];
-  /** γ, added to the curvature. Default: 0.03. */
+  /** Damping γ, added to the curvature. Default: 0.03. */
   readonly damping?: Schedule;
-  /** Share of the past in the running means of the factors, in [0, 1). Default: 0.95. */
+  /** Weight of the previous value in the running means of the factors, in [0, 1). Default: 0.95. */
   readonly decay?: number;
-  /** How the positions of a sample count. Default: expand. */
+  /** Treatment of the positions of a sample. Default: expand. */
   readonly positions?: Positions;
-  /** Most rows of a block of a factor: see `covarianceStatistic`. Default: all. */
+  /** Maximum number of rows of a block of a factor: see `covarianceStatistic`. Default: no blocks. */
   readonly blockSize?: number;
-  /** How the product of both factors is divided by. Default: `choleskyInverse`. */
+  /** Method to divide by the product of both factors. Default: `choleskyInverse`. */
   readonly inverse?: FactorInverse;
-  /** How ranks share the work. Default: each does all of it. */
+  /** Distribution of the work over ranks. Default: each rank does all work. */
   readonly distribution?: KfacDistribution;
 }
 
-/** What is known of the layers. */
+/** Curvature of the layers. */
 interface Curvature {
   /** Running means of A and G per layer. */
   readonly factors: Statistics;
-  /** What was derived of them at the last refresh. */
+  /** Tensors derived from the factors at the last refresh. */
   readonly derived: Readonly<Record<string, Sides<DerivedFactor>>>;
   /**
-   * i32 [2 · layers], A and G of each layer in turn: 1 where the last refresh made nothing of a factor, since it is not
-   * positive definite or not finite, and what was derived before is used on.
+   * Flags of all factors, A and G of each layer alternately, i32 [2 · layers]: 1 if the last refresh failed for a
+   * factor that is not positive definite or not finite, so that the tensors of an earlier refresh are still used.
    */
   readonly stale: Tensor;
 }
 
-/** What K-FAC keeps: factors and what was derived of them. */
+/** State of K-FAC: factors and the tensors derived from them. */
 export interface KfacState {
-  /** Steps that are in the factors, i32 scalar. */
+  /** Number of steps in the factors, i32 scalar. */
   readonly observed: Tensor;
-  /** Updates made, i32 scalar. */
+  /** Number of updates, i32 scalar. */
   readonly step: Tensor;
   readonly figures: CurvatureFigures;
-  /** What all ranks have alike. */
+  /** State that is equal on all ranks. */
   readonly shared: Partial<Curvature>;
-  /** What each rank has for itself: see `InversePlacement`. */
+  /** State that differs per rank: see `InversePlacement`. */
   readonly own: Partial<Curvature>;
 }
 
-const joined = ({ weight, bias }: LayerGradient): Tensor =>
+const joinBias = ({ weight, bias }: LayerGradient): Tensor =>
   bias === undefined ? weight : concat([weight, reshape(bias, [1, -1])]);
 
-const parted = (matrix: Tensor, { weight, bias }: LayerGradient): LayerGradient => {
+const splitBias = (matrix: Tensor, { weight, bias }: LayerGradient): LayerGradient => {
   if (bias === undefined) return { weight: matrix };
   const inputs = weight.shape[0]!;
   return { weight: slice(matrix, [0], [inputs]), bias: reshape(slice(matrix, [inputs]), bias.shape) };
 };
 
 /**
- * K-FAC: the gradient of each layer times the inverse of its damped Fisher matrix, taken as the Kronecker product of
- * `A`, the second moment of the layer's inputs, and `G`, that of the gradients of its outputs. Both are running means
- * of what `observe` is given; a refresh derives inverses anew.
+ * K-FAC: multiply the gradient of each layer by the inverse of its damped Fisher matrix, approximated by the Kronecker
+ * product of `A`, the second moment of the layer's inputs, and `G`, the second moment of its output gradients. Both are
+ * running means of the statistics given to `observe`; a refresh recomputes the inverses.
  *
- * Momentum, weight decay and learning rate come after it. Before the first refresh a gradient is divided by γ.
+ * Apply momentum, weight decay and learning rate afterwards. Before the first refresh, gradients are divided by γ.
  *
- * @throws ArgumentError without layers, and for options out of range.
- * Cost: `inputs² + outputs²` numbers per layer, once for the factors and once for what is derived; per step `2 · inputs
- * · outputs · (inputs + outputs)` flops; per refresh see `FactorInverse`.
+ * @throws ArgumentError for an empty list of layers, and for options out of range.
+ * Cost: `inputs² + outputs²` numbers per layer, once for the factors and once for the derived tensors; per step `2 ·
+ * inputs · outputs · (inputs + outputs)` flops; per refresh see `FactorInverse`.
  * @example chain(kfac({ layers, learningRate: 0.1 }), momentum({ learningRate: 0.1 }))
  * Source: Martens and Grosse 2015, arXiv 1503.05671; the clip as in Pauloski et al. 2021, arXiv 2107.01739.
  */
@@ -111,16 +111,16 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
   checkUpdateSize("kfac", options);
   const statistic = covarianceStatistic({ positions, blockSize });
   const paths = layers.map(({ path }) => path);
-  const placeOf = (): RankPlacement => rankPlacement(paths, distribution);
+  const roleOf = (): RankRole => rankRole(paths, distribution);
   const curvatureOf = ({ shared, own }: KfacState): Curvature => ({ ...shared, ...own }) as Curvature;
   const { factors: kept = "mean", hasOwnState = false, placement } = distribution ?? {};
   if (kept !== "mean" && inverse.needsBoth && placement !== undefined)
     checkTogether(placement, paths, "a rank keeps the factors that it inverts alone, and splits damping by both");
-  const keeps = (layer: Layer, side: LayerSide): boolean => kept === "mean" || placeOf().inverts(layer.path, side);
-  const stored = ({ factors, derived, stale }: Curvature, place: RankPlacement): Pick<KfacState, "shared" | "own"> => {
+  const keeps = (layer: Layer, side: LayerSide): boolean => kept === "mean" || roleOf().inverts(layer.path, side);
+  const stored = ({ factors, derived, stale }: Curvature, role: RankRole): Pick<KfacState, "shared" | "own"> => {
     const inverses = { derived, stale };
-    const ownInverses = hasOwnState || place.receiversAxis !== undefined;
-    const ownFactors = hasOwnState || (kept !== "mean" && place.numRanks > 1);
+    const ownInverses = hasOwnState || role.receiversAxis !== undefined;
+    const ownFactors = hasOwnState || (kept !== "mean" && role.numRanks > 1);
     return {
       shared: { ...(!ownFactors && { factors }), ...(!ownInverses && inverses) },
       own: { ...(ownFactors && { factors }), ...(ownInverses && inverses) },
@@ -129,17 +129,17 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
   return {
     layers,
     statistic,
-    // Of means every rank gives its part, whoever keeps them.
+    // For means, every rank contributes its part, even if another rank keeps the factor.
     ...(kept === "own" && { wants: keeps }),
     ...(kept === "mean-at-owner" && {
-      ownerOf: ({ path }: Layer, side: LayerSide) => placeOf().ownerOf(path, side),
+      ownerOf: ({ path }: Layer, side: LayerSide) => roleOf().ownerOf(path, side),
     }),
     init: () => {
-      const place = placeOf();
+      const role = roleOf();
       const gamma = resolveSchedule(damping, full([], 0, "i32"));
       const derived = Object.fromEntries(
         layers
-          .filter(({ path }) => place.isWorker(path))
+          .filter(({ path }) => role.isWorker(path))
           .map((layer) => [
             layer.path,
             {
@@ -152,37 +152,35 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
       return {
         observed: full([], 0, "i32"),
         step: full([], 0, "i32"),
-        figures: noFigures(),
-        ...stored({ factors: initStatistics(layers, statistic, keeps), derived, stale }, place),
+        figures: zeroFigures(),
+        ...stored({ factors: initStatistics(layers, statistic, keeps), derived, stale }, role),
       };
     },
     observe: (state, statistics, { refresh = true } = {}) => {
-      const place = placeOf();
+      const role = roleOf();
       const curvature = curvatureOf(state);
-      const past = shareOfPast(decay, state.observed);
+      const past = pastWeight(decay, state.observed);
       const mixed = mixStatistics(past, curvature.factors, statistics as Statistics);
-      // From here on ranks do different things with them.
-      const factors = kept === "mean" && place.numRanks > 1 ? keptAlike(mixed) : mixed;
+      // Ranks use the factors differently from this point on.
+      const factors = kept === "mean" && role.numRanks > 1 ? replicaBarrier(mixed) : mixed;
       const gamma = resolveSchedule(damping, state.step);
       const known = { ...curvature, factors };
       return {
         ...state,
         observed: add(state.observed, 1),
         ...stored(
-          refresh
-            ? { factors, ...refreshFactors({ layers, statistic, inverse, place, damping: gamma }, known) }
-            : known,
-          place,
+          refresh ? { factors, ...refreshFactors({ layers, statistic, inverse, role, damping: gamma }, known) } : known,
+          role,
         ),
       };
     },
     update: (given, state) => {
-      const place = placeOf();
-      const gradients = place.receiversAxis === undefined ? given : keptAlike(given);
+      const role = roleOf();
+      const gradients = role.receiversAxis === undefined ? given : replicaBarrier(given);
       const { derived } = curvatureOf(state);
       const gamma = resolveSchedule(damping, state.step);
-      const directions = preconditionLayers({ layers, inverse, place, damping: gamma }, derived, gradients);
-      let sums = noSums();
+      const directions = preconditionLayers({ layers, inverse, role, damping: gamma }, derived, gradients);
+      let sums = zeroSums();
       for (const { gradient, direction } of directions.values())
         sums = addSums(sums, {
           inner: dot(gradient, direction),
@@ -191,7 +189,7 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
         });
       const factor = sizeFactor(options, sums, state.step);
       const updates = mapLayers(layers, gradients, ({ path }, gradient) =>
-        parted(multiply(directions.get(path)!.direction, factor), gradient),
+        splitBias(multiply(directions.get(path)!.direction, factor), gradient),
       );
       return [updates, { ...state, step: add(state.step, 1), figures: figuresOf(factor, gamma, sums) }];
     },
@@ -201,34 +199,34 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
 interface Preconditioning {
   readonly layers: readonly Layer[];
   readonly inverse: FactorInverse;
-  readonly place: RankPlacement;
-  /** γ, f32 scalar. */
+  readonly role: RankRole;
+  /** Damping γ, f32 scalar. */
   readonly damping: Tensor;
 }
 
-/** The gradient of each layer as a matrix, and what becomes of it, on all ranks. */
+/** Gradient of each layer as a matrix, and its preconditioned direction, on all ranks. */
 const preconditionLayers = (
-  { layers, inverse, place, damping }: Preconditioning,
+  { layers, inverse, role, damping }: Preconditioning,
   derived: Curvature["derived"],
   gradients: unknown,
 ): ReadonlyMap<string, { readonly gradient: Tensor; readonly direction: Tensor }> => {
   const leaves = leavesByPath<Tensor>(gradients);
   const own = layers.map((layer) => {
-    const gradient = joined(layerGradient(layer, leaves));
-    const direction = place.isWorker(layer.path)
+    const gradient = joinBias(layerGradient(layer, leaves));
+    const direction = role.isWorker(layer.path)
       ? scope(`precondition/${layer.path}`, () => inverse.precondition(gradient, derived[layer.path]!, damping))
       : undefined;
     return { path: layer.path, gradient, direction };
   });
-  const { receiversAxis } = place;
+  const { receiversAxis } = role;
   const everywhere =
     receiversAxis === undefined
       ? own.map(({ direction }) => direction!)
-      : sendTogether(
+      : broadcastTogether(
           "preconditioned",
           receiversAxis,
           own.map(({ path, gradient, direction }) => ({
-            root: place.columnOf(path),
+            root: role.columnOf(path),
             shape: gradient.shape,
             ...(direction !== undefined && { value: direction }),
           })),

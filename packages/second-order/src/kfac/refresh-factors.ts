@@ -19,25 +19,25 @@ import {
 import { sideName, type Statistics } from "../statistics/collect.ts";
 import type { Layer } from "../statistics/layer.ts";
 import { type LayerSide, layerSides, type Statistic } from "../statistics/statistic.ts";
-import { type DerivedFactor, type FactorInverse, isSound, type Sides } from "./factor-inverse.ts";
-import type { RankPlacement } from "./rank-placement.ts";
-import { type Parcel, sendTogether } from "../send-together.ts";
+import { type DerivedFactor, type FactorInverse, hasFiniteValues, type Sides } from "./factor-inverse.ts";
+import type { RankRole } from "./rank-role.ts";
+import { type RootTensor, broadcastTogether } from "../broadcast-together.ts";
 
-/** What was derived of both factors, by the path of the layer's weight. */
+/** Derived tensors of both factors, by the path of the layer's weight. */
 type DerivedFactors = Readonly<Record<string, Sides<DerivedFactor>>>;
 
 export interface Refreshing {
   readonly layers: readonly Layer[];
   readonly statistic: Statistic;
   readonly inverse: FactorInverse;
-  /** γ, f32 scalar. */
+  /** Damping γ, f32 scalar. */
   readonly damping: Tensor;
-  readonly place: RankPlacement;
+  readonly role: RankRole;
 }
 
-/** What was derived now where it is sound, else what was before. */
-const keptWhere = (sound: Tensor, now: DerivedFactor, before: DerivedFactor): DerivedFactor =>
-  Object.fromEntries(Object.entries(now).map(([key, value]) => [key, where(sound, value, before[key]!)]));
+/** Returns `now` if it is finite, otherwise `before`. */
+const selectValid = (isValid: Tensor, now: DerivedFactor, before: DerivedFactor): DerivedFactor =>
+  Object.fromEntries(Object.entries(now).map(([key, value]) => [key, where(isValid, value, before[key]!)]));
 
 interface SharedFactor {
   readonly factor: Tensor;
@@ -46,12 +46,12 @@ interface SharedFactor {
   readonly path: string;
 }
 
-/** Derive a rank's share of the blocks of a factor, and gather those of the others of its column. */
-const deriveTogether = (
+/** Derive this rank's share of a factor's blocks, and gather the shares of the other ranks of its column. */
+const deriveShared = (
   { factor, derive, inverse, path }: SharedFactor,
-  { workersAxis }: RankPlacement,
+  { workersAxis }: RankRole,
   { part, parts }: { readonly part: number; readonly parts: number },
-): { readonly derived: DerivedFactor; readonly sound: Tensor } => {
+): { readonly derived: DerivedFactor; readonly isValid: Tensor } => {
   const [count, size] = factor.rank === 2 ? [1, factor.shape[0]!] : (factor.shape.slice(0, 2) as [number, number]);
   const each = Math.ceil(count / parts);
   const blocks = pad(reshape(factor, [count, size, size]), [
@@ -63,7 +63,7 @@ const deriveTogether = (
     derive(slice(blocks, [part * each, 0, 0], [(part + 1) * each, size, size])),
   );
   const packed = inverse.pack(mine);
-  const message = concat([packed, reshape(cast(isSound(mine), "f32"), [1])]);
+  const message = concat([packed, reshape(cast(hasFiniteValues(mine), "f32"), [1])]);
   const gathered = inPhase("communication", () =>
     scope("inverses-shared-out", () => reshape(allGather(message, workersAxis), [parts, -1])),
   );
@@ -80,47 +80,47 @@ const deriveTogether = (
       return [key, factor.rank === 2 && kept.rank === 3 ? reshape(kept, [size, size]) : kept];
     }),
   );
-  return { derived, sound: all(greater(flags, 0.5)) };
+  return { derived, isValid: all(greater(flags, 0.5)) };
 };
 
-/** Derive all inverses anew, each where it is placed, and hand them on to those that use them. */
+/** Recompute all inverses on the ranks of the placement, and send them to the ranks that use them. */
 export const refreshFactors = (
-  { layers, statistic, inverse, damping, place }: Refreshing,
+  { layers, statistic, inverse, damping, role }: Refreshing,
   { factors, derived }: { readonly factors: Statistics; readonly derived: DerivedFactors },
 ): { readonly derived: DerivedFactors; readonly stale: Tensor } => {
   const sides = layers.flatMap((layer) => layerSides.map((side) => ({ layer, side })));
   const own = new Map<string, DerivedFactor>();
   const flags = new Map<string, Tensor>();
-  const parcels: (Parcel & { readonly path: string; readonly side: LayerSide; readonly sizes: Shape })[] = [];
+  const messages: (RootTensor & { readonly path: string; readonly side: LayerSide; readonly sizes: Shape })[] = [];
   for (const { layer, side } of sides) {
     const { path } = layer;
-    if (!place.isWorker(path)) continue;
+    if (!role.isWorker(path)) continue;
     const name = sideName(path, side);
     let mine: Tensor | undefined;
-    if (place.inverts(path, side)) {
+    if (role.inverts(path, side)) {
       const before = derived[path]![side];
       const { [side]: derive } = inverse.derive(
         factors[path] as Sides<Tensor>,
         { input: layer.numInputs, gradient: layer.numOutputs },
         damping,
       );
-      const share = place.shareOf(path, side);
+      const share = role.shareOf(path, side);
       if (share !== undefined && factors[path]![side]!.rank > 1) {
-        const shared = deriveTogether({ factor: factors[path]![side]!, derive, inverse, path }, place, share);
-        own.set(name, keptWhere(shared.sound, shared.derived, before));
-        flags.set(name, shared.sound);
+        const shared = deriveShared({ factor: factors[path]![side]!, derive, inverse, path }, role, share);
+        own.set(name, selectValid(shared.isValid, shared.derived, before));
+        flags.set(name, shared.isValid);
         continue;
       }
       const after = scope(`inverse/${path}`, () => derive());
-      const sound = isSound(after);
-      own.set(name, keptWhere(sound, after, before));
-      flags.set(name, sound);
-      mine = concat([inverse.pack(own.get(name)!), reshape(cast(sound, "f32"), [1])]);
+      const isValid = hasFiniteValues(after);
+      own.set(name, selectValid(isValid, after, before));
+      flags.set(name, isValid);
+      mine = concat([inverse.pack(own.get(name)!), reshape(cast(isValid, "f32"), [1])]);
     }
-    const root = place.senderOf(path, side);
+    const root = role.senderOf(path, side);
     if (root === undefined) continue;
     const shape = statistic.shapeOf(layer, side);
-    parcels.push({
+    messages.push({
       root,
       path,
       side,
@@ -129,8 +129,8 @@ export const refreshFactors = (
       ...(mine !== undefined && { value: mine }),
     });
   }
-  sendTogether("inverses", place.workersAxis, parcels).forEach((message, i) => {
-    const { path, side, sizes } = parcels[i]!;
+  broadcastTogether("inverses", role.workersAxis, messages).forEach((message, i) => {
+    const { path, side, sizes } = messages[i]!;
     const count = message.shape[0]! - 1;
     own.set(sideName(path, side), inverse.unpack(slice(message, [0], [count]), sizes));
     flags.set(sideName(path, side), greater(reshape(slice(message, [count]), []), 0.5));
@@ -138,7 +138,7 @@ export const refreshFactors = (
   return {
     derived: Object.fromEntries(
       layers
-        .filter(({ path }) => place.isWorker(path))
+        .filter(({ path }) => role.isWorker(path))
         .map(({ path }) => [
           path,
           { input: own.get(sideName(path, "input"))!, gradient: own.get(sideName(path, "gradient"))! },
@@ -146,8 +146,8 @@ export const refreshFactors = (
     ),
     stale: stack(
       sides.map(({ layer, side }) => {
-        const sound = flags.get(sideName(layer.path, side));
-        return sound === undefined ? full([], 0, "i32") : cast(logicalNot(sound), "i32");
+        const isValid = flags.get(sideName(layer.path, side));
+        return isValid === undefined ? full([], 0, "i32") : cast(logicalNot(isValid), "i32");
       }),
     ),
   };

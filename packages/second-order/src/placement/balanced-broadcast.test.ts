@@ -15,7 +15,7 @@ const rowsOf = ({ layers }: InversePlacement): InverterRow[] =>
 describe("placeBalanced", () => {
   const times = fc.record({ startup: fc.nat(20), perElement: fc.nat(20) });
 
-  test("what is sent takes no less to invert than to send, and the others less", () => {
+  test("sent factors take at least as long to invert as to send, and the others less", () => {
     fc.assert(
       fc.property(layersIn, times, fc.integer({ min: 2, max: 5 }), (layers, { startup, perElement }, numRanks) => {
         const broadcastSeconds = (n: number): number => startup + perElement * 1e-3 * n ** 2;
@@ -33,7 +33,7 @@ describe("placeBalanced", () => {
     );
   });
 
-  test("dearer broadcasts only move factors from owners to everywhere", () => {
+  test("slower broadcasts only move factors from owners to all ranks", () => {
     fc.assert(
       fc.property(layersIn, times, times, (layers, base, more) => {
         const placed = (startup: number, perElement: number): InverterRow[] =>
@@ -51,7 +51,7 @@ describe("placeBalanced", () => {
     );
   });
 
-  test("one rank sends nothing, and times that are none are refused", () => {
+  test("sends nothing on one rank, and rejects invalid times", () => {
     const layers = [{ path: "one", numInputs: 9, numOutputs: 9 }];
     const free = { inverseSeconds: cubic, broadcastSeconds: () => 0 };
     expect(rowsOf(placeBalanced(layers, 1, free))).toEqual(["everywhere", "everywhere"]);
@@ -61,6 +61,6 @@ describe("placeBalanced", () => {
     );
     expect(() => placeBalanced(layers, 2, { ...free, broadcastSeconds: () => NaN })).toThrow(/broadcastSeconds.*NaN/);
     expect(() => placeBalanced([], 2, free)).toThrow(/no weights were given/);
-    expect(() => placeBalanced(layers, 0, free)).toThrow(/0 ranks/);
+    expect(() => placeBalanced(layers, 0, free)).toThrow(/numRanks is 0/);
   });
 });

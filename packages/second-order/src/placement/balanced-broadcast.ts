@@ -3,21 +3,21 @@ import type { Layer } from "../statistics/layer.ts";
 import type { InversePlacement } from "./inverse-placement.ts";
 import { checkNumRanks, checkWeights } from "./weights.ts";
 
-/** Measured times by the rows n of a factor. */
+/** Measured times of a factor, by its number of rows n. */
 export interface FactorTimes {
   readonly inverseSeconds: (size: number) => number;
-  /** Of the inverse, to all ranks. */
+  /** Time to broadcast the inverse to all ranks, in seconds. */
   readonly broadcastSeconds: (size: number) => number;
 }
 
 /**
- * Decide for each factor whether its inverse is worth sending: where it takes less to invert than to send, every rank
- * inverts it; the others go to owners, largest first to the rank with the least to invert. A and G of a layer are
- * placed apart. One rank has nothing to send.
+ * Decide for each factor whether to send its inverse. If inverting takes less time than sending, every rank inverts the
+ * factor; otherwise an owner inverts it: largest factor first, to the least loaded rank. A and G of a layer are placed
+ * independently. With a single rank, nothing is sent.
  *
  * @throws ArgumentError for no layers or ranks, and for times that are negative or not finite.
- * Source: Shi, Zhang and Li 2021 (SPD-KFAC), arXiv 2107.06533. Their released code compares sizes with a fixed bound,
- * and places A only; this balances times, of both factors.
+ * Source: Shi, Zhang and Li 2021 (SPD-KFAC), arXiv 2107.06533. The released code compares sizes with a fixed bound, and
+ * places only A; this implementation balances times of both factors.
  */
 export const placeBalanced = (
   layers: readonly Pick<Layer, "path" | "numInputs" | "numOutputs">[],

@@ -19,7 +19,7 @@ const bestOfAllCuts = (weights: readonly number[], numRanks: number): number => 
 };
 
 describe("contiguousGroups", () => {
-  test("is the best of all cuts, up to ten weights", () =>
+  test("is the best of all partitions, up to ten weights", () =>
     fc.assert(
       fc.property(
         fc.array(fc.nat(30), { minLength: 1, maxLength: 10 }),
@@ -34,7 +34,7 @@ describe("contiguousGroups", () => {
       ),
     ));
 
-  test("more ranks than weights, and zeros", () => {
+  test("handles more ranks than weights, and zeros", () => {
     expect(largestLoad([2, 7, 1], contiguousGroups([2, 7, 1], 5))).toBe(7);
     expect(contiguousGroups([0, 0], 3)).toHaveLength(2);
   });
@@ -43,8 +43,8 @@ describe("contiguousGroups", () => {
     [[], 2, /no weights were given/],
     [[1, -2], 2, /weight 1 is -2/],
     [[Infinity], 2, /weight 0 is Infinity/],
-    [[1], 0, /0 ranks/],
-  ])("refuses %j on %d ranks", (weights, numRanks, message) => {
+    [[1], 0, /numRanks is 0/],
+  ])("rejects %j on %d ranks", (weights, numRanks, message) => {
     expect(() => contiguousGroups(weights, numRanks)).toThrow(message);
   });
 });

@@ -1,8 +1,8 @@
 import { checkNumRanks, checkWeights } from "./weights.ts";
 
 /**
- * Cut an ordered list of weights into P groups that follow one another, so that the largest load is as small as any
- * such cut allows. With M(p, j) the least largest load of the first j weights in p groups:
+ * Partition an ordered list of weights into P contiguous groups with the smallest possible maximum load. With M(p, j)
+ * the minimum of the maximum load of the first j weights in p groups:
  *
  *     M(p, j) = min over i ≤ j of max(M(p − 1, i), w(i) + … + w(j − 1)),   M(0, 0) = 0
  *
@@ -11,7 +11,7 @@ import { checkNumRanks, checkWeights } from "./weights.ts";
  * Cost: O(P · N²).
  *
  * @returns the group of each weight, ascending.
- * @throws ArgumentError for no weights, a negative or infinite one, or no ranks.
+ * @throws ArgumentError for no weights, a negative or infinite weight, or no ranks.
  *
  * Source: the partition of DP-KFAC by blocks, Zhang, Shi, Wang and Li 2022, arXiv 2206.15143; Bellman's recurrence.
  */

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { gradientWorkers, placeGreedily } from "./greedy.ts";
-import { checkPlacement, gridPlace } from "./inverse-placement.ts";
+import { checkPlacement, gridCoordinates } from "./inverse-placement.ts";
 
 const layersOf = (sizes: readonly (readonly [number, number])[]) =>
   sizes.map(([numInputs, numOutputs], i) => ({ path: `layer-${i}`, numInputs, numOutputs }));
 
-/** The least that the busiest of so many ranks can have, by trying all. */
+/** Minimum of the maximum load of these ranks, by exhaustive search. */
 const optimum = (costs: readonly number[], numRanks: number): number => {
   const loads = Array.from({ length: numRanks }, () => 0);
   const best = (at: number): number => {
@@ -25,7 +25,7 @@ const optimum = (costs: readonly number[], numRanks: number): number => {
 describe("placeGreedily", () => {
   const size = fc.integer({ min: 1, max: 9 });
 
-  test("keeps to Graham's bound over columns, and places every factor once", () => {
+  test("satisfies Graham's bound over columns, and places every factor once", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(size, size), { minLength: 1, maxLength: 6 }),
@@ -53,7 +53,7 @@ describe("placeGreedily", () => {
     );
   });
 
-  test("splits the two factors of one large layer over the rows, if it may", () => {
+  test("splits the two factors of a large layer over the rows, if permitted", () => {
     const layers = layersOf([[8, 8]]);
     expect(placeGreedily(layers, { numRanks: 2, workers: 2, isColocated: false }).layers["layer-0"]).toEqual({
       column: 0,
@@ -64,8 +64,8 @@ describe("placeGreedily", () => {
 });
 
 describe("the grid", () => {
-  test("is row by row: of 8 ranks with 2 gradient workers columns are {0, 4}, {1, 5}, {2, 6}, {3, 7}", () => {
-    const places = Array.from({ length: 8 }, (_, rank) => gridPlace(rank, 8, 2));
+  test("is row-major: for 8 ranks with 2 gradient workers, columns are {0, 4}, {1, 5}, {2, 6}, {3, 7}", () => {
+    const places = Array.from({ length: 8 }, (_, rank) => gridCoordinates(rank, 8, 2));
     const columns = [0, 1, 2, 3].map((column) =>
       places.flatMap((place, rank) => (place.column === column ? [rank] : [])),
     );
@@ -86,13 +86,13 @@ describe("the grid", () => {
       [8, 8],
     ] as const) {
       const seen = new Set(
-        Array.from({ length: numRanks }, (_, rank) => JSON.stringify(gridPlace(rank, numRanks, workers))),
+        Array.from({ length: numRanks }, (_, rank) => JSON.stringify(gridCoordinates(rank, numRanks, workers))),
       );
       expect(seen.size).toBe(numRanks);
     }
   });
 
-  test("a fraction of the ranks is a number of gradient workers that divides them, or refused", () => {
+  test("converts a fraction of the ranks to a number of gradient workers that divides them, or rejects it", () => {
     expect([1, 0.5, 0.25, 0].map((fraction) => gradientWorkers(fraction, 4))).toEqual([4, 2, 1, 1]);
     expect(() => gradientWorkers(0.75, 4)).toThrow(/0\.75 of 4 ranks is 3 gradient workers, which do not divide/);
     expect(() => gradientWorkers(0.3, 4)).toThrow(/1\.2/);

@@ -4,9 +4,9 @@ import type { Layer } from "../statistics/layer.ts";
 import type { InversePlacement, LayerPlacement } from "./inverse-placement.ts";
 
 /**
- * How many ranks precondition each layer for a share of them: `max(1, P · fraction)`.
+ * Returns the number of ranks that precondition each layer, for a fraction of all ranks: `max(1, P · fraction)`.
  *
- * @throws ArgumentError where that is no whole number that divides P.
+ * @throws ArgumentError if the result is not an integer that divides P.
  */
 export const gradientWorkers = (fraction: number, numRanks: number): number => {
   const workers = Math.max(1, numRanks * fraction);
@@ -16,22 +16,22 @@ export const gradientWorkers = (fraction: number, numRanks: number): number => {
   );
 };
 
-/** The grid of ranks that factors are dealt out to, and what they cost. */
+/** Grid of ranks and costs of factors for `placeGreedily`. */
 export interface GreedyOptions {
   readonly numRanks: number;
-  /** Rows of the grid: ranks that precondition each layer. */
+  /** Number of rows of the grid: ranks that precondition each layer. */
   readonly workers: number;
-  /** What it takes to invert a factor of n rows. Default: n³. */
+  /** Cost of inverting a factor of n rows. Default: n³. */
   readonly cost?: (size: number) => number;
-  /** Put both factors of a layer on one rank. Default: true. */
+  /** Whether to place both factors of a layer on one rank. Default: true. */
   readonly isColocated?: boolean;
 }
 
 /**
- * Largest first to the least loaded: layers by what both factors cost to the column with the least to do, then each to
- * the row with the least in that column, both factors together or each by itself, the larger one first.
+ * Greedy placement, largest first to the least loaded. Layers are assigned to columns by the cost of both factors, then
+ * to rows within the column: both factors together, or each separately.
  *
- * The most that a column has is at most 4/3 − 1/(3 · columns) of the best.
+ * The maximum load of a column is at most 4/3 − 1/(3 · columns) of the optimum.
  * Source: Graham 1969 for the bound; Pauloski et al. 2021 (KAISA), arXiv 2107.01739, for the two levels.
  */
 export const placeGreedily = (

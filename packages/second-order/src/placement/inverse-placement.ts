@@ -1,53 +1,54 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { LayerSide } from "../statistics/statistic.ts";
 
-/** Where the factors of one layer are inverted, and who uses the inverses. */
+/** Ranks that invert the factors of one layer, and ranks that use the inverses. */
 export interface LayerPlacement {
   /** Column of the grid whose ranks precondition the layer's gradient: its gradient workers. */
   readonly column: number;
-  /** Who inverts the factor. */
+  /** Ranks that invert the factor. */
   readonly input: InverterRow;
   readonly gradient: InverterRow;
 }
 
 /**
- * Row, in the column, of the rank that inverts a factor and sends the inverse to the others of the column; or all of
- * them, each by itself; or all of them together, each an equal share of its blocks, which they then gather.
+ * Ranks of a column that invert a factor. A number: the row of the only inverter, which sends the inverse to the other
+ * ranks of the column. "everywhere": each rank inverts the whole factor. "shared-out": each rank inverts an equal share
+ * of the factor's blocks, and an all-gather distributes them.
  */
 export type InverterRow = number | "everywhere" | "shared-out";
 
 /**
- * Which rank inverts which factor, and which preconditions. Plain data, the same on all ranks.
+ * Assignment of inversions and preconditioning to ranks. Plain data, equal on all ranks.
  *
  * P ranks form a grid of `workers` rows and P / workers columns, rank `row · columns + column`. The ranks of a column
- * share the inverses of its layers; along a row the preconditioned gradient is sent to those that have none.
+ * share the inverses of its layers. Along a row, preconditioned gradients are sent to the ranks of other columns.
  *
  * Source: Pauloski et al. 2021 (KAISA), arXiv 2107.01739, for the grid.
  */
 export interface InversePlacement {
-  /** Rows: how many ranks precondition each layer. */
+  /** Number of rows: ranks that precondition each layer. */
   readonly workers: number;
-  /** By the path of the layer's weight. */
+  /** Placement by the path of the layer's weight. */
   readonly layers: Readonly<Record<string, LayerPlacement>>;
 }
 
-/** A rank's place in the grid. */
-export interface GridPlace {
+/** Coordinates of a rank in the grid. */
+export interface GridCoordinates {
   readonly row: number;
   readonly column: number;
 }
 
 export const numColumns = (numRanks: number, workers: number): number => numRanks / workers;
 
-export const gridPlace = (rank: number, numRanks: number, workers: number): GridPlace => {
+export const gridCoordinates = (rank: number, numRanks: number, workers: number): GridCoordinates => {
   const columns = numColumns(numRanks, workers);
   return { row: Math.floor(rank / columns), column: rank % columns };
 };
 
-const rankAt = ({ row, column }: GridPlace, numRanks: number, workers: number): number =>
+const rankOfCoordinates = ({ row, column }: GridCoordinates, numRanks: number, workers: number): number =>
   row * numColumns(numRanks, workers) + column;
 
-/** The rank that inverts a factor; undefined where all of its column do. */
+/** Returns the only rank that inverts a factor. Undefined: all ranks of its column invert it. */
 export const inverterOf = (
   { workers, layers }: InversePlacement,
   path: string,
@@ -56,16 +57,16 @@ export const inverterOf = (
 ): number | undefined => {
   const { column, [side]: row } = layers[path]!;
   if (typeof row !== "number" && workers > 1) return undefined;
-  return rankAt({ row: typeof row === "number" ? row : 0, column }, numRanks, workers);
+  return rankOfCoordinates({ row: typeof row === "number" ? row : 0, column }, numRanks, workers);
 };
 
-/** All ranks invert all factors. */
+/** Placement in which all ranks invert all factors. */
 export const placeEverywhere = (paths: readonly string[], numRanks: number): InversePlacement => ({
   workers: numRanks,
   layers: Object.fromEntries(paths.map((path) => [path, { column: 0, input: "everywhere", gradient: "everywhere" }])),
 });
 
-/** @throws ArgumentError where a placement names ranks that are not there, or leaves a layer out. */
+/** Check a placement. @throws ArgumentError for ranks that do not exist, and for a missing layer. */
 export const checkPlacement = (
   { workers, layers }: InversePlacement,
   paths: readonly string[],
@@ -79,17 +80,18 @@ export const checkPlacement = (
   const isRow = (row: InverterRow): boolean =>
     row === "everywhere" || row === "shared-out" || (Number.isInteger(row) && row >= 0 && row < workers);
   for (const path of paths) {
-    const place = Object.hasOwn(layers, path) ? layers[path] : undefined;
-    if (place === undefined) throw new ArgumentError(`placement: layer ${path} has no place; place every layer`);
+    const layerPlacement = Object.hasOwn(layers, path) ? layers[path] : undefined;
+    if (layerPlacement === undefined)
+      throw new ArgumentError(`placement: layer ${path} is not placed; place every layer`);
     if (
-      !Number.isInteger(place.column) ||
-      place.column < 0 ||
-      place.column >= columns ||
-      !isRow(place.input) ||
-      !isRow(place.gradient)
+      !Number.isInteger(layerPlacement.column) ||
+      layerPlacement.column < 0 ||
+      layerPlacement.column >= columns ||
+      !isRow(layerPlacement.input) ||
+      !isRow(layerPlacement.gradient)
     )
       throw new ArgumentError(
-        `placement: layer ${path} is at column ${place.column}, rows ${place.input} and ${place.gradient}, of a grid of ${workers} rows and ${columns} columns; rows and columns count from 0`,
+        `placement: layer ${path} is at column ${layerPlacement.column}, rows ${layerPlacement.input} and ${layerPlacement.gradient}, of a grid of ${workers} rows and ${columns} columns; rows and columns are numbered from 0`,
       );
   }
 };
@@ -97,7 +99,7 @@ export const checkPlacement = (
 /**
  * Check that both factors of each layer are inverted by the same ranks.
  *
- * @throws ArgumentError for a layer whose factors are not.
+ * @throws ArgumentError for a layer with different ranks.
  */
 export const checkTogether = ({ layers }: InversePlacement, paths: readonly string[], why: string): void => {
   for (const path of paths) {
@@ -110,18 +112,19 @@ export const checkTogether = ({ layers }: InversePlacement, paths: readonly stri
 };
 
 /**
- * Layers in turn, each wholly on rank i mod P, which preconditions it too and sends the result to all others.
+ * Place layers round-robin: rank i mod P inverts both factors of layer i, preconditions it, and sends the result to all
+ * other ranks.
  *
  * Source: Zhang, Shi and Li 2022 (DP-KFAC), IEEE TCC.
  */
-export const placeWhole = (paths: readonly string[], numRanks: number): InversePlacement => ({
+export const placeWholeLayers = (paths: readonly string[], numRanks: number): InversePlacement => ({
   workers: 1,
   layers: Object.fromEntries(paths.map((path, i) => [path, { column: i % numRanks, input: 0, gradient: 0 }])),
 });
 
 /**
- * Layers in turn over the columns of a grid; the ranks of a column share out the blocks of its factors, precondition,
- * and send the result to the other columns.
+ * Place layers round-robin over the columns of a grid. The ranks of a column share the blocks of its factors,
+ * precondition, and send the result to the other columns.
  *
  * Source: the hybrid form of DP-KFAC, Zhang, Shi, Wang and Li 2022, arXiv 2206.15143.
  */
@@ -136,11 +139,11 @@ export const placeByBlocks = (paths: readonly string[], numRanks: number, worker
 });
 
 /**
- * Layers in turn, both factors of layer i on rank i mod P.
+ * Place layers round-robin: both factors of layer i on rank i mod P.
  *
  * Source: Osawa et al. 2019, CVPR; Pauloski et al. 2020, SC.
  */
-export const placeInTurn = (paths: readonly string[], numRanks: number): InversePlacement => ({
+export const placeRoundRobin = (paths: readonly string[], numRanks: number): InversePlacement => ({
   workers: numRanks,
   layers: Object.fromEntries(
     paths.map((path, i) => [path, { column: 0, input: i % numRanks, gradient: i % numRanks }]),

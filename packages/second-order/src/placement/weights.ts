@@ -1,15 +1,15 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** @throws ArgumentError for none, and for one that is negative or not finite. */
+/** Check weights. @throws ArgumentError for an empty list, and for a weight that is negative or not finite. */
 export const checkWeights = (planner: string, weights: readonly number[]): void => {
-  if (weights.length === 0) throw new ArgumentError(`${planner}: no weights were given; give one at least`);
+  if (weights.length === 0) throw new ArgumentError(`${planner}: no weights were given; give at least one`);
   for (const [i, weight] of weights.entries())
     if (!(weight >= 0 && Number.isFinite(weight)))
-      throw new ArgumentError(`${planner}: weight ${i} is ${weight}; weights are finite and not negative`);
+      throw new ArgumentError(`${planner}: weight ${i} is ${weight}; weights must be finite and not negative`);
 };
 
-/** @throws ArgumentError for a number that counts no ranks. */
+/** Check that a number of ranks is a positive integer. @throws ArgumentError */
 export const checkNumRanks = (planner: string, numRanks: number): void => {
   if (!Number.isInteger(numRanks) || numRanks < 1)
-    throw new ArgumentError(`${planner}: ${numRanks} ranks cannot share work; give a whole number from 1`);
+    throw new ArgumentError(`${planner}: numRanks is ${numRanks}; use a whole number from 1`);
 };

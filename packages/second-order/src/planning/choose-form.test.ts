@@ -27,7 +27,7 @@ interface Figures {
   readonly perElement: number;
 }
 
-// Small whole numbers, so that sums are exact and what is equal is equal.
+// Small integers, so that sums are exact and ties are exact.
 const figures: fc.Arbitrary<Figures> = fc.record({
   factor: fc.nat(5),
   pass: fc.nat(50),
@@ -74,41 +74,44 @@ describe("formStages", () => {
 
   test.each([
     [{ kind: "d" }, [9, 52, 23, 0, 9, 0]],
-    // Each rank has a layer: 4 + 9 and 9 + 1; four broadcasts of 16 floats in all.
+    // Each rank has a layer: 4 + 9 and 9 + 1; four broadcasts of 16 floats in total.
     [{ kind: "mpd" }, [9, 52, 13, 56, 9, 0]],
     [{ kind: "kaisa", fraction: 1 }, [9, 52, 13, 56, 9, 0]],
     [{ kind: "kaisa", fraction: 0.5 }, [9, 52, 13, 0, 6, 29]],
-    // Two reduces: 20 and the 16 floats.
+    // Two reduces: 20 plus the 16 floats.
     [{ kind: "pad", fraction: 0.5 }, [9, 36, 13, 0, 6, 29]],
     [{ kind: "dp" }, [5, 0, 13, 0, 6, 29]],
   ] as const)("by hand: %j", (form, expected) => {
     expect(Object.values(stagesOf(form, options))).toEqual(expected);
   });
 
-  test("a message for each rank saves start-ups", () => {
+  test("one message per rank saves latency", () => {
     const together = { ...options, messages: "per-rank" as const };
     expect(stagesOf({ kind: "mpd" }, together).inverseCommunicationSeconds).toBe(2 * 10 + 16);
     expect(stagesOf({ kind: "kaisa", fraction: 0.5 }, together).preconditionedCommunicationSeconds).toBe(29);
   });
 
-  test("what travels behind the passes does not count", () => {
+  test("communication that overlaps with the passes does not count", () => {
     const paths = factorsInOrder(two).map(({ name }) => name);
     expect(paths).toEqual(["layer-0:input", "layer-1:input", "layer-1:gradient", "layer-0:gradient"]);
     const times = timesOf({ factor: 1, pass: 20, inverse: 1, startup: 10, perElement: 1 });
     const exposed = (buckets: readonly (readonly string[])[]): number =>
       stagesOf({ kind: "d" }, { ...options, times, buckets }).factorCommunicationSeconds;
-    // Ready at 22, 45, 66, 89; all-reduces of 26, 32, 22 and 32 s end at 48, 80, 102, 134, and computing at 89.
+    // Ready at 22, 45, 66, 89; all-reduces of 26, 32, 22 and 32 s end at 48, 80, 102, 134, and computation at 89.
     expect(exposed(paths.map((path) => [path]))).toBe(45);
-    // Of two: 38 s from 45 to 83; 34 s from 89 on.
+    // Two buckets: 38 s from 45 to 83; 34 s from 89 on.
     expect(exposed([paths.slice(0, 2), paths.slice(2)])).toBe(34);
-    // Behind the forward pass alone: 26 s from 22, 32 s from 48 to 80, and both others behind them, to 134, from 45 on.
+    // Overlap with the forward pass only: 26 s from 22, 32 s from 48 to 80, and the other two after them, to 134, from
+    // 45 on.
     const forward = { ...options, times, hiddenBehind: ["input"] as const, buckets: paths.map((path) => [path]) };
     expect(stagesOf({ kind: "d" }, forward).factorCommunicationSeconds).toBe(134 - 45);
     expect(() => exposed([paths.slice(1)])).toThrow(/name 3 factors/);
-    expect(() => exposed([[...paths.slice(1), "layer-9:input"]])).toThrow(/layer-9:input, a side of no layer/);
+    expect(() => exposed([[...paths.slice(1), "layer-9:input"]])).toThrow(
+      /layer-9:input, which is not a side of these layers/,
+    );
   });
 
-  test("the diagonal of an embedding is inverted in no time, and sent as such", () => {
+  test("the diagonal of an embedding is inverted in no time, and sent as a diagonal", () => {
     const embedding: PlannedLayer = { ...layerOf(0, 30_000, 2), kind: "embedding" };
     const { inverseSeconds, inverseCommunicationSeconds } = stagesOf(
       { kind: "mpd" },
@@ -117,7 +120,7 @@ describe("formStages", () => {
     expect([inverseSeconds, inverseCommunicationSeconds]).toEqual([4, 10 + 30_000 + 10 + 3]);
   });
 
-  test("one rank does everything, and sends nothing, in every form", () => {
+  test("one rank does everything, and sends nothing, in every variant", () => {
     fc.assert(
       fc.property(scenes, (scene) => {
         const alone = { ...scene, numRanks: 1 };
@@ -133,24 +136,24 @@ describe("formStages", () => {
     );
   });
 
-  test("its means count factors and inverses as often as they are made", () => {
+  test("the mean weights factors and inverses by their intervals", () => {
     const stages = stagesOf({ kind: "kaisa", fraction: 0.5 }, options);
     expect(meanStepSeconds(stages)).toBe(9 + 52 + 13 + 0 + 6 + 29);
     expect(meanStepSeconds(stages, { factorEvery: 2, inverseEvery: 13 })).toBe(61 / 2 + 1 + 6 + 29);
     expect(() => meanStepSeconds(stages, { inverseEvery: 0 })).toThrow(/inverseEvery is 0/);
   });
 
-  test("times that are none are refused by name", () => {
+  test("rejects invalid times by name", () => {
     const bad = { ...options, times: { ...options.times, broadcastSeconds: () => NaN } };
-    expect(() => stagesOf({ kind: "mpd" }, bad)).toThrow(/broadcastSeconds says NaN/);
+    expect(() => stagesOf({ kind: "mpd" }, bad)).toThrow(/broadcastSeconds returned NaN/);
     expect(() => formStages({ placement: placeEverywhere([], 2), factors: "mean" }, options)).toThrow(
-      /layer-0 has no place/,
+      /layer-0 is not placed/,
     );
   });
 });
 
-describe("the form spd", () => {
-  test("takes no longer over its inverses than d, and than mpd", () => {
+describe("the variant spd", () => {
+  test("takes at most as long for its inverses as d and mpd", () => {
     fc.assert(
       fc.property(scenes, (scene) => {
         const own = inverseStage({ kind: "spd" }, scene);
@@ -161,7 +164,7 @@ describe("the form spd", () => {
     );
   });
 
-  test("comparing factor by factor can take longer than inverting all everywhere; it cannot", () => {
+  test("a comparison per factor can be slower than inverting all everywhere; spd cannot", () => {
     const layers = [layerOf(0, 4, 1)];
     const options: StageOptions = {
       layers,
@@ -178,18 +181,18 @@ describe("the form spd", () => {
     expect(inverseStage({ kind: "spd" }, options)).toBe(17);
   });
 
-  test("sends those that take longest to invert, and none for nothing", () => {
+  test("sends the slowest factors, and none without a gain", () => {
     const layers = [layerOf(0, 2, 30), layerOf(1, 30, 2), layerOf(2, 3, 4)];
     const sent = (startup: number): readonly string[] => {
       const times = timesOf({ factor: 0, pass: 0, inverse: 1, startup, perElement: 0 });
       return sentOf(placeForm({ kind: "spd" }, { layers, numRanks: 2, times, messages: "per-factor" }));
     };
     expect(sent(10)).toEqual(["layer-0:gradient", "layer-1:input"]);
-    // One that is sent saves no rank its work here, and two save as much as the start-ups take.
+    // A single sent factor saves no rank its work here, and two save as much time as their latency costs.
     expect(sent(450)).toEqual([]);
   });
 
-  test("dearer broadcasts only move factors from sent to inverted everywhere", () => {
+  test("slower broadcasts only move factors from sent to inverted everywhere", () => {
     fc.assert(
       fc.property(someLayers, numRanks, figures, figures, (layers, ranks, base, more) => {
         const sentAt = ({ startup, perElement }: Pick<Figures, "startup" | "perElement">): readonly string[] =>
@@ -214,7 +217,7 @@ describe("the form spd", () => {
 });
 
 describe("chooseForm", () => {
-  test("its first is the best of all that it predicts, which are all that were asked for", () => {
+  test("its first result is the best of all requested variants", () => {
     fc.assert(
       fc.property(scenes, fc.integer({ min: 1, max: 9 }), (scene, inverseEvery) => {
         const predicted = chooseForm({ ...scene, inverseEvery });
@@ -234,7 +237,7 @@ describe("chooseForm", () => {
     );
   });
 
-  test("of equal ones the simplest is first: all are equal on one rank, and where nothing takes time", () => {
+  test("sorts the simplest first among equals: all are equal on one rank, and if nothing takes time", () => {
     fc.assert(
       fc.property(scenes, (scene) => {
         expect(chooseForm({ ...scene, numRanks: 1 })[0].form).toEqual({ kind: "d" });
@@ -247,7 +250,7 @@ describe("chooseForm", () => {
     );
   });
 
-  test("dp is chosen only where it is asked for, however little it takes", () => {
+  test("returns dp only on request, however fast it is", () => {
     const options: StageOptions = {
       layers: [layerOf(0, 20, 20), layerOf(1, 20, 20)],
       numRanks: 2,
@@ -259,7 +262,7 @@ describe("chooseForm", () => {
     expect(() => chooseForm({ ...options, forms: [{ kind: "kaisa", fraction: 0.8 }] })).toThrow(/do not divide/);
   });
 
-  test("cheap sending spreads the work, dear sending keeps it", () => {
+  test("fast communication distributes the work, slow communication keeps it local", () => {
     const layers = [layerOf(0, 30, 30), layerOf(1, 30, 30), layerOf(2, 30, 30)];
     const best = (startup: number, perElement: number): string =>
       chooseForm({

@@ -4,8 +4,8 @@ import {
   type InversePlacement,
   placeByBlocks,
   placeEverywhere,
-  placeInTurn,
-  placeWhole,
+  placeRoundRobin,
+  placeWholeLayers,
 } from "../placement/inverse-placement.ts";
 import {
   type FormPlacement,
@@ -18,24 +18,27 @@ import {
 import { placeForStage } from "./place-for-stage.ts";
 
 /**
- * A form of K-FAC.
+ * A variant of distributed K-FAC.
  *
  * - `d`: all ranks invert all factors.
- * - `mpd`: layers in turn, and inverses to all ranks.
- * - `spd`: some factors are inverted by one rank and sent, the others by all: see `placeForStage`.
- * - `kaisa`: a share `fraction` of the ranks preconditions each layer, and sends the result to the others.
- * - `pad`: as `kaisa`, but a mean factor is known only to the rank that inverts it.
- * - `dp`: layers in turn, with factors of the samples of their rank alone: it computes something else than the others.
- * - `dp-hybrid`: as `dp`, with a share `fraction` of the ranks for each layer, which share out blocks of its factors.
+ * - `mpd`: factors are inverted round-robin, and inverses are sent to all ranks.
+ * - `spd`: some factors are inverted by one rank and sent, the others are inverted by all ranks: see `placeForStage`.
+ * - `kaisa`: a share `fraction` of the ranks preconditions each layer, and sends the result to the other ranks.
+ * - `pad`: like `kaisa`, but only the rank that inverts a factor has its mean.
+ * - `dp`: layers are placed round-robin, with factors from the samples of their rank only, so results differ from the
+ *   other variants.
+ * - `dp-hybrid`: like `dp`, but a share `fraction` of the ranks handles each layer, and these ranks share the blocks of
+ *   its factors.
  */
 export type KfacForm =
   | { readonly kind: "d" | "mpd" | "spd" | "dp" }
   | { readonly kind: "kaisa" | "pad" | "dp-hybrid"; readonly fraction: number };
 
 /**
- * Place the work of a form. Without times `spd` places layers in turn, and the others take an inverse for n³.
+ * Place the work of a variant. Without times, `spd` places layers round-robin, and the other variants assume n³ as the
+ * cost of an inverse.
  *
- * @throws ArgumentError for a fraction that makes no whole number of gradient workers that divides the ranks.
+ * @throws ArgumentError for a fraction without an integer number of gradient workers that divides the ranks.
  */
 export const placeForm = (
   form: KfacForm,
@@ -43,7 +46,7 @@ export const placeForm = (
 ): FormPlacement => {
   const { layers, numRanks } = options;
   const paths = layers.map(({ path }) => path);
-  const inTurn = (): InversePlacement => placeInTurn(paths, numRanks);
+  const inTurn = (): InversePlacement => placeRoundRobin(paths, numRanks);
   switch (form.kind) {
     case "d":
       return { placement: placeEverywhere(paths, numRanks), factors: "mean" };
@@ -52,7 +55,7 @@ export const placeForm = (
     case "spd":
       return { placement: times === undefined ? inTurn() : placeForStage({ ...options, times }), factors: "mean" };
     case "dp":
-      return { placement: placeWhole(paths, numRanks), factors: "own" };
+      return { placement: placeWholeLayers(paths, numRanks), factors: "own" };
     case "dp-hybrid":
       return {
         placement: placeByBlocks(paths, numRanks, gradientWorkers(form.fraction, numRanks)),
@@ -70,19 +73,19 @@ export const placeForm = (
   }
 };
 
-/** A form, where it puts what, and what that is predicted to take. */
+/** A variant with its placement and predicted times. */
 export interface PredictedForm extends FormPlacement {
   readonly form: KfacForm;
-  /** Of a step with a refresh. */
+  /** Predicted times of a step with a refresh. */
   readonly stages: FormStages;
-  /** What second-order work adds to a step in the mean. */
+  /** Mean time that second-order work adds to a step, in seconds. */
   readonly meanStepSeconds: number;
 }
 
-/** From the simplest to the least simple. */
+/** Variants in order of increasing complexity. */
 const kinds: readonly KfacForm["kind"][] = ["d", "mpd", "spd", "kaisa", "pad", "dp", "dp-hybrid"];
 
-/** All forms that compute the same, for so many ranks; `dp` and `dp-hybrid` are none of them. */
+/** Returns all variants with equal results for `numRanks` ranks; excludes `dp` and `dp-hybrid`. */
 export const equivalentForms = (numRanks: number): readonly KfacForm[] => {
   const fractions = Array.from({ length: numRanks }, (_, i) => numRanks - i)
     .filter((workers) => numRanks % workers === 0)
@@ -94,17 +97,18 @@ export const equivalentForms = (numRanks: number): readonly KfacForm[] => {
 };
 
 export interface ChooseFormOptions extends StageOptions, RefreshIntervals {
-  /** Default: `equivalentForms`. Others are chosen only where they are given, since they compute something else. */
+  /** Variants to compare. Default: `equivalentForms`. Other variants must be listed, because their results differ. */
   readonly forms?: readonly KfacForm[];
 }
 
 /**
- * Predict the stages of each form, and sort by what they add to a step in the mean; of equal ones the simpler comes
- * first. The first is the one to run; the others say why.
+ * Predict the stages of each variant, and sort variants by the mean time added to a step; among equal variants, the
+ * simpler comes first. Run the first variant; the others are for comparison.
  *
- * Cost: O(forms · layers · ranks), and of `spd` as `placeForStage`.
+ * Cost: O(forms · layers · ranks), plus that of `placeForStage` for `spd`.
  *
- * @throws ArgumentError without forms, and as `formStages`, `placeForm` and `meanStepSeconds`.
+ * @throws ArgumentError for an empty list of variants, and under the conditions of `formStages`, `placeForm` and
+ *   `meanStepSeconds`.
  * @example const [best] = chooseForm({ layers, numRanks: 4, times, inverseEvery: 10 });
  */
 export const chooseForm = (options: ChooseFormOptions): readonly [PredictedForm, ...PredictedForm[]] => {
@@ -118,6 +122,6 @@ export const chooseForm = (options: ChooseFormOptions): readonly [PredictedForm,
     })
     .toSorted((a, b) => a.meanStepSeconds - b.meanStepSeconds);
   const [best, ...others] = predicted;
-  if (best === undefined) throw new ArgumentError("chooseForm: no forms were given; give one at least");
+  if (best === undefined) throw new ArgumentError("chooseForm: no forms were given; give at least one");
   return [best, ...others];
 };

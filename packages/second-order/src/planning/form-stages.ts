@@ -5,20 +5,22 @@ import { sideName } from "../statistics/collect.ts";
 import { type LayerSide, layerSides } from "../statistics/statistic.ts";
 import { factorElements, inverseSecondsOf, type PlannedLayer, type StageTimes } from "./stage-times.ts";
 
-/** Who has which factors and inverses. */
+/** Ranks that have the factors and inverses of a variant. */
 export interface FormPlacement {
   readonly placement: InversePlacement;
   /**
-   * Of which samples a factor is, and where it is known: the mean over all ranks, on each rank or only on the one that
-   * inverts it, or those of that rank alone.
+   * Samples and owner of a factor: the mean over all ranks, on each rank ("mean") or only on the rank that inverts it
+   * ("mean-at-owner"), or the samples of that rank only ("own").
    */
   readonly factors: "mean" | "mean-at-owner" | "own";
 }
 
-/** What a step with a refresh takes beside both passes and the exchange of gradients, of the rank with most to do. */
+/**
+ * Time that a step with a refresh adds to both passes and the exchange of gradients, in seconds, on the busiest rank.
+ */
 export interface FormStages {
   readonly factorSeconds: number;
-  /** What is left of it when the passes and the computing of factors are over. */
+  /** Communication that remains after the passes and the computation of factors are finished. */
   readonly factorCommunicationSeconds: number;
   readonly inverseSeconds: number;
   readonly inverseCommunicationSeconds: number;
@@ -26,26 +28,29 @@ export interface FormStages {
   readonly preconditionedCommunicationSeconds: number;
 }
 
-/** The layers of a step of K-FAC, and what each of its stages takes. */
+/** Layers of a K-FAC step, and the times of its stages. */
 export interface StageOptions {
   readonly layers: readonly PlannedLayer[];
   readonly numRanks: number;
   readonly times: StageTimes;
-  /** Most rows of a block of a factor, which changes what travels; times know it by themselves. Default: all. */
+  /**
+   * Maximum number of rows of a block of a factor, which changes the number of floats sent; `times` must account for
+   * blocks themselves. Default: no blocks.
+   */
   readonly blockSize?: number;
   /**
-   * Which factors travel together, by `sideName`; a bucket leaves when its last one is computed and the network is
-   * free. Default: all in one, after all are computed.
+   * Factors that are sent together, by `sideName`; a bucket is sent when its last factor is computed and the network is
+   * free. Default: all factors in one bucket, after all are computed.
    */
   readonly buckets?: BucketPlan;
   /**
-   * Passes behind which factors travel: forward (`input`), backward (`gradient`). Where gradients hold the network from
-   * the begin of the backward pass on, the forward pass alone. Default: both.
+   * Passes that overlap with the communication of factors: forward (`input`), backward (`gradient`). If gradients use
+   * the network from the beginning of the backward pass on, only forward. Default: both.
    */
   readonly hiddenBehind?: readonly LayerSide[];
   /**
-   * Inverses and preconditioned gradients in one message for each rank that sends some, as `kfac` does, or one for each
-   * factor and layer. Default: one for each rank.
+   * Messages for inverses and preconditioned gradients: one per sending rank, as in `kfac`, or one per factor and
+   * layer. Default: one per rank.
    */
   readonly messages?: "per-rank" | "per-factor";
 }
@@ -60,17 +65,19 @@ interface Factor {
 const sumOf = <T>(items: readonly T[], of: (item: T) => number): number =>
   items.reduce((sum, item) => sum + of(item), 0);
 
-/** The greatest of several sums; 0 of none. */
+/** Maximum of several values; 0 for an empty list. */
 const mostOf = (values: readonly number[]): number => values.reduce((most, value) => Math.max(most, value), 0);
 
-/** @throws ArgumentError for a time that is negative or not finite. */
+/** Wrap times so that each result is checked. @throws ArgumentError for a time that is negative or not finite. */
 const checkedTimes = (times: StageTimes): Required<StageTimes> => {
   const checked =
     <Args extends readonly unknown[]>(name: string, of: (...args: Args) => number) =>
     (...args: Args): number => {
       const seconds = of(...args);
       if (seconds >= 0 && Number.isFinite(seconds)) return seconds;
-      throw new ArgumentError(`stages: ${name} says ${seconds} s; times are finite and not negative; measure it anew`);
+      throw new ArgumentError(
+        `stages: ${name} returned ${seconds} s; times must be finite and not negative, measure again`,
+      );
     };
   return {
     factorSeconds: checked("factorSeconds", times.factorSeconds),
@@ -83,7 +90,7 @@ const checkedTimes = (times: StageTimes): Required<StageTimes> => {
   };
 };
 
-/** Factors in the order in which a step computes them: A forward, G backward. */
+/** Returns the factors in the order in which a step computes them: A in forward, G in backward. */
 export const factorsInOrder = (layers: readonly PlannedLayer[]): readonly Factor[] =>
   layerSides.flatMap((side) =>
     (side === "input" ? layers : layers.toReversed()).map((layer) => ({
@@ -93,19 +100,19 @@ export const factorsInOrder = (layers: readonly PlannedLayer[]): readonly Factor
     })),
   );
 
-/** A factor as planners of buckets take it. */
+/** A factor as input of bucket planners. */
 export interface ComputedFactor {
-  /** `sideName`. */
+  /** Name from `sideName`. */
   readonly name: string;
-  /** Floats that travel. */
+  /** Number of floats sent. */
   readonly elements: number;
-  /** From the factor before, or the begin of the forward pass, until this one is computed. */
+  /** Seconds from the previous factor, or from the beginning of the forward pass, until this factor is computed. */
   readonly workSeconds: number;
 }
 
 /**
- * What of factors a plan of their buckets rests on, in the order in which a step computes them: A forward, G backward.
- * A pass behind which nothing is hidden is one of no length.
+ * Returns the input of bucket planners for all factors, in the order in which a step computes them: A in forward, G in
+ * backward. A pass without overlap counts as 0 seconds.
  */
 export const computedFactors = ({
   layers,
@@ -119,7 +126,7 @@ export const computedFactors = ({
     workSeconds: hiddenBehind.includes(side) ? passSeconds(layer, side) + factorSeconds(layer, side) : 0,
   }));
 
-/** Sums by rank, where a piece is done by one rank, or by all of a column. */
+/** Sums per rank of pieces that are computed by one rank, or by all ranks of a column. */
 const sumByRank = (
   placement: InversePlacement,
   numRanks: number,
@@ -136,7 +143,7 @@ const sumByRank = (
   return seconds;
 };
 
-/** A bucket of factors: one all-reduce of those that all need, or a reduce for each rank that needs some. */
+/** Time to send a bucket of factors: one all-reduce of the factors that all ranks need, or one reduce per owner. */
 const bucketSeconds = (
   form: FormPlacement,
   factors: readonly Factor[],
@@ -152,31 +159,36 @@ const bucketSeconds = (
   );
 };
 
-/** What travels when all is computed: start(k) = max(end(k − 1), ready(k)), each bucket ready with its last factor. */
+/**
+ * Communication left after all computation: start(k) = max(end(k − 1), ready(k)); a bucket is ready with its last
+ * factor.
+ */
 const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
   const factors = factorsInOrder(options.layers);
-  const places = new Map(factors.map(({ name }, i) => [name, i]));
+  const indices = new Map(factors.map(({ name }, i) => [name, i]));
   let computed = 0;
   const ready = computedFactors(options).map(({ workSeconds }) => (computed += workSeconds));
   const plan = options.buckets ?? [factors.map(({ name }) => name)];
   const planned = plan.flat();
   if (new Set(planned).size !== planned.length || planned.length !== factors.length)
     throw new ArgumentError(
-      `stages: the buckets name ${planned.length} factors, ${new Set(planned).size} different ones, of ${factors.length}; put each side of each layer in one`,
+      `stages: the buckets name ${planned.length} factors, ${new Set(planned).size} of them distinct, but there are ${factors.length}; put each side of each layer in one bucket`,
     );
   const end = plan.reduce((free, names) => {
     const own = names.map((name) => {
-      const place = places.get(name);
-      if (place !== undefined) return place;
-      throw new ArgumentError(`stages: the buckets name ${name}, a side of no layer; make them of these layers`);
+      const index = indices.get(name);
+      if (index !== undefined) return index;
+      throw new ArgumentError(
+        `stages: the buckets name ${name}, which is not a side of these layers; build the buckets from these layers`,
+      );
     });
-    const bucket = own.map((place) => factors[place]!);
-    return Math.max(free, mostOf(own.map((place) => ready[place]!))) + bucketSeconds(form, bucket, options);
+    const bucket = own.map((index) => factors[index]!);
+    return Math.max(free, mostOf(own.map((index) => ready[index]!))) + bucketSeconds(form, bucket, options);
   }, 0);
   return Math.max(0, end - computed);
 };
 
-/** Elements that ranks send, as messages: one for each piece, or one for each sender. */
+/** Message sizes in elements: one message per piece, or one per sender. */
 const messagesOf = (
   pieces: readonly { readonly sender: number; readonly elements: number }[],
   messages: StageOptions["messages"],
@@ -187,7 +199,7 @@ const messagesOf = (
 
 const columnOf = (placement: InversePlacement, { path }: PlannedLayer): number => placement.layers[path]!.column;
 
-/** What the rank takes that has the most to do, of what is done where factors are inverted. */
+/** Maximum time of a rank, for work that is done by the ranks that invert factors. */
 const busiestRank = (
   placement: InversePlacement,
   { layers, numRanks }: StageOptions,
@@ -207,7 +219,7 @@ const busiestRank = (
     ),
   );
 
-/** The two stages of inverses by themselves; see `formStages`. */
+/** The two stages of inverses only; see `formStages`. */
 export const inverseStages = (
   placement: InversePlacement,
   options: StageOptions,
@@ -232,23 +244,23 @@ export const inverseStages = (
 };
 
 /**
- * Predict what a step with a refresh takes in each stage, by who inverts, preconditions and needs what.
+ * Predict the time of each stage of a step with a refresh, from the ranks that invert, precondition and receive.
  *
- *     factors         Σ t(layer, side); with factors of its own a rank computes those that it inverts
- *     their exchange  what of the buckets is on its way when the passes and all factors are computed
- *     inverses        max over ranks of Σ t(n) of what a rank inverts
+ *     factors         Σ t(layer, side); with "own" factors, a rank computes only those that it inverts
+ *     their exchange  remaining time of the buckets after the passes and all factors are computed
+ *     inverses        max over ranks of Σ t(n) of the factors that a rank inverts
  *     their exchange  max over columns of Σ broadcasts of their inverses, n(n + 1)/2 floats each
  *     precondition    max over ranks of Σ t(layer) of the layers of its column
  *     its exchange    Σ broadcasts along a row, inputs · outputs floats per layer
  *
- * Columns send at once and are taken not to slow each other down. One rank sends nothing. Collectives of gradients are
- * taken not to meet those of factors.
+ * Assumes that columns send concurrently without slowing each other down, and that collectives of gradients do not
+ * overlap with those of factors. With a single rank, nothing is sent.
  *
  * Cost: O(layers · ranks).
  *
- * @throws ArgumentError for a placement or a plan that does not fit the layers, and times that are none.
- * Source: who sends what as in Pauloski et al. 2021, arXiv 2107.01739 (KAISA), and Shi, Zhang and Li 2021, arXiv
- * 2107.06533 (SPD-KFAC), whose stages these are.
+ * @throws ArgumentError for a placement or a bucket plan that does not match the layers, and for invalid times.
+ * Source: communication as in Pauloski et al. 2021, arXiv 2107.01739 (KAISA), and Shi, Zhang and Li 2021, arXiv
+ * 2107.06533 (SPD-KFAC), which defines these stages.
  */
 export const formStages = (form: FormPlacement, given: StageOptions): FormStages => {
   const { layers, numRanks, messages } = given;
@@ -292,18 +304,19 @@ export const formStages = (form: FormPlacement, given: StageOptions): FormStages
   };
 };
 
-/** How often a run does what. */
+/** Intervals of second-order work in a run. */
 export interface RefreshIntervals {
-  /** Steps from one look at the factors to the next. Default: 1. */
+  /** Steps between updates of the factors. Default: 1. */
   readonly factorEvery?: number;
-  /** Steps from one refresh of the inverses to the next. Default: 1. */
+  /** Steps between refreshes of the inverses. Default: 1. */
   readonly inverseEvery?: number;
 }
 
 /**
- * What the stages add to a step in the mean: factors every so many steps, inverses every so many, the rest in each.
+ * Returns the mean time that the stages add to a step, in seconds: factors every `factorEvery` steps, inverses every
+ * `inverseEvery` steps, the rest in each step.
  *
- * @throws ArgumentError for intervals that are no whole numbers from 1.
+ * @throws ArgumentError for intervals that are not integers from 1.
  */
 export const meanStepSeconds = (
   stages: FormStages,
@@ -311,7 +324,7 @@ export const meanStepSeconds = (
 ): number => {
   for (const [name, every] of Object.entries({ factorEvery, inverseEvery }))
     if (!Number.isInteger(every) || every < 1)
-      throw new ArgumentError(`meanStepSeconds: ${name} is ${every}; it counts steps, in whole numbers from 1`);
+      throw new ArgumentError(`meanStepSeconds: ${name} is ${every}; use a whole number of steps from 1`);
   return (
     (stages.factorSeconds + stages.factorCommunicationSeconds) / factorEvery +
     (stages.inverseSeconds + stages.inverseCommunicationSeconds) / inverseEvery +

@@ -1,20 +1,21 @@
 import { leastLoaded } from "../least-loaded.ts";
-import { type InversePlacement, placeEverywhere, placeInTurn } from "../placement/inverse-placement.ts";
+import { type InversePlacement, placeEverywhere, placeRoundRobin } from "../placement/inverse-placement.ts";
 import { layerSides } from "../statistics/statistic.ts";
 import { inverseStages, type StageOptions } from "./form-stages.ts";
 import { inverseSecondsOf } from "./stage-times.ts";
 
 /**
- * Decide which factors one rank inverts and sends, and which all ranks invert, by what inverting and sending take in
- * all: the k factors that take longest to invert are sent, largest first to the rank with the least to do, for the best
- * k. Layers in turn are tried as well. So it takes no longer than either all everywhere or layers in turn. Of equal
- * ones the fewest are sent.
+ * Decide which factors are inverted by one rank and sent, and which are inverted by all ranks, to minimize the total
+ * time of inverting and sending. Candidates: for each k, the k slowest factors are sent, largest first to the least
+ * loaded rank; and all layers round-robin. So the result is never slower than inverting everything everywhere, or
+ * round-robin. Among equal candidates, the one with the fewest sent factors is chosen.
  *
- * `placeBalanced` sets the two times of each factor beside each other, which leaves out that ranks invert at once, and
- * that the sent ones are inverted first; it may take longer than all everywhere (one factor: inverse 10, broadcast 9).
+ * `placeBalanced` compares the two times of each factor separately, which ignores that ranks invert concurrently, and
+ * that sent factors are inverted first. So it can be slower than inverting everything everywhere (one factor: inverse
+ * 10, broadcast 9).
  *
  * Cost: O(factors · (factors + ranks)).
- * @throws as `formStages`.
+ * @throws ArgumentError under the conditions of `formStages`.
  */
 export const placeForStage = (options: StageOptions): InversePlacement => {
   const { layers, numRanks, times } = options;
@@ -26,7 +27,7 @@ export const placeForStage = (options: StageOptions): InversePlacement => {
       layerSides.map((side) => ({ path: layer.path, side, seconds: inverseSecondsOf(times, layer, side) })),
     )
     .toSorted((a, b) => b.seconds - a.seconds);
-  // Whoever comes later changes nothing for those before: one pass places each number of them.
+  // A later factor does not change the rank of an earlier one, so one pass covers all values of k.
   const rows = leastLoaded(
     factors.map(({ seconds }) => seconds),
     numRanks,
@@ -42,7 +43,7 @@ export const placeForStage = (options: StageOptions): InversePlacement => {
     return inverseSeconds + inverseCommunicationSeconds;
   };
   let [best, least] = [everywhere, secondsOf(everywhere)];
-  for (const placement of [...factors.map((_, i) => sendingMost(i + 1)), placeInTurn(paths, numRanks)]) {
+  for (const placement of [...factors.map((_, i) => sendingMost(i + 1)), placeRoundRobin(paths, numRanks)]) {
     const seconds = secondsOf(placement);
     if (seconds < least) [best, least] = [placement, seconds];
   }

@@ -3,37 +3,39 @@ import { factorShape, isDiagonal } from "../statistics/covariances.ts";
 import type { Layer } from "../statistics/layer.ts";
 import type { LayerSide } from "../statistics/statistic.ts";
 
-/** What plans know of a layer. */
+/** Layer data that planners need. */
 export type PlannedLayer = Pick<Layer, "path" | "numInputs" | "numOutputs" | "kind">;
 
-/** What each piece of second-order work takes, measured or fitted. Of collectives with their start-up. */
+/**
+ * Times of each piece of second-order work, in seconds, measured or fitted. Times of collectives include their latency.
+ */
 export interface StageTimes {
-  /** To compute one factor of a layer, A (`input`) or G (`gradient`), of the samples of one rank. */
+  /** Time to compute one factor of a layer, A (`input`) or G (`gradient`), from the samples of one rank. */
   readonly factorSeconds: (layer: PlannedLayer, side: LayerSide) => number;
   /**
-   * Of the pass behind which factors travel: forward of the layer for A, backward for G. Default: 0, so that factors
-   * hide behind the computing of other factors alone.
+   * Time of the pass that overlaps with the communication of factors: forward of the layer for A, backward for G.
+   * Default: 0, so that communication overlaps only with the computation of other factors.
    */
   readonly passSeconds?: (layer: PlannedLayer, side: LayerSide) => number;
-  /** To invert a factor of n rows. */
+  /** Time to invert a factor of n rows. */
   readonly inverseSeconds: (size: number) => number;
-  /** To multiply the gradient of a layer by both inverses. */
+  /** Time to multiply the gradient of a layer by both inverses. */
   readonly preconditionSeconds: (layer: PlannedLayer) => number;
-  /** Over all ranks, by the number of floats. */
+  /** Time of an all-reduce over all ranks, by number of floats. */
   readonly allReduceSeconds: (elements: number) => number;
-  /** To one of all ranks. */
+  /** Time of a reduce over all ranks to one rank. */
   readonly reduceSeconds: (elements: number) => number;
-  /** Within a group of `groupSize` ranks, which is 2 or more. */
+  /** Time of a broadcast in a group of `groupSize` ranks, 2 or more. */
   readonly broadcastSeconds: (elements: number, groupSize: number) => number;
 }
 
 export const sizeOf = ({ numInputs, numOutputs }: PlannedLayer, side: LayerSide): number =>
   side === "input" ? numInputs : numOutputs;
 
-/** Floats of a factor as it travels, and of its inverse: triangles of its blocks, or a diagonal. */
+/** Number of floats sent for a factor, and for its inverse: triangles of its blocks, or a diagonal. */
 export const factorElements = (layer: PlannedLayer, side: LayerSide, blockSize?: number): number =>
   statisticElements(factorShape(layer, side, blockSize));
 
-/** A diagonal is inverted in no time. */
+/** Time to invert a factor; 0 for a diagonal factor. */
 export const inverseSecondsOf = (times: StageTimes, layer: PlannedLayer, side: LayerSide): number =>
   isDiagonal(layer, side) ? 0 : times.inverseSeconds(sizeOf(layer, side));

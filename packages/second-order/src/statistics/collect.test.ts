@@ -14,8 +14,8 @@ test.each([
     ],
   ],
   [2 ** 30, [["0", "1", "2", "3", "4"]]],
-])("a bucket leaves with the side that makes it hold %d bytes; the last one with the last side", (bytes, buckets) => {
+])("a bucket is sent with the side that fills it to %d bytes; the last bucket with the last side", (bytes, buckets) => {
   expect(bucketsInOrder(sides, bytes)).toEqual(buckets);
 });
 
-test("nothing is in no bucket", () => expect(bucketsInOrder([], 4)).toEqual([]));
+test("no sides give no buckets", () => expect(bucketsInOrder([], 4)).toEqual([]));

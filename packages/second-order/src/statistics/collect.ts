@@ -20,13 +20,13 @@ import { packTriangle, unpackTriangle } from "./triangle.ts";
 /** Statistics of a step, by the path of the layer's weight. */
 export type Statistics = Readonly<Record<string, LayerStatistic>>;
 
-/** Where statistics go as soon as each is computed, and what comes out when all are there. */
+/** Receives each statistic as soon as it is computed, and returns the collected statistics at the end. */
 export interface StatisticsCollector {
   add(layer: Layer, side: LayerSide, value: Tensor): void;
   finish(): Statistics;
 }
 
-class Gathered {
+class StatisticsStore {
   private readonly byPath = new Map<string, { input?: Tensor; gradient?: Tensor }>();
 
   set(path: string, side: LayerSide, value: Tensor): void {
@@ -40,21 +40,21 @@ class Gathered {
   }
 }
 
-/** Keep a rank's own statistics as they are. */
+/** Returns a collector that keeps a rank's own statistics unchanged. */
 export const ownStatistics = (): StatisticsCollector => {
-  const gathered = new Gathered();
+  const store = new StatisticsStore();
   return {
-    add: ({ path }, side, value) => gathered.set(path, side, value),
-    finish: () => gathered.all(),
+    add: ({ path }, side, value) => store.set(path, side, value),
+    finish: () => store.all(),
   };
 };
 
 /**
- * Collect the means over several parts of a batch, of equally many samples: this one and those before.
+ * Collect means over several parts of a batch with equal numbers of samples: the current part and earlier parts.
  *
- * @param earlier sums of the earlier parts' statistics, which `ownStatistics` has kept.
- * @param numParts number of parts with this one.
- * @param collector what the means go to.
+ * @param collector receives the means.
+ * @param earlier sums of the earlier parts' statistics, collected with `ownStatistics`.
+ * @param numParts number of parts, including the current one.
  */
 export const meanOverParts = (
   collector: StatisticsCollector,
@@ -66,10 +66,10 @@ export const meanOverParts = (
   finish: () => collector.finish(),
 });
 
-/** The name of one side of a layer in a bucket plan: `blocks.0.query:input`. */
+/** Name of one side of a layer in a bucket plan: `blocks.0.query:input`. */
 export const sideName = (path: string, side: LayerSide): string => `${path}:${side}`;
 
-/** Tells of things in order whether a bucket is full with each, so that the next one begins another. */
+/** Returns a function that, for consecutive items, returns whether an item completes a bucket. */
 const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
   let openBytes = 0;
   return (bytes) => {
@@ -81,9 +81,9 @@ const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
 };
 
 /**
- * The buckets in which `meanStatistics` sends sides in this order, where it has no plan.
+ * Returns the buckets in which `meanStatistics` sends sides in this order, without a plan.
  *
- * @param sides with `elements`, the floats that travel for each.
+ * @param sides sides with `elements`, the number of floats sent for each.
  */
 export const bucketsInOrder = (
   sides: readonly { readonly name: string; readonly elements: number }[],
@@ -102,39 +102,41 @@ export const bucketsInOrder = (
 };
 
 export interface MeanStatisticsOptions {
-  /** Mesh axis over whose ranks means are taken. */
+  /** Mesh axis over whose ranks means are computed. */
   readonly axis: string;
   /**
-   * Which sides travel together, by `sideName`; a bucket leaves as soon as its last one is computed. Default: in the
-   * order in which they are computed, until a bucket holds `bucketBytes`.
+   * Sides that are sent together, by `sideName`; a bucket is sent as soon as its last side is computed. Default: in the
+   * order of computation, with about `bucketBytes` per bucket.
    */
   readonly buckets?: BucketPlan;
-  /** Default: 4 MiB. */
+  /** Target size of a bucket without a plan, bytes. Default: 4 MiB. */
   readonly bucketBytes?: number;
-  /** Of the collectives, 0 to 3. Default: 0. */
+  /** Priority of the collectives, 0 to 3. Default: 0. */
   readonly priority?: number;
   /**
-   * The one rank that needs a side: only there is its mean, and about half the bytes travel. Undefined where all need
-   * it. Default: all need all.
+   * Index of the only rank that needs a side: only that rank receives its mean, and about half the bytes are sent.
+   * Undefined: all ranks need it. Default: all ranks need all sides.
    */
   readonly ownerOf?: (layer: Layer, side: LayerSide) => number | undefined;
 }
 
-interface Waiting {
+interface PendingSide {
   readonly layer: Layer;
   readonly side: LayerSide;
   readonly value: Tensor;
 }
 
-const isSymmetric = ({ value }: Waiting): boolean => value.rank >= 2;
+const isSymmetric = ({ value }: PendingSide): boolean => value.rank >= 2;
 
 /**
- * Means over all ranks of several statistics, in one message; of symmetric matrices one triangle travels.
+ * Compute the means over all ranks of several statistics, in one message; only one triangle of a symmetric matrix is
+ * sent.
  *
- * @param owner the rank that gets them, all others get zeros; undefined where all do.
+ * @param owner index of the rank that receives the means, while all others receive zeros. Undefined: all ranks receive
+ *   them.
  */
 const meansOf = (
-  bucket: readonly Waiting[],
+  bucket: readonly PendingSide[],
   owner: number | undefined,
   { axis, priority }: { readonly axis: string; readonly priority: number },
 ): Tensor[] => {
@@ -155,15 +157,16 @@ const meansOf = (
   });
 };
 
-/** Floats that a statistic has as it travels: a vector, or triangles. */
+/** Number of floats sent for a statistic: a vector, or triangles. */
 export const statisticElements = (shape: readonly number[]): number =>
   shape.length < 2 ? elementCount(shape) : (elementCount(shape.slice(0, -1)) * (shape.at(-1)! + 1)) / 2;
 
 /**
- * Average statistics over the ranks, in buckets that leave while the step computes on.
+ * Average statistics over the ranks, in buckets that are sent while the step continues to compute.
  *
- * @throws ArgumentError for a plan that leaves out a side, or has one twice.
- * Cost: one all-reduce per bucket, of the statistics with a triangle of each matrix; or a reduce for each owner in it.
+ * @throws ArgumentError for a plan that omits a side or repeats one.
+ * Cost: one all-reduce per bucket, of its statistics with one triangle per matrix; or one reduce per owner in the
+ * bucket.
  */
 export const meanStatistics = ({
   axis,
@@ -172,23 +175,23 @@ export const meanStatistics = ({
   priority = 0,
   ownerOf = () => undefined,
 }: MeanStatisticsOptions): StatisticsCollector => {
-  const gathered = new Gathered();
+  const store = new StatisticsStore();
   const sides = buckets?.flat();
   if (sides !== undefined && new Set(sides).size !== sides.length)
-    throw new ArgumentError("meanStatistics: a side of a layer stands twice in its buckets; put each in one bucket");
+    throw new ArgumentError("meanStatistics: the buckets name a side of a layer twice; put each side in one bucket");
   let numSent = 0;
-  const send = (bucket: readonly Waiting[]): void => {
+  const send = (bucket: readonly PendingSide[]): void => {
     for (const [owner, own] of Map.groupBy(bucket, ({ layer, side }) => ownerOf(layer, side)))
       inPhase("communication", () =>
         scope(`statistics-${numSent++}`, () =>
           meansOf(own, owner, { axis, priority }).forEach((mean, i) =>
-            gathered.set(own[i]!.layer.path, own[i]!.side, mean),
+            store.set(own[i]!.layer.path, own[i]!.side, mean),
           ),
         ),
       );
   };
-  const byPlan = buckets?.map((names) => ({ missing: new Set(names), bucket: [] as Waiting[] }));
-  let open: Waiting[] = [];
+  const byPlan = buckets?.map((names) => ({ missing: new Set(names), bucket: [] as PendingSide[] }));
+  let open: PendingSide[] = [];
   const isFullWith = filling(bucketBytes);
   return {
     add: (layer, side, value) => {
@@ -197,7 +200,7 @@ export const meanStatistics = ({
         const name = sideName(layer.path, side);
         const own = byPlan.find(({ missing }) => missing.has(name));
         if (own === undefined)
-          throw new ArgumentError(`meanStatistics: ${name} stands in no bucket; put each side of each layer in one`);
+          throw new ArgumentError(`meanStatistics: ${name} is in no bucket; put each side of each layer in one bucket`);
         own.missing.delete(name);
         own.bucket.push(one);
         if (own.missing.size === 0) send(own.bucket);
@@ -212,11 +215,11 @@ export const meanStatistics = ({
       const late = byPlan?.find(({ missing }) => missing.size > 0);
       if (late !== undefined)
         throw new ArgumentError(
-          `meanStatistics: ${[...late.missing].join(", ")} of its buckets was never computed; name sides of layers`,
+          `meanStatistics: the buckets name ${[...late.missing].join(", ")}, which was never computed; name only sides of layers`,
         );
       if (open.length > 0) send(open);
       open = [];
-      return gathered.all();
+      return store.all();
     },
   };
 };

@@ -6,8 +6,8 @@ import type { LayerRows } from "./layer-rows.ts";
 import { type LayerSide, rowCount, type SideStatistic, type Statistic } from "./statistic.ts";
 
 /**
- * How the positions of a sample count, those of an image or a text: `expand` as if each was a sample, `reduce` as one
- * row, the mean of the inputs and the sum of the gradients.
+ * Treatment of the positions of a sample, such as those of an image or a text. `expand`: each position counts as a
+ * sample. `reduce`: one row per sample, the mean of the inputs and the sum of the gradients.
  *
  * Source: Eschenhagen et al. 2023, arXiv 2311.00636.
  */
@@ -15,23 +15,23 @@ export type Positions = "expand" | "reduce";
 
 const sumOf = (terms: readonly Tensor[]): Tensor => terms.reduce((sum, one) => add(sum, one));
 
-/** A second moment with the row and column of an input that is always 1. */
+/** Extend a second moment by the row and the column of an input that is always 1. */
 const withOnes = (moment: Tensor, mean: Tensor): Tensor => {
   const n = mean.shape[0]!;
   const right = concat([moment, reshape(mean, [n, 1])], { dim: 1 });
   return concat([right, concat([reshape(mean, [1, n]), full([1, 1], 1)], { dim: 1 })], { dim: 0 });
 };
 
-/** Per sample the sum over all positions of all uses, [samples, width]. */
+/** Sum per sample over all positions of all uses, [samples, width]. */
 const perSample = (rows: readonly LayerRows[], samples: number): Tensor =>
   sumOf(rows.map((one) => one.totalPerSample(samples)));
 
 const inputCovariance =
   ({ positions, blockSize }: Required<CovarianceOptions>): SideStatistic =>
-  (layer, rows, { taken }) => {
+  (layer, rows, { numUsed }) => {
     const count = rowCount(rows);
     const mean = (): Tensor => multiply(sumOf(rows.map((one) => one.total())), 1 / count);
-    // Rows of zeros with a single one: what they have in common is nothing but which one it is.
+    // Rows are one-hot, so their second moment is diagonal and equals their mean.
     if (layer.kind === "embedding") return mean();
     const parts = partsOf(layer.numInputs, blockSize);
     const momentOf = (matrices: readonly Tensor[], rowsInAll: number): Tensor =>
@@ -39,9 +39,9 @@ const inputCovariance =
     const [matrices, rowsInAll] =
       positions === "expand"
         ? [rows.map((one) => one.matrix()), count]
-        : [[multiply(perSample(rows, taken), taken / count)], taken];
+        : [[multiply(perSample(rows, numUsed), numUsed / count)], numUsed];
     if (layer.bias === undefined) return momentOf(matrices, rowsInAll);
-    // Whole, its row and column are known without a copy of all rows.
+    // For a factor in one block, the row and column of the bias are computed without a copy of all rows.
     if (parts.count === 1) return withOnes(momentOf(matrices, rowsInAll), mean());
     const ones = matrices.map((one) => concat([one, full([one.shape[0]!, 1], 1)], { dim: 1 }));
     return momentOf(ones, rowsInAll);
@@ -49,35 +49,39 @@ const inputCovariance =
 
 const gradientCovariance =
   ({ positions, blockSize }: Required<CovarianceOptions>): SideStatistic =>
-  (layer, rows, { meanOver, taken }) => {
+  (layer, rows, { meanOver, numUsed }) => {
     const parts = partsOf(layer.numOutputs, blockSize);
     return multiply(
       positions === "expand"
         ? sumOf(rows.map((one) => gramInBlocks(one.matrix(), parts)))
-        : gramInBlocks(perSample(rows, taken), parts),
-      meanOver ** 2 / taken,
+        : gramInBlocks(perSample(rows, numUsed), parts),
+      meanOver ** 2 / numUsed,
     );
   };
 
-/** Whether the factor of a side is diagonal, and kept as a vector. */
+/** Whether the factor of a side is diagonal, and stored as a vector. */
 export const isDiagonal = (layer: Pick<Layer, "kind">, side: "input" | "gradient"): boolean =>
   layer.kind === "embedding" && side === "input";
 
 export interface CovarianceOptions {
-  /** Default: expand. */
+  /** Treatment of positions. Default: expand. */
   readonly positions?: Positions;
-  /** Most rows of a block of a factor: what lies outside of the blocks on its diagonal is taken as 0. Default: all. */
+  /**
+   * Maximum number of rows of a block of a factor; entries outside of the diagonal blocks are treated as 0. Default: no
+   * blocks.
+   */
   readonly blockSize?: number;
 }
 
 /**
- * The Kronecker factors of each layer: `A`, the mean of `a aᵀ` over the rows that it reads, [inputs, inputs], with a
- * row and column for the bias; and `G`, [outputs, outputs], the mean over samples of the sum over their positions of `g
- * gᵀ`. Their product is that of S positions counted as S samples, over S. Of an embedding A is diagonal, the share of
- * each row of the table, [inputs]. A factor in blocks is [blocks, size, size], with zeros after its last row.
+ * Kronecker factors of each layer. `A`, [inputs, inputs], is the mean of `a aᵀ` over the rows that the layer reads,
+ * with a row and a column for the bias. `G`, [outputs, outputs], is the mean over samples of the sum of `g gᵀ` over
+ * their positions. Their product equals that of S positions counted as S samples, divided by S. For an embedding, A is
+ * diagonal, the frequency of each row of the table, [inputs]. A factor in blocks is [blocks, size, size], with zeros
+ * after its last row.
  *
- * Cost: `inputs² · rows` and `outputs² · rows` multiplications, over the number of blocks; `n(n + 1)/2` numbers of each
- * block travel.
+ * Cost: `inputs² · rows` and `outputs² · rows` multiplications, divided by the number of blocks; `n(n + 1)/2` numbers
+ * sent per block.
  * @throws ArgumentError for options out of range.
  * Source: Martens and Grosse 2015, arXiv 1503.05671; Grosse and Martens 2016, arXiv 1602.01407, for convolutions;
  * Zhang, Shi, Wang and Li 2022, arXiv 2206.15143, for blocks.
@@ -100,7 +104,7 @@ export const covarianceStatistic = ({
   };
 };
 
-/** Dimensions of a factor: a diagonal, a matrix, or blocks of one. */
+/** Returns the shape of a factor: a diagonal, a matrix, or blocks of a matrix. */
 export const factorShape = (
   layer: Pick<Layer, "kind" | "numInputs" | "numOutputs">,
   side: LayerSide,

@@ -1,8 +1,8 @@
 import { matmul, pad, reshape, slice, type Tensor, transpose } from "@skein/tensor-core";
 import type { EvenParts } from "../matrices.ts";
 
-// A factor [n, n] of which the diagonal blocks alone are kept is [blocks, size, size]; where blocks do not fit n, the
-// last one has rows and columns of zeros.
+// A factor [n, n] with only its diagonal blocks is stored as [blocks, size, size]. If the size does not divide n, the
+// last block is padded with rows and columns of zeros.
 
 const padTo = (x: Tensor, dim: 0 | 1, length: number): Tensor => {
   const more = length - x.shape[dim]!;
@@ -21,7 +21,7 @@ const padTo = (x: Tensor, dim: 0 | 1, length: number): Tensor => {
   );
 };
 
-/** `xᵀx`, or the diagonal blocks of it. @param x [rows, n] @returns [n, n] or [blocks, size, size] */
+/** Returns `xᵀx`, or its diagonal blocks. @param x [rows, n] @returns [n, n] or [blocks, size, size] */
 export const gramInBlocks = (x: Tensor, { count, size }: EvenParts): Tensor => {
   if (count === 1) return matmul(x, x, { transposeA: true });
   const rows = x.shape[0]!;
@@ -30,10 +30,10 @@ export const gramInBlocks = (x: Tensor, { count, size }: EvenParts): Tensor => {
 };
 
 /**
- * `M x`, or `Mᵀ x`, for a block-diagonal M.
+ * Multiply `M x`, or `Mᵀ x`, for a block-diagonal M.
  *
  * @param blocks [n, n] or [blocks, size, size]. @param x [n, m]
- * @returns as many rows as the blocks have: see `trimmed`.
+ * @returns a matrix with as many rows as all blocks together: see `trim`.
  */
 export const timesRows = (blocks: Tensor, x: Tensor, isTransposed = false): Tensor => {
   const options = { transposeA: isTransposed };
@@ -44,7 +44,7 @@ export const timesRows = (blocks: Tensor, x: Tensor, isTransposed = false): Tens
   return reshape(matmul(blocks, cut, options), [count * size, m]);
 };
 
-/** `x M`, or `x Mᵀ`, for a block-diagonal M. @returns as many columns as the blocks have. */
+/** Multiply `x M`, or `x Mᵀ`, for a block-diagonal M. @returns a matrix with as many columns as all blocks together. */
 export const timesColumns = (x: Tensor, blocks: Tensor, isTransposed = false): Tensor => {
   const options = { transposeB: isTransposed };
   if (blocks.rank === 2) return matmul(x, blocks, options);
@@ -54,6 +54,6 @@ export const timesColumns = (x: Tensor, blocks: Tensor, isTransposed = false): T
   return reshape(transpose(matmul(cut, blocks, options), [1, 0, 2]), [n, count * size]);
 };
 
-/** The first rows and columns: without those that fill the last blocks up. */
-export const trimmed = (x: Tensor, [n, m]: readonly [number, number]): Tensor =>
+/** Remove the padding rows and columns of the last blocks. */
+export const trim = (x: Tensor, [n, m]: readonly [number, number]): Tensor =>
   x.shape[0] === n && x.shape[1] === m ? x : slice(x, [0, 0], [n, m]);

@@ -14,24 +14,28 @@ import type { LayerUse } from "@skein/tensor-core/backend";
 import type { Layer } from "./layer.ts";
 import { patchesOf, tapsOf } from "./patches.ts";
 
-/** The rows that one use of a layer reads, or the gradients of those it gives: one per sample and position. */
+/**
+ * Rows that one use of a layer reads, or the gradients of the rows that it computes: one row per sample and position.
+ */
 export interface LayerRows {
-  /** Of one row: inputs without that of a bias, or outputs. */
+  /** Width of one row: number of inputs without that of a bias, or number of outputs. */
   readonly width: number;
   readonly count: number;
-  /** f32 [count, width], samples first. Not of rows that are numbers of a table. */
+  /** Returns all rows, f32 [count, width], ordered by sample. Throws for rows that are indices of a table. */
   matrix(): Tensor;
-  /** f32 [width]: all rows added up. */
+  /** Returns the sum of all rows, f32 [width]. */
   total(): Tensor;
-  /** f32 [samples, width]: the rows of each sample added up. */
+  /** Returns the sum of the rows of each sample, f32 [samples, width]. */
   totalPerSample(samples: number): Tensor;
-  /** The rows of some samples. @param samples in the whole. @param chosen i32 [n] */
+  /**
+   * Returns the rows of some samples. @param samples number of all samples. @param chosen indices of samples, i32 [n]
+   */
   take(samples: number, chosen: Tensor): LayerRows;
 }
 
 const asF32 = (x: Tensor): Tensor => (x.dtype === "f32" ? x : cast(x, "f32"));
 
-/** Rows that lie in a tensor [count, width] already. */
+/** Rows that exist as a tensor [count, width]. */
 const plainRows = (rows: Tensor): LayerRows => {
   const [count, width] = rows.shape as [number, number];
   const bySample = (samples: number): Tensor => reshape(rows, [samples, count / samples, width]);
@@ -45,10 +49,10 @@ const plainRows = (rows: Tensor): LayerRows => {
   };
 };
 
-/** What a convolution reads: patches of images, made only where rows are needed one by one. */
+/** Inputs of a convolution: patches of images, created only if individual rows are needed. */
 const imageRows = (image: Tensor, use: LayerUse, kernel: readonly [number, number], count: number): LayerRows => {
   const width = kernel[0] * kernel[1] * image.shape[3]!;
-  // Sums of patches are the sums of each tap, side by side: nothing of the size of all patches is written.
+  // Sums of patches are computed as concatenated sums per tap, without a tensor of all patches.
   const sums = (x: Tensor): Tensor =>
     concat(
       tapsOf(x, use.params, kernel).map((tap) => sum(tap, { dims: [1, 2] })),
@@ -65,7 +69,7 @@ const imageRows = (image: Tensor, use: LayerUse, kernel: readonly [number, numbe
   };
 };
 
-/** What an embedding reads: rows of zeros with a one where the number of the table's row says. */
+/** Inputs of an embedding: one-hot rows, given by indices of the table's rows. */
 const tableRows = (numbers: Tensor, width: number): LayerRows => {
   const count = elementCount(numbers.shape);
   const bySample = (samples: number): Tensor => reshape(numbers, [samples, count / samples]);
@@ -74,17 +78,17 @@ const tableRows = (numbers: Tensor, width: number): LayerRows => {
     width,
     count,
     matrix: () => {
-      throw new RangeError("the rows of an embedding are counted, never written");
+      throw new RangeError("rows of an embedding are counted, but never created");
     },
     total: () => counts(reshape(numbers, [count])),
     totalPerSample: () => {
-      throw new RangeError("the rows of an embedding are counted, never written");
+      throw new RangeError("rows of an embedding are counted, but never created");
     },
     take: (samples, chosen) => tableRows(gather(bySample(samples), chosen), width),
   };
 };
 
-/** The rows that a use reads. @param input @param output values of the layer's operand and result. */
+/** Returns the rows that a use reads. @param input value of the layer's operand. @param output value of its result. */
 export const inputRows = (layer: Layer, use: LayerUse, input: Tensor, output: Tensor): LayerRows => {
   switch (layer.kind) {
     case "linear": {
@@ -98,7 +102,7 @@ export const inputRows = (layer: Layer, use: LayerUse, input: Tensor, output: Te
   }
 };
 
-/** The gradients of the rows that a use gives. @param gradient of its result. */
+/** Returns the gradients of the rows that a use computes. @param gradient gradient of its result. */
 export const gradientRows = (layer: Layer, use: LayerUse, gradient: Tensor): LayerRows =>
   plainRows(
     layer.kind === "linear" && use.operand === 0

@@ -2,56 +2,56 @@ import { ArgumentError, elementCount, reshape, swapDims, type Tensor, type Tenso
 import { emitOne, type LayerUse, layersOf, type Params, specOf } from "@skein/tensor-core/backend";
 import { leafPaths, type Traced } from "@skein/tensor-core";
 
-/** One node between a weight and the layer that reads it, such as a transpose. */
+/** A node between a weight and the layer that reads it, such as a transpose. */
 interface Rearrangement {
   readonly op: string;
   readonly params: Params;
 }
 
 /**
- * A layer whose curvature can be told: a linear map from rows of `numInputs` numbers to rows of `numOutputs`. Plain
- * data, the same in every trace of a model.
+ * A layer with computable curvature: a linear map from rows of `numInputs` numbers to rows of `numOutputs` numbers.
+ * Plain data, equal in every trace of a model.
  */
 export interface Layer {
-  /** Of the weight among the parameters. */
+  /** Path of the weight among the parameters. */
   readonly path: string;
-  /** Of the bias that is folded in, as one more input that is always 1. */
+  /** Path of the bias, treated as an additional input that is always 1. Absent: the layer has no bias. */
   readonly bias?: string;
   readonly kind: "linear" | "convolution" | "embedding";
-  /** With that of the bias. */
+  /** Number of inputs, including that of the bias. */
   readonly numInputs: number;
   readonly numOutputs: number;
-  /** Rows and columns of a convolution's kernel. */
+  /** Height and width of a convolution's kernel. */
   readonly kernel?: readonly [number, number];
-  /** From the weight as it is stored to what the layer reads. */
+  /** Operations from the stored weight to the operand of the layer. */
   readonly rearrangements: readonly Rearrangement[];
-  /** Whether what it reads is [outputs, inputs]. */
+  /** Whether the operand is [outputs, inputs]. */
   readonly isTransposed: boolean;
 }
 
-/** A weight that stays with the gradient as it is. */
+/** A weight whose gradient is not preconditioned. */
 export interface FirstOrderWeight {
   readonly path: string;
-  /** Why, in words. */
+  /** Reason, as text. */
   readonly why: string;
 }
 
-/** Layers of a model, and the weights that belong to none. */
+/** Layers of a model, and the weights that belong to no layer. */
 export interface ModelLayers {
   readonly layers: readonly Layer[];
-  /** Path of the weight that is applied last, of a layer or not; undefined without any. */
+  /** Path of the weight that is applied last, in a layer or not. Undefined: no weight. */
   readonly head: string | undefined;
   readonly firstOrder: readonly FirstOrderWeight[];
   /**
-   * Number of leading dimensions that index separate matrices, by path of the parameters that have any: 1 for weights
-   * of experts [experts, inputs, outputs].
+   * Number of leading dimensions that index separate matrices, by path of the parameters with such dimensions: 1 for
+   * weights of experts [experts, inputs, outputs].
    */
   readonly stacks: ReadonlyMap<string, number>;
   /** Scopes of the nodes that apply a weight, by its path. */
   readonly scopes: ReadonlyMap<string, readonly string[]>;
 }
 
-/** A layer and where one trace applies it. */
+/** A layer and its uses in one trace. */
 export interface AppliedLayer {
   readonly layer: Layer;
   readonly uses: readonly LayerUse[];
@@ -66,7 +66,7 @@ const rearrangementsOf = ({ graph }: Traced, { path }: LayerUse): Rearrangement[
     .filter(({ op }) => op !== "cast")
     .map(({ op, params }) => ({ op, params }));
 
-/** Why a weight's uses are not those of one layer; undefined where they are. */
+/** Returns why a weight's uses do not form one layer. Undefined: they do. */
 const reasonAgainst = (
   traced: Traced,
   uses: readonly LayerUse[],
@@ -87,7 +87,7 @@ const reasonAgainst = (
   return rank === 2 ? undefined : `it is a stack of matrices, of ${rank} dimensions`;
 };
 
-/** The bias that all uses of a weight have in common, and that is no other's. */
+/** Returns the bias common to all uses of a weight and to no other weight. */
 const ownBias = (uses: readonly LayerUse[], layers: ReturnType<typeof layersOf>): number | undefined => {
   const nodes = new Set(uses.map(({ node }) => node));
   const leaf = layers.findIndex(({ biasOf }) => biasOf.some((node) => nodes.has(node)));
@@ -98,12 +98,12 @@ const ownBias = (uses: readonly LayerUse[], layers: ReturnType<typeof layersOf>)
 };
 
 /**
- * The layers of a traced step with respect to `params`, which it has differentiated once.
+ * Find the layers of a traced step, which must differentiate once with respect to `params`.
  *
- * A weight with several uses of one kind is one layer, whose rows are those of all uses. A weight whose uses do not fit
- * together, such as an embedding that is the head, too, and what is no layer's weight are named in `firstOrder`.
+ * A weight with several uses of one kind is one layer, with the rows of all uses. `firstOrder` lists weights with
+ * incompatible uses, such as an embedding that is also the head, and weights that belong to no layer.
  *
- * @throws ArgumentError where the step differentiates something else than `params`.
+ * @throws ArgumentError if the step differentiates with respect to other tensors than `params`.
  */
 export const appliedLayers = (
   traced: Traced,
@@ -163,25 +163,25 @@ const asMatrix = ({ rearrangements, isTransposed, numOutputs }: Layer, weight: T
   return read.rank === 2 ? read : reshape(read, [-1, numOutputs]);
 };
 
-/** What is read of the leaves of a tree by their paths. */
+/** Leaves of a tree by path. */
 export type LeafMap<Leaf = Tensor> = ReadonlyMap<string, Leaf>;
 
-/** A layer's gradient: that of the weight [inputs, outputs], and that of the bias [outputs]. */
+/** Gradient of a layer: that of the weight [inputs, outputs], and that of the bias [outputs]. */
 export interface LayerGradient {
   readonly weight: Tensor;
   readonly bias?: Tensor;
 }
 
-/** A layer's part of a tree of gradients. */
+/** Extract a layer's gradient from a tree of gradients. */
 export const layerGradient = (layer: Layer, gradients: LeafMap): LayerGradient => ({
   weight: asMatrix(layer, gradients.get(layer.path)!),
   ...(layer.bias !== undefined && { bias: gradients.get(layer.bias)! }),
 });
 
-/** Put what became of a layer's gradient in the place of what it was, in shape and order of the parameters. */
+/** Store a layer's gradient in a map of gradients, in the shape and layout of the parameters. */
 export const storeLayerGradient = (layer: Layer, gradient: LayerGradient, into: Map<string, Tensor>): void => {
   const stored = into.get(layer.path)! as Tensor & TensorSpec;
-  // To carry a matrix back along what only rearranges is to undo it.
+  // The pullback of a rearrangement is its inverse.
   const { pullback } = vjp((weight: Tensor) => asMatrix(layer, weight), stored);
   into.set(layer.path, pullback(gradient.weight));
   if (layer.bias !== undefined) into.set(layer.bias, gradient.bias!);

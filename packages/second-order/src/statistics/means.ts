@@ -13,12 +13,12 @@ const gradientMean: SideStatistic = (_, rows, { meanOver }) => {
 };
 
 /**
- * The mean of a layer's inputs `ā` [inputs], 1 for the bias, and of the gradients of its outputs `ḡ` [outputs], over
- * samples and positions.
+ * Mean of a layer's inputs `ā` [inputs], with 1 for the bias, and of its output gradients `ḡ` [outputs], over samples
+ * and positions.
  *
- * Patches of a convolution are never made: their mean is the mean of each tap of the mean image.
+ * Patches of a convolution are never created: their mean is the mean of each tap of the mean image.
  *
- * Cost: one read of both; `inputs + outputs` numbers travel.
+ * Cost: one read of both; `inputs + outputs` numbers sent.
  * Source: Zhang et al. 2023 (Eva), ICLR.
  */
 export const meanStatistic: Statistic = {
@@ -28,5 +28,5 @@ export const meanStatistic: Statistic = {
   shapeOf: (layer, side) => [side === "input" ? layer.numInputs : layer.numOutputs],
 };
 
-/** The mean of the inputs alone. Source: Zhang et al. 2023 (Eva-f). */
+/** Mean of a layer's inputs only. Source: Zhang et al. 2023 (Eva-f). */
 export const inputMeanStatistic: Statistic = { degree: 1, input: inputMean, shapeOf: meanStatistic.shapeOf };

@@ -21,14 +21,15 @@ import { type AppliedLayer, appliedLayers, type Layer, type ModelLayers } from "
 import { gradientRows, inputRows, type LayerRows } from "./layer-rows.ts";
 import type { LayerSide, Statistic } from "./statistic.ts";
 
-/** A function that differentiates a loss with respect to parameters, once, and what it was traced with. */
+/** A function that differentiates a loss once with respect to parameters. */
 type Step<Args extends readonly unknown[], Result> = (...args: Args) => Result;
 
 /**
  * Find the layers of a model.
  *
- * @param step differentiates the loss: `(params, batch) => valueAndGrad(loss)(params, batch)`. Parameters come first.
- * @param args specs or arrays of its arguments.
+ * @param step differentiates the loss: `(params, batch) => valueAndGrad(loss)(params, batch)`. Parameters must be the
+ *   first argument.
+ * @param args specs or arrays of the step's arguments.
  * @example const { layers } = findLayers(valueAndGrad(loss), [params, batch]);
  */
 export const findLayers = <Args extends readonly unknown[]>(
@@ -40,30 +41,28 @@ export const findLayers = <Args extends readonly unknown[]>(
   return { layers: applied.map(({ layer }) => layer), ...others };
 };
 
-/** Which statistics are gathered, of which layers and samples. */
+/** Statistics to collect, with the layers and samples to use. */
 export interface ObserveLayersOptions {
-  /** What to gather. */
+  /** Statistic to compute for each layer. */
   readonly statistic: Statistic;
-  /** Of which layers, and of which of their sides. Default: both sides of all that it has. */
+  /** Whether to collect a side of a layer. Default: all sides that the statistic has, of all layers. */
   readonly wants?: (layer: Layer, side: LayerSide) => boolean;
   /** Number of samples that the step computes. */
   readonly samples: number;
-  /**
-   * Number of samples that the loss is a mean over, of which the step computes a part. Default: `samples`.
-   */
+  /** Number of samples in the mean of the loss; the step may compute only a part of them. Default: `samples`. */
   readonly meanOver?: number;
-  /** Look at so many samples alone, drawn anew in each step. Default: all. */
+  /** Use only `count` samples, drawn randomly in each step. Default: all samples. */
   readonly draw?: { readonly count: number; readonly key: Tensor };
-  /** What the loss was multiplied by. Default: 1. */
+  /** Factor by which the loss was multiplied. Default: 1. */
   readonly lossScale?: Tensor;
   readonly collector: StatisticsCollector;
 }
 
-/** What a value is awaited for. */
-interface Awaited {
+/** A statistic that waits for values of the step. */
+interface PendingStatistic {
   readonly applied: AppliedLayer;
   readonly side: LayerSide;
-  /** Values of all uses that must be there. */
+  /** Keys of the values of all uses that are still missing. */
   readonly missing: Set<string>;
 }
 
@@ -81,18 +80,18 @@ const requireSamples = (layer: Layer, rows: readonly LayerRows[], samples: numbe
   const odd = rows.find(({ count }) => count % samples !== 0);
   if (odd !== undefined)
     throw new ArgumentError(
-      `observeLayers: ${layer.path} has ${odd.count} rows, which are no whole number for each of ${samples} samples; give the samples of the batch, or leave the layer out`,
+      `observeLayers: ${layer.path} has ${odd.count} rows, not divisible by ${samples} samples; give the number of samples of the batch, or leave the layer out`,
     );
 };
 
 /**
- * Run a step that differentiates a loss, and gather statistics of the layers on the way, each as soon as it can be: of
- * inputs during the forward pass, of gradients during the backward pass. The model is left as it is, and may be
- * anybody's: layers are found in the trace.
+ * Run a step that differentiates a loss, and collect statistics of its layers, each as early as possible: those of
+ * inputs during the forward pass, those of gradients during the backward pass. Works with any model, without changes:
+ * layers are found in the trace.
  *
- * @param step as for `findLayers`; it uses no tensors but its arguments.
- * @returns what the step returns, and what the collector makes of the statistics.
- * @throws ArgumentError where rows of a layer cannot be told apart by samples, for those statistics that need it.
+ * @param step function as in `findLayers`; must use no tensors except its arguments.
+ * @returns the result of the step, and the statistics from the collector.
+ * @throws ArgumentError if the rows of a layer cannot be assigned to samples, for statistics that need it.
  */
 export const observeLayers = <Args extends readonly unknown[], Result>(
   step: Step<Args, Result>,
@@ -101,7 +100,7 @@ export const observeLayers = <Args extends readonly unknown[], Result>(
 ): { readonly result: Result; readonly statistics: Statistics } => {
   const traced: Traced = traceWithin(step, args);
   const { applied } = appliedLayers(traced, args[0]);
-  const awaited = applied.flatMap((one): Awaited[] =>
+  const pendingStatistics = applied.flatMap((one): PendingStatistic[] =>
     (["input", "gradient"] as const)
       .filter((side) => statistic[side] !== undefined && wants(one.layer, side))
       .map((side) => ({
@@ -111,13 +110,13 @@ export const observeLayers = <Args extends readonly unknown[], Result>(
       })),
   );
   const chosen = draw && slice(argsort(uniform(draw.key, [samples])), [0], [draw.count]);
-  const count = { meanOver, taken: draw?.count ?? samples };
+  const count = { meanOver, numUsed: draw?.count ?? samples };
   const values = new Map<string, Tensor>();
   const byValue = Map.groupBy(
-    awaited.flatMap((one) => [...one.missing].map((key) => ({ key, one }))),
+    pendingStatistics.flatMap((one) => [...one.missing].map((key) => ({ key, one }))),
     ({ key }) => key,
   );
-  const gather = ({ applied: one, side }: Awaited): void => {
+  const gather = ({ applied: one, side }: PendingStatistic): void => {
     const value = inPhase("update", () =>
       scope(`statistics/${one.layer.path}`, () => {
         const all = rowsOf(one, side, (ref) => values.get(valueKey(ref))!);

@@ -4,8 +4,8 @@ import type { Params } from "@skein/tensor-core/backend";
 type Pair = readonly [number, number];
 
 /**
- * For each tap of a convolution's kernel the pixels that it meets: strided slices [N, H', W', C] of the padded image,
- * taps in the order of the kernel's rows and columns.
+ * Returns the pixels under each tap of a convolution's kernel: strided slices [N, H', W', C] of the padded image, taps
+ * in row-major order of the kernel.
  */
 export const tapsOf = (image: Tensor, params: Params, kernel: Pair): Tensor[] => {
   const { stride, padding, dilation } = params as unknown as {
@@ -30,7 +30,7 @@ export const tapsOf = (image: Tensor, params: Params, kernel: Pair): Tensor[] =>
   });
 };
 
-/** The rows that a convolution reads: the pixels under its kernel, [N, H', W', height · width · C]. */
+/** Returns the rows that a convolution reads: the pixels under its kernel, [N, H', W', height · width · C]. */
 export const patchesOf = (image: Tensor, params: Params, kernel: Pair): Tensor => {
   const taps = tapsOf(image, params, kernel);
   return taps.length === 1 ? taps[0]! : concat(taps, { dim: 3 });

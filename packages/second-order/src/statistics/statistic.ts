@@ -2,44 +2,44 @@ import type { Tensor } from "@skein/tensor-core";
 import type { Layer } from "./layer.ts";
 import type { LayerRows } from "./layer-rows.ts";
 
-/** What a layer has shown in one step. */
+/** Statistics of one layer in one step. */
 export interface LayerStatistic {
-  /** Of the rows that it reads. */
+  /** Statistic of the rows that the layer reads. */
   readonly input?: Tensor;
-  /** Of the gradients of the rows that it gives. */
+  /** Statistic of the gradients of the rows that the layer computes. */
   readonly gradient?: Tensor;
 }
 
-/** Which side of a layer: what goes in, or what is carried back to its output. */
+/** Side of a layer: its inputs, or the gradients of its outputs. */
 export type LayerSide = keyof LayerStatistic;
 
 export const layerSides: readonly LayerSide[] = ["input", "gradient"];
 
 /** Numbers of samples. */
 export interface SampleCount {
-  /** Number of samples that the loss is a mean over; gradient rows are multiplied by it. */
+  /** Number of samples in the mean of the loss; gradient rows are multiplied by it. */
   readonly meanOver: number;
-  /** Number of samples whose rows are looked at: all that the step computes, or some. */
-  readonly taken: number;
+  /** Number of samples whose rows are used: all samples that the step computes, or some of them. */
+  readonly numUsed: number;
 }
 
-/** What is gathered of one side of a layer, of the rows of all its uses. */
+/** Computes the statistic of one side of a layer from the rows of all its uses. */
 export type SideStatistic = (layer: Layer, rows: readonly LayerRows[], count: SampleCount) => Tensor;
 
 /**
- * What is gathered of each layer. A gradient row is that of one sample's own loss: where the loss is the mean over B
- * samples, the rows carry 1/B, and the statistics undo it. So they are means over samples, which the mean over ranks
- * leaves what they are: they depend neither on the number of ranks nor on what part of the batch each has.
+ * Statistic to collect for each layer. A gradient row is that of a single sample's loss: if the loss is a mean over B
+ * samples, the rows contain a factor 1/B, and the statistics remove it. So statistics are means over samples,
+ * independent of the number of ranks and of the split of the batch, and they can be averaged over ranks.
  */
 export interface Statistic {
-  /** How often the scale of the loss is in what is gathered of gradients, as a factor. */
+  /** Power of the loss scale in the statistic of gradients. */
   readonly degree: 1 | 2;
-  /** Whether the rows of a sample must be told from those of another one. Default: false. */
+  /** Whether rows must be assigned to samples. Default: false. */
   readonly isPerSample?: boolean;
-  /** Left out where it is not asked for. */
+  /** Statistic of the inputs. Absent: not needed. */
   readonly input?: SideStatistic;
   readonly gradient?: SideStatistic;
-  /** Dimensions of what is gathered of a side. */
+  /** Returns the shape of the statistic of a side. */
   readonly shapeOf: (layer: Layer, side: LayerSide) => readonly number[];
 }
 

@@ -4,13 +4,13 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { packTriangle, unpackTriangle } from "./triangle.ts";
 
-test("half a symmetric matrix is packed, in n(n + 1)/2 numbers, and becomes the whole again", async () => {
+test("packs half of a symmetric matrix in n(n + 1)/2 numbers, and restores the whole", async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 12 }), fc.nat({ max: 99 }), async (n, seed) => {
       const random = seeded(seed);
       const lower = Array.from({ length: n }, () => Array.from({ length: n }, () => Math.fround(random())));
       const whole = lower.map((row, i) => row.map((value, j) => (j <= i ? value : lower[j]![i]!)));
-      // What stands above the diagonal does not matter.
+      // Values above the diagonal are ignored.
       const half = lower.map((row, i) => row.map((value, j) => (j <= i ? value : NaN)));
       const run = evaluate((a: Tensor): [Tensor, Tensor] => {
         const packed = packTriangle(a);
@@ -20,7 +20,7 @@ test("half a symmetric matrix is packed, in n(n + 1)/2 numbers, and becomes the 
       expect(packed.shape).toEqual([(n * (n + 1)) / 2]);
       expect([...packed.toNumbers()].sort()).toEqual(lower.flatMap((row, i) => row.slice(0, i + 1)).sort());
       expect(again.toNumbers()).toEqual(whole.flat());
-      // Of several at once each is packed by itself.
+      // Several matrices are packed independently.
       const [three, back] = await run(NdArray.from([...half, ...whole, ...half].flat(), [3, n, n]));
       expect(three.toNumbers()).toEqual([1, 2, 3].flatMap(() => packed.toNumbers()));
       expect(back.toNumbers()).toEqual([1, 2, 3].flatMap(() => whole.flat()));
@@ -29,7 +29,7 @@ test("half a symmetric matrix is packed, in n(n + 1)/2 numbers, and becomes the 
   );
 });
 
-test("what is no square matrix, or no triangle of one, is refused", async () => {
+test("rejects a matrix that is not square, and a wrong number of packed values", async () => {
   const run = (fn: (x: Tensor) => Tensor, shape: readonly number[]): Promise<unknown> =>
     evaluate(
       fn,
@@ -40,6 +40,6 @@ test("what is no square matrix, or no triangle of one, is refused", async () => 
         shape,
       ),
     );
-  await expect(run(packTriangle, [2, 3])).rejects.toThrow(/\[2, 3\] is no square matrix/);
-  await expect(run((x) => unpackTriangle(x, 3), [5])).rejects.toThrow(/\[5\] is no triangle.*6 numbers/);
+  await expect(run(packTriangle, [2, 3])).rejects.toThrow(/\[2, 3\] is not a square matrix/);
+  await expect(run((x) => unpackTriangle(x, 3), [5])).rejects.toThrow(/\[5\] is not a packed triangle.*6 numbers/);
 });

@@ -20,29 +20,30 @@ const blocksOf = (n: number): { readonly first: number; readonly second: number 
   second: Math.floor(n / 2),
 });
 
-/** Part of the last two dimensions. */
+/** Slice of the last two dimensions. */
 const block = (x: Tensor, start: readonly [number, number], end: readonly [number, number]): Tensor => {
   const leading = x.shape.slice(0, -2);
   return slice(x, [...leading.map(() => 0), ...start], [...leading, ...end]);
 };
 
-/** The last two dimensions as one. */
+/** Flatten the last two dimensions into one. */
 const flat = (x: Tensor): Tensor => reshape(x, [...x.shape.slice(0, -2), -1]);
 
 /**
- * A symmetric matrix [..., n, n] as the n(n + 1)/2 numbers that it has, [..., n(n + 1)/2]; only its lower triangle is
- * read.
+ * Pack a symmetric matrix [..., n, n] into its n(n + 1)/2 distinct numbers, [..., n(n + 1)/2]; reads only the lower
+ * triangle.
  *
- * Cut in blocks of about half its size, the square below is whole; the triangle below the diagonal of the first block
- * and that of the second one, turned over, make one more square. So it is copies of blocks alone, no list of positions.
+ * The matrix is split into blocks of about half its size. The lower left block is stored completely. The lower triangle
+ * of the first diagonal block and the transposed lower triangle of the second one form another square. So packing only
+ * copies blocks, without a list of indices.
  *
- * @throws ShapeError for what is no square matrix.
+ * @throws ShapeError for a matrix that is not square.
  * Source: the rectangular full packed format, Gustavson et al. 2010, doi 10.1145/1731022.1731028.
  */
 export const packTriangle = (matrix: Tensor): Tensor => {
   const n = matrix.shape.at(-1)!;
   if (matrix.rank < 2 || matrix.shape.at(-2) !== n)
-    throw new ShapeError("packTriangle", `${formatShape(matrix.shape)} is no square matrix; give [..., n, n]`);
+    throw new ShapeError("packTriangle", `${formatShape(matrix.shape)} is not a square matrix; give [..., n, n]`);
   const { first, second } = blocksOf(n);
   if (second === 0) return flat(matrix);
   const low = block(matrix, [first, 0], [n, first]); // [..., second, first]
@@ -57,16 +58,16 @@ export const packTriangle = (matrix: Tensor): Tensor => {
   return concat([flat(square), diagonalOf(turned), flat(low)], { dim: -1 });
 };
 
-/** A whole symmetric matrix of its lower triangle. */
+/** Returns the full symmetric matrix for a lower triangle. */
 const mirrored = (lower: Tensor): Tensor => add(lower, swapDims(tril(lower, { diagonal: -1 }), -1, -2));
 
-/** The symmetric matrix [..., n, n] that `packTriangle` has packed. */
+/** Unpack the symmetric matrix [..., n, n] from `packTriangle`. */
 export const unpackTriangle = (packed: Tensor, n: number): Tensor => {
   const count = (n * (n + 1)) / 2;
   if (packed.rank < 1 || packed.shape.at(-1) !== count)
     throw new ShapeError(
       "unpackTriangle",
-      `${formatShape(packed.shape)} is no triangle of a matrix [${n}, ${n}], which has ${count} numbers`,
+      `${formatShape(packed.shape)} is not a packed triangle of a matrix [${n}, ${n}], which has ${count} numbers`,
     );
   const leading = packed.shape.slice(0, -1);
   const part = (start: number, end: number, shape: readonly number[]): Tensor =>
@@ -77,7 +78,7 @@ export const unpackTriangle = (packed: Tensor, n: number): Tensor => {
   const square = part(0, squares, [first, first]);
   const low = part(count - second * first, count, [second, first]);
   const corner = mirrored(tril(square));
-  // The upper triangle of the second block, turned over; its diagonal stands apart where the blocks are of one size.
+  // Transposed lower triangle of the second block. Its diagonal is stored separately if the blocks have the same size.
   const turned =
     first > second
       ? triu(block(square, [0, 1], [second, first]))

@@ -17,52 +17,52 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { Experts } from "./experts/experts.ts";
 import type { ShardAxes } from "./shards/expert-shards.ts";
 
-/** @throws ArgumentError where ranks would hold different numbers of experts. */
+/** Returns the number of experts per rank. @throws ArgumentError if ranks would hold different numbers of experts. */
 export const expertsPerRank = (numExperts: number, axis: string): number => {
   const numRanks = axisSize(axis);
   if (numExperts % numRanks !== 0)
     throw new ArgumentError(
-      `moeLayer: ${numExperts} experts cannot be shared evenly by the ${numRanks} ranks of axis "${axis}"; every rank holds as many: use ${Math.ceil(numExperts / numRanks) * numRanks} experts, or a number of ranks that divides ${numExperts}`,
+      `moeLayer: ${numExperts} experts are not divisible by the ${numRanks} ranks of axis "${axis}"; every rank holds the same number: use ${Math.ceil(numExperts / numRanks) * numRanks} experts, or a number of ranks that divides ${numExperts}`,
     );
   return numExperts / numRanks;
 };
 
-/** Parameters of several experts as those of one, with a new dimension 0. */
+/** Stack the parameters of several experts along a new dimension 0. */
 export const stackParams = <Params>(each: readonly Params[]): Params =>
   zipTrees((...leaves: Tensor[]) => stack(leaves), each[0]!, ...each.slice(1));
 
 /**
- * The dimension of hidden values of an expert's parameter.
+ * Returns the hidden dimension of an expert's parameter.
  *
- * @throws ArgumentError for experts that do not tell it.
+ * @throws ArgumentError for experts without a `hiddenDims` entry for the parameter.
  */
 export const hiddenDimOf = ({ hiddenDims = {} }: Pick<Experts, "hiddenDims">, path: string): number => {
   if (!Object.hasOwn(hiddenDims, path))
     throw new ArgumentError(
-      `moeLayer: ranks are to share each expert out, but its "${path}" is not among hiddenDims [${Object.keys(hiddenDims).join(", ")}]; name its dimension of hidden values, or leave shards out`,
+      `moeLayer: experts are to be sharded, but "${path}" is not among hiddenDims [${Object.keys(hiddenDims).join(", ")}]; name its hidden dimension, or leave shards out`,
     );
   return hiddenDims[path]!;
 };
 
-export interface PlacedOptions {
-  /** Expert of each place. */
-  readonly byPlace: readonly number[];
+export interface ExpertInitOptions {
+  /** Expert at each position. */
+  readonly expertOfPosition: readonly number[];
   readonly axis: string;
   readonly shards: ShardAxes | undefined;
 }
 
 /**
- * First parameters of this rank's experts, or of its shards of them, stacked. An expert's own follow from the key and
- * its number alone, so they are the same wherever it is placed, and all ranks pass the same key.
+ * Initial parameters of this rank's experts, or of its shards of them, stacked. An expert's parameters depend only on
+ * the key and the expert's number, so they do not depend on its position, and all ranks must pass the same key.
  */
-export const initPlaced = <Params>(
+export const initExperts = <Params>(
   experts: Experts<Params>,
   key: Tensor,
-  { byPlace, axis, shards }: PlacedOptions,
+  { expertOfPosition, axis, shards }: ExpertInitOptions,
 ): Params => {
-  const own = expertsPerRank(byPlace.length, axis);
+  const own = expertsPerRank(expertOfPosition.length, axis);
   const first = multiply(axisIndex(axis), own);
-  const numbers = constant(byPlace, "i32");
+  const numbers = constant(expertOfPosition, "i32");
   const init = (number: Tensor): Params => {
     const whole = experts.init(foldIn(key, number));
     if (shards === undefined) return whole;

@@ -35,7 +35,7 @@ import { initRanks, type RankTokens, type StepResult, stepOnRanks } from "./step
 import { keyOf, tokensOf, width } from "./tokens.ts";
 import { partsOf } from "./world.ts";
 
-// Two ranks with two experts each: rows of a chunk lie by expert, by rank and by slot.
+// Two ranks with two experts each: rows of a chunk are ordered by expert, by rank and by slot.
 const [numExperts, numRanks, numTokens] = [4, 2, 5];
 const gates: readonly Gate[] = [
   switchGate({ width, numExperts, numChoices: 3 }) as Gate,
@@ -53,7 +53,7 @@ const ranks = fc.tuple(tokensOf(numRanks * numTokens), tokensOf(numRanks * numTo
   return partsOf(x, numRanks).map((own, rank): RankTokens => [own, cotangents[rank]!, keyOf(rank)]);
 });
 
-test("backward in chunks of its own changes no bit of the output, and gradients by rounding alone", () => {
+test("separate backward chunks change no bit of the output, and gradients only by rounding", () => {
   const step = (options: Partial<Options>, own: readonly RankTokens[]): StepResult[] => {
     const layer = layerOf(options as Options);
     return stepOnRanks(() => layer, initRanks(layer, numRanks), own);
@@ -84,7 +84,7 @@ test("backward in chunks of its own changes no bit of the output, and gradients 
 
 describe("on a traced graph", () => {
   const [wide, hidden, tokens] = [4, 6, 16];
-  /** Loss and gradients on four ranks, as a backend gets them. */
+  /** Loss and gradients on four ranks, as a backend receives them. */
   const graphOf = (experts: Experts, chunks: number, backwardChunks: number): Graph => {
     const layer = moeLayer<unknown, unknown, unknown>({
       gate: switchGate({ width: wide, numExperts: 8, numChoices: 2 }) as Gate,
@@ -111,7 +111,7 @@ describe("on a traced graph", () => {
     graph.nodes
       .filter(({ op }) => op.startsWith("grouped-matmul"))
       .reduce((flops, node) => flops + nodeCost(graph, node).flops, 0);
-  // Slots of all: 2·16/8 choices on average times 1.25, of eight experts; so many rows come to each rank.
+  // Slots of all experts: 2·16/8 choices on average times 1.25, for eight experts; each rank receives that many rows.
   const numRows = 8 * Math.ceil((1.25 * 2 * tokens) / 8);
 
   test.each([
@@ -119,7 +119,7 @@ describe("on a traced graph", () => {
     [3, 1],
     [2, 5],
     [5, 2],
-  ])("forward sends %i chunks and backward %i, and no number twice", (chunks, backwardChunks) => {
+  ])("forward sends %i chunks and backward %i, and nothing is sent twice", (chunks, backwardChunks) => {
     const graph = graphOf(geluExperts({ width: wide, hidden }) as Experts, chunks, backwardChunks);
     for (const [phase, count] of [
       ["forward", chunks],
@@ -137,12 +137,12 @@ describe("on a traced graph", () => {
   ] as const)("computes the inside of %s experts again, not what they return", (_name, experts, again) => {
     const more = products(graphOf(experts, 2, 3)) - products(graphOf(experts, 2, 2));
     expect(more).toBe(again * 2 * numRows * wide * hidden);
-    // More chunks than slots are as many as slots.
+    // More chunks than slots are limited to the number of slots.
     expect(products(graphOf(experts, 100, 50))).toBe(products(graphOf(experts, 100, 100)));
   });
 });
 
-test("on WebAssembly backward in chunks of its own gives the same but for how products round", async () => {
+test("on WebAssembly separate backward chunks give the same result except for rounding of products", async () => {
   const [tokens, wide] = [37, 24];
   const results = async (backwardChunks: number): Promise<readonly NdArray[]> => {
     const layer = moeLayer({
@@ -166,7 +166,7 @@ test("on WebAssembly backward in chunks of its own gives the same but for how pr
     (await results(backwardChunks)).forEach((array, i) => expectClose(array, alike[i]!));
 });
 
-test("second derivatives are those of backward in equally many chunks", async () => {
+test("second derivatives equal those of backward in the same number of chunks", async () => {
   const results = async (backwardChunks: number): Promise<readonly NdArray[]> => {
     const layer = layerOf({ gate: gates[0]!, capacity: capacityByFactor({ factor: 4 }), chunks: 2, backwardChunks });
     const step = (key: Tensor, x: Tensor): Tensor => {
@@ -197,7 +197,7 @@ test.each([raggedDispatcher(), hierarchicalDispatcher({ axes }), duplicateFreeDi
   },
 );
 
-test("a number of chunks that is no count is refused", () => {
+test("rejects an invalid number of chunks", () => {
   expect(() => layerOf({ gate: gates[0]!, dispatcher: denseDispatcher(), backwardChunks: 0.5 })).toThrow(
     "moeLayer: backwardChunks is 0.5; use a whole number from 1",
   );

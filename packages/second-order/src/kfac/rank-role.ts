@@ -2,58 +2,59 @@ import { meshPlace } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import {
   checkPlacement,
-  type GridPlace,
-  gridPlace,
+  type GridCoordinates,
+  gridCoordinates,
   inverterOf,
   type InversePlacement,
   placeEverywhere,
 } from "../placement/inverse-placement.ts";
 import type { LayerSide } from "../statistics/statistic.ts";
 
-/** How the ranks share second-order work. */
+/** Distribution of second-order work over ranks. */
 export interface KfacDistribution {
   /** Mesh axis of all ranks. */
   readonly axis: string;
-  /** Which rank does what. Default: all ranks do all of it. */
+  /** Assignment of work to ranks. Default: all ranks do all work. */
   readonly placement?: InversePlacement;
   /**
-   * Mesh axes of the grid's columns and rows, where it has several of both: along `workers` lie the ranks of a column,
-   * along `receivers` those of a row.
+   * Mesh axes of the grid, if it has several columns and several rows: `workers` is the axis of the ranks of a column,
+   * `receivers` that of the ranks of a row.
    */
   readonly grid?: { readonly workers: string; readonly receivers: string };
   /**
-   * Of which samples a factor is, and who keeps it: the mean over all ranks, kept by every rank; that mean, kept by the
-   * ranks that invert it; or the samples of a rank that inverts it alone, which sends nothing of it. Default: mean.
+   * Samples and owner of a factor. "mean": the mean over all ranks, kept by every rank. "mean-at-owner": that mean,
+   * kept only by the ranks that invert it. "own": the samples of the single rank that inverts it, so that nothing is
+   * sent. Default: "mean".
    */
   readonly factors?: "mean" | "mean-at-owner" | "own";
   /**
-   * Whether the state of a rank is its own whatever is placed where, so that all placements have states alike in shape.
-   * Default: where ranks differ.
+   * Whether each rank has its own state under every placement, so that the state has the same structure for all
+   * placements. Default: only if ranks differ.
    */
   readonly hasOwnState?: boolean;
 }
 
-/** What the rank that is traced for does. */
-export interface RankPlacement {
+/** Work of the rank that is being traced. */
+export interface RankRole {
   readonly numRanks: number;
-  /** Whether it preconditions a layer, and so keeps the inverses. */
+  /** Whether the rank preconditions a layer, and therefore keeps its inverses. */
   isWorker(path: string): boolean;
-  /** Whether it inverts a factor. */
+  /** Whether the rank inverts a factor. */
   inverts(path: string, side: LayerSide): boolean;
-  /** The share of a factor's blocks that the rank inverts; undefined where it is not shared out. */
+  /** Share of a factor's blocks that the rank inverts. Undefined: the blocks are not shared. */
   shareOf(path: string, side: LayerSide): { readonly part: number; readonly parts: number } | undefined;
-  /** Position along `axis` of the one rank that inverts a factor; undefined where several do. */
+  /** Index along `axis` of the only rank that inverts a factor. Undefined: several ranks invert it. */
   ownerOf(path: string, side: LayerSide): number | undefined;
-  /** Position along `workersAxis` of the rank that sends the inverse of a factor; undefined where nobody does. */
+  /** Index along `workersAxis` of the rank that sends the inverse of a factor. Undefined: the inverse is not sent. */
   senderOf(path: string, side: LayerSide): number | undefined;
   readonly workersAxis: string;
-  /** Position along `receiversAxis` of the rank that sends a layer's preconditioned gradient. */
+  /** Index along `receiversAxis` of the rank that sends a layer's preconditioned gradient. */
   columnOf(path: string): number;
-  /** Undefined where every rank preconditions every layer. */
+  /** Mesh axis over which preconditioned gradients are sent. Undefined: every rank preconditions every layer. */
   readonly receiversAxis: string | undefined;
 }
 
-const alone: RankPlacement = {
+const singleRank: RankRole = {
   numRanks: 1,
   isWorker: () => true,
   inverts: () => true,
@@ -65,17 +66,17 @@ const alone: RankPlacement = {
   receiversAxis: undefined,
 };
 
-/** The part of the rank that the running trace is for. */
-export const rankPlacement = (paths: readonly string[], distribution: KfacDistribution | undefined): RankPlacement => {
-  if (distribution === undefined) return alone;
+/** Returns the work of the rank that is being traced. */
+export const rankRole = (paths: readonly string[], distribution: KfacDistribution | undefined): RankRole => {
+  if (distribution === undefined) return singleRank;
   const { axis, grid } = distribution;
   const numRanks = axisSize(axis);
   const placement = distribution.placement ?? placeEverywhere(paths, numRanks);
   checkPlacement(placement, paths, numRanks);
-  if (numRanks === 1) return alone;
+  if (numRanks === 1) return singleRank;
   const { workers, layers } = placement;
-  // Asked for only where ranks differ: one graph may be that of all.
-  const own = (): GridPlace => gridPlace(meshPlace(axis), numRanks, workers);
+  // Called only if ranks differ, because otherwise one graph may serve all ranks.
+  const own = (): GridCoordinates => gridCoordinates(meshPlace(axis), numRanks, workers);
   const isWorker = (path: string): boolean => workers === numRanks || layers[path]!.column === own().column;
   return {
     numRanks,

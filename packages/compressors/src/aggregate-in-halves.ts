@@ -1,9 +1,9 @@
 import type { AggregationHalves, Aggregator } from "./aggregator.ts";
 
-/** An aggregation that is its two halves, one after the other. */
+/** Returns an `aggregate` function that runs both halves in sequence. */
 export const aggregateInHalves =
   <State>({ begin, finish }: AggregationHalves<State>): Aggregator<State>["aggregate"] =>
   (gradient, state, bucket, context) => {
-    const { pending, ...begun } = begin(gradient, state, bucket, context);
-    return { mean: finish(pending, bucket, context), ...begun };
+    const { pending, ...started } = begin(gradient, state, bucket, context);
+    return { mean: finish(pending, bucket, context), ...started };
   };

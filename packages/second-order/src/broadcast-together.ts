@@ -11,25 +11,25 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 
-/** One tensor that a rank has and others need. */
-export interface Parcel {
-  /** Position along the axis of the rank that has it. */
+/** A tensor that one rank has and other ranks need. */
+export interface RootTensor {
+  /** Index along the axis of the rank that has the tensor. */
   readonly root: number;
   readonly shape: Shape;
-  /** On the root alone. */
+  /** Value, on the root only. */
   readonly value?: Tensor;
 }
 
 /**
- * Give all ranks along an axis what each has for them: one broadcast per root, of its parcels end to end.
+ * Broadcast tensors of several roots to all ranks along an axis: one broadcast per root, of its concatenated tensors.
  *
- * @returns the tensors, in the order of the parcels.
+ * @returns the tensors, in the given order.
  * Cost: a broadcast per root, of `Σ n` floats.
  */
-export const sendTogether = (name: string, axis: string, parcels: readonly Parcel[]): Tensor[] => {
+export const broadcastTogether = (name: string, axis: string, tensors: readonly RootTensor[]): Tensor[] => {
   const received: Tensor[] = [];
   const byRoot = Map.groupBy(
-    parcels.map((parcel, i) => ({ ...parcel, i, size: elementCount(parcel.shape) })),
+    tensors.map((tensor, i) => ({ ...tensor, i, size: elementCount(tensor.shape) })),
     ({ root }) => root,
   );
   for (const [root, own] of [...byRoot].sort(([a], [b]) => a - b))

@@ -1,23 +1,23 @@
 import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type CountMemory, decayedCounts, meanCounts, rememberCounts } from "./count-memory.ts";
-import { initLoadMemory, rememberLoad } from "./load-memory.ts";
+import { type CountHistory, decayedCounts, meanCounts, recordCounts } from "./count-history.ts";
+import { initLoadHistory, recordLoad } from "./load-history.ts";
 
-test("remembers what decayed counts do, from no step on", async () => {
+test("equals decayed counts, from the first step on", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(fc.nat(500), fc.nat(3), fc.constantFrom(0, 64)), { maxLength: 8 }),
       fc.constantFrom(0, 0.5, 0.95, 1),
       async (steps, decay) => {
         const remembered = (...loads: Tensor[]) =>
-          loads.reduce((memory, load_E) => rememberLoad(memory, load_E, decay), initLoadMemory(3));
+          loads.reduce((memory, load_E) => recordLoad(memory, load_E, decay), initLoadHistory(3));
         const { meanLoad_E, loadWeight } = await evaluate(
           remembered,
           referenceBackend(),
         )(...steps.map((loads) => NdArray.from(loads, [3], "f32")));
-        const wanted = steps.reduce<CountMemory>(
-          (memory, loads) => rememberCounts(memory, loads),
+        const wanted = steps.reduce<CountHistory>(
+          (memory, loads) => recordCounts(memory, loads),
           decayedCounts(3, decay),
         );
         if (wanted.kind !== "decayed") throw new Error("of another kind");

@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { placementWithoutReplicas } from "./arbitrary-placements.ts";
 import { expertMoves } from "./expert-moves.ts";
-import { nearestPlaces, onNearestRanks, placementOfPlaces, placesOfPlacement } from "./expert-places.ts";
+import { nearestPlaces, onNearestRanks, placementOfPlaces, positionsOfPlacement } from "./expert-positions.ts";
 import type { ExpertPlacement } from "./expert-placement.ts";
 import { expertsOfRank } from "./placement-lookups.ts";
 
-test("places and a placement without replicas are one thing, told in two ways", () => {
+test("positions and a placement without replicas convert to each other", () => {
   fc.assert(
     fc.property(placementWithoutReplicas, (placement) => {
-      const places = placesOfPlacement(placement);
+      const places = positionsOfPlacement(placement);
       expect(placementOfPlaces(places, placement.numRanks)).toEqual(placement);
       placement.expertOfSlot.forEach((expert, slot) => expect(places[expert]).toBe(slot));
     }),
@@ -25,10 +25,10 @@ const pairs = placementWithoutReplicas.chain((before) =>
   ),
 );
 
-test("the nearest places give each rank the experts that are wanted there, and leave those that stay where they were", () => {
+test("the nearest positions give each rank its new experts, and keep the positions of those that stay", () => {
   fc.assert(
     fc.property(pairs, ([before, after]) => {
-      const places = placesOfPlacement(before);
+      const places = positionsOfPlacement(before);
       const nearest = nearestPlaces(places, after);
       const got = placementOfPlaces(nearest, after.numRanks);
       for (let rank = 0; rank < after.numRanks; rank++)
@@ -41,14 +41,14 @@ test("the nearest places give each rank the experts that are wanted there, and l
   );
 });
 
-test("on the nearest ranks groups stay as they are, and nothing travels that is there already", () => {
+test("on the nearest ranks groups stay together, and experts that are already there do not move", () => {
   fc.assert(
     fc.property(pairs, fc.nat(4), ([before, after], turn) => {
       const groupsOf = (placement: ExpertPlacement): string[] =>
         Array.from({ length: placement.numRanks }, (_, rank) => expertsOfRank(placement, rank).join());
       const near = onNearestRanks(before, after);
       expect(groupsOf(near).toSorted()).toEqual(groupsOf(after).toSorted());
-      // What is there but on other ranks does not travel at all.
+      // Groups that exist on other ranks do not move at all.
       const groups = groupsOf(before);
       const turned = groups.map((_, rank) => groups[(rank + turn) % groups.length]!);
       const sameGroups = { ...before, expertOfSlot: turned.join().split(",").map(Number) };
@@ -57,20 +57,20 @@ test("on the nearest ranks groups stay as they are, and nothing travels that is 
   );
 });
 
-describe("what is no place of its own for each expert", () => {
+describe("positions that are not a permutation", () => {
   test.each([
-    [[0, 0, 1, 2], /placement \[0, 0, 1, 2\] does not place 4 experts/],
-    [[0, 1, 2, 4], /does not place 4 experts/],
-    [[0, 1, 2], /3 slots do not divide over 2 ranks/],
-  ])("is refused: %j", (places, message) => {
+    [[0, 0, 1, 2], /placement \[0, 0, 1, 2\] is not a permutation of 4 positions/],
+    [[0, 1, 2, 4], /is not a permutation of 4 positions/],
+    [[0, 1, 2], /3 slots are not divisible by 2 ranks/],
+  ])("are rejected: %j", (places, message) => {
     expect(() => placementOfPlaces(places, 2)).toThrow(message);
   });
 
-  test("such as replicas, or other experts, is refused", () => {
+  test("such as replicas, or other experts, are rejected", () => {
     const replicated = { numExperts: 3, numRanks: 2, expertOfSlot: [0, 1, 2, 0] };
-    expect(() => placesOfPlacement(replicated)).toThrow(/4 slots for 3 experts, so some have replicas/);
+    expect(() => positionsOfPlacement(replicated)).toThrow(/4 slots for 3 experts, so some have replicas/);
     expect(() => nearestPlaces([0, 1], { numExperts: 4, numRanks: 2, expertOfSlot: [0, 1, 2, 3] })).toThrow(
-      /places of 2 experts and a placement of 4/,
+      /positions of 2 experts, but a placement of 4/,
     );
   });
 });

@@ -1,0 +1,58 @@
+// Shapes: D width of a token, R = E·C slots of all experts.
+import { customGradient, stopGradient, type Tensor, vjp } from "@skein/tensor-core";
+import type { DispatchSizes, ExpertRows, ExpertWork } from "./token-dispatcher.ts";
+
+/** Dispatch and combine operations whose received chunks can be rearranged locally into chunks of another size. */
+export interface RechunkableDispatch {
+  readonly sendToExperts: (x_TD: Tensor, sizes: DispatchSizes) => readonly ExpertRows[];
+  /** Rearrange the rows received in the chunks of `sizes` into another number of chunks, without communication. */
+  readonly rechunk: (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number) => readonly ExpertRows[];
+  /** Send rows back to the ranks of their tokens: f32 [R, D], in the same order for any number of chunks. */
+  readonly returnRows: (outputs: readonly Tensor[], sizes: DispatchSizes) => Tensor;
+}
+
+/**
+ * Send tokens to their experts, apply the experts, and send the results back. Uses `sizes.numChunks` chunks in the
+ * forward pass and `work.backwardChunks` chunks in the backward pass. The backward pass is traced as if the forward
+ * pass had used the backward chunks, except that it reuses the rows received in the forward pass, rearranged.
+ *
+ * Cost: no additional bytes compared with equal chunks. Activations inside experts belong to forward chunks, so the
+ * backward pass recomputes them, like a `checkpoint` around the experts, and does not keep them until then.
+ * @returns the result of `returnRows`.
+ */
+export const runWithBackwardChunks = <Params>(
+  x_TD: Tensor,
+  sizes: DispatchSizes,
+  { params, apply, backwardChunks }: ExpertWork<Params>,
+  { sendToExperts, rechunk, returnRows }: RechunkableDispatch,
+): Tensor => {
+  const backward = { ...sizes, numChunks: backwardChunks };
+  const rowsOf = (chunks: readonly ExpertRows[]): readonly Tensor[] => chunks.map(({ rows_SD }) => rows_SD);
+  /** Reuses the rows received in the forward pass. Their cotangents are sent back in the backward chunks. */
+  const reuseReceived = (x: Tensor, rows: readonly Tensor[]): readonly ExpertRows[] => {
+    const rechunked = rechunk(rows.map(stopGradient), sizes, backwardChunks);
+    const carried = customGradient(
+      (_x: Tensor) => rowsOf(rechunked),
+      ({ args: [own], cotangents }) => [
+        vjp((tokens: Tensor) => rowsOf(sendToExperts(tokens, backward)), own).pullback(cotangents),
+      ],
+    )(x);
+    return rechunked.map(({ counts_e }, i) => ({ rows_SD: carried[i]!, counts_e }));
+  };
+  const { returned_RD } = customGradient(
+    (own: Params, x: Tensor) => {
+      const chunks = sendToExperts(x, sizes);
+      const outputs = chunks.map((rows) => apply(own, rows));
+      return { returned_RD: returnRows(outputs, sizes), rows: rowsOf(chunks) };
+    },
+    ({ args, value: { rows }, cotangents }) =>
+      vjp(
+        ([own, x]: readonly [Params, Tensor]) => {
+          const outputs = reuseReceived(x, rows).map((chunk) => apply(own, chunk));
+          return returnRows(outputs, backward);
+        },
+        args as readonly [Params, Tensor],
+      ).pullback(cotangents.returned_RD) as never,
+  )(params, x_TD);
+  return returned_RD;
+};

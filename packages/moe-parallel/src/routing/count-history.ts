@@ -1,0 +1,97 @@
+import { ArgumentError } from "@skein/tensor-core";
+import { checkDecay } from "../options.ts";
+
+/** Token counts per expert of the most recent steps; plain data, can be serialized as JSON. */
+export interface CountWindow {
+  readonly kind: "window";
+  readonly numExperts: number;
+  /** Maximum number of steps kept. */
+  readonly maxSteps: number;
+  /** Number of tokens that chose each expert, per step, the oldest step first. */
+  readonly steps: readonly (readonly number[])[];
+}
+
+/** Exponentially decaying sums of token counts per expert; plain data, can be serialized as JSON. */
+export interface DecayedCounts {
+  readonly kind: "decayed";
+  readonly numExperts: number;
+  /** Decay factor per step, in [0, 1]. */
+  readonly decay: number;
+  readonly sums: readonly number[];
+  /** Total weight of all steps; `sums` divided by `weight` are a mean from the first step on. */
+  readonly weight: number;
+}
+
+/** History of the token counts of each expert of one layer. */
+export type CountHistory = CountWindow | DecayedCounts;
+
+const checkNumExperts = (fn: string, numExperts: number): void => {
+  if (!Number.isInteger(numExperts) || numExperts < 1)
+    throw new ArgumentError(`${fn}: numExperts is ${numExperts}; use a whole number from 1`);
+};
+
+/** Returns an empty window of counts. @throws ArgumentError for arguments that are not positive integers. */
+export const countWindow = (numExperts: number, maxSteps: number): CountWindow => {
+  checkNumExperts("countWindow", numExperts);
+  if (!Number.isInteger(maxSteps) || maxSteps < 1)
+    throw new ArgumentError(`countWindow: maxSteps is ${maxSteps}; use a whole number from 1`);
+  return { kind: "window", numExperts, maxSteps, steps: [] };
+};
+
+/**
+ * Returns empty decaying counts.
+ * @param decay in [0, 1]; gives a mean over about 1 / (1 − decay) steps, and over all steps for 1.
+ * @throws ArgumentError for another decay, and for a number of experts that is not a positive integer.
+ */
+export const decayedCounts = (numExperts: number, decay: number): DecayedCounts => {
+  checkNumExperts("decayedCounts", numExperts);
+  checkDecay("decayedCounts", "decay", decay);
+  return { kind: "decayed", numExperts, decay, sums: Array.from({ length: numExperts }, () => 0), weight: 0 };
+};
+
+/**
+ * Add the counts of one more step.
+ *
+ * @param counts counts of the step for each expert, as from `expertCounts`.
+ * @throws ArgumentError if the number of counts is not the number of experts.
+ */
+export const recordCounts = (history: CountHistory, counts: readonly number[]): CountHistory => {
+  if (counts.length !== history.numExperts)
+    throw new ArgumentError(
+      `recordCounts: ${counts.length} counts for ${history.numExperts} experts; give one count per expert`,
+    );
+  if (history.kind === "window") return { ...history, steps: [...history.steps, [...counts]].slice(-history.maxSteps) };
+  const { decay, sums, weight } = history;
+  return { ...history, sums: sums.map((sum, expert) => decay * sum + counts[expert]!), weight: decay * weight + 1 };
+};
+
+/** Returns the mean number of tokens per step that chose each expert; 0 before the first step. */
+export const meanCounts = (history: CountHistory): readonly number[] => {
+  if (history.kind === "decayed") return history.sums.map((sum) => (history.weight === 0 ? 0 : sum / history.weight));
+  const { steps, numExperts } = history;
+  return Array.from(
+    { length: numExperts },
+    (_, expert) => steps.reduce((sum, counts) => sum + counts[expert]!, 0) / Math.max(1, steps.length),
+  );
+};
+
+const outlineOf = (history: CountHistory): string =>
+  history.kind === "window"
+    ? `a window of ${history.steps.length} of ${history.maxSteps} steps, ${history.numExperts} experts`
+    : `decay ${history.decay} with weight ${history.weight}, ${history.numExperts} experts`;
+
+const added = (a: readonly number[], b: readonly number[]): number[] => a.map((count, i) => count + b[i]!);
+
+/**
+ * Add the histories of two ranks for the same steps. The result equals the history of the summed counts.
+ *
+ * @throws ArgumentError for histories of different kinds, sizes or numbers of steps.
+ */
+export const addCounts = (a: CountHistory, b: CountHistory): CountHistory => {
+  if (outlineOf(a) === outlineOf(b)) {
+    if (a.kind === "window" && b.kind === "window")
+      return { ...a, steps: a.steps.map((counts, step) => added(counts, b.steps[step]!)) };
+    if (a.kind === "decayed" && b.kind === "decayed") return { ...a, sums: added(a.sums, b.sums) };
+  }
+  throw new ArgumentError(`addCounts: ${outlineOf(a)}, and ${outlineOf(b)}; add histories of the same steps`);
+};
