@@ -16,9 +16,9 @@ const headers = (): string =>
 
 const cure = "Debian: apt install g++ libopenblas0-pthread; nothing needs a BLAS, WebAssembly computes without one";
 
-/** @throws BlasError in one line. */
+/** @throws BlasError with a one-line message. */
 const compile = async (compiler: string, output: string): Promise<void> => {
-  // Before glibc 2.34, dlopen is in a library of its own.
+  // Before glibc 2.34, dlopen is in a separate library.
   const libraries = process.platform === "darwin" ? [] : ["dl"];
   try {
     await compileAddon({ compiler, sources, output, include: [headers()], libraries });
@@ -35,7 +35,7 @@ const compile = async (compiler: string, output: string): Promise<void> => {
   }
 };
 
-/** The library that was named, or the first that is installed. */
+/** Returns the library that the caller names, or the first installed library that works. */
 const chooseLibrary = (
   addon: BlasAddon,
   asked: string | undefined,
@@ -45,7 +45,7 @@ const chooseLibrary = (
     try {
       return { name, facts: addon.describe(name) };
     } catch {
-      // not installed, or not one that fits: the next
+      // not installed, or not a BLAS of these families: try the next name
     }
   }
   throw new BlasError(
@@ -57,30 +57,28 @@ const chooseLibrary = (
 export interface BuildBlasOptions extends Pick<MeasureOptions, "onProgress" | "kernels"> {
   /** C++ compiler. Default: $CXX, else `g++`. */
   readonly compiler?: string;
-  /**
-   * The BLAS, as the loader finds it: a name or a path. Default: the first of OpenBLAS, MKL and BLIS that is installed.
-   */
+  /** The BLAS, a name or path for the loader. Default: the first installed library of OpenBLAS, MKL and BLIS. */
   readonly library?: string;
-  /** The folder to write. Default: one in the user's cache that `findBlas` finds. */
+  /** The folder to write. Default: a folder in the user's cache that `findBlas` finds. */
   readonly output?: string;
   /** The cache. Default: $XDG_CACHE_HOME/skein/blas or ~/.cache/skein/blas. */
   readonly cacheFolder?: string;
 }
 
 export interface BuiltBlas extends BlasPlace {
-  /** "OpenBLAS 0.3.21 (Cooperlake)". */
+  /** Text that identifies the library, such as "OpenBLAS 0.3.21 (Cooperlake)". */
   readonly library: string;
   /** Whether several threads may multiply at once. */
   readonly concurrent: boolean;
-  /** Shapes that were measured, and of those how many are faster by the library. */
+  /** Number of measured shapes, and the number of these shapes that the library computes faster. */
   readonly measured: number;
   readonly faster: number;
 }
 
 /**
- * Build the addon, and measure on this machine which shapes are faster by its BLAS. Takes about a minute on an idle
- * core; what else runs falls on both sides alike, but makes the choice less sure. The folder holds both files whole, or
- * nothing new, also when several build at once.
+ * Build the addon, and measure on this machine which shapes its BLAS computes faster. Takes about a minute on an idle
+ * core. Other load slows both implementations equally, but makes the choice less certain. The folder receives both
+ * files complete or keeps its old content, even if several builds run at once.
  *
  * @throws BlasError `blas-missing` without a compiler or a BLAS, `blas-build` when the compiler fails.
  */

@@ -4,12 +4,15 @@ import type { WasmMemory } from "@skein/tensor-core/backend";
 import { type MeasuredKernel, measuredKernels } from "./measured-kernels.ts";
 import type { MeasuredShape } from "./shape-table.ts";
 
-/** Runs of each way: pairs, until they have taken so long together, but so many at least and at most. */
+/**
+ * Runs of each implementation: pairs until both together have taken `seconds`, with a minimum and a maximum number of
+ * pairs.
+ */
 const pairs = { seconds: 0.016, least: 5, most: 31 };
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
-/** One way of running a kernel, ready to be called; a call returns the seconds of the kernel alone. */
+/** A kernel bound to one backend, ready to be called. A call returns the seconds that the kernel alone took. */
 const prepare = async (
   { op, fn, shapes }: MeasuredKernel,
   backend: Backend,
@@ -36,17 +39,17 @@ const prepare = async (
 };
 
 export interface MeasureOptions {
-  /** Told after each shape. */
+  /** Called after each shape. */
   readonly onProgress?: (done: number, total: number) => void;
-  /** What is measured. Default: all of `measuredKernels`. */
+  /** Kernels to measure. Default: all `measuredKernels`. */
   readonly kernels?: readonly MeasuredKernel[];
 }
 
 /**
- * Time each kernel in WebAssembly and by a BLAS, in turns, so that a slow spell of the machine falls on both; medians
- * of pairs. Takes some 30 s.
+ * Time each kernel in WebAssembly and with a BLAS, and compare medians of pairs. The two alternate, so that a slow
+ * phase of the machine affects both. Takes about 30 s.
  *
- * @param open the product of the BLAS on a memory.
+ * @param open returns the product of the BLAS, bound to a memory.
  */
 export const measureTable = async (
   open: (memory: WasmMemory) => Sgemm,
@@ -66,7 +69,7 @@ export const measureTable = async (
     wanted = kernel.op;
     const [inWasm, byBlas] = [await prepare(kernel, wasm), await prepare(kernel, blas)];
     try {
-      // The first call binds kernels and meets cold caches.
+      // The first call binds kernels and runs with cold caches.
       await inWasm.call();
       await byBlas.call();
       const [wasmSeconds, blasSeconds]: [number[], number[]] = [[], []];

@@ -22,7 +22,7 @@ export const loadAddon = (file: string): BlasAddon => {
   }
 };
 
-/** @throws BlasError `blas-missing` where the library cannot be used. */
+/** @throws BlasError `blas-missing` if the library cannot be used. */
 export const describeLibrary = (addon: BlasAddon, library: string): LibraryFacts => {
   try {
     return addon.describe(library);
@@ -34,10 +34,10 @@ export const describeLibrary = (addon: BlasAddon, library: string): LibraryFacts
 };
 
 /**
- * Where `buildBlas` has left an addon with its table: the folder in $SKEIN_BLAS, else the newest in the cache.
- * Undefined where nothing was built, and all is computed in WebAssembly.
+ * Find the addon and table that `buildBlas` has written: in the folder $SKEIN_BLAS, or the newest build in the cache.
+ * Undefined if there is no build, in which case WebAssembly computes everything.
  *
- * @throws BlasError `blas-missing` where $SKEIN_BLAS names a folder without them.
+ * @throws BlasError `blas-missing` if $SKEIN_BLAS names a folder without an addon or a table.
  */
 export const findBlas = (
   environment: NodeJS.ProcessEnv = process.env,
@@ -55,13 +55,13 @@ export const findBlas = (
 };
 
 /**
- * The product of a library on a memory. A shared memory of WebAssembly keeps its place when it grows, so it is told
- * once.
+ * Returns a library's product, bound to a memory. The address is passed only once, because a shared WebAssembly memory
+ * does not move when it grows.
  */
 export const openProduct = (addon: BlasAddon, library: string, memory: WasmMemory): ReturnType<BlasAddon["open"]> =>
   addon.open(library, new Uint8Array(memory.buffer));
 
-/** A BLAS, and whether several threads may multiply by it at once. */
+/** A BLAS, and whether several threads may multiply with it at once. */
 interface MeasuredBlas extends Blas {
   readonly concurrent: boolean;
 }
@@ -91,11 +91,11 @@ export const openMeasured = (place: BlasPlace, table: ShapeTable): MeasuredBlas 
 };
 
 /**
- * Open the BLAS of a place, for `createCpuBackend({ blas })`. Each thread opens it for itself; it computes in the
- * thread that calls it.
+ * Open the BLAS of a place, for `createCpuBackend({ blas })`. Each thread opens the BLAS for itself, and the BLAS
+ * computes in the calling thread.
  *
- * @throws BlasError `blas-missing` when addon or library do not load, `blas-table` for a broken table, `blas-changed`
- * when the library is not the one that was measured.
+ * @throws BlasError `blas-missing` if the addon or the library does not load, `blas-table` for a broken table,
+ * `blas-changed` if the library is not the measured version.
  * @example const place = findBlas(); const backend = await createCpuBackend({ blas: place && openBlas(place) });
  */
 export const openBlas = (place: BlasPlace): Blas => openMeasured(place, readTable(place.table));

@@ -31,7 +31,7 @@ const problem = fc.record({
   transposeB: fc.integer({ min: 0, max: 1 }),
   alpha: fc.constantFrom(1, -0.5, 0),
   beta: fc.constantFrom(0, 1, 0.25),
-  /** How much further rows lie apart than they are long. */
+  /** Number of unused elements after each row, per operand. */
   gaps: fc.tuple(...[0, 1, 2].map(() => fc.integer({ min: 0, max: 5 }))),
   /** Above 2 GiB an address has its highest bit set. */
   high: fc.boolean(),
@@ -39,7 +39,7 @@ const problem = fc.record({
 
 const unwritten = 777;
 
-/** Numbers that follow from where they lie. */
+/** A deterministic value for each index. */
 const valueAt = (i: number): number => ((i * 7919) % 2001) / 1000 - 1;
 
 for (const asked of [undefined, "libblis.so.4"]) {
@@ -80,7 +80,7 @@ for (const asked of [undefined, "libblis.so.4"]) {
     });
 
     test("small products in two threads at once, a thousand times", async () => {
-      // A library without locks on its own buffers mixes up one in a hundred.
+      // A library that does not lock its own buffers computes about one product in a hundred wrongly.
       const two = await createCpuBackend({ blas: { ...openBlas(place), prefers: () => true }, threads: 2 });
       const operands = [normalArray([16, 64, 64], 1), normalArray([16, 64, 32], 2)].map((array) => two.upload(array));
       const product = jit((a: Tensor, b: Tensor) => matmul(a, b), two);
@@ -98,7 +98,7 @@ for (const asked of [undefined, "libblis.so.4"]) {
       const memory = createSharedMemory();
       let sgemm: Sgemm;
       beforeAll(() => {
-        // Opened while the memory is a page; what is multiplied lies where it has grown to since.
+        // The product is opened while the memory has one page. The operands are in pages that were added later.
         sgemm = openBlas(place).open(memory);
         memory.grow(34_000);
       });
@@ -118,7 +118,7 @@ for (const asked of [undefined, "libblis.so.4"]) {
               for (let i = 0; i < rows; i++)
                 for (let j = 0; j < columns; j++)
                   floats[y + p * yNext + i * yStride + j] = beta === 0 ? NaN : valueAt(i + j);
-            // As kernels have them: addresses above 2 GiB are negative.
+            // Addresses as kernels pass them: addresses above 2 GiB are negative.
             const at = (offset: number): number => (begin + 4 * offset) | 0;
             sgemm(
               transposeA,

@@ -26,7 +26,10 @@ const node = (
 
 const nameOf = new Map(Object.entries(opcodes).map(([name, number]) => [number, name]));
 
-/** The micro-operations of a program, their slots, and which outputs are written in place; read from its words. */
+/**
+ * The micro-operations of a program, their slots, and whether each output is written in place; decoded from the
+ * program's words.
+ */
 const decode = (source: KernelNode<FusedParams>): { ops: string[]; slots: number[]; direct: boolean[] } => {
   const { words } = fusedProgram(source);
   const [, outputs, constants, micros] = words;
@@ -59,7 +62,8 @@ describe("outputs", () => {
     expect(decode(node(2, [step("exp", 0), step("add", 2, 1)], [2, 3])).direct).toEqual([true, true]);
   });
 
-  // Result 4 may lie over input 0, which instruction 0 reads last; joined into the sum, that read comes after it.
+  // Result 4 may reuse the memory of input 0, which instruction 0 reads last. After instruction 0 is joined into the
+  // sum, this read happens after the write.
   test("wait where joining moved the last read of an input behind them", () => {
     const source = node(3, [step("multiply", 0, 1), step("exp", 2), step("add", 3, 4)], [4, 5]);
     expect(decode(source).ops).toEqual(["exp", "madd"]);

@@ -8,17 +8,22 @@ import type { Contraction } from "./blas.ts";
 type AttentionNode = KernelNode<OperatorParams["attention"]>;
 
 /**
- * Scores that are in memory at a time, 256 KiB of them: written by one product, they are near when the next reads them.
+ * Number of scores in memory at a time, 256 KiB: small enough to stay in the cache between the product that writes the
+ * scores and the product that reads the scores.
  */
 const scoreValues = 2 ** 16;
-/** Queries of a block, at least: with fewer a product is mostly the library's packing of keys. */
+/**
+ * Minimum number of queries per block. With fewer queries, a product spends most of its time on the library's packing
+ * of keys.
+ */
 const fewestQueries = 16;
 
 const blockOf = ({ queries, keys }: AttentionSizes): number =>
   Math.min(queries, Math.max(fewestQueries, Math.floor(scoreValues / Math.max(1, keys))));
 
 /**
- * @param operands without limits, which differ by batch entry at run time: whole products would compute what they hide.
+ * @param operands number of operands without limits. Limits differ by batch entry at run time, and whole products would
+ * also compute the hidden scores.
  */
 const contraction =
   (op: "attention" | "attention-backward", operands: number) =>
@@ -28,14 +33,14 @@ const contraction =
     return { op, variant: params.causal ? "causal" : "full", rows: queries, columns: keys, inner: width };
   };
 
-/** Keys that any query of a block sees: the last one sees the most. */
+/** Number of keys that at least one query of a block attends to. The last query attends to the most keys. */
 const seenBy = ({ queries, keys }: AttentionSizes, causal: boolean, first: number, count: number): number =>
   causal ? Math.max(0, Math.min(keys, first + count + keys - queries)) : keys;
 
-/** Of one thread: the scores of a block. */
+/** Score bytes of one thread for one block. */
 const scoreBytes = (sizes: AttentionSizes): number => alignUp(4 * blockOf(sizes) * sizes.keys);
 
-/** softmax(scale · q kᵀ) v by whole rows of scores, a block of queries at a time. */
+/** softmax(scale · q kᵀ) v by complete rows of scores, one block of queries at a time. */
 export const blasAttention: BlasRow<OperatorParams["attention"]> = {
   contraction: contraction("attention", 3),
   kernel: () => ({
@@ -52,7 +57,7 @@ export const blasAttention: BlasRow<OperatorParams["attention"]> = {
       const parts = team.partsOf(attentionNanoseconds(node, 2), heads);
       const ofHeads = (part: number, call: Call, [q, k, v]: Int32Array, [out, logSums]: Int32Array, scores: number) => {
         for (let head = partBegin(heads, part, parts); head < partBegin(heads, part + 1, parts); head++) {
-          const ofKeys = 4 * Math.floor(head / group) * keys * width; // of one head for the group that shares it
+          const ofKeys = 4 * Math.floor(head / group) * keys * width; // offset of the head whose keys the group shares
           const [keysAt, valuesAt] = [k! + ofKeys, v! + ofKeys];
           for (let first = 0; first < queries; first += block) {
             const count = Math.min(block, queries - first);
@@ -74,12 +79,10 @@ export const blasAttention: BlasRow<OperatorParams["attention"]> = {
   }),
 };
 
-/** Of one thread: weights of a block, their gradients, and δ = Σ g · out of all queries of a head. */
+/** Scratch bytes of one thread: weights of a block, their gradients, and δ = Σ g · out of all queries of a head. */
 const gradientBytes = (sizes: AttentionSizes): number => alignUp(4 * (2 * blockOf(sizes) * sizes.keys + sizes.queries));
 
-/**
- * Gradients of attention: the weights of each block of queries are computed anew from the logsumexp.
- */
+/** Gradients of attention. The weights of each block of queries are recomputed from the logsumexp. */
 export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]> = {
   contraction: contraction("attention-backward", 6),
   kernel: () => ({
@@ -94,7 +97,7 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
       const deltas = team.indexOf("attentionDeltas");
       const differentiate = team.indexOf("attentionWeightGradients");
       const fill = team.indexOf("fill32");
-      // Gradients of keys and values are sums over the heads that share them.
+      // Gradients of keys and values are sums over the heads that share these keys and values.
       const groups = heads / group;
       const parts = team.partsOf(attentionNanoseconds(node, 5), groups);
       const ofGroups = (
@@ -107,7 +110,8 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
         const [begin, end] = [partBegin(groups, part, parts), partBegin(groups, part + 1, parts)];
         const gradients = weights + 4 * block * keys;
         const delta = gradients + 4 * block * keys;
-        // What no query sees keeps its zeros; the rest is summed over blocks of queries, and heads that share keys.
+        // Keys that no query attends to keep zero gradients. All other gradients are sums over blocks of queries and
+        // over heads that share keys.
         call(fill, dk! + 4 * begin * keys * width, 0, (end - begin) * keys * width);
         call(fill, dv! + 4 * begin * keys * width, 0, (end - begin) * keys * width);
         for (let head = group * begin; head < group * end; head++) {

@@ -3,10 +3,13 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { rowsOf } from "../row-kernel.ts";
 import { partBegin } from "../team/team.ts";
 
-/** Nanoseconds per element in one thread, of the statistics and of applying them. */
+/** Nanoseconds per element in one thread, for the statistics and for their application. */
 const elementNanoseconds = 0.3;
 
-/** Statistics of columns, then rows by them; see `assembly/batch-norm.ts`. Scratch: scales, and 2 · width words. */
+/**
+ * Statistics of columns, then the rows from these statistics; see `assembly/batch-norm.ts`. Scratch: scales, and 2 ·
+ * width words.
+ */
 export const batchNormKernel: Kernel = kernelOf({
   op: "batch-norm",
   scratchBytes: ({ inputs: [x] }) => 12 * x!.shape.at(-1)!,

@@ -35,7 +35,7 @@ export const concatKernel: Kernel = kernelOf({
     return (inputs, outputs, _, constants) => {
       for (let i = 0; i < copies.length; i++) {
         const { run, offset, place } = copies[i]!;
-        // The plan may have had an operand computed where it belongs.
+        // The plan may have placed the operand directly in the output.
         if (inputs[i] !== outputs[0]! + place) run(outputs[0]!, inputs[i]!, constants + offset);
       }
     };

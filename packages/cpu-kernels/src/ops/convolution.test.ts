@@ -35,7 +35,7 @@ interface Drawn {
   readonly outPerGroup: number;
 }
 
-/** Shapes and parameters that fit each other. */
+/** Generates valid combinations of shapes and parameters. */
 const geometriesOf = (drawn: fc.Arbitrary<Drawn>) =>
   drawn
     .map(({ batch, image, kernel, groups, perGroup, outPerGroup, ...params }) => {
@@ -71,7 +71,7 @@ const geometries = geometriesOf(
       weight: 3,
       arbitrary: fc.record({ ...any, groups: small(3), perGroup: small(17, 0), outPerGroup: small(19, 0) }),
     },
-    // Depthwise: sixteens, fours and single channels.
+    // Depthwise: channels in vectors of 16, vectors of 4, and single channels.
     {
       weight: 1,
       arbitrary: fc.record({ ...any, groups: small(41), perGroup: fc.constant(1), outPerGroup: fc.constant(1) }),
@@ -81,7 +81,7 @@ const geometries = geometriesOf(
 
 const fours = (most: number): fc.Arbitrary<number> => small(most).map((count) => 4 * count);
 
-/** What Winograd's F(4, 3) can do, whether it pays or not. */
+/** Geometries that Winograd's F(4, 3) supports, whether it is faster or not. */
 const winogradGeometries = geometriesOf(
   fc.record({
     batch: small(3),
@@ -97,8 +97,8 @@ const winogradGeometries = geometriesOf(
 );
 
 /**
- * Run a kernel on operands with guards behind every block of memory, whole and in three parts, and compare with the f64
- * reference and bit for bit.
+ * Run a kernel on operands with guards after every block of memory, whole and in three parts. Compare with the f64
+ * reference, and compare both runs bit for bit.
  */
 const check = (
   kernel: Kernel,
@@ -163,7 +163,7 @@ const check = (
   expect(guards.every((at) => floats.subarray(at, at + 4).every((value) => value === 777))).toBe(true);
 };
 
-/** A kernel of the table by Winograd for all sizes. */
+/** A built-in kernel that uses Winograd for all sizes. */
 const byWinograd = (
   kernel: Kernel,
   sizesOf: (node: never) => ConvolutionSizes,
@@ -208,7 +208,7 @@ describe.each(builds)(
     test.runIf(build !== "scalar")("by Winograd, where channels come in fours", () => {
       fc.assert(
         fc.property(winogradGeometries, ({ x, w, y, params }) => {
-          // Its rounding grows with the sum, the longest of which is over the pixels.
+          // Rounding error grows with the length of the sum; the longest sums are over the pixels.
           const pixels = y[0]! * y[1]! * y[2]!;
           const tolerance = Math.max(2e-5, 2e-6 * Math.sqrt(pixels));
           check(byWinograd(conv2dKernel, forwardSizes, winogradForward), module, [x, w], y, params, tolerance);

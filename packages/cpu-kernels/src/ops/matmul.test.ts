@@ -8,10 +8,7 @@ import { compileWasm, instantiateWasm, type WasmBuild } from "../wasm-build.ts";
 const exactly = { absolute: 0, relative: 0 };
 const builds: readonly WasmBuild[] = ["relaxed", "simd", "scalar"];
 
-/**
- * Memory with operands, two results and scratch one after the other, each followed by a guard, none aligned to 16
- * bytes.
- */
+/** Memory with operands, two results and scratch in sequence, each followed by a guard, none aligned to 16 bytes. */
 const layOut = (rows: number, columns: number, inner: number) => {
   const memory = new WebAssembly.Memory({ initial: 256, maximum: 65536, shared: true });
   const floats = new Float32Array(memory.buffer);
@@ -135,7 +132,7 @@ describe.each(builds)("gemm of the %s build", async (build) => {
       fc.property(grams, ({ n, inner, transposed, order }) => {
         const { memory, floats, a, b, y, naive, scratch, intact } = layOut(n, n, inner);
         const wasm = instantiateWasm(module, memory);
-        floats.copyWithin(b, a, a + n * inner); // a copy: nobody sees that it is the same
+        floats.copyWithin(b, a, a + n * inner); // a copy, to hide from the kernel that the operands are equal
         wasm["gemm"]!(4 * a, 4 * b, 4 * naive, n, n, inner, transposed, 1 - transposed, 0, 4 * scratch);
         const gram = (part: number): void =>
           void wasm["gemmPart"]!(
@@ -158,7 +155,7 @@ describe.each(builds)("gemm of the %s build", async (build) => {
           gram(part);
           written += floats.subarray(y, y + n * n).reduce((count, value) => count + Number(!Number.isNaN(value)), 0);
         }
-        expect(written).toBe(n * n); // at the same time no two write the same number
+        expect(written).toBe(n * n); // the parts write each entry exactly once
         for (const part of order) gram(part);
         expect(firstDifference(floats.subarray(y, y + n * n), floats.subarray(naive, naive + n * n), exactly)).toBe(
           undefined,

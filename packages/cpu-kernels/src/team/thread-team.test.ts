@@ -11,7 +11,7 @@ const module = await compileWasm("relaxed");
 
 type Started = Pick<HelperSetup, "shared" | "spins">;
 
-/** A team of two, and the words that it shares with its helper. */
+/** A team of two threads, and the words shared with the helper. */
 const openTwo = async (
   options: { spins?: number; milliseconds?: number; start?: (setup: HelperSetup) => HelperThread } = {},
 ) => {
@@ -76,7 +76,7 @@ test("a kernel that traps in a helper, or here, fails the run with a line, and t
   const beyond = 2 ** 31;
   const trap = (in_: number) => () =>
     team.run(2, (part, call) => {
-      // Its own part lasts until the helper has taken the other one.
+      // The caller's part runs until the helper has taken the other part.
       if (part === in_) call(copy, beyond, 64, beyond - 1);
       else if (part === 0) while (region().hasLeft()) continue;
     });
@@ -90,7 +90,7 @@ test("a kernel that traps in a helper, or here, fails the run with a line, and t
 test("a helper that has taken a part and is silent fails the run, and all later ones", async () => {
   const { team, fillBoth, region } = await openTwo({
     milliseconds: 50,
-    // Never looks for work.
+    // A helper that never polls for work.
     start: () => ({ ready: Promise.resolve(), ended: new Promise(() => {}), stop: async () => {} }),
   });
   const silent = () => team.run(2, (part) => void (part === 0 && region().skip()));
