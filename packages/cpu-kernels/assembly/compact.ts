@@ -1,6 +1,6 @@
-// Entries of a vector that reach a bound, laid side by side in one read.
+// Compacts the entries of a vector whose magnitude reaches a bound, in one pass.
 
-/** Bits of infinity; above it lies NaN. */
+/** Bits of infinity. The bits of NaN are above. */
 const INFINITY: i32 = 0x7f800000;
 
 // @ts-ignore: decorator
@@ -10,9 +10,10 @@ function keysAt(at: usize, offset: usize): v128 {
 }
 
 /**
- * The first `capacity` of `n` f32 whose magnitude reaches that at `bound`: values and positions, zeros behind them. How
- * many reach it, those without room too, in `count`; the greatest of all magnitudes in `greatest`. Zeros never reach,
- * NaN always. Bits without a sign are in the order of magnitudes.
+ * Write the first `capacity` of the `n` f32 whose magnitude reaches the magnitude at `bound`: values and positions,
+ * followed by zeros. `count` receives the number of all such entries, including entries without space. `greatest`
+ * receives the maximum of all magnitudes. Zeros never reach the bound, NaN always does. Bits without the sign have the
+ * order of the magnitudes.
  */
 export function compact(x: usize, bound: usize, values: usize, indices: usize, count: usize, greatest: usize, n: i32, capacity: i32): void {
   const least = min<i32>(INFINITY, max<i32>(1, load<i32>(bound) & 0x7fffffff));
