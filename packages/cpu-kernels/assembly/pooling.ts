@@ -123,7 +123,7 @@ export function maxPool2dBackward(
           for (; c + 16 <= pixel; c += 16) {
             let start = corner + c;
             let best = v128.load(start);
-            let chosen = i32x4.splat(<i32>start); // for each lane, the start of the vector that holds the maximum so far
+            let chosen = i32x4.splat(<i32>start); // per lane, the start of the vector with the maximum so far
             for (let r = y0; r < y1; r++) {
               let at = start;
               for (let s = x0; s < x1; s++) {

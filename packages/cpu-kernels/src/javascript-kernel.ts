@@ -24,8 +24,12 @@ export interface JavaScriptKernelRule {
  *
  * @throws OperatorError if the function is asynchronous: a graph's kernels run in sequence, and the memory changes
  * after the call.
- * @example const kernel = javascriptKernel({ op: mish.operator.name, run: ([x], [y]) => x.forEach((v, i) => { y[i] = v
- * * Math.tanh(Math.log1p(Math.exp(v))); }), }); const backend = await createCpuBackend({ kernels: [kernel] });
+ * @example
+ * const kernel = javascriptKernel({
+ *   op: mish.operator.name,
+ *   run: ([x], [y]) => x.forEach((v, i) => { y[i] = v * Math.tanh(Math.log1p(Math.exp(v))); }),
+ * });
+ * const backend = await createCpuBackend({ kernels: [kernel] });
  */
 export const javascriptKernel = ({ op, refuses, run }: JavaScriptKernelRule): Kernel => ({
   op,

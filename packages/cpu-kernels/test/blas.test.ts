@@ -75,7 +75,7 @@ test("convolutions by patches equal those by address, whatever the sizes", async
         );
       },
     ),
-    // The example is of two blocks of pixels for each group.
+    // The example has two blocks of pixels per group.
     {
       numRuns: 60,
       examples: [
@@ -97,7 +97,7 @@ test("attention by whole rows of scores equals that by tiles, over several block
   const [plain, blas] = [await createCpuBackend(), await createCpuBackend({ blas: plainBlas() })];
   await fc.assert(
     fc.asyncProperty(heads, async ({ queries, keys: few, width, causal, long }) => {
-      const keys = long ? few + 1500 : few; // blocks of 42 queries, or one
+      const keys = long ? few + 1500 : few; // several blocks of 42 queries, or one block
       const [q, k, v] = [
         valuesOf([1, 2, queries, width], 1),
         valuesOf([1, 2, keys, width], 2),

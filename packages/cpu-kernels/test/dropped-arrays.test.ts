@@ -23,7 +23,7 @@ const mebibyte = 2 ** 20;
 const openBackend = (mebibytes: number, threads = 1): Promise<CpuBackend> =>
   createCpuBackend({ memory: createSharedMemory(mebibytes * mebibyte), threads });
 
-/** The loop of the README of tensor-core, with a state of `2 * rows * columns` f32. */
+/** The loop in the README of tensor-core, with a state of `2 * rows * columns` f32. */
 const readmeLoop = async (
   backend: CpuBackend,
   { rows, columns, steps, donate = [] }: { rows: number; columns: number; steps: number; donate?: readonly number[] },
@@ -59,7 +59,7 @@ const readmeLoop = async (
 
 test("a loop that drops its state at each step runs on in a memory of five states", async () => {
   const backend = await openBackend(8);
-  await readmeLoop(backend, { rows: 200, columns: 400, steps: 100 }); // 128 MB in all
+  await readmeLoop(backend, { rows: 200, columns: 400, steps: 100 }); // 128 MB in total
   expect(backend.memory.buffer.byteLength).toBeLessThanOrEqual(8 * mebibyte);
 });
 
@@ -67,7 +67,7 @@ test("runs collect dropped results long before the memory is full", async () => 
   const backend = await createCpuBackend();
   const f = jit((x: Tensor) => ({ y: add(x, 1), total: sum(x) }), backend);
   const x = NdArray.zeros("f32", [mebibyte]);
-  for (let i = 0; i < 200; i++) expect((await backend.download((await f(x)).total)).item()).toBe(0); // 800 MiB in all
+  for (let i = 0; i < 200; i++) expect((await backend.download((await f(x)).total)).item()).toBe(0); // 800 MiB in total
   expect(backend.arena.peakBytesInUse).toBeLessThan(192 * mebibyte);
 });
 
@@ -85,7 +85,8 @@ test("uploads of arguments and workspaces of compiled functions wait for dropped
   const total = jit(sum as (x: Tensor) => Tensor, backend);
   for (let i = 0; i < 10; i++) {
     await backend.reclaim!(); // `upload` cannot wait
-    // Three dropped arrays of 2 MiB, then calls whose arguments and workspaces do not fit next to them.
+    // Three dropped arrays of 2 MiB, then calls whose arguments and workspaces only fit after these arrays are
+    // collected.
     for (let dropped = 0; dropped < 3; dropped++) backend.upload(big);
     expect((await backend.download(await total(big))).item()).toBe(0);
     const roots = jit((x: Tensor) => sum(square(matmul(x, x))), backend);
@@ -142,7 +143,7 @@ test("what does not fit beside arrays in use says what holds the memory and how 
   await expect(fill()).rejects.toThrow(
     /^2097152 bytes were asked for, but 2 live arrays hold 4194304 bytes, .*`using`.*`backend\.free\(array\)`.*jit\(step, backend, \{ donate: \[0\] \}\)/,
   );
-  // Nothing was lost: with room, the same call goes through.
+  // Nothing was lost: with enough memory, the same call succeeds.
   backend.free(kept.pop()!);
   expect((await backend.download(await f(x))).toNumbers().every((value) => value === 1)).toBe(true);
 });

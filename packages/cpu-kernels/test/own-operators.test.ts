@@ -31,7 +31,7 @@ const mishKernel = javascriptKernel({
   },
 });
 
-/** Running maximum and where each was found: two results of two dtypes, and nothing to compose it of. */
+/** Running maximum and its positions: two results with two dtypes, and no composition. */
 const runningMax = defineOperator({
   name: "acme/running-max",
   infer: ([x]) => [x!, { dtype: "i32", shape: x!.shape }],
@@ -231,18 +231,18 @@ describe("operators of one's own on the CPU", () => {
 
 const magic = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
 
-/** The module above, by hand: a test needs no assembler. */
+/** The module above, encoded by hand, because a test should not need an assembler. */
 const twiceModule = (): Uint8Array<ArrayBuffer> => {
   const section = (id: number, ...content: number[]): number[] => [id, content.length, ...content];
   const name = (text: string): number[] => [text.length, ...new TextEncoder().encode(text)];
   const body = [
-    [1, 1, 0x7f], // one local: the address behind the last element of x
+    [1, 1, 0x7f], // one local: the address after the last element of x
     [0x20, 0, 0x20, 2, 0x41, 2, 0x74, 0x6a, 0x21, 3], // end = x + (n << 2)
     [0x02, 0x40, 0x03, 0x40], // block, loop
     [0x20, 0, 0x20, 3, 0x4f, 0x0d, 1], // if x >= end, leave the block
     [0x20, 1, 0x20, 0, 0x2a, 2, 0, 0x20, 0, 0x2a, 2, 0, 0x92, 0x38, 2, 0], // [y] = [x] + [x]
-    [0x20, 0, 0x41, 4, 0x6a, 0x21, 0, 0x20, 1, 0x41, 4, 0x6a, 0x21, 1], // both 4 bytes on
-    [0x0c, 0, 0x0b, 0x0b, 0x0b], // again; end of loop, block, function
+    [0x20, 0, 0x41, 4, 0x6a, 0x21, 0, 0x20, 1, 0x41, 4, 0x6a, 0x21, 1], // advance both by 4 bytes
+    [0x0c, 0, 0x0b, 0x0b, 0x0b], // repeat; end of loop, block, function
   ].flat();
   return Uint8Array.from([
     ...magic,

@@ -25,7 +25,10 @@ const worldSize = 3;
 const capacity = 2;
 const width = 4;
 
-/** Ranks of one thread: the n-th request of each belongs together, and is carried out when the last has come. */
+/**
+ * Collectives of ranks in one thread: the n-th requests of all ranks form a collective, which runs when the last rank's
+ * request arrives.
+ */
 class Meeting {
   readonly requests: CollectiveRequest[][] = [];
   private readonly done: PromiseWithResolvers<void>[] = [];
@@ -49,7 +52,7 @@ class Meeting {
       wait: ({ id }) => this.finished(id).promise,
       bytesSent: () => 0,
       members: Array.from({ length: worldSize }, (_, other) => other),
-      exchangeTexts: (text) => Array.from({ length: worldSize }, () => text), // all ranks compile one graph
+      exchangeTexts: (text) => Array.from({ length: worldSize }, () => text), // all ranks compile the same graph
       split: (_, name) => {
         throw new Error(`these tests split no group (${name})`);
       },
@@ -92,7 +95,7 @@ const toReference = (array: NdArray): ReferenceArray => ({
 
 type Function = (x: Tensor, rows: Tensor) => readonly Tensor[];
 
-/** Run `fn` on all ranks, several times, and compare every output with the world's reference. */
+/** Run `fn` on all ranks, several times, and compare every output with the reference for all ranks. */
 const check = async (fn: Function, inputs: readonly (readonly [NdArray, NdArray])[]): Promise<Meeting> => {
   const { graph } = trace(fn, inputs[0]! as never, { mesh: { data: worldSize } });
   const expected = interpretWorld(
@@ -183,7 +186,7 @@ describe("ragged collectives of a graph on the CPU", () => {
         code: "argument",
         message: `all-to-all: rank 0 is asked to send ${count} rows, but its chunks have 3; count 0 to 3 rows, or raise the capacity`,
       });
-      // An axis of one rank: no communicator, and rows beyond the count are zero all the same.
+      // An axis of one rank has no communicator. Rows after the count must still be zero.
       const y = await backend.download(await f(x, NdArray.from([2], [1], "i32")));
       expect(y.toNumbers()).toEqual(x.toNumbers().map((value, i) => (i < 2 * width ? value : 0)));
     },

@@ -56,7 +56,7 @@ describe("recomputation of checkpoints", () => {
   let backend: Backend;
 
   beforeAll(async () => {
-    // The relaxed build rounds a product and a sum in one kernel once, so its bits follow from what is fused with what.
+    // The relaxed build rounds a product and a sum in one kernel once, so its bits depend on fusion.
     backend = await createCpuBackend({ build: "simd" });
   });
 

@@ -1,8 +1,9 @@
 import type { Call, Team, TeamFunctions } from "../src/team/team.ts";
 
 /**
- * A team of one thread that cuts all that can be cut, however small, and runs a call of each part in turn, the last
- * part first: what depends on the order of parts, or on scratch memory that another part writes as well, is found.
+ * A team of one thread that divides all kernels that can be divided, however small, and alternates between the parts
+ * call by call, last part first. Detects results that depend on the order of parts, or on scratch memory that another
+ * part also writes.
  */
 export const shuffledTeam = (threads: number, functions: TeamFunctions): Team => ({
   threads,

@@ -40,7 +40,7 @@ import { shuffledTeam } from "./shuffled-team.ts";
 
 const module = await compileWasm("relaxed");
 
-/** A backend whose team is `teamOf`, values laid over each other as programs have them. */
+/** A backend with the team `teamOf`, in which values share memory as in programs. */
 const backendWith = (teamOf: (functions: TeamFunctions) => Team, blas?: Blas): Backend => {
   const memory = createSharedMemory(512 * 2 ** 20);
   const wasm = instantiateWasm(module, memory);
@@ -60,7 +60,7 @@ const bitsOf = async (fn: Fn, inputs: readonly NdArray[], backend: Backend): Pro
   return results.map((result) => digestOf([...result.bytes()].join()));
 };
 
-/** A function's result and the gradients of its operands, with the result itself as cotangent. */
+/** A function's result and the gradients of its operands, with the result as the cotangent. */
 const withGradients =
   (fn: (...inputs: Tensor[]) => Tensor): Fn =>
   (...inputs) => {
@@ -68,7 +68,7 @@ const withGradients =
     return [value, ...pullback(value)];
   };
 
-/** Expect what runs in parts, the last one first, to have the bits of what runs whole. */
+/** Checks that kernels in parts, last part first, have the bits of undivided kernels. */
 const sameBits = (blas?: Blas): ((fn: Fn, inputs: readonly NdArray[]) => Promise<void>) => {
   const solo = backendWith(soloTeam, blas);
   const teams = [2, 3].map((threads) => backendWith((functions) => shuffledTeam(threads, functions), blas));
@@ -81,7 +81,7 @@ const sameBits = (blas?: Blas): ((fn: Fn, inputs: readonly NdArray[]) => Promise
 describe("parts have the bits of the whole", () => {
   const expectSameBits = sameBits();
 
-  // Every third row of each operator, its first among them, and the rest before a release.
+  // Every third row of each operator, starting with its first. All rows run before a release.
   const seen = new Map<string, number>();
   const isThird = conformanceCases.map(({ op }) => {
     const place = seen.get(op) ?? 0;
@@ -97,7 +97,7 @@ describe("parts have the bits of the whole", () => {
   });
 
   test("rows, columns and fused loops, past every block", async () => {
-    // 64 blocks of 64 rows are a group; a tile of a fused loop has some 1000 elements.
+    // 64 blocks of 64 rows are a group. A tile of a fused loop has about 1000 elements.
     const problem = fc.record({
       rows: fc.constantFrom(1, 5, 63, 64, 65, 200, 4200),
       width: fc.constantFrom(1, 10, 33, 70, 300),
@@ -136,7 +136,7 @@ describe.each([
       batch: fc.integer({ min: 1, max: 4 }),
       rows: size,
       columns: size,
-      inner: fc.oneof(size, fc.integer({ min: 500, max: 1100 })), // beyond a block of the sum
+      inner: fc.oneof(size, fc.integer({ min: 500, max: 1100 })), // more than one block of the sum
       transposeA: fc.boolean(),
       transposeB: fc.boolean(),
     });
@@ -144,7 +144,7 @@ describe.each([
       fc.asyncProperty(problem, async ({ batch, rows, columns, inner, transposeA, transposeB }) => {
         const a = normalArray([batch, ...(transposeA ? [inner, rows] : [rows, inner])], 1);
         const b = normalArray([batch, ...(transposeB ? [columns, inner] : [inner, columns])], 2);
-        const both = transposeA && transposeB && blas !== undefined; // a BLAS has no such product
+        const both = transposeA && transposeB && blas !== undefined; // a BLAS has no product with both operands transposed
         await expectSameBits(
           (x, y) => matmul(x!, y!, { transposeA, transposeB: transposeB && !both }),
           [a, both ? normalArray([batch, inner, columns], 2) : b],
@@ -202,7 +202,7 @@ describe.each([
       {
         numRuns: examples(6, 15),
         examples: [
-          // By patches: three blocks of pixels, which end within an image.
+          // By patches: three blocks of pixels, which end inside an image.
           [{ ...manyPixels, stride: 1, padding: 1, dilation: 1 }],
           [{ ...manyPixels, stride: 1, padding: 3, dilation: 2 }],
         ],
@@ -243,7 +243,7 @@ describe("threads", () => {
     await Promise.all([one, two, three].map((backend) => backend!.close()));
   });
 
-  /** Large enough that every kernel of it is cut. */
+  /** Large enough that each of its kernels is divided. */
   const network = withGradients((x, w, v) => {
     const image = maxPool2d(relu(conv2d(x!, w!, { padding: "same" })), { window: 2 });
     return softmax(matmul(reshape(transpose(image, [0, 2, 1, 3]), [-1, 32]), v!));

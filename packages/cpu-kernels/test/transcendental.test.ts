@@ -22,7 +22,7 @@ import {
 import { operators } from "@skein/tensor-core/backend";
 import { beforeAll, describe, expect, test } from "vitest";
 
-/** Units in the last place of f32 at `reference`; below the normal range the unit no longer shrinks. */
+/** Unit in the last place of f32 at `reference`. Below the normal range, the unit is constant. */
 const unit = (reference: number): number => 2 ** (Math.max(-126, Math.floor(Math.log2(Math.abs(reference)))) - 23);
 
 const errorInUnits = (actual: number, reference: number): number => {
@@ -36,7 +36,7 @@ interface Bound {
   readonly fn: (x: Tensor) => Tensor;
   readonly low: number;
   readonly high: number;
-  /** Promised error in units in the last place. */
+  /** Maximum error in units in the last place. */
   readonly units: number;
   readonly params?: { readonly approximate: boolean };
 }

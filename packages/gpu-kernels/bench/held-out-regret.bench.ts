@@ -1,5 +1,5 @@
-// How much slower than the best is each way of choosing a variant of matmul, on shapes that it has not seen?
-// Reads times that were measured before.
+// Measures the regret of each method of choosing a matmul variant, on held-out shapes. Reads times from earlier
+// measurements.
 // Run: node bench/held-out-regret.bench.ts [files that matmul-variants.bench.ts saved]
 import { readFileSync } from "node:fs";
 import {
@@ -9,7 +9,7 @@ import {
   type SelectionQuality,
 } from "../src/autotune/matmul-model.ts";
 
-/** A measurement, and what the rule of unmeasured devices chooses for it. */
+/** A measurement, and the variant that the rule for unmeasured devices chooses. */
 type Saved = MatmulMeasurement & { readonly rule: string };
 
 const here = ["lavapipe-1.jsonl", "lavapipe-2.jsonl"].map((name) => new URL(`measured/${name}`, import.meta.url));

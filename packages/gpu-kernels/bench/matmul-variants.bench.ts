@@ -1,6 +1,6 @@
-// Which variant is the fastest for which product, and how good is what the rule and a learned model choose?
+// Measures all matmul variants for many products, and the quality of the choices of the rule and of a trained model.
 // Run: node bench/matmul-variants.bench.ts [largest side of the squares] [file for the times]
-// The file is what held-out-regret.bench.ts reads.
+// The file is input for held-out-regret.bench.ts.
 import { writeFileSync } from "node:fs";
 import { createWebGpuBackend, choicesFrom, type MatmulMeasurement } from "../src/index.ts";
 import { selectionQuality, trainMatmulModel } from "../src/autotune/matmul-model.ts";

@@ -5,7 +5,7 @@ import type { Binding, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
 const isCount = (value: number, least: number, most: number): boolean =>
   Number.isInteger(value) && value >= least && value <= most;
 
-/** What a user's kernel got wrong in a pass, if anything. */
+/** Describes an error in a pass of a user's kernel. Undefined: no error. */
 const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFacts): string | undefined => {
   const { bindings, workgroupSize, groups } = pass;
   if (!isCount(workgroupSize, 1, facts.maxWorkgroupSize))
@@ -35,7 +35,7 @@ const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFa
     : `writes ${written.name}, an operand that others may read; write an output or a scratch block`;
 };
 
-/** Throws OperatorError where a user's kernel planned what cannot run, or leaves a result unwritten. */
+/** Check the plan of a user's kernel. Throws OperatorError if the plan cannot run, or does not write a result. */
 export const checkPlan = (plan: KernelPlan, node: KernelNode, facts: DeviceFacts): void => {
   for (const pass of plan.passes) {
     const fault = faultOf(pass, plan, node, facts);

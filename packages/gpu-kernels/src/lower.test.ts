@@ -38,7 +38,7 @@ describe("lowering", () => {
   test.each([1, 65_535, 65_536, 10_000_000])(
     "a pass of %i workgroups has a grid that holds them, guarded when it holds more",
     (rows) => {
-      // One workgroup takes one row of this length.
+      // Each row of this length is processed by one workgroup.
       const graph = optimize(trace((x: Tensor) => softmax(x), [spec([rows, 1024])] as never).graph);
       const { passes } = kernels["softmax"]!.plan(kernelNodeOf(graph, graph.nodes[1]!), facts, {}, []);
       expect(passes[0]!.groups).toBe(rows);

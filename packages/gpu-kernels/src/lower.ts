@@ -31,13 +31,13 @@ export interface DispatchStep {
   /** Words of `sizes`, if the shader has them. */
   readonly sizes: readonly number[] | undefined;
   readonly slices: readonly Slice[];
-  /** Flops and bytes, to bound what is submitted at once. */
+  /** Flops and bytes, used to bound a submission. */
   readonly work: number;
 }
 
 export interface Slice {
   readonly grid: readonly [number, number, number];
-  /** Words of `slice`; absent where the pass is whole. */
+  /** Words of `slice`. Absent: the pass has a single slice. */
   readonly words?: readonly [first: number, groups: number];
 }
 
@@ -54,8 +54,8 @@ export type LoweredStep =
   | { readonly kind: "position"; readonly node: Node; readonly output: Stretch };
 
 /**
- * A graph as flat steps over numbered regions: slabs, then scratch, constants, copies, nothing; then inputs, then
- * outputs.
+ * A graph as flat steps over numbered regions: slabs, scratch, constants, copies, the region for empty operands; then
+ * inputs, then outputs.
  */
 export interface Lowered {
   readonly steps: readonly LoweredStep[];
@@ -70,7 +70,7 @@ export interface Regions {
   readonly scratch: number;
   readonly constants: number;
   readonly copies: number;
-  /** Bytes that stand for operands without elements. */
+  /** Region for operands without elements. */
   readonly empty: number;
   readonly firstInput: number;
   readonly firstOutput: number;
@@ -92,7 +92,7 @@ export const emptyBytes = (facts: DeviceFacts): number => facts.maxBindings * fa
 
 const alignUp = (bytes: number, alignment: number): number => Math.ceil(bytes / alignment) * alignment;
 
-/** Work of one submission: far below the seconds after which an operating system resets a device. */
+/** Maximum work of one submission: far below the seconds after which an operating system resets a device. */
 export const workPerSubmission = (facts: DeviceFacts, choices: Choices): number =>
   choices.workPerSubmission ?? (facts.software ? 1e10 : 5e10);
 
@@ -112,7 +112,7 @@ const workOf = (graph: Graph, node: Node): number => {
   return flops + bytesRead + bytesWritten;
 };
 
-/** By input: whether it lies in output 0 where it belongs, so that the kernel has nothing to copy. */
+/** Per input, whether it is already at its position in output 0, so that the kernel has nothing to copy. */
 const placedInputs = (graph: Graph, plan: MemoryPlan, node: Node): readonly boolean[] => {
   const output = plan.places.get(valueKey({ node: node.id, output: 0 }))!;
   return (
@@ -125,7 +125,7 @@ const placedInputs = (graph: Graph, plan: MemoryPlan, node: Node): readonly bool
   );
 };
 
-/** Turn a planned graph into steps. Pure: needs the facts of a device, not the device. */
+/** Lower a planned graph to steps. Pure: needs the facts of a device, not the device. */
 export const lower = (
   graph: Graph,
   plan: MemoryPlan,
@@ -248,7 +248,7 @@ export const lower = (
   return { steps, slabBytes: plan.slabBytes, scratchBytes, copyBytes, constants, constantBytes };
 };
 
-/** Where the blocks of a node begin in their regions. */
+/** Offsets of a node's blocks in their regions. */
 interface Blocks {
   readonly scratch: number[];
   readonly constants: number[];

@@ -18,7 +18,10 @@ import { leastDevice } from "./least-device.ts";
 import { lower } from "./lower.ts";
 import type { WebGpuBackend } from "./webgpu-backend.ts";
 
-/** Labels of the passes of `op`, and how many operands were read from copies because they overlap what is written. */
+/**
+ * Labels of the passes of `op`, and the number of operands that are read from copies because they overlap written
+ * memory.
+ */
 const passesOf = (
   op: string,
   fn: (...inputs: Tensor[]) => Tensor,
@@ -35,11 +38,11 @@ const passesOf = (
   };
 };
 
-/** Three results one behind the other: the first two begin at multiples of 256 bytes, the last does not. */
+/** Three consecutive results: the first two start at multiples of 256 bytes, the last does not. */
 const bucket = (a: Tensor, b: Tensor, c: Tensor): Tensor => concat([add(a, 1), multiply(b, 2), add(c, 3)]);
 const bucketInputs = [normalArray([128], 1), normalArray([67], 2), normalArray([5], 3)];
 
-/** Rows added onto a sum that nobody else needs. */
+/** Rows added to a sum that is not used elsewhere. */
 const onto = (base: Tensor, indices: Tensor, updates: Tensor): Tensor => scatterAdd(add(base, 1), indices, updates);
 const ontoInputs = [normalArray([40, 8], 1), uniformArray([30], 0, 40, 2, "i32"), normalArray([30, 8], 3)];
 

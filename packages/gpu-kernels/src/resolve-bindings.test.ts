@@ -12,8 +12,8 @@ const copyRegion = 99;
 const alignment = 32;
 
 /**
- * Bindings of a pass over few regions, so that they meet; those that are written never overlap each other in part, as
- * the memory plan promises.
+ * Bindings of a pass over few regions, so that they often overlap. Written bindings never overlap each other partly, as
+ * the memory plan guarantees.
  */
 const bindingLists = fc
   .array(
@@ -47,7 +47,7 @@ describe("resolving bindings", () => {
             expect(a.at.region === b.at.region && a.writable !== b.writable).toBe(false);
             expect(a.writable && b.writable && overlap(a.at, b.at)).toBe(false);
           }
-        // Every binding has a variable of its type, over its bytes or over a copy of them.
+        // Every binding has a variable of its type, which covers its bytes or a copy of them.
         for (const { binding, at } of bindings) {
           const variable = variables.find(({ name }) => name === (renamed.get(binding.name) ?? binding.name))!;
           expect(variable.type).toBe(binding.type);
@@ -60,7 +60,7 @@ describe("resolving bindings", () => {
             expect(copy).toBeUndefined();
           }
         }
-        // Copies lie side by side, aligned, and each is read by someone.
+        // Copies do not overlap, are aligned, and each copy is read.
         copies.forEach(({ from, toOffset }, i) => {
           expect(toOffset % alignment).toBe(0);
           expect(toOffset).toBeGreaterThanOrEqual(i === 0 ? 0 : copies[i - 1]!.toOffset + copies[i - 1]!.from.bytes);
@@ -68,7 +68,7 @@ describe("resolving bindings", () => {
             variables.some(({ at }) => at.region === copyRegion && at.offset === toOffset && at.bytes === from.bytes),
           ).toBe(true);
         });
-        // Names are those of bindings, each once.
+        // Names are names of bindings, without duplicates.
         expect(new Set(variables.map(({ name }) => name)).size).toBe(variables.length);
       }),
       { numRuns: 2000 },

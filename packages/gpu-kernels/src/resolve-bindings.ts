@@ -2,7 +2,7 @@ import { InvariantError } from "@skein/tensor-core";
 import type { Binding } from "./kernel.ts";
 import type { ShaderVariable } from "./shader.ts";
 
-/** A stretch of one buffer; `region` numbers the buffers of an executable. */
+/** A range of one buffer. `region`: index among the buffers of an executable. */
 export interface Stretch {
   readonly region: number;
   readonly offset: number;
@@ -19,11 +19,11 @@ export interface PlacedVariable extends ShaderVariable {
   readonly at: Stretch;
 }
 
-/** What WebGPU gets to see of a pass's bindings. */
+/** Variables and copies that replace a pass's bindings for WebGPU. */
 export interface ResolvedBindings {
   readonly variables: readonly PlacedVariable[];
   readonly renamed: ReadonlyMap<string, string>;
-  /** To be copied before the pass; targets are offsets in the region that was given for copies. */
+  /** Copies to make before the pass. Targets are offsets in the region `copyRegion`. */
   readonly copies: readonly { readonly from: Stretch; readonly toOffset: number }[];
 }
 
@@ -34,11 +34,11 @@ const overlap = (a: Stretch, b: Stretch): boolean =>
   a.region === b.region && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 
 /**
- * WebGPU refuses a dispatch that binds one buffer both read-only and writable, or two writable bindings that overlap.
- * So all bindings of a buffer that a pass writes are declared writable, bindings that show the same stretch become one
- * variable, and an operand that overlaps another in part is read from a copy.
+ * WebGPU rejects a dispatch that binds one buffer both read-only and writable, or that binds two overlapping writable
+ * ranges. So all bindings of a buffer that a pass writes are declared writable, bindings of the same range become one
+ * variable, and an operand that partly overlaps another is read from a copy.
  *
- * @param copyRegion where such copies lie.
+ * @param copyRegion region for these copies.
  */
 export const resolveBindings = (
   bindings: readonly PlacedBinding[],

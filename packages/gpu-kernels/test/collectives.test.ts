@@ -49,8 +49,8 @@ const worldSize = 2;
 const inOrder = ({ x, rows }: RaggedResult): readonly Tensor[] => [x, rows];
 
 /**
- * What all ranks of one thread share: the n-th request of each rank belongs together, and is computed when the last has
- * come.
+ * Shared state of all ranks of one thread: the n-th requests of all ranks form a collective, which is computed when the
+ * last rank's request arrives.
  */
 class Meeting {
   private readonly requests = new Map<number, CollectiveRequest[]>();
@@ -99,7 +99,7 @@ const resultOf = (
   return from === undefined ? new Uint8Array(output.length) : inputs[from]!;
 };
 
-/** As many rows as their senders say, zeros behind them, and how many came. */
+/** Copy as many rows as their senders specify, followed by zeros, and write the numbers of rows. */
 const exchangeRows = (all: readonly CollectiveRequest[], rank: number): void => {
   const { output, ragged } = all[rank]!;
   const chunkBytes = output.length / worldSize;
@@ -114,7 +114,7 @@ const exchangeRows = (all: readonly CollectiveRequest[], rank: number): void => 
   ragged!.receivedRows.set(new Uint8Array(Int32Array.from(received).buffer));
 };
 
-/** A mesh of one axis is never split. */
+/** A mesh with one axis is never split. */
 const split = (): never => {
   throw new Error("these tests split no group");
 };
@@ -132,12 +132,12 @@ const communicatorOf = (meeting: Meeting, rank: number): Communicator => {
     wait: ({ id }) => meeting.finished(id).promise,
     bytesSent: () => 0,
     members: [0, 1],
-    exchangeTexts: (text) => [text, text], // all ranks compile one graph
+    exchangeTexts: (text) => [text, text], // all ranks compile the same graph
     split,
   };
 };
 
-/** Counts what is out. */
+/** Counts allocations that were not released. */
 class CountedMemory implements HostMemory {
   held = 0;
   allocate(bytes: number): Uint8Array {
@@ -162,7 +162,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     data: Float64Array.from(array.toNumbers()),
   });
 
-  /** Run `fn` on both ranks at once and compare every output with the world's reference. */
+  /** Run `fn` on both ranks at once and compare every output with the reference for all ranks. */
   const check = async (fn: (x: Tensor) => readonly Tensor[], inputs: readonly NdArray[], runs = 1): Promise<void> => {
     const { graph } = trace(fn, [inputs[0]] as never, { mesh: { data: worldSize } });
     const expected = interpretWorld(
@@ -206,7 +206,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     await check(fn, inputs);
   });
 
-  /** Rows of each rank, computed on the device: rank r has r + 1 for itself, and none for the other. */
+  /** Row counts of each rank, computed on the device: rank r has r + 1 rows for itself, and none for the other rank. */
   const ownRows = (): Tensor =>
     where(equal(iota([worldSize], "i32", { dim: 0 }), axisIndex("data")), add(axisIndex("data"), 1), 0);
 
@@ -274,7 +274,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     );
   });
 
-  /** Two exchanges that can be under way at once, with work before, between and behind them. */
+  /** Two exchanges that can be in progress at once, with work before, between and after them. */
   const overlapping = (x: Tensor): readonly Tensor[] => {
     const a = scope("first", () => allReduce(multiply(x, 2), "data"));
     const between = scope("between", () => softmax(multiply(x, x)));
@@ -282,7 +282,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     return [scope("behind", () => softmax(add(a, between))), b];
   };
 
-  /** What each rank's communicator is asked, in order. */
+  /** Records each rank's calls of its communicator, in order. */
   const watched = (
     communicator: Communicator,
     saw: (event: string, kind?: CollectiveRequest["kind"]) => void,
@@ -314,7 +314,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
   });
 
   test("a span sink learns when a collective was handed over and when its result was there, by the names that the CPU gives", async () => {
-    /** Spans of rank 0, and when its collectives were started. */
+    /** Spans of rank 0, and the start times of its collectives. */
     const traced = async (
       ranks: readonly Backend[],
     ): Promise<{ spans: readonly Span[]; started: Map<string, number> }> => {
@@ -354,8 +354,8 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
       expect(end(wait)).toBe(end(collective));
     }
     if (!backends[0]!.facts.timestamps) return;
-    // Kernels are timed by the device's clock; causes come before effects on both. Dawn rounds that clock down to
-    // multiples of 2^16 ns.
+    // Kernels are timed by the device's clock. Causes precede effects on both clocks. Dawn rounds the device's clock
+    // down to multiples of 2^16 ns.
     const rounding = 2 ** 16 / 1e9;
     expect(end(named("fused first")) - rounding).toBeLessThanOrEqual(named("all-reduce").startSeconds);
     expect(end(named("softmax between")) - rounding).toBeLessThanOrEqual(named("all-gather").startSeconds);
@@ -391,8 +391,8 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     const held = backend.bytesInUse();
     await expect(f(x)).rejects.toThrow("rank 1 is gone");
     expect(backend.bytesInUse()).toBe(held);
-    // Both requests of both runs are under way for ever, since a wait that fails does not end one: an all-reduce, which
-    // works in place, and an all-gather.
+    // Both requests of both runs stay in progress forever, because a failed wait does not end a request: an all-reduce,
+    // which works in place, and an all-gather.
     expect(memories[0]!.held).toBe(2 * (1 + 3) * 4 * elementCount(inputs[0]!.shape));
     expect((await backend.download(x)).toNumbers()).toEqual(inputs[0]!.toNumbers());
   });
@@ -416,7 +416,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     const f = jit(overlapping, backend, { communicators: { data: refusing } });
     const held = memories[0]!.held;
     await expect(f(inputs[0]! as never)).rejects.toThrow("all-reduce is refused");
-    // A peer would take the second for the first.
+    // A peer would match the second request with the first.
     expect(started).toEqual(["all-reduce"]);
     expect(memories[0]!.held).toBe(held);
   });

@@ -189,11 +189,11 @@ describe.skipIf(!hasAdapter)("executable", () => {
   test("a product of transposed f16 operands is stored in the dtype that was asked for", async () => {
     const f = jit((a: Tensor) => matmul(transpose(cast(a, "f16")), cast(a, "f16"), { resultDtype: "f32" }), backend);
     const y = await f(NdArray.from([300, 300, 300, 300], [2, 2]));
-    // beyond f16, whose largest is 65,504
+    // larger than the maximum of f16, 65,504
     expect([y.dtype, (await backend.download(y)).toNumbers()]).toEqual(["f32", new Array(4).fill(180_000)]);
   });
 
-  /** Values that must lie in different places at one time. */
+  /** Values that must be in memory at the same time. */
   const wide = (x: Tensor, w: Tensor): Tensor => {
     const parts = [1, 2, 3, 4, 5, 6].map((k) => matmul(multiply(x, k), w));
     return parts.reduce((total, part, i) => add(total, multiply(part, matmul(parts[(i + 3) % 6]!, w))));
@@ -289,7 +289,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     if (!backend.facts.timestamps) return;
     const names = [...new Set(spans.map(({ name }) => name))];
     expect(names).toEqual(["matmul", "fused", "softmax", "sum"]);
-    // Dawn rounds to 2¹⁶ ns where it is not told otherwise.
+    // Dawn rounds to 2¹⁶ ns by default.
     const rounded = spans.map(({ startSeconds, endSeconds }) => ((endSeconds - startSeconds) * 1e9) / 2 ** 16);
     expect(rounded.some((count) => Math.abs(count - Math.round(count)) > 1e-3)).toBe(true);
   });

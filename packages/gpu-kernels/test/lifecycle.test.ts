@@ -65,13 +65,13 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     const losses: number[] = [];
     const [held, resident]: [string[], number[]] = [[], []];
     for (let i = 0; i < 5000; i++) {
-      // The batch comes from the host each time, as in training.
+      // The batch is uploaded from the host in each step, as in training.
       const result = (await step(w, x, y)) as unknown as { w: typeof w; loss: typeof w };
       w = result.w;
       if (i % 100 === 0) losses.push((await backend.download(result.loss)).toNumbers()[0]!);
       backend.free(result.loss);
       if (i % 100 !== 99) continue;
-      // Wrappers of commands hold native memory until they are collected.
+      // Wrappers of commands hold native memory until they are garbage-collected.
       collectGarbage();
       await new Promise((resolve) => setTimeout(resolve, 10));
       if (i % 500 !== 499) continue;
@@ -80,8 +80,8 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     }
     expect(losses.at(-1)!).toBeLessThan(losses[0]! / 2);
     expect(new Set(held).size).toBe(1);
-    // Heaps grow in leaps, whenever they like; a leak grows in every stretch of 500 steps. Two stretches at least grow
-    // by less than 4 KiB a step.
+    // Heaps grow in irregular jumps, whereas a leak grows in every 500 steps. At least two intervals must grow by less
+    // than 4 KiB per step.
     const growth = resident
       .slice(1)
       .map((bytes, i) => bytes - resident[i]!)
@@ -115,7 +115,7 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     const f = jit((x: Tensor) => Array.from({ length: 8 }).reduce<Tensor>((y) => matmul(y, x), x), backend);
     const x = backend.upload(normalArray([512, 512]));
     backend.free(await f(x));
-    // Some wait for room ahead, one for its copy.
+    // Some calls wait for earlier runs, and one waits for its copy.
     const pending = [async () => backend.download(await f(x)), async () => backend.download(x)].map(async (call) =>
       call(),
     );

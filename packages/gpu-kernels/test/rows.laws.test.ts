@@ -17,11 +17,11 @@ describe.skipIf(!hasAdapter)("rows do not depend on other rows on WebGPU", () =>
   afterAll(() => backend.close());
 
   test.each(rowCases.map((row) => [row.name, row] as const))("%s", async (_, row) => {
-    // Each pipeline takes a tenth of a second to compile: one row and a few.
+    // Each pipeline takes a tenth of a second to compile, so test one row and a few rows.
     await checkRows(row, backend, examples(rowRanges(row.rows).slice(1, 3), rowRanges(row.rows)));
   });
 
-  // Plans for a GPU, which the adapter of this machine is usually not: other layouts of rows, tiles and cut sums.
+  // Plans for a GPU, which the adapter of this machine usually is not: other layouts of rows, tiles and divided sums.
   const gpu: DeviceFacts = leastDevice;
   const gamma = normalArray([600], 2);
   const convolved = (kernel: readonly number[], groups = 1) =>
@@ -45,7 +45,7 @@ describe.skipIf(!hasAdapter)("rows do not depend on other rows on WebGPU", () =>
     ["layer-norm", [600], [gamma, gamma], { epsilon: 1e-5 }],
     ["cumsum", [150], [], { dim: 1, reverse: false }],
     ["conv2d", [6, 6, 64], ...convolved([3, 3, 64, 16])],
-    // More pixels per invocation from 2¹⁸ results on.
+    // From 2¹⁸ results up, there are more pixels per invocation.
     ["conv2d", [64, 64, 2], ...convolved([3, 3, 2, 8])],
     ["conv2d", [64, 64, 8], ...convolved([3, 3, 1, 8], 8)],
   ] as const)("%s of rows %j by the plans of a GPU", async (op, shape, others, params) => {
@@ -72,7 +72,7 @@ describe.skipIf(!hasAdapter)("entries of the batch of attention by the plans of 
   afterAll(() => backend.close());
 
   test("do not depend on other entries, nor queries on other queries", { tags: "full" }, async () => {
-    // From 256 tiles of queries on, tiles are larger.
+    // From 256 tiles of queries up, tiles are larger.
     const [q, k, v] = [1, 2, 3].map((seed) => normalArray([9, 30, 33, 16], seed)) as [NdArray, NdArray, NdArray];
     const run = async (...inputs: NdArray[]): Promise<NdArray> =>
       (await runNode(backend, "attention", inputs, { causal: false, scale: 0.25 }, { facts: leastDevice }))[0]!;
@@ -155,7 +155,7 @@ describe.skipIf(!hasAdapter)("variants of one order of sums give the same bits",
       [2, 5],
     ] as const)
       expect(await run([begin, end])).toEqual(whole.slice(begin * 45, end * 45));
-    // Sums in pieces, those of the transposed operand, have other bits.
+    // Sums in pieces, which the transposed operand has, have other bits.
     const plain = await products.run("naive", productOf(7, 45, 1031, { transposeA }), inputs);
     if (!transposeA) expect(whole).toEqual(plain.toNumbers());
   });

@@ -36,7 +36,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     backend = await createWebGpuBackend({ gpu: scarce.gpu });
   });
   beforeEach(async () => {
-    // What the test before has left idle goes.
+    // Releases idle buffers of the previous test.
     memory.budget = 0;
     const none = backend.upload(NdArray.zeros("f32", [2 ** 20]));
     await expect(backend.download(none)).rejects.toThrow(refusal);
@@ -47,7 +47,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
 
   const numbers = async (array: DeviceArray): Promise<ArrayLike<number>> => (await backend.download(array)).toNumbers();
 
-  /** Leave idle buffers of `sizes` bytes behind, and no more room than what they take. */
+  /** Leave idle buffers of `sizes` bytes, and no other free memory. */
   const fillWithIdle = async (sizes: readonly number[]): Promise<void> => {
     const arrays = sizes.map((each) => backend.upload(NdArray.zeros("f32", [each / 4])));
     await memory.quiet();
@@ -128,7 +128,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     expect(message).not.toContain("\n");
     expect(Number(refusal.exec(message)![2])).toBe(before);
     expect([backend.bytesInUse(), backend.bytesReserved()]).toEqual([before, memory.live]);
-    await expect(numbers(x)).rejects.toThrow(DeviceMemoryError); // there is no room to read it back either
+    await expect(numbers(x)).rejects.toThrow(DeviceMemoryError); // there is no memory for the read-back either
     memory.budget = Infinity;
     expect(await numbers(x)).toEqual(all(1));
     const [y, sums] = await double(x);
@@ -173,14 +173,14 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     const before = backend.bytesInUse();
     memory.budget = memory.live;
     const { message } = (await reduce(x).catch((reason: unknown) => reason)) as DeviceMemoryError;
-    memory.budget += Number(refusal.exec(message)![1]) - 1; // all but the last
+    memory.budget += Number(refusal.exec(message)![1]) - 1; // one byte too few
     await expect(reduce(x)).rejects.toThrow(refusal);
     expect([started, backend.bytesInUse(), backend.bytesReserved()]).toEqual([0, before, memory.live]);
     backend.free(x);
     reduce.release();
   });
 
-  // Few shapes and functions, since each shader has to be compiled. Whole numbers that wrap around are exact.
+  // Few shapes and functions, because each shader must be compiled. Wrapping integers are exact.
   const counts = [1000, 6000];
   type Call = (...args: (DeviceArray | NdArray)[]) => Promise<DeviceArray[]>;
   interface Row {
@@ -248,7 +248,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
   );
 
   test("whatever is run, uploaded, read, freed and released beside each other in little memory: no wrong value, every byte accounted for", async () => {
-    // Nothing is dropped here, and each refusal would cost a full collection.
+    // Nothing is dropped here, and each refusal would cost a full garbage collection.
     const reclaim = vi.spyOn(ArrayLedger.prototype, "reclaim").mockResolvedValue();
     onTestFinished(() => reclaim.mockRestore());
     let [done, refused] = [0, 0];
@@ -261,7 +261,10 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
           const table = rows();
           const held = new Set<Held>();
           const arrayBytes = (): number => [...held].reduce((sum, { values }) => sum + poolSize(4 * values.length), 0);
-          /** Do it, unless there is no room; then nothing has changed, and alone it would not have fitted. */
+          /**
+           * Do the work, unless there is no memory. After a failure, nothing has changed, and the work would not have
+           * fitted alone.
+           */
           const attempt = async (alone: boolean, work: () => Promise<void>): Promise<void> => {
             const before = backend.bytesInUse();
             try {
@@ -279,7 +282,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
           const run = async (batch: readonly Task[]): Promise<void> => {
             const alone = batch.length === 1;
             const [busyRows, busyArrays] = [new Set<number>(), new Set<Held>()];
-            /** An array that no other task of this batch touches. */
+            /** Pick an array that no other task of this batch uses. */
             const pick = (at: number): Held | undefined => {
               const one = [...held][at % Math.max(1, held.size)];
               if (one === undefined || busyArrays.has(one)) return undefined;
@@ -340,7 +343,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
             for (const { array } of held) backend.free(array);
           }
           expect(backend.bytesInUse(), "in use after all arrays were freed").toBe(0);
-          // Whatever is idle, all of the memory can be had in one piece.
+          // With any idle buffers, the complete memory can be allocated as one buffer.
           memory.budget = 2 ** 20;
           const whole = backend.upload(NdArray.zeros("f32", [memory.budget / 4]));
           await memory.quiet();
@@ -350,7 +353,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
       ),
       { numRuns: 60 },
     );
-    // Both happen, or the law says nothing.
+    // Both must happen, otherwise the test proves nothing.
     expect(done).toBeGreaterThan(300);
     expect(refused).toBeGreaterThan(100);
   });

@@ -15,7 +15,10 @@ const software: DeviceFacts = { ...leastDevice, adapter: "a processor", software
 
 const brackets = (text: string, kinds: string): number => [...text].filter((letter) => kinds.includes(letter)).length;
 
-/** Lines of a shader that do not stand where their brackets want them; a statement may go on two columns further in. */
+/**
+ * Lines of a shader whose indentation does not match their brackets. A statement may continue with two more columns of
+ * indentation.
+ */
 const strayLines = (code: string): string[] => {
   let depth = 0;
   let before = ";";
@@ -37,7 +40,7 @@ const strayLines = (code: string): string[] => {
     });
 };
 
-/** Of each operator the row with the most operands, among those the first. */
+/** For each operator, the first row with the maximum number of operands. */
 const rows: readonly ConformanceCase[] = [...Map.groupBy(conformanceCases, ({ op }) => op).values()].map((same) =>
   same.reduce((most, row) => (row.inputs.length > most.inputs.length ? row : most)),
 );

@@ -30,7 +30,7 @@ const paramsOf = ([, , , , width]: Sizes, causal: boolean): { causal: boolean; s
   scale: 1 / Math.sqrt(width),
 });
 
-/** Operands of the backward pass: the reference's result and sums, and a gradient. */
+/** Operands of the backward pass: the reference's result and logsumexp, and a gradient. */
 const backwardOperands = (inputs: readonly NdArray[], params: { causal: boolean; scale: number }): NdArray[] => {
   const specs = operators["attention"]!.infer(inputs, params);
   const data = operators["attention"]!.reference(
@@ -101,7 +101,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
 
   const tolerance = { absolute: 2e-5, relative: 2e-5 };
 
-  /** Run a plan that was made by hand and compare it with the reference. */
+  /** Run a hand-written plan and compare it with the reference. */
   const checkPlan = async (
     plan: KernelPlan,
     op: string,
@@ -125,8 +125,8 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     );
   };
 
-  // What a GPU's compiler writes out in a moment takes a processor half a minute: one width, whose sizes share the
-  // shaders.
+  // A software adapter takes half a minute for code that a GPU's compiler unrolls in a moment. So test one width, whose
+  // sizes share the shaders.
   const shapes: readonly Sizes[] = [
     [1, 1, 1, 1, 5],
     [2, 1, 33, 70, 5],
@@ -146,7 +146,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     }
   }, 600_000);
 
-  // The same kernels with their loops left as loops.
+  // The same kernels with loops that are not unrolled.
   const checkTilesOf = async (width: number): Promise<void> => {
     const sizes: Sizes = [1, 1, 37, 70, width];
     const [inputs, params] = [operands(sizes), paramsOf(sizes, false)];
@@ -184,7 +184,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
   test.each([6, 8])("f16 rows of %d values, also those that share words", { tags: "full" }, (width) =>
     checkHalves(width, true),
   );
-  // They take ten times as long to compile: for the width that shares words.
+  // Unrolled loops take ten times as long to compile. Tested for a width whose rows share words.
   test("f16 rows of 5 values in loops written out, as for a GPU", { tags: "full", timeout: 600_000 }, () =>
     checkHalves(5, false),
   );
@@ -222,13 +222,13 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
   }, 600_000);
 
   /**
-   * Batch entries with four heads over two; keys and starts that tiles end and begin within, and one entry without a
-   * key.
+   * Batch entries with four query heads and two key heads. Keys and starts end and begin inside tiles, and one entry
+   * has no key.
    */
   const limitedOperands = (keys: number, lengths: readonly number[]): NdArray[] => {
     const batch = lengths.length;
     const starts = lengths.map((length) => length - 40);
-    /** NaN behind the lengths: nothing of it may be left. */
+    /** NaN after the lengths, which must not affect the result. */
     const cached = (seed: number): NdArray => {
       const array = normalArray([batch, 2, keys, 12], seed);
       array.data.forEach((_, i) => {

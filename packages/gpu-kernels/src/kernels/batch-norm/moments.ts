@@ -4,9 +4,9 @@ import { turn } from "../reduce/loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Count, mean and sum of squared deviations from it; two of them join without cancellation (Chan, Golub and LeVeque,
- * Algorithms for computing the sample variance, 1983): with d = mean_b − mean_a, mean = mean_a + d·n_b/n and m₂ = m₂ₐ +
- * m₂ᵦ + d²·n_a·n_b/n.
+ * Count, mean and sum of squared deviations from the mean. Two such states are combined without cancellation (Chan,
+ * Golub and LeVeque, Algorithms for computing the sample variance, 1983): with d = mean_b − mean_a, mean = mean_a +
+ * d·n_b/n and m₂ = m₂ₐ + m₂ᵦ + d²·n_a·n_b/n.
  */
 export const momentsFold: Fold = {
   label: "moments",
@@ -21,7 +21,7 @@ export const momentsFold: Fold = {
       let share = b.count / max(n, ${laneType("f32", lanes)}(1.0));
       let d = b.centre - a.centre;
     `,
-    // Zero times a square that overflows would be NaN.
+    // Zero times an overflowing square would be NaN.
     fields: ["n", "a.centre + d * share", "a.spread + b.spread + d * (d * (a.count * share))"],
   }),
 };
@@ -32,8 +32,8 @@ const tree = (terms: readonly string[]): string =>
     : `(${tree(terms.slice(0, terms.length / 2))} + ${tree(terms.slice(terms.length / 2))})`;
 
 /**
- * Moments of elements. A turn of them takes two passes over registers, the first around one element: far from zero,
- * their sum would round.
+ * Moments of elements. Several elements at a time take two passes over registers, the first relative to one of the
+ * elements, because a plain sum of values far from zero would round.
  */
 export const momentsSource = (source: BindingSource): Source => ({
   bindings: (lanes) => [{ name: "x", type: `array<${laneType("f32", lanes)}>`, source, access: "read" }],
@@ -55,7 +55,7 @@ export const momentsSource = (source: BindingSource): Source => ({
   },
 });
 
-/** Mean, and variance divided by the number of rows. */
+/** Writes the mean, and the sum of squared deviations divided by the number of rows. */
 export const momentsSink = (mean: BindingSource, variance: BindingSource): Sink => ({
   bindings: (lanes) => [
     { name: "y_mean", type: `array<${laneType("f32", lanes)}>`, source: mean, access: "write" },

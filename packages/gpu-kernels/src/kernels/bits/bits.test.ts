@@ -47,7 +47,7 @@ describe.skipIf(!hasAdapter)("bit packing on WebGPU", () => {
         expected[Math.floor(i / count) * words + Math.floor((i % count) / 32)]! |= bit << ((i % count) % 32);
       });
       expect(array.data).toEqual(expected);
-      // Bits behind the last element are nobody's.
+      // Bits after the last element are undefined.
       const noisy = new NdArray(
         "u32",
         [rows, words],

@@ -15,7 +15,7 @@ describe.skipIf(!hasAdapter)("compact", () => {
   });
   afterAll(() => backend.close());
 
-  // Behind the operand lie NaNs, which would reach any bound.
+  // The operand is followed by NaNs, which would reach any bound.
   test.each([
     [1, 1],
     [17, 4],

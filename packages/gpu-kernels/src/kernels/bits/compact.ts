@@ -6,7 +6,10 @@ import type { ScratchBlocks } from "../scratch-blocks.ts";
 import { type Held, placementPasses } from "./nonzero.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Bits without a sign are in the order of magnitudes; a bound that is NaN counts as infinite, and zeros reach none. */
+/**
+ * Bits without the sign have the order of magnitudes. A NaN bound is treated as infinite, and zeros never reach the
+ * bound.
+ */
 const heldCode = wgsl`
   fn held_at(v: u32) -> vec4<u32> {
     let least = clamp(bound[0] & 0x7fffffffu, 1u, 0x7f800000u);
@@ -33,7 +36,7 @@ const magnitudes: Source = {
     `${keyFunction("magnitude", false, lanes)}\nfn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(x[at])); }`,
 };
 
-/** NaN has a key of all ones, which are a NaN. */
+/** NaN has a key of all ones, which are the bits of a NaN. */
 const greatestSink: Sink = {
   bindings: (lanes) => [
     { name: "greatest", type: `array<${laneType("u32", lanes)}>`, source: { output: 3 }, access: "write" },
@@ -43,8 +46,8 @@ const greatestSink: Sink = {
 };
 
 /**
- * The first `capacity` of `count` f32 whose magnitude reaches a bound, as `nonzeroPasses` finds bools; and the greatest
- * magnitude by a fold.
+ * The first `capacity` of `count` f32 whose magnitude reaches a bound, with the method of `nonzeroPasses`, and the
+ * maximum magnitude by a fold.
  *
  * Bytes: the vector three times (twice within one tile), 8·capacity written.
  */

@@ -6,34 +6,34 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
-/** Vectors of sixteen elements that one invocation looks at: one scan over invocations for all of them. */
+/** Vectors of sixteen elements per invocation, which share one scan over invocations. */
 const registers = 4;
 
 const tileVectors = lanes * registers;
 
-/** Elements that one workgroup looks at. */
+/** Elements per workgroup. */
 export const nonzeroTile: number = 16 * tileVectors;
 
-/** What elements hold, and what is written of those that do. */
+/** Defines the selection of elements and the data to write for selected elements. */
 export interface Held {
   readonly label: string;
   readonly bindings: readonly Binding[];
   /**
-   * `fn held_at(v: u32) -> vec4<u32>`: for sixteen elements from 16v on, bytes that are 0 or 1; 0 behind the end.
-   * `sizes.last`, `sizes.count` and `sizes.capacity` are there.
+   * `fn held_at(v: u32) -> vec4<u32>`: for sixteen elements from 16v up, bytes that are 0 or 1; 0 after the end. May
+   * use `sizes.last`, `sizes.count` and `sizes.capacity`.
    */
   readonly code: string;
-  /** Written beside the position of element `from` in slot `at`. */
+  /** Additional data to write for element `from` in slot `at`, next to its position. */
   readonly put: { readonly bindings: readonly Binding[]; readonly code: string; readonly clear: string };
   readonly indices: BindingSource;
   readonly found: BindingSource;
-  /** Whether elements without room are counted too. */
+  /** Whether elements beyond the capacity are counted, too. */
   readonly countsAll: boolean;
   /** `sizes.last`: number of the last vector of the operand. */
   readonly last: number;
 }
 
-/** Vector v of a mask. */
+/** Bytes of vector v of a mask. */
 const maskCode = wgsl`
   fn held_at(v: u32) -> vec4<u32> {
     let bytes = mask[min(v, sizes.last)];
@@ -82,7 +82,7 @@ const countPass = (held: Held, tiles: number, counts: BindingSource, sizes: Pass
   };
 };
 
-/** Write the positions of each tile behind those of the tiles before it. The last tile knows how many there are. */
+/** Write the positions of each tile after the positions of earlier tiles. The last tile writes the total number. */
 const placePass = (
   held: Held,
   tiles: number,
@@ -153,11 +153,11 @@ const fillPass = (held: Held, capacity: number): Pass => ({
 });
 
 /**
- * Write the first `capacity` of `count` elements that hold: count those of each tile of 16384, sum the counts of the
- * tiles before, then write each tile's in order; within a workgroup by a scan. Nothing depends on the order in which
- * lanes run.
+ * Write the first `capacity` of `count` selected elements: count the selected elements of each tile of 16384, sum the
+ * counts of earlier tiles, then write each tile's elements in order, with a scan within each workgroup. Results do not
+ * depend on the order in which lanes run.
  *
- * Bytes: what says whether they hold twice (once within one tile), what is put of them once.
+ * Bytes: the selection data twice (once within one tile), the written data once.
  */
 export const placementPasses = (
   held: Held,
@@ -180,8 +180,8 @@ export const placementPasses = (
 };
 
 /**
- * Positions of the first `capacity` of `count` bools that hold, 0 behind them. Bytes: the mask twice (once within one
- * tile), 4·capacity written.
+ * Positions of the first `capacity` of `count` true bools, followed by 0. Bytes: the mask twice (once within one tile),
+ * 4·capacity written.
  */
 export const nonzeroPasses = (count: number, capacity: number, blocks: ScratchBlocks): readonly Pass[] => {
   const held: Held = {

@@ -108,7 +108,7 @@ const f32 = (shape: Shape): TensorSpec => ({ dtype: "f32", shape });
 
 const count = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
 
-/** Every seventh value twenty times as large, every fifth zero. */
+/** Every seventh value twenty times as large, every fifth value zero. */
 const rugged = (shape: Shape, seed: number, dtype: DType = "f32"): NdArray =>
   NdArray.from(
     normalArray(shape, seed)
@@ -123,7 +123,7 @@ const toReference = (array: NdArray): ReferenceArray => ({
   data: Float64Array.from(array.toNumbers()),
 });
 
-/** The reference, and per element the sum of its products' magnitudes: what rounding is proportional to. */
+/** The reference, and per element the sum of its products' magnitudes, to which rounding errors are proportional. */
 const referenceOf = (
   op: string,
   inputs: readonly NdArray[],
@@ -139,10 +139,10 @@ const referenceOf = (
 const worstError = (actual: ArrayLike<number>, { values, magnitudes }: ReturnType<typeof referenceOf>): number =>
   values.reduce((most, value, i) => {
     const error = Math.abs(value - actual[i]!) / (1e-30 + magnitudes[i]!);
-    return error <= most ? most : error; // a NaN stays
+    return error <= most ? most : error; // NaN stays NaN
   }, 0);
 
-/** Sums of a few hundred terms, against the sum of their magnitudes: a few roundings of 2⁻²⁴. */
+/** Maximum error of sums of a few hundred terms, relative to the sum of their magnitudes: a few roundings of 2⁻²⁴. */
 const bound = 1e-6;
 
 const threeOf = ({ x, w, y }: Case): [Kernel, readonly Shape[], Shape][] => [

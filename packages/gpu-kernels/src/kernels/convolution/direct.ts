@@ -7,7 +7,7 @@ import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
-/** A gather by definition, one invocation per element of the target: what the other variants are tested against. */
+/** A gather by definition, one invocation per element of the target. Reference for tests of the other variants. */
 export const directPass = (gather: Gather, operands: Stored = "f32", result: Stored = operands): Pass => {
   const { inner, columns, groups, vertical, horizontal, transposed } = gather;
   const rows = rowsOf(gather);

@@ -4,14 +4,17 @@ import { wgsl } from "../../wgsl.ts";
 export interface Substitution {
   readonly lanes: number;
   readonly unitDiagonal: boolean;
-  /** Neighbours in memory are entries of one column, as in the panel of a factor; otherwise they are columns. */
+  /**
+   * Whether entries of one column are contiguous in memory, as in the panel of a factor. Otherwise columns are
+   * contiguous.
+   */
   readonly alongColumns: boolean;
 }
 
 /**
- * WGSL of `fn substitute(lane, size, columns)`: solve a lower triangle of `size` ≤ 64 rows for as many columns as there
- * are lanes, one per lane, `size`²/2 multiply-adds each. The caller defines `triangle_at(i, k)` for k ≤ i < size, and
- * `load(k, t)` and `store(k, t, x)` for entry k of column t < `columns`.
+ * WGSL of `fn substitute(lane, size, columns)`: solve a lower triangle of `size` ≤ 64 rows for one column per lane,
+ * `size`²/2 multiply-adds each. The caller defines `triangle_at(i, k)` for k ≤ i < size, and `load(k, t)` and `store(k,
+ * t, x)` for entry k of column t < `columns`.
  */
 export const substitutionCode = ({ lanes, unitDiagonal, alongColumns }: Substitution): string => {
   // Odd, so that lanes that load one column write to different banks.

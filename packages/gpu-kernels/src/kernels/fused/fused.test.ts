@@ -22,7 +22,7 @@ import { fusedPass } from "./fused.ts";
 
 const strideList = (...views: number[][]): FusedParams["views"] => views.map((strides) => ({ strides }));
 
-/** `x0 + x1`, operands through views. */
+/** `x0 + x1`, with operands read through views. */
 const sumOf = (shape: Shape, views: FusedParams["views"], operands: readonly TensorSpec[]) =>
   fusedPass(
     nodeOf("fused", operands, [{ dtype: "f32", shape }], {
@@ -35,7 +35,7 @@ const sumOf = (shape: Shape, views: FusedParams["views"], operands: readonly Ten
 
 const f32 = (...shape: number[]): TensorSpec => ({ dtype: "f32", shape });
 
-/** Divisions by anything but 4, which is a shift. */
+/** Number of divisions, except by 4, which is a shift. */
 const divisions = (code: string): number => [...code.matchAll(/[/%] (\d+)u/g)].length;
 
 describe("the shader of a program", () => {
@@ -122,7 +122,7 @@ describe.skipIf(!hasAdapter)("programs on WebGPU", () => {
     ours.forEach((array, i) => expect(array.toNumbers()).toEqual(theirs[i]!.toNumbers()));
   };
 
-  // Rows of 1 to 13 columns, whole vectors and not; operands stretched along every subset of three dimensions.
+  // Rows of 1 to 13 columns, complete vectors or not; operands broadcast along every subset of three dimensions.
   const columns = Array.from({ length: 13 }, (_, i) => i + 1);
   test.each(columns)("operands stretched along any dimensions, %i columns", async (last) => {
     const shape = [3, 5, last];

@@ -71,7 +71,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
   });
   afterAll(() => backend.close());
 
-  /** The order of positions, brought out of scratch memory. */
+  /** Returns the order of positions, copied from scratch memory. */
   const orderOf = async (indices: NdArray, size: number): Promise<number[]> => {
     const count = elementCount(indices.shape);
     const { passes, scratch, order } = stableOrderPasses({ input: 0 }, count, size, 0);
@@ -111,7 +111,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
     expect(await orderOf(indices, size)).toEqual(expected);
   });
 
-  /** A loop over the updates, in f32. */
+  /** Reference: a loop over the updates, in f32. */
   const scatterLoop = (
     base: NdArray,
     indices: NdArray,

@@ -75,7 +75,10 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
   const large: TileShape = { rows: 64, columns: 64, perRows: 8, perColumns: 8 };
   const small = { rows: 4, columns: 4 };
 
-  /** One workgroup after the other, the last one first: what a tile writes beyond its group then stays. */
+  /**
+   * Workgroups run in sequence, the last workgroup first, so that writes of a tile outside its group are not
+   * overwritten and become visible.
+   */
   const backwards = ({ code, groups, sizes, ...pass }: Pass): Pass[] =>
     Array.from({ length: groups }, (_, i) => ({
       ...pass,

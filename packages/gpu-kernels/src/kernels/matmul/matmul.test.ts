@@ -128,9 +128,9 @@ describe("choice", () => {
   });
 });
 
-// Splits and vectors have shapes of their own below, one transpose stands for all, subgroup matrices run on no software
-// adapter, and of the large tiles, each of which takes seconds to compile there, one stands for all but in
-// `matmul.full.test.ts`.
+// Splits and vectors have their own shapes below. One transpose represents all transposes, and subgroup matrices run on
+// no software adapter. Large tiles take seconds to compile there, so one tile represents all; `matmul.full.test.ts`
+// runs all.
 describeVariants(
   matmulVariants
     .map(({ name }) => name)
@@ -160,7 +160,7 @@ describe.skipIf(!hasAdapter)("numbers", () => {
       await products.check(name, productOf(whole.rows, whole.columns, whole.inner, { transposeA, transposeB }));
     }
   };
-  // Tiles of registers take long to compile: one layout of the four.
+  // Register tiles take long to compile, so only one of the four layouts is tested.
   test.each([
     ["register-32x32-4x4", layouts.slice(0, 1)],
     ["direct-4x4", layouts],

@@ -53,7 +53,7 @@ describe("plans of movement", () => {
     expect(widen(rows(8, 15, 4), 4).bytes).toBe(4);
     expect(widen(rows(8, 16, 8), 1).bytes).toBe(8);
     expect(widen(rows(6, 15, 0), 2).bytes).toBe(2);
-    // A single run may end anywhere.
+    // A single run may end at any element.
     expect(widen({ dims: [{ size: 7, stride: 1 }], offset: 8 }, 2).bytes).toBe(16);
     expect(widen({ dims: [{ size: 7, stride: 0 }], offset: 3 }, 1)).toEqual({
       dims: [{ size: 1, stride: 0 }],
@@ -120,7 +120,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
   };
   const different = (actual: readonly number[], expected: Float64Array): number =>
     actual.findIndex((number, i) => !Object.is(number, expected[i]));
-  /** Every number must be the reference's, on a GPU with the least limits and on a processor. */
+  /** Compares every number with the reference, on a GPU with minimum limits and on a software adapter. */
   const check = async (op: string, params: KernelNode["params"], ...inputs: readonly NdArray[]): Promise<void> => {
     const node = nodeFor(op, inputs, params);
     if (elementCount(node.outputs[0]!.shape) === 0) return;

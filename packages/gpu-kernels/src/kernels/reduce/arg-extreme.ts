@@ -7,7 +7,7 @@ import { foldPasses } from "./fold-passes.ts";
 import { type Fold, laneType, type Sink, type Source } from "./fold.ts";
 import { keyFunction, keyKindOf } from "./order-keys.ts";
 
-/** The greatest key and the first position that has it: an order without ties, so that joins may come in any order. */
+/** The largest key and its first position. This order has no ties, so states can be joined in any order. */
 const argFold = (which: "max" | "min"): Fold => ({
   label: `arg${which}`,
   fields: [
@@ -36,8 +36,8 @@ const placeSink: Sink = {
 };
 
 /**
- * Position of the greatest or least element along the middle of [outer, size, inner]; the first among equals, and of
- * NaNs.
+ * Position of the largest or smallest element along the middle of [outer, size, inner]; the first of several equal
+ * elements, and of several NaNs.
  */
 export const argExtremePlan = (
   which: "max" | "min",

@@ -4,16 +4,19 @@ import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, work
 import { turn, turnText } from "./loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** A workgroup lies over a matrix as `across` registers of columns times `down` rows. */
+/** Tiling of a matrix by workgroups: `across` registers of columns times `down` rows. */
 export interface ColumnTile {
   readonly lanes: Lanes;
   readonly across: number;
   readonly down: number;
-  /** Tiles beside each other. */
+  /** Number of tiles across a row. */
   readonly blocks: number;
 }
 
-/** Registers beside each other in a workgroup: a kilobyte of a row, so that every load fills whole cache lines. */
+/**
+ * Maximum number of registers across a row per workgroup: a kilobyte of a row, so that every load uses complete cache
+ * lines.
+ */
 const widest = 64;
 
 export const columnTile = (inner: number): ColumnTile => {
@@ -26,7 +29,7 @@ export const columnTile = (inner: number): ColumnTile => {
 };
 
 export interface ColumnGeometry extends ColumnTile {
-  /** Workgroups that share a column, and rows of each. */
+  /** Number of workgroups per column (`parts`), and rows per workgroup (`chunk`). */
   readonly parts: number;
   readonly chunk: number;
 }
@@ -37,9 +40,10 @@ const longestChain = 64 * turn;
 const rankedStates = 16;
 
 /**
- * Geometry of columns. `outer` has no say: what lies there, often samples, has the same bits alone and among others.
+ * Geometry of columns. Does not depend on `outer`, often the number of samples, so a sample has the same bits alone and
+ * in a batch.
  *
- * @param groupsWanted workgroups that share the columns of one [size, inner] at most.
+ * @param groupsWanted maximum number of workgroups that share the columns of one [size, inner].
  */
 export const columnGeometry = (
   { size, inner }: Pick<ReductionStep, "size" | "inner">,
@@ -54,8 +58,8 @@ export const columnGeometry = (
 };
 
 /**
- * Geometry that joins the states of `parts` parts of `states` sums in one pass, in an order that follows from the
- * number of parts alone.
+ * Geometry that joins the states of `parts` parts of `states` sums in one pass, in an order that depends only on the
+ * number of parts.
  */
 export const partsGeometry = (parts: number, states: number): ColumnGeometry => {
   const lanes = states % 4 === 0 ? 4 : 1;
@@ -64,9 +68,9 @@ export const partsGeometry = (parts: number, states: number): ColumnGeometry => 
 };
 
 /**
- * Fold the middle of a dense [outer, size, inner]: invocations beside each other take columns beside each
- * other, those below each other take rows in turn and join at the end. The states of part p go to `p · outer · inner
- * …`. Reads everything once.
+ * Fold the middle of a dense [outer, size, inner]. Invocations in the same row of a workgroup process adjacent columns;
+ * invocations in the same column process interleaved rows and join at the end. The states of part p are written to `p ·
+ * outer · inner …`. Reads all data once.
  */
 export const columnsPass = (
   fold: Fold,

@@ -1,13 +1,13 @@
 import type { Lanes, Source } from "./fold.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Registers that one turn of a loop loads before it joins them: enough to hide the latency of memory. */
+/** Registers that one iteration of a loop loads before it joins them: enough to hide the latency of memory. */
 export const turn = 8;
 
 /**
  * `fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State`: the state of `turn` registers,
- * `step` apart in memory and `place_step` along the folded dimension. Joined as a tree, so that rounding grows with the
- * logarithm of the turn.
+ * `step` apart in memory and `place_step` apart along the folded dimension. Joined as a tree, so that the rounding
+ * error grows with the logarithm of `turn`.
  */
 export const turnText = (source: Source, lanes: Lanes): string => {
   if (source.turn !== undefined) return source.turn(lanes);

@@ -13,8 +13,8 @@ const software: DeviceFacts = { ...leastDevice, software: true };
 const exact = { absolute: 0, relative: 0 };
 
 /**
- * Shapes that take every way: short rows, rows of a workgroup, rows of many, beginnings between registers, narrow, wide
- * and split columns, chains.
+ * Shapes that cover all code paths: short rows, rows of one and of several workgroups, starts between registers,
+ * narrow, wide and split columns, chains.
  */
 const shapes: readonly (readonly [shape: Shape, dims: readonly number[]])[] = [
   [[1], [0]],

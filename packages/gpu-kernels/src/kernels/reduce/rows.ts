@@ -4,33 +4,33 @@ import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, work
 import { turn, turnText } from "./loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** How rows of neighbours are spread over invocations. */
+/** Distribution of rows over invocations. */
 export interface RowGeometry {
   readonly lanes: Lanes;
-  /** Invocations that share a row, a power of two. */
+  /** Invocations per row, a power of two. */
   readonly perRow: number;
-  /** Workgroups that share a row; only where `perRow` is the whole workgroup. */
+  /** Workgroups per row; more than 1 only if `perRow` is the complete workgroup. */
   readonly parts: number;
-  /** Registers of a part. */
+  /** Registers per part. */
   readonly chunk: number;
 }
 
-/** Workgroups that fill a device. */
+/** Number of workgroups that fill a device. */
 export const workgroupsWanted = (facts: DeviceFacts): number => (facts.software ? 32 : 512);
 
-/** Registers that one invocation joins one after the other at most: bounds the rounding of long sums. */
+/** Maximum number of registers that one invocation joins in sequence. Bounds the rounding error of long sums. */
 const longestChain = 64 * turn;
 
 /**
- * Geometry of rows of `size` neighbours. The number of rows has no say: the order of a row's joins follows from the
- * geometry, and a row has the same bits alone and among others.
+ * Geometry of rows of `size` elements. Does not depend on the number of rows: the order of a row's joins follows from
+ * the geometry, so a row has the same bits alone and in a batch.
  *
- * @param groupsWanted workgroups that share one long row at most.
+ * @param groupsWanted maximum number of workgroups that share one long row.
  */
 export const rowGeometry = (size: number, groupsWanted: number): RowGeometry => {
   const lanes = size % 4 === 0 ? 4 : 1;
   const registers = Math.max(1, size / lanes);
-  // A turn each.
+  // One loop iteration per invocation.
   const perRow = Math.min(workgroupSize, powerOfTwoAbove(registers / (turn + 1)));
   if (perRow < workgroupSize) return { lanes, perRow, parts: 1, chunk: registers };
   const most = Math.max(1, Math.floor(registers / (workgroupSize * turn)));
@@ -40,8 +40,8 @@ export const rowGeometry = (size: number, groupsWanted: number): RowGeometry => 
 };
 
 /**
- * Fold each of `rows` rows of `size` neighbours, in registers of `lanes`. The state of part p of row r goes to
- * `p · rows + r`. Reads everything once.
+ * Fold each of `rows` rows of `size` elements, in registers of `lanes`. The state of part p of row r is written to `p ·
+ * rows + r`. Reads all data once.
  */
 export const rowsPass = (
   fold: Fold,

@@ -29,7 +29,7 @@ describe.skipIf(!hasAdapter)("rotary on WebGPU", () => {
     [[9, 11, 16], { base: 2, offset: 2.5, sign: 1 }],
   ];
 
-  // A table in f32, or angles in f32, would be off by 1e-7 times the position.
+  // A table or angles in f32 would have errors of 1e-7 times the position.
   test.each(cases)("%j turned by %j is exact at any position", async (shape, params) => {
     const x = normalArray(shape, 1);
     const spec = { dtype: "f32", shape } as const;

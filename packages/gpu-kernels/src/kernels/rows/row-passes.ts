@@ -4,7 +4,7 @@ import { elementNames, operandBindings, programFunctions, type RowProgram, vecto
 import { rowReductions } from "./row-reduce.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** WGSL of a pass over rows from the body of `main`, with everything that the body calls. */
+/** WGSL of a pass over rows from the body of `main`, with all functions that the body calls. */
 export const rowPass = (
   program: RowProgram,
   layout: RowLayout,
@@ -38,8 +38,8 @@ export const rowPass = (
 };
 
 /**
- * `live`, `row`, `row_columns` and `base` of a lane whose workgroup takes whole rows. Lanes behind the last row repeat
- * it, so that barriers stay uniform.
+ * `live`, `row`, `row_columns` and `base` of a lane whose workgroup processes complete rows. Lanes after the last row
+ * repeat the last row, so that barriers stay uniform.
  */
 const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
   wgsl`
@@ -62,7 +62,7 @@ const load = (program: RowProgram, id: string, column: string): string =>
     ${elementNames(program).map((name) => `let ${name}${id} = ${name}[at${id}];`)}
   `;
 
-/** `body` where `condition` holds; nothing where there is nothing to do. */
+/** `body` under `condition`. Empty if `body` is empty. */
 const where = (condition: string, body: string): string =>
   body === ""
     ? ""
@@ -138,7 +138,7 @@ const forward = (
   `;
 };
 
-/** As `forward`, last vectors first: what was read last is still in the cache. */
+/** `forward` in reverse order, because the vectors that were read last are still in the cache. */
 const backward = (
   program: RowProgram,
   { lanes }: RowLayout,
@@ -160,7 +160,10 @@ const backward = (
   `;
 };
 
-/** A row by its lanes, read for the statistics, if there are any, and for what is written per element. */
+/**
+ * A row processed by its lanes. Read once for the statistics, if the program has statistics, and once for results per
+ * element.
+ */
 export const streamedPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;
   const columns = `${layout.columns}u`;
@@ -187,7 +190,7 @@ export const streamedPass = (program: RowProgram, layout: RowLayout, rows: numbe
 };
 
 /**
- * `row`, `row_columns`, `base`, and the columns from `begin` to `end` of a workgroup that takes one of `parts` of a
+ * `row`, `row_columns`, `base`, and the columns from `begin` to `end` of a workgroup that processes one of `parts` of a
  * row.
  */
 const partOf = ({ parts, columns, lanes }: RowLayout): string => {
@@ -203,7 +206,7 @@ const partOf = ({ parts, columns, lanes }: RowLayout): string => {
   `;
 };
 
-/** Statistics of a part of a row, to `partials[row · parts + part]`. */
+/** Statistics of a part of a row, written to `partials[row · parts + part]`. */
 export const partialPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { begin, accumulate, settle, fields } = program.statistics!;
   const packed = [0, 1, 2, 3].map((i) => (fields[i] === undefined ? "0.0" : `joined.${fields[i]}`)).join(", ");
@@ -223,8 +226,8 @@ export const partialPass = (program: RowProgram, layout: RowLayout, rows: number
 };
 
 /**
- * Results of a part of a row from the statistics of all its parts; of the whole row where there is only one result per
- * row.
+ * Results of a part of a row from the statistics of all its parts. If there is only one result per row, results of the
+ * complete row.
  */
 export const applyPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;

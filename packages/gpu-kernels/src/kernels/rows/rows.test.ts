@@ -169,7 +169,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     [2, 50_257],
   ];
 
-  // As a GPU: an odd row in registers, and one that is spread over workgroups.
+  // With GPU facts: an odd row in registers, and a row that is split over workgroups.
   test.each(rowOps)("%s equals the reference for short, odd and long rows", (op) =>
     checkSizes(op, [short!, [7, 258]], [uneven!, long!]),
   );
@@ -177,7 +177,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     checkSizes(op, [[130, 10], [5, 768], uneven!, long!], []),
   );
 
-  /** One that keeps a row in registers, and one that splits it. */
+  /** A layout that keeps a row in registers, and a layout that splits it. */
   const twoLayouts = (columns: number): RowLayout[] =>
     layoutsOf(columns, backend.facts).filter(
       ({ kind, parts, shuffled }) => shuffled === 1 && (kind === "resident" || parts > 1),
@@ -219,7 +219,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     ] as const) {
       const call = callOf(op, rows, columns);
       const expected = reference(call, specsOf(call).outputs);
-      // A sum over so many rows of terms of both signs rounds by the size of its terms, not of the sum.
+      // A sum of many terms of both signs has a rounding error proportional to its terms, not to the sum.
       const wide = { absolute: 1e-5 * Math.sqrt(rows), relative: 3e-5 };
       for (const [name, facts] of Object.entries(factsToRun)) {
         const plan = planOf(call, facts);

@@ -9,7 +9,7 @@ import { elementsBinding, type Selection, type Winners, winText } from "./select
 import { sortTile, tileSortPass } from "./tile-sort.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Everything wins, in order of position. */
+/** Select all elements, in order of position. */
 const copyPass = ({ rows, size }: Selection): Pass => {
   const win = winText(undefined);
   return {
@@ -33,7 +33,7 @@ const take = ({ rows, k }: Selection, blocks: ScratchBlocks): Winners => ({
   places: blocks.take(rows * k),
 });
 
-/** Sort [rows, k] items into the results, greatest first. */
+/** Sort [rows, k] items into the results, largest first. */
 const sortPasses = (selection: Selection, from: Winners | "elements", blocks: ScratchBlocks): Pass[] => {
   const { k } = selection;
   if (k <= sortTile) return [tileSortPass(selection, from, k, undefined)];
@@ -47,11 +47,11 @@ const sortPasses = (selection: Selection, from: Winners | "elements", blocks: Sc
   return passes;
 };
 
-/** Rows that one workgroup each selects from rather than many workgroups. */
+/** Whether one workgroup per row is faster than many workgroups per row. */
 const selectsAlone = ({ rows, size }: Selection, facts: DeviceFacts): boolean =>
   size <= 4096 || rows >= (facts.software ? 8 : 256);
 
-/** The k greatest of each row, in order of rank or of position; see the passes for what each way costs. */
+/** The k largest of each row, in order of rank or of position. Each pass documents its cost. */
 export const topKPlan = (selection: Selection, sorted: boolean, facts: DeviceFacts): KernelPlan => {
   const { size, k } = selection;
   const blocks = new ScratchBlocks();
