@@ -129,9 +129,9 @@ napi_value open(napi_env env, napi_callback_info info) {
   void* bytes = nullptr;
   size_t offset = 0;
   if (count < 2 || napi_get_typedarray_info(env, arguments[1], nullptr, nullptr, &bytes, nullptr, &offset) != napi_ok)
-    return fail(env, "open takes a library's name and a Uint8Array");
+    return fail(env, "open needs a library's name and a Uint8Array");
   // The pointer should be the start of the view, but some versions of Node do not add the view's offset.
-  if (offset != 0) return fail(env, "open takes a view from the memory's first byte");
+  if (offset != 0) return fail(env, "open needs a view that starts at the memory's first byte");
   auto* product = new Product{nullptr, true, static_cast<char*>(bytes), nullptr};
   try {
     const Library library = loadLibrary(textOf(env, arguments[0]));
@@ -146,7 +146,7 @@ napi_value open(napi_env env, napi_callback_info info) {
       napi_create_function(env, "sgemm", NAPI_AUTO_LENGTH, multiply, product, &function) != napi_ok ||
       napi_add_finalizer(env, function, product, forget, nullptr, nullptr) != napi_ok) {
     delete product;
-    return fail(env, "Node has no room for the product's function");
+    return fail(env, "Node could not create the product's function");
   }
   return function;
 }

@@ -85,11 +85,11 @@ Library loadLibrary(const std::string& name) {
   if (handle == nullptr) throw std::runtime_error(dlerror());
   Library library;
   if (!isOpenBlas(handle, library) && !isBlis(handle, library) && !isMkl(handle, library))
-    throw std::runtime_error(name + " is neither OpenBLAS, BLIS nor MKL");
+    throw std::runtime_error(name + " is not OpenBLAS, BLIS or MKL");
   library.sgemm = find<Sgemm>(handle, "cblas_sgemm");
   if (library.sgemm == nullptr) throw std::runtime_error(name + " has no cblas_sgemm; install a build with the C interface");
   if (!multiplies(library.sgemm))
-    throw std::runtime_error(name + " does not multiply as a library with integers of 32 bits does; name another build");
+    throw std::runtime_error(name + " gives wrong products with 32-bit integers; use a build with 32-bit integers (LP64)");
   return library;
 }
 

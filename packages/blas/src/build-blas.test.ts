@@ -106,7 +106,7 @@ test("what is built is found, chooses by what was measured, and is refused when 
   writeFileSync(files.table, JSON.stringify({ ...table, library: { ...table.library, version: "0.0.1" } }));
   expect(() => openBlas(files)).toThrow(/was measured with \S+ 0\.0\.1, but .* is now .*skein-train blas build/);
   writeFileSync(files.table, JSON.stringify({ ...table, library: { ...table.library, name: "libm.so.6" } }));
-  expect(() => openBlas(files)).toThrow(/no BLAS by the name libm\.so\.6: .*neither OpenBLAS, BLIS nor MKL/);
+  expect(() => openBlas(files)).toThrow(/the BLAS libm\.so\.6 cannot be used: .*is not OpenBLAS, BLIS or MKL/);
 });
 
 test("a library that is none: the loader's reason", async (context) => {

@@ -14,7 +14,7 @@ import { libraryNames } from "./system-libraries.ts";
 const headers = (): string =>
   join(dirname(createRequire(import.meta.url).resolve("node-api-headers/package.json")), "include");
 
-const cure = "Debian: apt install g++ libopenblas0-pthread; nothing needs a BLAS, WebAssembly computes without one";
+const cure = "Debian: apt install g++ libopenblas0-pthread; a BLAS is optional, WebAssembly computes without one";
 
 /** @throws BlasError with a one-line message. */
 const compile = async (compiler: string, output: string): Promise<void> => {
@@ -28,8 +28,8 @@ const compile = async (compiler: string, output: string): Promise<void> => {
     throw new BlasError(
       isMissing ? "blas-missing" : "blas-build",
       isMissing
-        ? `there is no C++ compiler "${compiler}" here; install one, or name it with --compiler (${cure})`
-        : `${message}; install a C++17 compiler, or name it with --compiler (${cure})`,
+        ? `the C++ compiler "${compiler}" was not found; install a C++ compiler, or specify one with --compiler (${cure})`
+        : `${message}; install a C++17 compiler, or specify one with --compiler (${cure})`,
       { cause: error },
     );
   }
@@ -50,7 +50,7 @@ const chooseLibrary = (
   }
   throw new BlasError(
     "blas-missing",
-    `no BLAS is installed here: none of ${libraryNames.join(", ")} is OpenBLAS, BLIS or MKL; install one, or name it with --library (${cure})`,
+    `no BLAS was found: none of ${libraryNames.join(", ")} is an installed OpenBLAS, BLIS or MKL; install one, or specify a library with --library (${cure})`,
   );
 };
 
@@ -89,7 +89,7 @@ export const buildBlas = async (options: BuildBlasOptions = {}): Promise<BuiltBl
   if (fault !== undefined)
     throw new BlasError(
       "blas-build",
-      `${fault}, so a BLAS there would not be loaded; change owner and mode, or give --output`,
+      `${fault}, so a BLAS in this folder would not be loaded; change its owner and mode, or specify another folder with --output`,
     );
   mkdirSync(above, { recursive: true, mode: 0o700 });
   const work = mkdtempSync(join(above, ".building-"));

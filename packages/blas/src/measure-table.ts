@@ -28,7 +28,7 @@ const prepare = async (
       const outputs = (await compiled(...(inputs as never[]))) as never[];
       for (const output of outputs) backend.free(output);
       const span = spanSink.spans.find(({ track, args }) => track === "compute" && args?.["operator"] === op);
-      if (span === undefined) throw new InvariantError(`${op} was not run by the function that measures it`);
+      if (span === undefined) throw new InvariantError(`the measured function did not run ${op}`);
       return span.endSeconds - span.startSeconds;
     },
     release: () => {

@@ -8,7 +8,7 @@ import { type BlasPlace, builtPlaces, defaultCacheFolder, placeIn } from "./blas
 import { BlasError } from "./errors.ts";
 import { chooser, readTable, type ShapeTable, tableDigest } from "./shape-table.ts";
 
-const rebuild = "build it on this machine with: skein-train blas build, or compute without it: blas: off in the job";
+const rebuild = "build it on this machine with: skein-train blas build, or set blas: off in the job to compute without a BLAS";
 
 /** @throws BlasError `blas-missing`. */
 export const loadAddon = (file: string): BlasAddon => {
@@ -27,7 +27,7 @@ export const describeLibrary = (addon: BlasAddon, library: string): LibraryFacts
   try {
     return addon.describe(library);
   } catch (error) {
-    throw new BlasError("blas-missing", `no BLAS by the name ${library}: ${(error as Error).message}; ${rebuild}`, {
+    throw new BlasError("blas-missing", `the BLAS ${library} cannot be used: ${(error as Error).message}; ${rebuild}`, {
       cause: error,
     });
   }
@@ -50,7 +50,7 @@ export const findBlas = (
   if (lacking === undefined) return place;
   throw new BlasError(
     "blas-missing",
-    `SKEIN_BLAS names ${folder}, but there is no ${lacking}; build it with: skein-train blas build --output ${folder}`,
+    `SKEIN_BLAS names ${folder}, but ${lacking} does not exist; build it with: skein-train blas build --output ${folder}`,
   );
 };
 

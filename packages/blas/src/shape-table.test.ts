@@ -111,7 +111,7 @@ describe("a table on disk", () => {
     expect(refused()).toMatchObject({
       code: "blas-table",
       message: expect.stringMatching(
-        /^[^\n]*table\.json is no table of measured shapes: [^\n]+; measure anew with: skein-train blas build$/,
+        /^[^\n]*table\.json is not a table of measured shapes: [^\n]+; measure again with: skein-train blas build$/,
       ) as unknown,
     });
   });

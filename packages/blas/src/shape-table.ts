@@ -50,7 +50,7 @@ export const readTable = (file: string): ShapeTable => {
   const wrong = (reason: string, cause: unknown): BlasError =>
     new BlasError(
       "blas-table",
-      `${file} is no table of measured shapes: ${reason}; measure anew with: skein-train blas build`,
+      `${file} is not a table of measured shapes: ${reason}; measure again with: skein-train blas build`,
       { cause },
     );
   let content: unknown;

@@ -125,7 +125,7 @@ export class Arena {
       }
     }
     throw new OutOfMemoryError(
-      `${wanted} bytes were asked for, but ${this.describeUse()}; this rank has taken ${this.reserved} of the ${this.memory.buffer.byteLength} bytes of shared memory of all ranks of the process, which cannot grow further (4 GiB at most); free results by \`using\` or \`backend.free(array)\`, donate the state, as in jit(step, backend, { donate: [0] }), call \`release()\` of compiled functions that are no longer needed, or use a smaller batch or model, or fewer ranks per process`,
+      `${wanted} bytes were asked for, but ${this.describeUse()}; this rank has taken ${this.reserved} of the ${this.memory.buffer.byteLength} bytes of shared memory of all ranks of the process, which cannot grow further (4 GiB at most); free results with \`using\` or \`backend.free(array)\`, donate the state, as in jit(step, backend, { donate: [0] }), call \`release()\` of compiled functions that are no longer needed, or use a smaller batch or model, or fewer ranks per process`,
     );
   }
 }

@@ -130,7 +130,7 @@ export class CpuExecutable implements Executable {
     const { graph, plan, wasm, arena, spanSink, kernels, team } = this.parts;
     const place = (key: string): Place => {
       const found = plan.places.get(key);
-      if (found === undefined) throw new InvariantError(`value ${key} has no place in the memory plan`);
+      if (found === undefined) throw new InvariantError(`value ${key} is missing in the memory plan`);
       return found;
     };
     const constants = this.writeConstants(kernelNodes);

@@ -318,7 +318,7 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   const tile = foldTile(folded, TILE);
   if (tile === undefined)
     throw new InvariantError(
-      `fused: rows of ${folded.map(({ size }) => size).join(", ")} elements share no tile of up to ${TILE}`,
+      `fused: rows of ${folded.map(({ size }) => size).join(", ")} elements do not fit in a common tile of ${TILE}`,
     );
   const numInputs = node.inputs.length;
 

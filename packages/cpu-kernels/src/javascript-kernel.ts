@@ -36,7 +36,7 @@ export const javascriptKernel = ({ op, refuses, run }: JavaScriptKernelRule): Ke
   ...(refuses !== undefined && { refuses }),
   bind: (node, _, memory) => {
     if (typeof run !== "function")
-      throw new OperatorError(op, `run of its kernel is ${String(run)}; it is a function of inputs and outputs`);
+      throw new OperatorError(op, `run of its kernel is ${String(run)}, but must be a function of inputs and outputs`);
     const lengths = (specs: readonly TensorSpec[]) =>
       specs.map(({ dtype, shape }) => ({ View: hostArrayType[dtype], count: elementCount(shape) }));
     const [ofInputs, ofOutputs] = [lengths(node.inputs), lengths(node.outputs)];
@@ -49,7 +49,7 @@ export const javascriptKernel = ({ op, refuses, run }: JavaScriptKernelRule): Ke
         returned.catch(() => undefined); // reported below
         throw new OperatorError(
           op,
-          "its kernel returned a promise; a kernel has written all of its results when it returns",
+          "its kernel returned a promise; a kernel must write all its results before it returns",
         );
       }
     };

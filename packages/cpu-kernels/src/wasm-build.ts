@@ -32,7 +32,7 @@ const hasSharedMemory = (): boolean => {
 export const detectBuild = async (): Promise<WasmBuild> => {
   if (!hasSharedMemory())
     throw new HostError(
-      "WebAssembly has no shared memory here: in a browser, use a newer one, or serve the page with COOP/COEP headers (cross-origin isolation); in Node, use 22.18 or later",
+      "WebAssembly has no shared memory here: in a browser, use a newer version, or serve the page with COOP/COEP headers (cross-origin isolation); in Node, use 22.18 or later",
     );
   if (await relaxedSimd()) return "relaxed";
   return (await simd()) ? "simd" : "scalar";

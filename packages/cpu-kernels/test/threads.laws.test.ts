@@ -144,7 +144,7 @@ describe.each([
       fc.asyncProperty(problem, async ({ batch, rows, columns, inner, transposeA, transposeB }) => {
         const a = normalArray([batch, ...(transposeA ? [inner, rows] : [rows, inner])], 1);
         const b = normalArray([batch, ...(transposeB ? [columns, inner] : [inner, columns])], 2);
-        const both = transposeA && transposeB && blas !== undefined; // a BLAS has no product with both operands transposed
+        const both = transposeA && transposeB && blas !== undefined; // a BLAS has no TT product
         await expectSameBits(
           (x, y) => matmul(x!, y!, { transposeA, transposeB: transposeB && !both }),
           [a, both ? normalArray([batch, inner, columns], 2) : b],

@@ -82,7 +82,7 @@ export class BufferPool {
     const size = Math.ceil(poolSize(bytes) / bindingAlignment) * bindingAlignment;
     if (size <= maxBufferBytes) return size;
     throw new DeviceMemoryError(
-      `a buffer of ${size} bytes was asked for, but this device's largest is ${maxBufferBytes} (maxBufferSize); use a smaller batch or split the tensor`,
+      `a buffer of ${size} bytes was requested, but the maximum of this device is ${maxBufferBytes} (maxBufferSize); use a smaller batch or split the tensor`,
     );
   }
 
@@ -132,7 +132,7 @@ export class BufferPool {
       }
       const others = this.reserved - taken.reduce((sum, buffer) => sum + (buffer?.size ?? 0), 0);
       throw new DeviceMemoryError(
-        `the WebGPU device has no room for ${asked} bytes more: arrays and workspaces have ${this.inUse - asked} bytes in use, of ${others} bytes reserved${this.owners === undefined ? "" : ` (${this.owners.describeLive()})`}; free results by \`using\` or \`backend.free(array)\`, donate the state, as in jit(step, backend, { donate: [0] }), call \`release()\` of compiled functions that are no longer needed, or use a smaller batch`,
+        `the WebGPU device has no memory for ${asked} more bytes: arrays and workspaces have ${this.inUse - asked} bytes in use, of ${others} bytes reserved${this.owners === undefined ? "" : ` (${this.owners.describeLive()})`}; free results with \`using\` or \`backend.free(array)\`, donate the state, as in jit(step, backend, { donate: [0] }), call \`release()\` of compiled functions that are no longer needed, or use a smaller batch`,
       );
     } catch (error) {
       this.inUse -= asked;

@@ -9,13 +9,13 @@ const isCount = (value: number, least: number, most: number): boolean =>
 const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFacts): string | undefined => {
   const { bindings, workgroupSize, groups } = pass;
   if (!isCount(workgroupSize, 1, facts.maxWorkgroupSize))
-    return `has workgroups of ${workgroupSize}; ${facts.adapter} takes 1 to ${facts.maxWorkgroupSize}`;
-  if (!isCount(groups, 0, 2 ** 32 - 1)) return `has ${groups} workgroups; that is a whole number below 2^32`;
+    return `has workgroups of ${workgroupSize} invocations; ${facts.adapter} supports 1 to ${facts.maxWorkgroupSize}`;
+  if (!isCount(groups, 0, 2 ** 32 - 1)) return `has ${groups} workgroups; the number must be an integer below 2^32`;
   if (bindings.length > facts.maxBindings)
-    return `has ${bindings.length} bindings; ${facts.adapter} takes ${facts.maxBindings}`;
+    return `has ${bindings.length} bindings; ${facts.adapter} supports at most ${facts.maxBindings}`;
   const names = bindings.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined) return `has two bindings of the name ${twice}; name each once`;
+  if (twice !== undefined) return `has two bindings with the name ${twice}; use unique names`;
   const exists = ({ source }: Binding): boolean => {
     const [[kind, index] = ["", 0]] = Object.entries(source) as [string, number][];
     const blocks: { readonly [kind: string]: readonly unknown[] | undefined } = {
@@ -32,7 +32,7 @@ const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFa
   const written = bindings.find(({ source, access }) => "input" in source && access === "write");
   return written === undefined
     ? undefined
-    : `writes ${written.name}, an operand that others may read; write an output or a scratch block`;
+    : `writes ${written.name}, an input that other kernels may read; write an output or a scratch block`;
 };
 
 /** Check the plan of a user's kernel. Throws OperatorError if the plan cannot run, or does not write a result. */

@@ -103,17 +103,17 @@ export class Device {
     void gpu.lost.then(({ reason, message }) => {
       this.failure = new DeviceLostError(
         this.closed
-          ? "this WebGPU backend was closed; make a new one"
-          : `the WebGPU device ${this.facts.adapter} was lost (${reason}: ${message || "no reason given"}) and all arrays on it with it; make a new backend and go on from the last checkpoint`,
+          ? "this WebGPU backend was closed; create a new backend"
+          : `the WebGPU device ${this.facts.adapter} was lost (${reason}: ${message || "no reason given"}) and all its arrays with it; create a new backend and continue from the last checkpoint`,
       );
     });
     gpu.addEventListener("uncapturederror", (event) => {
       const { error } = event;
       this.failure ??= isMemoryError(error)
         ? new DeviceMemoryError(
-            `the WebGPU device has no room left (${error.message}); use a smaller batch, or free arrays that are no longer needed`,
+            `the WebGPU device is out of memory (${error.message}); use a smaller batch, or free arrays that are no longer needed`,
           )
-        : new InvariantError(`WebGPU refused a command: ${error.message}`);
+        : new InvariantError(`WebGPU rejected a command: ${error.message}`);
     });
   }
 
@@ -164,7 +164,7 @@ export const openDevice = async ({ gpu, powerPreference = "high-performance" }: 
   const adapter = await gpu.requestAdapter({ powerPreference });
   if (adapter === null)
     throw new AdapterError(
-      "WebGPU found no adapter; install a Vulkan driver (Debian: mesa-vulkan-drivers), or use the cpu backend (skein-train doctor tells more)",
+      "WebGPU found no adapter; install a Vulkan driver (Debian: mesa-vulkan-drivers), or use the cpu backend (for details: skein-train doctor)",
     );
   const requiredFeatures = Object.keys(wishedFeatures).filter((feature) =>
     (adapter.features as ReadonlySet<string>).has(feature),
@@ -177,7 +177,7 @@ export const openDevice = async ({ gpu, powerPreference = "high-performance" }: 
     return new Device(gpu, adapter, await adapter.requestDevice({ requiredFeatures, requiredLimits }));
   } catch (error) {
     throw new AdapterError(
-      `the WebGPU adapter ${describeAdapter(adapter)} gives no device (${error instanceof Error ? error.message : String(error)}); update its driver or use the cpu backend`,
+      `the WebGPU adapter ${describeAdapter(adapter)} cannot open a device (${error instanceof Error ? error.message : String(error)}); update its driver or use the cpu backend`,
       { cause: error },
     );
   }

@@ -149,14 +149,14 @@ export const lower = (
   });
   const placeOf = (node: number, output: number): Stretch => {
     const place = plan.places.get(valueKey({ node, output }));
-    if (place === undefined) throw new InvariantError(`value ${node}:${output} has no place in the memory plan`);
+    if (place === undefined) throw new InvariantError(`value ${node}:${output} is missing in the memory plan`);
     return stretch(place, byteLength(graph.nodes[node]!.specs[output]!));
   };
 
   const lowerPass = (node: Node, kernelPlan: KernelPlan, pass: Pass, blocks: Blocks, work: number): DispatchStep => {
     if (pass.groups < 1 || pass.workgroupSize > facts.maxWorkgroupSize || pass.bindings.length > facts.maxBindings)
       throw new InvariantError(
-        `pass ${pass.label} has ${pass.groups} workgroups of ${pass.workgroupSize} and ${pass.bindings.length} bindings, beyond what ${facts.adapter} takes`,
+        `pass ${pass.label} has ${pass.groups} workgroups of ${pass.workgroupSize} and ${pass.bindings.length} bindings, which exceeds the limits of ${facts.adapter}`,
       );
     const at = (source: BindingSource, slot: number): Stretch => {
       const found =

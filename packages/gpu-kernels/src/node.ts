@@ -68,7 +68,7 @@ export const fileChoiceStore = (folder: string = cacheFolder()): ChoiceStore => 
     load: async (adapter) => {
       const fault = othersWhoWrite(pathOf(adapter));
       if (fault !== undefined) {
-        remarkOnCache(`what was measured of the adapter in ${folder}`, fault);
+        remarkOnCache(`measurements of the adapter in ${folder}`, fault);
         return undefined;
       }
       let text: string;

@@ -66,7 +66,7 @@ export const resolveBindings = (
       variables.push({ name, type, writable: false, at: { region: copyRegion, offset: copied, bytes: at.bytes } });
       copied += Math.ceil(at.bytes / alignment) * alignment;
     } else {
-      throw new InvariantError(`binding ${name} is written and overlaps another that is written`);
+      throw new InvariantError(`binding ${name} is written and overlaps another written binding`);
     }
   }
   return { variables, renamed, copies };

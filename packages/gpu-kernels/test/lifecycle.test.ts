@@ -134,6 +134,6 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     const x = backend.upload(NdArray.from([1]));
     backend.close();
     await backend.device.gpu.lost;
-    await expect(f(x)).rejects.toThrow(/was closed; make a new one/);
+    await expect(f(x)).rejects.toThrow(/was closed; create a new backend/);
   });
 });

@@ -51,7 +51,7 @@ const exact = (
   return { y, magnitude };
 };
 
-/** Normal numbers, every seventh twenty times as large, and a second half that cancels the first half. */
+/** Normal numbers, every seventh twenty times as large, and every fifth the negative of the previous number. */
 const adversarial = (shape: readonly number[], dtype: "f32" | "f16", seed: number): NdArray => {
   const values = Float32Array.from(normalArray(shape, seed).toNumbers(), (value, i) =>
     i % 7 === 3 ? 20 * value : value,

@@ -63,7 +63,7 @@ export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: Scar
     const listeners: ((event: unknown) => void)[] = [];
 
     const brokenBuffer = (descriptor: GPUBufferDescriptor): GPUBuffer => {
-      const error = new GPUOutOfMemoryError(`no room for ${descriptor.size} bytes`);
+      const error = new GPUOutOfMemoryError(`no memory for ${descriptor.size} bytes`);
       const scope = scopes.findLast(({ filter }) => filter === "out-of-memory");
       if (scope !== undefined) scope.error ??= error;
       else for (const listener of listeners) queueMicrotask(() => listener({ error }));

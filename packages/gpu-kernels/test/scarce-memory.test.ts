@@ -25,7 +25,7 @@ const filled = (value: number, count = size): NdArray => NdArray.from(new Float3
 const all = (value: number, count = size): number[] => new Array<number>(count).fill(value);
 
 const refusal =
-  /^the WebGPU device has no room for (\d+) bytes more: arrays and workspaces have (\d+) bytes in use, of (\d+) bytes reserved/;
+  /^the WebGPU device has no memory for (\d+) more bytes: arrays and workspaces have (\d+) bytes in use, of (\d+) bytes reserved/;
 
 describe.skipIf(!hasAdapter)("a device without room", () => {
   let backend: WebGpuBackend;
@@ -123,7 +123,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     const { message } = error as DeviceMemoryError;
     expect(message).toMatch(refusal);
     expect(message).toMatch(
-      /\(1 live array holds 4000 bytes\); free results by `using` or `backend\.free\(array\)`, donate/,
+      /\(1 live array holds 4000 bytes\); free results with `using` or `backend\.free\(array\)`, donate/,
     );
     expect(message).not.toContain("\n");
     expect(Number(refusal.exec(message)![2])).toBe(before);

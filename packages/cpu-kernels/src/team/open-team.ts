@@ -38,10 +38,10 @@ const mayBlock = (): boolean => {
  */
 export const openTeam = async ({ threads, module, arena, functions, blas }: TeamOptions): Promise<ThreadTeam> => {
   if (!Number.isInteger(threads) || threads < 1 || threads > mostThreads)
-    throw new ArgumentError(`threads: ${threads} cannot be; it is a whole number from 1 to ${mostThreads}`);
+    throw new ArgumentError(`threads is ${threads}; use an integer from 1 to ${mostThreads}`);
   if (blas !== undefined && blas.inThreads === undefined)
     throw new ArgumentError(
-      `threads: ${threads} needs a BLAS that helper threads can open, and this one does not say how (inThreads); use one thread, or the BLAS of openBlas`,
+      `threads is ${threads}, but helper threads cannot open this BLAS (inThreads is absent); use one thread, or the BLAS of openBlas`,
     );
   const spins = threads <= (globalThis.navigator?.hardwareConcurrency ?? 1) ? spinsOnOwnCore : 0;
   return ThreadTeam.open({

@@ -77,7 +77,7 @@ export const startHelper = (setup: HelperSetup): HelperThread => {
   if (builtinModule !== undefined) return startInNode(builtinModule, setup);
   if (!globalThis.crossOriginIsolated)
     throw new HostError(
-      "threads of kernels share memory, which this page may not share: serve it with COOP/COEP headers (cross-origin isolation), or use one thread",
+      "kernel threads need shared memory, which this page does not have: serve the page with COOP/COEP headers (cross-origin isolation), or use one thread",
     );
   return startInBrowser(setup);
 };

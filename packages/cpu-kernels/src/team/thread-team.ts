@@ -83,7 +83,7 @@ export class ThreadTeam implements Team {
       while (this.region.skip()) own++;
       if (!this.region.join(parts - 1 - own, wait))
         this.lost = new HelperError(
-          `a helper thread of the kernels has not answered for ${wait.milliseconds / 1000} s; is the process short of memory?`,
+          `a helper thread of the kernels has not answered for ${wait.milliseconds / 1000} s; check whether the process is short of memory`,
         );
     }
     const failure = this.region.takeFailure();
@@ -112,7 +112,7 @@ export class ThreadTeam implements Team {
   /** Stop the helpers. */
   async close(): Promise<void> {
     this.closed = true;
-    this.lost ??= new HelperError("the backend was closed; open another one");
+    this.lost ??= new HelperError("the backend was closed; create a new backend");
     this.region.close();
     await Promise.all(this.helpers.map((helper) => helper.stop()));
     this.parts.arena.release(this.address);

@@ -208,11 +208,11 @@ describe("stores", () => {
       webChoiceStore({ getItem: () => text, setItem: () => undefined }).load("an adapter");
     const model = trainMatmulModel("an adapter", published().slice(0, 50), { rule });
     await expect(load('{"version":1}')).rejects.toThrow(
-      /no matmul model of version 2 \(version: .*measure the device again/,
+      /not a matmul model of version 2 \(version: .*measure the device again/,
     );
     await expect(load("[]")).rejects.toThrow(/\(all of it: .*measure the device again/);
     await expect(load(JSON.stringify(model).slice(0, -1))).rejects.toThrow(
-      /no matmul model of version 2 \(.*JSON.*measure the device again/,
+      /not a matmul model of version 2 \(.*JSON.*measure the device again/,
     );
     const broken: readonly [string, object][] = [
       ["products.0.fastest", { products: [{ request: product(1, 1, 1), fastest: [] }] }],

@@ -99,7 +99,7 @@ const disagreement = (
   for (let i = 0; i < naive.length; i++) {
     const [ours, theirs] = [y[i]!, naive[i]!];
     if (!(Math.abs(ours - theirs) <= absolute + relative * Math.abs(theirs)))
-      return `element ${i} is ${ours}, the naive variant says ${theirs}`;
+      return `element ${i} is ${ours}, but ${theirs} with the naive variant`;
   }
   return undefined;
 };
@@ -117,7 +117,7 @@ export const measureMatmul = async (
 ): Promise<MatmulMeasurements> => {
   const { facts } = backend;
   const { requests = defaultRequests(facts), repeats = 5, onProgress } = options;
-  if (repeats < 5) throw new ArgumentError(`a variant is timed at least 5 times, not ${repeats}`);
+  if (repeats < 5) throw new ArgumentError(`repeats is ${repeats}; a variant must be timed at least 5 times`);
   let forced = "naive";
   const bench = await createWebGpuBackend({ gpu: backend.device.instance, choices: { matmulVariant: () => forced } });
   const samples: MatmulMeasurement[] = [];

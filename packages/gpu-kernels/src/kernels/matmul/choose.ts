@@ -73,7 +73,7 @@ export const chooseVariant = (
   const variant = matmulVariant(name);
   if (variant === undefined)
     throw new InvariantError(
-      `the learned choice for matmul names the variant ${name}, which does not exist; there are ${supportedVariants(
+      `the measured choice for matmul names the variant ${name}, which does not exist; use one of ${supportedVariants(
         product,
         facts,
       )
