@@ -105,7 +105,7 @@ export const runPlan = async (
     from.destroy();
     const size = byteLength(outputs[i]!);
     if (new Uint8Array(bytes, roundUp(size)).some((byte) => byte !== filler))
-      throw new Error(`${plan.passes.map(({ label }) => label).join(", ")} wrote behind output ${i}`);
+      throw new Error(`${plan.passes.map(({ label }) => label).join(", ")} wrote after the end of output ${i}`);
     results.push(bytes.slice(0, size));
   }
   for (const list of Object.values(buffers)) for (const buffer of list) buffer.destroy();
