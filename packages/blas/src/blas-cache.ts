@@ -11,7 +11,7 @@ export interface BlasPlace {
   readonly table: string;
 }
 
-export const placeIn = (folder: string): BlasPlace => ({
+export const filesIn = (folder: string): BlasPlace => ({
   addon: join(folder, "skein-blas.node"),
   table: join(folder, "table.json"),
 });
@@ -29,4 +29,4 @@ export const cachedFolder = (cache: string, { family, version }: LibraryIdentity
   join(cache, `${fileName(`${family}-${version}`)}-${sources.key()}`);
 
 /** Complete builds in `cache`, newest first. A build writes its table last. */
-export const builtPlaces = (cache: string): BlasPlace[] => builtFolders(cache, sources, "table.json").map(placeIn);
+export const completeBuilds = (cache: string): BlasPlace[] => builtFolders(cache, sources, "table.json").map(filesIn);

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { builtPlaces, cachedFolder, placeIn } from "./blas-cache.ts";
+import { completeBuilds, cachedFolder, filesIn } from "./blas-cache.ts";
 import { buildBlas } from "./build-blas.ts";
 import { measuredKernels } from "./measured-kernels.ts";
 import { findBlas, openBlas } from "./open-blas.ts";
@@ -25,8 +25,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const facts = { family: "OpenBLAS", version: "0.3.21", core: "" };
-const place = (at: string, seconds: number): ReturnType<typeof placeIn> => {
-  const files = placeIn(at);
+const writeBuild = (at: string, seconds: number): ReturnType<typeof filesIn> => {
+  const files = filesIn(at);
   mkdirSync(at, { recursive: true });
   for (const file of Object.values(files) as string[]) {
     writeFileSync(file, "neither an addon nor a table");
@@ -62,11 +62,11 @@ test("a compiler that fails: its complaint in one line, and nothing left behind"
 });
 
 test("of several builds the newest is taken; one without its table, or of other sources, is none", () => {
-  const older = place(cachedFolder(folder, facts), 1000);
-  const newer = place(cachedFolder(folder, { ...facts, version: "0.3.30" }), 2000);
-  rmSync(place(cachedFolder(folder, { ...facts, version: "0.3.31" }), 3000).table);
-  place(`${dirname(newer.addon)}-of-other-sources`, 4000);
-  expect(builtPlaces(folder)).toEqual([newer, older]);
+  const older = writeBuild(cachedFolder(folder, facts), 1000);
+  const newer = writeBuild(cachedFolder(folder, { ...facts, version: "0.3.30" }), 2000);
+  rmSync(writeBuild(cachedFolder(folder, { ...facts, version: "0.3.31" }), 3000).table);
+  writeBuild(`${dirname(newer.addon)}-of-other-sources`, 4000);
+  expect(completeBuilds(folder)).toEqual([newer, older]);
   expect(findBlas({}, folder)).toEqual(newer);
   expect(findBlas({ SKEIN_BLAS: dirname(older.addon) }, folder)).toEqual(older);
   expect(findBlas({}, join(folder, "nothing"))).toBeUndefined();

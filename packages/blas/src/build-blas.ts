@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { compileAddon, CompilerError, othersWhoWrite } from "@skein/native-addon/node";
 import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
-import { type BlasPlace, cachedFolder, defaultCacheFolder, placeIn, sources } from "./blas-cache.ts";
+import { type BlasPlace, cachedFolder, defaultCacheFolder, filesIn, sources } from "./blas-cache.ts";
 import { BlasError } from "./errors.ts";
 import { measureTable, type MeasureOptions } from "./measure-table.ts";
 import { describeLibrary, loadAddon, openProduct } from "./open-blas.ts";
@@ -38,9 +38,9 @@ const compile = async (compiler: string, output: string): Promise<void> => {
 /** Returns the library that the caller names, or the first installed library that works. */
 const chooseLibrary = (
   addon: BlasAddon,
-  asked: string | undefined,
+  requested: string | undefined,
 ): { readonly name: string; readonly facts: LibraryFacts } => {
-  if (asked !== undefined) return { name: asked, facts: describeLibrary(addon, asked) };
+  if (requested !== undefined) return { name: requested, facts: describeLibrary(addon, requested) };
   for (const name of libraryNames) {
     try {
       return { name, facts: addon.describe(name) };
@@ -84,17 +84,17 @@ export interface BuiltBlas extends BlasPlace {
  */
 export const buildBlas = async (options: BuildBlasOptions = {}): Promise<BuiltBlas> => {
   const { compiler = process.env["CXX"] || "g++", cacheFolder = defaultCacheFolder(), onProgress, kernels } = options;
-  const above = options.output ?? cacheFolder;
-  const fault = options.output === undefined ? othersWhoWrite(above) : undefined;
+  const parent = options.output ?? cacheFolder;
+  const fault = options.output === undefined ? othersWhoWrite(parent) : undefined;
   if (fault !== undefined)
     throw new BlasError(
       "blas-build",
       `${fault}, so a BLAS in this folder would not be loaded; change its owner and mode, or specify another folder with --output`,
     );
-  mkdirSync(above, { recursive: true, mode: 0o700 });
-  const work = mkdtempSync(join(above, ".building-"));
+  mkdirSync(parent, { recursive: true, mode: 0o700 });
+  const work = mkdtempSync(join(parent, ".building-"));
   try {
-    const unfinished = placeIn(work);
+    const unfinished = filesIn(work);
     await compile(compiler, unfinished.addon);
     const addon = loadAddon(unfinished.addon);
     const { name, facts } = chooseLibrary(addon, options.library);
@@ -113,11 +113,11 @@ export const buildBlas = async (options: BuildBlasOptions = {}): Promise<BuiltBl
     writeFileSync(unfinished.table, `${JSON.stringify(table)}\n`);
     const folder = options.output ?? cachedFolder(cacheFolder, facts);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const place = placeIn(folder);
-    renameSync(unfinished.addon, place.addon);
-    renameSync(unfinished.table, place.table);
+    const files = filesIn(folder);
+    renameSync(unfinished.addon, files.addon);
+    renameSync(unfinished.table, files.table);
     return {
-      ...place,
+      ...files,
       library: libraryText(facts),
       concurrent: facts.concurrent,
       measured: shapes.length,

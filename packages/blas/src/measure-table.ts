@@ -56,17 +56,17 @@ export const measureTable = async (
   options: MeasureOptions = {},
 ): Promise<MeasuredShape[]> => {
   const { onProgress, kernels = measuredKernels } = options;
-  let wanted: string | undefined;
-  let asked: Contraction | undefined;
+  let measuredOp: string | undefined;
+  let measuredContraction: Contraction | undefined;
   const prefers = (contraction: Contraction): boolean => {
-    if (contraction.op === wanted) asked = contraction;
-    return contraction.op === wanted;
+    if (contraction.op === measuredOp) measuredContraction = contraction;
+    return contraction.op === measuredOp;
   };
   const wasm = await createCpuBackend();
   const blas = await createCpuBackend({ blas: { identity: "measured", prefers, open } });
   const shapes: MeasuredShape[] = [];
   for (const kernel of kernels) {
-    wanted = kernel.op;
+    measuredOp = kernel.op;
     const [inWasm, byBlas] = [await prepare(kernel, wasm), await prepare(kernel, blas)];
     try {
       // The first call binds kernels and runs with cold caches.
@@ -83,7 +83,7 @@ export const measureTable = async (
         seconds += wasmSeconds.at(-1)! + blasSeconds.at(-1)!;
       }
       shapes.push({
-        ...asked!,
+        ...measuredContraction!,
         wasmMicroseconds: Number((1e6 * Math.max(1e-9, median(wasmSeconds))).toPrecision(4)),
         blasMicroseconds: Number((1e6 * Math.max(1e-9, median(blasSeconds))).toPrecision(4)),
       });

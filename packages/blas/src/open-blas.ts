@@ -4,11 +4,12 @@ import { resolve } from "node:path";
 import type { Blas } from "@skein/cpu-kernels";
 import type { WasmMemory } from "@skein/tensor-core/backend";
 import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
-import { type BlasPlace, builtPlaces, defaultCacheFolder, placeIn } from "./blas-cache.ts";
+import { type BlasPlace, completeBuilds, defaultCacheFolder, filesIn } from "./blas-cache.ts";
 import { BlasError } from "./errors.ts";
 import { chooser, readTable, type ShapeTable, tableDigest } from "./shape-table.ts";
 
-const rebuild = "build it on this machine with: skein-train blas build, or set blas: off in the job to compute without a BLAS";
+const rebuild =
+  "build it on this machine with: skein-train blas build, or set blas: off in the job to compute without a BLAS";
 
 /** @throws BlasError `blas-missing`. */
 export const loadAddon = (file: string): BlasAddon => {
@@ -44,13 +45,13 @@ export const findBlas = (
   cache: string = defaultCacheFolder(environment),
 ): BlasPlace | undefined => {
   const folder = environment["SKEIN_BLAS"];
-  if (folder === undefined || folder === "") return builtPlaces(cache)[0];
-  const place = placeIn(folder);
-  const lacking = Object.values(place).find((file: string) => !existsSync(file));
-  if (lacking === undefined) return place;
+  if (folder === undefined || folder === "") return completeBuilds(cache)[0];
+  const files = filesIn(folder);
+  const missingFile = Object.values(files).find((file: string) => !existsSync(file));
+  if (missingFile === undefined) return files;
   throw new BlasError(
     "blas-missing",
-    `SKEIN_BLAS names ${folder}, but ${lacking} does not exist; build it with: skein-train blas build --output ${folder}`,
+    `SKEIN_BLAS names ${folder}, but ${missingFile} does not exist; build it with: skein-train blas build --output ${folder}`,
   );
 };
 
@@ -67,14 +68,14 @@ interface MeasuredBlas extends Blas {
 }
 
 /** Open the BLAS that a table was measured with. @throws BlasError as `openBlas` does. */
-export const openMeasured = (place: BlasPlace, table: ShapeTable): MeasuredBlas => {
-  const addon = loadAddon(place.addon);
+export const openMeasured = (files: BlasPlace, table: ShapeTable): MeasuredBlas => {
+  const addon = loadAddon(files.addon);
   const { name, ...measured } = table.library;
   const found = describeLibrary(addon, name);
   if (found.family !== measured.family || found.version !== measured.version)
     throw new BlasError(
       "blas-changed",
-      `${place.table} was measured with ${measured.family} ${measured.version}, but ${name} is now ${found.family} ${found.version}; ${rebuild}`,
+      `${files.table} was measured with ${measured.family} ${measured.version}, but ${name} is now ${found.family} ${found.version}; ${rebuild}`,
     );
   return {
     identity: `${libraryText(found)} by table ${tableDigest(table)}`,
@@ -85,17 +86,17 @@ export const openMeasured = (place: BlasPlace, table: ShapeTable): MeasuredBlas 
     sliceRows: found.concurrent ? table.sliceRows : undefined,
     inThreads: {
       module: new URL("./thread-product.ts", import.meta.url).href,
-      data: { addon: resolve(place.addon), library: name },
+      data: { addon: resolve(files.addon), library: name },
     },
   };
 };
 
 /**
- * Open the BLAS of a place, for `createCpuBackend({ blas })`. Each thread opens the BLAS for itself, and the BLAS
+ * Open a built BLAS, for `createCpuBackend({ blas })`. Each thread opens the BLAS for itself, and the BLAS
  * computes in the calling thread.
  *
  * @throws BlasError `blas-missing` if the addon or the library does not load, `blas-table` for a broken table,
  * `blas-changed` if the library is not the measured version.
- * @example const place = findBlas(); const backend = await createCpuBackend({ blas: place && openBlas(place) });
+ * @example const files = findBlas(); const backend = await createCpuBackend({ blas: files && openBlas(files) });
  */
-export const openBlas = (place: BlasPlace): Blas => openMeasured(place, readTable(place.table));
+export const openBlas = (files: BlasPlace): Blas => openMeasured(files, readTable(files.table));

@@ -39,9 +39,9 @@ test("a shape that was measured is decided by its own times, others by no shape 
     fc.property(shapes, contraction, (shapes, other) => {
       const prefers = chooser(tableOf(shapes));
       for (const shape of shapes) expect(prefers(shape)).toBe(isFaster(shape));
-      const kin = shapes.filter(({ op, variant }) => op === other.op && variant === other.variant);
-      if (kin.every((shape) => !isFaster(shape))) expect(prefers(other)).toBe(false);
-      else if (kin.every(isFaster)) expect(prefers(other)).toBe(true);
+      const sameKind = shapes.filter(({ op, variant }) => op === other.op && variant === other.variant);
+      if (sameKind.every((shape) => !isFaster(shape))) expect(prefers(other)).toBe(false);
+      else if (sameKind.every(isFaster)) expect(prefers(other)).toBe(true);
     }),
   );
 });

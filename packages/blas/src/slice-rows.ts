@@ -32,10 +32,10 @@ export const measureSliceRows = (open: (memory: WasmMemory) => Sgemm): number | 
   const random = generator();
   const values = new Float32Array(memory.buffer);
   for (let i = a / 4; i < whole / 4; i++) values[i] = random() - 0.5;
-  const upTo = (limit: number): number => 1 + Math.floor(limit * random());
+  const randomSize = (limit: number): number => 1 + Math.floor(limit * random());
   let left = candidates;
   for (let trial = 0; trial < trials && left.length > 0; trial++) {
-    const [rows, columns, inner] = [upTo(most.rows), upTo(most.columns), upTo(most.inner)];
+    const [rows, columns, inner] = [randomSize(most.rows), randomSize(most.columns), randomSize(most.inner)];
     const [ta, tb] = [trial % 3 === 2 ? 1 : 0, trial % 3 === 1 ? 1 : 0];
     const [aStride, bStride] = [ta === 1 ? rows : inner, tb === 1 ? inner : columns];
     const multiply = (first: number, count: number, y: number): void => {

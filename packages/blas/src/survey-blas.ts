@@ -27,16 +27,16 @@ export type BlasSurvey =
 /** Find the build of `buildBlas` on this machine, and check that the build works. */
 export const surveyBlas = (environment: NodeJS.ProcessEnv = process.env): BlasSurvey => {
   try {
-    const place = findBlas(environment);
-    if (place === undefined) return { state: "not-built", libraries: knownLibraries() };
-    const table = readTable(place.table);
-    const { identity, concurrent } = openMeasured(place, table);
+    const files = findBlas(environment);
+    if (files === undefined) return { state: "not-built", libraries: knownLibraries() };
+    const table = readTable(files.table);
+    const { identity, concurrent } = openMeasured(files, table);
     const { shapes } = table;
     return {
       state: "ready",
       identity,
       concurrent,
-      table: place.table,
+      table: files.table,
       measured: shapes.length,
       faster: shapes.filter(isFaster).length,
     };

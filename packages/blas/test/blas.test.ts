@@ -42,14 +42,14 @@ const unwritten = 777;
 /** A deterministic value for each index. */
 const valueAt = (i: number): number => ((i * 7919) % 2001) / 1000 - 1;
 
-for (const asked of [undefined, "libblis.so.4"]) {
-  const { name, missing, folder, place } = await buildForAll(asked);
+for (const requested of [undefined, "libblis.so.4"]) {
+  const { name, missing, folder, files } = await buildForAll(requested);
   afterAll(() => rmSync(folder, { recursive: true }));
 
   describe.skipIf(missing)(`${name}`, () => {
     let backend: Backend;
     beforeAll(async () => {
-      backend = await createCpuBackend({ blas: openBlas(place) });
+      backend = await createCpuBackend({ blas: openBlas(files) });
     });
 
     test.each(rows.map((row) => [`${row.op}: ${row.name}`, row] as const))("%s", async (_, row) => {
@@ -58,8 +58,8 @@ for (const asked of [undefined, "libblis.so.4"]) {
     });
 
     test("two threads multiply, convolve and attend with the bits of one", async () => {
-      const one = await createCpuBackend({ blas: { ...openBlas(place), prefers: () => true } });
-      const two = await createCpuBackend({ blas: { ...openBlas(place), prefers: () => true }, threads: 2 });
+      const one = await createCpuBackend({ blas: { ...openBlas(files), prefers: () => true } });
+      const two = await createCpuBackend({ blas: { ...openBlas(files), prefers: () => true }, threads: 2 });
       const values = (...shape: number[]): NdArray => normalArray(shape, shape.length);
       const problems: readonly [fn: (...xs: Tensor[]) => Tensor, inputs: readonly NdArray[]][] = [
         [(a, b) => matmul(a!, b!), [values(200, 300), values(300, 130)]],
@@ -81,7 +81,7 @@ for (const asked of [undefined, "libblis.so.4"]) {
 
     test("small products in two threads at once, a thousand times", async () => {
       // A library that does not lock its own buffers computes about one product in a hundred wrongly.
-      const two = await createCpuBackend({ blas: { ...openBlas(place), prefers: () => true }, threads: 2 });
+      const two = await createCpuBackend({ blas: { ...openBlas(files), prefers: () => true }, threads: 2 });
       const operands = [normalArray([16, 64, 64], 1), normalArray([16, 64, 32], 2)].map((array) => two.upload(array));
       const product = jit((a: Tensor, b: Tensor) => matmul(a, b), two);
       const bytes: Uint8Array[] = [];
@@ -99,7 +99,7 @@ for (const asked of [undefined, "libblis.so.4"]) {
       let sgemm: Sgemm;
       beforeAll(() => {
         // The product is opened while the memory has one page. The operands are in pages that were added later.
-        sgemm = openBlas(place).open(memory);
+        sgemm = openBlas(files).open(memory);
         memory.grow(34_000);
       });
 
@@ -150,8 +150,8 @@ for (const asked of [undefined, "libblis.so.4"]) {
                       const left = floats[a + p * aNext + (transposeA ? k * aStride + i : i * aStride + k)]!;
                       sum += left * floats[b + p * bNext + (transposeB ? j * bStride + k : k * bStride + j)]!;
                     }
-                    const wanted = alpha * sum + (beta === 0 ? 0 : beta * valueAt(i + j));
-                    expect(Math.abs(got - wanted)).toBeLessThan(1e-4);
+                    const expected = alpha * sum + (beta === 0 ? 0 : beta * valueAt(i + j));
+                    expect(Math.abs(got - expected)).toBeLessThan(1e-4);
                   }
                 }
               }
@@ -190,7 +190,7 @@ for (const asked of [undefined, "libblis.so.4"]) {
       const memory = createSharedMemory();
       const start = async (): Promise<readonly string[]> => {
         const worker = new Worker(new URL("thread.ts", import.meta.url), {
-          workerData: { place, memory, size: 130, repeats: 60 },
+          workerData: { place: files, memory, size: 130, repeats: 60 },
         });
         const [digests] = (await once(worker, "message")) as [readonly string[]];
         await worker.terminate();
@@ -201,8 +201,8 @@ for (const asked of [undefined, "libblis.so.4"]) {
       expect(await Promise.all([start(), start(), start(), start()])).toEqual([alone, alone, alone, alone]);
     });
 
-    test("two backends with one place have one identity, which names the library and the table", () => {
-      const [one, other] = [openBlas(place), openBlas(place)];
+    test("two backends with the same files have the same identity, which names the library and the table", () => {
+      const [one, other] = [openBlas(files), openBlas(files)];
       expect(one.identity).toBe(other.identity);
       expect(one.identity).toMatch(/^(OpenBLAS|BLIS|MKL) [^ ]+.* by table [0-9a-f]{12}$/);
     });

@@ -4,14 +4,14 @@ import { createCpuBackend } from "@skein/cpu-kernels";
 import { evaluate, matmul, NdArray, type Tensor } from "@skein/tensor-core";
 import { type BlasPlace, openBlas } from "../src/node.ts";
 
-const { place, memory, size, repeats } = workerData as {
-  readonly place: BlasPlace;
+const { files, memory, size, repeats } = workerData as {
+  readonly files: BlasPlace;
   readonly memory: WebAssembly.Memory;
   readonly size: number;
   readonly repeats: number;
 };
 
-const backend = await createCpuBackend({ memory, blas: openBlas(place) });
+const backend = await createCpuBackend({ memory, blas: openBlas(files) });
 const values = NdArray.from(
   Float32Array.from({ length: size * size }, (_, i) => Math.sin(12.9898 * i)),
   [size, size],

@@ -109,7 +109,7 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
 }
 
 /**
- * Mean and variance of columns `first` … `last` − 1, and the factors of `normaliseColumns`, gamma / √(variance + ε), in
+ * Mean and variance of columns `first` … `last` − 1, and the factors of `normalizeColumns`, gamma / √(variance + ε), in
  * `scales`. Scratch: 2 · width words.
  */
 export function columnStatistics(
@@ -120,7 +120,7 @@ export function columnStatistics(
 }
 
 /** `(x − mean) · scale + beta` per column. */
-export function normaliseColumns(y: usize, x: usize, means: usize, scales: usize, beta: usize, rows: i32, width: i32): void {
+export function normalizeColumns(y: usize, x: usize, means: usize, scales: usize, beta: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
     let i: usize = 0;

@@ -36,20 +36,20 @@ export function compact(x: usize, bound: usize, values: usize, indices: usize, c
         i16x8.narrow_i32x4_s(i32x4.gt_s(a, below), i32x4.gt_s(b, below)),
         i16x8.narrow_i32x4_s(i32x4.gt_s(c, below), i32x4.gt_s(d, below)),
       );
-      let held = i8x16.bitmask(e);
-      if (held == 0) continue;
+      let selected = i8x16.bitmask(e);
+      if (selected == 0) continue;
       if (found + 16 > capacity) {
-        for (; held != 0 && found < capacity; held &= held - 1) {
-          const j = ctz<i32>(held);
+        for (; selected != 0 && found < capacity; selected &= selected - 1) {
+          const j = ctz<i32>(selected);
           store<u32>(values + ((<usize>found) << 2), load<u32>(at + ((<usize>j) << 2)));
           store<i32>(indices + ((<usize>found) << 2), i + j);
           found++;
         }
-        found += popcnt<i32>(held);
+        found += popcnt<i32>(selected);
         continue;
       }
-      for (; held != 0; held &= held - 1) {
-        const j = ctz<i32>(held);
+      for (; selected != 0; selected &= selected - 1) {
+        const j = ctz<i32>(selected);
         store<u32>(values + ((<usize>found) << 2), load<u32>(at + ((<usize>j) << 2)));
         store<i32>(indices + ((<usize>found) << 2), i + j);
         found++;

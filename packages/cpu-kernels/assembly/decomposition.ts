@@ -76,7 +76,7 @@ export function cholesky(a: usize, y: usize, batch: i32, n: i32, scratch: usize)
 }
 
 /** y −= Σ l[t] · x[t] for rows x[t] of `bytes`. Four rows at a time share the loads and stores of y. */
-function takeOffRows(y: usize, x: usize, xStep: usize, l: usize, lStep: usize, count: i32, bytes: usize): void {
+function subtractRows(y: usize, x: usize, xStep: usize, l: usize, lStep: usize, count: i32, bytes: usize): void {
   let t = 0;
   if (ASC_FEATURE_SIMD) {
     for (; t + 4 <= count; t += 4) {
@@ -196,7 +196,7 @@ function solveColumns(
       const i = <usize>(first + (forward ? step : size - 1 - step));
       const row = x + i * rowBytes;
       const begin = <usize>(forward ? first : first + size - 1);
-      takeOffRows(
+      subtractRows(
         row, x + begin * rowBytes, forward ? rowBytes : 0 - rowBytes, l + i * down + begin * along, forward ? along : 0 - along, step, bytes,
       );
       if (unitDiagonal) continue;

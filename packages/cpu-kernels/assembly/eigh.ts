@@ -5,7 +5,7 @@ import { REFLECTOR_BLOCK, ROTATION_LANES, ROTATION_LIST } from "./decomposition-
 import { fillNaN, INFINITE, largestBits } from "./dot";
 import { maddF, mulF, nmaddF } from "./vectors";
 import { reflectRows } from "./reflectors";
-import { blockBegin, shiftedStep, tridiagonalise, wilkinsonShift } from "./tridiagonal";
+import { blockBegin, shiftedStep, tridiagonalize, wilkinsonShift } from "./tridiagonal";
 
 /**
  * Off-diagonal entries of at most this fraction of the largest entry are treated as zero. Eigenvalues change by less
@@ -69,7 +69,7 @@ function rotatePanel(panel: usize, list: usize, end: usize): void {
  *
  * @returns false if the iteration did not converge.
  */
-function diagonalise(d: usize, e: usize, n: i32, shifts: usize, panels: usize, numPanels: i32, list: usize): bool {
+function diagonalize(d: usize, e: usize, n: i32, shifts: usize, panels: usize, numPanels: i32, list: usize): bool {
   let largest: f64 = 0;
   for (let i: usize = 0; i < <usize>n; i++) largest = max(largest, abs<f64>(load<f64>(d + (i << 3))));
   for (let i: usize = 0; i + 1 < <usize>n; i++) largest = max(largest, abs<f64>(load<f64>(e + (i << 3))));
@@ -157,7 +157,7 @@ function scaleOf(bits: u32): f64 {
 /**
  * Eigenvalues [n], ascending, and eigenvectors [n, n], as columns, of `batch` matrices [n, n], of which the lower
  * triangle is read. Scratch (computed in `src/ops/eigh.ts`): d and e in f64, two matrices with rows of complete panels,
- * a list of rotations, and the larger of the scratch of `reflectRows` and `tridiagonalise` and a second copy of d and
+ * a list of rotations, and the larger of the scratch of `reflectRows` and `tridiagonalize` and a second copy of d and
  * e.
  */
 export function eigh(a: usize, values: usize, vectors: usize, batch: i32, n: i32, scratch: usize): void {
@@ -177,7 +177,7 @@ export function eigh(a: usize, values: usize, vectors: usize, batch: i32, n: i32
     let converged = false;
     if (bits < INFINITE) {
       fillUpper(a, n, scale, work, stride);
-      tridiagonalise(work, stride, n, d, e, rest);
+      tridiagonalize(work, stride, n, d, e, rest);
       memory.fill(turned, 0, size * stride);
       for (let i: usize = 0; i < size; i++) store<f32>(turned + i * stride + (i << 2), 1);
       for (let k = (max(n - 3, 0) / REFLECTOR_BLOCK) * REFLECTOR_BLOCK; n > 2 && k >= 0; k -= REFLECTOR_BLOCK) {
@@ -194,10 +194,10 @@ export function eigh(a: usize, values: usize, vectors: usize, batch: i32, n: i32
         }
       }
       // First compute only the values, on copies of d and e. These values are the shifts with the fewest steps.
-      const shifts = rest, besides = shifts + (size << 3);
+      const shifts = rest, eCopy = shifts + (size << 3);
       memory.copy(shifts, d, size << 3);
-      memory.copy(besides, e, size << 3);
-      converged = diagonalise(shifts, besides, n, 0, 0, 0, list) && diagonalise(d, e, n, shifts, work, numPanels, list);
+      memory.copy(eCopy, e, size << 3);
+      converged = diagonalize(shifts, eCopy, n, 0, 0, 0, list) && diagonalize(d, e, n, shifts, work, numPanels, list);
     }
     if (converged) {
       const order = list;

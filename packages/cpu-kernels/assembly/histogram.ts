@@ -37,9 +37,9 @@ function countAt4(addresses: v128): void {
 @inline
 function bins4(x: v128, low: v128, high: v128, origin: v128, scale: v128, last: v128): v128 {
   const inside = v128.and(f32x4.ge(x, low), f32x4.le(x, high));
-  const place = f32x4.pmin(last, f32x4.mul(f32x4.sub(x, origin), scale));
+  const position = f32x4.pmin(last, f32x4.mul(f32x4.sub(x, origin), scale));
   // Inside, positions are from 0 to `last`, where both instructions agree.
-  const bin = ASC_FEATURE_RELAXED_SIMD ? i32x4.relaxed_trunc_f32x4_s(place) : i32x4.trunc_sat_f32x4_s(place);
+  const bin = ASC_FEATURE_RELAXED_SIMD ? i32x4.relaxed_trunc_f32x4_s(position) : i32x4.trunc_sat_f32x4_s(position);
   return v128.or(bin, v128.not(inside));
 }
 

@@ -14,7 +14,7 @@ export * from "./histogram";
 export * from "./indexing";
 export { copyBytes, copyDense, copyStrided16, copyStrided32, copyStrided8, fillBytes } from "./movement";
 export * from "./nonzero";
-export * from "./normalisation";
+export * from "./normalization";
 export * from "./patches";
 export * from "./pooling";
 export { qr } from "./qr";

@@ -16,17 +16,17 @@ export function nonzero(mask: usize, indices: usize, count: usize, n: i32, capac
       const c = v128.load(at, 32);
       const d = v128.load(at, 48);
       if (!v128.any_true(v128.or(v128.or(a, b), v128.or(c, d)))) continue;
-      let held: u64 = <u64>(<u32>(i8x16.bitmask(i8x16.ne(a, zero)) | (i8x16.bitmask(i8x16.ne(b, zero)) << 16)));
-      held |= (<u64>(<u32>(i8x16.bitmask(i8x16.ne(c, zero)) | (i8x16.bitmask(i8x16.ne(d, zero)) << 16)))) << 32;
+      let selected: u64 = <u64>(<u32>(i8x16.bitmask(i8x16.ne(a, zero)) | (i8x16.bitmask(i8x16.ne(b, zero)) << 16)));
+      selected |= (<u64>(<u32>(i8x16.bitmask(i8x16.ne(c, zero)) | (i8x16.bitmask(i8x16.ne(d, zero)) << 16)))) << 32;
       // If fewer than 64 positions are free, the loop checks the space for each position.
       if (<usize>(end - to) >= 256) {
-        for (; held != 0; held &= held - 1) {
-          store<i32>(to, i + <i32>ctz(held));
+        for (; selected != 0; selected &= selected - 1) {
+          store<i32>(to, i + <i32>ctz(selected));
           to += 4;
         }
       } else {
-        for (; held != 0 && to < end; held &= held - 1) {
-          store<i32>(to, i + <i32>ctz(held));
+        for (; selected != 0 && to < end; selected &= selected - 1) {
+          store<i32>(to, i + <i32>ctz(selected));
           to += 4;
         }
       }
@@ -34,9 +34,9 @@ export function nonzero(mask: usize, indices: usize, count: usize, n: i32, capac
   } else {
     for (; i + 8 <= n && to < end; i += 8) {
       // Bytes are 0 or 1. The multiplication moves the bits next to each other at the top.
-      let held = <u32>((load<u64>(mask + <usize>i) * 0x0102040810204080) >> 56);
-      for (; held != 0 && to < end; held &= held - 1) {
-        store<i32>(to, i + <i32>ctz(held));
+      let selected = <u32>((load<u64>(mask + <usize>i) * 0x0102040810204080) >> 56);
+      for (; selected != 0 && to < end; selected &= selected - 1) {
+        store<i32>(to, i + <i32>ctz(selected));
         to += 4;
       }
     }

@@ -59,7 +59,7 @@ export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32,
 /** Keep the k largest so far in a list, largest first. */
 function byList(x: usize, values: usize, indices: usize, n: i32, k: i32, sorted: i32, kind: i32, scratch: usize): void {
   const keys = scratch;
-  const places = scratch + LIST * 4;
+  const positions = scratch + LIST * 4;
   let held = 0;
   for (let i = 0; i < n; i++) {
     const key = keyAt(x, i, kind);
@@ -67,39 +67,39 @@ function byList(x: usize, values: usize, indices: usize, n: i32, k: i32, sorted:
     let at = held < k ? held++ : k - 1;
     for (; at > 0 && load<u32>(wordAt(keys, at - 1)) < key; at--) {
       store<u32>(wordAt(keys, at), load<u32>(wordAt(keys, at - 1)));
-      store<i32>(wordAt(places, at), load<i32>(wordAt(places, at - 1)));
+      store<i32>(wordAt(positions, at), load<i32>(wordAt(positions, at - 1)));
     }
     store<u32>(wordAt(keys, at), key);
-    store<i32>(wordAt(places, at), i);
+    store<i32>(wordAt(positions, at), i);
   }
   if (!sorted) {
     for (let i = 1; i < k; i++) {
-      const place = load<i32>(wordAt(places, i));
+      const position = load<i32>(wordAt(positions, i));
       let at = i;
-      for (; at > 0 && load<i32>(wordAt(places, at - 1)) > place; at--) store<i32>(wordAt(places, at), load<i32>(wordAt(places, at - 1)));
-      store<i32>(wordAt(places, at), place);
+      for (; at > 0 && load<i32>(wordAt(positions, at - 1)) > position; at--) store<i32>(wordAt(positions, at), load<i32>(wordAt(positions, at - 1)));
+      store<i32>(wordAt(positions, at), position);
     }
   }
   for (let i = 0; i < k; i++) {
-    const place = load<i32>(wordAt(places, i));
-    store<i32>(wordAt(indices, i), place);
-    store<u32>(wordAt(values, i), load<u32>(wordAt(x, place)));
+    const position = load<i32>(wordAt(positions, i));
+    store<i32>(wordAt(indices, i), position);
+    store<u32>(wordAt(values, i), load<u32>(wordAt(x, position)));
   }
 }
 
 function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, kind: i32, scratch: usize): void {
   let source = x;
-  let places: usize = 0; // 0: position i is i
+  let positions: usize = 0; // 0: position i is i
   let count = n;
   if (thins(n, k)) {
     const capacity = capacityOf(k);
-    const kept = scratch + BINS * 4;
-    const keptPlaces = wordAt(kept, capacity);
+    const candidates = scratch + BINS * 4;
+    const candidatePositions = wordAt(candidates, capacity);
     const bound = guessBound(x, n, k, kind, scratch);
-    const passed = bound == 0 ? -1 : thin(x, n, bound, kind, kept, keptPlaces, capacity);
+    const passed = bound == 0 ? -1 : thin(x, n, bound, kind, candidates, candidatePositions, capacity);
     if (passed >= k) {
-      source = kept;
-      places = keptPlaces;
+      source = candidates;
+      positions = candidatePositions;
       count = passed;
     }
   }
@@ -135,7 +135,7 @@ function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, kind: 
     if (key < prefix || (key == prefix && wanted == 0)) continue;
     if (key == prefix) wanted--;
     store<u32>(wordAt(values, taken), load<u32>(wordAt(source, i)));
-    store<i32>(wordAt(indices, taken), places == 0 ? i : load<i32>(wordAt(places, i)));
+    store<i32>(wordAt(indices, taken), positions == 0 ? i : load<i32>(wordAt(positions, i)));
     taken++;
   }
 }
@@ -169,7 +169,7 @@ function guessBound(x: usize, n: i32, k: i32, kind: i32, scratch: usize): u32 {
 }
 
 /** Copy the values whose key reaches `bound`, and their positions. Returns their number, or -1 if they do not fit. */
-function thin(x: usize, n: i32, bound: u32, kind: i32, kept: usize, places: usize, capacity: i32): i32 {
+function thin(x: usize, n: i32, bound: u32, kind: i32, candidates: usize, positions: usize, capacity: i32): i32 {
   let count = 0;
   let i = 0;
   if (ASC_FEATURE_SIMD && (kind == Order.Float || kind == Order.Magnitude)) {
@@ -188,8 +188,8 @@ function thin(x: usize, n: i32, bound: u32, kind: i32, kept: usize, places: usiz
       let open = ~(i32x4.bitmask(a) | (i32x4.bitmask(b) << 4) | (i32x4.bitmask(c) << 8) | (i32x4.bitmask(d) << 12)) & 0xffff;
       while (open != 0) {
         const j = i + ctz<i32>(open);
-        store<u32>(wordAt(kept, count), load<u32>(wordAt(x, j)));
-        store<i32>(wordAt(places, count), j);
+        store<u32>(wordAt(candidates, count), load<u32>(wordAt(x, j)));
+        store<i32>(wordAt(positions, count), j);
         count++;
         open &= open - 1;
       }
@@ -198,8 +198,8 @@ function thin(x: usize, n: i32, bound: u32, kind: i32, kept: usize, places: usiz
   for (; i < n; i++) {
     if (keyAt(x, i, kind) < bound) continue;
     if (count == capacity) return -1;
-    store<u32>(wordAt(kept, count), load<u32>(wordAt(x, i)));
-    store<i32>(wordAt(places, count), i);
+    store<u32>(wordAt(candidates, count), load<u32>(wordAt(x, i)));
+    store<i32>(wordAt(positions, count), i);
     count++;
   }
   return count;

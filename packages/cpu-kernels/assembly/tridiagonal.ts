@@ -7,21 +7,21 @@ import { nmaddF } from "./vectors";
 /** a ← a − f · w − g · v over `bytes`. */
 // @ts-ignore: decorator
 @inline
-function takeOff(a: usize, w: usize, v: usize, f: f32, g: f32, bytes: usize): void {
+function subtractMultiples(a: usize, w: usize, v: usize, f: f32, g: f32, bytes: usize): void {
   let j: usize = 0;
   if (ASC_FEATURE_SIMD) {
-    const ofW = f32x4.splat(f), ofV = f32x4.splat(g);
+    const wLanes = f32x4.splat(f), vLanes = f32x4.splat(g);
     for (; j + 16 <= bytes; j += 16) {
-      v128.store(a + j, nmaddF<v128>(ofV, v128.load(v + j), nmaddF<v128>(ofW, v128.load(w + j), v128.load(a + j))));
+      v128.store(a + j, nmaddF<v128>(vLanes, v128.load(v + j), nmaddF<v128>(wLanes, v128.load(w + j), v128.load(a + j))));
     }
   }
   for (; j < bytes; j += 4) store<f32>(a + j, load<f32>(a + j) - f * load<f32>(w + j) - g * load<f32>(v + j));
 }
 
-/** One entry of the upper triangle: `takeOff`, then its contribution to two entries of the product with u. */
+/** One entry of the upper triangle: `subtractMultiples`, then its contribution to two entries of the product with u. */
 // @ts-ignore: decorator
 @inline
-function takeOffEntry(a: usize, w: usize, v: usize, u: usize, p: usize, i: usize, j: usize): void {
+function subtractEntry(a: usize, w: usize, v: usize, u: usize, p: usize, i: usize, j: usize): void {
   const entry = load<f32>(a + j) - load<f32>(v + i) * load<f32>(w + j) - load<f32>(w + i) * load<f32>(v + j);
   store<f32>(a + j, entry);
   store<f32>(p + i, load<f32>(p + i) + entry * load<f32>(u + j));
@@ -38,37 +38,37 @@ function updateProduct(a: usize, stride: usize, w: usize, v: usize, u: usize, p:
   let i = begin;
   for (; i + 8 <= end; i += 8) {
     const row = a + (i >> 2) * stride, below = row + stride;
-    takeOffEntry(row, w, v, u, p, i, i);
-    takeOffEntry(row, w, v, u, p, i, i + 4);
-    takeOffEntry(below, w, v, u, p, i + 4, i + 4);
+    subtractEntry(row, w, v, u, p, i, i);
+    subtractEntry(row, w, v, u, p, i, i + 4);
+    subtractEntry(below, w, v, u, p, i + 4, i + 4);
     let j = i + 8;
     if (ASC_FEATURE_SIMD) {
       for (; (j & 15) != 0 && j < end; j += 4) {
-        takeOffEntry(row, w, v, u, p, i, j);
-        takeOffEntry(below, w, v, u, p, i + 4, j);
+        subtractEntry(row, w, v, u, p, i, j);
+        subtractEntry(below, w, v, u, p, i + 4, j);
       }
       const v0 = v128.load32_splat(v + i), w0 = v128.load32_splat(w + i), u0 = v128.load32_splat(u + i);
       const v1 = v128.load32_splat(v + i, 4), w1 = v128.load32_splat(w + i, 4), u1 = v128.load32_splat(u + i, 4);
       let sum0 = f32x4.splat(0), sum1 = f32x4.splat(0);
       for (; j + 16 <= end; j += 16) {
-        const ofW = v128.load(w + j), ofV = v128.load(v + j), ofU = v128.load(u + j);
-        const first = nmaddF<v128>(w0, ofV, nmaddF<v128>(v0, ofW, v128.load(row + j)));
+        const wLanes = v128.load(w + j), vLanes = v128.load(v + j), uLanes = v128.load(u + j);
+        const first = nmaddF<v128>(w0, vLanes, nmaddF<v128>(v0, wLanes, v128.load(row + j)));
         v128.store(row + j, first);
-        sum0 = madd(first, ofU, sum0);
-        const second = nmaddF<v128>(w1, ofV, nmaddF<v128>(v1, ofW, v128.load(below + j)));
+        sum0 = madd(first, uLanes, sum0);
+        const second = nmaddF<v128>(w1, vLanes, nmaddF<v128>(v1, wLanes, v128.load(below + j)));
         v128.store(below + j, second);
-        sum1 = madd(second, ofU, sum1);
+        sum1 = madd(second, uLanes, sum1);
         v128.store(p + j, madd(second, u1, madd(first, u0, v128.load(p + j))));
       }
       store<f32>(p + i, load<f32>(p + i) + sumLanes(sum0));
       store<f32>(p + i, load<f32>(p + i, 4) + sumLanes(sum1), 4);
     }
     for (; j < end; j += 4) {
-      takeOffEntry(row, w, v, u, p, i, j);
-      takeOffEntry(below, w, v, u, p, i + 4, j);
+      subtractEntry(row, w, v, u, p, i, j);
+      subtractEntry(below, w, v, u, p, i + 4, j);
     }
   }
-  if (i < end) takeOffEntry(a + (i >> 2) * stride, w, v, u, p, i, i);
+  if (i < end) subtractEntry(a + (i >> 2) * stride, w, v, u, p, i, i);
 }
 
 /**
@@ -83,7 +83,7 @@ function updateProduct(a: usize, stride: usize, w: usize, v: usize, u: usize, p:
  * Rows are `stride` bytes apart, a multiple of 16. Scratch: 3 rows. Source: Golub and Van Loan, Matrix Computations,
  * algorithm 8.3.1.
  */
-export function tridiagonalise(a: usize, stride: usize, n: i32, d: usize, e: usize, scratch: usize): void {
+export function tridiagonalize(a: usize, stride: usize, n: i32, d: usize, e: usize, scratch: usize): void {
   const end = <usize>n << 2;
   const v = scratch;
   const w = v + stride;
@@ -93,7 +93,7 @@ export function tridiagonalise(a: usize, stride: usize, n: i32, d: usize, e: usi
     const row = a + k * stride;
     const here = k << 2;
     const next = here + 4;
-    takeOff(row + here, w + here, v + here, load<f32>(v + here), load<f32>(w + here), end - here);
+    subtractMultiples(row + here, w + here, v + here, load<f32>(v + here), load<f32>(w + here), end - here);
     store<f64>(d + (k << 3), <f64>load<f32>(row + here));
     if (next + 4 >= end) {
       if (next < end) store<f64>(e + (k << 3), <f64>load<f32>(row + next));

@@ -29,12 +29,12 @@ function panelsOf(columns: i32): i32 {
 /**
  * Pack the kernel at the 36 points as [point][panel of 8 columns][inner][8].
  *
- * `w` begins at the first of `columns`. `tap`: bytes between taps. `row`: bytes between input channels. `turned`: pack
+ * `w` begins at the first of `columns`. `tap`: bytes between taps. `row`: bytes between input channels. `flipped`: pack
  * the kernel of the input gradient, whose columns are the input channels and whose taps are reversed. Computes part
  * `part` of `parts`: some of the panels.
  */
 export function winogradTaps(
-  w: usize, to: usize, inner: i32, columns: i32, tap: usize, row: usize, turned: bool, scratch: usize, part: i32, parts: i32,
+  w: usize, to: usize, inner: i32, columns: i32, tap: usize, row: usize, flipped: bool, scratch: usize, part: i32, parts: i32,
 ): void {
   if (ASC_FEATURE_SIMD) {
     const panels = panelsOf(columns);
@@ -47,7 +47,7 @@ export function winogradTaps(
     const block = scratch + BETWEEN_BYTES; // four kernels of four columns
     for (let c = partBegin(panels, part, parts) << 3; c < min(columns, last << 3); c += 4) {
       const panel = to + ((<usize>((c >> 3) * inner)) << 5) + ((<usize>(c & 7)) << 2);
-      if (turned) {
+      if (flipped) {
         const from = w + <usize>c * row + 8 * tap;
         for (let q = 0; q < inner; q += 4) {
           for (let t: usize = 0; t < 9; t++) transpose4(from + ((<usize>q) << 2) - t * tap, row, block + (t << 4), 144);

@@ -139,12 +139,12 @@ export class CpuExecutable implements Executable {
     for (const node of graph.nodes) {
       const role = roleOf(node);
       if (role === "argument") continue;
-      const inputPlaces = node.inputs.map((ref) => place(valueKey(ref)));
-      const outputPlaces = node.specs.map((_, output) => place(valueKey({ node: node.id, output })));
+      const inputLocations = node.inputs.map((ref) => place(valueKey(ref)));
+      const outputLocations = node.specs.map((_, output) => place(valueKey({ node: node.id, output })));
       const base = {
         node,
-        inputs: this.operands(inputPlaces),
-        outputs: this.operands(outputPlaces),
+        inputs: this.operands(inputLocations),
+        outputs: this.operands(outputLocations),
         constants: constants.get(node.id) ?? 0,
         ...(spanSink && { span: { name: spanNameOf(node.op, node.scope), args: nodeArgsOf(node) } }),
       };
@@ -153,12 +153,12 @@ export class CpuExecutable implements Executable {
         steps.push({ ...base, collective: planCollective(graph, node) });
       } else if (role === "done") {
         const waitsFor = stepOfNode.get(node.inputs[0]!.node)!;
-        const begun = steps[waitsFor]!;
+        const startStep = steps[waitsFor]!;
         // No step runs in between, so the waiting thread may execute the request itself.
-        if (waitsFor === steps.length - 1 && begun.collective !== undefined)
+        if (waitsFor === steps.length - 1 && startStep.collective !== undefined)
           steps[waitsFor] = {
-            ...begun,
-            collective: { ...begun.collective, request: { ...begun.collective.request, awaited: true } },
+            ...startStep,
+            collective: { ...startStep.collective, request: { ...startStep.collective.request, awaited: true } },
           };
         steps.push({ ...base, waitsFor });
       } else if (role === "position") {
@@ -212,7 +212,7 @@ export class CpuExecutable implements Executable {
     const opening = this.openRegions(loan);
     if (opening !== undefined) await opening;
     /** Collectives in progress, by the index of the step that started them. */
-    const underWay = new Map<number, CollectiveHandle>();
+    const inProgress = new Map<number, CollectiveHandle>();
     /** Spans of collectives, by the index of the step that started them. Empty if spans are not recorded. */
     const spans = new Map<number, CollectiveSpans>();
     try {
@@ -234,7 +234,7 @@ export class CpuExecutable implements Executable {
           const operands = inputBytes.map((bytes, at) => this.region(step.inputs.addresses[at]!, bytes));
           const results = outputBytes.map((bytes, at) => this.region(step.outputs.addresses[at]!, bytes));
           const handle = beginCollective(step.collective, operands, results, communicators);
-          if (handle !== undefined) underWay.set(i, handle);
+          if (handle !== undefined) inProgress.set(i, handle);
           if (spanSink !== undefined) {
             const span = new CollectiveSpans(spanSink, step.node, step.collective, communicators);
             span.started(began);
@@ -242,11 +242,11 @@ export class CpuExecutable implements Executable {
           }
         } else {
           const plan = this.steps[step.waitsFor!]!.collective!;
-          const handle = underWay.get(step.waitsFor!);
+          const handle = inProgress.get(step.waitsFor!);
           if (handle !== undefined) {
             const pending = communicators[plan.axis]!.wait(handle);
             if (pending !== undefined) await pending;
-            underWay.delete(step.waitsFor!); // a failed collective may still write
+            inProgress.delete(step.waitsFor!); // a failed collective may still write
           }
           const span = spans.get(step.waitsFor!);
           span?.reached(began);
@@ -254,7 +254,7 @@ export class CpuExecutable implements Executable {
         }
       }
     } catch (error) {
-      this.abandon(loan, [...underWay.keys()]);
+      this.abandon(loan, [...inProgress.keys()]);
       throw error;
     }
     this.copyOutputs();
@@ -265,10 +265,10 @@ export class CpuExecutable implements Executable {
    * After a failure, release memory that is no longer in use. Regions that a collective in progress may read or write
    * are never reused.
    */
-  private abandon(loan: ArgumentLoan<number>, underWay: readonly number[]): void {
+  private abandon(loan: ArgumentLoan<number>, inProgress: readonly number[]): void {
     const { graph, plan, arena } = this.parts;
     const inUse = new Set(
-      underWay.flatMap((start) => [...this.steps[start]!.inputs.regions, ...this.steps[start]!.outputs.regions]),
+      inProgress.flatMap((start) => [...this.steps[start]!.inputs.regions, ...this.steps[start]!.outputs.regions]),
     );
     if (inUse.has(0)) {
       this.allocations.splice(this.allocations.indexOf(this.bases[0]!), 1);

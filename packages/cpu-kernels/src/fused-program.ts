@@ -207,9 +207,9 @@ const lower = (node: KernelNode<FusedParams>): Lowered => {
   const outputs: number[] = [];
   const numbers: (number | undefined)[] = [];
   for (const [output, result] of results.entries()) {
-    const shown = registers[result]!;
+    const resultRegister = registers[result]!;
     const fold = foldOf(output);
-    const last = micros.find((micro) => micro.result === shown);
+    const last = micros.find((micro) => micro.result === resultRegister);
     const joined = fold && last && joinedFolds[fold.op]?.[last.op];
     const operand = last?.args[0] ?? -1;
     if (joined !== undefined && (operand >= firstComputed || (isLane(operand) && !overwrites))) {
@@ -220,8 +220,8 @@ const lower = (node: KernelNode<FusedParams>): Lowered => {
     // A result must be computed, even if it only repeats an operand. Otherwise the stores at a tile's end would read
     // inputs that they overwrite. A fold may read an operand in place, because the plan then places no output over this
     // operand.
-    const stays = shown >= firstComputed || (fold !== undefined && isLane(shown));
-    outputs.push(stays ? shown : append("copy", shown));
+    const isStorable = resultRegister >= firstComputed || (fold !== undefined && isLane(resultRegister));
+    outputs.push(isStorable ? resultRegister : append("copy", resultRegister));
     numbers.push(fold && foldNumbers[fold.op]);
   }
   const isConstant = (register: number): boolean => register >= numInputs && register < firstComputed;
@@ -328,7 +328,7 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   });
   // The memory plan may place an output over an input that no later instruction reads. Joined and dropped instructions
   // move reads to later micro-operations. In this case the output is written at the end of the tile.
-  const overtakes = (output: number): boolean => {
+  const writesTooEarly = (output: number): boolean => {
     const planWrites = planned[output]! - numInputs;
     const writes = micros.findIndex((micro) => micro.result === results[output]);
     return walk.direct.some(
@@ -344,7 +344,7 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
       isWritten(output) &&
       kinds[output] === 0 &&
       results.findIndex((other, i) => other === register && isWritten(i) && kinds[i] === 0) === output &&
-      !overtakes(output),
+      !writesTooEarly(output),
   );
   const stored = new Set(results.filter((_, output) => !direct[output]));
   const straight = new Set(results.filter((_, output) => direct[output]));

@@ -39,12 +39,12 @@ export const javascriptKernel = ({ op, refuses, run }: JavaScriptKernelRule): Ke
       throw new OperatorError(op, `run of its kernel is ${String(run)}, but must be a function of inputs and outputs`);
     const lengths = (specs: readonly TensorSpec[]) =>
       specs.map(({ dtype, shape }) => ({ View: hostArrayType[dtype], count: elementCount(shape) }));
-    const [ofInputs, ofOutputs] = [lengths(node.inputs), lengths(node.outputs)];
+    const [inputLayouts, outputLayouts] = [lengths(node.inputs), lengths(node.outputs)];
     // Created in each call, because the memory has a new buffer after growth.
-    const show = (shown: ReturnType<typeof lengths>, addresses: Int32Array): HostData[] =>
-      shown.map(({ View, count }, i) => new View(memory.buffer, addresses[i]! >>> 0, count));
+    const viewsAt = (layouts: ReturnType<typeof lengths>, addresses: Int32Array): HostData[] =>
+      layouts.map(({ View, count }, i) => new View(memory.buffer, addresses[i]! >>> 0, count));
     return (inputs, outputs) => {
-      const returned = run(show(ofInputs, inputs), show(ofOutputs, outputs), node);
+      const returned = run(viewsAt(inputLayouts, inputs), viewsAt(outputLayouts, outputs), node);
       if (returned instanceof Promise) {
         returned.catch(() => undefined); // reported below
         throw new OperatorError(

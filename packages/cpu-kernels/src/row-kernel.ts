@@ -32,9 +32,9 @@ export const rowKernel = <Op extends OperatorName>({ op, name, numbers, shared =
       const run = team.indexOf(name);
       const { rows, width } = rowsOf(node.inputs[0]!);
       const fixed = numbers?.(node) ?? [];
-      const ofRow = (spec: TensorSpec): number => (rows === 0 ? 0 : byteLength(spec) / rows);
-      const outputBytes = node.outputs.map(ofRow);
-      const inputBytes = node.inputs.map((spec, i) => (shared.includes(i) ? 0 : ofRow(spec)));
+      const bytesPerRow = (spec: TensorSpec): number => (rows === 0 ? 0 : byteLength(spec) / rows);
+      const outputBytes = node.outputs.map(bytesPerRow);
+      const inputBytes = node.inputs.map((spec, i) => (shared.includes(i) ? 0 : bytesPerRow(spec)));
       const parts = team.partsOf(rows * width * elementNanoseconds, rows);
       return (inputs, outputs) =>
         team.run(parts, (part, call) => {

@@ -9,7 +9,7 @@ const columnBlock = 128;
 /** Bytes of values and products of a block of tiles, chosen to stay in the second-level cache. */
 const blockBytes = 2 ** 20;
 /** Minimum and maximum number of tiles per block. Every block reads the complete kernel again. */
-const [fewestTiles, mostTiles] = [24, 48];
+const [minTiles, mostTiles] = [24, 48];
 
 /**
  * Cost of the transforms, in multiplications that the product computes in the same time: per tile and channel, and per
@@ -81,7 +81,7 @@ const inputGradientTiling = (s: ConvolutionSizes): Tiling => ({
 
 const blockOf = (inner: number, columns: number, tiles: number): number => {
   const fitting = Math.floor(blockBytes / (4 * WINOGRAD_POINTS * (inner + columns)));
-  const bounded = Math.max(fewestTiles, Math.min(mostTiles, fitting));
+  const bounded = Math.max(minTiles, Math.min(mostTiles, fitting));
   return Math.min(tiles, Math.floor(bounded / TILE_ROWS) * TILE_ROWS);
 };
 
@@ -122,7 +122,7 @@ const forColumns = (columns: number, work: (first: number, count: number) => voi
  */
 const nanoseconds = (s: ConvolutionSizes): number => convolutionNanoseconds(s) / 2;
 
-const bindTiles = (s: ConvolutionSizes, t: Tiling, turned: boolean, team: Team): KernelCall => {
+const bindTiles = (s: ConvolutionSizes, t: Tiling, flipped: boolean, team: Team): KernelCall => {
   const [pack, run] = [team.indexOf("winogradTaps"), team.indexOf("winogradTiles")];
   const [tap, row] = [4 * s.channels * s.outChannels, 4 * s.outChannels];
   const block = blockOf(t.inner, Math.min(columnBlock, t.columns), t.tiles);
@@ -134,11 +134,11 @@ const bindTiles = (s: ConvolutionSizes, t: Tiling, turned: boolean, team: Team):
     const scratch = taps + alignUp(kernelBytes(t));
     const scratchOf = (part: number): number => scratch + part * scratchBytes;
     forColumns(t.columns, (first, count) => {
-      const from = w! + (turned ? first * row : 4 * first);
+      const from = w! + (flipped ? first * row : 4 * first);
       const panels = Math.ceil(count / 8);
       const packs = team.partsOf(kernelNanoseconds * inner * count, panels);
       team.run(packs, (part, call) =>
-        call(pack, from, taps, inner, count, tap, row, Number(turned), scratchOf(part), part, packs),
+        call(pack, from, taps, inner, count, tap, row, Number(flipped), scratchOf(part), part, packs),
       );
       const [to, outPixel] = [y! + 4 * first, 4 * t.columns];
       const parts = team.partsOf((nanoseconds(s) * count) / t.columns, blocks);

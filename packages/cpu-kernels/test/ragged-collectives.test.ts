@@ -29,7 +29,7 @@ const width = 4;
  * Collectives of ranks in one thread: the n-th requests of all ranks form a collective, which runs when the last rank's
  * request arrives.
  */
-class Meeting {
+class LocalCollectives {
   readonly requests: CollectiveRequest[][] = [];
   private readonly done: PromiseWithResolvers<void>[] = [];
 
@@ -96,17 +96,17 @@ const toReference = (array: NdArray): ReferenceArray => ({
 type Function = (x: Tensor, rows: Tensor) => readonly Tensor[];
 
 /** Run `fn` on all ranks, several times, and compare every output with the reference for all ranks. */
-const check = async (fn: Function, inputs: readonly (readonly [NdArray, NdArray])[]): Promise<Meeting> => {
+const check = async (fn: Function, inputs: readonly (readonly [NdArray, NdArray])[]): Promise<LocalCollectives> => {
   const { graph } = trace(fn, inputs[0]! as never, { mesh: { data: worldSize } });
   const expected = interpretWorld(
     graph,
     inputs.map((own) => own.map(toReference)),
   );
-  const meeting = new Meeting();
+  const collectives = new LocalCollectives();
   await Promise.all(
     inputs.map(async (own, rank) => {
       const backend = await backendOf();
-      const f = jit(fn, backend, { communicators: { data: meeting.member(rank) } });
+      const f = jit(fn, backend, { communicators: { data: collectives.member(rank) } });
       for (let run = 0; run < 3; run++) {
         for (const [i, output] of (await f(...own)).entries()) {
           expect((await backend.download(output)).toNumbers(), `rank ${rank}, run ${run}, output ${i}`).toEqual([
@@ -119,7 +119,7 @@ const check = async (fn: Function, inputs: readonly (readonly [NdArray, NdArray]
       expect(backend.arena.bytesInUse).toBe(0);
     }),
   );
-  return meeting;
+  return collectives;
 };
 
 describe("ragged collectives of a graph on the CPU", () => {
@@ -133,7 +133,7 @@ describe("ragged collectives of a graph on the CPU", () => {
   );
 
   test("there and back, with work between them and gradients through both", async () => {
-    const meeting = await check((x, rows) => {
+    const collectives = await check((x, rows) => {
       const [loss, gradient] = valueAndGrad((own: Tensor) => {
         const there = raggedAllToAll(multiply(own, 2), rows, "data");
         const back = raggedAllToAll(add(multiply(there.x, there.x), 1), there.rows, "data", { priority: 2 });
@@ -141,8 +141,13 @@ describe("ragged collectives of a graph on the CPU", () => {
       })(x);
       return [loss, gradient];
     }, inputs);
-    expect(meeting.requests[0]![1]).toMatchObject({ kind: "all-to-all", dtype: "f32", ragged: { capacity } });
-    expect(meeting.requests.map(([request]) => request!.priority).slice(0, 4)).toEqual([undefined, 2, 2, undefined]);
+    expect(collectives.requests[0]![1]).toMatchObject({ kind: "all-to-all", dtype: "f32", ragged: { capacity } });
+    expect(collectives.requests.map(([request]) => request!.priority).slice(0, 4)).toEqual([
+      undefined,
+      2,
+      2,
+      undefined,
+    ]);
   });
 
   test("a gather of rows counted on the device, its counts used as numbers", async () => {

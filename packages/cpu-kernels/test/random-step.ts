@@ -87,10 +87,10 @@ export const lossOf =
       for (let i = begin; i < end; ) {
         const next = regions.findIndex((region, number) => number >= inside && region.begin === i);
         if (checkpointed && next >= 0) {
-          const until = Math.min(end, i + regions[next]!.length);
+          const limit = Math.min(end, i + regions[next]!.length);
           const [before, start] = [current, i];
-          current = checkpoint((values: readonly Tensor[]) => run(values, start, until, next + 1))(before);
-          i = until;
+          current = checkpoint((values: readonly Tensor[]) => run(values, start, limit, next + 1))(before);
+          i = limit;
           continue;
         }
         const { op, a, b } = steps[i]!;

@@ -11,11 +11,12 @@ export const shuffledTeam = (threads: number, functions: TeamFunctions): Team =>
   partsOf: (_, most) => Math.max(1, Math.min(threads, most)),
   run: (parts, write: (part: number, call: Call) => void) => {
     const calls = Array.from({ length: parts }, (_, part) => {
-      const ofPart: Parameters<Call>[] = [];
-      write(part, (...args) => void ofPart.push(args));
-      return ofPart;
+      const callsOfPart: Parameters<Call>[] = [];
+      write(part, (...args) => void callsOfPart.push(args));
+      return callsOfPart;
     });
     for (let turn = 0; calls.some(({ length }) => length > turn); turn++)
-      for (const ofPart of calls.toReversed()) if (turn < ofPart.length) functions.call(...ofPart[turn]!);
+      for (const callsOfPart of calls.toReversed())
+        if (turn < callsOfPart.length) functions.call(...callsOfPart[turn]!);
   },
 });

@@ -28,7 +28,7 @@ const usages: { readonly [kind in BufferKind]: number } = {
 interface IdleBuffers {
   readonly buffers: GPUBuffer[];
   /** Minimum number of idle buffers since the last check for unused buffers. No run has needed these buffers. */
-  fewest: number;
+  minIdle: number;
 }
 
 /**
@@ -160,7 +160,7 @@ export class BufferPool {
   private popIdle(usage: number, size: number): GPUBuffer | undefined {
     const list = this.idle.get(idleKey(usage, size));
     const found = list?.buffers.pop();
-    if (found !== undefined) list!.fewest = Math.min(list!.fewest, list!.buffers.length);
+    if (found !== undefined) list!.minIdle = Math.min(list!.minIdle, list!.buffers.length);
     return found;
   }
 
@@ -169,7 +169,7 @@ export class BufferPool {
     this.inUse -= buffer.size;
     const key = idleKey(buffer.usage, buffer.size);
     const list = this.idle.get(key);
-    if (list === undefined) this.idle.set(key, { buffers: [buffer], fewest: 0 });
+    if (list === undefined) this.idle.set(key, { buffers: [buffer], minIdle: 0 });
     else list.buffers.push(buffer);
   }
 
@@ -180,9 +180,9 @@ export class BufferPool {
   age(): void {
     if (++this.runs % runsPerAge > 0) return;
     for (const [key, list] of this.idle) {
-      for (const buffer of list.buffers.splice(0, list.fewest)) this.discard(buffer);
-      list.fewest = list.buffers.length;
-      if (list.fewest === 0) this.idle.delete(key);
+      for (const buffer of list.buffers.splice(0, list.minIdle)) this.discard(buffer);
+      list.minIdle = list.buffers.length;
+      if (list.minIdle === 0) this.idle.delete(key);
     }
   }
 

@@ -14,8 +14,8 @@ const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFa
   if (bindings.length > facts.maxBindings)
     return `has ${bindings.length} bindings; ${facts.adapter} supports at most ${facts.maxBindings}`;
   const names = bindings.map(({ name }) => name);
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined) return `has two bindings with the name ${twice}; use unique names`;
+  const duplicate = names.find((name, i) => names.indexOf(name) !== i);
+  if (duplicate !== undefined) return `has two bindings with the name ${duplicate}; use unique names`;
   const exists = ({ source }: Binding): boolean => {
     const [[kind, index] = ["", 0]] = Object.entries(source) as [string, number][];
     const blocks: { readonly [kind: string]: readonly unknown[] | undefined } = {
@@ -26,9 +26,9 @@ const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFa
     };
     return isCount(index, 0, (blocks[kind]?.length ?? 0) - 1);
   };
-  const astray = bindings.find((binding) => !exists(binding));
-  if (astray !== undefined)
-    return `binds ${astray.name} to ${JSON.stringify(astray.source)}, which the node does not have`;
+  const unresolved = bindings.find((binding) => !exists(binding));
+  if (unresolved !== undefined)
+    return `binds ${unresolved.name} to ${JSON.stringify(unresolved.source)}, which the node does not have`;
   const written = bindings.find(({ source, access }) => "input" in source && access === "write");
   return written === undefined
     ? undefined

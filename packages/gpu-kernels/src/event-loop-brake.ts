@@ -12,16 +12,16 @@ const mostMilliseconds = 1;
 export class EventLoopBrake {
   private readonly never = new Int32Array(new SharedArrayBuffer(4));
   private awaited = 0;
-  private newsAt = 0;
+  private lastResultAt = 0;
   private turning = false;
 
   /** Brake until `pending` has settled. */
   hold(pending: Promise<unknown>): void {
     this.awaited++;
-    this.newsAt = performance.now();
+    this.lastResultAt = performance.now();
     const settled = (): void => {
       this.awaited--;
-      this.newsAt = performance.now();
+      this.lastResultAt = performance.now();
     };
     pending.then(settled, settled);
     if (this.turning) return;
@@ -32,7 +32,7 @@ export class EventLoopBrake {
   private readonly turn = (): void => {
     this.turning = this.awaited > 0;
     if (!this.turning) return;
-    const milliseconds = Math.min(mostMilliseconds, share * (performance.now() - this.newsAt));
+    const milliseconds = Math.min(mostMilliseconds, share * (performance.now() - this.lastResultAt));
     if (milliseconds >= leastMilliseconds) Atomics.wait(this.never, 0, 0, milliseconds);
     setImmediate(this.turn);
   };

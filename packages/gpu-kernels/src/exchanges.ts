@@ -4,19 +4,19 @@ import type { Device } from "./device.ts";
 import { type HostMemory, padded, readBuffer } from "./host-transfer.ts";
 import type { LoweredStep } from "./lower.ts";
 import type { Recorder } from "./recorder.ts";
-import type { Stretch } from "./resolve-bindings.ts";
+import type { BufferRange } from "./resolve-bindings.ts";
 
 type StartStep = LoweredStep & { readonly kind: "start" };
 
 /** A collective that was passed to its communicator. Without a handle, the collective is already complete. */
-interface Begun {
+interface StartedCollective {
   readonly handle: CollectiveHandle | undefined;
 }
 
 /** A collective in progress. Its request is passed to the communicator as soon as the operands have been read back. */
 interface Exchange {
   readonly step: StartStep;
-  readonly started: Promise<Begun>;
+  readonly started: Promise<StartedCollective>;
   readonly outputs: readonly Uint8Array[];
   readonly spans: CollectiveSpans | undefined;
   /** Release the host memory, once. */
@@ -28,14 +28,14 @@ interface ExchangeParts {
   readonly hostMemory: HostMemory;
   readonly communicators: Communicators;
   readonly sink: SpanSink | undefined;
-  readonly bufferAt: (at: Stretch) => GPUBuffer;
+  readonly bufferAt: (at: BufferRange) => GPUBuffer;
 }
 
 /** The collectives of one run, from the read-back of their operands to the upload of their results. */
 export class Exchanges {
   private readonly parts: ExchangeParts;
   /** Collectives in progress, by the index of the step that starts them. */
-  private readonly underWay = new Map<number, Exchange>();
+  private readonly inProgress = new Map<number, Exchange>();
   /** Start of the latest collective, which the next start awaits. */
   private order: Promise<unknown> = Promise.resolve();
 
@@ -75,15 +75,15 @@ export class Exchanges {
       return { handle: beginCollective(plan, inputs, outputs, communicators) };
     })();
     started.catch(() => undefined); // reported when the collective is awaited
-    let held = true;
+    let isAllocated = true;
     const release = (): void => {
-      if (!held) return;
-      held = false;
+      if (!isAllocated) return;
+      isAllocated = false;
       for (const bytes of new Set([...inputs, ...outputs])) hostMemory.release(bytes);
     };
     spans?.started(since);
     this.order = started;
-    this.underWay.set(index, { step, started, outputs, spans, release });
+    this.inProgress.set(index, { step, started, outputs, spans, release });
   }
 
   /** Wait for the collective that step `start` started, and write its results. */
@@ -93,7 +93,7 @@ export class Exchanges {
     // the results only after all submitted work. So first wait until all earlier collectives have been passed to their
     // communicators, which costs no time.
     await this.order;
-    const { step, started, outputs, spans, release } = this.underWay.get(start)!;
+    const { step, started, outputs, spans, release } = this.inProgress.get(start)!;
     const { handle } = await started;
     spans?.reached();
     // After a failed wait, the communicator may still write the result, so this memory is not reused.
@@ -112,7 +112,7 @@ export class Exchanges {
 
   /** Wait until all reads of operands have ended, then release host memory. */
   async close(): Promise<void> {
-    for (const { started, release } of this.underWay.values()) {
+    for (const { started, release } of this.inProgress.values()) {
       // If a request was never awaited, the communicator may still write the result, so this memory is not reused.
       await started.then(({ handle }) => handle ?? release(), release);
     }

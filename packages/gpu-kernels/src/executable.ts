@@ -38,7 +38,7 @@ import {
 } from "./lower.ts";
 import type { Pipeline, PipelineCache } from "./pipeline-cache.ts";
 import { Recorder } from "./recorder.ts";
-import type { Stretch } from "./resolve-bindings.ts";
+import type { BufferRange } from "./resolve-bindings.ts";
 import { StepTimer } from "./step-timer.ts";
 
 export type GpuArray = OwnedArray<ArrayBlock>;
@@ -135,16 +135,16 @@ export class WebGpuExecutable implements Executable {
       pool.sizeOf(need); // throws at compile time if a buffer exceeds the maximum size
       fixed.push(need);
     };
-    const place = (region: number, bytes: number): void =>
+    const reserveRegion = (region: number, bytes: number): void =>
       fix(bytes, "storage", (buffer) => void (this.buffers[region] = buffer));
-    plan.slabBytes.forEach((bytes, slab) => place(slab, bytes));
-    place(this.regions.scratch, lowered.scratchBytes);
+    plan.slabBytes.forEach((bytes, slab) => reserveRegion(slab, bytes));
+    reserveRegion(this.regions.scratch, lowered.scratchBytes);
     fix(lowered.constantBytes, "storage", (buffer) => {
       this.buffers[this.regions.constants] = buffer;
       for (const { offset, bytes } of lowered.constants) gpu.queue.writeBuffer(buffer, offset, padded(bytes));
     });
-    place(this.regions.copies, lowered.copyBytes);
-    place(this.regions.empty, emptyBytes(facts));
+    reserveRegion(this.regions.copies, lowered.copyBytes);
+    reserveRegion(this.regions.empty, emptyBytes(facts));
 
     const uniformWords: { offset: number; words: readonly number[] }[] = [];
     const uniform = (words: readonly number[]): number => {
@@ -269,7 +269,7 @@ export class WebGpuExecutable implements Executable {
       hostMemory: this.parts.hostMemory,
       communicators,
       sink,
-      bufferAt: (stretch) => this.buffer(stretch),
+      bufferAt: (range) => this.buffer(range),
     });
     let work = 0;
     try {
@@ -362,14 +362,15 @@ export class WebGpuExecutable implements Executable {
     return id;
   }
 
-  private buffer(at: Stretch): GPUBuffer {
+  private buffer(at: BufferRange): GPUBuffer {
     return this.buffers[at.region]!;
   }
 
-  private bufferOf(place: Place): GPUBuffer {
+  private bufferOf(reserveRegion: Place): GPUBuffer {
     const { firstInput, firstOutput } = this.regions;
     return this.buffers[
-      place.index + (place.region === "workspace" ? 0 : place.region === "input" ? firstInput : firstOutput)
+      reserveRegion.index +
+        (reserveRegion.region === "workspace" ? 0 : reserveRegion.region === "input" ? firstInput : firstOutput)
     ]!;
   }
 

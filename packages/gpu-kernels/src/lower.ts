@@ -15,7 +15,7 @@ import {
 import type { Binding, BindingSource, Choices, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
 import { checkPlan } from "./check-plan.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
-import { resolveBindings, type PlacedVariable, type Stretch } from "./resolve-bindings.ts";
+import { resolveBindings, type PlacedVariable, type BufferRange } from "./resolve-bindings.ts";
 import { gridGroups, gridOf, shaderModule } from "./shader.ts";
 import type { BindingKind } from "./pipeline-cache.ts";
 
@@ -27,7 +27,7 @@ export interface DispatchStep {
   readonly code: string;
   readonly bindingKinds: readonly BindingKind[];
   readonly variables: readonly PlacedVariable[];
-  readonly copies: readonly { readonly from: Stretch; readonly toOffset: number }[];
+  readonly copies: readonly { readonly from: BufferRange; readonly toOffset: number }[];
   /** Words of `sizes`, if the shader has them. */
   readonly sizes: readonly number[] | undefined;
   readonly slices: readonly Slice[];
@@ -47,11 +47,11 @@ export type LoweredStep =
       readonly kind: "start";
       readonly node: Node;
       readonly plan: CollectivePlan;
-      readonly inputs: readonly Stretch[];
-      readonly outputs: readonly Stretch[];
+      readonly inputs: readonly BufferRange[];
+      readonly outputs: readonly BufferRange[];
     }
   | { readonly kind: "done"; readonly node: Node; readonly start: number }
-  | { readonly kind: "position"; readonly node: Node; readonly output: Stretch };
+  | { readonly kind: "position"; readonly node: Node; readonly output: BufferRange };
 
 /**
  * A graph as flat steps over numbered regions: slabs, scratch, constants, copies, the region for empty operands; then
@@ -140,17 +140,17 @@ export const lower = (
   const constants: { offset: number; bytes: Uint8Array }[] = [];
   let [scratchBytes, copyBytes, constantBytes] = [0, 0, 0];
 
-  const stretch = (place: Place, bytes: number): Stretch => ({
+  const rangeAt = (place: Place, bytes: number): BufferRange => ({
     region:
       place.index +
       (place.region === "workspace" ? 0 : place.region === "input" ? regions.firstInput : regions.firstOutput),
     offset: place.offset,
     bytes: alignUp(bytes, 16),
   });
-  const placeOf = (node: number, output: number): Stretch => {
+  const rangeOf = (node: number, output: number): BufferRange => {
     const place = plan.places.get(valueKey({ node, output }));
     if (place === undefined) throw new InvariantError(`value ${node}:${output} is missing in the memory plan`);
-    return stretch(place, byteLength(graph.nodes[node]!.specs[output]!));
+    return rangeAt(place, byteLength(graph.nodes[node]!.specs[output]!));
   };
 
   const lowerPass = (node: Node, kernelPlan: KernelPlan, pass: Pass, blocks: Blocks, work: number): DispatchStep => {
@@ -158,12 +158,12 @@ export const lower = (
       throw new InvariantError(
         `pass ${pass.label} has ${pass.groups} workgroups of ${pass.workgroupSize} and ${pass.bindings.length} bindings, which exceeds the limits of ${facts.adapter}`,
       );
-    const at = (source: BindingSource, slot: number): Stretch => {
+    const at = (source: BindingSource, slot: number): BufferRange => {
       const found =
         "input" in source
-          ? placeOf(node.inputs[source.input]!.node, node.inputs[source.input]!.output)
+          ? rangeOf(node.inputs[source.input]!.node, node.inputs[source.input]!.output)
           : "output" in source
-            ? placeOf(node.id, source.output)
+            ? rangeOf(node.id, source.output)
             : "scratch" in source
               ? {
                   region: regions.scratch,
@@ -213,13 +213,13 @@ export const lower = (
         kind: "start",
         node,
         plan: planCollective(graph, node),
-        inputs: node.inputs.map((ref) => placeOf(ref.node, ref.output)),
-        outputs: node.specs.map((_, output) => placeOf(node.id, output)),
+        inputs: node.inputs.map((ref) => rangeOf(ref.node, ref.output)),
+        outputs: node.specs.map((_, output) => rangeOf(node.id, output)),
       });
     } else if (role === "done") {
       steps.push({ kind: "done", node, start: startOf.get(node.inputs[0]!.node)! });
     } else if (role === "position") {
-      steps.push({ kind: "position", node, output: placeOf(node.id, 0) });
+      steps.push({ kind: "position", node, output: rangeOf(node.id, 0) });
     } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {
       const kernelNode = kernelNodeOf(graph, node);
       const kernelPlan = kernels[node.op]!.plan(kernelNode, facts, choices, placedInputs(graph, plan, node));

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { resolveBindings, type PlacedBinding, type Stretch } from "./resolve-bindings.ts";
+import { resolveBindings, type PlacedBinding, type BufferRange } from "./resolve-bindings.ts";
 
-const overlap = (a: Stretch, b: Stretch): boolean =>
+const overlap = (a: BufferRange, b: BufferRange): boolean =>
   a.region === b.region && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 
-const sameStretch = (a: Stretch, b: Stretch): boolean =>
+const sameRange = (a: BufferRange, b: BufferRange): boolean =>
   a.region === b.region && a.offset === b.offset && a.bytes === b.bytes;
 
 const copyRegion = 99;
@@ -27,7 +27,7 @@ const bindingLists = fc
     { minLength: 1, maxLength: 8 },
   )
   .map((list): PlacedBinding[] => {
-    const written: Stretch[] = [];
+    const written: BufferRange[] = [];
     return list.map(({ type, access, ...at }, i) => {
       const conflict = access === "write" && written.some((other) => overlap(other, at));
       if (access === "write" && !conflict) written.push(at);
@@ -54,7 +54,7 @@ describe("resolving bindings", () => {
           const copy = copies.find(
             ({ toOffset }) => variable.at.region === copyRegion && toOffset === variable.at.offset,
           );
-          expect(sameStretch(copy?.from ?? variable.at, at)).toBe(true);
+          expect(sameRange(copy?.from ?? variable.at, at)).toBe(true);
           if (binding.access === "write") {
             expect(variable.writable).toBe(true);
             expect(copy).toBeUndefined();

@@ -3,7 +3,7 @@ import type { Binding } from "./kernel.ts";
 import type { ShaderVariable } from "./shader.ts";
 
 /** A range of one buffer. `region`: index among the buffers of an executable. */
-export interface Stretch {
+export interface BufferRange {
   readonly region: number;
   readonly offset: number;
   /** A multiple of 16. */
@@ -12,11 +12,11 @@ export interface Stretch {
 
 export interface PlacedBinding {
   readonly binding: Binding;
-  readonly at: Stretch;
+  readonly at: BufferRange;
 }
 
 export interface PlacedVariable extends ShaderVariable {
-  readonly at: Stretch;
+  readonly at: BufferRange;
 }
 
 /** Variables and copies that replace a pass's bindings for WebGPU. */
@@ -24,13 +24,13 @@ export interface ResolvedBindings {
   readonly variables: readonly PlacedVariable[];
   readonly renamed: ReadonlyMap<string, string>;
   /** Copies to make before the pass. Targets are offsets in the region `copyRegion`. */
-  readonly copies: readonly { readonly from: Stretch; readonly toOffset: number }[];
+  readonly copies: readonly { readonly from: BufferRange; readonly toOffset: number }[];
 }
 
-const sameStretch = (a: Stretch, b: Stretch): boolean =>
+const sameRange = (a: BufferRange, b: BufferRange): boolean =>
   a.region === b.region && a.offset === b.offset && a.bytes === b.bytes;
 
-const overlap = (a: Stretch, b: Stretch): boolean =>
+const overlap = (a: BufferRange, b: BufferRange): boolean =>
   a.region === b.region && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 
 /**
@@ -48,7 +48,7 @@ export const resolveBindings = (
   const written = new Set(bindings.filter(({ binding }) => binding.access === "write").map(({ at }) => at.region));
   const variables: PlacedVariable[] = [];
   const renamed = new Map<string, string>();
-  const copies: { from: Stretch; toOffset: number }[] = [];
+  const copies: { from: BufferRange; toOffset: number }[] = [];
   let copied = 0;
   // Writers first: a reader can be moved to a copy, a writer cannot.
   const ordered = [...bindings].sort(
@@ -56,7 +56,7 @@ export const resolveBindings = (
   );
   for (const { binding, at } of ordered) {
     const { name, type, access } = binding;
-    const same = variables.find((variable) => sameStretch(variable.at, at) && variable.type === type);
+    const same = variables.find((variable) => sameRange(variable.at, at) && variable.type === type);
     if (same !== undefined) {
       renamed.set(name, same.name);
     } else if (!written.has(at.region) || !variables.some((variable) => overlap(variable.at, at))) {

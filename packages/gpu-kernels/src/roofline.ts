@@ -97,9 +97,9 @@ const secondsOf = async ({ device, pipelines, x, y }: Timed, pass: Pass, repeats
     gpu.queue.submit([encoder.finish()]);
     await device.settle(gpu.queue.onSubmittedWorkDone());
     const elapsed = (performance.now() - began) / 1000;
-    const [stretch] = timer === undefined ? [] : await timer.read();
+    const [range] = timer === undefined ? [] : await timer.read();
     // Some adapters have clocks that never advance.
-    return stretch !== undefined && stretch.end > stretch.begin ? stretch.end - stretch.begin : elapsed;
+    return range !== undefined && range.end > range.begin ? range.end - range.begin : elapsed;
   };
   await once();
   const samples = [];

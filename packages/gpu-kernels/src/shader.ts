@@ -72,7 +72,7 @@ export const shaderModule = (parts: ShaderParts): string => {
     const type = name === "sizes" ? "Sizes" : "Slice";
     return `@group(0) @binding(${variables.length + i}) var<uniform> ${name}: ${type};`;
   });
-  const ofSubgroup = subgroups
+  const subgroupParameters = subgroups
     ? ", @builtin(subgroup_invocation_id) subgroup_lane: u32, @builtin(subgroup_size) subgroup_size: u32"
     : "";
   return `${wgsl`
@@ -82,7 +82,7 @@ export const shaderModule = (parts: ShaderParts): string => {
     ${uniforms}
     ${rename(pass.code, renamed)}
     @compute @workgroup_size(${pass.workgroupSize})
-    fn entry(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>, @builtin(local_invocation_index) lane: u32${ofSubgroup}) {
+    fn entry(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>, @builtin(local_invocation_index) lane: u32${subgroupParameters}) {
       let local_group = id.x + grid.x * (id.y + grid.y * id.z);
       ${guarded ? `if (local_group >= ${sliced ? "slice.groups" : `${pass.groups}u`}) { return; }` : ""}
       main(local_group${sliced ? " + slice.first" : ""}, lane${subgroups ? ", subgroup_lane, subgroup_size" : ""});

@@ -1,7 +1,7 @@
 import type { Device } from "./device.ts";
 
 /** Time range in which an owner's commands ran, seconds on the host's clock. */
-export interface TimedStretch {
+export interface TimedRange {
   readonly owner: number;
   readonly begin: number;
   readonly end: number;
@@ -64,7 +64,7 @@ export class StepTimer {
   }
 
   /** Returns the measured times, after the commands were submitted. */
-  async read(): Promise<TimedStretch[]> {
+  async read(): Promise<TimedRange[]> {
     if (this.staging === undefined) return [];
     await this.device.settle(this.staging.mapAsync(1)); // MAP_READ
     const nanoseconds = new BigUint64Array(this.staging.getMappedRange().slice(0));

@@ -117,7 +117,7 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
    * Submit a copy of an array to a staging buffer: at once, unless the array or the buffer must be awaited. The array
    * is borrowed meanwhile.
    */
-  const copyOff = async (array: OwnedArray<ArrayBlock>): Promise<GPUBuffer> => {
+  const copyToStaging = async (array: OwnedArray<ArrayBlock>): Promise<GPUBuffer> => {
     const request = { bytes: array.bytes, kind: "staging" } as const;
     const { buffer } = array.lend(false);
     try {
@@ -153,7 +153,7 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
       const owned = ledger.own(array);
       const copy = new Uint8Array(owned.bytes);
       device.check();
-      const staging = await copyOff(owned);
+      const staging = await copyToStaging(owned);
       try {
         await readBuffer(device, staging, copy);
       } finally {

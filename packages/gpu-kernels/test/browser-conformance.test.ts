@@ -4,7 +4,7 @@ import { describeRows } from "./browser-rows.ts";
 const rowsOf = Map.groupBy(conformanceCases, ({ op }) => op);
 
 /** Their larger rows use programs with many loops, each of which takes SwiftShader ten seconds to compile. */
-const ofManyLoops: readonly string[] = ["cholesky", "eigh", "qr", "triangular-solve"];
+const loopHeavyOps: readonly string[] = ["cholesky", "eigh", "qr", "triangular-solve"];
 
 // SwiftShader takes a quarter of an hour to compile the shaders of the complete table, and Mesa's driver in Node runs
 // nearly all of it. So only the largest row of each operator runs here; `browser-conformance.full.test.ts` runs all
@@ -12,7 +12,7 @@ const ofManyLoops: readonly string[] = ["cholesky", "eigh", "qr", "triangular-so
 await describeRows(
   [...rowsOf].map(([op, rows]) =>
     rows.reduce((chosen, row) =>
-      inputElements(row) > inputElements(chosen) !== ofManyLoops.includes(op) ? row : chosen,
+      inputElements(row) > inputElements(chosen) !== loopHeavyOps.includes(op) ? row : chosen,
     ),
   ),
 );

@@ -52,7 +52,7 @@ const inOrder = ({ x, rows }: RaggedResult): readonly Tensor[] => [x, rows];
  * Shared state of all ranks of one thread: the n-th requests of all ranks form a collective, which is computed when the
  * last rank's request arrives.
  */
-class Meeting {
+class LocalCollectives {
   private readonly requests = new Map<number, CollectiveRequest[]>();
   private readonly done = new Map<number, PromiseWithResolvers<void>>();
 
@@ -119,17 +119,17 @@ const split = (): never => {
   throw new Error("these tests split no group");
 };
 
-const communicatorOf = (meeting: Meeting, rank: number): Communicator => {
+const communicatorOf = (collectives: LocalCollectives, rank: number): Communicator => {
   let next = 0;
   return {
     rank,
     worldSize,
     start: (request): CollectiveHandle => {
       const id = next++;
-      meeting.bring(id, rank, request);
+      collectives.bring(id, rank, request);
       return { id };
     },
-    wait: ({ id }) => meeting.finished(id).promise,
+    wait: ({ id }) => collectives.finished(id).promise,
     bytesSent: () => 0,
     members: [0, 1],
     exchangeTexts: (text) => [text, text], // all ranks compile the same graph
@@ -169,10 +169,10 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
       graph,
       inputs.map((input) => [toReference(input)]),
     );
-    const meeting = new Meeting();
+    const collectives = new LocalCollectives();
     await Promise.all(
       backends.map(async (backend, rank) => {
-        const f = jit(fn, backend, { communicators: { data: communicatorOf(meeting, rank) } });
+        const f = jit(fn, backend, { communicators: { data: communicatorOf(collectives, rank) } });
         for (let run = 0; run < runs; run++) {
           const outputs = await f(inputs[rank]! as never);
           for (const [i, output] of (outputs as never[]).entries()) {
@@ -283,27 +283,27 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
   };
 
   /** Records each rank's calls of its communicator, in order. */
-  const watched = (
+  const observed = (
     communicator: Communicator,
-    saw: (event: string, kind?: CollectiveRequest["kind"]) => void,
+    onEvent: (event: string, kind?: CollectiveRequest["kind"]) => void,
   ): Communicator => ({
     ...communicator,
     start: (request) => {
-      saw("start", request.kind);
+      onEvent("start", request.kind);
       return communicator.start(request);
     },
     wait: (handle) => {
-      saw("wait");
+      onEvent("wait");
       return communicator.wait(handle);
     },
   });
 
   test("all that was submitted is handed over before the host begins to wait, which may block it", async () => {
-    const meeting = new Meeting();
+    const collectives = new LocalCollectives();
     const seen = await Promise.all(
       backends.map(async (backend, rank) => {
         const events: string[] = [];
-        const data = watched(communicatorOf(meeting, rank), (event) => events.push(event));
+        const data = observed(communicatorOf(collectives, rank), (event) => events.push(event));
         const f = jit(overlapping, backend, { communicators: { data } });
         for (const output of await f(inputs[rank]! as never)) backend.free(output);
         f.release();
@@ -318,11 +318,11 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     const traced = async (
       ranks: readonly Backend[],
     ): Promise<{ spans: readonly Span[]; started: Map<string, number> }> => {
-      const meeting = new Meeting();
+      const collectives = new LocalCollectives();
       const spanSink = new SpanRecorder();
       const started = new Map<string, number>();
-      const communicators = ranks.map((_, rank) => communicatorOf(meeting, rank));
-      communicators[0] = watched(
+      const communicators = ranks.map((_, rank) => communicatorOf(collectives, rank));
+      communicators[0] = observed(
         communicators[0]!,
         (event, kind) => kind !== undefined && started.set(kind, spanSink.now()),
       );

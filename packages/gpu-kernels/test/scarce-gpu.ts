@@ -36,7 +36,7 @@ const withMembers = <T extends object>(target: T, members: Partial<Record<keyof 
 export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: ScarceMemory } => {
   let [live, asked] = [0, 0];
   /** Bytes of destroyed buffers, until submitted work is awaited. */
-  const dying = new Map<GPUBuffer, number>();
+  const destroyedBytes = new Map<GPUBuffer, number>();
   const memory = {
     budget: Infinity,
     get live() {
@@ -74,7 +74,7 @@ export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: Scar
     };
     const createBuffer = (descriptor: GPUBufferDescriptor): GPUBuffer => {
       const { size } = descriptor;
-      if ([...dying.values()].reduce((sum, bytes) => sum + bytes, live + size) > memory.budget)
+      if ([...destroyedBytes.values()].reduce((sum, bytes) => sum + bytes, live + size) > memory.budget)
         return brokenBuffer(descriptor);
       const buffer = device.createBuffer(descriptor);
       live += size;
@@ -83,15 +83,15 @@ export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: Scar
         if (destroyed) return;
         destroyed = true;
         live -= size;
-        dying.set(buffer, size);
+        destroyedBytes.set(buffer, size);
         GPUBuffer.prototype.destroy.call(buffer);
       };
       return buffer;
     };
     const onSubmittedWorkDone = async (): Promise<undefined> => {
-      const freed = [...dying.keys()];
+      const freed = [...destroyedBytes.keys()];
       await answering(device.queue.onSubmittedWorkDone());
-      for (const buffer of freed) dying.delete(buffer);
+      for (const buffer of freed) destroyedBytes.delete(buffer);
     };
 
     return withMembers(device, {
@@ -103,8 +103,8 @@ export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: Scar
       },
       popErrorScope: async () => {
         const scope = scopes.pop()!;
-        const told = await answering(device.popErrorScope());
-        return scope.error ?? told;
+        const scopeError = await answering(device.popErrorScope());
+        return scope.error ?? scopeError;
       },
       addEventListener: (type: string, listener: (event: unknown) => void) => {
         if (type === "uncapturederror") listeners.push(listener);

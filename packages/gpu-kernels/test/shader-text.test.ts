@@ -28,14 +28,14 @@ const strayLines = (code: string): string[] => {
     .filter((line) => {
       const text = line.trim();
       const statement = text.replace(/\/\/.*/, "");
-      const goesOn = !/[{};,(]$|^\/\/|^@/.test(before);
+      const continues = !/[{};,(]$|^\/\/|^@/.test(before);
       const closing = /^[})]*/.exec(text)![0].length;
       const due = 2 * (depth - closing);
       const indent = line.search(/[^ ]|$/);
       depth += brackets(statement, "{(") - brackets(statement, "})");
       before = text;
       return (
-        text === "" || /\}(fn|var|struct|const) /.test(text) || (indent !== due && !(goesOn && indent === due + 2))
+        text === "" || /\}(fn|var|struct|const) /.test(text) || (indent !== due && !(continues && indent === due + 2))
       );
     });
 };

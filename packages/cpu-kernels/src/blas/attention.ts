@@ -16,10 +16,10 @@ const scoreValues = 2 ** 16;
  * Minimum number of queries per block. With fewer queries, a product spends most of its time on the library's packing
  * of keys.
  */
-const fewestQueries = 16;
+const minQueries = 16;
 
 const blockOf = ({ queries, keys }: AttentionSizes): number =>
-  Math.min(queries, Math.max(fewestQueries, Math.floor(scoreValues / Math.max(1, keys))));
+  Math.min(queries, Math.max(minQueries, Math.floor(scoreValues / Math.max(1, keys))));
 
 /**
  * @param operands number of operands without limits. Limits differ by batch entry at run time, and whole products would
@@ -55,10 +55,16 @@ export const blasAttention: BlasRow<OperatorParams["attention"]> = {
       const weigh = team.indexOf("attentionWeights");
       const fill = team.indexOf("fill32");
       const parts = team.partsOf(attentionNanoseconds(node, 2), heads);
-      const ofHeads = (part: number, call: Call, [q, k, v]: Int32Array, [out, logSums]: Int32Array, scores: number) => {
+      const headResults = (
+        part: number,
+        call: Call,
+        [q, k, v]: Int32Array,
+        [out, logSums]: Int32Array,
+        scores: number,
+      ) => {
         for (let head = partBegin(heads, part, parts); head < partBegin(heads, part + 1, parts); head++) {
-          const ofKeys = 4 * Math.floor(head / group) * keys * width; // offset of the head whose keys the group shares
-          const [keysAt, valuesAt] = [k! + ofKeys, v! + ofKeys];
+          const keyOffset = 4 * Math.floor(head / group) * keys * width; // offset of the head whose keys the group shares
+          const [keysAt, valuesAt] = [k! + keyOffset, v! + keyOffset];
           for (let first = 0; first < queries; first += block) {
             const count = Math.min(block, queries - first);
             const wide = seenBy(sizes, causal, first, count);
@@ -74,7 +80,7 @@ export const blasAttention: BlasRow<OperatorParams["attention"]> = {
         }
       };
       return (inputs, outputs, scratch) =>
-        team.run(parts, (part, call) => ofHeads(part, call, inputs, outputs, scratch + part * scoreBytes(sizes)));
+        team.run(parts, (part, call) => headResults(part, call, inputs, outputs, scratch + part * scoreBytes(sizes)));
     },
   }),
 };
@@ -100,7 +106,7 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
       // Gradients of keys and values are sums over the heads that share these keys and values.
       const groups = heads / group;
       const parts = team.partsOf(attentionNanoseconds(node, 5), groups);
-      const ofGroups = (
+      const groupGradients = (
         part: number,
         call: Call,
         [q, k, v, out, logSums, g]: Int32Array,
@@ -115,17 +121,17 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
         call(fill, dk! + 4 * begin * keys * width, 0, (end - begin) * keys * width);
         call(fill, dv! + 4 * begin * keys * width, 0, (end - begin) * keys * width);
         for (let head = group * begin; head < group * end; head++) {
-          const [ofKeys, ofQueries] = [4 * Math.floor(head / group) * keys * width, 4 * head * queries * width];
-          call(deltas, delta, g! + ofQueries, out! + ofQueries, queries, width);
+          const [keyOffset, queryOffset] = [4 * Math.floor(head / group) * keys * width, 4 * head * queries * width];
+          call(deltas, delta, g! + queryOffset, out! + queryOffset, queries, width);
           for (let first = 0; first < queries; first += block) {
             const count = Math.min(block, queries - first);
             const wide = seenBy(sizes, causal, first, count);
-            const at = ofQueries + 4 * first * width;
+            const at = queryOffset + 4 * first * width;
             if (wide === 0) {
               call(fill, dq! + at, 0, count * width);
               continue;
             }
-            const [query, gradient, key, value] = [q! + at, g! + at, k! + ofKeys, v! + ofKeys];
+            const [query, gradient, key, value] = [q! + at, g! + at, k! + keyOffset, v! + keyOffset];
             call(sgemm, 0, 1, count, wide, width, 1, query, width, key, width, 0, weights, wide, 1, 0, 0, 0);
             call(sgemm, 0, 1, count, wide, width, 1, gradient, width, value, width, 0, gradients, wide, 1, 0, 0, 0);
             const sums = logSums! + 4 * (head * queries + first);
@@ -154,20 +160,41 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
               gradient,
               width,
               1,
-              dv! + ofKeys,
+              dv! + keyOffset,
               width,
               1,
               0,
               0,
               0,
             );
-            call(sgemm, 1, 0, wide, width, count, 1, gradients, wide, query, width, 1, dk! + ofKeys, width, 1, 0, 0, 0);
+            call(
+              sgemm,
+              1,
+              0,
+              wide,
+              width,
+              count,
+              1,
+              gradients,
+              wide,
+              query,
+              width,
+              1,
+              dk! + keyOffset,
+              width,
+              1,
+              0,
+              0,
+              0,
+            );
             call(sgemm, 0, 0, count, width, wide, 1, gradients, wide, key, width, 0, dq! + at, width, 1, 0, 0, 0);
           }
         }
       };
       return (inputs, outputs, scratch) =>
-        team.run(parts, (part, call) => ofGroups(part, call, inputs, outputs, scratch + part * gradientBytes(sizes)));
+        team.run(parts, (part, call) =>
+          groupGradients(part, call, inputs, outputs, scratch + part * gradientBytes(sizes)),
+        );
     },
   }),
 };

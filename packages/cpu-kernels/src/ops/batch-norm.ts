@@ -15,7 +15,7 @@ export const batchNormKernel: Kernel = kernelOf({
   scratchBytes: ({ inputs: [x] }) => 12 * x!.shape.at(-1)!,
   bind: ({ inputs: [spec], params: { epsilon } }, _, __, team) => {
     const statistics = team.indexOf("columnStatistics");
-    const normalise = team.indexOf("normaliseColumns");
+    const normalize = team.indexOf("normalizeColumns");
     const { rows, width } = rowsOf(spec!);
     const work = rows * width * elementNanoseconds;
     const columnParts = team.partsOf(work, mostColumnParts(width));
@@ -29,7 +29,7 @@ export const batchNormKernel: Kernel = kernelOf({
       team.run(rowParts, (part, call) => {
         const [first, last] = [partBegin(rows, part, rowParts), partBegin(rows, part + 1, rowParts)];
         const offset = 4 * first * width;
-        call(normalise, y! + offset, x! + offset, means!, scales, beta!, last - first, width);
+        call(normalize, y! + offset, x! + offset, means!, scales, beta!, last - first, width);
       });
     };
   },

@@ -114,7 +114,7 @@ const check = (
   const floats = new Float32Array(memory.buffer);
   let next = 1024;
   const guards: number[] = [];
-  const place = (count: number, align: number): number => {
+  const allocate = (count: number, align: number): number => {
     const at = Math.ceil(next / align) * align;
     next = at + count + 4;
     guards.push(at + count);
@@ -124,7 +124,7 @@ const check = (
   let state = 7;
   const inputs = shapes.map((shape): { at: number; value: ReferenceArray } => {
     const count = shape.reduce((product, size) => product * size, 1);
-    const at = place(count, 1);
+    const at = allocate(count, 1);
     for (let i = 0; i < count; i++) {
       state = (state * 16807) % 2147483647;
       floats[at + i] = (state % 2001) / 1000 - 1;
@@ -135,10 +135,10 @@ const check = (
   const wasm = instantiateWasm(module, memory);
   const functions = new TeamFunctions(wasm);
   const [result, inParts] = [soloTeam(functions), shuffledTeam(3, functions)].map((team) => {
-    const result = place(count, 1);
+    const result = allocate(count, 1);
     floats.fill(NaN, result, result + count);
     const scratchFloats = Math.ceil((kernel.scratchBytes?.(node, team.threads) ?? 0) / 4);
-    const scratch = place(scratchFloats, 4);
+    const scratch = allocate(scratchFloats, 4);
     floats.fill(NaN, scratch, scratch + scratchFloats);
     const run = kernel.bind(node, wasm, memory, team);
     run(

@@ -13,16 +13,21 @@ const layOut = (rows: number, columns: number, inner: number) => {
   const memory = new WebAssembly.Memory({ initial: 256, maximum: 65536, shared: true });
   const floats = new Float32Array(memory.buffer);
   let next = 1025;
-  const place = (count: number): number => {
+  const allocate = (count: number): number => {
     const at = next;
     next += count + 3;
     floats.fill(777, at + count, next);
     return at;
   };
-  const [a, b, y, naive] = [place(rows * inner), place(inner * columns), place(rows * columns), place(rows * columns)];
+  const [a, b, y, naive] = [
+    allocate(rows * inner),
+    allocate(inner * columns),
+    allocate(rows * columns),
+    allocate(rows * columns),
+  ];
   next = Math.ceil(next / 4) * 4;
   const scratchFloats = productScratchBytes(rows, columns, inner) / 4;
-  const scratch = place(scratchFloats);
+  const scratch = allocate(scratchFloats);
   const guards = [
     a + rows * inner,
     b + inner * columns,

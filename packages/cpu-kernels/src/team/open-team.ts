@@ -21,7 +21,7 @@ const spinsOnOwnCore = 10_000;
 const answerMilliseconds = 60_000;
 
 /** Whether this thread may block. The main thread of a browser may not. */
-const mayBlock = (): boolean => {
+const canBlock = (): boolean => {
   try {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0);
     return true;
@@ -48,7 +48,7 @@ export const openTeam = async ({ threads, module, arena, functions, blas }: Team
     threads,
     arena,
     functions,
-    wait: { spins, mayBlock: mayBlock(), milliseconds: answerMilliseconds },
+    wait: { spins, canBlock: canBlock(), milliseconds: answerMilliseconds },
     start: (setup) => startHelper({ ...setup, module, memory: arena.memory, product: blas?.inThreads }),
   });
 };

@@ -101,16 +101,16 @@ export class ParallelRegion {
   /** Run parts of regions until the team is closed. `spins`: number of polls before the thread sleeps. */
   serve(spins: number): void {
     const { words } = this;
-    for (let looked = 0; Atomics.load(words, word.closed) === 0; ) {
+    for (let polls = 0; Atomics.load(words, word.closed) === 0; ) {
       const claim = Atomics.load(words, word.claim);
       if ((claim & leftMask) > 0) {
-        looked = 0;
+        polls = 0;
         this.serveOne();
-      } else if (++looked > spins) {
+      } else if (++polls > spins) {
         Atomics.add(words, word.sleepers, 1);
         Atomics.wait(words, word.claim, claim);
         Atomics.sub(words, word.sleepers, 1);
-        looked = 0;
+        polls = 0;
       }
     }
   }
@@ -140,9 +140,9 @@ export class ParallelRegion {
    * @param mayBlock false in the main thread of a browser, which polls instead.
    * @returns false if the parts are not finished after `milliseconds`.
    */
-  join(parts: number, { spins, mayBlock, milliseconds }: WaitRule): boolean {
+  join(parts: number, { spins, canBlock: canBlock, milliseconds }: WaitRule): boolean {
     const { words } = this;
-    for (let looked = 0; looked < spins; looked++) if (Atomics.load(words, word.done) >= parts) return true;
+    for (let polls = 0; polls < spins; polls++) if (Atomics.load(words, word.done) >= parts) return true;
     const end = performance.now() + milliseconds;
     for (;;) {
       Atomics.store(words, word.waiting, 1);
@@ -150,7 +150,7 @@ export class ParallelRegion {
       if (done >= parts) return true;
       const left = end - performance.now();
       if (left <= 0) return false;
-      if (mayBlock) Atomics.wait(words, word.done, done, left);
+      if (canBlock) Atomics.wait(words, word.done, done, left);
     }
   }
 
@@ -173,7 +173,7 @@ export class ParallelRegion {
 export interface WaitRule {
   /** Number of polls before sleeping. */
   readonly spins: number;
-  readonly mayBlock: boolean;
+  readonly canBlock: boolean;
   readonly milliseconds: number;
 }
 

@@ -25,7 +25,7 @@ const openTwo = async (
     threads: 2,
     arena,
     functions,
-    wait: { spins, mayBlock: true, milliseconds },
+    wait: { spins, canBlock: true, milliseconds },
     start: (setup: Started) => {
       ({ shared } = setup);
       helpers.push(start({ ...setup, module, memory, product: undefined }));

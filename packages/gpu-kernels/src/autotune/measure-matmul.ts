@@ -83,7 +83,7 @@ const middleMean = (times: readonly number[]): number => {
 };
 
 /** Ratio to the best time so far above which a variant is not timed again. */
-const hopeless = 8;
+const maxSlowdown = 8;
 
 /**
  * Compare `y` with the result of the naive variant, up to the rounding of sums in another order. Undefined if they
@@ -200,7 +200,7 @@ const secondsByClock = async ({ run, repeats, best }: Timed, queue: GPUQueue): P
     for (let q = 0; q < queued; q++) await run();
     await queue.onSubmittedWorkDone();
     times.push((performance.now() - began) / 1e3 / queued);
-    if (i === 0 && times[0]! > hopeless * best) return times[0]!;
+    if (i === 0 && times[0]! > maxSlowdown * best) return times[0]!;
   }
   return middleMean(times);
 };
@@ -212,7 +212,7 @@ const secondsByTimestamps = async ({ run, repeats, best }: Timed, spanSink: Span
     await run();
     const time = kernelSeconds(spanSink.spans);
     if (i > 0) times.push(time);
-    if (i === 1 && time > hopeless * best) return time;
+    if (i === 1 && time > maxSlowdown * best) return time;
   }
   return middleMean(times);
 };

@@ -46,7 +46,9 @@ const matmulModelSchema: ZodMiniType<MatmulModel> = strictObject({
 });
 
 const refuse = (problem: string): ArgumentError =>
-  new ArgumentError(`the stored value is not a matmul model of version 2 (${problem}); delete it and measure the device again`);
+  new ArgumentError(
+    `the stored value is not a matmul model of version 2 (${problem}); delete it and measure the device again`,
+  );
 
 /** @throws ArgumentError with the first invalid field, unless `value` is a model. */
 export const parseMatmulModel = (value: unknown): MatmulModel => {

@@ -48,7 +48,9 @@ describe.skipIf(!hasAdapter)("on the device at hand", () => {
   });
 
   test("fewer than five repeats are refused", async () => {
-    await expect(measureMatmul(backend, { requests: [], repeats: 4 })).rejects.toThrow(/repeats is 4; .* at least 5 times/);
+    await expect(measureMatmul(backend, { requests: [], repeats: 4 })).rejects.toThrow(
+      /repeats is 4; .* at least 5 times/,
+    );
   });
 
   test("a tuned model is kept, and the next call takes it from the store", async () => {

@@ -15,7 +15,7 @@ import {
   each,
   keyAt,
   lanes,
-  place,
+  declareRows,
   products,
   put,
   queryAt,
@@ -54,7 +54,7 @@ const queryPass = (node: AttentionNode, delta: number, indirect: number): Pass =
       ${seenBy(node)}
       ${spans.code}
       fn main(group: u32, lane: u32) {
-        ${place(node, rows, "query", spans)}
+        ${declareRows(node, rows, "query", spans)}
         let end = seen_by(min(first + ${lanes * rows - 1}u, last), keys, start);
         ${arrays(rows, vectors, "y")}
         ${each(
@@ -120,7 +120,7 @@ const keyPass = (node: AttentionNode, delta: number, indirect: number): Pass => 
       ${seenBy(node)}
       ${spans.code}
       fn main(group: u32, lane: u32) {
-        ${place(node, rows, "key", spans)}
+        ${declareRows(node, rows, "key", spans)}
         let begin = ${causal ? "u32(max(0, i32(first) - start))" : "0u"};
         let end = select(0u, sizes.queries, first < keys);
         ${arrays(rows, vectors, "y")}

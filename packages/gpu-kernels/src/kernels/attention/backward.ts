@@ -16,7 +16,7 @@ import {
   addFar,
   addWeighted,
   eachRow,
-  lanePlace,
+  declareCoordinates,
   loadNear,
   productOfRows,
   resultVariables,
@@ -77,7 +77,7 @@ const queryPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indir
         ${keyLine(node)}
         ${spans.define("line", true)}
         let first = (sizes.tiles - 1u - group % sizes.tiles) * ${rows}u;
-        ${lanePlace(tile)}
+        ${declareCoordinates(tile)}
         ${
           tile.resident
             ? wgsl`
@@ -168,7 +168,7 @@ const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirec
         let key_line = line * sizes.keys;
         ${spans.define(`line * ${group}u`, true)}
         let first = group % sizes.tiles * ${rows}u;
-        ${lanePlace(tile)}
+        ${declareCoordinates(tile)}
         ${
           tile.resident
             ? wgsl`

@@ -56,7 +56,12 @@ export const rowsOfLane = (count: number, most: number): number => (count >= lan
 /**
  * Line, first row of the workgroup, and `row0` …, the rows of the invocation. Rows after the end repeat the last row.
  */
-export const place = (node: AttentionNode, rows: number, side: "query" | "key", spans: SpanSource): string => wgsl`
+export const declareRows = (
+  node: AttentionNode,
+  rows: number,
+  side: "query" | "key",
+  spans: SpanSource,
+): string => wgsl`
   let line = group / sizes.tiles;
   ${
     side === "query"

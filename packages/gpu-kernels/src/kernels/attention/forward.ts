@@ -15,7 +15,7 @@ import { attentionTile, tileColumns, tileRows, weightStride } from "./tile.ts";
 import {
   addWeighted,
   eachRow,
-  lanePlace,
+  declareCoordinates,
   loadNear,
   productOfRows,
   resultNames,
@@ -68,7 +68,7 @@ export const attentionForward = (node: AttentionNode, facts: DeviceFacts): Kerne
       ${spans.define("line", true)}
       // Causal tiles at the end are the long ones: they start first.
       let first = (sizes.tiles - 1u - group % sizes.tiles) * ${rows}u;
-      ${lanePlace(tile)}
+      ${declareCoordinates(tile)}
       ${tile.resident ? loadNear(tile, "near", "q", "query_line", "first", "sizes.queries", "0u") : ""}
       ${eachRow(
         (i) => wgsl`

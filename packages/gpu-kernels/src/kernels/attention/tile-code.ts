@@ -27,7 +27,7 @@ export const tileMemory = (tile: AttentionTile, near: readonly string[]): string
 };
 
 /** Declares `r` and `c`, the invocation's coordinates in the tile. */
-export const lanePlace = ({ columnLanes }: AttentionTile): string =>
+export const declareCoordinates = ({ columnLanes }: AttentionTile): string =>
   wgsl`
     let r = lane / ${columnLanes}u;
     let c = lane % ${columnLanes}u;

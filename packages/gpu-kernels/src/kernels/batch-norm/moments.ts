@@ -1,6 +1,6 @@
 import type { BindingSource } from "../../kernel.ts";
 import { type Fold, type Lanes, laneType, type Sink, type Source } from "../reduce/fold.ts";
-import { turn } from "../reduce/loop.ts";
+import { unroll } from "../reduce/loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
@@ -41,15 +41,15 @@ export const momentsSource = (source: BindingSource): Source => ({
     const type = laneType("f32", lanes);
     return `fn lift(at: u32, place: u32, column: u32) -> State { return State(${type}(1.0), x[at], ${type}(0.0)); }`;
   },
-  turn: (lanes: Lanes) => {
+  unrolled: (lanes: Lanes) => {
     const type = laneType("f32", lanes);
-    const all = Array.from({ length: turn }, (_, i) => i);
+    const all = Array.from({ length: unroll }, (_, i) => i);
     return wgsl`
       fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State {
         ${all.map((i) => `let v${i} = x[at + ${i}u * step];`)}
-        let centre = v0 + ${tree(all.map((i) => `(v${i} - v0)`))} * ${1 / turn};
+        let centre = v0 + ${tree(all.map((i) => `(v${i} - v0)`))} * ${1 / unroll};
         ${all.map((i) => `let d${i} = v${i} - centre;`)}
-        return State(${type}(${turn}.0), centre, ${tree(all.map((i) => `d${i} * d${i}`))});
+        return State(${type}(${unroll}.0), centre, ${tree(all.map((i) => `d${i} * d${i}`))});
       }
     `;
   },

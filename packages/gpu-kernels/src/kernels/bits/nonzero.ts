@@ -15,7 +15,7 @@ const tileVectors = lanes * registers;
 export const nonzeroTile: number = 16 * tileVectors;
 
 /** Defines the selection of elements and the data to write for selected elements. */
-export interface Held {
+export interface ElementSelection {
   readonly label: string;
   readonly bindings: readonly Binding[];
   /**
@@ -54,7 +54,12 @@ const countText = wgsl`
 
 const each = (line: (j: number) => string): string[] => Array.from({ length: registers }, (_, j) => line(j));
 
-const countPass = (held: Held, tiles: number, counts: BindingSource, sizes: Pass["sizes"] & object): Pass => {
+const countPass = (
+  selection: ElementSelection,
+  tiles: number,
+  counts: BindingSource,
+  sizes: Pass["sizes"] & object,
+): Pass => {
   const steps: string[] = [];
   for (let step = lanes / 2; step >= 1; step /= 2)
     steps.push(wgsl`
@@ -62,13 +67,13 @@ const countPass = (held: Held, tiles: number, counts: BindingSource, sizes: Pass
       if (lane < ${step}u) { sum += sums[lane + ${step}u]; sums[lane] = sum; }
     `);
   return {
-    label: `${held.label}, count tiles`,
-    bindings: [...held.bindings, { name: "counts", type: "array<u32>", source: counts, access: "write" }],
+    label: `${selection.label}, count tiles`,
+    bindings: [...selection.bindings, { name: "counts", type: "array<u32>", source: counts, access: "write" }],
     workgroupSize: lanes,
     groups: tiles,
     sizes,
     code: wgsl`
-      ${held.code}
+      ${selection.code}
       ${countText}
       var<workgroup> sums: array<u32, ${lanes}>;
       fn main(group: u32, lane: u32) {
@@ -84,24 +89,24 @@ const countPass = (held: Held, tiles: number, counts: BindingSource, sizes: Pass
 
 /** Write the positions of each tile after the positions of earlier tiles. The last tile writes the total number. */
 const placePass = (
-  held: Held,
+  selection: ElementSelection,
   tiles: number,
   before: BindingSource | undefined,
   sizes: Pass["sizes"] & object,
 ): Pass => ({
-  label: `${held.label}, ${before === undefined ? "one tile" : "place tiles"}`,
+  label: `${selection.label}, ${before === undefined ? "one tile" : "place tiles"}`,
   bindings: [
-    ...held.bindings,
+    ...selection.bindings,
     ...(before === undefined ? [] : [{ name: "before", type: "array<u32>", source: before, access: "read" } as const]),
-    { name: "indices", type: "array<u32>", source: held.indices, access: "write" },
-    { name: "found", type: "array<u32>", source: held.found, access: "write" },
-    ...held.put.bindings,
+    { name: "indices", type: "array<u32>", source: selection.indices, access: "write" },
+    { name: "found", type: "array<u32>", source: selection.found, access: "write" },
+    ...selection.put.bindings,
   ],
   workgroupSize: lanes,
   groups: tiles,
   sizes,
   code: wgsl`
-    ${held.code}
+    ${selection.code}
     ${countText}
     ${workgroupScan("vec4<u32>", lanes, lanes)}
     fn put(held: vec4<u32>, v: u32, start: u32) {
@@ -111,7 +116,7 @@ const placePass = (
         while (bytes != 0u && at < sizes.capacity) {
           let own = 16u * v + 4u * c + (countTrailingZeros(bytes) >> 3u);
           indices[at] = own;
-          ${held.put.code}
+          ${selection.put.code}
           bytes &= bytes - 1u;
           at++;
         }
@@ -129,17 +134,17 @@ const placePass = (
           carry += all.${"xyzw"[j]!};
         `,
       )}
-      if (group == ${tiles - 1}u && lane == 0u) { found[0] = ${held.countsAll ? "carry" : "min(carry, sizes.capacity)"}; }
+      if (group == ${tiles - 1}u && lane == 0u) { found[0] = ${selection.countsAll ? "carry" : "min(carry, sizes.capacity)"}; }
     }
   `,
 });
 
-const fillPass = (held: Held, capacity: number): Pass => ({
-  label: `${held.label}, fill`,
+const fillPass = (selection: ElementSelection, capacity: number): Pass => ({
+  label: `${selection.label}, fill`,
   bindings: [
-    { name: "found", type: "array<u32>", source: held.found, access: "read" },
-    { name: "indices", type: "array<u32>", source: held.indices, access: "write" },
-    ...held.put.bindings,
+    { name: "found", type: "array<u32>", source: selection.found, access: "read" },
+    { name: "indices", type: "array<u32>", source: selection.indices, access: "write" },
+    ...selection.put.bindings,
   ],
   workgroupSize: lanes,
   groups: Math.ceil(capacity / lanes),
@@ -147,7 +152,7 @@ const fillPass = (held: Held, capacity: number): Pass => ({
   code: wgsl`
     fn main(group: u32, lane: u32) {
       let at = group * ${lanes}u + lane;
-      if (at >= found[0] && at < sizes.capacity) { indices[at] = 0u;${held.put.clear} }
+      if (at >= found[0] && at < sizes.capacity) { indices[at] = 0u;${selection.put.clear} }
     }
   `,
 });
@@ -160,22 +165,22 @@ const fillPass = (held: Held, capacity: number): Pass => ({
  * Bytes: the selection data twice (once within one tile), the written data once.
  */
 export const placementPasses = (
-  held: Held,
+  selection: ElementSelection,
   count: number,
   capacity: number,
   blocks: ScratchBlocks,
 ): readonly Pass[] => {
   const tiles = Math.max(1, Math.ceil(count / nonzeroTile));
-  const sizes = { count, last: held.last, capacity };
-  if (tiles === 1) return [placePass(held, 1, undefined, sizes), fillPass(held, capacity)];
+  const sizes = { count, last: selection.last, capacity };
+  if (tiles === 1) return [placePass(selection, 1, undefined, sizes), fillPass(selection, capacity)];
   const counts = blocks.take(tiles);
   const prefix = prefixSumPasses(counts, counts, tiles, blocks.bytes.length);
   for (const bytes of prefix.scratch) blocks.take(bytes / 4);
   return [
-    countPass(held, tiles, counts, sizes),
+    countPass(selection, tiles, counts, sizes),
     ...prefix.passes,
-    placePass(held, tiles, counts, sizes),
-    fillPass(held, capacity),
+    placePass(selection, tiles, counts, sizes),
+    fillPass(selection, capacity),
   ];
 };
 
@@ -184,7 +189,7 @@ export const placementPasses = (
  * 4·capacity written.
  */
 export const nonzeroPasses = (count: number, capacity: number, blocks: ScratchBlocks): readonly Pass[] => {
-  const held: Held = {
+  const selection: ElementSelection = {
     label: "nonzero",
     bindings: [{ name: "mask", type: "array<vec4<u32>>", source: { input: 0 }, access: "read" }],
     code: maskCode,
@@ -194,5 +199,5 @@ export const nonzeroPasses = (count: number, capacity: number, blocks: ScratchBl
     countsAll: false,
     last: Math.max(1, Math.ceil(count / 16)) - 1,
   };
-  return placementPasses(held, count, capacity, blocks);
+  return placementPasses(selection, count, capacity, blocks);
 };

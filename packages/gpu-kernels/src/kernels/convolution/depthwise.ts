@@ -1,6 +1,13 @@
 import type { Pass } from "../../kernel.ts";
 import { type Gather, phasesOf, rowsOf } from "./gather.ts";
-import { channelsType, isVectored, pixelFunctions, positionFunctions, putFunction, unseen } from "./gather-wgsl.ts";
+import {
+  channelsType,
+  isVectored,
+  pixelFunctions,
+  positionFunctions,
+  putFunction,
+  opaqueBound,
+} from "./gather-wgsl.ts";
 import type { StripOptions } from "./strip.ts";
 import { wgsl } from "../../wgsl.ts";
 
@@ -47,10 +54,10 @@ export const depthwisePass = (gather: Gather, { pixels, operands, result }: Stri
       let row = (rest / ${phases}u) * ${pixels}u;
       if (row >= sizes.rows) { return; }
       ${range(pixels).map((e) => `let at_${e} = position_of(row + ${e}u, phase); var sum_${e} = vec4<f32>();`)}
-      for (var tap_y = 0u; tap_y < ${unseen("phase.taps.x")}; tap_y++) {
-        for (var tap_x = 0u; tap_x < ${unseen("phase.taps.y")}; tap_x++) {
+      for (var tap_y = 0u; tap_y < ${opaqueBound("phase.taps.x")}; tap_y++) {
+        for (var tap_x = 0u; tap_x < ${opaqueBound("phase.taps.y")}; tap_x++) {
           let tap = (phase.first.x + tap_y * ${vertical.step}u) * ${horizontal.kernel}u + phase.first.y + tap_x * ${horizontal.step}u;
-          for (var j = 0u; j < ${inner > 1 ? unseen(inner) : "1u"}; j++) {
+          for (var j = 0u; j < ${inner > 1 ? opaqueBound(inner) : "1u"}; j++) {
             let w = ${weight};
             ${range(pixels).map(
               (e) => `{ let pixel = pixel_at(at_${e}, tap_y, tap_x); if (pixel >= 0) { sum_${e} += ${value} * w; } }`,

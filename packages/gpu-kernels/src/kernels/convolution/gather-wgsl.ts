@@ -14,7 +14,7 @@ export const isVectored = (perGroup: number): boolean => perGroup % 4 === 0;
  * A loop bound that the compiler cannot know, because a size that is 0 is added. Mesa unrolls loops of known length (or
  * of a known maximum, as with `min`), and takes seconds to compile a nest of such loops with a branch at each tap.
  */
-export const unseen = (bound: string | number): string =>
+export const opaqueBound = (bound: string | number): string =>
   `(${typeof bound === "number" ? `${bound}u` : bound} + sizes.zero)`;
 
 /** WGSL type of a binding of channels. */

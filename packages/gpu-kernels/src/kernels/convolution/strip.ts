@@ -7,7 +7,7 @@ import {
   positionFunctions,
   putFunction,
   type Stored,
-  unseen,
+  opaqueBound,
 } from "./gather-wgsl.ts";
 import { wgsl } from "../../wgsl.ts";
 
@@ -25,7 +25,7 @@ export interface StripOptions {
  * Whether the pixels of a strip are in one line with overlapping taps, so that each source pixel is loaded once for all
  * of them.
  */
-const slides = ({ horizontal }: Gather, pixels: number): boolean =>
+const isSliding = ({ horizontal }: Gather, pixels: number): boolean =>
   horizontal.phases.length === 1 &&
   horizontal.stride === 1 &&
   Math.abs(horizontal.dilation) === 1 &&
@@ -81,7 +81,7 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
   const phases = phasesOf(gather);
   const rows = rowsOf(gather);
   const strips = Math.ceil(rows / pixels);
-  const sliding = slides(gather, pixels);
+  const sliding = isSliding(gather, pixels);
   const [type, zero] = vectored ? ["vec4<f32>", "vec4<f32>()"] : ["f32", "0.0"];
   // Always loads, from another pixel if its own is outside of the image, because loads without branches overlap.
   const load = (name: string, pixel: string): string =>
@@ -91,7 +91,7 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
   const weights = (x: string): string[] => weightLoads(gather, tap(x)).map((text, j) => `let w${j} = ${text};`);
   const step = vectored ? 4 : 1;
 
-  const depth = inner > step ? unseen(inner) : `${inner}u`;
+  const depth = inner > step ? opaqueBound(inner) : `${inner}u`;
 
   /** The taps of a line, with each pixel loaded once. Pixel t is counted from the first pixel that any tap reads. */
   const slidingTaps = (): string => {
@@ -115,7 +115,7 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
     `;
   };
   const tapByTap = (): string => wgsl`
-    for (var tap_x = 0u; tap_x < ${unseen("phase.taps.y")}; tap_x++) {
+    for (var tap_x = 0u; tap_x < ${opaqueBound("phase.taps.y")}; tap_x++) {
       ${range(pixels).map((e) => `let p${e} = pixel_at(at_${e}, tap_y, tap_x);`)}
       for (var q = 0u; q < ${depth}; q += ${step}u) {
         ${range(pixels).map((e) => load(`s${e}`, `p${e}`))}
@@ -124,7 +124,7 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
       }
     }
   `;
-  const places = range(pixels).map(
+  const declarePositions = range(pixels).map(
     (e) => wgsl`
       ${sliding && e > 0 ? "" : `let at_${e} = position_of(row + ${e}u, phase);`}
       var sum_${e} = vec4<f32>();
@@ -145,8 +145,8 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
       let row = (rest / ${phases}u) * ${pixels}u;
       if (row >= sizes.rows) { return; }
       let channel = channels * ${inner}u;
-      ${places}
-      for (var tap_y = 0u; tap_y < ${unseen("phase.taps.x")}; tap_y++) {
+      ${declarePositions}
+      for (var tap_y = 0u; tap_y < ${opaqueBound("phase.taps.x")}; tap_y++) {
         ${sliding ? slidingTaps() : tapByTap()}
       }
       ${range(pixels).map((e) => `put(target_of(row + ${e}u, phase), column, channels, sum_${e});`)}

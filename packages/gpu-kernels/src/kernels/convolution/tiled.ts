@@ -157,10 +157,10 @@ export const tiledPass = (gather: Gather, { tile, splits, operands, result }: Ti
           `tile_b[${piece}] = weight_row(k0 + ${piece} / ${columnVectors}u, end, first_column + (${piece} % ${columnVectors}u) * 4u, channels);`,
       );
 
-  const places = range(Math.ceil((rowVectors * steps) / threads)).flatMap((i) =>
+  const declarePositions = range(Math.ceil((rowVectors * steps) / threads)).flatMap((i) =>
     range(4).map((e) => `var at_${i}_${e}: vec3<i32>;`),
   );
-  const findPlaces = share(rowVectors * steps, threads, (piece, i) =>
+  const findPositions = share(rowVectors * steps, threads, (piece, i) =>
     range(4)
       .map((e) => `at_${i}_${e} = position_of(first_row + (${piece} / ${steps}u) * 4u + ${e}u, phase);`)
       .join("\n"),
@@ -191,8 +191,8 @@ export const tiledPass = (gather: Gather, { tile, splits, operands, result }: Ti
       let length = phase.taps.x * phase.taps.y * ${inner}u;
       let begin = split * ${splitLength}u;
       let end = min(length, begin + ${splitLength}u);
-      ${places}
-      ${findPlaces}
+      ${declarePositions}
+      ${findPositions}
       ${declareSums(tile)}
       for (var k0 = begin; k0 < end; k0 += ${tile.inner}u) {
         ${loadRows}

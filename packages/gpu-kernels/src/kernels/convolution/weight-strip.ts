@@ -1,5 +1,5 @@
 import type { Pass } from "../../kernel.ts";
-import { isVectored, type Stored, unseen } from "./gather-wgsl.ts";
+import { isVectored, type Stored, opaqueBound } from "./gather-wgsl.ts";
 import { type Geometry, isDepthwise } from "./geometry.ts";
 import {
   cornerFunctions,
@@ -116,10 +116,10 @@ export const stripWeightPass = (geometry: Geometry, { splits, operands, result }
       }
       workgroupBarrier();
       shift = split * ${weightLength(geometry)}u;
-      for (var at = lane; at < ${unseen(rowsEach * columnLanes)}; at += ${workgroupSize}u) {
+      for (var at = lane; at < ${opaqueBound(rowsEach * columnLanes)}; at += ${workgroupSize}u) {
         let row = at / ${columnLanes}u;
         var sum = vec4<f32>();
-        for (var sharer = 0u; sharer < ${unseen(pixelLanes)}; sharer++) { sum += shares[(row * ${pixelLanes}u + sharer) * ${columnLanes}u + at % ${columnLanes}u]; }
+        for (var sharer = 0u; sharer < ${opaqueBound(pixelLanes)}; sharer++) { sum += shares[(row * ${pixelLanes}u + sharer) * ${columnLanes}u + at % ${columnLanes}u]; }
         put_weight(first_row + row, first_column + (at % ${columnLanes}u) * 4u, channels, sum);
       }
     }

@@ -13,7 +13,7 @@ const half = jacobiRows / 2;
 const stride = jacobiRows + 1;
 const work: BindingSource = { scratch: 0 };
 const rows: BindingSource = { scratch: 1 };
-const turns: BindingSource = { scratch: 2 };
+const rotations: BindingSource = { scratch: 2 };
 const info: BindingSource = { scratch: 3 };
 const order: BindingSource = { scratch: 4 };
 
@@ -71,11 +71,11 @@ const rowFunction = wgsl`
 `;
 
 /** Rotate the matrices of all pairs of blocks of a round, with one sweep each. */
-const turnPass = ({ batch, padded, pairs }: Blocks, sweep: number, round: number): Pass => ({
+const rotatePass = ({ batch, padded, pairs }: Blocks, sweep: number, round: number): Pass => ({
   label: "eigh turn of blocks",
   bindings: [
     { name: "work", type: "array<f32>", source: work, access: "write" },
-    { name: "turns", type: "array<f32>", source: turns, access: "write" },
+    { name: "turns", type: "array<f32>", source: rotations, access: "write" },
     { name: "info", type: "array<atomic<u32>>", source: info, access: "write" },
   ],
   workgroupSize: jacobiLanes,
@@ -124,7 +124,7 @@ const productPass = ({ batch, padded, pairs }: Blocks, sweep: number, round: num
     bindings: [
       { name: "work", type: "array<f32>", source: work, access: "write" },
       { name: "rows", type: "array<f32>", source: rows, access: "write" },
-      { name: "turns", type: "array<f32>", source: turns, access: "read" },
+      { name: "turns", type: "array<f32>", source: rotations, access: "read" },
       { name: "info", type: "array<u32>", source: info, access: "read" },
     ],
     workgroupSize: productLanes,
@@ -329,7 +329,7 @@ export const eighPlan = (batch: number, size: number): KernelPlan => {
       fillPass(blocks),
       ...Array.from({ length: mostSweeps }, (_, sweep) => sweep).flatMap((sweep) =>
         Array.from({ length: 2 * blocks.pairs - 1 }, (_, round) => round).flatMap((round) => [
-          turnPass(blocks, sweep, round),
+          rotatePass(blocks, sweep, round),
           productPass(blocks, sweep, round),
         ]),
       ),

@@ -19,7 +19,7 @@ export interface Substitution {
 export const substitutionCode = ({ lanes, unitDiagonal, alongColumns }: Substitution): string => {
   // Odd, so that lanes that load one column write to different banks.
   const stride = lanes + 1;
-  const place = alongColumns
+  const entryCode = alongColumns
     ? wgsl`
       let t = e / ${blockRows}u;
       let k = e % ${blockRows}u;
@@ -38,7 +38,7 @@ export const substitutionCode = ({ lanes, unitDiagonal, alongColumns }: Substitu
         if (k <= i) { triangle[i * (i + 1u) / 2u + k] = triangle_at(i, k); }
       }
       for (var e = lane; e < ${blockRows * lanes}u; e += ${lanes}u) {
-        ${place}
+        ${entryCode}
         if (k < size && t < columns) { side[k * ${stride}u + t] = load(k, t); }
       }
       workgroupBarrier();
@@ -52,7 +52,7 @@ export const substitutionCode = ({ lanes, unitDiagonal, alongColumns }: Substitu
       }
       workgroupBarrier();
       for (var e = lane; e < ${blockRows * lanes}u; e += ${lanes}u) {
-        ${place}
+        ${entryCode}
         if (k < size && t < columns) { store(k, t, side[k * ${stride}u + t]); }
       }
     }

@@ -9,7 +9,7 @@ const lanes = 256;
  * Vectors of four that an invocation loads before it counts the first vector. They are counted in a loop, because CPU
  * drivers need gigabytes to compile copies of the loop body.
  */
-const turn = 4;
+const unroll = 4;
 
 /** Maximum number of bins in workgroup memory, on every device. Larger histograms are counted in the result. */
 export const mostLocalBins = 4096;
@@ -106,11 +106,11 @@ const countPass = (count: number, bins: number, range: BindingSource, facts: Dev
   let copies = 1;
   while (copies < mostCopies && 2 * copies * bins <= mostLocalBins) copies *= 2;
   const vectors = Math.ceil(count / 4);
-  const each = lanes * turn;
+  const each = lanes * unroll;
   // At least eight vectors per invocation, so that counting takes longer than adding the bins to the result.
   const parts = Math.max(1, Math.min(workgroupsWanted(facts), Math.floor(vectors / (2 * each))));
   const chunk = Math.ceil(vectors / parts);
-  const js = Array.from({ length: turn }, (_, j) => j);
+  const js = Array.from({ length: unroll }, (_, j) => j);
   return {
     label: `histogram, ${local ? `${copies} copies` : "no copies"}`,
     bindings: [
@@ -144,9 +144,9 @@ const countPass = (count: number, bins: number, range: BindingSource, facts: Dev
         let begin = group * sizes.chunk;
         let stop = select(min(begin + sizes.chunk, sizes.vectors), begin, edges.w == 0u);
         for (var v0 = begin + lane; v0 < stop; v0 += ${each}u) {
-          var taken: array<vec4<u32>, ${turn}>;
+          var taken: array<vec4<u32>, ${unroll}>;
           ${js.map((j) => `taken[${j}] = x[min(v0 + ${j * lanes}u, sizes.vectors - 1u)];`)}
-          for (var i = 0u; i < ${4 * turn}u; i++) {
+          for (var i = 0u; i < ${4 * unroll}u; i++) {
             let v = v0 + (i >> 2u) * ${lanes}u;
             count(bin_of(taken[i >> 2u][i & 3u], select(sizes.count, 4u * v + (i & 3u), v < stop), edges), lane);
           }

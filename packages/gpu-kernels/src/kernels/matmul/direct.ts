@@ -93,7 +93,7 @@ export const directPass = (
         let tile_m = in_layer % sizes.groups_m${lanesN === lanes ? "" : ` * ${lanes / lanesN}u + lane / ${lanesN}u`};
         let n0 = (in_layer / sizes.groups_m * ${lanesN}u + ${lanesN === lanes ? "lane" : `lane % ${lanesN}u`}) * ${shape.columns}u;
         if (n0 >= sizes.columns) { return; }
-        ${placement.place(shape.rows, false)}
+        ${placement.define(shape.rows, false)}
         ${rows.flatMap((i) => partsN.map((q) => `var sum_${i}_${q} = vec4<f32>();`))}
         ${[...partsM.map((p) => `var a${p} = mat4x4<f32>();`), ...partsN.map((q) => `var b${q} = mat4x4<f32>();`)]}
         for (var k = k_begin; k < k_end; k += 4u) {

@@ -102,18 +102,18 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
     resultDtype: "f32",
   };
   const backward: Product = { ...forward, batch: 6, rows: inner, inner: rows, transposeA: true };
-  const place = { forward: rowsOfGroups(forward, 6), backward: sumsOfGroups(backward, 6) };
+  const placements = { forward: rowsOfGroups(forward, 6), backward: sumsOfGroups(backward, 6) };
 
   test.each([
     [
       "large",
-      registerTiledPass(forward, large, whole(forward), place.forward),
-      registerTiledPass(backward, large, whole(backward), place.backward),
+      registerTiledPass(forward, large, whole(forward), placements.forward),
+      registerTiledPass(backward, large, whole(backward), placements.backward),
     ],
     [
       "direct",
-      directPass(forward, small, whole(forward), place.forward),
-      directPass(backward, small, whole(backward), place.backward),
+      directPass(forward, small, whole(forward), placements.forward),
+      directPass(backward, small, whole(backward), placements.backward),
     ],
   ])("%s tiles write nothing beyond their group, in whatever order they run", async (_, rowsPass, sumsPass) => {
     const [x, w] = operands(rows, inner, columns) as [NdArray, NdArray];

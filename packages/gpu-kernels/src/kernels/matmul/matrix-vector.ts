@@ -43,7 +43,7 @@ const vectorProductOf = ({ rows, columns, inner, transposeA }: Product): VectorP
       };
 
 /** `layer`, `o0`, the start of the operands of a workgroup, and the range of its sum. */
-const placeText = ({ inner }: Product, { count, outer }: VectorProduct, resultsOfGroup: number): string => wgsl`
+const positionText = ({ inner }: Product, { count, outer }: VectorProduct, resultsOfGroup: number): string => wgsl`
   let layer = group / sizes.groups;
   let o0 = (group - layer * sizes.groups) * ${resultsOfGroup}u;
   let matrix = layer % sizes.batch;
@@ -63,7 +63,7 @@ const stagedCode = (product: Product, vectors: VectorProduct, element: string): 
   const [blocksOuter, blocksInner] = [width / 4, depth / 4];
   const rounds = range((blocksOuter * blocksInner) / lanes);
   // Adjacent invocations read adjacent memory.
-  const placesOf = (round: number): readonly [outerBlock: string, innerBlock: string] => {
+  const blocksOf = (round: number): readonly [outerBlock: string, innerBlock: string] => {
     const block = `(lane + ${round * lanes}u)`;
     return innerContiguous
       ? [`${block} / ${blocksInner}u`, `${block} % ${blocksInner}u`]
@@ -79,7 +79,7 @@ const stagedCode = (product: Product, vectors: VectorProduct, element: string): 
     var<workgroup> tile: array<f32, ${depth * stride}>;
     var<workgroup> staged: array<f32, ${count * depth}>;
     fn main(group: u32, lane: u32) {
-      ${placeText(product, vectors, width)}
+      ${positionText(product, vectors, width)}
       let last_v = ${product.batch * count * product.inner - 1}u;
       let o = lane % ${width}u;
       ${own.map((i) => `var sum_${i} = 0.0;`)}
@@ -90,7 +90,7 @@ const stagedCode = (product: Product, vectors: VectorProduct, element: string): 
       for (var k = k_begin; k < k_end + ${depth}u; k += ${depth}u) {
         if (k < k_end) {
           ${rounds.map((round) => {
-            const [outerBlock, innerBlock] = placesOf(round);
+            const [outerBlock, innerBlock] = blocksOf(round);
             return `next_${round} = fetch_${side}_tail(base_x, o0 + 4u * (${outerBlock}), k + 4u * (${innerBlock}), k_end);`;
           })}
           ${range(count).map((r) => `next_v_${r} = ${vector(r)};`)}
@@ -104,7 +104,7 @@ const stagedCode = (product: Product, vectors: VectorProduct, element: string): 
         workgroupBarrier();
         if (k < k_end) {
           ${rounds.map((round) => {
-            const [outerBlock, innerBlock] = placesOf(round);
+            const [outerBlock, innerBlock] = blocksOf(round);
             return wgsl`
               {
                 let at = 4u * (${innerBlock}) * ${stride}u + 4u * (${outerBlock});
@@ -138,7 +138,7 @@ const plainCode = (product: Product, vectors: VectorProduct, element: string): s
   return wgsl`
     ${code}
     fn main(group: u32, lane: u32) {
-      ${placeText(product, vectors, 4 * lanes)}
+      ${positionText(product, vectors, 4 * lanes)}
       let o = o0 + 4u * lane;
       if (o >= ${outer}u) { return; }
       ${range(count).map((r) => `var sum_${r} = vec4<f32>();`)}

@@ -21,7 +21,7 @@ export interface Placement {
    * starts of its matrices; and `k_begin` and `k_end`, the range of its sum. Returns from `main` for a tile without
    * rows. With `shared`, all invocations of a workgroup have the same tile, and all definitions are uniform.
    */
-  readonly place: (tileRows: number, shared: boolean) => string;
+  readonly define: (tileRows: number, shared: boolean) => string;
 }
 
 /** Each layer is one product, or one piece of a product if the inner dimension is divided. */
@@ -35,7 +35,7 @@ export const plainPlacement = ({ batch, rows, inner }: Product, splits: Splits):
     layers: splits.count * batch,
     tilesM: (tileRows) => Math.ceil(rows / tileRows),
     inSteps: (step) => inner % step === 0,
-    place: (tileRows, shared) => wgsl`
+    define: (tileRows, shared) => wgsl`
       let m0 = tile_m * ${tileRows}u;
       let row_end = sizes.rows;
       ${shared ? "" : "if (m0 >= row_end) { return; }"}
@@ -86,7 +86,7 @@ export const rowsOfGroups = ({ rows, inner }: Product, groups: number): Placemen
   layers: 1,
   tilesM: (tileRows) => Math.floor(rows / tileRows) + groups + 1,
   inSteps: (step) => inner % step === 0,
-  place: (tileRows, shared) => wgsl`
+  define: (tileRows, shared) => wgsl`
     ${found(shared, `find_tile(tile_m, ${tileRows}u)`)}
     let m0 = place.y;
     let row_end = place.z;
@@ -117,7 +117,7 @@ export const sumsOfGroups = ({ rows }: Product, groups: number): Placement => ({
   layers: groups,
   tilesM: (tileRows) => Math.ceil(rows / tileRows),
   inSteps: () => false,
-  place: (tileRows, shared) => wgsl`
+  define: (tileRows, shared) => wgsl`
     ${found(shared, "find_rows(layer)")}
     let m0 = tile_m * ${tileRows}u;
     let row_end = sizes.rows;

@@ -70,7 +70,7 @@ export const registerTiledPass = (
   const blocks = depth / 4;
   const [blocksA, blocksB] = [vectorsM * blocks, vectorsN * blocks];
   const rounds = range(Math.ceil((blocksA + blocksB) / lanes));
-  const place = (
+  const locateBlock = (
     { innerContiguous }: Operand,
     vectors: number,
     block: string,
@@ -107,7 +107,7 @@ export const registerTiledPass = (
   const fetchNext = rounds.map((round) =>
     perBlock(round, (side, block) => {
       const { operand, vectors, origin } = sideOf(side);
-      const [vector, depthBlock] = place(operand, vectors, block);
+      const [vector, depthBlock] = locateBlock(operand, vectors, block);
       const from = `base_${side}, ${origin} + 4u * ${vector}, k + 4u * ${depthBlock}`;
       return `next_${round} = ${noTail ? `fetch_${side}(${from})` : `fetch_${side}_tail(${from}, k_end)`};`;
     }),
@@ -115,7 +115,7 @@ export const registerTiledPass = (
   const putIntoTiles = rounds.map((round) => {
     const put = perBlock(round, (side, block) => {
       const { operand, vectors } = sideOf(side);
-      const [vector, depthBlock] = place(operand, vectors, block);
+      const [vector, depthBlock] = locateBlock(operand, vectors, block);
       return wgsl`
         let at = 4u * ${depthBlock} * ${vectors}u + ${swizzled(operand, vector, depthBlock)};
         ${range(4).map((j) => `tile_${side}[at + ${j * vectors}u] = next_${round}[${j}];`)}
@@ -133,8 +133,8 @@ export const registerTiledPass = (
   const addProducts = range(perRows).flatMap((i) =>
     partsN.map((q) => `sum_${i}_${q} = fma(vec4<f32>(a${i >> 2}[${i & 3}]), b${q}, sum_${i}_${q});`),
   );
-  const placesInA = partsM.map((p) => `let from_a${p} = ${swizzled(a, `(lane_m + ${p * lanesM}u)`, "block")};`);
-  const placesInB = partsN.map((q) => `let from_b${q} = ${swizzled(b, `(lane_n + ${q * lanesN}u)`, "block")};`);
+  const addressesA = partsM.map((p) => `let from_a${p} = ${swizzled(a, `(lane_m + ${p * lanesM}u)`, "block")};`);
+  const addressesB = partsN.map((q) => `let from_b${q} = ${swizzled(b, `(lane_n + ${q * lanesN}u)`, "block")};`);
   const next = rounds.map((round) => `var next_${round} = mat4x4<f32>();`);
   const sums = range(perRows).flatMap((i) => partsN.map((q) => `var sum_${i}_${q} = vec4<f32>();`));
   const stores = range(perRows).map(
@@ -178,7 +178,7 @@ export const registerTiledPass = (
         let height = min(sizes.tiles_m - panel * ${panelHeight}u, ${panelHeight}u);
         let tile_m = panel * ${panelHeight}u + in_panel % height;
         let n0 = in_panel / height * ${tile.columns}u;
-        ${placement.place(tile.rows, true)}
+        ${placement.define(tile.rows, true)}
         let lane_n = lane % 8u + 8u * (lane / 32u % ${lanesN / 8}u);
         let lane_m = lane / 8u % 4u + 4u * (lane / ${4 * lanesN}u);
         ${sums}
@@ -191,8 +191,8 @@ export const registerTiledPass = (
           }
           if (k > k_begin) {
             for (var block = 0u; block < ${blocks}u; block++) {
-              ${placesInA}
-              ${placesInB}
+              ${addressesA}
+              ${addressesB}
               // Compilers unroll it; written out it makes them slow.
               for (var j = 0u; j < 4u; j++) {
                 ${columnsOfA}

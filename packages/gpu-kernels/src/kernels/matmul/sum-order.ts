@@ -10,7 +10,7 @@ const wantedGroups = 384;
 /** Assumed number of row tiles of a product whose rows are samples or positions. */
 const usualTiles = 32;
 /** Minimum number of terms of a piece. */
-const [fewestTerms, fewestTermsOfRows] = [128, 1024] as const;
+const [minTerms, minTermsOfRows] = [128, 1024] as const;
 const mostPieces = 64;
 /** Pieces are multiples of this number of terms. */
 const step = 64;
@@ -24,7 +24,7 @@ export const splitsOf = (product: Product): Splits => {
   const { columns, inner, transposeA } = product;
   const tiles = Math.ceil(columns / side);
   const wanted = transposeA ? Math.ceil(wantedGroups / tiles ** 2) : Math.floor(wantedGroups / (usualTiles * tiles));
-  const most = Math.floor(inner / (transposeA ? fewestTerms : fewestTermsOfRows));
+  const most = Math.floor(inner / (transposeA ? minTerms : minTermsOfRows));
   const pieces = Math.min(wanted, most, mostPieces);
   return pieces > 1 ? splitInner(product, pieces, step) : whole(product);
 };

@@ -19,7 +19,7 @@ export interface Transposition {
 }
 
 /** Minimum length of both sides. For shorter sides, caches are as fast as tiles. */
-const shortestSide = 4;
+const minSide = 4;
 
 /**
  * Returns the view as a transposition of matrices. Undefined if the view is not a transposition, or if tiles would not
@@ -32,7 +32,7 @@ export const transpositionOf = (view: View, dtype: DType): Transposition | undef
   if (inner.stride <= 1 || at === -1) return undefined;
   const outputStrides = dims.map((_, dim) => dims.slice(dim + 1).reduce((product, { size }) => product * size, 1));
   const column = dims[at]!;
-  if (Math.min(inner.size, column.size) < shortestSide) return undefined;
+  if (Math.min(inner.size, column.size) < minSide) return undefined;
   const perWord = 4 / bytesPerElement[dtype];
   // Words are read and written as a unit, so rows of both sides must start at word boundaries.
   const others = dims.filter((dim) => dim !== column);

@@ -55,13 +55,13 @@ const startsBinding = (input: number): Binding => ({
 });
 
 /** `let s<d>`: start of the window in each dimension that it does not fill. */
-const beginnings = ({ dims }: UnitWindow): string[] =>
+const windowStarts = ({ dims }: UnitWindow): string[] =>
   dims.flatMap(({ size, whole }, dim) =>
     size === whole ? [] : [`let s${dim} = u32(clamp(starts[${dim}], 0, ${whole - size}));`],
   );
 
 /** Unit of the tensor at coordinates `c<d>` of the window. The last coordinate is within the row. */
-const place = ({ dims }: UnitWindow): string =>
+const unitIndex = ({ dims }: UnitWindow): string =>
   [
     ...dims.map(({ size, whole, stride }, dim) => `(${size === whole ? "" : `s${dim} + `}c${dim}) * ${stride}u`),
     `c${dims.length}`,
@@ -85,8 +85,8 @@ export const readWindowPass = (window: Window): Pass => {
       ${unitFunction("x", bytes)}
       fn element(at: u32) -> ${unitType(bytes)} {
         ${coordinates("at", unitsOf(units))}
-        ${beginnings(units)}
-        return bits_x(${place(units)});
+        ${windowStarts(units)}
+        return bits_x(${unitIndex(units)});
       }
     `,
   });
@@ -114,8 +114,8 @@ const writeWordsPass = (units: UnitWindow): Pass => {
         let at = group * ${movingLanes}u + lane;
         if (at >= sizes.count) { return; }
         ${coordinates("at", unitsOf(units))}
-        ${beginnings(units)}
-        y[${place(units)}] = u[at];
+        ${windowStarts(units)}
+        y[${unitIndex(units)}] = u[at];
       }
     `,
   };

@@ -4,7 +4,7 @@ import {
   beatsFunction,
   type Lanes,
   lanesOf,
-  placeFunction,
+  coordinatesFunction,
   vectorIndex,
   windowBounds,
   windowsOver,
@@ -53,7 +53,7 @@ const disjointPass = (geometry: PoolingGeometry): Pass => {
   const index = vectorIndex("place.x", "row", "column", "place.w", image, lanes);
   const cellEnd = (name: string, dim: 0 | 1): string => `u32(clamp(corner_${name} + ${stride[dim]}, 0, ${image[dim]}))`;
   const code = wgsl`
-    ${placeFunction("place_of", rows, columns, lanes)}
+    ${coordinatesFunction("place_of", rows, columns, lanes)}
     ${beatsFunction(lanes)}
     fn main(group: u32, lane: u32) {
       let at = group * ${workgroupSize}u + lane;
@@ -93,7 +93,7 @@ const positionsPass = (geometry: PoolingGeometry): Pass => {
   const lanes = lanesOf(channels);
   const count = batch * positions[0] * positions[1] * lanes.perPixel;
   const code = wgsl`
-    ${placeFunction("place_of", positions[0], positions[1], lanes)}
+    ${coordinatesFunction("place_of", positions[0], positions[1], lanes)}
     ${beatsFunction(lanes)}
     fn main(group: u32, lane: u32) {
       let at = group * ${workgroupSize}u + lane;
@@ -126,7 +126,7 @@ const gatherPass = (geometry: PoolingGeometry, share: string, rest: Pick<Pass, "
   const lanes = lanesOf(channels);
   const count = batch * image[0] * image[1] * lanes.perPixel;
   const code = wgsl`
-    ${placeFunction("place_of", image[0], image[1], lanes)}
+    ${coordinatesFunction("place_of", image[0], image[1], lanes)}
     fn main(group: u32, lane: u32) {
       let at = group * ${workgroupSize}u + lane;
       if (at >= sizes.count) { return; }

@@ -1,6 +1,6 @@
 import type { DeviceFacts, Pass } from "../../kernel.ts";
 import type { PoolingGeometry } from "./geometry.ts";
-import { beatsFunction, lanesOf, placeFunction, vectorIndex, windowBounds } from "./pooling-wgsl.ts";
+import { beatsFunction, lanesOf, coordinatesFunction, vectorIndex, windowBounds } from "./pooling-wgsl.ts";
 import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
@@ -37,7 +37,7 @@ export const poolPass = (geometry: PoolingGeometry, pooled: Pooled, facts: Devic
   const index = (y: string, x: string): string => vectorIndex("place.x", y, x, "place.w", image, lanes);
   // A maximum starts with the window's first pixel, a mean with zero.
   const code = wgsl`
-    ${placeFunction("place_of", positions[0], positions[1], lanes)}
+    ${coordinatesFunction("place_of", positions[0], positions[1], lanes)}
     ${maximum ? beatsFunction(lanes) : ""}
     ${sharers > 1 ? `var<workgroup> shares: array<${float}, ${workgroupSize}>;` : ""}
     fn main(group: u32, lane: u32) {

@@ -26,7 +26,7 @@ export const lanesOf = (channels: number): Lanes =>
  * `place_of(at, …) -> vec4<u32>(image, row, column, channel)` for a grid of `rows × columns` positions per image. The
  * channel counts vectors.
  */
-export const placeFunction = (name: string, rows: number, columns: number, { perPixel }: Lanes): string => wgsl`
+export const coordinatesFunction = (name: string, rows: number, columns: number, { perPixel }: Lanes): string => wgsl`
   fn ${name}(at: u32) -> vec4<u32> {
     let pixel = at / ${perPixel}u;
     let line = pixel / ${columns}u;

@@ -20,15 +20,16 @@ const argFold = (which: "max" | "min"): Fold => ({
   }),
 });
 
-const placedSource = (dtype: DType, flip: boolean): Source => ({
+const positionedSource = (dtype: DType, flip: boolean): Source => ({
   bindings: (lanes) => [elementBits(dtype, lanes).binding],
   code: (lanes, along) => {
-    const place = lanes === 1 ? "place" : along ? "vec4<u32>(place) + vec4<u32>(0u, 1u, 2u, 3u)" : "vec4<u32>(place)";
-    return `${keyFunction(keyKindOf[dtype]!, flip, lanes)}\n${elementBits(dtype, lanes).code}\nfn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(bits_at(at)), ${place}); }`;
+    const position =
+      lanes === 1 ? "place" : along ? "vec4<u32>(place) + vec4<u32>(0u, 1u, 2u, 3u)" : "vec4<u32>(place)";
+    return `${keyFunction(keyKindOf[dtype]!, flip, lanes)}\n${elementBits(dtype, lanes).code}\nfn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(bits_at(at)), ${position}); }`;
   },
 });
 
-const placeSink: Sink = {
+const positionSink: Sink = {
   bindings: (lanes) => [
     { name: "y", type: `array<${laneType("i32", lanes)}>`, source: { output: 0 }, access: "write" },
   ],
@@ -46,6 +47,13 @@ export const argExtremePlan = (
   facts: DeviceFacts,
 ): KernelPlan => {
   const blocks = new ScratchBlocks();
-  const passes = foldPasses(argFold(which), placedSource(dtype, which === "min"), placeSink, [step], blocks, facts);
+  const passes = foldPasses(
+    argFold(which),
+    positionedSource(dtype, which === "min"),
+    positionSink,
+    [step],
+    blocks,
+    facts,
+  );
   return { scratch: blocks.bytes, passes };
 };

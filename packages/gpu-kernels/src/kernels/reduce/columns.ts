@@ -1,7 +1,7 @@
 import type { ReductionStep } from "@skein/tensor-core/backend";
 import type { Pass } from "../../kernel.ts";
 import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, workgroupSize } from "./fold.ts";
-import { turn, turnText } from "./loop.ts";
+import { unroll, unrolledText } from "./loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /** Tiling of a matrix by workgroups: `across` registers of columns times `down` rows. */
@@ -17,12 +17,12 @@ export interface ColumnTile {
  * Maximum number of registers across a row per workgroup: a kilobyte of a row, so that every load uses complete cache
  * lines.
  */
-const widest = 64;
+const maxRegisters = 64;
 
 export const columnTile = (inner: number): ColumnTile => {
   const lanes = inner % 4 === 0 ? 4 : 1;
   const registers = inner / lanes;
-  const most = lanes === 4 ? widest : 2 * widest;
+  const most = lanes === 4 ? maxRegisters : 2 * maxRegisters;
   const blocks = Math.ceil(registers / most);
   const across = Math.ceil(registers / blocks);
   return { lanes, across, down: Math.floor(workgroupSize / across), blocks };
@@ -34,7 +34,7 @@ export interface ColumnGeometry extends ColumnTile {
   readonly chunk: number;
 }
 
-const longestChain = 64 * turn;
+const maxChain = 64 * unroll;
 
 /** Invocations that share the states of the parts of a sum. */
 const rankedStates = 16;
@@ -51,8 +51,8 @@ export const columnGeometry = (
 ): ColumnGeometry => {
   const tile = columnTile(inner);
   const wanted = Math.ceil(groupsWanted / tile.blocks);
-  const most = Math.max(1, Math.floor(size / (tile.down * turn)));
-  const least = Math.ceil(size / (tile.down * longestChain));
+  const most = Math.max(1, Math.floor(size / (tile.down * unroll)));
+  const least = Math.ceil(size / (tile.down * maxChain));
   const chunk = Math.max(1, Math.ceil(size / Math.max(1, least, Math.min(wanted, most))));
   return { ...tile, parts: Math.max(1, Math.ceil(size / chunk)), chunk };
 };
@@ -82,7 +82,7 @@ export const columnsPass = (
   const code = wgsl`
     ${foldText(fold, lanes, false)}
     ${source.code(lanes, false)}
-    ${turnText(source, lanes)}
+    ${unrolledText(source, lanes)}
     ${sink.code(lanes)}
     ${treeText(fold, "State", lanes, down, across)}
     fn main(group: u32, lane: u32) {
@@ -96,7 +96,7 @@ export const columnsPass = (
       let step = ${down}u * sizes.registers;
       var s = start_State();
       var row = first + rank;
-      for (; row + ${(turn - 1) * down}u < stop; row += ${turn * down}u) { s = join_State(s, lift_turn(base + row * sizes.registers, step, row, ${down}u, column)); }
+      for (; row + ${(unroll - 1) * down}u < stop; row += ${unroll * down}u) { s = join_State(s, lift_turn(base + row * sizes.registers, step, row, ${down}u, column)); }
       for (; row < stop; row += ${down}u) { s = join_State(s, lift(base + row * sizes.registers, row, column)); }
       let result = tree(lane, rank, s);
       if (rank == 0u && column < sizes.registers) { store((part * ${outer}u + line) * sizes.registers + column, result); }

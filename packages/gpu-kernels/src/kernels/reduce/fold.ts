@@ -31,8 +31,8 @@ export interface Source {
    * Otherwise they are adjacent elements at one `place`. `column` counts registers across the folded dimension.
    */
   readonly code: (lanes: Lanes, along: boolean) => string;
-  /** `fn lift_turn`, see `turnText`, for folds with a better method for several elements than joins. */
-  readonly turn?: (lanes: Lanes) => string;
+  /** `fn lift_turn`, see `unrolledText`, for folds with a better method for several elements than joins. */
+  readonly unrolled?: (lanes: Lanes) => string;
 }
 
 /** Destination of states: `fn store(at: u32, s: Result)`, the states `lanes · at …`. */

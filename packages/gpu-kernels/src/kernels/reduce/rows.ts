@@ -1,7 +1,7 @@
 import type { DeviceFacts, Pass } from "../../kernel.ts";
 import { powerOfTwoAbove } from "../power-of-two.ts";
 import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, workgroupSize } from "./fold.ts";
-import { turn, turnText } from "./loop.ts";
+import { unroll, unrolledText } from "./loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /** Distribution of rows over invocations. */
@@ -19,7 +19,7 @@ export interface RowGeometry {
 export const workgroupsWanted = (facts: DeviceFacts): number => (facts.software ? 32 : 512);
 
 /** Maximum number of registers that one invocation joins in sequence. Bounds the rounding error of long sums. */
-const longestChain = 64 * turn;
+const maxChain = 64 * unroll;
 
 /**
  * Geometry of rows of `size` elements. Does not depend on the number of rows: the order of a row's joins follows from
@@ -31,10 +31,10 @@ export const rowGeometry = (size: number, groupsWanted: number): RowGeometry => 
   const lanes = size % 4 === 0 ? 4 : 1;
   const registers = Math.max(1, size / lanes);
   // One loop iteration per invocation.
-  const perRow = Math.min(workgroupSize, powerOfTwoAbove(registers / (turn + 1)));
+  const perRow = Math.min(workgroupSize, powerOfTwoAbove(registers / (unroll + 1)));
   if (perRow < workgroupSize) return { lanes, perRow, parts: 1, chunk: registers };
-  const most = Math.max(1, Math.floor(registers / (workgroupSize * turn)));
-  const least = Math.ceil(registers / (workgroupSize * longestChain));
+  const most = Math.max(1, Math.floor(registers / (workgroupSize * unroll)));
+  const least = Math.ceil(registers / (workgroupSize * maxChain));
   const chunk = Math.ceil(registers / Math.max(least, Math.min(groupsWanted, most)));
   return { lanes, perRow, parts: Math.ceil(registers / chunk), chunk };
 };
@@ -54,7 +54,7 @@ export const rowsPass = (
   const code = wgsl`
     ${foldText(fold, lanes, true)}
     ${source.code(lanes, true)}
-    ${turnText(source, lanes)}
+    ${unrolledText(source, lanes)}
     ${sink.code(1)}
     ${treeText(fold, lanes === 1 ? "State" : "Result", 1, perRow, 1)}
     fn main(group: u32, lane: u32) {
@@ -67,7 +67,7 @@ export const rowsPass = (
       let stop = min(begin + sizes.chunk, end);
       var s = start_State();
       var v = begin + rank;
-      for (; v + ${(turn - 1) * perRow}u < stop; v += ${turn * perRow}u) { s = join_State(s, lift_turn(v, ${perRow}u, ${lanes}u * (v - first), ${lanes * perRow}u, row)); }
+      for (; v + ${(unroll - 1) * perRow}u < stop; v += ${unroll * perRow}u) { s = join_State(s, lift_turn(v, ${perRow}u, ${lanes}u * (v - first), ${lanes * perRow}u, row)); }
       for (; v < stop; v += ${perRow}u) { s = join_State(s, lift(v, ${lanes}u * (v - first), row)); }
       let result = tree(lane, rank, narrow(s));
       if (rank == 0u && row < sizes.rows) { store(part * sizes.rows + row, result); }

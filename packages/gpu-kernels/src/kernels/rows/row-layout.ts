@@ -23,9 +23,9 @@ const vectorsInFlight = 4;
 /**
  * Maximum number of vectors that a lane adds in sequence on a software adapter. Bounds the rounding error of its sums.
  */
-const longestChain = 512;
+const maxChain = 512;
 /** Maximum row length for one workgroup. */
-const longestOfGroup = 131_072;
+const maxGroupColumns = 131_072;
 /** Maximum number of workgroups per row, enough to keep a large device busy with one row. */
 const mostParts = 128;
 
@@ -60,10 +60,10 @@ export const rowLayout = (
   const perLane = floats / width;
   const shared = { width, columns: vectors, shuffled };
   // CPUs read a row again from their cache, and stop all lanes at a barrier.
-  if (facts.software && vectors <= shuffled * longestChain && (!keep || vectors > shuffled * perLane))
+  if (facts.software && vectors <= shuffled * maxChain && (!keep || vectors > shuffled * perLane))
     return { ...shared, lanes: shuffled, workgroupSize: Math.max(shuffled, 64), parts: 1, kind: "streamed" };
   const isResident = keep && vectors <= perLane * Math.min(512, largest);
-  if (isResident || (!keep && columns <= longestOfGroup)) {
+  if (isResident || (!keep && columns <= maxGroupColumns)) {
     const narrow = Math.min(8, powerOfTwoAbove(vectors));
     let lanes = Math.max(narrow, powerOfTwoAbove(vectors / vectorsInFlight));
     if (lanes > shuffled && vectors <= shuffled * perLane) lanes = Math.max(narrow, shuffled);
@@ -80,6 +80,6 @@ export const rowLayout = (
   // Few workgroups with many lanes, so that the second read of their rows is still in the cache.
   const lanes = largest;
   const most = Math.ceil(vectors / (lanes * vectorsInFlight));
-  const parts = columns <= longestOfGroup ? 1 : Math.max(1, Math.min(most, lanes, mostParts));
+  const parts = columns <= maxGroupColumns ? 1 : Math.max(1, Math.min(most, lanes, mostParts));
   return { ...shared, lanes, workgroupSize: lanes, parts, kind: "streamed" };
 };

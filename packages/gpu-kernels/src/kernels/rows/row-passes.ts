@@ -16,13 +16,13 @@ export const rowPass = (
 ): Pass => {
   const subgroups = layout.shuffled > 1;
   const functions = programFunctions(program);
-  const ofSubgroup = subgroups ? ", subgroup_lane: u32, subgroup_size: u32" : "";
+  const subgroupParameters = subgroups ? ", subgroup_lane: u32, subgroup_size: u32" : "";
   const code = wgsl`
     var<private> never: u32 = 0u;
     ${vectorFunctions(layout.width)}
     ${rowReductions(functions + body, layout)}
     ${functions}
-    fn main(group: u32, lane: u32${ofSubgroup}) {
+    fn main(group: u32, lane: u32${subgroupParameters}) {
       ${body}
     }
   `;
@@ -63,7 +63,7 @@ const load = (program: RowProgram, id: string, column: string): string =>
   `;
 
 /** `body` under `condition`. Empty if `body` is empty. */
-const where = (condition: string, body: string): string =>
+const conditional = (condition: string, body: string): string =>
   body === ""
     ? ""
     : wgsl`
@@ -87,7 +87,7 @@ export const residentPass = (program: RowProgram, layout: RowLayout, rows: numbe
       : wgsl`
         ${statistics.begin}
         ${ids.length > 0 ? statistics.accumulate(ids) : ""}
-        ${tail === undefined ? "" : where("in_tail", statistics.accumulate([tail]))}
+        ${tail === undefined ? "" : conditional("in_tail", statistics.accumulate([tail]))}
         let state = join(lane, ${statistics.settle});
       `);
   const loadTail = (): string => wgsl`
@@ -107,9 +107,9 @@ export const residentPass = (program: RowProgram, layout: RowLayout, rows: numbe
     ${collect}
     ${row}
     if (!live) { return; }
-    ${where("own == 0u", perRow)}
+    ${conditional("own == 0u", perRow)}
     ${ids.map((id) => finishResident!(id))}
-    ${tail === undefined ? "" : where("in_tail", finishResident!(tail))}
+    ${tail === undefined ? "" : conditional("in_tail", finishResident!(tail))}
   `;
   return rowPass(program, layout, rowGroups(layout, rows), rows, `in registers, ${lanes} lanes`, body);
 };
@@ -183,7 +183,7 @@ export const streamedPass = (program: RowProgram, layout: RowLayout, rows: numbe
     ${collect}
     ${row}
     if (!live) { return; }
-    ${where("own == 0u", perRow)}
+    ${conditional("own == 0u", perRow)}
     ${finish === undefined ? "" : backward(program, layout, "0u", columns, finish)}
   `;
   return rowPass(program, layout, rowGroups(layout, rows), rows, `streamed, ${layout.lanes} lanes`, body);
@@ -250,7 +250,7 @@ export const applyPass = (program: RowProgram, layout: RowLayout, rows: number):
     ${prologue}
     ${joinParts}
     ${row}
-    ${where("lane == 0u && part == 0u", perRow)}
+    ${conditional("lane == 0u && part == 0u", perRow)}
     ${finish === undefined ? "" : backward(program, layout, "begin", "end", finish)}
   `;
   return rowPass(

@@ -23,14 +23,14 @@ interface Segments {
  * Minimum and maximum segment length. Bounds the rounding error of the sums of one invocation, and the passes of small
  * tensors.
  */
-const [shortest, longest] = [32, 512];
+const [minLength, maxLength] = [32, 512];
 
 const segmentsOf = ({ type, outer, size, inner }: ColumnScan, facts: DeviceFacts): Segments => {
   const lanes = inner % 4 === 0 ? 4 : 1;
   const wanted = (workgroupsWanted(facts) * workgroupSize) / 4;
   // Sums of floats have a fixed order, whatever the size of `outer`. Integers give the same bits in any order.
   const lines = type === "u32" ? outer : 1;
-  const length = Math.min(longest, Math.max(shortest, Math.floor((size * lines * inner) / lanes / wanted)));
+  const length = Math.min(maxLength, Math.max(minLength, Math.floor((size * lines * inner) / lanes / wanted)));
   return { lanes, length, segments: Math.ceil(size / length) };
 };
 

@@ -49,8 +49,8 @@ const loadText = ({ type, rows, size, reverse }: RowScan, { lanes, perRow, tiles
   const at = reverse ? "sizes.vectors - 1u - v" : "v";
   const elements = masked ? `let element = 4u * (${at}) + vec4<u32>(0u, 1u, 2u, 3u);` : "";
   const inside = masked ? `select(${vector}(), x[place(row, v)], element < vec4<u32>(sizes.size))` : "x[place(row, v)]";
-  const ofTiles = tiles === 1 ? "group" : `group / ${tiles}u`;
-  const row = perRow === workgroupSize ? ofTiles : `group * ${workgroupSize / perRow}u + lane / ${perRow}u`;
+  const rowOfTile = tiles === 1 ? "group" : `group / ${tiles}u`;
+  const row = perRow === workgroupSize ? rowOfTile : `group * ${workgroupSize / perRow}u + lane / ${perRow}u`;
   return wgsl`
     fn place(row: u32, v: u32) -> u32 { return row * sizes.vectors + ${at}; }
     fn load(row: u32, v: u32) -> ${vector} {

@@ -6,7 +6,7 @@ import { elementsBinding, type Selection, winText } from "./selection.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /** Maximum row length for ranking element by element. */
-export const longestRanked: number = workgroupSize;
+export const maxRankedSize: number = workgroupSize;
 
 /**
  * Selection for short rows, such as the gates of a mixture of experts: one invocation per element counts the elements

@@ -91,7 +91,7 @@ export const compactPass = (
   const components = componentsOf(lanes);
   const js = Array.from({ length: registers }, (_, j) => j);
   const at = (j: number): string => `v + ${j * workgroupSize}u`;
-  const ofTile = js.map((j) => `packed(k${j}, threshold, ${at(j)})`).join(", ");
+  const packedKeys = js.map((j) => `packed(k${j}, threshold, ${at(j)})`).join(", ");
   const write = (j: number): string => wgsl`
     {
       let g = greater(k${j}, threshold, ${at(j)});
@@ -133,7 +133,7 @@ export const compactPass = (
         let threshold = state.x;
         let v = tile * ${registers * workgroupSize}u + lane;
         ${js.map((j) => `let k${j} = keys_at(row, ${at(j)});`)}
-        let ahead = scan(lane, vec4<u32>(${ofTile}));
+        let ahead = scan(lane, vec4<u32>(${packedKeys}));
         let all = scan_total(lane);
         var carry = vec2<u32>();
         if (tile > 0u) {

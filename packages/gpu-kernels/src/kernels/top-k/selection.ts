@@ -13,7 +13,7 @@ export interface Selection {
 /** Winners between passes: keys, and positions within their rows, [rows, k]. */
 export interface Winners {
   readonly keys: BindingSource;
-  readonly places: BindingSource;
+  readonly positions: BindingSource;
 }
 
 /** The elements as bits, so that they are returned unchanged. */
@@ -42,14 +42,14 @@ export const winText = (to: Winners | undefined): { readonly bindings: readonly 
         code: "fn win(at: u32, bits: u32, key: u32, place: u32) { values[at] = bits; indices[at] = place; }",
       }
     : {
-        bindings: [words("to_keys", to.keys, "write"), words("to_places", to.places, "write")],
+        bindings: [words("to_keys", to.keys, "write"), words("to_places", to.positions, "write")],
         code: "fn win(at: u32, bits: u32, key: u32, place: u32) { to_keys[at] = key; to_places[at] = place; }",
       };
 
 /** Bindings for reading winners. */
-export const winnerBindings = ({ keys, places }: Winners): readonly Binding[] => [
+export const winnerBindings = ({ keys, positions: positions }: Winners): readonly Binding[] => [
   words("from_keys", keys, "read"),
-  words("from_places", places, "read"),
+  words("from_places", positions, "read"),
 ];
 
 /** `fn before(key_a, place_a, key_b, place_b) -> bool`: the order of winners, without ties. */
