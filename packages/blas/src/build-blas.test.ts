@@ -35,7 +35,7 @@ const writeBuild = (at: string, seconds: number): ReturnType<typeof filesIn> => 
   return files;
 };
 
-test("no compiler: one line that says what to install, and that nothing needs it", async () => {
+test("reports a missing compiler in one line, with packages to install and the note that a BLAS is optional", async () => {
   const error = (await buildBlas({ compiler: "g++-that-is-not-here", cacheFolder: folder }).catch(
     (reason: unknown) => reason,
   )) as Error;
@@ -44,7 +44,7 @@ test("no compiler: one line that says what to install, and that nothing needs it
   expect(error.message).not.toContain("\n");
 });
 
-test("a compiler that fails: its complaint in one line, and nothing left behind", async () => {
+test("reports a compiler error in one line, and leaves no files", async () => {
   const compiler = join(folder, "g++-fake");
   writeFileSync(
     compiler,
@@ -61,7 +61,7 @@ test("a compiler that fails: its complaint in one line, and nothing left behind"
   expect(readdirSync(cacheFolder)).toEqual([]);
 });
 
-test("of several builds the newest is taken; one without its table, or of other sources, is none", () => {
+test("finds the newest complete build of the current sources", () => {
   const older = writeBuild(cachedFolder(folder, facts), 1000);
   const newer = writeBuild(cachedFolder(folder, { ...facts, version: "0.3.30" }), 2000);
   rmSync(writeBuild(cachedFolder(folder, { ...facts, version: "0.3.31" }), 3000).table);
@@ -72,7 +72,7 @@ test("of several builds the newest is taken; one without its table, or of other 
   expect(findBlas({}, join(folder, "nothing"))).toBeUndefined();
 });
 
-test("a folder that is named but holds nothing is not passed over", () => {
+test("rejects a SKEIN_BLAS folder without files", () => {
   expect(() => findBlas({ SKEIN_BLAS: folder }, folder)).toThrow(/SKEIN_BLAS names .*skein-train blas build --output/);
   expect(surveyBlas({ SKEIN_BLAS: folder })).toMatchObject({
     state: "broken",
@@ -83,7 +83,7 @@ test("a folder that is named but holds nothing is not passed over", () => {
 
 const kernels = measuredKernels.filter((_, i) => i % 97 === 0);
 
-test("what is built is found, chooses by what was measured, and is refused when the library is another one", async (context) => {
+test("finds a build, chooses by its measurements, and rejects another library", async (context) => {
   const built = await buildBlas({ cacheFolder: folder, kernels }).catch((error: Error & { code?: string }) => {
     if (error.code !== "blas-missing") throw error;
     return error.message;
@@ -109,7 +109,7 @@ test("what is built is found, chooses by what was measured, and is refused when 
   expect(() => openBlas(files)).toThrow(/the BLAS libm\.so\.6 cannot be used: .*is not OpenBLAS, BLIS or MKL/);
 });
 
-test("a library that is none: the loader's reason", async (context) => {
+test("reports the loader's reason for a missing library", async (context) => {
   const error = (await buildBlas({ cacheFolder: folder, kernels, library: "libno-such-blas.so" }).catch(
     (reason: unknown) => reason,
   )) as Error;

@@ -23,7 +23,7 @@ const tiled =
       }
   };
 
-test("rows are cut at whole tiles only, whatever a library's tile is", () => {
+test("splits rows only at complete tiles, for any tile size of a library", () => {
   expect([6, 96].map((tile) => measureSliceRows(tiled(tile)))).toEqual([12, 96]);
   expect(measureSliceRows(tiled(7))).toBe(undefined);
 });

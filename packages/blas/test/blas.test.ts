@@ -57,7 +57,7 @@ for (const requested of [undefined, "libblis.so.4"]) {
       if (row.gradient !== undefined) await checkGradientValues(row, backend);
     });
 
-    test("two threads multiply, convolve and attend with the bits of one", async () => {
+    test("two threads give the bits of one thread for products, convolutions and attention", async () => {
       const one = await createCpuBackend({ blas: { ...openBlas(files), prefers: () => true } });
       const two = await createCpuBackend({ blas: { ...openBlas(files), prefers: () => true }, threads: 2 });
       const values = (...shape: number[]): NdArray => normalArray(shape, shape.length);
@@ -79,7 +79,7 @@ for (const requested of [undefined, "libblis.so.4"]) {
       await two.close();
     });
 
-    test("small products in two threads at once, a thousand times", async () => {
+    test("small products in two threads at once are correct a thousand times", async () => {
       // A library that does not lock its own buffers computes about one product in a hundred wrongly.
       const two = await createCpuBackend({ blas: { ...openBlas(files), prefers: () => true }, threads: 2 });
       const operands = [normalArray([16, 64, 64], 1), normalArray([16, 64, 32], 2)].map((array) => two.upload(array));
@@ -103,7 +103,7 @@ for (const requested of [undefined, "libblis.so.4"]) {
         memory.grow(34_000);
       });
 
-      test("is alpha op(a) op(b) + beta y for all strides, and nothing else is written", () => {
+      test("is alpha op(a) op(b) + beta y for all strides, and writes nothing else", () => {
         fc.assert(
           fc.property(problem, ({ rows, columns, inner, batch, transposeA, transposeB, alpha, beta, gaps, high }) => {
             const [aHigh, aLong] = transposeA ? [inner, rows] : [rows, inner];
@@ -164,7 +164,7 @@ for (const requested of [undefined, "libblis.so.4"]) {
         );
       });
 
-      test("takes 17 numbers, and refuses what is none", () => {
+      test("takes 17 numbers, and rejects other arguments", () => {
         expect(() => (sgemm as (...args: unknown[]) => void)(0, 0, 1)).toThrow(/17 numbers/);
         expect(() => (sgemm as (...args: unknown[]) => void)(...Array.from({ length: 17 }, () => "1"))).toThrow(
           /17 numbers/,
@@ -175,7 +175,7 @@ for (const requested of [undefined, "libblis.so.4"]) {
     test.each([
       ["NaN", NaN, (value: number) => Number.isNaN(value)],
       ["an infinity", Infinity, (value: number) => !Number.isFinite(value)],
-    ])("%s reaches its row and column, and no other number", async (_, value, isHit) => {
+    ])("%s affects only its row and column", async (_, value, isHit) => {
       const [rows, inner, columns] = [13, 40, 21];
       const a = Array.from({ length: rows * inner }, (_, i) => valueAt(i) + 2);
       const b = Array.from({ length: inner * columns }, (_, i) => valueAt(i) + 2);
@@ -186,7 +186,7 @@ for (const requested of [undefined, "libblis.so.4"]) {
       expect(y.map(isHit)).toEqual(y.map((_, i) => Math.floor(i / columns) === 5 || i % columns === 4));
     });
 
-    test("four threads at once on one memory have the bits of one alone", async () => {
+    test("four threads at once on one memory give the bits of one thread", async () => {
       const memory = createSharedMemory();
       const start = async (): Promise<readonly string[]> => {
         const worker = new Worker(new URL("thread.ts", import.meta.url), {

@@ -3,7 +3,7 @@ import { type Kernel, kernelOf } from "./kernel.ts";
 
 const bind = (): (() => void) => () => {};
 
-test("a kernel names an operator that there is, and reads the parameters that it has", () => {
+test("a kernel must name an existing operator, and reads only its parameters", () => {
   const kernels: readonly Kernel[] = [
     kernelOf({ op: "top-k", refuses: ({ params }) => params.by, bind }),
     // @ts-expect-error: there is no such operator

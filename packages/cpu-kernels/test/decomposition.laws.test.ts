@@ -116,7 +116,7 @@ describe.each(["relaxed", "simd", "scalar"] as const)("decompositions of the %s 
     { minLength: 1, maxLength: 40 },
   );
 
-  test("eigh finds the eigenvalues that a matrix was made of, in every scale", async () => {
+  test("eigh finds the eigenvalues from which a matrix was built, at every scale", async () => {
     await fc.assert(
       fc.asyncProperty(
         eigenvalues,
@@ -155,7 +155,7 @@ describe.each(["relaxed", "simd", "scalar"] as const)("decompositions of the %s 
     await checkEigh(backend, withSpectrum(gradedSpectrum(size, 1e6)));
   });
 
-  test("a matrix that is not finite gives NaN in the end, and in no other one of its batch", async () => {
+  test("a matrix that is not finite gives NaN, without affecting other matrices of its batch", async () => {
     const size = 40;
     for (const entry of [Number.NaN, Infinity, -Infinity]) {
       const a = symmetricArray([3], size);
@@ -215,7 +215,7 @@ describe.each(["relaxed", "simd", "scalar"] as const)("decompositions of the %s 
   test.each([
     ["NaN", Number.NaN, 3],
     ["zero", 0, 60],
-  ])("a triangle with %s in a row meets the zeros on the right", async (_, entry, column) => {
+  ])("a triangle with %s in a row affects the zeros of the right-hand side", async (_, entry, column) => {
     const size = 120;
     const l = NdArray.from(
       Array.from({ length: size ** 2 }, (_, at) => (at % (size + 1) === 0 ? 2 : at % size < at / size ? 0.01 : 0)),

@@ -57,7 +57,7 @@ const readmeLoop = async (
   expect((await backend.download(state.weight)).toNumbers().every(Number.isFinite)).toBe(true);
 };
 
-test("a loop that drops its state at each step runs on in a memory of five states", async () => {
+test("a loop that drops its state at each step runs in the memory of five states", async () => {
   const backend = await openBackend(8);
   await readmeLoop(backend, { rows: 200, columns: 400, steps: 100 }); // 128 MB in total
   expect(backend.memory.buffer.byteLength).toBeLessThanOrEqual(8 * mebibyte);
@@ -71,7 +71,7 @@ test("runs collect dropped results long before the memory is full", async () => 
   expect(backend.arena.peakBytesInUse).toBeLessThan(192 * mebibyte);
 });
 
-test("small results that are dropped leave neither blocks nor objects for long", async () => {
+test("dropped small results do not keep blocks or objects for long", async () => {
   const backend = await createCpuBackend();
   const f = jit((x: Tensor) => add(x, 1), backend);
   const x = backend.upload(NdArray.zeros("f32", []));
@@ -79,7 +79,7 @@ test("small results that are dropped leave neither blocks nor objects for long",
   expect(backend.arena.peakBytesInUse).toBeLessThan(70_000 * 64);
 });
 
-test("uploads of arguments and workspaces of compiled functions wait for dropped arrays, too", async () => {
+test("uploads of arguments and workspaces of compiled functions also wait for dropped arrays", async () => {
   const backend = await openBackend(12);
   const big = NdArray.zeros("f32", [mebibyte / 2]);
   const total = jit(sum as (x: Tensor) => Tensor, backend);
@@ -94,7 +94,7 @@ test("uploads of arguments and workspaces of compiled functions wait for dropped
   }
 });
 
-test("a compiled function that is dropped gives its workspace back", async () => {
+test("a dropped compiled function releases its workspace", async () => {
   const backend = await openBackend(16);
   for (let i = 0; i < 20; i++) {
     const f = jit((x: Tensor) => sum(square(matmul(x, x))), backend);
@@ -119,7 +119,7 @@ test("donated, freed and disposed arrays leave nothing to collect", async () => 
   expect(backend.arena.bytesInUse - before).toBeLessThan(mebibyte); // the workspace of f
 });
 
-test("a step that donates its state and frees its loss registers nothing with the engine, however many there are", async () => {
+test("a step that donates its state and frees its loss registers nothing with the engine, for any number of steps", async () => {
   const backend = await openBackend(8);
   const register = vi.spyOn(FinalizationRegistry.prototype, "register");
   onTestFinished(() => register.mockRestore());
@@ -132,7 +132,7 @@ test("a step that donates its state and frees its loss registers nothing with th
   expect(await registrationsOf(500)).toBeLessThanOrEqual(await registrationsOf(50));
 });
 
-test("what does not fit beside arrays in use says what holds the memory and how to free it", async () => {
+test("reports the owners of memory and the cure if a result does not fit next to arrays in use", async () => {
   const backend = await openBackend(8);
   const kept: DeviceArray[] = [];
   const x = backend.upload(NdArray.zeros("f32", [mebibyte / 2]));
@@ -148,7 +148,7 @@ test("what does not fit beside arrays in use says what holds the memory and how 
   expect((await backend.download(await f(x))).toNumbers().every((value) => value === 1)).toBe(true);
 });
 
-test("results stay as they are while others are collected, with helper threads as well", async () => {
+test("results keep their values while others are collected, also with helper threads", async () => {
   const backend = await openBackend(12, 2);
   const f = jit((a: Tensor, b: Tensor) => add(a, b), backend);
   const one = NdArray.from(new Float32Array(mebibyte / 4).fill(1), [mebibyte / 4], "f32");
@@ -159,7 +159,7 @@ test("results stay as they are while others are collected, with helper threads a
   await backend.close();
 });
 
-test("a loop of 100,000 steps keeps to its memory", { tags: "full", timeout: 1_800_000 }, async () => {
+test("a loop of 100,000 steps runs in bounded memory", { tags: "full", timeout: 1_800_000 }, async () => {
   const backend = await openBackend(64);
   await readmeLoop(backend, { rows: 100, columns: 100, steps: 100_000 });
   expect(backend.memory.buffer.byteLength).toBeLessThanOrEqual(64 * mebibyte);

@@ -10,7 +10,7 @@ const faults: readonly (readonly [name: string, at: (output: number, bytes: numb
   ["into its input", (output, bytes) => output - 256 - bytes],
 ];
 
-test.each(faults)("a kernel that writes a byte %s is found", async (_, at) => {
+test.each(faults)("detects a kernel that writes a byte %s", async (_, at) => {
   const backend = await createGuardedBackend("scalar", (wasm, memory) => ({
     ...wasm,
     softmax: (output, input, rows, width) => {
@@ -25,7 +25,7 @@ test.each(faults)("a kernel that writes a byte %s is found", async (_, at) => {
   );
 });
 
-test("a kernel that leaves a part of its output unwritten is found", async () => {
+test("detects a kernel that does not write a part of its output", async () => {
   const backend = await createGuardedBackend("scalar", (wasm) => ({
     ...wasm,
     softmax: (output, input, rows, width) => wasm["softmax"]!(output!, input!, rows! - 1, width!),

@@ -132,7 +132,7 @@ describe("ragged collectives of a graph on the CPU", () => {
     (own, rank) => [operand(rank, worldSize * capacity), NdArray.from(own, [worldSize], "i32")] as const,
   );
 
-  test("there and back, with work between them and gradients through both", async () => {
+  test("there and back, with work between and gradients through both", async () => {
     const collectives = await check((x, rows) => {
       const [loss, gradient] = valueAndGrad((own: Tensor) => {
         const there = raggedAllToAll(multiply(own, 2), rows, "data");
@@ -150,7 +150,7 @@ describe("ragged collectives of a graph on the CPU", () => {
     ]);
   });
 
-  test("a gather of rows counted on the device, its counts used as numbers", async () => {
+  test("a gather of rows counted on the device, with its counts used as numbers", async () => {
     await check(
       (x) => {
         const all = raggedAllGather(x, axisIndex("data"), "data");
@@ -181,7 +181,7 @@ describe("ragged collectives of a graph on the CPU", () => {
   });
 
   test.each([-1, 4, 2 ** 31 - 1])(
-    "a count of %i fails the run without a request, and leaves the executable usable",
+    "a count of %i fails the run without a request, and the executable stays usable",
     async (count) => {
       const backend = await backendOf();
       const f = jit((x: Tensor, rows: Tensor) => raggedAllToAll(x, rows, "data").x, backend);

@@ -43,7 +43,7 @@ describe.each([["the reference", () => Promise.resolve(referenceBackend())] as c
 describe.each(builds)("rows of products do not depend on other rows on %s", async (_, open) => {
   const backend = await open();
 
-  test("around the sizes of tiles and blocks", async () => {
+  test("at sizes around tiles and blocks", async () => {
     const problem = fc.record({
       rows: fc.constantFrom(2, 5, 6, 7, 8, 13, 17, 33),
       inner: fc.constantFrom(1, 3, 4, 511, 512, 513, 1025),

@@ -45,7 +45,7 @@ const makers: { readonly [name: string]: () => Promise<Backend> } = {
 };
 
 describe.each(Object.keys(makers))(
-  "on %s, value and gradient do not change by a bit when all logits move by an offset",
+  "on %s, value and gradient keep every bit when all logits are shifted by an offset",
   (name) => {
     let backend: Backend;
     beforeAll(async () => {

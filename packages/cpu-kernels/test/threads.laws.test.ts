@@ -78,7 +78,7 @@ const sameBits = (blas?: Blas): ((fn: Fn, inputs: readonly NdArray[]) => Promise
   };
 };
 
-describe("parts have the bits of the whole", () => {
+describe("parts have the bits of the undivided kernel", () => {
   const expectSameBits = sameBits();
 
   // Every third row of each operator, starting with its first. All rows run before a release.
@@ -88,7 +88,7 @@ describe("parts have the bits of the whole", () => {
     seen.set(op, place + 1);
     return place % 3 === 0;
   });
-  describe.each([true, false])("rows of the table, those that always run: %s", (always) => {
+  describe.each([true, false])("rows of the table that always run: %s", (always) => {
     const rows = conformanceCases.filter((_, i) => isThird[i] === always);
     const tags = always ? [] : ["full"];
     test.each(rows.map((row) => [`${row.op}: ${row.name}`, row] as const))("%s", { tags }, async (_name, row) => {
@@ -96,7 +96,7 @@ describe("parts have the bits of the whole", () => {
     });
   });
 
-  test("rows, columns and fused loops, past every block", async () => {
+  test("rows, columns and fused loops larger than every block", async () => {
     // 64 blocks of 64 rows are a group. A tile of a fused loop has about 1000 elements.
     const problem = fc.record({
       rows: fc.constantFrom(1, 5, 63, 64, 65, 200, 4200),
@@ -128,7 +128,7 @@ describe.each([
   ["in WebAssembly", undefined],
   ["with a BLAS", plainBlas()],
   ["with a BLAS whose products cannot be cut", { ...plainBlas(), sliceRows: undefined }],
-])("%s, parts have the bits of the whole", (_, blas) => {
+])("%s, parts have the bits of the undivided kernel", (_, blas) => {
   const expectSameBits = sameBits(blas);
   test("products of every size", async () => {
     const size = fc.integer({ min: 1, max: 140 });
@@ -154,7 +154,7 @@ describe.each([
     );
   });
 
-  test("products of groups and their gradients: even, skewed, empty groups, rows behind the last", async () => {
+  test("products of groups and their gradients: even, skewed and empty groups, rows after the last group", async () => {
     const problem = fc.record({
       inner: fc.integer({ min: 1, max: 140 }),
       columns: fc.integer({ min: 1, max: 140 }),
@@ -210,7 +210,7 @@ describe.each([
     );
   });
 
-  test("attention and its gradients, heads that share keys too", async () => {
+  test("attention and its gradients, also with heads that share keys", async () => {
     const problem = fc.record({
       batch: fc.integer({ min: 1, max: 3 }),
       keyHeads: fc.integer({ min: 1, max: 3 }),
@@ -250,13 +250,13 @@ describe("threads", () => {
   });
   const inputs = [normalArray([9, 28, 28, 3], 1), normalArray([3, 3, 3, 32], 2), normalArray([32, 50], 3)];
 
-  test("results of a network and its gradients have the same bits with one, two and three", async () => {
+  test("results of a network and its gradients have the same bits with one, two and three threads", async () => {
     const expected = await bitsOf(network, inputs, one!);
     for (let i = 0; i < 20; i++)
       for (const backend of [two!, three!]) expect(await bitsOf(network, inputs, backend)).toEqual(expected);
   });
 
-  test("two backends of a process compute side by side on one memory", async () => {
+  test("two backends of a process compute at the same time on one memory", async () => {
     const memory = createSharedMemory();
     const pair = await Promise.all([2, 2].map((threads) => createCpuBackend({ threads, memory, module })));
     const expected = await bitsOf(network, inputs, one!);
@@ -265,7 +265,7 @@ describe("threads", () => {
     await Promise.all(pair.map((backend) => backend.close()));
   });
 
-  test("a program that leaves its backend open ends by itself", async () => {
+  test("a program that leaves its backend open exits", async () => {
     const program = `
       import { createCpuBackend } from "@skein/cpu-kernels";
       console.log((await createCpuBackend({ threads: 2 })).threads);`;

@@ -73,7 +73,7 @@ describe.each(builds)("elementary functions of the %s build", (build) => {
   });
 
   test.each(bounds.map((bound) => [`${bound.op}${bound.params ? " by tanh" : ""}`, bound] as const))(
-    "%s stays within its units in the last place",
+    "%s stays within its error bound in units in the last place",
     async (_, { op, fn, low, high, units, params }) => {
       const inputs = spread(low, high);
       const result = await evaluate(fn, backend)(new NdArray("f32", [inputs.length], inputs));
@@ -102,7 +102,7 @@ describe.each(builds)("elementary functions of the %s build", (build) => {
     });
   });
 
-  test("power keeps f32 precision to the ends of the range", async () => {
+  test("power keeps f32 precision up to the ends of the range", async () => {
     const bases = spread(1e-3, 1e3, 2000).subarray(0, 2000);
     const exponents = Float32Array.from(bases, (_, i) => ((i * 37) % 257) / 10 - 12.8);
     const result = await evaluate(power, backend)(

@@ -16,7 +16,7 @@ const turnsUntil = async (end: Promise<unknown>): Promise<number> => {
   return turns;
 };
 
-test("the event loop turns seldom while something is awaited, however it ends, and freely afterwards", async () => {
+test("the event loop turns rarely during an await, however it ends, and freely afterwards", async () => {
   const brake = new EventLoopBrake();
   const refused = after(200).then(() => {
     throw new Error("lost");

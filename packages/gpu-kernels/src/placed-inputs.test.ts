@@ -46,7 +46,7 @@ const bucketInputs = [normalArray([128], 1), normalArray([67], 2), normalArray([
 const onto = (base: Tensor, indices: Tensor, updates: Tensor): Tensor => scatterAdd(add(base, 1), indices, updates);
 const ontoInputs = [normalArray([40, 8], 1), uniformArray([30], 0, 40, 2, "i32"), normalArray([30, 8], 3)];
 
-describe("inputs that lie in the output", () => {
+describe("inputs that are already in the output", () => {
   test("are not copied by a concat", () => {
     const { labels, copies } = passesOf(
       "concat",
@@ -74,7 +74,7 @@ describe("inputs that lie in the output", () => {
   });
 });
 
-describe.skipIf(!hasAdapter)("inputs that lie in the output, on WebGPU", () => {
+describe.skipIf(!hasAdapter)("inputs that are already in the output, on WebGPU", () => {
   let backend: WebGpuBackend;
   beforeAll(async () => {
     backend = await openBackend();
@@ -84,14 +84,14 @@ describe.skipIf(!hasAdapter)("inputs that lie in the output, on WebGPU", () => {
   const run = async (fn: (...inputs: Tensor[]) => Tensor, inputs: readonly NdArray[]): Promise<number[]> =>
     ((await evaluate(fn, backend)(...inputs)) as NdArray).toNumbers();
 
-  test("keep their values in a concat, beside those that are copied", async () => {
+  test("keep their values in a concat, next to copied inputs", async () => {
     const expected = bucketInputs.flatMap((input, i) =>
       input.toNumbers().map((x) => Math.fround(i === 1 ? x * 2 : x + (i === 0 ? 1 : 3))),
     );
     expect(await run((...inputs) => bucket(inputs[0]!, inputs[1]!, inputs[2]!), bucketInputs)).toEqual(expected);
   });
 
-  test("may be joined with themselves", async () => {
+  test("may be concatenated with themselves", async () => {
     const [a] = bucketInputs;
     const once = a!.toNumbers().map((x) => Math.fround(x + 1));
     const twice = (x: Tensor): Tensor => {

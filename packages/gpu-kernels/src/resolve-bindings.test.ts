@@ -36,7 +36,7 @@ const bindingLists = fc
   });
 
 describe("resolving bindings", () => {
-  test("WebGPU takes what comes out, whatever lies where", () => {
+  test("gives bindings that WebGPU accepts, for any addresses", () => {
     fc.assert(
       fc.property(bindingLists, (bindings) => {
         const { variables, renamed, copies } = resolveBindings(bindings, copyRegion, alignment);
@@ -87,7 +87,7 @@ describe("resolving bindings", () => {
     at: { region, offset, bytes },
   });
 
-  test("a result in place is one variable", () => {
+  test("makes a result in place one variable", () => {
     const { variables, renamed, copies } = resolveBindings(
       [placed("x", "read", 0, 0, 64), placed("y", "write", 0, 0, 64)],
       copyRegion,
@@ -100,7 +100,7 @@ describe("resolving bindings", () => {
     expect(copies).toEqual([]);
   });
 
-  test("operands that are only read need no copy, however they overlap", () => {
+  test("copies no operands that are only read, however they overlap", () => {
     const { variables, copies } = resolveBindings(
       [placed("x", "read", 0, 0, 64), placed("y", "read", 0, 32, 64)],
       copyRegion,
@@ -110,7 +110,7 @@ describe("resolving bindings", () => {
     expect(copies).toEqual([]);
   });
 
-  test("an operand that overlaps a result in part, or has another type, is read from a copy", () => {
+  test("reads an operand from a copy if it partly overlaps a result, or has another type", () => {
     const partly = resolveBindings(
       [placed("x", "read", 0, 0, 64), placed("y", "write", 0, 32, 64)],
       copyRegion,
@@ -125,7 +125,7 @@ describe("resolving bindings", () => {
     expect(otherwise.copies).toHaveLength(1);
   });
 
-  test("two results that overlap cannot be had", () => {
+  test("rejects two results that overlap", () => {
     expect(() =>
       resolveBindings([placed("x", "write", 0, 0, 64), placed("y", "write", 0, 32, 64)], copyRegion, alignment),
     ).toThrow(/overlaps/);

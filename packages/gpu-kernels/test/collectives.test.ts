@@ -240,7 +240,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     await check(fn, inputs, 3);
   });
 
-  test("a row count beyond the capacity rejects the run, and says whose it was", async () => {
+  test("a row count beyond the capacity rejects the run, and names the rank", async () => {
     const [backend] = backends as [WebGpuBackend];
     const f = jit((x: Tensor) => raggedAllToAll(x, add(axisIndex("data"), full([1], 5, "i32")), "data").x, backend);
     await expect(f(inputs[0]! as never)).rejects.toThrow(
@@ -250,7 +250,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     f.release();
   });
 
-  test("on an axis of one rank ragged collectives need no communicator", async () => {
+  test("on an axis of one rank, ragged collectives need no communicator", async () => {
     const [backend] = backends as [WebGpuBackend];
     const f = jit((x: Tensor) => inOrder(raggedAllGather(x, full([], 3, "i32"), "data")), backend);
     const [x, rows] = await f(inputs[0]! as never);
@@ -261,7 +261,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     f.release();
   });
 
-  test("several at once, while other work goes on, run after run", async () => {
+  test("several at once, while other work continues, run after run", async () => {
     await check(
       (x) => {
         const a = allReduce(multiply(x, 2), "data");
@@ -298,7 +298,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     },
   });
 
-  test("all that was submitted is handed over before the host begins to wait, which may block it", async () => {
+  test("passes all submitted collectives to communicators before the host waits, which may block", async () => {
     const collectives = new LocalCollectives();
     const seen = await Promise.all(
       backends.map(async (backend, rank) => {
@@ -313,7 +313,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     expect(seen).toEqual(backends.map(() => ["start", "start", "wait", "wait"]));
   });
 
-  test("a span sink learns when a collective was handed over and when its result was there, by the names that the CPU gives", async () => {
+  test("records spans of collectives from the request to the result, with the names of the CPU backend", async () => {
     /** Spans of rank 0, and the start times of its collectives. */
     const traced = async (
       ranks: readonly Backend[],
@@ -369,7 +369,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     );
   });
 
-  test("a group that fails rejects the run; only what a peer may still write keeps its memory", async () => {
+  test("a failed group rejects the run; only memory that a peer may still write is kept", async () => {
     const broken: Communicator = {
       rank: 0,
       worldSize,
@@ -397,7 +397,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     expect((await backend.download(x)).toNumbers()).toEqual(inputs[0]!.toNumbers());
   });
 
-  test("after a collective that cannot start none is started, and the run fails with its reason", async () => {
+  test("after a collective that cannot start, no further collective starts, and the run fails with its reason", async () => {
     const started: string[] = [];
     const refusing: Communicator = {
       rank: 0,
@@ -421,7 +421,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     expect(memories[0]!.held).toBe(held);
   });
 
-  test("a device that is lost while a collective is under way rejects the run", async () => {
+  test("losing the device during a collective rejects the run", async () => {
     const backend = await openBackend();
     const gate = Promise.withResolvers<void>();
     const slow: Communicator = {

@@ -15,7 +15,7 @@ const collectGarbage = runInNewContext("gc") as () => void;
 const file = (name: string): string => fileURLToPath(new URL(`./processes/${name}`, import.meta.url));
 
 describe.skipIf(!hasAdapter)("life of a backend", () => {
-  test("a process ends by itself after close, and an idle device costs no processor time", async () => {
+  test("a process exits after close, and an idle device costs no CPU time", async () => {
     const child = spawn(process.execPath, [file("compute-and-exit.ts")], { stdio: ["ignore", "pipe", "pipe"] });
     let [output, errors] = ["", ""];
     child.stdout.on("data", (text) => (output += String(text)));
@@ -33,7 +33,7 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     expect(ended - closedAt).toBeLessThan(5000);
   });
 
-  test("a worker thread has a backend of its own, beside that of the main thread", async () => {
+  test("a worker thread has its own backend, in addition to the main thread's backend", async () => {
     const backend = await openBackend();
     const worker = new Worker(file("compute-worker.ts"));
     const answer = new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));
@@ -90,7 +90,7 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     backend.close();
   });
 
-  test("a lost device is told by every later call, and a new backend works", async () => {
+  test("every later call reports a lost device, and a new backend works", async () => {
     const backend = await openBackend();
     const f = jit((x: Tensor) => add(x, 1), backend);
     const x = backend.upload(NdArray.from([1, 2]));
@@ -110,7 +110,7 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     again.close();
   });
 
-  test("what is under way when the device is lost rejects too", async () => {
+  test("calls in progress reject when the device is lost", async () => {
     const backend = await openBackend();
     const f = jit((x: Tensor) => Array.from({ length: 8 }).reduce<Tensor>((y) => matmul(y, x), x), backend);
     const x = backend.upload(normalArray([512, 512]));
@@ -128,7 +128,7 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     }
   });
 
-  test("a backend that was closed says so", async () => {
+  test("a closed backend throws an error that says so", async () => {
     const backend = await openBackend();
     const f = jit((x: Tensor) => add(x, 1), backend);
     const x = backend.upload(NdArray.from([1]));

@@ -26,7 +26,7 @@ const instance = openNodeGpu(["backend=null"]);
 
 // Dawn's null backend has every feature and runs nothing, so its compiler checks shaders that no adapter of this
 // machine can run.
-test("every variant compiles with every feature, subgroup matrices among them", async () => {
+test("every variant compiles with every feature, including subgroup matrices", async () => {
   const adapter = (await (await instance).requestAdapter())!;
   const device = await adapter.requestDevice({
     requiredFeatures: [

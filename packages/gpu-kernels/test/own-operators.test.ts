@@ -87,8 +87,8 @@ const input = NdArray.from(
   [70],
 );
 
-describe.skipIf(!hasAdapter)("operators of one's own on WebGPU", () => {
-  test("kernel and composition agree with the reference: gradients, one operand twice, a donated argument", async () => {
+describe.skipIf(!hasAdapter)("user-defined operators on WebGPU", () => {
+  test("kernel and composition agree with the reference: gradients, a repeated operand, a donated argument", async () => {
     const step = (x: Tensor): readonly Tensor[] => {
       const [value, gradient] = valueAndGrad((own: Tensor) => sum(mish([multiply(own, 0.5)])[0]))(x);
       const [p, q] = butterfly([add(x, 1), x]);
@@ -110,7 +110,7 @@ describe.skipIf(!hasAdapter)("operators of one's own on WebGPU", () => {
       });
   });
 
-  test("what is wrong with a kernel is said with the operator's name, before anything runs", async () => {
+  test("reports errors of a kernel with the operator's name, before anything runs", async () => {
     const pass = butterflyKernel.plan(
       { op: "", inputs: [], outputs: [{ dtype: "f32", shape: [1] }], params: {} },
       undefined as never,

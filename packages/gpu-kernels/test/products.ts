@@ -137,7 +137,7 @@ export const describeVariants = (names: readonly string[]): void => {
     });
     afterAll(() => products.backend.close());
 
-    test.each(names)("%s is right for all layouts, odd sizes and batches", async (name) => {
+    test.each(names)("%s is correct for all layouts, odd sizes and batches", async (name) => {
       for (const [transposeA, transposeB] of layouts) {
         const shape = transposeA === transposeB ? odd : even;
         await products.check(

@@ -27,7 +27,7 @@ const all = (value: number, count = size): number[] => new Array<number>(count).
 const refusal =
   /^the WebGPU device has no memory for (\d+) more bytes: arrays and workspaces have (\d+) bytes in use, of (\d+) bytes reserved/;
 
-describe.skipIf(!hasAdapter)("a device without room", () => {
+describe.skipIf(!hasAdapter)("a device without free memory", () => {
   let backend: WebGpuBackend;
   let memory: ScarceMemory;
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     memory.budget = memory.live;
   };
 
-  test("idle buffers give way to a run, whose results are right", async () => {
+  test("destroys idle buffers for a run, whose results are correct", async () => {
     const double = jit((x: Tensor) => multiply(x, 2), backend);
     const x = backend.upload(filled(3));
     await memory.quiet();
@@ -67,7 +67,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     for (const array of [x, y]) backend.free(array);
   });
 
-  test("a loop that drops its results, and compiled functions that are dropped, run in the memory of a few", async () => {
+  test("a loop that drops its results, and dropped compiled functions, run in the memory of a few", async () => {
     const x = backend.upload(filled(1, 100_000));
     await memory.quiet();
     memory.budget = memory.live + 4_000_000; // 10 results
@@ -82,7 +82,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     expect(backend.bytesInUse()).toBeLessThan(1000); // the engine may still hold the last function
   });
 
-  test("idle buffers give way to an upload, whose caller has its memory back at once", async () => {
+  test("destroys idle buffers for an upload, and the caller may reuse its memory at once", async () => {
     await fillWithIdle([20_000, 20_000, 20_000, 20_000]);
     const host = filled(7, 8000);
     const array = backend.upload(host);
@@ -95,7 +95,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     expect([backend.bytesInUse(), backend.bytesReserved()]).toEqual([0, memory.live]);
   });
 
-  test("an array that is freed or given away while its copy waits for a buffer is read as it was", async () => {
+  test("reads the old values of an array that is freed or donated while its copy waits for a buffer", async () => {
     const x = backend.upload(filled(1));
     await memory.quiet();
     const [values, next] = [numbers(x), (backend.free(x), backend.upload(filled(2)))];
@@ -110,7 +110,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     expect(backend.bytesInUse()).toBe(0);
   });
 
-  test("a run without room is refused with numbers, leaves its arguments, and goes well when there is room", async () => {
+  test("rejects a run without memory, with numbers, leaves its arguments, and runs after memory is freed", async () => {
     const double = jit((x: Tensor) => [multiply(x, 2), cumsum(transpose(reshape(x, [10, size / 10])))], backend, {
       donate: [0],
     });
@@ -139,7 +139,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     expect(backend.bytesInUse()).toBe(0);
   });
 
-  test("an upload without room is told by every use of the array, and can be made again", async () => {
+  test("every use of a failed upload reports the error, and the upload can be repeated", async () => {
     const double = jit((x: Tensor) => multiply(x, 2), backend);
     memory.budget = 0;
     const x = backend.upload(filled(1));
@@ -156,7 +156,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     expect(backend.bytesInUse()).toBe(0);
   });
 
-  test("a run without room to read the operands of its collectives starts none", async () => {
+  test("a run without memory for the operands of its collectives starts no collective", async () => {
     let started = 0;
     const group = {
       rank: 0,
@@ -247,7 +247,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("release" as const), row: fc.nat({ max: 1 }) }) },
   );
 
-  test("whatever is run, uploaded, read, freed and released beside each other in little memory: no wrong value, every byte accounted for", async () => {
+  test("runs, uploads, reads, frees and releases at the same time in little memory give no wrong value, and every byte is accounted for", async () => {
     // Nothing is dropped here, and each refusal would cost a full garbage collection.
     const reclaim = vi.spyOn(ArrayLedger.prototype, "reclaim").mockResolvedValue();
     onTestFinished(() => reclaim.mockRestore());

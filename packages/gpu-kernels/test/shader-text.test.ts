@@ -45,8 +45,8 @@ const rows: readonly ConformanceCase[] = [...Map.groupBy(conformanceCases, ({ op
   same.reduce((most, row) => (row.inputs.length > most.inputs.length ? row : most)),
 );
 
-describe("generated shaders can be read", () => {
-  test.each(rows.map((row) => [row.op, row] as const))("%s: lines stand as deep as their brackets", (_, row) => {
+describe("generated shaders are readable", () => {
+  test.each(rows.map((row) => [row.op, row] as const))("%s: lines are indented as deep as their brackets", (_, row) => {
     const run = (...inputs: Tensor[]): Tensor[] => flattenTree<Tensor>(row.fn(...inputs)).leaves;
     const { graph } = trace(run, row.inputs as never);
     for (const facts of [leastDevice, rich, software])

@@ -70,7 +70,7 @@ describe.each(builds)("gemm of the %s build", async (build) => {
     accumulate: fc.integer({ min: 0, max: 1 }),
   });
 
-  test("equals the naive product and stays inside of its memory", () => {
+  test("equals the naive product and stays inside its memory", () => {
     fc.assert(
       fc.property(sizes, ({ rows, columns, inner, transposeA, transposeB, accumulate }) => {
         const { memory, floats, a, b, y, naive, scratch, intact } = layOut(rows, columns, inner);
@@ -92,7 +92,7 @@ describe.each(builds)("gemm of the %s build", async (build) => {
     [7, 600, 1030],
     [130, 9, 1030],
     [37, 1030, 6],
-  ])("cuts %d × %d × %d into blocks", (rows, columns, inner) => {
+  ])("splits %d × %d × %d into blocks", (rows, columns, inner) => {
     for (const [transposeA, transposeB] of [
       [0, 0],
       [0, 1],
@@ -111,7 +111,7 @@ describe.each(builds)("gemm of the %s build", async (build) => {
     }
   });
 
-  test("an infinity stays in its row and column: idle rows and padded columns do not leak", () => {
+  test("keeps an infinity in its row and column: unused rows and padded columns do not leak", () => {
     const [rows, columns, inner] = [13, 11, 9];
     const { memory, floats, a, b, y, scratch } = layOut(rows, columns, inner);
     floats[a + 12 * inner + 3] = Infinity;
@@ -132,7 +132,7 @@ describe.each(builds)("gemm of the %s build", async (build) => {
       .map((some) => some.map((_, i) => some.indexOf(some.toSorted()[i]!))),
   });
 
-  test("a matrix times its own transpose has the bits of any product, in parts that end in any order", () => {
+  test("gives the bits of any product for a matrix times its own transpose, in parts that end in any order", () => {
     fc.assert(
       fc.property(grams, ({ n, inner, transposed, order }) => {
         const { memory, floats, a, b, y, naive, scratch, intact } = layOut(n, n, inner);

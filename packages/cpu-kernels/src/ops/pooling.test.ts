@@ -39,7 +39,7 @@ const pooled = async (build: WasmBuild) => {
   );
 };
 
-describe("the gradient of max pooling by windows of 2 × 2, and of 3 × 3 that overlap,", async () => {
+describe("the gradient of max pooling with windows of 2 × 2, and with overlapping windows of 3 × 3,", async () => {
   const [scalar, simd, relaxed] = [await pooled("scalar"), await pooled("simd"), await pooled("relaxed")];
   // Few distinct values, so that there are ties, and NaN at any position.
   const values = fc.constantFrom(-1, -0, 0, 1, NaN, -Infinity, Infinity);

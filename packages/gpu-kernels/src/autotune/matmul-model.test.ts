@@ -57,8 +57,8 @@ const rule = (): string => direct;
 const chosen = (model: MatmulModel, sample: MatmulMeasurement): string =>
   rankedChoices(model, sample.request)[0] ?? rule();
 
-describe("what a matmul model learns", () => {
-  test("on samples like the published ones it is right for 88 % of the unseen and has little regret", () => {
+describe("a trained matmul model", () => {
+  test("is right for 88 % of unseen samples like the published ones, with little regret", () => {
     const samples = published();
     const model = trainMatmulModel("an adapter", samples, { rule });
     expect(model.heldOut!.accuracy).toBeGreaterThan(0.88);
@@ -88,7 +88,7 @@ describe("what a matmul model learns", () => {
     return [...seen.values()];
   };
 
-  test("on each measured product it is never slower than the best fixed choice", () => {
+  test("is never slower than the best fixed choice on measured products", () => {
     fc.assert(
       fc.property(anySamples, (rows) => {
         const samples = measured(rows);
@@ -104,7 +104,7 @@ describe("what a matmul model learns", () => {
     );
   });
 
-  test("regret is never negative, is 0 exactly when every choice is a best one, and chosen times lie between least and most", () => {
+  test("has regret that is never negative and 0 exactly if every choice is a best one, with chosen times between minimum and maximum", () => {
     fc.assert(
       fc.property(anySamples, fc.constantFrom("direct-4x4", "direct-8x4", "no such variant"), (rows, name) => {
         const samples = measured(rows);
@@ -122,7 +122,7 @@ describe("what a matmul model learns", () => {
     );
   });
 
-  test("times that sizes do not explain leave the fallback in charge", () => {
+  test("keeps the fallback if times do not depend on sizes", () => {
     const next = seeded(3);
     const samples = published().map(({ request }) => ({
       request,
@@ -134,14 +134,14 @@ describe("what a matmul model learns", () => {
     expect(model.heldOut!.regret).toBeGreaterThanOrEqual(model.fallbackQuality.regret);
   });
 
-  test("training twice gives the same model, and a model survives JSON", () => {
+  test("is the same after a second training, and after a round trip through JSON", () => {
     const samples = published().slice(0, 200);
     const model = trainMatmulModel("an adapter", samples, { rule });
     expect(trainMatmulModel("an adapter", samples, { rule })).toEqual(model);
     expect(parseMatmulModel(JSON.parse(JSON.stringify(model)))).toEqual(model);
   });
 
-  test("a shape that is held out is judged by other sizes, not by another layout of its own", () => {
+  test("judges a held-out shape by other sizes, not by another layout of the shape", () => {
     const small = { [direct]: 1, [transposed]: 3 };
     const large = { [direct]: 5, [transposed]: 1 };
     const samples = [
@@ -155,7 +155,7 @@ describe("what a matmul model learns", () => {
     expect(trainMatmulModel("an adapter", samples.slice(0, 2), { rule }).products).toEqual([]);
   });
 
-  test("nothing measured means nothing learned", () => {
+  test("learns nothing without measurements", () => {
     const model = trainMatmulModel("an adapter", [], { rule });
     expect(rankedChoices(model, product(64, 64, 64))).toEqual([]);
   });
@@ -166,31 +166,31 @@ const facts: DeviceFacts = { ...leastDevice, adapter: "an adapter" };
 describe("choices of a model", () => {
   const model = trainMatmulModel("an adapter", published(), { rule });
 
-  test("are those of the model where the device can run them", () => {
+  test("use the model for variants that the device can run", () => {
     const { matmulVariant } = choicesFrom(model, facts);
     expect(matmulVariant!(product(65536, 65536, 65536))).toBe(transposed);
     expect(matmulVariant!(product(128, 128, 128))).toBe(direct);
   });
 
-  test("pass over a variant that cannot run this product", () => {
+  test("skip a variant that cannot run this product", () => {
     const { matmulVariant } = choicesFrom(model, facts);
     // Transposing b is not a variant if b already has the right layout.
     expect(matmulVariant!({ ...product(65536, 65536, 65536), transposeB: false })).toBe(direct);
   });
 
-  test("fall back on the rule of unmeasured devices", () => {
+  test("fall back on the rule for unmeasured devices", () => {
     const { matmulVariant } = choicesFrom(trainMatmulModel("an adapter", [], { rule }), facts);
     expect(matmulVariant!(product(1, 64, 64))).toBe("matrix-vector");
   });
 });
 
 describe("stores", () => {
-  test("adapters whose plain names agree have keys of their own", () => {
+  test("adapters with equal simple names have different keys", () => {
     expect(storeKey("NVIDIA A-1")).not.toBe(storeKey("nvidia a 1"));
     expect(storeKey("NVIDIA A-1")).toMatch(/^[a-z0-9-]+$/);
   });
 
-  test("a web store gives back what it was given, by adapter", async () => {
+  test("a web store returns what was stored, by adapter", async () => {
     const items = new Map<string, string>();
     const store = webChoiceStore({
       getItem: (key) => items.get(key) ?? null,
@@ -203,7 +203,7 @@ describe("stores", () => {
     expect(await store.load("another")).toBeUndefined();
   });
 
-  test("what is no model is refused with the field and the cure", async () => {
+  test("a value that is not a model is rejected with the field and the cure", async () => {
     const load = (text: string): Promise<unknown> =>
       webChoiceStore({ getItem: () => text, setItem: () => undefined }).load("an adapter");
     const model = trainMatmulModel("an adapter", published().slice(0, 50), { rule });

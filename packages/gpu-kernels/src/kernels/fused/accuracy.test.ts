@@ -79,7 +79,7 @@ describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
   afterAll(() => backend.close());
 
   test.each(bounds.map((bound) => [`${bound.op}${bound.params ? " by tanh" : ""}`, bound] as const))(
-    "%s stays within its units in the last place",
+    "%s stays within its error bound in units in the last place",
     async (_, { op, fn, low, high, units, params }) => {
       const inputs = spread(low, high);
       const result = await evaluate(fn, backend)(new NdArray("f32", [inputs.length], inputs));
@@ -107,7 +107,7 @@ describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
     expect(difference(cosines.data, Math.cos)).toBeLessThan(1e-7);
   });
 
-  test("power keeps f32 precision to the ends of the range", async () => {
+  test("power keeps f32 precision up to the ends of the range", async () => {
     const random = seeded(5);
     const bases = Float32Array.from({ length: 40_000 }, (_, i) =>
       i % 2 === 0 ? 0.7 + 0.75 * random() : 2 ** (random() * 250 - 125),
@@ -127,7 +127,7 @@ describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
   });
 
   // Exact builtins of an adapter would hide the correction, so the test first changes their results by a few units.
-  test.each([-3, -1, 0, 2, 3])("quotients and roots that are off by %i units are rounded rightly", async (units) => {
+  test.each([-3, -1, 0, 2, 3])("quotients and roots that are off by %i units are rounded correctly", async (units) => {
     const count = 160 * 256;
     const random = seeded(11);
     const wide = (): number =>
@@ -161,7 +161,7 @@ fn main(group: u32, lane: u32) {
     expect(r!.findIndex((value, i) => value !== Math.fround(Math.sqrt(Math.abs(a[i]!))))).toBe(-1);
   });
 
-  test.each(["f16", "bf16"] as DType[])("casts to %s round every value as the host does", async (dtype) => {
+  test.each(["f16", "bf16"] as DType[])("casts to %s round every value like the host", async (dtype) => {
     const encode = dtype === "f16" ? toF16Bits : toBf16Bits;
     const random = seeded(7);
     const halves = Float32Array.from({ length: 20_000 }, () => {

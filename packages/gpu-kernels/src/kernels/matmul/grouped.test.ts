@@ -20,7 +20,7 @@ const integers = (values: readonly number[]): NdArray => Arrays.from(values, [va
 const labelsOf = ({ passes }: KernelPlan): string[] => passes.map(({ label }) => label);
 
 describe("grouped products without a device", () => {
-  test("take the largest tile that a usual group fills", () => {
+  test("use the largest tile that a typical group fills", () => {
     const sizes = { rows: 8192, inner: 1024, columns: 4096, groups: 8 };
     expect(labelsOf(groupedPlan(sizes, false, leastDevice))).toEqual(["grouped-matmul NN register 128x128-8x8"]);
     expect(labelsOf(groupedPlan({ ...sizes, groups: 128 }, false, leastDevice))).toEqual([
@@ -34,7 +34,7 @@ describe("grouped products without a device", () => {
     ]);
   });
 
-  test("start one workgroup per full tile, one more per group and one behind them", () => {
+  test("start one workgroup per full tile, one more per group and one after the last", () => {
     const product = { rows: 1000 } as Product;
     expect(rowsOfGroups(product, 7).tilesM(64)).toBe(Math.floor(1000 / 64) + 7 + 1);
   });
@@ -59,7 +59,7 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
     [181, 32, 40],
     [170, 19, 37],
     [90, 17, 36],
-  ])("tiles through workgroup memory: %d rows of %d to %d", async (rows, inner, columns) => {
+  ])("tiles in workgroup memory: %d rows of %d to %d", async (rows, inner, columns) => {
     await checkNode(
       backend,
       "grouped-matmul",
@@ -115,7 +115,7 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
       directPass(forward, small, whole(forward), placements.forward),
       directPass(backward, small, whole(backward), placements.backward),
     ],
-  ])("%s tiles write nothing beyond their group, in whatever order they run", async (_, rowsPass, sumsPass) => {
+  ])("%s tiles write nothing outside their group, in any order", async (_, rowsPass, sumsPass) => {
     const [x, w] = operands(rows, inner, columns) as [NdArray, NdArray];
     const check = async (op: string, inputs: readonly NdArray[], params: object, pass: Pass): Promise<void> => {
       const [spec] = operators[op]!.infer(inputs, params as never);

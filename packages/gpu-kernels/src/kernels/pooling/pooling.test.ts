@@ -43,7 +43,7 @@ const referenceOf = (op: string, inputs: readonly NdArray[], output: Shape, para
   return operators[op]!.reference(arrays, { ...params, shape: output } as never, [f32(output)])[0] as Float64Array;
 };
 
-test("plans keep to WebGPU's default limits", () => {
+test("plans stay within WebGPU's default limits", () => {
   const x = [64, 28, 28, 32];
   for (const [window, stride] of [
     [2, 2],
@@ -138,7 +138,7 @@ describe.skipIf(!hasAdapter)("pooling on the device", () => {
     }
   });
 
-  test("gradients of ties, gaps and odd edges are the reference's, bit by bit, run after run", async () => {
+  test("gradients of ties, gaps and odd edges have the reference's bits, run after run", async () => {
     for (const [window, stride, padding] of [
       [2, 2, 0],
       [2, 3, 1],
