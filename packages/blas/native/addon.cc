@@ -1,4 +1,5 @@
-// The plain C interface of Node: a product has 17 arguments, and the C++ wrapper would make an object of each.
+// Uses the plain C interface of Node: a product has 17 arguments, and the C++ wrapper would allocate an object for
+// each.
 #include <node_api.h>
 
 #include <cstdint>
@@ -15,16 +16,16 @@ constexpr int rowMajor = 101;
 constexpr int plain = 111;
 constexpr int transposed = 112;
 
-/** A library's product on one memory. */
+/** A library's product, bound to one memory. */
 struct Product {
   Sgemm sgemm;
   bool concurrent;
   char* memory;
-  /** Keeps the memory. */
+  /** Reference that keeps the memory alive. */
   napi_ref view;
 };
 
-/** Held while a library multiplies that only one thread may call at a time. */
+/** Held while a library multiplies that is not safe to call from several threads. */
 std::mutex oneAtATime;
 
 napi_value fail(napi_env env, const std::string& message) {
@@ -51,7 +52,7 @@ napi_value multiply(napi_env env, napi_callback_info info) {
     return static_cast<float>(value);
   };
   const auto* product = static_cast<const Product*>(data);
-  // An address above 2 GiB may come as a negative number.
+  // An address above 2 GiB may arrive as a negative number.
   const auto address = [&](size_t i) { return reinterpret_cast<float*>(product->memory + static_cast<uint32_t>(integer(i))); };
   const int transposeA = integer(0) == 0 ? plain : transposed;
   const int transposeB = integer(1) == 0 ? plain : transposed;
@@ -90,7 +91,7 @@ std::string textOf(napi_env env, napi_value value) {
   return std::string(text, length);
 }
 
-/** describe(library): { family, version, core, concurrent }. */
+/** describe(library): returns { family, version, core, concurrent }. */
 napi_value describe(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value name;
@@ -117,7 +118,10 @@ napi_value describe(napi_env env, napi_callback_info info) {
   return result;
 }
 
-/** open(library, memory): its product on a memory that stays where it is, given as a Uint8Array from its first byte. */
+/**
+ * open(library, memory): returns the library's product, bound to a memory that does not move. `memory` is a Uint8Array
+ * that starts at the memory's first byte.
+ */
 napi_value open(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value arguments[2];
@@ -125,9 +129,9 @@ napi_value open(napi_env env, napi_callback_info info) {
   void* bytes = nullptr;
   size_t offset = 0;
   if (count < 2 || napi_get_typedarray_info(env, arguments[1], nullptr, nullptr, &bytes, nullptr, &offset) != napi_ok)
-    return fail(env, "open takes a library's name and a Uint8Array");
-  // What is asked for is where the view begins, which in some versions of Node does not count its offset.
-  if (offset != 0) return fail(env, "open takes a view from the memory's first byte");
+    return fail(env, "open needs a library's name and a Uint8Array");
+  // The pointer should be the start of the view, but some versions of Node do not add the view's offset.
+  if (offset != 0) return fail(env, "open needs a view that starts at the memory's first byte");
   auto* product = new Product{nullptr, true, static_cast<char*>(bytes), nullptr};
   try {
     const Library library = loadLibrary(textOf(env, arguments[0]));
@@ -142,7 +146,7 @@ napi_value open(napi_env env, napi_callback_info info) {
       napi_create_function(env, "sgemm", NAPI_AUTO_LENGTH, multiply, product, &function) != napi_ok ||
       napi_add_finalizer(env, function, product, forget, nullptr, nullptr) != napi_ok) {
     delete product;
-    return fail(env, "Node has no room for the product's function");
+    return fail(env, "Node could not create the product's function");
   }
   return function;
 }

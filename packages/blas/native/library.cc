@@ -13,7 +13,7 @@ Function find(void* handle, const char* symbol) {
   return reinterpret_cast<Function>(dlsym(handle, symbol));
 }
 
-/** The second word of "OpenBLAS 0.3.21 DYNAMIC_ARCH …". */
+/** Returns the second word of a text such as "OpenBLAS 0.3.21 DYNAMIC_ARCH …". */
 std::string secondWord(const std::string& text) {
   std::istringstream words(text);
   std::string first, second;
@@ -30,7 +30,7 @@ bool isOpenBlas(void* handle, Library& library) {
   library.family = "OpenBLAS";
   library.version = secondWord(config());
   if (core != nullptr) library.core = core();
-  // 0: a build without threads, whose threads of callers take the same buffer now and then, and get wrong products.
+  // 0: a build without threads. Concurrent callers of such a build sometimes share a buffer and get wrong products.
   const auto parallel = find<int (*)()>(handle, "openblas_get_parallel");
   library.concurrent = parallel != nullptr && parallel() != 0;
   return true;
@@ -50,7 +50,7 @@ bool isBlis(void* handle, Library& library) {
 }
 
 bool isMkl(void* handle, Library& library) {
-  // The C functions; those in small letters are Fortran's and take pointers.
+  // The C functions. The lower-case functions of the same names are the Fortran interface and take pointers.
   const auto version = find<void (*)(char*, int)>(handle, "MKL_Get_Version_String");
   const auto threads = find<void (*)(int)>(handle, "MKL_Set_Num_Threads");
   if (version == nullptr || threads == nullptr) return false;
@@ -67,7 +67,10 @@ bool isMkl(void* handle, Library& library) {
   return true;
 }
 
-/** Whether it multiplies as its header says. A build for integers of 64 bits takes its arguments from elsewhere. */
+/**
+ * Whether the function multiplies as the CBLAS header specifies. A build for 64-bit integers reads its arguments from
+ * other places.
+ */
 bool multiplies(Sgemm sgemm) {
   const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 0, 2, 0, 1, 3};
   float y[] = {7, 7, 7, 7};
@@ -82,11 +85,11 @@ Library loadLibrary(const std::string& name) {
   if (handle == nullptr) throw std::runtime_error(dlerror());
   Library library;
   if (!isOpenBlas(handle, library) && !isBlis(handle, library) && !isMkl(handle, library))
-    throw std::runtime_error(name + " is neither OpenBLAS, BLIS nor MKL");
+    throw std::runtime_error(name + " is not OpenBLAS, BLIS or MKL");
   library.sgemm = find<Sgemm>(handle, "cblas_sgemm");
   if (library.sgemm == nullptr) throw std::runtime_error(name + " has no cblas_sgemm; install a build with the C interface");
   if (!multiplies(library.sgemm))
-    throw std::runtime_error(name + " does not multiply as a library with integers of 32 bits does; name another build");
+    throw std::runtime_error(name + " gives wrong products with 32-bit integers; use a build with 32-bit integers (LP64)");
   return library;
 }
 

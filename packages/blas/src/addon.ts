@@ -1,33 +1,33 @@
 import type { Sgemm } from "@skein/cpu-kernels";
 
-/** Which library it is: what a table was measured with. */
+/** Identity of a library, as a table of measured shapes records it. */
 export interface LibraryIdentity {
   readonly family: string;
   readonly version: string;
-  /** Which of its kernels it has chosen for this processor; empty where it does not tell. */
+  /** Kernels that the library has chosen for this processor. Empty if the library does not report them. */
   readonly core: string;
 }
 
-/** What a library says of itself. */
+/** Facts that a library reports about itself. */
 export interface LibraryFacts extends LibraryIdentity {
-  /** Whether several threads may multiply at once; where not, they take turns. */
+  /** Whether several threads may multiply at once. If not, threads take turns. */
   readonly concurrent: boolean;
 }
 
 /**
- * The native module, as native/addon.cc exports it. Both functions throw an Error with one line where the library is
- * not to be used.
+ * The native module, as native/addon.cc exports it. Both functions throw an Error with a one-line message if the
+ * library cannot be used.
  */
 export interface BlasAddon {
   describe(library: string): LibraryFacts;
-  /** @param memory from its first byte; one that stays where it is when it grows. */
+  /** @param memory view that starts at the memory's first byte; the memory must not move when it grows. */
   open(library: string, memory: Uint8Array): Sgemm;
 }
 
-/** For people, and for what ranks compare. */
+/** Text that identifies a library, for people and for the comparison between ranks. */
 export const libraryText = ({ family, version, core }: LibraryIdentity): string =>
   `${family} ${version}${core === "" ? "" : ` (${core})`}`;
 
-/** What to say of a library that only one thread may call at a time. */
+/** Explains in output that only one thread at a time may call a library. */
 export const turnsText: string =
   "built without locks, so threads multiply one at a time; install one with them (Debian: libopenblas0-pthread)";

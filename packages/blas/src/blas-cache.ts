@@ -4,20 +4,20 @@ import type { LibraryIdentity } from "./addon.ts";
 
 export const sources: AddonSources = new AddonSources(new URL("../native/", import.meta.url));
 
-/** What a build leaves in its folder. */
+/** Files that a build writes to its folder. */
 export interface BlasPlace {
   readonly addon: string;
-  /** The measured table, JSON. */
+  /** Path of the table of measured shapes, JSON. */
   readonly table: string;
 }
 
-export const placeIn = (folder: string): BlasPlace => ({
+export const filesIn = (folder: string): BlasPlace => ({
   addon: join(folder, "skein-blas.node"),
   table: join(folder, "table.json"),
 });
 
 /**
- * Where this machine's addons are kept, and what was measured of them: `skein/blas` in `$XDG_CACHE_HOME`, else in
+ * Cache folder of this machine's addons and their measurements: `skein/blas` in `$XDG_CACHE_HOME`. Default: in
  * `~/.cache`.
  */
 export const defaultCacheFolder = (environment: NodeJS.ProcessEnv = process.env): string =>
@@ -28,5 +28,5 @@ const fileName = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0
 export const cachedFolder = (cache: string, { family, version }: LibraryIdentity): string =>
   join(cache, `${fileName(`${family}-${version}`)}-${sources.key()}`);
 
-/** Whole builds in `cache`, the newest first. The table is written last. */
-export const builtPlaces = (cache: string): BlasPlace[] => builtFolders(cache, sources, "table.json").map(placeIn);
+/** Complete builds in `cache`, newest first. A build writes its table last. */
+export const completeBuilds = (cache: string): BlasPlace[] => builtFolders(cache, sources, "table.json").map(filesIn);

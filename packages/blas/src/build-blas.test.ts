@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { builtPlaces, cachedFolder, placeIn } from "./blas-cache.ts";
+import { completeBuilds, cachedFolder, filesIn } from "./blas-cache.ts";
 import { buildBlas } from "./build-blas.ts";
 import { measuredKernels } from "./measured-kernels.ts";
 import { findBlas, openBlas } from "./open-blas.ts";
@@ -25,8 +25,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const facts = { family: "OpenBLAS", version: "0.3.21", core: "" };
-const place = (at: string, seconds: number): ReturnType<typeof placeIn> => {
-  const files = placeIn(at);
+const writeBuild = (at: string, seconds: number): ReturnType<typeof filesIn> => {
+  const files = filesIn(at);
   mkdirSync(at, { recursive: true });
   for (const file of Object.values(files) as string[]) {
     writeFileSync(file, "neither an addon nor a table");
@@ -35,7 +35,7 @@ const place = (at: string, seconds: number): ReturnType<typeof placeIn> => {
   return files;
 };
 
-test("no compiler: one line that says what to install, and that nothing needs it", async () => {
+test("reports a missing compiler in one line, with packages to install and the note that a BLAS is optional", async () => {
   const error = (await buildBlas({ compiler: "g++-that-is-not-here", cacheFolder: folder }).catch(
     (reason: unknown) => reason,
   )) as Error;
@@ -44,7 +44,7 @@ test("no compiler: one line that says what to install, and that nothing needs it
   expect(error.message).not.toContain("\n");
 });
 
-test("a compiler that fails: its complaint in one line, and nothing left behind", async () => {
+test("reports a compiler error in one line, and leaves no files", async () => {
   const compiler = join(folder, "g++-fake");
   writeFileSync(
     compiler,
@@ -61,18 +61,18 @@ test("a compiler that fails: its complaint in one line, and nothing left behind"
   expect(readdirSync(cacheFolder)).toEqual([]);
 });
 
-test("of several builds the newest is taken; one without its table, or of other sources, is none", () => {
-  const older = place(cachedFolder(folder, facts), 1000);
-  const newer = place(cachedFolder(folder, { ...facts, version: "0.3.30" }), 2000);
-  rmSync(place(cachedFolder(folder, { ...facts, version: "0.3.31" }), 3000).table);
-  place(`${dirname(newer.addon)}-of-other-sources`, 4000);
-  expect(builtPlaces(folder)).toEqual([newer, older]);
+test("finds the newest complete build of the current sources", () => {
+  const older = writeBuild(cachedFolder(folder, facts), 1000);
+  const newer = writeBuild(cachedFolder(folder, { ...facts, version: "0.3.30" }), 2000);
+  rmSync(writeBuild(cachedFolder(folder, { ...facts, version: "0.3.31" }), 3000).table);
+  writeBuild(`${dirname(newer.addon)}-of-other-sources`, 4000);
+  expect(completeBuilds(folder)).toEqual([newer, older]);
   expect(findBlas({}, folder)).toEqual(newer);
   expect(findBlas({ SKEIN_BLAS: dirname(older.addon) }, folder)).toEqual(older);
   expect(findBlas({}, join(folder, "nothing"))).toBeUndefined();
 });
 
-test("a folder that is named but holds nothing is not passed over", () => {
+test("rejects a SKEIN_BLAS folder without files", () => {
   expect(() => findBlas({ SKEIN_BLAS: folder }, folder)).toThrow(/SKEIN_BLAS names .*skein-train blas build --output/);
   expect(surveyBlas({ SKEIN_BLAS: folder })).toMatchObject({
     state: "broken",
@@ -83,7 +83,7 @@ test("a folder that is named but holds nothing is not passed over", () => {
 
 const kernels = measuredKernels.filter((_, i) => i % 97 === 0);
 
-test("what is built is found, chooses by what was measured, and is refused when the library is another one", async (context) => {
+test("finds a build, chooses by its measurements, and rejects another library", async (context) => {
   const built = await buildBlas({ cacheFolder: folder, kernels }).catch((error: Error & { code?: string }) => {
     if (error.code !== "blas-missing") throw error;
     return error.message;
@@ -101,15 +101,15 @@ test("what is built is found, chooses by what was measured, and is refused when 
   expect(measured).toBe(kernels.length);
   expect(faster).toBeLessThanOrEqual(measured);
   expect(openBlas(files).identity).toContain(library);
-  expect(concurrent || openBlas(files).sliceRows === undefined).toBe(true); // who takes turns gains nothing from slices
+  expect(concurrent || openBlas(files).sliceRows === undefined).toBe(true); // taking turns gains nothing from slices
 
   writeFileSync(files.table, JSON.stringify({ ...table, library: { ...table.library, version: "0.0.1" } }));
   expect(() => openBlas(files)).toThrow(/was measured with \S+ 0\.0\.1, but .* is now .*skein-train blas build/);
   writeFileSync(files.table, JSON.stringify({ ...table, library: { ...table.library, name: "libm.so.6" } }));
-  expect(() => openBlas(files)).toThrow(/no BLAS by the name libm\.so\.6: .*neither OpenBLAS, BLIS nor MKL/);
+  expect(() => openBlas(files)).toThrow(/the BLAS libm\.so\.6 cannot be used: .*is not OpenBLAS, BLIS or MKL/);
 });
 
-test("a library that is none: the loader's reason", async (context) => {
+test("reports the loader's reason for a missing library", async (context) => {
   const error = (await buildBlas({ cacheFolder: folder, kernels, library: "libno-such-blas.so" }).catch(
     (reason: unknown) => reason,
   )) as Error;

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { compileAddon, CompilerError, othersWhoWrite } from "@skein/native-addon/node";
 import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
-import { type BlasPlace, cachedFolder, defaultCacheFolder, placeIn, sources } from "./blas-cache.ts";
+import { type BlasPlace, cachedFolder, defaultCacheFolder, filesIn, sources } from "./blas-cache.ts";
 import { BlasError } from "./errors.ts";
 import { measureTable, type MeasureOptions } from "./measure-table.ts";
 import { describeLibrary, loadAddon, openProduct } from "./open-blas.ts";
@@ -14,11 +14,11 @@ import { libraryNames } from "./system-libraries.ts";
 const headers = (): string =>
   join(dirname(createRequire(import.meta.url).resolve("node-api-headers/package.json")), "include");
 
-const cure = "Debian: apt install g++ libopenblas0-pthread; nothing needs a BLAS, WebAssembly computes without one";
+const cure = "Debian: apt install g++ libopenblas0-pthread; a BLAS is optional, WebAssembly computes without one";
 
-/** @throws BlasError in one line. */
+/** @throws BlasError with a one-line message. */
 const compile = async (compiler: string, output: string): Promise<void> => {
-  // Before glibc 2.34, dlopen is in a library of its own.
+  // Before glibc 2.34, dlopen is in a separate library.
   const libraries = process.platform === "darwin" ? [] : ["dl"];
   try {
     await compileAddon({ compiler, sources, output, include: [headers()], libraries });
@@ -28,75 +28,73 @@ const compile = async (compiler: string, output: string): Promise<void> => {
     throw new BlasError(
       isMissing ? "blas-missing" : "blas-build",
       isMissing
-        ? `there is no C++ compiler "${compiler}" here; install one, or name it with --compiler (${cure})`
-        : `${message}; install a C++17 compiler, or name it with --compiler (${cure})`,
+        ? `the C++ compiler "${compiler}" was not found; install a C++ compiler, or specify one with --compiler (${cure})`
+        : `${message}; install a C++17 compiler, or specify one with --compiler (${cure})`,
       { cause: error },
     );
   }
 };
 
-/** The library that was named, or the first that is installed. */
+/** Returns the library that the caller names, or the first installed library that works. */
 const chooseLibrary = (
   addon: BlasAddon,
-  asked: string | undefined,
+  requested: string | undefined,
 ): { readonly name: string; readonly facts: LibraryFacts } => {
-  if (asked !== undefined) return { name: asked, facts: describeLibrary(addon, asked) };
+  if (requested !== undefined) return { name: requested, facts: describeLibrary(addon, requested) };
   for (const name of libraryNames) {
     try {
       return { name, facts: addon.describe(name) };
     } catch {
-      // not installed, or not one that fits: the next
+      // not installed, or not a BLAS of these families: try the next name
     }
   }
   throw new BlasError(
     "blas-missing",
-    `no BLAS is installed here: none of ${libraryNames.join(", ")} is OpenBLAS, BLIS or MKL; install one, or name it with --library (${cure})`,
+    `no BLAS was found: none of ${libraryNames.join(", ")} is an installed OpenBLAS, BLIS or MKL; install one, or specify a library with --library (${cure})`,
   );
 };
 
 export interface BuildBlasOptions extends Pick<MeasureOptions, "onProgress" | "kernels"> {
   /** C++ compiler. Default: $CXX, else `g++`. */
   readonly compiler?: string;
-  /**
-   * The BLAS, as the loader finds it: a name or a path. Default: the first of OpenBLAS, MKL and BLIS that is installed.
-   */
+  /** The BLAS, a name or path for the loader. Default: the first installed library of OpenBLAS, MKL and BLIS. */
   readonly library?: string;
-  /** The folder to write. Default: one in the user's cache that `findBlas` finds. */
+  /** The folder to write. Default: a folder in the user's cache that `findBlas` finds. */
   readonly output?: string;
   /** The cache. Default: $XDG_CACHE_HOME/skein/blas or ~/.cache/skein/blas. */
   readonly cacheFolder?: string;
 }
 
 export interface BuiltBlas extends BlasPlace {
-  /** "OpenBLAS 0.3.21 (Cooperlake)". */
+  /** Text that identifies the library, such as "OpenBLAS 0.3.21 (Cooperlake)". */
   readonly library: string;
   /** Whether several threads may multiply at once. */
   readonly concurrent: boolean;
-  /** Shapes that were measured, and of those how many are faster by the library. */
+  /** Number of measured shapes, and the number of these shapes that the library computes faster. */
   readonly measured: number;
   readonly faster: number;
 }
 
 /**
- * Build the addon, and measure on this machine which shapes are faster by its BLAS. Takes about a minute on an idle
- * core; what else runs falls on both sides alike, but makes the choice less sure. The folder holds both files whole, or
- * nothing new, also when several build at once.
+ * Build the addon, and measure on this machine which shapes its BLAS computes faster. Takes about a minute on an idle
+ * core. Other load slows both implementations equally, but makes the choice less certain. The folder receives both
+ * files complete or keeps its old content, even if several builds run at once.
  *
  * @throws BlasError `blas-missing` without a compiler or a BLAS, `blas-build` when the compiler fails.
  */
 export const buildBlas = async (options: BuildBlasOptions = {}): Promise<BuiltBlas> => {
   const { compiler = process.env["CXX"] || "g++", cacheFolder = defaultCacheFolder(), onProgress, kernels } = options;
-  const above = options.output ?? cacheFolder;
-  const fault = options.output === undefined ? othersWhoWrite(above) : undefined;
+  const parent = options.output ?? cacheFolder;
+  const fault = options.output === undefined ? othersWhoWrite(parent) : undefined;
   if (fault !== undefined)
     throw new BlasError(
       "blas-build",
-      `${fault}, so a BLAS there would not be loaded; change owner and mode, or give --output`,
+      `${fault}, so a BLAS in this folder would not be loaded; change its owner and mode, or specify another folder with --output`,
     );
-  mkdirSync(above, { recursive: true, mode: 0o700 });
-  const work = mkdtempSync(join(above, ".building-"));
+  mkdirSync(parent, { recursive: true, mode: 0o700 });
+  const work = mkdtempSync(join(parent, ".building-"));
   try {
-    const unfinished = placeIn(work);
+    const unfinished = filesIn(work);
     await compile(compiler, unfinished.addon);
     const addon = loadAddon(unfinished.addon);
     const { name, facts } = chooseLibrary(addon, options.library);
@@ -115,11 +113,11 @@ export const buildBlas = async (options: BuildBlasOptions = {}): Promise<BuiltBl
     writeFileSync(unfinished.table, `${JSON.stringify(table)}\n`);
     const folder = options.output ?? cachedFolder(cacheFolder, facts);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const place = placeIn(folder);
-    renameSync(unfinished.addon, place.addon);
-    renameSync(unfinished.table, place.table);
+    const files = filesIn(folder);
+    renameSync(unfinished.addon, files.addon);
+    renameSync(unfinished.table, files.table);
     return {
-      ...place,
+      ...files,
       library: libraryText(facts),
       concurrent: facts.concurrent,
       measured: shapes.length,

@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** A BLAS cannot be built for, loaded or used here. WebAssembly computes without one. */
+/** A BLAS cannot be built, loaded or used here. WebAssembly computes without a BLAS. */
 export class BlasError extends SkeinError {
   override name = "BlasError";
 

@@ -4,12 +4,15 @@ import type { WasmMemory } from "@skein/tensor-core/backend";
 import { type MeasuredKernel, measuredKernels } from "./measured-kernels.ts";
 import type { MeasuredShape } from "./shape-table.ts";
 
-/** Runs of each way: pairs, until they have taken so long together, but so many at least and at most. */
+/**
+ * Runs of each implementation: pairs until both together have taken `seconds`, with a minimum and a maximum number of
+ * pairs.
+ */
 const pairs = { seconds: 0.016, least: 5, most: 31 };
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
-/** One way of running a kernel, ready to be called; a call returns the seconds of the kernel alone. */
+/** A kernel bound to one backend, ready to be called. A call returns the seconds that the kernel alone took. */
 const prepare = async (
   { op, fn, shapes }: MeasuredKernel,
   backend: Backend,
@@ -25,7 +28,7 @@ const prepare = async (
       const outputs = (await compiled(...(inputs as never[]))) as never[];
       for (const output of outputs) backend.free(output);
       const span = spanSink.spans.find(({ track, args }) => track === "compute" && args?.["operator"] === op);
-      if (span === undefined) throw new InvariantError(`${op} was not run by the function that measures it`);
+      if (span === undefined) throw new InvariantError(`the measured function did not run ${op}`);
       return span.endSeconds - span.startSeconds;
     },
     release: () => {
@@ -36,37 +39,37 @@ const prepare = async (
 };
 
 export interface MeasureOptions {
-  /** Told after each shape. */
+  /** Called after each shape. */
   readonly onProgress?: (done: number, total: number) => void;
-  /** What is measured. Default: all of `measuredKernels`. */
+  /** Kernels to measure. Default: all `measuredKernels`. */
   readonly kernels?: readonly MeasuredKernel[];
 }
 
 /**
- * Time each kernel in WebAssembly and by a BLAS, in turns, so that a slow spell of the machine falls on both; medians
- * of pairs. Takes some 30 s.
+ * Time each kernel in WebAssembly and with a BLAS, and compare medians of pairs. The two alternate, so that a slow
+ * phase of the machine affects both. Takes about 30 s.
  *
- * @param open the product of the BLAS on a memory.
+ * @param open returns the product of the BLAS, bound to a memory.
  */
 export const measureTable = async (
   open: (memory: WasmMemory) => Sgemm,
   options: MeasureOptions = {},
 ): Promise<MeasuredShape[]> => {
   const { onProgress, kernels = measuredKernels } = options;
-  let wanted: string | undefined;
-  let asked: Contraction | undefined;
+  let measuredOp: string | undefined;
+  let measuredContraction: Contraction | undefined;
   const prefers = (contraction: Contraction): boolean => {
-    if (contraction.op === wanted) asked = contraction;
-    return contraction.op === wanted;
+    if (contraction.op === measuredOp) measuredContraction = contraction;
+    return contraction.op === measuredOp;
   };
   const wasm = await createCpuBackend();
   const blas = await createCpuBackend({ blas: { identity: "measured", prefers, open } });
   const shapes: MeasuredShape[] = [];
   for (const kernel of kernels) {
-    wanted = kernel.op;
+    measuredOp = kernel.op;
     const [inWasm, byBlas] = [await prepare(kernel, wasm), await prepare(kernel, blas)];
     try {
-      // The first call binds kernels and meets cold caches.
+      // The first call binds kernels and runs with cold caches.
       await inWasm.call();
       await byBlas.call();
       const [wasmSeconds, blasSeconds]: [number[], number[]] = [[], []];
@@ -80,7 +83,7 @@ export const measureTable = async (
         seconds += wasmSeconds.at(-1)! + blasSeconds.at(-1)!;
       }
       shapes.push({
-        ...asked!,
+        ...measuredContraction!,
         wasmMicroseconds: Number((1e6 * Math.max(1e-9, median(wasmSeconds))).toPrecision(4)),
         blasMicroseconds: Number((1e6 * Math.max(1e-9, median(blasSeconds))).toPrecision(4)),
       });

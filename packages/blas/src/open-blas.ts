@@ -4,11 +4,12 @@ import { resolve } from "node:path";
 import type { Blas } from "@skein/cpu-kernels";
 import type { WasmMemory } from "@skein/tensor-core/backend";
 import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
-import { type BlasPlace, builtPlaces, defaultCacheFolder, placeIn } from "./blas-cache.ts";
+import { type BlasPlace, completeBuilds, defaultCacheFolder, filesIn } from "./blas-cache.ts";
 import { BlasError } from "./errors.ts";
 import { chooser, readTable, type ShapeTable, tableDigest } from "./shape-table.ts";
 
-const rebuild = "build it on this machine with: skein-train blas build, or compute without it: blas: off in the job";
+const rebuild =
+  "build it on this machine with: skein-train blas build, or set blas: off in the job to compute without a BLAS";
 
 /** @throws BlasError `blas-missing`. */
 export const loadAddon = (file: string): BlasAddon => {
@@ -22,59 +23,59 @@ export const loadAddon = (file: string): BlasAddon => {
   }
 };
 
-/** @throws BlasError `blas-missing` where the library cannot be used. */
+/** @throws BlasError `blas-missing` if the library cannot be used. */
 export const describeLibrary = (addon: BlasAddon, library: string): LibraryFacts => {
   try {
     return addon.describe(library);
   } catch (error) {
-    throw new BlasError("blas-missing", `no BLAS by the name ${library}: ${(error as Error).message}; ${rebuild}`, {
+    throw new BlasError("blas-missing", `the BLAS ${library} cannot be used: ${(error as Error).message}; ${rebuild}`, {
       cause: error,
     });
   }
 };
 
 /**
- * Where `buildBlas` has left an addon with its table: the folder in $SKEIN_BLAS, else the newest in the cache.
- * Undefined where nothing was built, and all is computed in WebAssembly.
+ * Find the addon and table that `buildBlas` has written: in the folder $SKEIN_BLAS, or the newest build in the cache.
+ * Undefined if there is no build, in which case WebAssembly computes everything.
  *
- * @throws BlasError `blas-missing` where $SKEIN_BLAS names a folder without them.
+ * @throws BlasError `blas-missing` if $SKEIN_BLAS names a folder without an addon or a table.
  */
 export const findBlas = (
   environment: NodeJS.ProcessEnv = process.env,
   cache: string = defaultCacheFolder(environment),
 ): BlasPlace | undefined => {
   const folder = environment["SKEIN_BLAS"];
-  if (folder === undefined || folder === "") return builtPlaces(cache)[0];
-  const place = placeIn(folder);
-  const lacking = Object.values(place).find((file: string) => !existsSync(file));
-  if (lacking === undefined) return place;
+  if (folder === undefined || folder === "") return completeBuilds(cache)[0];
+  const files = filesIn(folder);
+  const missingFile = Object.values(files).find((file: string) => !existsSync(file));
+  if (missingFile === undefined) return files;
   throw new BlasError(
     "blas-missing",
-    `SKEIN_BLAS names ${folder}, but there is no ${lacking}; build it with: skein-train blas build --output ${folder}`,
+    `SKEIN_BLAS names ${folder}, but ${missingFile} does not exist; build it with: skein-train blas build --output ${folder}`,
   );
 };
 
 /**
- * The product of a library on a memory. A shared memory of WebAssembly keeps its place when it grows, so it is told
- * once.
+ * Returns a library's product, bound to a memory. The address is passed only once, because a shared WebAssembly memory
+ * does not move when it grows.
  */
 export const openProduct = (addon: BlasAddon, library: string, memory: WasmMemory): ReturnType<BlasAddon["open"]> =>
   addon.open(library, new Uint8Array(memory.buffer));
 
-/** A BLAS, and whether several threads may multiply by it at once. */
+/** A BLAS, and whether several threads may multiply with it at once. */
 interface MeasuredBlas extends Blas {
   readonly concurrent: boolean;
 }
 
 /** Open the BLAS that a table was measured with. @throws BlasError as `openBlas` does. */
-export const openMeasured = (place: BlasPlace, table: ShapeTable): MeasuredBlas => {
-  const addon = loadAddon(place.addon);
+export const openMeasured = (files: BlasPlace, table: ShapeTable): MeasuredBlas => {
+  const addon = loadAddon(files.addon);
   const { name, ...measured } = table.library;
   const found = describeLibrary(addon, name);
   if (found.family !== measured.family || found.version !== measured.version)
     throw new BlasError(
       "blas-changed",
-      `${place.table} was measured with ${measured.family} ${measured.version}, but ${name} is now ${found.family} ${found.version}; ${rebuild}`,
+      `${files.table} was measured with ${measured.family} ${measured.version}, but ${name} is now ${found.family} ${found.version}; ${rebuild}`,
     );
   return {
     identity: `${libraryText(found)} by table ${tableDigest(table)}`,
@@ -85,17 +86,17 @@ export const openMeasured = (place: BlasPlace, table: ShapeTable): MeasuredBlas 
     sliceRows: found.concurrent ? table.sliceRows : undefined,
     inThreads: {
       module: new URL("./thread-product.ts", import.meta.url).href,
-      data: { addon: resolve(place.addon), library: name },
+      data: { addon: resolve(files.addon), library: name },
     },
   };
 };
 
 /**
- * Open the BLAS of a place, for `createCpuBackend({ blas })`. Each thread opens it for itself; it computes in the
- * thread that calls it.
+ * Open a built BLAS, for `createCpuBackend({ blas })`. Each thread opens the BLAS for itself, and the BLAS
+ * computes in the calling thread.
  *
- * @throws BlasError `blas-missing` when addon or library do not load, `blas-table` for a broken table, `blas-changed`
- * when the library is not the one that was measured.
- * @example const place = findBlas(); const backend = await createCpuBackend({ blas: place && openBlas(place) });
+ * @throws BlasError `blas-missing` if the addon or the library does not load, `blas-table` for a broken table,
+ * `blas-changed` if the library is not the measured version.
+ * @example const files = findBlas(); const backend = await createCpuBackend({ blas: files && openBlas(files) });
  */
-export const openBlas = (place: BlasPlace): Blas => openMeasured(place, readTable(place.table));
+export const openBlas = (files: BlasPlace): Blas => openMeasured(files, readTable(files.table));

@@ -29,7 +29,7 @@ const measured: fc.Arbitrary<MeasuredShape> = fc
   .tuple(contraction, fc.integer({ min: 1, max: 1000 }), fc.integer({ min: 1, max: 1000 }))
   .map(([shape, wasmMicroseconds, blasMicroseconds]) => ({ ...shape, wasmMicroseconds, blasMicroseconds }));
 
-test("a shape that was measured is decided by its own times, others by no shape of another kind", () => {
+test("decides a measured shape by its own times, and other shapes only by shapes of the same kind", () => {
   const shapes = fc.uniqueArray(measured, {
     minLength: 1,
     maxLength: 40,
@@ -39,14 +39,14 @@ test("a shape that was measured is decided by its own times, others by no shape 
     fc.property(shapes, contraction, (shapes, other) => {
       const prefers = chooser(tableOf(shapes));
       for (const shape of shapes) expect(prefers(shape)).toBe(isFaster(shape));
-      const kin = shapes.filter(({ op, variant }) => op === other.op && variant === other.variant);
-      if (kin.every((shape) => !isFaster(shape))) expect(prefers(other)).toBe(false);
-      else if (kin.every(isFaster)) expect(prefers(other)).toBe(true);
+      const sameKind = shapes.filter(({ op, variant }) => op === other.op && variant === other.variant);
+      if (sameKind.every((shape) => !isFaster(shape))) expect(prefers(other)).toBe(false);
+      else if (sameKind.every(isFaster)) expect(prefers(other)).toBe(true);
     }),
   );
 });
 
-test("the nearest is nearest in doublings: 46 lies by 64, not by 32, and past the end the last one counts", () => {
+test("measures distance in doublings: 46 is close to 64, not to 32, and the last size counts beyond the end", () => {
   const product = { op: "matmul", variant: "nn", columns: 8, inner: 8 } as const;
   const prefers = chooser(
     tableOf([
@@ -65,13 +65,13 @@ test("the nearest is nearest in doublings: 46 lies by 64, not by 32, and past th
   expect(prefers({ ...product, rows: 0 })).toBe(false);
 });
 
-test("a gain that two measurements of the same would show is none", () => {
+test("ignores a gain within the measurement noise", () => {
   const shape = { op: "matmul", variant: "nn", rows: 8, columns: 8, inner: 8 } as const;
   expect(isFaster({ ...shape, wasmMicroseconds: 104, blasMicroseconds: 100 })).toBe(false);
   expect(isFaster({ ...shape, wasmMicroseconds: 106, blasMicroseconds: 100 })).toBe(true);
 });
 
-describe("a table on disk", () => {
+describe("a table file", () => {
   const file = join(folder, "table.json");
   const written = (content: unknown): string => {
     writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
@@ -87,7 +87,7 @@ describe("a table on disk", () => {
     blasMicroseconds: 1,
   };
 
-  test("is read as it was written, and any time that differs has another digest", () => {
+  test("is read as written, and a changed time changes the digest", () => {
     const table = tableOf([shape]);
     expect(readTable(written(table))).toEqual(table);
     expect(tableDigest(readTable(file))).toBe(tableDigest(table));
@@ -100,7 +100,7 @@ describe("a table on disk", () => {
     ["with a time of nothing", tableOf([{ ...shape, blasMicroseconds: 0 }])],
     ["of another version", { ...tableOf([shape]), version: 2 }],
     ["with an operator that is none", tableOf([{ ...shape, op: "sum" } as unknown as MeasuredShape])],
-  ])("%s is refused in one line that says how to make one", (_, content) => {
+  ])("%s is rejected in one line with the cure", (_, content) => {
     const refused = (): unknown => {
       try {
         return readTable(written(content));
@@ -111,7 +111,7 @@ describe("a table on disk", () => {
     expect(refused()).toMatchObject({
       code: "blas-table",
       message: expect.stringMatching(
-        /^[^\n]*table\.json is no table of measured shapes: [^\n]+; measure anew with: skein-train blas build$/,
+        /^[^\n]*table\.json is not a table of measured shapes: [^\n]+; measure again with: skein-train blas build$/,
       ) as unknown,
     });
   });

@@ -8,17 +8,17 @@ import { BlasError } from "./errors.ts";
 const size = z.int().min(1);
 const microseconds = z.number().positive();
 
-/** Times of one shape, each way. */
+/** Times of one shape, in WebAssembly and with the BLAS. */
 export interface MeasuredShape extends Contraction {
   readonly wasmMicroseconds: number;
   readonly blasMicroseconds: number;
 }
 
-/** Which shapes are faster by a library, as measured on a machine. */
+/** Times of shapes on one machine, from which the faster implementation is chosen. */
 export interface ShapeTable {
   readonly format: "skein-blas-table";
   readonly version: 1;
-  /** How the loader found it, and what it said of itself. */
+  /** Name that the loader accepts, and the identity that the library reported. */
   readonly library: LibraryIdentity & { readonly name: string };
   readonly shapes: readonly MeasuredShape[];
   /** See `measureSliceRows`. */
@@ -45,12 +45,12 @@ const shapeTable: z.ZodType<ShapeTable> = z.strictObject({
   sliceRows: size.max(4096).optional(),
 });
 
-/** @throws BlasError `blas-table` for what is no table. */
+/** @throws BlasError `blas-table` if the file is not a table of measured shapes. */
 export const readTable = (file: string): ShapeTable => {
   const wrong = (reason: string, cause: unknown): BlasError =>
     new BlasError(
       "blas-table",
-      `${file} is no table of measured shapes: ${reason}; measure anew with: skein-train blas build`,
+      `${file} is not a table of measured shapes: ${reason}; measure again with: skein-train blas build`,
       { cause },
     );
   let content: unknown;
@@ -65,25 +65,29 @@ export const readTable = (file: string): ShapeTable => {
   throw wrong(`${path.join(".") || "the whole"}: ${message}`, error);
 };
 
-/** What tells one table from another, beside the library's own name and version: all that choices follow from. */
+/**
+ * Digest of all table content that choices depend on. Together with the library's name and version, the digest
+ * distinguishes tables.
+ */
 export const tableDigest = ({ shapes }: ShapeTable): string =>
   createHash("sha256").update(JSON.stringify(shapes)).digest("hex").slice(0, 12);
 
-/** By how much a BLAS must have been faster to be taken: less is within what two measurements of the same differ by. */
+/** Minimum speedup for a BLAS to be chosen. Two measurements of the same implementation differ by smaller factors. */
 const leastGain = 1.05;
 
 export const isFaster = ({ wasmMicroseconds, blasMicroseconds }: MeasuredShape): boolean =>
   wasmMicroseconds > leastGain * blasMicroseconds;
 
-/** How far two shapes lie apart: the sum of squares of how often each size doubles. */
+/** Distance between two shapes: the sum of squares of the log2 ratios of their sizes. */
 const distance = (shape: Contraction, other: Contraction): number =>
   Math.log2(shape.rows / other.rows) ** 2 +
   Math.log2(shape.columns / other.columns) ** 2 +
   Math.log2(shape.inner / other.inner) ** 2;
 
 /**
- * Decide by the nearest measured shape of the same kind, the first of equals. A kind that was not measured, and a shape
- * with a size of 0, stay in WebAssembly. Pure: the same table and shape, the same answer.
+ * Returns a function that decides by the nearest measured shape of the same kind, the first of several equally near
+ * shapes. Kinds that were not measured and shapes with a size of 0 stay in WebAssembly. Pure: the same table and shape
+ * give the same answer.
  */
 export const chooser = ({ shapes }: ShapeTable): ((contraction: Contraction) => boolean) => {
   const kinds = new Map<string, MeasuredShape[]>();

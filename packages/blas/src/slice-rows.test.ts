@@ -3,7 +3,7 @@ import type { WasmMemory } from "@skein/tensor-core/backend";
 import { expect, test } from "vitest";
 import { measureSliceRows } from "./slice-rows.ts";
 
-/** A product whose whole tiles of `tile` rows are summed forwards, and the rows left over backwards. */
+/** A product that sums complete tiles of `tile` rows forwards, and the remaining rows backwards. */
 const tiled =
   (tile: number) =>
   (memory: WasmMemory): Sgemm =>
@@ -13,7 +13,7 @@ const tiled =
     for (let i = 0; i < rows; i++)
       for (let j = 0; j < columns; j++) {
         let sum = 0;
-        const terms = j < 2 ? inner : 0; // two columns are enough to tell
+        const terms = j < 2 ? inner : 0; // two columns are enough to detect the difference
         for (let step = 0; step < terms; step++) {
           const k = i < whole ? step : inner - 1 - step;
           const x = floats[a / 4 + (ta === 1 ? k * aStride + i : i * aStride + k)]!;
@@ -23,7 +23,7 @@ const tiled =
       }
   };
 
-test("rows are cut at whole tiles only, whatever a library's tile is", () => {
+test("splits rows only at complete tiles, for any tile size of a library", () => {
   expect([6, 96].map((tile) => measureSliceRows(tiled(tile)))).toEqual([12, 96]);
   expect(measureSliceRows(tiled(7))).toBe(undefined);
 });

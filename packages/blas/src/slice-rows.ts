@@ -1,12 +1,12 @@
 import { createSharedMemory, type Sgemm } from "@skein/cpu-kernels";
 import type { WasmMemory } from "@skein/tensor-core/backend";
 
-/** Rows of the register tiles that libraries have, and multiples of them. */
+/** Typical row counts of libraries' register tiles, and multiples of these counts. */
 const candidates = [4, 8, 12, 16, 24, 32, 48, 64, 96];
 const trials = 48;
 const most = { rows: 260, columns: 200, inner: 700 };
 
-/** Numbers that look random and are the same everywhere. */
+/** Deterministic pseudo-random numbers. */
 const generator = (): (() => number) => {
   let state = 1;
   return () => {
@@ -16,11 +16,11 @@ const generator = (): (() => number) => {
 };
 
 /**
- * The least number of rows at whose multiples a library's product can be cut in two without changing a bit, tried on
- * products of many sizes; undefined where each of the candidates has changed one. Takes about a second.
+ * Minimum number of rows at whose multiples a library's product can be split in two without changing a bit, measured on
+ * products of many sizes. Undefined if each candidate changes a product. Takes about a second.
  *
- * Libraries compute tiles of rows, and the last rows of a product by another loop: OpenBLAS 0.3.21 on Zen cores has
- * tiles of 12 rows, and cuts of the columns change bits everywhere.
+ * Libraries compute tiles of rows, and the last rows of a product with another loop: OpenBLAS 0.3.21 on Zen cores has
+ * tiles of 12 rows. Splits of the columns change bits everywhere.
  */
 export const measureSliceRows = (open: (memory: WasmMemory) => Sgemm): number | undefined => {
   const memory = createSharedMemory();
@@ -32,10 +32,10 @@ export const measureSliceRows = (open: (memory: WasmMemory) => Sgemm): number | 
   const random = generator();
   const values = new Float32Array(memory.buffer);
   for (let i = a / 4; i < whole / 4; i++) values[i] = random() - 0.5;
-  const upTo = (limit: number): number => 1 + Math.floor(limit * random());
+  const randomSize = (limit: number): number => 1 + Math.floor(limit * random());
   let left = candidates;
   for (let trial = 0; trial < trials && left.length > 0; trial++) {
-    const [rows, columns, inner] = [upTo(most.rows), upTo(most.columns), upTo(most.inner)];
+    const [rows, columns, inner] = [randomSize(most.rows), randomSize(most.columns), randomSize(most.inner)];
     const [ta, tb] = [trial % 3 === 2 ? 1 : 0, trial % 3 === 1 ? 1 : 0];
     const [aStride, bStride] = [ta === 1 ? rows : inner, tb === 1 ? inner : columns];
     const multiply = (first: number, count: number, y: number): void => {

@@ -3,9 +3,9 @@ import { isFaster, readTable } from "./shape-table.ts";
 import { BlasError } from "./errors.ts";
 import { knownLibraries } from "./system-libraries.ts";
 
-/** What there is of a BLAS on this machine. */
+/** State of the BLAS build on this machine. */
 export type BlasSurvey =
-  /** Built, and used by jobs that do not say `blas: off`. */
+  /** Built. Jobs use the build unless their `blas` option is `off`. */
   | {
       readonly state: "ready";
       readonly identity: string;
@@ -15,28 +15,28 @@ export type BlasSurvey =
       readonly measured: number;
       readonly faster: number;
     }
-  /** Built, but not to be used any more. */
+  /** Built, but no longer usable. */
   | { readonly state: "broken"; readonly reason: string }
   /** Not built. */
   | {
       readonly state: "not-built";
-      /** Names of those that are installed, as far as the loader's cache tells. */
+      /** Names of installed libraries, as far as the loader's cache knows them. */
       readonly libraries: readonly string[];
     };
 
-/** Look for what `buildBlas` has left here, and whether it works. */
+/** Find the build of `buildBlas` on this machine, and check that the build works. */
 export const surveyBlas = (environment: NodeJS.ProcessEnv = process.env): BlasSurvey => {
   try {
-    const place = findBlas(environment);
-    if (place === undefined) return { state: "not-built", libraries: knownLibraries() };
-    const table = readTable(place.table);
-    const { identity, concurrent } = openMeasured(place, table);
+    const files = findBlas(environment);
+    if (files === undefined) return { state: "not-built", libraries: knownLibraries() };
+    const table = readTable(files.table);
+    const { identity, concurrent } = openMeasured(files, table);
     const { shapes } = table;
     return {
       state: "ready",
       identity,
       concurrent,
-      table: place.table,
+      table: files.table,
       measured: shapes.length,
       faster: shapes.filter(isFaster).length,
     };

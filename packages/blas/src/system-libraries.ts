@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 
 /**
- * Names under which the loader may find a library that fits, the first of which is taken. Debian's libblas.so.3 is
- * whichever BLAS is installed; the addon refuses what is none of OpenBLAS, MKL and BLIS.
+ * Names under which the loader may find a suitable library, in order of preference. Debian's libblas.so.3 is a link to
+ * any installed BLAS; the addon rejects libraries other than OpenBLAS, MKL and BLIS.
  */
 export const libraryNames: readonly string[] =
   process.platform === "darwin"
@@ -23,7 +23,7 @@ export const libraryNames: readonly string[] =
         "libblas.so.3",
       ];
 
-/** Of `libraryNames`, those that the loader's cache knows. Empty where there is no such cache to ask. */
+/** Names in `libraryNames` that the loader's cache contains. Empty if there is no such cache. */
 export const knownLibraries = (): string[] => {
   let cache: string;
   try {

@@ -2,12 +2,15 @@ import type { Sgemm } from "@skein/cpu-kernels";
 import type { WasmMemory } from "@skein/tensor-core/backend";
 import { loadAddon, openProduct } from "./open-blas.ts";
 
-/** What `openBlas` hands to helper threads; may be posted. */
+/** Data that `openBlas` passes to helper threads. Can be posted. */
 interface ThreadProductData {
   readonly addon: string;
   readonly library: string;
 }
 
-/** Called by a helper thread of `@skein/cpu-kernels`, which imports this file by its URL. */
+/**
+ * Open the product in a helper thread. Helper threads of `@skein/cpu-kernels` import this file by its URL and call this
+ * function.
+ */
 export const openInThread = ({ addon, library }: ThreadProductData, memory: WasmMemory): Sgemm =>
   openProduct(loadAddon(addon), library, memory);

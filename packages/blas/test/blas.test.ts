@@ -31,7 +31,7 @@ const problem = fc.record({
   transposeB: fc.integer({ min: 0, max: 1 }),
   alpha: fc.constantFrom(1, -0.5, 0),
   beta: fc.constantFrom(0, 1, 0.25),
-  /** How much further rows lie apart than they are long. */
+  /** Number of unused elements after each row, per operand. */
   gaps: fc.tuple(...[0, 1, 2].map(() => fc.integer({ min: 0, max: 5 }))),
   /** Above 2 GiB an address has its highest bit set. */
   high: fc.boolean(),
@@ -39,17 +39,17 @@ const problem = fc.record({
 
 const unwritten = 777;
 
-/** Numbers that follow from where they lie. */
+/** A deterministic value for each index. */
 const valueAt = (i: number): number => ((i * 7919) % 2001) / 1000 - 1;
 
-for (const asked of [undefined, "libblis.so.4"]) {
-  const { name, missing, folder, place } = await buildForAll(asked);
+for (const requested of [undefined, "libblis.so.4"]) {
+  const { name, missing, folder, files } = await buildForAll(requested);
   afterAll(() => rmSync(folder, { recursive: true }));
 
   describe.skipIf(missing)(`${name}`, () => {
     let backend: Backend;
     beforeAll(async () => {
-      backend = await createCpuBackend({ blas: openBlas(place) });
+      backend = await createCpuBackend({ blas: openBlas(files) });
     });
 
     test.each(rows.map((row) => [`${row.op}: ${row.name}`, row] as const))("%s", async (_, row) => {
@@ -57,9 +57,9 @@ for (const asked of [undefined, "libblis.so.4"]) {
       if (row.gradient !== undefined) await checkGradientValues(row, backend);
     });
 
-    test("two threads multiply, convolve and attend with the bits of one", async () => {
-      const one = await createCpuBackend({ blas: { ...openBlas(place), prefers: () => true } });
-      const two = await createCpuBackend({ blas: { ...openBlas(place), prefers: () => true }, threads: 2 });
+    test("two threads give the bits of one thread for products, convolutions and attention", async () => {
+      const one = await createCpuBackend({ blas: { ...openBlas(files), prefers: () => true } });
+      const two = await createCpuBackend({ blas: { ...openBlas(files), prefers: () => true }, threads: 2 });
       const values = (...shape: number[]): NdArray => normalArray(shape, shape.length);
       const problems: readonly [fn: (...xs: Tensor[]) => Tensor, inputs: readonly NdArray[]][] = [
         [(a, b) => matmul(a!, b!), [values(200, 300), values(300, 130)]],
@@ -79,9 +79,9 @@ for (const asked of [undefined, "libblis.so.4"]) {
       await two.close();
     });
 
-    test("small products in two threads at once, a thousand times", async () => {
-      // A library without locks on its own buffers mixes up one in a hundred.
-      const two = await createCpuBackend({ blas: { ...openBlas(place), prefers: () => true }, threads: 2 });
+    test("small products in two threads at once are correct a thousand times", async () => {
+      // A library that does not lock its own buffers computes about one product in a hundred wrongly.
+      const two = await createCpuBackend({ blas: { ...openBlas(files), prefers: () => true }, threads: 2 });
       const operands = [normalArray([16, 64, 64], 1), normalArray([16, 64, 32], 2)].map((array) => two.upload(array));
       const product = jit((a: Tensor, b: Tensor) => matmul(a, b), two);
       const bytes: Uint8Array[] = [];
@@ -98,12 +98,12 @@ for (const asked of [undefined, "libblis.so.4"]) {
       const memory = createSharedMemory();
       let sgemm: Sgemm;
       beforeAll(() => {
-        // Opened while the memory is a page; what is multiplied lies where it has grown to since.
-        sgemm = openBlas(place).open(memory);
+        // The product is opened while the memory has one page. The operands are in pages that were added later.
+        sgemm = openBlas(files).open(memory);
         memory.grow(34_000);
       });
 
-      test("is alpha op(a) op(b) + beta y for all strides, and nothing else is written", () => {
+      test("is alpha op(a) op(b) + beta y for all strides, and writes nothing else", () => {
         fc.assert(
           fc.property(problem, ({ rows, columns, inner, batch, transposeA, transposeB, alpha, beta, gaps, high }) => {
             const [aHigh, aLong] = transposeA ? [inner, rows] : [rows, inner];
@@ -118,7 +118,7 @@ for (const asked of [undefined, "libblis.so.4"]) {
               for (let i = 0; i < rows; i++)
                 for (let j = 0; j < columns; j++)
                   floats[y + p * yNext + i * yStride + j] = beta === 0 ? NaN : valueAt(i + j);
-            // As kernels have them: addresses above 2 GiB are negative.
+            // Addresses as kernels pass them: addresses above 2 GiB are negative.
             const at = (offset: number): number => (begin + 4 * offset) | 0;
             sgemm(
               transposeA,
@@ -150,8 +150,8 @@ for (const asked of [undefined, "libblis.so.4"]) {
                       const left = floats[a + p * aNext + (transposeA ? k * aStride + i : i * aStride + k)]!;
                       sum += left * floats[b + p * bNext + (transposeB ? j * bStride + k : k * bStride + j)]!;
                     }
-                    const wanted = alpha * sum + (beta === 0 ? 0 : beta * valueAt(i + j));
-                    expect(Math.abs(got - wanted)).toBeLessThan(1e-4);
+                    const expected = alpha * sum + (beta === 0 ? 0 : beta * valueAt(i + j));
+                    expect(Math.abs(got - expected)).toBeLessThan(1e-4);
                   }
                 }
               }
@@ -164,7 +164,7 @@ for (const asked of [undefined, "libblis.so.4"]) {
         );
       });
 
-      test("takes 17 numbers, and refuses what is none", () => {
+      test("takes 17 numbers, and rejects other arguments", () => {
         expect(() => (sgemm as (...args: unknown[]) => void)(0, 0, 1)).toThrow(/17 numbers/);
         expect(() => (sgemm as (...args: unknown[]) => void)(...Array.from({ length: 17 }, () => "1"))).toThrow(
           /17 numbers/,
@@ -175,7 +175,7 @@ for (const asked of [undefined, "libblis.so.4"]) {
     test.each([
       ["NaN", NaN, (value: number) => Number.isNaN(value)],
       ["an infinity", Infinity, (value: number) => !Number.isFinite(value)],
-    ])("%s reaches its row and column, and no other number", async (_, value, isHit) => {
+    ])("%s affects only its row and column", async (_, value, isHit) => {
       const [rows, inner, columns] = [13, 40, 21];
       const a = Array.from({ length: rows * inner }, (_, i) => valueAt(i) + 2);
       const b = Array.from({ length: inner * columns }, (_, i) => valueAt(i) + 2);
@@ -186,11 +186,11 @@ for (const asked of [undefined, "libblis.so.4"]) {
       expect(y.map(isHit)).toEqual(y.map((_, i) => Math.floor(i / columns) === 5 || i % columns === 4));
     });
 
-    test("four threads at once on one memory have the bits of one alone", async () => {
+    test("four threads at once on one memory give the bits of one thread", async () => {
       const memory = createSharedMemory();
       const start = async (): Promise<readonly string[]> => {
         const worker = new Worker(new URL("thread.ts", import.meta.url), {
-          workerData: { place, memory, size: 130, repeats: 60 },
+          workerData: { place: files, memory, size: 130, repeats: 60 },
         });
         const [digests] = (await once(worker, "message")) as [readonly string[]];
         await worker.terminate();
@@ -201,8 +201,8 @@ for (const asked of [undefined, "libblis.so.4"]) {
       expect(await Promise.all([start(), start(), start(), start()])).toEqual([alone, alone, alone, alone]);
     });
 
-    test("two backends with one place have one identity, which names the library and the table", () => {
-      const [one, other] = [openBlas(place), openBlas(place)];
+    test("two backends with the same files have the same identity, which names the library and the table", () => {
+      const [one, other] = [openBlas(files), openBlas(files)];
       expect(one.identity).toBe(other.identity);
       expect(one.identity).toMatch(/^(OpenBLAS|BLIS|MKL) [^ ]+.* by table [0-9a-f]{12}$/);
     });

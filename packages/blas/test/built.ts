@@ -2,22 +2,22 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { contractionOps } from "@skein/cpu-kernels";
-import { placeIn } from "../src/blas-cache.ts";
+import { filesIn } from "../src/blas-cache.ts";
 import { BlasError, type BlasPlace, buildBlas } from "../src/node.ts";
 import { measuredKernels } from "../src/measured-kernels.ts";
 import { type MeasuredShape, readTable, type ShapeTable } from "../src/shape-table.ts";
 
 export interface Built {
-  /** For people: which BLAS, and why it is skipped. */
+  /** Text for people: the BLAS, and the reason why its tests are skipped. */
   readonly name: string;
   readonly missing: boolean;
   readonly folder: string;
-  readonly place: BlasPlace;
+  readonly files: BlasPlace;
 }
 
 /**
- * Build for the BLAS of this machine, or for one by name, with a table by which all is faster by it; or say what is
- * missing.
+ * Build for the BLAS of this machine, or for a named library, with a table that prefers the BLAS for all shapes.
+ * Without a BLAS, returns the reason.
  */
 export const buildForAll = async (library?: string): Promise<Built> => {
   const name = library ?? "the BLAS of this machine";
@@ -40,9 +40,9 @@ export const buildForAll = async (library?: string): Promise<Built> => {
       (kind): MeasuredShape => ({ ...kind, rows: 8, columns: 8, inner: 8, wasmMicroseconds: 2, blasMicroseconds: 1 }),
     );
     writeFileSync(table, JSON.stringify({ ...readTable(table), shapes } satisfies ShapeTable));
-    return { name, missing: false, folder, place: { addon, table } };
+    return { name, missing: false, folder, files: { addon, table } };
   } catch (error) {
     if (!(error instanceof BlasError) || error.code !== "blas-missing") throw error;
-    return { name: `${name} (skipped: ${error.message})`, missing: true, folder, place: placeIn(folder) };
+    return { name: `${name} (skipped: ${error.message})`, missing: true, folder, files: filesIn(folder) };
   }
 };

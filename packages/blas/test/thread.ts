@@ -1,17 +1,17 @@
-// A thread that multiplies again and again by a BLAS, over a part of the memory that all threads share.
+// A thread that repeats a product with a BLAS, on a part of the memory that all threads share.
 import { parentPort, workerData } from "node:worker_threads";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { evaluate, matmul, NdArray, type Tensor } from "@skein/tensor-core";
 import { type BlasPlace, openBlas } from "../src/node.ts";
 
-const { place, memory, size, repeats } = workerData as {
-  readonly place: BlasPlace;
+const { files, memory, size, repeats } = workerData as {
+  readonly files: BlasPlace;
   readonly memory: WebAssembly.Memory;
   readonly size: number;
   readonly repeats: number;
 };
 
-const backend = await createCpuBackend({ memory, blas: openBlas(place) });
+const backend = await createCpuBackend({ memory, blas: openBlas(files) });
 const values = NdArray.from(
   Float32Array.from({ length: size * size }, (_, i) => Math.sin(12.9898 * i)),
   [size, size],

@@ -1,5 +1,5 @@
-// Both AssemblyScript and TypeScript, like blocks.ts: attention cuts its work by it, and the host computes its scratch
-// memory from it.
+// Both AssemblyScript and TypeScript, like blocks.ts: attention divides its work into tiles of this size, and the host
+// computes the scratch memory from it.
 
-/** Queries and keys that meet at a time: their square of scores (16 KiB) stays in L1 while it is used. */
+/** Queries and keys per tile. The square of scores (16 KiB) stays in L1 while it is used. */
 export const ATTENTION_TILE = 64;

@@ -1,12 +1,13 @@
-// What attention does between its products, where those run outside of WebAssembly: whole rows of scores at a time.
+// The steps of attention between its products, for products that run outside of WebAssembly. Works on complete rows of
+// scores.
 import { deltas, visible, weightsOfRow } from "./attention";
 import { maxOfRow, scaleRow, sumOfExps } from "./softmax";
 import { logOf } from "./transcendental";
 
 /**
- * Turn rows of scaled scores [rows, wide] into weights in place, and tell the logsumexp of each row. Query i sees the
- * keys up to its own position: `ahead` is how far key 0 lies after query 0. Weights of keys that it does not see are 0;
- * one that sees none has −∞ as its logsumexp.
+ * Replace rows of scaled scores [rows, wide] by weights, in place, and write the logsumexp of each row. If `causal`,
+ * query i attends to keys up to its own position: `ahead` is the position of key 0 minus the position of query 0.
+ * Weights of hidden keys are 0. A query without visible keys has a logsumexp of −∞.
  */
 export function attentionWeights(scores: usize, logSums: usize, rows: i32, wide: i32, causal: bool, ahead: i32): void {
   const rowBytes = <usize>wide << 2;
@@ -32,8 +33,8 @@ export function attentionDeltas(to: usize, g: usize, out: usize, queries: i32, w
 }
 
 /**
- * Turn rows of scores [rows, wide] into weights, and gradients of those into gradients of the scores, both in place;
- * what is not seen becomes 0.
+ * Replace rows of scores [rows, wide] by weights, and gradients of the weights by gradients of the scores, both in
+ * place. Hidden entries become 0.
  */
 export function attentionWeightGradients(
   weights: usize, gradients: usize, logSums: usize, delta: usize, rows: i32, wide: i32, causal: bool, ahead: i32, scale: f32,

@@ -1,5 +1,4 @@
-// Scaled dot-product attention by tiles: 64 queries meet 64 keys at a time, and only that square of scores is ever in
-// memory.
+// Scaled dot-product attention by tiles of 64 queries × 64 keys. Only one such square of scores is in memory at a time.
 // Source: Dao et al. 2022, arXiv 2205.14135, algorithms 1 and 4. The five products of a tile run on the GEMM tiles.
 import { scaleRow, sumOfBlockExps } from "./softmax";
 import { expOf, logOf } from "./transcendental";
@@ -12,7 +11,7 @@ import { copyTile, tile4, tile6, tileRows } from "./tile";
 const SCORE_ROW: usize = 4 * ATTENTION_TILE;
 const SCORE_BYTES: usize = SCORE_ROW * ATTENTION_TILE;
 
-/** Bytes of a packed operand of 64 sum indices and `width` columns, or the reverse. */
+/** Bytes of a packed operand of 64 sum indices and `width` columns, or of `width` sum indices and 64 columns. */
 // @ts-ignore: decorator
 @inline
 function panelBytes(width: i32): usize {
@@ -20,8 +19,8 @@ function panelBytes(width: i32): usize {
 }
 
 /**
- * y (+)= a · panels. Row i of `a` lies `aRow` bytes after the one before, its terms `aInner` bytes apart; panels are
- * [inner][8].
+ * y (+)= a · panels. Row i of `a` starts `aRow` bytes after row i − 1, and its terms are `aInner` bytes apart; panels
+ * are [inner][8].
  */
 function multiplyPanels(a: usize, aRow: usize, aInner: usize, panels: usize, y: usize, yRow: usize, rows: i32, columns: i32, inner: i32, accumulate: bool, head: usize): void {
   const table = head;
@@ -52,7 +51,7 @@ function multiplyPanels(a: usize, aRow: usize, aInner: usize, panels: usize, y: 
 }
 
 /**
- * How many of a tile's keys a query sees, when `ahead` is how far the tile's first key lies after the query's own
+ * Number of a tile's keys that a query attends to. `ahead`: position of the tile's first key minus the query's
  * position.
  */
 // @ts-ignore: decorator
@@ -61,7 +60,7 @@ export function visible(causal: bool, ahead: i32, keys: i32): i32 {
   return causal ? max(0, min(keys, 1 - ahead)) : keys;
 }
 
-/** Keys that a batch entry has: all, or as many as the limits say. */
+/** Number of keys of a batch entry: the limit of the entry, or all keys without limits. */
 // @ts-ignore: decorator
 @inline
 function keysOf(limits: usize, entry: i32, keys: i32): i32 {
@@ -69,8 +68,8 @@ function keysOf(limits: usize, entry: i32, keys: i32): i32 {
 }
 
 /**
- * Position of a batch entry's first query among the keys; clamped to where it sees none or all, so that sums of
- * positions do not overflow.
+ * Position of a batch entry's first query among the keys. Clamped to the range from no visible keys to all keys, so
+ * that sums of positions do not overflow.
  */
 // @ts-ignore: decorator
 @inline
@@ -78,7 +77,7 @@ function startOf(limits: usize, entry: i32, batch: i32, queries: i32, keys: i32)
   return limits == 0 ? keys - queries : max(-queries, min(keys, load<i32>(limits + (<usize>(batch + entry) << 2))));
 }
 
-/** Multiply a row by `scale`; its largest entry, a NaN passed over. */
+/** Multiply a row by `scale` and return its maximum. Ignores NaN. */
 // @ts-ignore: decorator
 @inline
 function scaleAndMax(row: usize, bytes: usize, scale: f32): f32 {
@@ -102,10 +101,10 @@ function scaleAndMax(row: usize, bytes: usize, scale: f32): f32 {
 }
 
 /**
- * out = softmax(scale · q kᵀ) v and the logsumexp of the scores, for `batch` entries of `heads` times [queries, width];
- * `group` neighbouring heads share [capacity, width] of keys and values. `limits` (0 for none) are the key lengths of
- * all entries, then the starts of their queries. This does lines (heads of all entries) `first` … `last` − 1. Scratch
- * (`src/ops/attention.ts` counts it): head, scores, two packed operands, a maximum per query of the tile.
+ * out = softmax(scale · q kᵀ) v and the logsumexp of the scores, for `batch` entries of `heads` times [queries, width].
+ * `group` consecutive heads share [capacity, width] of keys and values. `limits` (0: none) are the key lengths of all
+ * entries, followed by the starts of their queries. Computes lines (heads of all entries) `first` … `last` − 1. Scratch
+ * (computed in `src/ops/attention.ts`): head, scores, two packed operands, a maximum per query of the tile.
  */
 export function attention(
   out: usize, logSums: usize, q: usize, k: usize, v: usize, limits: usize,
@@ -150,7 +149,7 @@ export function attention(
           const largest = max(before, scaleAndMax(row, bytes, scale));
           const total = sumOfBlockExps(row, row, bytes, largest, true);
           if (largest != before) {
-            // What was summed against a smaller maximum shrinks; before the first tile that is nothing.
+            // Rescale sums that were computed with a smaller maximum. Before the first tile these sums are empty.
             const shrink = expOf<f32>(before - largest);
             store<f32>(maxima + at, largest);
             store<f32>(sums + at, load<f32>(sums + at) * shrink + total);
@@ -163,7 +162,7 @@ export function attention(
       }
       for (let i: usize = 0; i < <usize>tall; i++) {
         const total = load<f32>(sums + (i << 2));
-        // A query that saw no key keeps its zeros.
+        // A query without visible keys keeps zeros.
         if (total != 0) scaleRow(result + i * rowBytes, result + i * rowBytes, rowBytes, <f32>1 / total);
         store<f32>(sums + (i << 2), load<f32>(maxima + (i << 2)) + logOf<f32>(total));
       }
@@ -179,8 +178,8 @@ export function attention(
 }
 
 /**
- * Turn scores of a row into weights exp(scale · s − logSum), and their gradients into those of the scores: scale ·
- * weight · (d − delta).
+ * Replace a row of scores by weights exp(scale · s − logSum), and gradients of the weights by gradients of the scores:
+ * scale · weight · (d − delta).
  */
 // @ts-ignore: decorator
 @inline
@@ -219,9 +218,9 @@ export function deltas(to: usize, g: usize, out: usize, queries: i32, rowBytes: 
 }
 
 /**
- * Gradients of `attention`: the weights of each tile are computed anew from the logsumexp. Scratch
- * (`src/ops/attention-backward.ts` counts it): head, weights and their gradients, five packed operands, δ of all
- * queries. This does lines `first` … `last` − 1, whole groups.
+ * Gradients of `attention`. The weights of each tile are recomputed from the logsumexp. Scratch (computed in
+ * `src/ops/attention-backward.ts`): head, weights and their gradients, five packed operands, δ of all queries. Computes
+ * lines `first` … `last` − 1, which are complete groups.
  */
 export function attentionBackward(
   dq: usize, dk: usize, dv: usize, q: usize, k: usize, v: usize, out: usize, logSums: usize, g: usize, limits: usize,
@@ -261,7 +260,7 @@ export function attentionBackward(
       packPanels(k + key, rowBytes, 4, wide, width, keyPanels, <usize>width << 5);
       packPanels(v + key, rowBytes, 4, wide, width, valuePanels, <usize>width << 5);
       packPanels(k + key, 4, rowBytes, width, wide, keyRowPanels, <usize>wide << 5);
-      // The first query that sees key k0 is k0 − diagonal.
+      // The first query that attends to key k0 is k0 − diagonal.
       const firstQuery = causal ? max(0, k0 - diagonal) / ATTENTION_TILE * ATTENTION_TILE : 0;
       for (let q0 = firstQuery; q0 < queries; q0 += ATTENTION_TILE) {
         const tall = min(ATTENTION_TILE, queries - q0);

@@ -1,14 +1,14 @@
-// Batch normalisation over the columns (channels) of a matrix of f32.
+// Batch normalization over the columns (channels) of a matrix of f32.
 //
-// Statistics are taken block by block of 64 rows: mean and square deviations of a block in two passes while it lies in
-// the first-level cache, then joined with those of the rows before (Chan, Golub and LeVeque 1979). So the matrix is
-// read once and nothing cancels.
+// Statistics are computed block by block of 64 rows: the mean and squared deviations of a block in two passes while the
+// block is in the first-level cache, then combined with the statistics of the previous rows (Chan, Golub and LeVeque
+// 1979). So the matrix is read once and there is no cancellation.
 import { madd } from "./lanes";
 
 const BLOCK_ROWS: i32 = 64;
 /**
- * Rows whose sums of gradients join the total at once, where there are more: the error grows like 128 + n/4096 instead
- * of n.
+ * Rows whose gradient sums are added to the total at once, if there are more rows: the error grows like 128 + n/4096
+ * instead of n.
  */
 const GROUP_ROWS: i32 = 64 * BLOCK_ROWS;
 
@@ -47,8 +47,9 @@ function sumOfColumn(x: usize, step: usize, rows: i32, centre: f32, squared: boo
 }
 
 /**
- * Mean of each column, and mean square deviation from it. What rounding takes from either at each block is kept in
- * `rests` (2 · width words) and goes into the next: without it the error of the mean of n rows grows like √(n/64).
+ * Mean of each column, and mean squared deviation from the mean. The rounding error of each block is stored in `rests`
+ * (2 · width words) and added to the next block. Without this compensation, the error of the mean of n rows grows like
+ * √(n/64).
  */
 function statistics(means: usize, variances: usize, x: usize, rows: i32, width: i32, rests: usize, first: i32, last: i32): void {
   const bytes = <usize>width << 2;
@@ -62,8 +63,8 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
   for (let done = 0; done < rows; done += BLOCK_ROWS) {
     const count = min(BLOCK_ROWS, rows - done);
     const weight = <f32>count / <f32>(done + count);
-    // Square deviations add up by themselves, and by the distance of the two means; a square of nothing, however far,
-    // is nothing.
+    // Squared deviations add up, plus a term for the distance of the two means. Before the first block this term must
+    // be 0, even if the distance is infinite.
     const spread = <f32>done * weight;
     const share = <f32>1 / <f32>count;
     let i: usize = begin;
@@ -71,7 +72,7 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
       for (; i + 16 <= end; i += 16) {
         const before = v128.load(means + i);
         const rest = v128.load(rests + i);
-        // Around the mean so far: where all values are far from zero, their sum would round.
+        // Relative to the mean so far, because a plain sum would round if all values are far from zero.
         const distance = f32x4.mul(sumOfLanes(x + i, bytes, count, before, false), f32x4.splat(share));
         const squares = sumOfLanes(x + i, bytes, count, f32x4.add(before, distance), true);
         const ahead = f32x4.sub(distance, rest);
@@ -108,8 +109,8 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
 }
 
 /**
- * Mean and variance of columns `first` … `last` − 1, and what `normaliseColumns` multiplies them by, gamma / √(variance
- * + ε), into `scales`. Scratch: 2 · width words.
+ * Mean and variance of columns `first` … `last` − 1, and the factors of `normalizeColumns`, gamma / √(variance + ε), in
+ * `scales`. Scratch: 2 · width words.
  */
 export function columnStatistics(
   means: usize, variances: usize, scales: usize, x: usize, gamma: usize, rows: i32, width: i32, epsilon: f32, scratch: usize, first: i32, last: i32,
@@ -119,7 +120,7 @@ export function columnStatistics(
 }
 
 /** `(x − mean) · scale + beta` per column. */
-export function normaliseColumns(y: usize, x: usize, means: usize, scales: usize, beta: usize, rows: i32, width: i32): void {
+export function normalizeColumns(y: usize, x: usize, means: usize, scales: usize, beta: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
     let i: usize = 0;

@@ -1,13 +1,13 @@
-// Bools as single bits, 32 to a word.
+// Bools packed as single bits, 32 per word.
 
-/** Four bytes that are 0 or 1 as four bits: the product moves them side by side to the top. */
+/** Pack four bytes that are 0 or 1 into four bits. The multiplication moves the bits next to each other at the top. */
 // @ts-ignore: decorator
 @inline
 function nibble(bytes: u32): u32 {
   return (bytes * 0x10204080) >> 28;
 }
 
-/** Rows of `count` bools as rows of ⌈count/32⌉ words; bits behind the last element are 0. */
+/** Pack rows of `count` bools into rows of ⌈count/32⌉ words. Bits after the last element are 0. */
 export function packBits(output: usize, input: usize, rows: i32, count: i32): void {
   for (let row = 0; row < rows; row++) {
     let left = count;
@@ -34,14 +34,17 @@ export function packBits(output: usize, input: usize, rows: i32, count: i32): vo
   }
 }
 
-/** Eight masks as eight bytes that are 0 or -1. */
+/** Narrow eight masks to eight bytes that are 0 or -1. */
 // @ts-ignore: decorator
 @inline
 function narrowMasks(masks: usize): v128 {
   return i16x8.narrow_i32x4_s(v128.load(masks), v128.load(masks, 16));
 }
 
-/** Rows of `count` masks (32 bits each, all set or none) as rows of ⌈count/32⌉ words, as `packBits` does it. */
+/**
+ * Pack rows of `count` masks (32 bits each, all set or all clear) into rows of ⌈count/32⌉ words, in the format of
+ * `packBits`.
+ */
 export function packLanes(masks: usize, output: usize, rows: i32, count: i32): void {
   for (let row = 0; row < rows; row++) {
     let left = count;
@@ -60,7 +63,7 @@ export function packLanes(masks: usize, output: usize, rows: i32, count: i32): v
   }
 }
 
-/** Rows of ⌈count/32⌉ words as rows of `count` bools. */
+/** Unpack rows of ⌈count/32⌉ words into rows of `count` bools. */
 export function unpackBits(output: usize, input: usize, rows: i32, count: i32): void {
   for (let row = 0; row < rows; row++) {
     for (let left = count; left > 0; left -= 32) {
@@ -68,7 +71,7 @@ export function unpackBits(output: usize, input: usize, rows: i32, count: i32): 
       input += 4;
       if (left >= 32) {
         if (ASC_FEATURE_SIMD) {
-          // Each byte of the word eight times, of which each shows another bit.
+          // Each byte of the word eight times; each copy is masked to a different bit.
           const bytes = i32x4.splat(word);
           const bits = i64x2.splat(0x8040201008040201);
           const low = v128.and(v128.shuffle<i8>(bytes, bytes, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1), bits);
@@ -77,7 +80,7 @@ export function unpackBits(output: usize, input: usize, rows: i32, count: i32): 
           v128.store(output, v128.and(i8x16.eq(high, bits), i8x16.splat(1)), 16);
           output += 32;
         } else {
-          // The product puts a copy of the nibble so that each byte gets its bit.
+          // The multiplication shifts copies of the nibble so that each byte gets its bit.
           for (let i = 0; i < 8; i++) {
             store<u32>(output, ((word & 15) * 0x00204081) & 0x01010101);
             word >>= 4;

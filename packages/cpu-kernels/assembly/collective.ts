@@ -1,6 +1,6 @@
-// Reductions between buffers of different ranks. Each export name says operation and dtype; @skein/collectives looks
-// them up. `accumulate*`: target ← a ∘ b, where target may be a or b. `exchange*`: a and b ← a ∘ b, the whole
-// all-reduce of two ranks in one pass.
+// Reductions between buffers of different ranks. Each export is named after its operation and dtype, and
+// @skein/collectives looks up the name. `accumulate*`: target ← a ∘ b, where target may be a or b. `exchange*`: a and b
+// ← a ∘ b, the complete all-reduce of two ranks in one pass.
 import { decodeF16, encodeF16, roundToBf16, roundToF16 } from "./half";
 import { addF, maxF, minF, shlI, shrU } from "./vectors";
 
@@ -72,7 +72,7 @@ function exchange<T>(operation: i32, a: usize, b: usize, count: i32): void {
   }
 }
 
-/** Bits of 16-bit floats, low in each lane: decode both, apply, round, encode. */
+/** Bits of 16-bit floats, low in each lane. Decodes both, applies the operation, rounds and encodes. */
 // @ts-ignore: decorator
 @inline
 function applyHalf<T>(operation: i32, a: T, b: T): T {

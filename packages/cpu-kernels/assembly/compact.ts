@@ -1,6 +1,6 @@
-// Entries of a vector that reach a bound, laid side by side in one read.
+// Compacts the entries of a vector whose magnitude reaches a bound, in one pass.
 
-/** Bits of infinity; above it lies NaN. */
+/** Bits of infinity. The bits of NaN are above. */
 const INFINITY: i32 = 0x7f800000;
 
 // @ts-ignore: decorator
@@ -10,9 +10,10 @@ function keysAt(at: usize, offset: usize): v128 {
 }
 
 /**
- * The first `capacity` of `n` f32 whose magnitude reaches that at `bound`: values and positions, zeros behind them. How
- * many reach it, those without room too, in `count`; the greatest of all magnitudes in `greatest`. Zeros never reach,
- * NaN always. Bits without a sign are in the order of magnitudes.
+ * Write the first `capacity` of the `n` f32 whose magnitude reaches the magnitude at `bound`: values and positions,
+ * followed by zeros. `count` receives the number of all such entries, including entries without space. `greatest`
+ * receives the maximum of all magnitudes. Zeros never reach the bound, NaN always does. Bits without the sign have the
+ * order of the magnitudes.
  */
 export function compact(x: usize, bound: usize, values: usize, indices: usize, count: usize, greatest: usize, n: i32, capacity: i32): void {
   const least = min<i32>(INFINITY, max<i32>(1, load<i32>(bound) & 0x7fffffff));
@@ -35,20 +36,20 @@ export function compact(x: usize, bound: usize, values: usize, indices: usize, c
         i16x8.narrow_i32x4_s(i32x4.gt_s(a, below), i32x4.gt_s(b, below)),
         i16x8.narrow_i32x4_s(i32x4.gt_s(c, below), i32x4.gt_s(d, below)),
       );
-      let held = i8x16.bitmask(e);
-      if (held == 0) continue;
+      let selected = i8x16.bitmask(e);
+      if (selected == 0) continue;
       if (found + 16 > capacity) {
-        for (; held != 0 && found < capacity; held &= held - 1) {
-          const j = ctz<i32>(held);
+        for (; selected != 0 && found < capacity; selected &= selected - 1) {
+          const j = ctz<i32>(selected);
           store<u32>(values + ((<usize>found) << 2), load<u32>(at + ((<usize>j) << 2)));
           store<i32>(indices + ((<usize>found) << 2), i + j);
           found++;
         }
-        found += popcnt<i32>(held);
+        found += popcnt<i32>(selected);
         continue;
       }
-      for (; held != 0; held &= held - 1) {
-        const j = ctz<i32>(held);
+      for (; selected != 0; selected &= selected - 1) {
+        const j = ctz<i32>(selected);
         store<u32>(values + ((<usize>found) << 2), load<u32>(at + ((<usize>j) << 2)));
         store<i32>(indices + ((<usize>found) << 2), i + j);
         found++;

@@ -1,5 +1,5 @@
-// Convolution of NHWC images with HWIO weights and its two gradients, as matrix products whose rows are pixels found by
-// address: the column matrix (im2col) is never written, except block by block where a pixel has so few channels that
+// Convolution of NHWC images with HWIO weights and its two gradients, as matrix products whose rows are pixels, read by
+// address. The column matrix (im2col) is not written, except block by block if a pixel has so few channels that
 // addresses would cost more.
 import { FEW_CHANNELS, PIXEL_BLOCK, SUM_BLOCK, TAP_BLOCK, TAP_BYTES, TILE_BYTES, TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { depthwise, depthwiseBackwardWeight } from "./depthwise";
@@ -21,8 +21,8 @@ function align16(bytes: i32): i32 {
 }
 
 /**
- * Words for the addresses of one block of pixels; with few channels, for one address and one row of the column matrix
- * per pixel.
+ * Words for the addresses of one block of pixels. With few channels: words for one address and one row of the column
+ * matrix per pixel.
  */
 // @ts-ignore: decorator
 @inline
@@ -31,12 +31,12 @@ function tableWords(block: i32, inner: i32): i32 {
 }
 
 /**
- * Write the address of every tap of pixels [first, first + count) of the grid (images × rows × across), and where their
- * results go.
+ * Write the address of every tap of pixels [first, first + count) of the grid (images × rows × across), and the
+ * addresses of the results.
  *
- * A tile's addresses lie together, [tap][row of the tile], so that `tile6` walks them; tile p begins at table + p ·
- * taps words. With few channels the values themselves are copied, [pixel][tap][channel] after the addresses, and each
- * row has the one address of its copy.
+ * A tile's addresses are stored together, [tap][row of the tile], in the order in which `tile6` reads them. Tile p
+ * begins at table + p · taps words. With few channels, the values themselves are copied, [pixel][tap][channel], after
+ * the addresses, and each row has a single address, which points to its copy.
  */
 function addressPixels(
   source: usize, height: i32, width: i32, sourcePixel: usize, inner: i32, stepY: i32, stepX: i32, tapList: usize, taps: i32,
@@ -44,7 +44,7 @@ function addressPixels(
   table: usize, outs: usize, zeros: usize,
 ): void {
   const few = inner < FEW_CHANNELS;
-  // Pixels whose taps all lie inside need no test per tap: a tap is then at a fixed distance.
+  // Pixels whose taps are all inside the image need no test per tap, because each tap has a fixed offset.
   let lowY = 0, highY = 0, lowX = 0, highX = 0;
   for (let t = 0; t < taps; t++) {
     const tap = tapList + <usize>t * TAP_BYTES;
@@ -105,7 +105,7 @@ function addressPixels(
         }
       }
     }
-    // Idle rows of the last tile repeat its first.
+    // Unused rows of the last tile repeat its first row.
     const entries = few ? 1 : taps;
     for (let t = 0; t < entries; t++) {
       const slot = addresses + ((<usize>(t * take)) << 2);
@@ -118,11 +118,11 @@ function addressPixels(
 /**
  * Results at a grid of pixels: result(n, i, j)[c] = Σ over taps t and q < inner of source(n, i · stepY + offsetY(t), j
  * · stepX + offsetX(t))[q] · weight(t)[q][c]. Pixels outside of the source count as zero. A convolution and each phase
- * of its transpose are of this form.
+ * of its transpose have this form.
  *
- * `scratch` holds, in this order: edge addresses, tile, zeros, result addresses, table, panels
- * (`src/contraction-scratch.ts` counts them). `tapList`: per tap the address of its weights, its two offsets, and room
- * for their sum in bytes; `columnStep` and `innerStep`: bytes between weights; result(n, i, j) lies at result + n ·
+ * `scratch` holds, in this order: edge addresses, tile, zeros, result addresses, table, panels (sizes:
+ * `src/contraction-scratch.ts`). `tapList`: per tap the address of its weights, its two offsets, and space for the sum
+ * of the offsets in bytes. `columnStep` and `innerStep`: bytes between weights. result(n, i, j) is at result + n ·
  * imageBytes + i · rowBytes + j · pixelBytes.
  */
 function gatherProduct(
@@ -142,7 +142,7 @@ function gatherProduct(
   memory.fill(zeros, 0, (<usize>inner) << 2);
   const pixels = images * rows * across;
   let tap0 = 0;
-  do { // once even without taps: results are then zero
+  do { // runs once even without taps, to write zeros
     const some = min(block, taps - tap0);
     const depth = some * inner;
     const panelBytes = (<usize>depth) << 5;
@@ -190,7 +190,7 @@ function isPlainProduct(kernelHeight: i32, kernelWidth: i32, strideY: i32, strid
   return kernelHeight * kernelWidth * strideY * strideX * groups == 1 && height == outHeight && width == outWidth;
 }
 
-/** Whether every group has one channel in and one out. */
+/** Whether every group has one input and one output channel. */
 // @ts-ignore: decorator
 @inline
 function isDepthwise(channels: i32, outChannels: i32, groups: i32): bool {
@@ -241,8 +241,8 @@ export function conv2d(
 /**
  * x[n, h, v, q] = Σ g[n, i, j, o] · w[r, c, q, o] over i · stride − top + r · dilation = h, likewise for columns.
  *
- * The pixels h ≡ phase (mod stride) meet one and the same set of taps, so each phase is a convolution of `g` with step
- * 1 and no tap is multiplied in vain; with stride 1 there is one phase, the convolution with the turned kernel.
+ * All pixels h ≡ phase (mod stride) have the same set of taps. So each phase is a convolution of `g` with step 1,
+ * without multiplications by padding. With stride 1 there is one phase, the convolution with the flipped kernel.
  */
 export function conv2dBackwardInput(
   g: usize, w: usize, x: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
@@ -295,7 +295,7 @@ export function conv2dBackwardInput(
   }
 }
 
-/** Output rows per block of the weight's gradient, and whole images where those are smaller. */
+/** Output rows per block of the weight gradient. Blocks contain several images if images are smaller. */
 // @ts-ignore: decorator
 @inline
 function sumRows(outHeight: i32, outWidth: i32): i32 {
@@ -323,12 +323,12 @@ function clearFloats(to: usize, bytes: usize): void {
 }
 
 /**
- * Copy rows [firstRow, firstRow + rows) × [firstColumn, …) of an image, `channels` of each pixel, with zeros where
- * there is no pixel.
+ * Copy rows [firstRow, firstRow + rows) × [firstColumn, …) of an image, `channels` of each pixel, with zeros outside of
+ * the image.
  */
 export function copyPadded(image: usize, height: i32, width: i32, pixelBytes: usize, channels: i32, firstRow: i32, firstColumn: i32, rows: i32, across: i32, to: usize): void {
   const bytes = (<usize>channels) << 2;
-  const left = min(across, max(0, -firstColumn)); // columns before the image, then inside of it
+  const left = min(across, max(0, -firstColumn)); // columns before the image, followed by columns inside of it
   const inside = max(0, min(across - left, width - max(0, firstColumn)));
   for (let i = 0; i < rows; i++) {
     const y = firstRow + i;
@@ -357,13 +357,13 @@ export function copyPadded(image: usize, height: i32, width: i32, pixelBytes: us
 /**
  * w[r, c, q, o] = Σ over n, i, j of x[n, i · stride − top + r · dilation, …, q] · g[n, i, j, o].
  *
- * Block by block of output pixels: the part of the image under the block is copied with its padding, `g` is packed into
- * panels, and a tile holds 6 rows of the weight × 8 output channels while the pixels of the block are summed, one
- * segment per output row. Undilated, the taps of one kernel row are neighbours in the image as in the weight, so their
- * channels count as rows of one stretch. `scratch` holds, in this order: edge addresses, results, tile, table, image
- * block, panels.
+ * For each block of output pixels, the corresponding part of the image is copied with its padding, and `g` is packed
+ * into panels. A tile holds 6 rows of the weight × 8 output channels while the pixels of the block are summed, one
+ * segment per output row. Without dilation, the taps of one kernel row are adjacent in the image and in the weight, so
+ * their channels are treated as consecutive rows. `scratch` holds, in this order: edge addresses, results, tile, table,
+ * image block, panels.
  *
- * This is part `part` of `parts`: some of the panels of output channels of all groups.
+ * Computes part `part` of `parts`: some of the panels of output channels of all groups.
  */
 export function conv2dBackwardWeight(
   x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
@@ -395,7 +395,7 @@ export function conv2dBackwardWeight(
   const paddedMost = (rows - 1) * strideY + (kernelHeight - 1) * dilationY + 1;
   const panels = block + <usize>align16(4 * images * paddedMost * paddedWidth * perGroup);
   for (let r: usize = 0; r < 6; r++) store<u32>(edge + (r << 2), <u32>(tile + (r << 5)));
-  const joined = dilationX == 1 ? kernelWidth : 1; // taps per stretch of rows
+  const joined = dilationX == 1 ? kernelWidth : 1; // taps whose rows are consecutive
   const tall = joined * perGroup;
   if (batch == 0 && part == 0) memory.fill(w, 0, <usize>(kernelHeight * kernelWidth * perGroup) * outPixel);
   const panelsEach = max(1, (outPerGroup + TILE_COLUMNS - 1) / TILE_COLUMNS);

@@ -1,11 +1,20 @@
-// Block size of the triangular kernels; both AssemblyScript and TypeScript, see `blocks.ts`.
+// Block size of the triangular kernels. Both AssemblyScript and TypeScript, see `blocks.ts`.
 
-/** Rows of a diagonal block: whole tiles of 6 and panels of 8, and its transpose (9 KiB) stays in L1 beside a row. */
+/**
+ * Rows of a diagonal block: a multiple of tiles of 6 and panels of 8. The transposed block (9 KiB) stays in L1 together
+ * with a row.
+ */
 export const TRIANGLE_BLOCK = 48;
 
 /** Reflections that are applied together, as two matrix products: four panels of 8. */
 export const REFLECTOR_BLOCK = 32;
-/** Entries of each eigenvector that plane rotations pass over at a time: four vectors, 512 rows of which are 32 KiB. */
+/**
+ * Entries of each eigenvector to which plane rotations are applied at a time: four vectors, 512 rows of which are 32
+ * KiB.
+ */
 export const ROTATION_LANES = 16;
-/** Plane rotations that are collected before they are applied: 64 KiB, which stream from L2 past each panel. */
+/**
+ * Maximum number of plane rotations that are collected before they are applied: 64 KiB, which are streamed from L2 for
+ * each panel.
+ */
 export const ROTATION_LIST = 8192;

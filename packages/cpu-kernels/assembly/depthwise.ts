@@ -1,12 +1,12 @@
-// Depthwise convolution of NHWC images, one channel in and one out per group: neighbouring channels lie in a vector,
-// and every tap is a multiply-add of whole pixels with the row of the weight under it.
+// Depthwise convolution of NHWC images, one input and one output channel per group. Consecutive channels are in one
+// vector, and every tap is a multiply-add of complete pixels with one row of the weight.
 import { TAP_BYTES } from "./blocks";
 import { madd } from "./lanes";
 
-/** Bytes per entry of a list of taps that lie inside of the image: weight address, distance in bytes. */
+/** Bytes per entry of a list of taps inside the image: weight address, offset in bytes. */
 const ENTRY_BYTES: usize = 8;
 
-/** Σ over the list of x · weight for one pixel. */
+/** Σ of x · weight over the list, for one pixel. */
 function onePixel(corner: usize, list: usize, taps: i32, pixel: usize, to: usize): void {
   const end = list + <usize>taps * ENTRY_BYTES;
   let c: usize = 0;
@@ -27,7 +27,7 @@ function onePixel(corner: usize, list: usize, taps: i32, pixel: usize, to: usize
 }
 
 /**
- * `onePixel` for four pixels, `step` bytes apart, whose results lie `toStep` bytes apart: they share the loads of
+ * `onePixel` for four pixels, `step` bytes apart, with results `toStep` bytes apart. The pixels share the loads of
  * weights.
  */
 function fourPixels(corner: usize, step: usize, list: usize, taps: i32, pixel: usize, to: usize, toStep: usize): void {
@@ -54,7 +54,7 @@ function fourPixels(corner: usize, step: usize, list: usize, taps: i32, pixel: u
     }
   }
   if (c == pixel) return;
-  // Fewer than four channels are left (in the scalar build all of them).
+  // The remaining channels, fewer than four. In the scalar build, all channels.
   for (let p = 0; p < 4; p++) {
     const from = corner + <usize>p * step, result = to + <usize>p * toStep;
     for (let d = c; d < pixel; d += 4) {
@@ -67,8 +67,8 @@ function fourPixels(corner: usize, step: usize, list: usize, taps: i32, pixel: u
 
 /**
  * result(n, i, j)[c] = Σ over taps t of source(n, i · stepY + offsetY(t), j · stepX + offsetX(t))[c] · weight(t)[c],
- * with zeros outside of the source. The sizes are those of `gatherProduct`; a pixel of the source has `pixel` bytes.
- * `lists`: room for two lists of as many entries as taps.
+ * with zeros outside of the source. Sizes as in `gatherProduct`; a pixel of the source has `pixel` bytes. `lists`:
+ * space for two lists with one entry per tap.
  */
 export function depthwise(
   source: usize, images: i32, height: i32, width: i32, pixel: usize, stepY: i32, stepX: i32, tapList: usize, taps: i32,
@@ -86,7 +86,7 @@ export function depthwise(
       const y = i * stepY;
       const line = source + <usize>((n * height + y) * width) * pixel;
       let to = result + <usize>n * imageBytes + <usize>i * rowBytes;
-      // Taps above and below the image fall away for the whole row.
+      // Taps above and below the image are skipped for the complete row.
       let some = 0;
       for (let t = 0; t < taps; t++) {
         const tap = tapList + <usize>t * TAP_BYTES;
@@ -128,8 +128,8 @@ export function depthwise(
 }
 
 /**
- * w[c] += Σ over j < count of x(j)[c] · g(j)[c], pixels `step` and `pixel` bytes apart; a row is summed by itself
- * first.
+ * w[c] += Σ over j < count of x(j)[c] · g(j)[c], pixels `step` and `pixel` bytes apart. The row is summed separately
+ * before it is added to w.
  */
 function addRow(x: usize, step: usize, g: usize, pixel: usize, count: i32, w: usize): void {
   let c: usize = 0;
@@ -188,7 +188,7 @@ export function depthwiseBackwardWeight(
         const y = i * strideY - top + r * dilationY;
         if (<u32>y >= <u32>height) continue;
         for (let c = 0; c < kernelWidth; c++) {
-          // Output columns [first, end) see a pixel under this tap.
+          // Output columns [first, end) read a pixel inside the image for this tap.
           const offset = c * dilationX - left;
           const first = offset < 0 ? (strideX - 1 - offset) / strideX : 0;
           const end = offset < width ? min(outWidth, (width - 1 - offset) / strideX + 1) : 0;

@@ -1,7 +1,10 @@
-// Sums and multiples of rows of floats: what decompositions do outside of matrix products.
+// Sums and multiples of rows of floats, for the parts of decompositions outside of matrix products.
 import { madd, sumLanes } from "./lanes";
 
-/** Σ a[i] · b[i] over `bytes`; four sums side by side, since each has to wait for its last addition. */
+/**
+ * Σ a[i] · b[i] over `bytes`. Four independent sums, because each addition must wait for the previous addition of the
+ * same sum.
+ */
 // @ts-ignore: decorator
 @inline
 export function dot(a: usize, b: usize, bytes: usize): f32 {
@@ -38,7 +41,9 @@ export function addMultiple(y: usize, x: usize, factor: f32, bytes: usize): void
   for (; i < bytes; i += 4) store<f32>(y + i, load<f32>(y + i) + factor * load<f32>(x + i));
 }
 
-/** Bits of the largest magnitude over `bytes`: as an integer, so that NaN is above infinity and that above all else. */
+/**
+ * Bits of the largest magnitude over `bytes`. As integers, NaN is above infinity, and infinity is above all numbers.
+ */
 export function largestBits(x: usize, bytes: usize): u32 {
   let i: usize = 0;
   let largest: u32 = 0;
@@ -55,7 +60,7 @@ export function largestBits(x: usize, bytes: usize): u32 {
   return largest;
 }
 
-/** Bits of infinity: what is not below is no finite number. */
+/** Bits of infinity. Bits of finite numbers are below. */
 export const INFINITE: u32 = 0x7f800000;
 
 /** Fill with NaN. */

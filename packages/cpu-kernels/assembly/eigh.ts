@@ -1,26 +1,27 @@
-// Eigenvalues and eigenvectors of symmetric matrices, f32: reflections to tridiagonal form, implicit QR steps in f64 on
-// that, whose rotations are collected and then applied to a few entries of all eigenvectors at a time.
+// Eigenvalues and eigenvectors of symmetric matrices, f32. Reflections reduce a matrix to tridiagonal form, then
+// implicit QR steps run in f64. Their rotations are collected, and applied to a few entries of all eigenvectors at a
+// time.
 import { REFLECTOR_BLOCK, ROTATION_LANES, ROTATION_LIST } from "./decomposition-blocks";
 import { fillNaN, INFINITE, largestBits } from "./dot";
 import { maddF, mulF, nmaddF } from "./vectors";
 import { reflectRows } from "./reflectors";
-import { blockBegin, shiftedStep, tridiagonalise, wilkinsonShift } from "./tridiagonal";
+import { blockBegin, shiftedStep, tridiagonalize, wilkinsonShift } from "./tridiagonal";
 
 /**
- * Entries beside the diagonal of so small a part of the largest entry count as zero. It moves eigenvalues by less than
- * a hundredth of an f32 rounding of the largest one.
+ * Off-diagonal entries of at most this fraction of the largest entry are treated as zero. Eigenvalues change by less
+ * than a hundredth of an f32 rounding of the largest eigenvalue.
  */
 const NEGLIGIBLE: f64 = 1.0 / 4294967296.0;
 
-/** QR steps per row after which a matrix is given up; two are usual. */
+/** Maximum number of QR steps per row. Two steps are usual. */
 const MOST_STEPS: i32 = 30;
 
 const LANE_BYTES: usize = (<usize>ROTATION_LANES) << 2;
 
 /**
- * Apply the steps between `list` and `end` to a panel: ROTATION_LANES entries of every eigenvector, one after the
- * other. A step is its first row and its number of rotations, both i32, and its rotations. The second row of a rotation
- * is the first one of the next, so it stays in registers.
+ * Apply the steps between `list` and `end` to a panel: ROTATION_LANES entries of every eigenvector, in sequence. A step
+ * is its first row and its number of rotations, both i32, followed by its rotations. The second row of a rotation is
+ * the first row of the next rotation, so it stays in registers.
  */
 function rotatePanel(panel: usize, list: usize, end: usize): void {
   while (list < end) {
@@ -62,13 +63,13 @@ function rotatePanel(panel: usize, list: usize, end: usize): void {
 }
 
 /**
- * Make the tridiagonal matrix diagonal. With `numPanels` panels of eigenvectors these are turned with it; without,
- * nothing is kept of the rotations. With `shifts`, eigenvalues in the order in which they come out, each is tried
- * first: one step then finds what takes 1.7 otherwise.
+ * Diagonalize the tridiagonal matrix. If `numPanels` is not 0, the panels of eigenvectors are rotated with it;
+ * otherwise the rotations are dropped. `shifts`: eigenvalues in the order in which they are found. Each is tried first,
+ * so one step finds an eigenvalue that otherwise takes 1.7 steps.
  *
- * @returns false where it did not converge.
+ * @returns false if the iteration did not converge.
  */
-function diagonalise(d: usize, e: usize, n: i32, shifts: usize, panels: usize, numPanels: i32, list: usize): bool {
+function diagonalize(d: usize, e: usize, n: i32, shifts: usize, panels: usize, numPanels: i32, list: usize): bool {
   let largest: f64 = 0;
   for (let i: usize = 0; i < <usize>n; i++) largest = max(largest, abs<f64>(load<f64>(d + (i << 3))));
   for (let i: usize = 0; i + 1 < <usize>n; i++) largest = max(largest, abs<f64>(load<f64>(e + (i << 3))));
@@ -103,7 +104,7 @@ function diagonalise(d: usize, e: usize, n: i32, shifts: usize, panels: usize, n
   return true;
 }
 
-/** Positions of the numbers `d` in ascending order: equal ones stay as they are. */
+/** Positions of the numbers `d` in ascending order. Stable. */
 function sortPositions(d: usize, n: i32, order: usize): void {
   for (let i: usize = 0; i < <usize>n; i++) {
     const value = load<f64>(d + (i << 3));
@@ -117,7 +118,10 @@ function sortPositions(d: usize, n: i32, order: usize): void {
   }
 }
 
-/** What makes eigenvector `at` one of length 1 whose entry of largest magnitude, the first of equals, is positive. */
+/**
+ * Factor that normalizes eigenvector `at` to length 1 and makes its entry of largest magnitude, the first if several
+ * are equal, positive.
+ */
 function factorOf(panels: usize, n: i32, at: i32): f32 {
   let sum: f64 = 0;
   let largest: f32 = 0;
@@ -129,7 +133,10 @@ function factorOf(panels: usize, n: i32, at: i32): f32 {
   return <f32>((largest < 0 ? -1.0 : 1.0) / sqrt<f64>(sum));
 }
 
-/** The upper triangle of the matrix whose lower one is at `from`, times `scale`; rows are `stride` bytes apart. */
+/**
+ * Write the upper triangle of the matrix whose lower triangle is at `from`, times `scale`. Rows of the result are
+ * `stride` bytes apart.
+ */
 function fillUpper(from: usize, n: i32, scale: f64, to: usize, stride: usize): void {
   for (let i: usize = 0; i < <usize>n; i++) {
     for (let j: usize = 0; j <= i; j++) {
@@ -138,16 +145,20 @@ function fillUpper(from: usize, n: i32, scale: f64, to: usize, stride: usize): v
   }
 }
 
-/** 2^−k for the largest magnitude in [2^k, 2^(k + 1)): scaled by it nothing that matters over- or underflows. */
+/**
+ * 2^−k for the largest magnitude in [2^k, 2^(k + 1)). After scaling by this factor, no significant value overflows or
+ * underflows.
+ */
 function scaleOf(bits: u32): f64 {
   const exponent = <i64>max<u32>(bits >> 23, 1) - 127;
   return reinterpret<f64>((1023 - exponent) << 52);
 }
 
 /**
- * Eigenvalues [n], ascending, and eigenvectors [n, n], as columns, of `batch` matrices [n, n] of which the lower
- * triangle is read. Scratch (`src/ops/eigh.ts` counts it): d and e in f64, two matrices with rows of whole panels, a
- * list of rotations, what `reflectRows` and `tridiagonalise` take, or d and e once more.
+ * Eigenvalues [n], ascending, and eigenvectors [n, n], as columns, of `batch` matrices [n, n], of which the lower
+ * triangle is read. Scratch (computed in `src/ops/eigh.ts`): d and e in f64, two matrices with rows of complete panels,
+ * a list of rotations, and the larger of the scratch of `reflectRows` and `tridiagonalize` and a second copy of d and
+ * e.
  */
 export function eigh(a: usize, values: usize, vectors: usize, batch: i32, n: i32, scratch: usize): void {
   const size = <usize>n;
@@ -166,7 +177,7 @@ export function eigh(a: usize, values: usize, vectors: usize, batch: i32, n: i32
     let converged = false;
     if (bits < INFINITE) {
       fillUpper(a, n, scale, work, stride);
-      tridiagonalise(work, stride, n, d, e, rest);
+      tridiagonalize(work, stride, n, d, e, rest);
       memory.fill(turned, 0, size * stride);
       for (let i: usize = 0; i < size; i++) store<f32>(turned + i * stride + (i << 2), 1);
       for (let k = (max(n - 3, 0) / REFLECTOR_BLOCK) * REFLECTOR_BLOCK; n > 2 && k >= 0; k -= REFLECTOR_BLOCK) {
@@ -176,17 +187,17 @@ export function eigh(a: usize, values: usize, vectors: usize, batch: i32, n: i32
           turned + corner, stride, left, work + corner - stride, stride, min(REFLECTOR_BLOCK, left - 1), left, true, rest,
         );
       }
-      // The reflections are done with: their memory takes the panels.
+      // The reflections have been applied, so their memory is reused for the panels.
       for (let p: usize = 0; p < <usize>numPanels; p++) {
         for (let i: usize = 0; i < size; i++) {
           memory.copy(work + (p * size + i) * LANE_BYTES, turned + i * stride + p * LANE_BYTES, LANE_BYTES);
         }
       }
-      // First the values alone, in copies that are given up: they are the shifts with which steps are fewest.
-      const shifts = rest, besides = shifts + (size << 3);
+      // First compute only the values, on copies of d and e. These values are the shifts with the fewest steps.
+      const shifts = rest, eCopy = shifts + (size << 3);
       memory.copy(shifts, d, size << 3);
-      memory.copy(besides, e, size << 3);
-      converged = diagonalise(shifts, besides, n, 0, 0, 0, list) && diagonalise(d, e, n, shifts, work, numPanels, list);
+      memory.copy(eCopy, e, size << 3);
+      converged = diagonalize(shifts, eCopy, n, 0, 0, 0, list) && diagonalize(d, e, n, shifts, work, numPanels, list);
     }
     if (converged) {
       const order = list;

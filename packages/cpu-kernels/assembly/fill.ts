@@ -1,4 +1,4 @@
-// Values that need no operands.
+// Generators: values without operands.
 
 /** Write `bits` into `count` words. */
 export function fill32(output: usize, bits: u32, count: i32): void {
@@ -20,7 +20,7 @@ export function fill8(output: usize, bits: u32, count: i32): void {
   memory.fill(output, <u8>bits, count);
 }
 
-/** `outer` times, count from 0 to `size - 1` and write each number `inner` times; as f32 or as integers. */
+/** Repeat `outer` times: count from 0 to `size - 1` and write each number `inner` times, as f32 or as integers. */
 export function iota(output: usize, outer: i32, size: i32, inner: i32, float: i32): void {
   for (let o = 0; o < outer; o++) {
     for (let i = 0; i < size; i++) {
@@ -30,7 +30,7 @@ export function iota(output: usize, outer: i32, size: i32, inner: i32, float: i3
   }
 }
 
-/** Write rows of `depth` elements of `width` bytes: `one` (its bits) where the row's index points, 0 elsewhere. */
+/** Write rows of `depth` elements of `width` bytes: `one` (its bits) at the row's index, 0 at all other positions. */
 export function oneHot(indices: usize, output: usize, rows: i32, depth: i32, one: u32, width: i32): void {
   memory.fill(output, 0, <usize>rows * <usize>depth * <usize>width);
   for (let row = 0; row < rows; row++) {

@@ -1,4 +1,4 @@
-// One function per micro-operation of two and three operands, so that each gets machine code of its own.
+// One function per micro-operation of two or three operands, so that each function is compiled separately.
 import * as Opcode from "./fused-opcode";
 import { binary, hotBinary, scalarBinary, shift, ternary } from "./fused-loops";
 

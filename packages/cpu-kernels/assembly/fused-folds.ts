@@ -1,10 +1,10 @@
-// Reductions of the lanes that a fused program has just computed, before they leave the cache.
+// Reductions of the lanes that a fused program has just computed, while they are in the cache.
 import { packLanes } from "./bits";
 import * as Fold from "./fused-fold";
 import { maxF32, maxMagnitudes, minF32 } from "./reduce";
 import { sumBlocks, sumF32, sumMagnitudes, sumMagnitudesBlocks } from "./sum";
 
-/** How many of `n` masks are set. */
+/** Number of set masks among `n` masks. */
 function countMasks(masks: usize, n: i32): i32 {
   let count = 0;
   if (ASC_FEATURE_SIMD) {
@@ -22,9 +22,9 @@ function countMasks(masks: usize, n: i32): i32 {
 }
 
 /**
- * Reduce a tile: `n` lanes at `x`, elements `first` and up of the whole. Where rows of `size` elements fit a tile of
- * `most` it holds whole rows; else it is a part of one, and `total` keeps 8 bytes from one part to the next. `output`
- * is where the results of the first row lie.
+ * Reduce a tile: `n` lanes at `x`, which are elements `first` and up. If rows of `size` elements fit in a tile of
+ * `most` lanes, the tile holds complete rows. Otherwise the tile is a part of one row, and `total` holds 8 bytes
+ * between the parts. `output`: address of the first row's result.
  */
 export function foldLanes(fold: i32, x: usize, n: i32, first: i32, size: i32, most: i32, output: usize, total: usize): void {
   const row = <usize>(first / size);

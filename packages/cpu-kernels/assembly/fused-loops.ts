@@ -1,5 +1,5 @@
-// One loop per micro-operation over a tile of 32-bit lanes. Pointers are in bytes; a step is the width of T, or 0 where
-// one value serves the whole tile. `n` lanes, a multiple of what T holds. A result may stand where an operand stood.
+// One loop per micro-operation over a tile of 32-bit lanes. Pointers are in bytes. A step is the width of T, or 0 if
+// one value is used for the complete tile. `n` lanes, a multiple of the lanes of T. A result may overwrite an operand.
 import * as Opcode from "./fused-opcode";
 import { byteOf } from "./fused-runs";
 import { roundToBf16, roundToF16 } from "./half";
@@ -62,7 +62,7 @@ export function unary<T>(op: i32, d: usize, a: usize, stepA: usize, n: i32): voi
   unaryRest<T>(op, d, a, stepA, end);
 }
 
-// What takes an instruction or two: four vectors a turn.
+// Operations of one or two instructions: four vectors per iteration.
 // @ts-ignore: decorator
 @inline
 export function hotUnary<T>(op: i32, d: usize, a: usize, stepA: usize, n: i32): void {
@@ -133,8 +133,8 @@ export function binary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, s
   }
 }
 
-// The arithmetic that optimizers and activations are made of: four vectors a turn, with a value that serves the whole
-// tile held in a register.
+// The arithmetic of optimizers and activations: four vectors per iteration. A value for the complete tile is held in a
+// register.
 // @ts-ignore: decorator
 @inline
 export function hotBinary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
@@ -238,7 +238,10 @@ export function ternary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, 
   }
 }
 
-/** Two's-complement quotient towards zero; 0 for a zero divisor, and the least integer stays itself divided by -1. */
+/**
+ * Two's-complement quotient, rounded towards zero. A zero divisor gives 0. The smallest integer divided by -1 gives
+ * itself.
+ */
 function divideSigned(x: i32, y: i32): i32 {
   if (y == 0) return 0;
   return y == -1 ? 0 - x : x / y;
@@ -255,7 +258,7 @@ function laneByLane(op: i32, x: u32, y: u32): u32 {
   return x >> (y & 31);
 }
 
-// Operators that have no vector form: one lane at a time.
+// Operators without a vector form: one lane at a time.
 // @ts-ignore: decorator
 @inline
 export function scalarBinary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
@@ -277,7 +280,7 @@ function shiftLane<T>(op: i32, x: T, by: i32): T {
   return op == Opcode.ShiftRightI ? shrI<T>(x, by) : shrU<T>(x, by);
 }
 
-// Shifts by one amount for the whole tile, the usual case, have a vector form.
+// Shifts by one amount for the complete tile, the usual case, have a vector form.
 // @ts-ignore: decorator
 @inline
 export function shift<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {

@@ -1,5 +1,5 @@
-// Between memory and lanes: every dtype becomes a 32-bit lane (f16 and bf16 as f32, u8 as u32, bool as a mask) and
-// back.
+// Conversions between memory and lanes: every dtype becomes a 32-bit lane (f16 and bf16 as f32, u8 as u32, bool as a
+// mask) and back.
 import { decodeF16, encodeF16 } from "./half";
 import { pmaxF, pminF, splat, truncSmall } from "./vectors";
 
@@ -9,11 +9,11 @@ export const enum Kind {
   Bool = 2,
   F16 = 3,
   Bf16 = 4,
-  /** Stores only: floats in lanes, bytes in memory. */
+  /** For stores only: floats in lanes, bytes in memory. */
   FloatByte = 5,
 }
 
-/** A whole number from 0 to 255. The bound stands first: it is taken where x is no number. */
+/** Convert to an integer from 0 to 255. The bound is the first operand of `pmax`, which returns it if x is NaN. */
 // @ts-ignore: decorator
 @inline
 export function byteOf<T>(x: T): T {
@@ -35,14 +35,14 @@ function loadLane(kind: i32, source: usize): u32 {
   return reinterpret<u32>(decodeF16<f32>(reinterpret<f32>(<u32>load<u16>(source))));
 }
 
-/** Four neighbours; bytes become 0 … 255. */
+/** Load four consecutive bytes, each 0 … 255. */
 // @ts-ignore: decorator
 @inline
 function loadBytes(source: usize): v128 {
   return v128.extend_low<u16>(v128.extend_low<u8>(v128.load32_zero(source)));
 }
 
-/** Sixteen bytes as sixteen lanes: 0 … 255, or masks of bools. */
+/** Widen sixteen bytes to sixteen lanes: 0 … 255, or masks of bools. */
 // @ts-ignore: decorator
 @inline
 function widenSixteen(kind: i32, source: usize, target: usize): void {
@@ -99,7 +99,7 @@ function storeLane(kind: i32, lane: u32, target: usize): void {
   else store<u16>(target, <u16>reinterpret<u32>(encodeF16<f32>(reinterpret<f32>(lane))));
 }
 
-/** Sixteen floats to sixteen bytes. */
+/** Convert sixteen floats to sixteen bytes. */
 // @ts-ignore: decorator
 @inline
 function castSixteen(source: usize): v128 {
@@ -108,7 +108,7 @@ function castSixteen(source: usize): v128 {
   return i8x16.narrow_i16x8_u(a, b);
 }
 
-/** Sixteen lanes to sixteen bytes: numbers from 0 to 255 stay, masks stay masks. */
+/** Narrow sixteen lanes to sixteen bytes. Numbers from 0 to 255 stay numbers, masks stay masks. */
 // @ts-ignore: decorator
 @inline
 function narrowSixteen(kind: i32, source: usize): v128 {
@@ -117,7 +117,7 @@ function narrowSixteen(kind: i32, source: usize): v128 {
   return kind == Kind.Byte ? i8x16.narrow_i16x8_u(a, b) : i8x16.narrow_i16x8_s(a, b);
 }
 
-/** Four lanes to four bytes. */
+/** Narrow four lanes to four bytes. */
 // @ts-ignore: decorator
 @inline
 function narrowToBytes(lanes: v128): u32 {
@@ -125,7 +125,10 @@ function narrowToBytes(lanes: v128): u32 {
   return i32x4.extract_lane(i8x16.narrow_i16x8_u(shorts, shorts), 0);
 }
 
-/** Write `n` dense lanes as elements of their dtype. The lanes hold what the dtype holds, so nothing rounds here. */
+/**
+ * Write `n` dense lanes as elements of their dtype. The lanes hold values that the dtype represents exactly, so nothing
+ * is rounded here.
+ */
 export function storeRun<T>(kind: i32, source: usize, target: usize, n: i32): void {
   if (isVector<T>()) {
     const blocks = source + ((<usize>(n & ~3)) << 2);

@@ -1,4 +1,4 @@
-// One function per micro-operation of one operand, so that each gets machine code of its own.
+// One function per micro-operation of one operand, so that each function is compiled separately.
 import * as Opcode from "./fused-opcode";
 import { hotUnary, unary } from "./fused-loops";
 

@@ -1,5 +1,6 @@
-// The virtual machine of elementwise programs. It walks the shape in tiles that stay in the first-level cache and runs
-// each micro-operation over a whole tile. `src/fused-program.ts` writes the programs and documents their words.
+// The virtual machine of elementwise programs. It iterates over the shape in tiles that stay in the first-level cache,
+// and runs each micro-operation over a complete tile. `src/fused-program.ts` writes the programs and documents their
+// words.
 import { TILE } from "./fused-blocks";
 import { foldLanes } from "./fused-folds";
 import { loadRun, storeRun, widthOf } from "./fused-runs";
@@ -21,7 +22,7 @@ function alignUp16(address: usize): usize {
   return (address + 15) & ~15;
 }
 
-/** Write four words, so that the host can hand over operand addresses. */
+/** Write four words. The host passes operand addresses with this function. */
 export function setWords(at: usize, a: i32, b: i32, c: i32, d: i32): void {
   store<i32>(at, a);
   store<i32>(at, b, 4);
@@ -30,15 +31,15 @@ export function setWords(at: usize, a: i32, b: i32, c: i32, d: i32): void {
 }
 
 /**
- * Run part `part` of `parts` of a program: some of its tiles, or of its rows where a fold runs through all tiles of a
- * row. `scratch` begins with the addresses of the inputs, then of the outputs.
+ * Run part `part` of `parts` of a program: some of its tiles, or some of its rows if a fold continues through all tiles
+ * of a row. `scratch` begins with the addresses of the inputs, followed by the outputs.
  */
 export function fused(program: usize, scratch: usize, part: i32, parts: i32): void {
   if (ASC_FEATURE_SIMD) drive<v128>(program, scratch, part, parts);
   else drive<f32>(program, scratch, part, parts);
 }
 
-/** Whether a fold goes on from one tile to the next. */
+/** Whether a fold continues from one tile to the next. */
 function foldsRows(codeEnd: usize, folds: i32, tile: i32): bool {
   for (let f = 0, at = codeEnd; f < folds; f++, at += 20) if (load<i32>(at, 16) > tile) return true;
   return false;
@@ -83,7 +84,7 @@ function drive<T>(program: usize, scratch: usize, part: i32, parts: i32): void {
       for (let done = 0; done < length; ) {
         const left = length - done;
         const whole = left & ~(<i32>(sizeof<T>() >> 2) - 1);
-        // Fewer elements than a vector holds are worked on in cells, so that no memory beyond the operands is touched.
+        // Fewer elements than a vector are processed in cells, so that no memory outside the operands is accessed.
         const staged = whole == 0;
         const n = staged ? left : whole;
         const first = begin + <usize>done;
@@ -97,7 +98,7 @@ function drive<T>(program: usize, scratch: usize, part: i32, parts: i32): void {
           const address = staged ? cells + ((<usize>r) << 4) : load<usize>(scratch + ((<usize>(inputs + o)) << 2)) + (first << 2);
           setRegister(table, r, address, sizeof<T>());
         }
-        // What lies in the slots is still to be folded.
+        // The content of the slots has not been folded yet.
         if (staged && folds > 0) bindCells<T>(code, codeEnd, table, cells);
         run<T>(code, codeEnd, table, staged ? <i32>(sizeof<T>() >> 2) : n);
         for (let o = 0; o < outputs; o++) {
@@ -125,7 +126,7 @@ function drive<T>(program: usize, scratch: usize, part: i32, parts: i32): void {
   }
 }
 
-/** Let the results of micro-operations that have slots be written there. */
+/** Direct the results of micro-operations with slots to their slots. */
 function bindSlots<T>(code: usize, end: usize, table: usize, slots: usize): void {
   for (let at = code; at < end; at += 24) {
     const slot = load<i32>(at, 20);
@@ -133,7 +134,7 @@ function bindSlots<T>(code: usize, end: usize, table: usize, slots: usize): void
   }
 }
 
-/** Let them be written into cells instead. */
+/** Direct the results of micro-operations with slots to cells. */
 function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void {
   for (let at = code; at < end; at += 24) {
     const r = load<i32>(at, 4);
@@ -142,7 +143,8 @@ function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void
 }
 
 /**
- * Copy the last `n` elements of a tile from cells to where they belong in the slots, the latest result of a slot last.
+ * Copy the last `n` elements of a tile from cells to their positions in the slots. The latest result of a slot is
+ * copied last.
  */
 function moveToSlots(code: usize, end: usize, cells: usize, slots: usize, n: i32): void {
   for (let at = code; at < end; at += 24) {
@@ -164,9 +166,9 @@ function fillCell(cell: usize, bits: i32): void {
 }
 
 /**
- * Make register `r` show the elements of an input that the tile needs: in place where they lie as lanes already, one
- * cell where a single value serves the row, filled at its `begin`, else a converted copy. Returns where the words of
- * the next input begin.
+ * Point register `r` to the elements of an input that the tile needs: in place if the elements are stored as lanes, at
+ * a single cell if one value is used for the row (filled at the row's `begin`), otherwise at a converted copy. Returns
+ * the position of the next input's words.
  */
 function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usize, slots: usize, base: usize, row: i32, inner: i32, column: i32, n: i32, staged: bool, begin: bool): i32 {
   const kind = word(program, at);

@@ -1,12 +1,11 @@
-// Counts of values by bins of equal width. The rounding of each step is that of the reference, so counts are the same
-// to the last one.
+// Counts of values by bins of equal width. Each step rounds as in the reference, so counts match exactly.
 
-/** The least normal number; what is nearer to 0 counts as 0. */
+/** The smallest normal number. Numbers closer to 0 are treated as 0. */
 const SMALLEST: f32 = reinterpret<f32>(0x00800000);
 const GREATEST_SUBNORMAL: f32 = reinterpret<f32>(0x007fffff);
 /** 2^126. */
 const WIDEST: f32 = reinterpret<f32>(0x7e800000);
-/** 2^-96: where no bin is narrower, what is nearer to 0 than `SMALLEST` moves no value into another bin. */
+/** 2^-96. If no bin is narrower, flushing numbers below `SMALLEST` to 0 moves no value to another bin. */
 const WIDE_BIN: f32 = reinterpret<f32>(0x0f800000);
 
 // @ts-ignore: decorator
@@ -21,7 +20,7 @@ function countAt(at: usize): void {
   store<i32>(at, load<i32>(at) + 1);
 }
 
-/** One more at each of four addresses. */
+/** Increment the counts at four addresses. */
 // @ts-ignore: decorator
 @inline
 function countAt4(addresses: v128): void {
@@ -33,21 +32,21 @@ function countAt4(addresses: v128): void {
   countAt(<usize>(<u32>(odd >>> 32)));
 }
 
-/** The bins of four values, -1 for those outside. */
+/** The bins of four values; -1 for values outside. */
 // @ts-ignore: decorator
 @inline
 function bins4(x: v128, low: v128, high: v128, origin: v128, scale: v128, last: v128): v128 {
   const inside = v128.and(f32x4.ge(x, low), f32x4.le(x, high));
-  const place = f32x4.pmin(last, f32x4.mul(f32x4.sub(x, origin), scale));
-  // Inside, places are from 0 to `last`: there both mean the same.
-  const bin = ASC_FEATURE_RELAXED_SIMD ? i32x4.relaxed_trunc_f32x4_s(place) : i32x4.trunc_sat_f32x4_s(place);
+  const position = f32x4.pmin(last, f32x4.mul(f32x4.sub(x, origin), scale));
+  // Inside, positions are from 0 to `last`, where both instructions agree.
+  const bin = ASC_FEATURE_RELAXED_SIMD ? i32x4.relaxed_trunc_f32x4_s(position) : i32x4.trunc_sat_f32x4_s(position);
   return v128.or(bin, v128.not(inside));
 }
 
 /**
- * `counts[bin] = |{x : bin of x}|` over `bins` bins of [low, high]; see the operator for the rule. `scratch` holds four
- * counts for what lies outside and for each bin: neighbours often fall into one bin, and each count would wait for the
- * one before.
+ * `counts[bin] = |{x : bin of x}|` over `bins` bins of [low, high]; the operator documents the rule. `scratch` holds
+ * four counts for each bin and for values outside: adjacent values often fall into the same bin, and each increment
+ * would wait for the previous increment.
  */
 export function histogram(x: usize, lowest: usize, highest: usize, counts: usize, n: i32, bins: i32, scratch: usize): void {
   const low = flush(load<f32>(lowest));
@@ -76,7 +75,7 @@ export function histogram(x: usize, lowest: usize, highest: usize, counts: usize
       countAt4(i32x4.add(i32x4.shl(b, 4), begins));
     }
   }
-  // A product with infinity would not be a number for x = low; all that is inside goes to the last bin, whatever it is.
+  // A product with infinity would be NaN for x = low. All values inside go to the last bin, whatever the product.
   const pointed = scale > f32.MAX_VALUE;
   for (; i < n; i++) {
     const own = flush(load<f32>(x + ((<usize>i) << 2)));

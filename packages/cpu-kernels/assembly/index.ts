@@ -1,4 +1,4 @@
-// One line per family; `src/ops/` binds these exports.
+// One line per family. `src/ops/` binds these exports.
 export { attention, attentionBackward } from "./attention";
 export * from "./attention-rows";
 export * from "./batch-norm";
@@ -14,7 +14,7 @@ export * from "./histogram";
 export * from "./indexing";
 export { copyBytes, copyDense, copyStrided16, copyStrided32, copyStrided8, fillBytes } from "./movement";
 export * from "./nonzero";
-export * from "./normalisation";
+export * from "./normalization";
 export * from "./patches";
 export * from "./pooling";
 export { qr } from "./qr";

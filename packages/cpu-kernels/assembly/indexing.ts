@@ -1,10 +1,9 @@
-// Rows picked and added by number. An index that names no row is compared as unsigned, so that a negative one lies
-// outside too.
+// Gather and scatter of rows. Indices are compared as unsigned, so negative indices are out of range, too.
 import { copyBytes, fillBytes } from "./movement";
 
 /**
  * Copy row `indices[i]` of each of `outer` blocks, `size` rows of `rowBytes` bytes, to row i of the output's block of
- * `count` rows. Where there is no such row, repeat the 4-byte `pattern`.
+ * `count` rows. For an index out of range, repeat the 4-byte `pattern`.
  */
 export function gatherRows(output: usize, input: usize, indices: usize, outer: i32, size: i32, rowBytes: usize, count: i32, pattern: u32): void {
   for (let block = 0; block < outer; block++) {
@@ -46,7 +45,7 @@ export function scatterAddF32(output: usize, indices: usize, updates: usize, out
   addRows<f32>(output, indices, updates, outer, size, inner, count);
 }
 
-/** As `scatterAddF32` for 32-bit integers of either sign; sums wrap. */
+/** `scatterAddF32` for signed or unsigned 32-bit integers. Sums wrap. */
 export function scatterAddI32(output: usize, indices: usize, updates: usize, outer: i32, size: i32, inner: i32, count: i32): void {
   addRows<i32>(output, indices, updates, outer, size, inner, count);
 }

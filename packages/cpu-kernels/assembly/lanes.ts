@@ -1,7 +1,7 @@
-// Vector width and fused multiply-add of the build at hand. A kernel is a vector loop under `if (ASC_FEATURE_SIMD)`
-// followed by a scalar loop over the rest; in the scalar build the second loop does all of the work.
+// Vector width and fused multiply-add of the current build. A kernel is a vector loop under `if (ASC_FEATURE_SIMD)`,
+// followed by a scalar loop for the rest. In the scalar build, the second loop does all the work.
 
-/** a · b + c in each lane; one rounding in the relaxed build, two in the plain one. */
+/** a · b + c in each lane. Rounds once in the relaxed build, twice in the plain build. */
 // @ts-ignore: decorator
 @inline
 export function madd(a: v128, b: v128, c: v128): v128 {
@@ -10,9 +10,8 @@ export function madd(a: v128, b: v128, c: v128): v128 {
 }
 
 /**
- * Bytes of a block of terms that are added up in f32, 128 in each lane. Rows that are longer add the sums of their
- * blocks in f64: the rounding of one long running sum grows with its length, and where all terms are alike it does not
- * even cancel.
+ * Bytes of a block of terms that are summed in f32, 128 in each lane. Longer rows add the sums of their blocks in f64.
+ * The rounding error of one long running sum grows with its length, and does not even cancel if all terms are equal.
  */
 export const BLOCK_BYTES: usize = ASC_FEATURE_SIMD ? 2048 : 512;
 
@@ -23,7 +22,7 @@ export function sumLanes(v: v128): f32 {
   return f32x4.extract_lane(v, 0) + f32x4.extract_lane(v, 1) + (f32x4.extract_lane(v, 2) + f32x4.extract_lane(v, 3));
 }
 
-/** Largest of the four lanes; NaN when one is. */
+/** Largest of the four lanes, or NaN if a lane is NaN. */
 // @ts-ignore: decorator
 @inline
 export function maxLanes(v: v128): f32 {
@@ -31,8 +30,8 @@ export function maxLanes(v: v128): f32 {
 }
 
 /**
- * Four rows of four floats at `from`, `stride` bytes apart, written as columns: element k of all four rows lies at to +
- * k · step.
+ * Transpose four rows of four floats at `from`, `stride` bytes apart. Element k of all four rows is written to to + k ·
+ * step.
  */
 // @ts-ignore: decorator
 @inline

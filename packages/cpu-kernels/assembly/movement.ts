@@ -1,13 +1,13 @@
-// Moving elements without arithmetic. Every movement operator is a copy between two strided views
-// (`src/ops/strided-copy.ts` makes the table); what differs is the innermost pair of dimensions: rows, repeated
-// elements, a transposed tile, or neither.
+// Copies of elements without arithmetic. Every movement operator is a copy between two strided views
+// (`src/strided-copy.ts` writes the table). The cases differ in the innermost pair of dimensions: rows, repeated
+// elements, a transposed tile, or none of these.
 import { transpose4 } from "./lanes";
 
-/** Copy `bytes` bytes; ranges do not overlap. */
+/** Copy `bytes` bytes. The ranges must not overlap. */
 // @ts-ignore: decorator
 @inline
 export function copyBytes(output: usize, input: usize, bytes: usize): void {
-  // A short row costs less than the call behind memory.copy.
+  // Copying a short row costs less than the call of memory.copy.
   if (bytes > 512) {
     memory.copy(output, input, bytes);
     return;
@@ -39,7 +39,7 @@ export function copyDense(output: usize, input: usize, bytes: usize): void {
   memory.copy(output, input, bytes);
 }
 
-/** Fill a row of `count` elements with one. */
+/** Fill a row of `count` elements with a single element. */
 // @ts-ignore: decorator
 @inline
 function repeatElement<T>(output: usize, input: usize, count: i32): void {
@@ -52,10 +52,10 @@ function repeatElement<T>(output: usize, input: usize, count: i32): void {
 }
 
 /**
- * Transpose a matrix: `rows` rows of the input, `inputStep` bytes apart, become columns of the output, whose rows lie
- * `outputStep` bytes apart. A block has 16 columns, so that each input line is used whole, and 64 rows; where rows lie
- * a power of two apart and share cache sets, that is what still fits (1024 × 1024 words on an EPYC of the Zen 5 family:
- * 11 GB/s against 7 for blocks of 32 × 32; 85 GB/s at other widths).
+ * Transpose a matrix: `rows` rows of the input, `inputStep` bytes apart, become columns of the output, whose rows are
+ * `outputStep` bytes apart. A block has 16 columns, so that each input cache line is used completely, and 64 rows. This
+ * is the largest block that fits if rows are a power of two apart and share cache sets (1024 × 1024 words on an EPYC of
+ * the Zen 5 family: 11 GB/s, compared with 7 for blocks of 32 × 32; 85 GB/s at other widths).
  */
 export function transposeTile<T>(output: usize, outputStep: usize, input: usize, inputStep: usize, rows: i32, columns: i32): void {
   const size = <usize>sizeof<T>();
@@ -86,10 +86,13 @@ export function transposeTile<T>(output: usize, outputStep: usize, input: usize,
   }
 }
 
-// A table entry is three words: how many steps, bytes of a step in the output, bytes of a step in the input.
+// A table entry is three words: number of steps, bytes of a step in the output, bytes of a step in the input.
 const ENTRY: usize = 12;
 
-/** Walk `count` steps of the first dimension of `table` and all others; the last two are copied in one go. */
+/**
+ * Iterate over `count` steps of the first dimension of `table` and over all other dimensions. The last two dimensions
+ * are copied together.
+ */
 function copyDims<T>(output: usize, input: usize, table: usize, dims: i32, count: i32): void {
   const outputStep = <usize>load<i32>(table, 4);
   const inputStep = <usize>load<i32>(table, 8);
@@ -141,7 +144,7 @@ function copySteps<T>(output: usize, input: usize, table: usize, dims: i32, firs
 }
 
 /**
- * Copy a strided view of bytes, steps `first` … `last` − 1 of its first dimension; `table` has `dims` ≥ 2 entries,
+ * Copy a strided view of bytes, steps `first` … `last` − 1 of its first dimension. `table` has `dims` ≥ 2 entries,
  * outermost first.
  */
 export function copyStrided8(output: usize, input: usize, table: usize, dims: i32, first: i32, last: i32): void {

@@ -1,6 +1,8 @@
-// Positions of the bools that hold.
+// Positions of true elements.
 
-/** Positions of the first `capacity` of `n` bools that hold, 0 behind them; their number in `count`. */
+/**
+ * Write the positions of the first `capacity` true elements of `n` bools, followed by 0, and their number to `count`.
+ */
 export function nonzero(mask: usize, indices: usize, count: usize, n: i32, capacity: i32): void {
   const end = indices + ((<usize>capacity) << 2);
   let to = indices;
@@ -14,27 +16,27 @@ export function nonzero(mask: usize, indices: usize, count: usize, n: i32, capac
       const c = v128.load(at, 32);
       const d = v128.load(at, 48);
       if (!v128.any_true(v128.or(v128.or(a, b), v128.or(c, d)))) continue;
-      let held: u64 = <u64>(<u32>(i8x16.bitmask(i8x16.ne(a, zero)) | (i8x16.bitmask(i8x16.ne(b, zero)) << 16)));
-      held |= (<u64>(<u32>(i8x16.bitmask(i8x16.ne(c, zero)) | (i8x16.bitmask(i8x16.ne(d, zero)) << 16)))) << 32;
-      // Without room for 64 more the loop asks each time.
+      let selected: u64 = <u64>(<u32>(i8x16.bitmask(i8x16.ne(a, zero)) | (i8x16.bitmask(i8x16.ne(b, zero)) << 16)));
+      selected |= (<u64>(<u32>(i8x16.bitmask(i8x16.ne(c, zero)) | (i8x16.bitmask(i8x16.ne(d, zero)) << 16)))) << 32;
+      // If fewer than 64 positions are free, the loop checks the space for each position.
       if (<usize>(end - to) >= 256) {
-        for (; held != 0; held &= held - 1) {
-          store<i32>(to, i + <i32>ctz(held));
+        for (; selected != 0; selected &= selected - 1) {
+          store<i32>(to, i + <i32>ctz(selected));
           to += 4;
         }
       } else {
-        for (; held != 0 && to < end; held &= held - 1) {
-          store<i32>(to, i + <i32>ctz(held));
+        for (; selected != 0 && to < end; selected &= selected - 1) {
+          store<i32>(to, i + <i32>ctz(selected));
           to += 4;
         }
       }
     }
   } else {
     for (; i + 8 <= n && to < end; i += 8) {
-      // Bytes are 0 or 1: the product moves them side by side to the top.
-      let held = <u32>((load<u64>(mask + <usize>i) * 0x0102040810204080) >> 56);
-      for (; held != 0 && to < end; held &= held - 1) {
-        store<i32>(to, i + <i32>ctz(held));
+      // Bytes are 0 or 1. The multiplication moves the bits next to each other at the top.
+      let selected = <u32>((load<u64>(mask + <usize>i) * 0x0102040810204080) >> 56);
+      for (; selected != 0 && to < end; selected &= selected - 1) {
+        store<i32>(to, i + <i32>ctz(selected));
         to += 4;
       }
     }

@@ -1,4 +1,4 @@
-// Keys: u32 whose order is the order of the values. NaN is above everything, -0 equals +0.
+// Keys: u32 whose order is the order of the values. NaN is above everything, and -0 equals +0.
 
 export const enum Order {
   Float = 0,
@@ -26,7 +26,7 @@ export function magnitudeKey(bits: u32): u32 {
   return magnitude > 0x7f800000 ? 0xffffffff : magnitude;
 }
 
-/** Key of the element at an address; `flip` of all ones turns the order of all but NaN around. */
+/** Key of the element at an address. `flip` of all ones reverses the order of all keys except NaN. */
 // @ts-ignore: decorator
 @inline
 export function keyOf(kind: i32, at: usize, flip: u32): u32 {

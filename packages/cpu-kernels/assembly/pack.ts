@@ -1,11 +1,11 @@
-// Copies of operands in the order in which the tiles read them.
+// Copies of operands in the order in which tiles read them.
 import { TILE_COLUMNS } from "./blocks";
 import { transpose4 } from "./lanes";
 
 /**
- * Pack `columns` × `inner` of a matrix into panels [inner][8], `panelBytes` from one to the next. Past the last column
- * stand zeros: no result depends on them, but stale subnormals or NaNs in idle lanes would make timing depend on what
- * ran before. `columnStep` and `innerStep` are bytes; one of them is 4 where speed matters.
+ * Pack `columns` × `inner` of a matrix into panels [inner][8], `panelBytes` apart. Columns after the last are filled
+ * with zeros. No result depends on these zeros, but stale subnormals or NaNs in unused lanes would make timing depend
+ * on earlier computations. `columnStep` and `innerStep` are in bytes; one of them is 4 in the fast case.
  */
 export function packPanels(
   from: usize,
@@ -54,8 +54,8 @@ export function packPanels(
 }
 
 /**
- * Pack a tile of `rows` ≤ `tile` rows that lie side by side (a transposed operand) as [inner][tile]; missing rows
- * repeat the last one.
+ * Pack a tile of `rows` ≤ `tile` adjacent rows (a transposed operand) as [inner][tile]. Missing rows repeat the last
+ * row.
  */
 export function packRows(from: usize, innerStep: usize, rows: i32, tile: i32, inner: i32, to: usize): void {
   const bytes = (<usize>tile) << 2;

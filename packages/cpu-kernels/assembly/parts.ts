@@ -1,6 +1,9 @@
-// Work that several threads share: a kernel's part `part` of `parts`.
+// Division of work between threads: part `part` of `parts`.
 
-/** First of the units of a part, where `count` units are shared evenly; that of the next part is its end. */
+/**
+ * First unit of a part, if `parts` parts share `count` units evenly. The end of a part is the first unit of the next
+ * part.
+ */
 // @ts-ignore: decorator
 @inline
 export function partBegin(count: i32, part: i32, parts: i32): i32 {

@@ -1,11 +1,12 @@
 // Convolutions by patches, for products that run outside of WebAssembly: the column matrix (im2col) of a block of
-// pixels, and its way back.
+// pixels, and its transpose.
 import { copyPadded } from "./convolution";
 
 /**
- * Write columns [begin, end) of rows [first, first + count) of the column matrix of one group: under output pixel p,
- * [kernelHeight][kernelWidth][perGroup] values of the image, zeros where a tap lies outside. Pixels are counted over
- * [batch][outHeight][outWidth]; `x` begins at the group's first channel. Rows of the result are end − begin values.
+ * Write columns [begin, end) of rows [first, first + count) of the column matrix of one group. The row of output pixel
+ * p holds [kernelHeight][kernelWidth][perGroup] values of the image, with zeros for taps outside of it. Pixels are
+ * numbered over [batch][outHeight][outWidth]. `x` begins at the group's first channel. Rows of the result have end −
+ * begin values.
  */
 export function patches(
   x: usize, to: usize, height: i32, width: i32, channels: i32, perGroup: i32, kernelHeight: i32, kernelWidth: i32, outHeight: i32, outWidth: i32,
@@ -30,8 +31,8 @@ export function patches(
         const c = (at % across) / perGroup;
         const before = at % perGroup;
         const stop = min(end, (r + 1) * across);
-        const taps = before == 0 && dilationX == 1 ? (stop - at) / perGroup : 0; // neighbours, copied in one stretch
-        const some = taps > 0 ? perGroup : min(perGroup - before, stop - at); // channels of each
+        const taps = before == 0 && dilationX == 1 ? (stop - at) / perGroup : 0; // adjacent taps, copied together
+        const some = taps > 0 ? perGroup : min(perGroup - before, stop - at); // channels of each tap
         const from = image + ((<usize>before) << 2);
         copyPadded(from, height, width, pixel, some, y0 + r * dilationY, x0 + c * dilationX, 1, max(1, taps), to);
         at += max(1, taps) * some;
@@ -57,8 +58,8 @@ function addFloats(to: usize, from: usize, bytes: usize): void {
 }
 
 /**
- * Add rows of a column matrix to the pixels that `patches` would take them from: its transpose. Values outside of rows
- * `firstRow` … `lastRow` − 1 of the images, counted over [batch][height], are dropped.
+ * Add rows of a column matrix to the pixels that `patches` reads: the transpose of `patches`. Values outside of rows
+ * `firstRow` … `lastRow` − 1 of the images, numbered over [batch][height], are dropped.
  */
 export function addPatches(
   from: usize, x: usize, height: i32, width: i32, channels: i32, perGroup: i32, kernelHeight: i32, kernelWidth: i32, outHeight: i32, outWidth: i32,
@@ -67,12 +68,12 @@ export function addPatches(
   const pixel = (<usize>channels) << 2;
   const imageBytes = <usize>(height * width) * pixel;
   const tapBytes = (<usize>perGroup) << 2;
-  // Taps that are neighbours in the kernel and in the image are added in one stretch.
+  // Taps that are adjacent in the kernel and in the image are added together.
   const joined = dilationX == 1 && perGroup == channels;
   let i = (first / outWidth) % outHeight;
   let j = first % outWidth;
   let image = x + <usize>(first / (outHeight * outWidth)) * imageBytes;
-  // Rows of this image that are added to.
+  // Range of rows of this image to add to.
   let above = first / (outHeight * outWidth) * height;
   let lowest = max(0, firstRow - above);
   let rows = max(0, min(height, lastRow - above) - lowest);

@@ -1,10 +1,10 @@
-// Pooling of NHWC images: a window's pixels are visited tap by tap, four channels at a time.
+// Pooling of NHWC images. A window's pixels are visited tap by tap, four channels at a time.
 import { madd } from "./lanes";
 
 /**
- * y[n, i, j, c] = max of x over the window; padding never wins, NaN does.
+ * y[n, i, j, c] = max of x over the window. Padding never wins; NaN does.
  *
- * `top`, `left`: padding before the first row and column. A window sees at least one pixel.
+ * `top`, `left`: padding before the first row and column. A window contains at least one pixel.
  */
 export function maxPool2d(
   x: usize, y: usize, batch: i32, height: i32, width: i32, channels: i32, outHeight: i32, outWidth: i32,
@@ -21,8 +21,8 @@ export function maxPool2d(
         let c: usize = 0;
         if (ASC_FEATURE_SIMD) {
           for (; c + 16 <= pixel; c += 16) {
-            // pmax keeps the first operand unless it is smaller: one instruction, but it loses a NaN in the second, so
-            // those are kept aside.
+            // pmax returns the first operand unless it is smaller. It is a single instruction, but drops a NaN in the
+            // second operand, so NaN is tracked separately.
             let best = f32x4.splat(-Infinity);
             let unordered = i32x4.splat(0);
             let start = corner + c;
@@ -59,10 +59,12 @@ export function maxPool2d(
 }
 
 /**
- * Gradient of max pooling by windows of 2 × 2 side by side, vectors only: each pixel is read and written once, the two
- * pairs of a window are compared and then their winners. A NaN beats a number, and the first of equals wins, as below.
+ * Gradient of max pooling with adjacent windows of 2 × 2, vectors only. Each pixel is read and written once: the two
+ * pairs of a window are compared, then their winners. A NaN beats a number, and the first of equal values wins, as in
+ * the general case below.
  *
- * `lines`: rows of all pooled images; under each lie two rows of `row` bytes, of pixels of `pixel` bytes.
+ * `lines`: number of rows of all pooled images. Each pooled row corresponds to two rows of `row` bytes, with pixels of
+ * `pixel` bytes.
  */
 // @ts-ignore: decorator
 @inline
@@ -94,8 +96,8 @@ function maxPoolPairsBackward(x: usize, g: usize, dx: usize, lines: i32, outWidt
 }
 
 /**
- * dx[n, h, v, c] = Σ of g over the windows whose first maximum (rows first) lies at that pixel; the first NaN counts as
- * the maximum.
+ * dx[n, h, v, c] = Σ of g over the windows whose first maximum (in row-major order) is at that pixel. The first NaN
+ * counts as the maximum.
  */
 export function maxPool2dBackward(
   x: usize, g: usize, dx: usize, batch: i32, height: i32, width: i32, channels: i32, outHeight: i32, outWidth: i32,
@@ -121,12 +123,12 @@ export function maxPool2dBackward(
           for (; c + 16 <= pixel; c += 16) {
             let start = corner + c;
             let best = v128.load(start);
-            let chosen = i32x4.splat(<i32>start); // where the four vectors begin whose lanes are the maxima so far
+            let chosen = i32x4.splat(<i32>start); // per lane, the start of the vector with the maximum so far
             for (let r = y0; r < y1; r++) {
               let at = start;
               for (let s = x0; s < x1; s++) {
                 const value = v128.load(at);
-                // Larger, or a NaN after a number: !(value <= best) is true for both, but also after a NaN.
+                // Larger, or a NaN after a number: !(value <= best) holds for both, but also after a NaN.
                 const wins = v128.andnot(f32x4.eq(best, best), f32x4.le(value, best));
                 best = v128.bitselect(value, best, wins);
                 chosen = v128.bitselect(i32x4.splat(<i32>at), chosen, wins);
@@ -134,7 +136,7 @@ export function maxPool2dBackward(
               }
               start += row;
             }
-            // Adding to four places costs less than adding a vector, mostly zeros, to every pixel of the window.
+            // Adding at four addresses costs less than adding a vector, mostly zeros, to every pixel of the window.
             const to = i32x4.add(chosen, i32x4.splat(<i32>toGradient));
             const share = v128.load(g + c);
             const to0 = <usize>(<u32>i32x4.extract_lane(to, 0)), to1 = <usize>(<u32>i32x4.extract_lane(to, 1));
@@ -176,8 +178,8 @@ function share(rows: i32, across: i32, windowY: i32, windowX: i32, countPadding:
 }
 
 /**
- * y[n, i, j, c] = mean of x over the window: over all of it if `countPadding`, else over its pixels inside of the
- * image.
+ * y[n, i, j, c] = mean of x over the complete window if `countPadding`, otherwise over the window's pixels inside of
+ * the image.
  */
 export function avgPool2d(
   x: usize, y: usize, batch: i32, height: i32, width: i32, channels: i32, outHeight: i32, outWidth: i32,
@@ -227,7 +229,7 @@ export function avgPool2d(
   }
 }
 
-/** dx[n, h, v, c] = Σ of g / divisor over the windows that cover that pixel. */
+/** dx[n, h, v, c] = Σ of g / divisor over the windows that contain that pixel. */
 export function avgPool2dBackward(
   g: usize, dx: usize, batch: i32, height: i32, width: i32, channels: i32, outHeight: i32, outWidth: i32,
   windowY: i32, windowX: i32, strideY: i32, strideX: i32, top: i32, left: i32, countPadding: bool,

@@ -1,9 +1,9 @@
-// `a^b` by logarithm and exponential in f64, which leaves room for |b log a| up to 104 at full f32 precision.
+// `a^b` by logarithm and exponential in f64, which allows |b log a| up to 104 at full f32 precision.
 
 const LN2: f64 = 0.6931471805599453;
 const LOG2_E: f64 = 1.4426950408889634;
 
-/** Natural logarithm of a positive, finite x by `2 atanh f`, f = (m-1)/(m+1); relative error about 1e-13. */
+/** Natural logarithm of a positive, finite x as `2 atanh f`, f = (m-1)/(m+1); relative error about 1e-13. */
 function logWide(x: f64): f64 {
   const shifted = reinterpret<i64>(x) - 0x3fe6a09e667f3bcd; // √½
   const e = <f64>(shifted >> 52);
@@ -35,12 +35,12 @@ function expWide(x: f64): f64 {
   return series * reinterpret<f64>((<i64>n + 1023) << 52);
 }
 
-/** `a^b` as IEEE 754 `pow` says, its special cases included. */
+/** `a^b` as defined by IEEE 754 `pow`, including its special cases. */
 export function powerOf(a: f32, b: f32): f32 {
   if (b == 0 || a == 1) return 1;
   if (a != a || b != b) return NaN;
   const whole = floor<f32>(b) == b;
-  // From 2^24 on every f32 is even.
+  // From 2^24 up, every f32 is even.
   const odd = whole && abs(b) < 16777216.0 && (<i32>b & 1) != 0;
   const x = abs(a);
   let magnitude: f32;

@@ -1,4 +1,5 @@
-// Reductions over the middle dimension of [outer, size, inner], dense. Any set of dimensions is a chain of these.
+// Reductions over the middle dimension of [outer, size, inner], dense. A reduction over any set of dimensions is a
+// chain of such reductions.
 import { addI, maxF, maxI, maxU, minF, minI, minU, splatBits } from "./vectors";
 
 const enum Fold {
@@ -24,8 +25,9 @@ function combine<T>(fold: i32, x: T, y: T): T {
 }
 
 /**
- * Extreme of `n` neighbours by instructions that neither carry NaN nor tell zeros apart: NaN where that might matter,
- * so that they are to be folded the slow way, which takes eight instructions where this takes three.
+ * Extreme of `n` consecutive elements, with instructions that neither propagate NaN nor distinguish zeros. Returns NaN
+ * if this may matter, in which case the caller uses the slow fold. The slow fold takes eight instructions instead of
+ * three.
  */
 // @ts-ignore: decorator
 @inline
@@ -54,7 +56,7 @@ function fastExtreme(fold: i32, x: usize, n: i32): f32 {
   return result == 0 ? f32.NaN : result;
 }
 
-/** Fold `n` neighbours into one lane, starting from `empty`. */
+/** Fold `n` consecutive elements into one lane, starting from `empty`. */
 // @ts-ignore: decorator
 @inline
 function foldRow(fold: i32, empty: f32, x: usize, n: i32): f32 {
@@ -94,8 +96,8 @@ function foldRow(fold: i32, empty: f32, x: usize, n: i32): f32 {
 }
 
 /**
- * Greatest |x| of each row of `size` > 0 elements. Magnitudes are ordered as the whole numbers that their bits are, NaN
- * above infinity.
+ * Maximum of |x| over each row of `size` > 0 elements. The bits of magnitudes, as integers, have the order of the
+ * magnitudes, with NaN above infinity.
  */
 export function maxMagnitudes(x: usize, output: usize, rows: i32, size: i32): void {
   for (; rows > 0; rows--, output += 4) {
@@ -195,7 +197,7 @@ function extremeBytes(greatest: i32, a: v128, b: v128): v128 {
   return greatest ? i8x16.max_u(a, b) : i8x16.min_u(a, b);
 }
 
-/** Fold `n` neighbours into one byte, starting from `empty`. */
+/** Fold `n` consecutive bytes into one byte, starting from `empty`. */
 function foldByteRow(greatest: i32, empty: i32, x: usize, n: i32): i32 {
   let result = empty;
   let i = 0;
@@ -220,7 +222,7 @@ function foldByteRow(greatest: i32, empty: i32, x: usize, n: i32): i32 {
   return result;
 }
 
-/** Greatest (`greatest` = 1) or least byte; `empty` where there is none. */
+/** Largest (`greatest` = 1) or smallest byte. `empty` if there are no elements. */
 export function extremeU8(x: usize, output: usize, outer: i32, size: i32, inner: i32, greatest: i32, empty: i32): void {
   for (let o = 0; o < outer; o++) {
     if (inner == 1) {

@@ -1,5 +1,5 @@
-// Householder reflections H = 1 − v vᵀ with |v|² = 2, f32. Several together are 1 − V T Vᵀ with a small triangle T, so
-// that nearly all flops of applying them are in matrix products.
+// Householder reflections H = 1 − v vᵀ with |v|² = 2, f32. Several reflections together are 1 − V T Vᵀ with a small
+// triangle T, so that nearly all flops are in matrix products.
 //
 // Source: Schreiber and Van Loan 1989, "A storage-efficient WY representation".
 import { REFLECTOR_BLOCK } from "./decomposition-blocks";
@@ -7,10 +7,11 @@ import { dot } from "./dot";
 import { product } from "./gemm";
 
 /**
- * Replace the vector x by the v whose reflection leaves of x only its first entry.
+ * Replace the vector x by the vector v of the reflection that sets all entries of x except the first to zero.
  *
- * @returns that entry: of the length of x, and of the other sign than x[0], so that nothing cancels. Where the others
- * are zero already v is zero, and x[0] stays. Lengths are summed in f64, where squares neither overflow nor vanish.
+ * @returns the first entry after the reflection. Its magnitude is the length of x, and its sign is opposite to x[0], so
+ * that there is no cancellation. If all other entries are already zero, v is zero and x[0] stays. Lengths are summed in
+ * f64, in which squares neither overflow nor underflow.
  */
 export function reflector(x: usize, bytes: usize): f64 {
   let rest: f64 = 0;
@@ -31,8 +32,8 @@ export function reflector(x: usize, bytes: usize): f64 {
 }
 
 /**
- * −T of `count` reflections, applied in order to columns from the last to the first: H₀ H₁ … = 1 − V T Vᵀ. Vectors are
- * rows of `v`, `stride` bytes apart; T is upper triangular, REFLECTOR_BLOCK floats per row.
+ * Write −T of `count` reflections, applied in order from the last column to the first: H₀ H₁ … = 1 − V T Vᵀ. Vectors
+ * are rows of `v`, `stride` bytes apart. T is upper triangular, with REFLECTOR_BLOCK floats per row.
  */
 function negatedTriangle(v: usize, stride: usize, count: i32, bytes: usize, t: usize): void {
   const row = <usize>REFLECTOR_BLOCK << 2;
@@ -44,7 +45,7 @@ function negatedTriangle(v: usize, stride: usize, count: i32, bytes: usize, t: u
       store<f32>(t + j * row + (i << 2), 0);
     }
     store<f32>(column + j * row, -1);
-    // column[0..j) ← (−T)[0..j, 0..j) · column[0..j), from the top, which reads only what lies below.
+    // column[0..j) ← (−T)[0..j, 0..j) · column[0..j), from the top, because each entry depends only on entries below.
     for (let i: usize = 0; i < j; i++) {
       let sum: f32 = 0;
       for (let k = i; k < j; k++) sum += load<f32>(t + i * row + (k << 2)) * load<f32>(column + k * row);
@@ -54,7 +55,7 @@ function negatedTriangle(v: usize, stride: usize, count: i32, bytes: usize, t: u
 }
 
 /**
- * z ← z (1 − V T Vᵀ), or with Tᵀ when `transposed`, for `count` reflections of `length` entries as rows of `v` and
+ * z ← z (1 − V T Vᵀ), or with Tᵀ if `transposed`, for `count` reflections of `length` entries as rows of `v`, and
  * `rows` rows of `z`. Scratch: T, two times `rows` × REFLECTOR_BLOCK floats, a matrix product.
  */
 export function reflectRows(

@@ -5,8 +5,8 @@ import { sumRow } from "./sum";
 import { expOf, logOf } from "./transcendental";
 
 /**
- * Largest of a row; a NaN may be passed over, it comes back with its exponential. `pmax` is one instruction where
- * `max`, which must keep NaN, is a chain of six: taking the maximum cost as much as the exponentials.
+ * Maximum of a row. May ignore a NaN, because the exponentials contain the NaN again. `pmax` is one instruction; `max`,
+ * which must propagate NaN, is a chain of six, and would cost as much as the exponentials.
  */
 // @ts-ignore: decorator
 @inline
@@ -28,7 +28,7 @@ export function maxOfRow(row: usize, bytes: usize): f32 {
 }
 
 /**
- * Sum of exp(row − shift) over a block, where no entry exceeds `shift`; with `keep` the terms are written to `output`.
+ * Sum of exp(row − shift) over a block in which no entry exceeds `shift`. If `keep`, the terms are written to `output`.
  */
 // @ts-ignore: decorator
 @inline
@@ -65,7 +65,7 @@ function sumOfKeptLongExps(output: usize, row: usize, bytes: usize, shift: f32):
   return <f32>total;
 }
 
-/** `sumOfBlockExps` of a row of any length. */
+/** `sumOfBlockExps` for a row of any length. */
 // @ts-ignore: decorator
 @inline
 export function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, keep: bool): f32 {
@@ -99,7 +99,7 @@ export function logSoftmax(output: usize, input: usize, rows: i32, width: i32): 
   for (let row = 0; row < rows; row++) {
     const largest = maxOfRow(input, bytes);
     const logSum = logOf<f32>(sumOfExps(0, input, bytes, largest, false));
-    // Two subtractions: adding the two shifts first would lose the small one beside a large maximum.
+    // Two subtractions. Adding both shifts first would lose the smaller shift next to a large maximum.
     let i: usize = 0;
     if (ASC_FEATURE_SIMD) {
       for (; i + 16 <= bytes; i += 16) {
@@ -171,8 +171,8 @@ export function logSoftmaxBackward(output: usize, y: usize, g: usize, rows: i32,
 }
 
 /**
- * Loss of each row, and its maximum and sum of exponentials: both NaN where there is no softmax. A label that names no
- * class gives NaN.
+ * Loss of each row, and its maximum and sum of exponentials. Both are NaN if the softmax is undefined. A label that is
+ * not a class gives NaN.
  */
 export function crossEntropy(losses: usize, maxima: usize, totals: usize, logits: usize, labels: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
@@ -198,7 +198,7 @@ export function crossEntropyBackward(
     const label = load<i32>(labels + at);
     const largest = load<f32>(maxima + at);
     const total = load<f32>(totals + at);
-    // NaN for a label that names no class spreads over the row.
+    // A label that is not a class makes the complete row NaN.
     const gradient: f32 = <u32>label < <u32>width ? load<f32>(g + at) : NaN;
     const factor = gradient / total;
     let i: usize = 0;

@@ -1,14 +1,14 @@
-// Sums of f32 in two levels, so that the error stays near one rounding however many terms there are: short blocks add
-// up in f32, the blocks in f64. The order of additions depends on the shape alone.
+// Sums of f32 in two levels, so that the error stays near one rounding for any number of terms: short blocks are summed
+// in f32, the sums of blocks in f64. The order of additions depends only on the shape.
 import { sumLanes } from "./lanes";
 
-/** Terms of a block. Each lane of a block sum adds 16 of them one after the other. */
+/** Terms of a block. Each lane of a block sum adds 16 terms in sequence. */
 const BLOCK: i32 = 512;
-/** Fewer terms do not fill eight vectors once. */
+/** Number of terms that fill eight vectors. */
 const FEW: i32 = 32;
 /** Rows of a block of column sums. */
 const ROWS: i32 = 128;
-/** Columns that are summed together: f32 and f64 totals of so many lie in 12 KiB of scratch memory. */
+/** Columns that are summed together. Their f32 and f64 totals take 12 KiB of scratch memory. */
 const COLUMNS: i32 = 1024;
 
 /** Four terms, or their magnitudes. */
@@ -32,7 +32,7 @@ function sumMagnitudesBlock(x: usize, n: i32): f32 {
   return sumTerms(true, x, n);
 }
 
-/** Sum of fewer neighbours than fill eight vectors once. */
+/** Sum of fewer consecutive elements than fill eight vectors. */
 // @ts-ignore: decorator
 @inline
 function sumFew(magnitudes: bool, x: usize, n: i32): f32 {
@@ -44,7 +44,7 @@ function sumFew(magnitudes: bool, x: usize, n: i32): f32 {
   return total;
 }
 
-/** Sum of at most BLOCK neighbours. */
+/** Sum of at most BLOCK consecutive elements. */
 // @ts-ignore: decorator
 @inline
 function sumTerms(magnitudes: bool, x: usize, n: i32): f32 {
@@ -94,7 +94,7 @@ function sumTerms(magnitudes: bool, x: usize, n: i32): f32 {
   return total;
 }
 
-/** Sum of the sums of blocks of neighbours. */
+/** Sum of the sums of consecutive blocks. */
 export function sumBlocks(x: usize, n: i32): f64 {
   let total: f64 = 0;
   for (; n > 0; n -= BLOCK, x += BLOCK * 4) total += <f64>sumBlock(x, min<i32>(n, BLOCK));
@@ -107,7 +107,7 @@ export function sumMagnitudesBlocks(x: usize, n: i32): f64 {
   return total;
 }
 
-/** Sum of `n` neighbours. A narrow row is added up where it is asked for: the call would take as long. */
+/** Sum of `n` consecutive elements. A narrow row is summed inline, because a call would take as long as the sum. */
 // @ts-ignore: decorator
 @inline
 export function sumRow(x: usize, n: i32): f32 {
@@ -117,7 +117,7 @@ export function sumRow(x: usize, n: i32): f32 {
   return n <= BLOCK ? sumBlock(x, n) : <f32>sumBlocks(x, n);
 }
 
-/** Sum of |x| over each row of `size` elements: the order of additions is that of `sumF32`. */
+/** Sum of |x| over each row of `size` elements. The order of additions is the order in `sumF32`. */
 export function sumMagnitudes(x: usize, output: usize, rows: i32, size: i32): void {
   for (; rows > 0; rows--, x += (<usize>size) << 2, output += 4) {
     store<f32>(output, size <= BLOCK ? sumMagnitudesBlock(x, size) : <f32>sumMagnitudesBlocks(x, size));
@@ -125,8 +125,8 @@ export function sumMagnitudes(x: usize, output: usize, rows: i32, size: i32): vo
 }
 
 /**
- * `total[i] = Σ x[row][i]` over `rows` ≤ ROWS rows that lie `stride` bytes apart. Four rows at a time, so that totals
- * are touched a quarter as often.
+ * `total[i] = Σ x[row][i]` over `rows` ≤ ROWS rows, `stride` bytes apart. Adds four rows at a time, so that totals are
+ * accessed a quarter as often.
  */
 function sumRowsBlock(x: usize, total: usize, rows: i32, columns: i32, stride: usize): void {
   memory.fill(total, 0, (<usize>columns) << 2);
@@ -152,7 +152,7 @@ function sumRowsBlock(x: usize, total: usize, rows: i32, columns: i32, stride: u
   }
 }
 
-/** Sum over the middle of [outer, size, inner]. `scratch` holds 12 KiB. */
+/** Sum over the middle dimension of [outer, size, inner]. `scratch` holds 12 KiB. */
 export function sumF32(x: usize, output: usize, outer: i32, size: i32, inner: i32, scratch: usize): void {
   if (inner == 1) {
     for (let o = 0; o < outer; o++, x += (<usize>size) << 2, output += 4) store<f32>(output, sumRow(x, size));

@@ -1,6 +1,7 @@
-// The k greatest of a row by radix selection: histograms of the keys, 11 bits at a time, find the k-th key; one pass in
-// order of position then takes everything above it and as many equals as are still wanted. A long row is first thinned
-// out by a bound guessed from a sample, so that it is read twice whatever its length; a wrong guess only costs time.
+// The k largest of a row by radix selection. Histograms of the keys, 11 bits at a time, find the k-th key. Then one
+// pass in order of position selects all keys above it, and as many equal keys as are still missing. A long row is first
+// filtered by a bound that is estimated from a sample, so that the row is read twice whatever its length. A bad
+// estimate only costs time.
 import { keyOf, Order } from "./order";
 import { AIM_TIMES, BINS, LEAST_AIM, LIST, LONG, ROOM_TIMES, SMALL_PART } from "./top-k-blocks";
 
@@ -16,14 +17,14 @@ function wordAt(base: usize, i: i32): usize {
   return base + ((<usize>i) << 2);
 }
 
-/** How many the bound is meant to let pass. */
+/** Target number of entries that reach the bound. */
 // @ts-ignore: decorator
 @inline
 function aimOf(k: i32): i32 {
   return max<i32>(AIM_TIMES * k, LEAST_AIM);
 }
 
-/** Candidates that a thinned row may leave. */
+/** Capacity for the candidates of a filtered row. */
 // @ts-ignore: decorator
 @inline
 function capacityOf(k: i32): i32 {
@@ -37,9 +38,9 @@ function thins(n: i32, k: i32): bool {
 }
 
 /**
- * `rows` rows of `n`; the results of each are `k` values and positions. `scratch`: the list, or a histogram and after
- * it the candidates, whose room the sort takes over; `src/ops/top-k.ts` counts its bytes. `kind` is an `Order`: how
- * words become keys.
+ * Select from `rows` rows of `n`. The results of each row are `k` values and positions. `scratch`: the list, or a
+ * histogram followed by the candidates, whose memory the sort reuses; `src/ops/top-k.ts` computes the bytes. `kind`: an
+ * `Order`, which converts words to keys.
  */
 export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32, k: i32, sorted: i32, kind: i32, scratch: usize): void {
   if (k == 0) return;
@@ -55,10 +56,10 @@ export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32,
   }
 }
 
-/** Keep the k best so far, greatest first. */
+/** Keep the k largest so far in a list, largest first. */
 function byList(x: usize, values: usize, indices: usize, n: i32, k: i32, sorted: i32, kind: i32, scratch: usize): void {
   const keys = scratch;
-  const places = scratch + LIST * 4;
+  const positions = scratch + LIST * 4;
   let held = 0;
   for (let i = 0; i < n; i++) {
     const key = keyAt(x, i, kind);
@@ -66,45 +67,45 @@ function byList(x: usize, values: usize, indices: usize, n: i32, k: i32, sorted:
     let at = held < k ? held++ : k - 1;
     for (; at > 0 && load<u32>(wordAt(keys, at - 1)) < key; at--) {
       store<u32>(wordAt(keys, at), load<u32>(wordAt(keys, at - 1)));
-      store<i32>(wordAt(places, at), load<i32>(wordAt(places, at - 1)));
+      store<i32>(wordAt(positions, at), load<i32>(wordAt(positions, at - 1)));
     }
     store<u32>(wordAt(keys, at), key);
-    store<i32>(wordAt(places, at), i);
+    store<i32>(wordAt(positions, at), i);
   }
   if (!sorted) {
     for (let i = 1; i < k; i++) {
-      const place = load<i32>(wordAt(places, i));
+      const position = load<i32>(wordAt(positions, i));
       let at = i;
-      for (; at > 0 && load<i32>(wordAt(places, at - 1)) > place; at--) store<i32>(wordAt(places, at), load<i32>(wordAt(places, at - 1)));
-      store<i32>(wordAt(places, at), place);
+      for (; at > 0 && load<i32>(wordAt(positions, at - 1)) > position; at--) store<i32>(wordAt(positions, at), load<i32>(wordAt(positions, at - 1)));
+      store<i32>(wordAt(positions, at), position);
     }
   }
   for (let i = 0; i < k; i++) {
-    const place = load<i32>(wordAt(places, i));
-    store<i32>(wordAt(indices, i), place);
-    store<u32>(wordAt(values, i), load<u32>(wordAt(x, place)));
+    const position = load<i32>(wordAt(positions, i));
+    store<i32>(wordAt(indices, i), position);
+    store<u32>(wordAt(values, i), load<u32>(wordAt(x, position)));
   }
 }
 
 function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, kind: i32, scratch: usize): void {
   let source = x;
-  let places: usize = 0; // 0: position i is i itself
+  let positions: usize = 0; // 0: position i is i
   let count = n;
   if (thins(n, k)) {
     const capacity = capacityOf(k);
-    const kept = scratch + BINS * 4;
-    const keptPlaces = wordAt(kept, capacity);
+    const candidates = scratch + BINS * 4;
+    const candidatePositions = wordAt(candidates, capacity);
     const bound = guessBound(x, n, k, kind, scratch);
-    const passed = bound == 0 ? -1 : thin(x, n, bound, kind, kept, keptPlaces, capacity);
+    const passed = bound == 0 ? -1 : thin(x, n, bound, kind, candidates, candidatePositions, capacity);
     if (passed >= k) {
-      source = kept;
-      places = keptPlaces;
+      source = candidates;
+      positions = candidatePositions;
       count = passed;
     }
   }
 
-  // The k-th key, from its highest bits to its lowest; `wanted` of the keys that share the bits found so far are still
-  // to be taken.
+  // Find the k-th key from its highest bits to its lowest. `wanted`: number of keys still missing among the keys that
+  // share the bits found so far.
   let prefix: u32 = 0;
   let mask: u32 = 0;
   let wanted = k;
@@ -134,14 +135,15 @@ function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, kind: 
     if (key < prefix || (key == prefix && wanted == 0)) continue;
     if (key == prefix) wanted--;
     store<u32>(wordAt(values, taken), load<u32>(wordAt(source, i)));
-    store<i32>(wordAt(indices, taken), places == 0 ? i : load<i32>(wordAt(places, i)));
+    store<i32>(wordAt(indices, taken), positions == 0 ? i : load<i32>(wordAt(positions, i)));
     taken++;
   }
 }
 
 /**
- * A key that about `aimOf(k)` of the row reach, from evenly spread samples; 0 where nothing is gained. The samples hold
- * about 128 that reach it, so that the number in the row is within a third of the aim (4 standard deviations).
+ * Estimate a key that about `aimOf(k)` entries of the row reach, from evenly spaced samples. Returns 0 if a bound would
+ * gain nothing. About 128 samples reach the bound, so the number in the row is within a third of the target (4 standard
+ * deviations).
  */
 function guessBound(x: usize, n: i32, k: i32, kind: i32, scratch: usize): u32 {
   const aim = <i64>aimOf(k);
@@ -166,12 +168,12 @@ function guessBound(x: usize, n: i32, k: i32, kind: i32, scratch: usize): u32 {
   return bound;
 }
 
-/** Copy values whose key reaches `bound`, and their positions; returns how many, or -1 where they do not fit. */
-function thin(x: usize, n: i32, bound: u32, kind: i32, kept: usize, places: usize, capacity: i32): i32 {
+/** Copy the values whose key reaches `bound`, and their positions. Returns their number, or -1 if they do not fit. */
+function thin(x: usize, n: i32, bound: u32, kind: i32, candidates: usize, positions: usize, capacity: i32): i32 {
   let count = 0;
   let i = 0;
   if (ASC_FEATURE_SIMD && (kind == Order.Float || kind == Order.Magnitude)) {
-    // The f32 whose key is the bound. Whatever is not below it passes, NaN included.
+    // The f32 whose key is the bound. All values that are not below pass, including NaN.
     const edge = f32x4.splat(reinterpret<f32>(kind == Order.Magnitude ? bound : bound >> 31 ? bound & 0x7fffffff : ~bound));
     const bits = i32x4.splat(kind == Order.Magnitude ? 0x7fffffff : -1);
     const last = capacity - 16;
@@ -186,8 +188,8 @@ function thin(x: usize, n: i32, bound: u32, kind: i32, kept: usize, places: usiz
       let open = ~(i32x4.bitmask(a) | (i32x4.bitmask(b) << 4) | (i32x4.bitmask(c) << 8) | (i32x4.bitmask(d) << 12)) & 0xffff;
       while (open != 0) {
         const j = i + ctz<i32>(open);
-        store<u32>(wordAt(kept, count), load<u32>(wordAt(x, j)));
-        store<i32>(wordAt(places, count), j);
+        store<u32>(wordAt(candidates, count), load<u32>(wordAt(x, j)));
+        store<i32>(wordAt(positions, count), j);
         count++;
         open &= open - 1;
       }
@@ -196,15 +198,15 @@ function thin(x: usize, n: i32, bound: u32, kind: i32, kept: usize, places: usiz
   for (; i < n; i++) {
     if (keyAt(x, i, kind) < bound) continue;
     if (count == capacity) return -1;
-    store<u32>(wordAt(kept, count), load<u32>(wordAt(x, i)));
-    store<i32>(wordAt(places, count), i);
+    store<u32>(wordAt(candidates, count), load<u32>(wordAt(x, i)));
+    store<i32>(wordAt(positions, count), i);
     count++;
   }
   return count;
 }
 
 /**
- * Order the selected from greatest to least. Stable and least significant digit first, so equals stay in order of
+ * Sort the selected values in descending order. Stable, least significant digit first, so equal values stay in order of
  * position.
  */
 function sortSelected(values: usize, indices: usize, k: i32, kind: i32, scratch: usize): void {
@@ -240,5 +242,5 @@ function sortSelected(values: usize, indices: usize, k: i32, kind: i32, scratch:
     toValues = swapValues;
     toIndices = swapIndices;
   }
-  // Four rounds: the last one wrote back to where the first one read.
+  // Four rounds, so the last round writes to the buffer that the first round read.
 }

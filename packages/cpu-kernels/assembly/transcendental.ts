@@ -1,11 +1,11 @@
 // Elementary functions on lanes, accurate to about two units in the last place (see test/transcendental.test.ts).
-// Polynomials are least-squares fits on Chebyshev nodes, weighted for relative error.
+// Polynomials are least-squares fits at Chebyshev nodes, weighted for relative error.
 import {
   absF, addF, addI, andB, divF, eqF, fromI, leF, ltF, maddF, mulF, nearestF, negF, nmaddF, notB, orB, pmaxF, pminF, select, shlI, shrI, splat,
   splatBits, sqrtF, subF, subI, truncI, xorB,
 } from "./vectors";
 
-// ln 2 in two parts; the first has few enough bits that its product with an exponent is exact.
+// ln 2 in two parts. The first part has few enough bits that its product with an exponent is exact.
 const LN2_HIGH: f32 = 0.693359375;
 const LN2_LOW: f32 = -2.12194440e-4;
 const LOG2_E: f32 = 1.4426950408889634;
@@ -28,14 +28,14 @@ function powerOfTwo<T>(n: T): T {
   return shlI<T>(addI<T>(n, splatBits<T>(127)), 23);
 }
 
-/** `e^x`; overflows to Infinity, underflows gradually. */
+/** `e^x`. Overflows to Infinity, underflows gradually. */
 // @ts-ignore: decorator
 @inline
 export function expOf<T>(a: T): T {
   const x = pmaxF<T>(pminF<T>(a, splat<T>(89.0)), splat<T>(-104.0));
   const n = nearestF<T>(mulF<T>(x, splat<T>(LOG2_E)));
   const r = nmaddF<T>(n, splat<T>(LN2_LOW), nmaddF<T>(n, splat<T>(LN2_HIGH), x));
-  // Twice half the exponent: 2^128 and 2^-150 do not fit one factor.
+  // Two factors with half of the exponent each, because 2^128 and 2^-150 are not representable as one factor.
   const whole = truncI<T>(n);
   const half = shrI<T>(whole, 1);
   const first = powerOfTwo<T>(half);
@@ -43,7 +43,7 @@ export function expOf<T>(a: T): T {
   return mulF<T>(mantissa, powerOfTwo<T>(subI<T>(whole, half)));
 }
 
-/** `e^x` for |x| ≤ 87: cheaper by a scaling and the bounds. */
+/** `e^x` for |x| ≤ 87, without the second scaling and without bounds. */
 // @ts-ignore: decorator
 @inline
 function expModerate<T>(x: T): T {
@@ -77,7 +77,7 @@ export function logOf<T>(a: T): T {
   const finite = maddF<T>(e, splat<T>(LN2_HIGH), addF<T>(f, tail));
   const atZero = select<T>(eqF<T>(a, splat<T>(0.0)), splat<T>(-Infinity), finite);
   const valid = select<T>(ltF<T>(a, splat<T>(0.0)), splat<T>(NaN), atZero);
-  // Infinity and NaN answer themselves.
+  // Infinity and NaN are returned unchanged.
   return select<T>(ltF<T>(a, splat<T>(Infinity)), valid, a);
 }
 
@@ -85,7 +85,7 @@ export function logOf<T>(a: T): T {
 // @ts-ignore: decorator
 @inline
 export function tanhOf<T>(a: T): T {
-  // From 9.01 on the result rounds to 1.
+  // From 9.01 up, the result rounds to 1.
   const x = pmaxF<T>(pminF<T>(addF<T>(a, a), splat<T>(18.1)), splat<T>(-18.1));
   const n = nearestF<T>(mulF<T>(x, splat<T>(LOG2_E)));
   const r = nmaddF<T>(n, splat<T>(LN2_LOW), nmaddF<T>(n, splat<T>(LN2_HIGH), x));
@@ -94,7 +94,7 @@ export function tanhOf<T>(a: T): T {
   return divF<T>(u, addF<T>(u, splat<T>(2.0)));
 }
 
-/** `1 / (1 + e^-x)`, as `e^x / (1 + e^x)` below 0, so that small results keep their relative accuracy. */
+/** `1 / (1 + e^-x)`, computed as `e^x / (1 + e^x)` below 0, so that small results keep their relative accuracy. */
 // @ts-ignore: decorator
 @inline
 export function sigmoidOf<T>(a: T): T {
@@ -109,7 +109,7 @@ export function sigmoidOf<T>(a: T): T {
 export function softplusOf<T>(a: T): T {
   const u = expOf<T>(negF<T>(absF<T>(a)));
   const w = addF<T>(u, splat<T>(1.0));
-  // What 1 + u lost by rounding comes back to first order, so that small u stay exact.
+  // Add the rounding error of 1 + u to first order, so that small u stay exact.
   const lost = divF<T>(subF<T>(u, subF<T>(w, splat<T>(1.0))), w);
   return addF<T>(pmaxF<T>(a, splat<T>(0.0)), addF<T>(logOf<T>(w), lost));
 }
@@ -128,7 +128,7 @@ function erfNear<T>(a: T): T {
   return maddF<T>(near, a, a);
 }
 
-/** `1 - erf x` for x ≥ 1, as the exponential of a polynomial; taken as 0 above 4. */
+/** `1 - erf x` for x ≥ 1, as the exponential of a polynomial; 0 above 4. */
 // @ts-ignore: decorator
 @inline
 function erfcFar<T>(t: T): T {
@@ -153,7 +153,7 @@ export function erfOf<T>(a: T): T {
   return select<T>(leF<T>(x, splat<T>(1.0)), erfNear<T>(a), orB<T>(magnitude, sign));
 }
 
-/** `x/2 · (1 + erf(x/√2))`; below 0 by `1 - erf`, which nothing cancels. */
+/** `x/2 · (1 + erf(x/√2))`. Below 0 uses `1 - erf`, which does not cancel. */
 // @ts-ignore: decorator
 @inline
 export function geluOf<T>(a: T): T {
@@ -165,7 +165,7 @@ export function geluOf<T>(a: T): T {
   return mulF<T>(half, select<T>(leF<T>(x, splat<T>(1.0)), addF<T>(splat<T>(1.0), erfNear<T>(z)), far));
 }
 
-/** `x/2 · (1 + tanh u)` with `u = √(2/π) (x + 0.044715 x³)`, as `x · sigmoid(2u)`, in which nothing cancels. */
+/** `x/2 · (1 + tanh u)` with `u = √(2/π) (x + 0.044715 x³)`, computed as `x · sigmoid(2u)`, which does not cancel. */
 // @ts-ignore: decorator
 @inline
 export function geluTanhOf<T>(a: T): T {
@@ -187,14 +187,14 @@ export function rsqrtOf<T>(a: T): T {
   return divF<T>(splat<T>(1.0), sqrtF<T>(a));
 }
 
-/** All ones where x is finite. */
+/** Mask with all bits set if x is finite. */
 // @ts-ignore: decorator
 @inline
 export function finiteOf<T>(a: T): T {
   return ltF<T>(absF<T>(a), splat<T>(Infinity));
 }
 
-/** `-x` in two's complement where the mask is set. */
+/** `-x` in two's complement if the mask is set, otherwise x. */
 // @ts-ignore: decorator
 @inline
 export function negateWhere<T>(mask: T, a: T): T {

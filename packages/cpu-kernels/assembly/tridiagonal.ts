@@ -1,4 +1,4 @@
-// Symmetric matrices to tridiagonal form, T = Qᵀ A Q, and implicit QR steps on that.
+// Reduction of symmetric matrices to tridiagonal form, T = Qᵀ A Q, and implicit QR steps on the tridiagonal matrix.
 import { dot } from "./dot";
 import { madd, sumLanes } from "./lanes";
 import { reflector } from "./reflectors";
@@ -7,21 +7,21 @@ import { nmaddF } from "./vectors";
 /** a ← a − f · w − g · v over `bytes`. */
 // @ts-ignore: decorator
 @inline
-function takeOff(a: usize, w: usize, v: usize, f: f32, g: f32, bytes: usize): void {
+function subtractMultiples(a: usize, w: usize, v: usize, f: f32, g: f32, bytes: usize): void {
   let j: usize = 0;
   if (ASC_FEATURE_SIMD) {
-    const ofW = f32x4.splat(f), ofV = f32x4.splat(g);
+    const wLanes = f32x4.splat(f), vLanes = f32x4.splat(g);
     for (; j + 16 <= bytes; j += 16) {
-      v128.store(a + j, nmaddF<v128>(ofV, v128.load(v + j), nmaddF<v128>(ofW, v128.load(w + j), v128.load(a + j))));
+      v128.store(a + j, nmaddF<v128>(vLanes, v128.load(v + j), nmaddF<v128>(wLanes, v128.load(w + j), v128.load(a + j))));
     }
   }
   for (; j < bytes; j += 4) store<f32>(a + j, load<f32>(a + j) - f * load<f32>(w + j) - g * load<f32>(v + j));
 }
 
-/** One entry of the upper triangle: `takeOff`, then its part in two entries of the product with u. */
+/** One entry of the upper triangle: `subtractMultiples`, then its contribution to two entries of the product with u. */
 // @ts-ignore: decorator
 @inline
-function takeOffEntry(a: usize, w: usize, v: usize, u: usize, p: usize, i: usize, j: usize): void {
+function subtractEntry(a: usize, w: usize, v: usize, u: usize, p: usize, i: usize, j: usize): void {
   const entry = load<f32>(a + j) - load<f32>(v + i) * load<f32>(w + j) - load<f32>(w + i) * load<f32>(v + j);
   store<f32>(a + j, entry);
   store<f32>(p + i, load<f32>(p + i) + entry * load<f32>(u + j));
@@ -29,61 +29,61 @@ function takeOffEntry(a: usize, w: usize, v: usize, u: usize, p: usize, i: usize
 }
 
 /**
- * A ← A − v wᵀ − w vᵀ and p ← A u of the result, for rows and columns from `begin` on of a symmetric matrix of which
- * the upper triangle is kept. Each entry is read and written once and takes part in both of its rows of the product.
- * Two rows at a time share the loads of the vectors. `begin` and `end` count bytes of a row.
+ * A ← A − v wᵀ − w vᵀ and p ← A u with the updated A, for rows and columns from `begin` of a symmetric matrix stored as
+ * its upper triangle. Each entry is read and written once and contributes to both of its rows of the product. Two rows
+ * at a time share the loads of the vectors. `begin` and `end` are byte offsets in a row.
  */
 function updateProduct(a: usize, stride: usize, w: usize, v: usize, u: usize, p: usize, begin: usize, end: usize): void {
   memory.fill(p + begin, 0, end - begin);
   let i = begin;
   for (; i + 8 <= end; i += 8) {
     const row = a + (i >> 2) * stride, below = row + stride;
-    takeOffEntry(row, w, v, u, p, i, i);
-    takeOffEntry(row, w, v, u, p, i, i + 4);
-    takeOffEntry(below, w, v, u, p, i + 4, i + 4);
+    subtractEntry(row, w, v, u, p, i, i);
+    subtractEntry(row, w, v, u, p, i, i + 4);
+    subtractEntry(below, w, v, u, p, i + 4, i + 4);
     let j = i + 8;
     if (ASC_FEATURE_SIMD) {
       for (; (j & 15) != 0 && j < end; j += 4) {
-        takeOffEntry(row, w, v, u, p, i, j);
-        takeOffEntry(below, w, v, u, p, i + 4, j);
+        subtractEntry(row, w, v, u, p, i, j);
+        subtractEntry(below, w, v, u, p, i + 4, j);
       }
       const v0 = v128.load32_splat(v + i), w0 = v128.load32_splat(w + i), u0 = v128.load32_splat(u + i);
       const v1 = v128.load32_splat(v + i, 4), w1 = v128.load32_splat(w + i, 4), u1 = v128.load32_splat(u + i, 4);
       let sum0 = f32x4.splat(0), sum1 = f32x4.splat(0);
       for (; j + 16 <= end; j += 16) {
-        const ofW = v128.load(w + j), ofV = v128.load(v + j), ofU = v128.load(u + j);
-        const first = nmaddF<v128>(w0, ofV, nmaddF<v128>(v0, ofW, v128.load(row + j)));
+        const wLanes = v128.load(w + j), vLanes = v128.load(v + j), uLanes = v128.load(u + j);
+        const first = nmaddF<v128>(w0, vLanes, nmaddF<v128>(v0, wLanes, v128.load(row + j)));
         v128.store(row + j, first);
-        sum0 = madd(first, ofU, sum0);
-        const second = nmaddF<v128>(w1, ofV, nmaddF<v128>(v1, ofW, v128.load(below + j)));
+        sum0 = madd(first, uLanes, sum0);
+        const second = nmaddF<v128>(w1, vLanes, nmaddF<v128>(v1, wLanes, v128.load(below + j)));
         v128.store(below + j, second);
-        sum1 = madd(second, ofU, sum1);
+        sum1 = madd(second, uLanes, sum1);
         v128.store(p + j, madd(second, u1, madd(first, u0, v128.load(p + j))));
       }
       store<f32>(p + i, load<f32>(p + i) + sumLanes(sum0));
       store<f32>(p + i, load<f32>(p + i, 4) + sumLanes(sum1), 4);
     }
     for (; j < end; j += 4) {
-      takeOffEntry(row, w, v, u, p, i, j);
-      takeOffEntry(below, w, v, u, p, i + 4, j);
+      subtractEntry(row, w, v, u, p, i, j);
+      subtractEntry(below, w, v, u, p, i + 4, j);
     }
   }
-  if (i < end) takeOffEntry(a + (i >> 2) * stride, w, v, u, p, i, i);
+  if (i < end) subtractEntry(a + (i >> 2) * stride, w, v, u, p, i, i);
 }
 
 /**
- * Reduce a symmetric matrix, given by its upper triangle, to a diagonal `d` and the entries `e` beside it, both f64.
- * Row k of `a` becomes the vector v of reflection k < n − 2, zero up to its entry k; Q is their product, the first one
- * leftmost.
+ * Reduce a symmetric matrix, given by its upper triangle, to a diagonal `d` and the off-diagonal entries `e`, both f64.
+ * Row k of `a` becomes the vector v of reflection k < n − 2, zero up to its entry k. Q is the product of the
+ * reflections, with the first reflection leftmost.
  *
- * Each step takes `v wᵀ + w vᵀ` off what remains and multiplies it with the next v. Both happen in one pass: the next v
- * needs of the update only its own row, which goes ahead. So half of the matrix is read and written once per step,
- * where the usual order reads it twice.
+ * Each step subtracts `v wᵀ + w vᵀ` from the remaining matrix and multiplies it by the next v. Both happen in one pass,
+ * because the next v depends only on its own row of the update, which is computed first. So half of the matrix is read
+ * and written once per step, whereas the usual order reads it twice.
  *
- * Rows are `stride` bytes apart, a multiple of 16. Scratch: 3 rows.
- * Source: Golub and Van Loan, Matrix Computations, algorithm 8.3.1.
+ * Rows are `stride` bytes apart, a multiple of 16. Scratch: 3 rows. Source: Golub and Van Loan, Matrix Computations,
+ * algorithm 8.3.1.
  */
-export function tridiagonalise(a: usize, stride: usize, n: i32, d: usize, e: usize, scratch: usize): void {
+export function tridiagonalize(a: usize, stride: usize, n: i32, d: usize, e: usize, scratch: usize): void {
   const end = <usize>n << 2;
   const v = scratch;
   const w = v + stride;
@@ -93,7 +93,7 @@ export function tridiagonalise(a: usize, stride: usize, n: i32, d: usize, e: usi
     const row = a + k * stride;
     const here = k << 2;
     const next = here + 4;
-    takeOff(row + here, w + here, v + here, load<f32>(v + here), load<f32>(w + here), end - here);
+    subtractMultiples(row + here, w + here, v + here, load<f32>(v + here), load<f32>(w + here), end - here);
     store<f64>(d + (k << 3), <f64>load<f32>(row + here));
     if (next + 4 >= end) {
       if (next < end) store<f64>(e + (k << 3), <f64>load<f32>(row + next));
@@ -109,8 +109,8 @@ export function tridiagonalise(a: usize, stride: usize, n: i32, d: usize, e: usi
 }
 
 /**
- * First row of the block that ends with row `last`: above it the entry beside the diagonal, of at most `least`, counts
- * as zero.
+ * First row of the block that ends with row `last`. The off-diagonal entry before this row is at most `least`, and is
+ * treated as zero.
  */
 export function blockBegin(e: usize, last: i32, least: f64): i32 {
   let first = last;
@@ -124,7 +124,7 @@ export function blockBegin(e: usize, last: i32, least: f64): i32 {
   return first;
 }
 
-/** Wilkinson's shift: the eigenvalue of the last 2 × 2 block that is nearer to its last entry. */
+/** Wilkinson's shift: the eigenvalue of the last 2 × 2 block that is closer to the block's last entry. */
 export function wilkinsonShift(d: usize, e: usize, last: i32): f64 {
   const at = <usize>last << 3;
   const lower = load<f64>(d + at);
@@ -148,7 +148,7 @@ export function shiftedStep(d: usize, e: usize, first: i32, last: i32, shift: f6
   let z = load<f64>(e + at);
   for (; at < end; at += 8) {
     const length = sqrt<f64>(x * x + z * z);
-    // Both vanish where the shift is an eigenvalue of the rows so far: nothing is left to turn.
+    // Both are 0 if the shift is an eigenvalue of the rows so far, in which case no rotation is needed.
     const inverse = length > 0 ? 1 / length : 0;
     const c = length > 0 ? x * inverse : 1;
     const s = z * inverse;

@@ -1,9 +1,9 @@
-// Sine and cosine of any f32, absolute error about 6e-8. Angles below 2^26 are reduced in f64, larger ones by the bits
-// of 2/π.
+// Sine and cosine of any f32, absolute error about 6e-8. Angles below 2^26 are reduced in f64, larger angles with the
+// bits of 2/π.
 import { addI, andB, maddF, mulF, neI, select, shlI, splat, splatBits, xorB } from "./vectors";
 
 const TWO_OVER_PI: f64 = 0.6366197723675814;
-// π/2 in two parts; the first has 27 bits, so that its product with a quotient below 2^26 is exact.
+// π/2 in two parts. The first part has 27 bits, so that its product with a quotient below 2^26 is exact.
 const HALF_PI_HIGH: f64 = 1.570796325802803;
 const HALF_PI_LOW: f64 = 9.920935796805404e-10;
 const LARGE: f32 = 67108864.0;
@@ -26,7 +26,7 @@ function fromReduced<T>(r: T, n: T, turn: i32): T {
   return xorB<T>(select<T>(swapped, cosine, sine), sign);
 }
 
-/** 64 bits of 2/π; word 0 begins with the bit that weighs 1/2. */
+/** 64 bits of 2/π. The first bit of word 0 has weight 1/2. */
 function twoOverPiWord(word: i32): u64 {
   if (word == 0) return 0xa2f9836e4e441529;
   if (word == 1) return 0xfc2757d1f534ddc0;
@@ -43,8 +43,8 @@ function twoOverPiBits(from: i32): u64 {
 }
 
 /**
- * One lane, any size. Large angles: x = m·2^s with a 24-bit m; x·2/π mod 4 needs only the 96 bits of 2/π that follow
- * those whose product with m·2^s is a multiple of 4. Source: Payne and Hanek, SIGNUM Newsletter 18 (1983).
+ * One lane, any magnitude. Large angles: x = m·2^s with a 24-bit m. x·2/π mod 4 depends only on the 96 bits of 2/π
+ * after the bits whose product with m·2^s is a multiple of 4. Source: Payne and Hanek, SIGNUM Newsletter 18 (1983).
  */
 export function trigonometric(x: f32, turn: i32): f32 {
   if (abs(x) < LARGE) {

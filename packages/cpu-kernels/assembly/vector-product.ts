@@ -1,15 +1,15 @@
 // Products of a vector and a matrix, for matrix products of one row or one column.
 //
-// Each sum has the order of the tiles of `product`, and so its bits: one chain of multiply-adds over each block of
-// `evenBlock(inner, INNER_BLOCK)` terms, and the blocks added up one after the other.
+// Each sum has the order of the tiles of `product`, and therefore the same bits: one chain of multiply-adds over each
+// block of `evenBlock(inner, INNER_BLOCK)` terms, then the blocks in sequence.
 import { COLUMN_BLOCK, INNER_BLOCK } from "./blocks";
 import { madd } from "./lanes";
 import { evenBlock } from "./tile";
 
-/** Rows of `b` per block whose strip of sums fits into L1 (16 KiB). */
+/** Rows of `b` per block. The strip of sums fits in L1 (16 KiB). */
 const STRIP_ROWS: i32 = 8;
 
-/** y[n] += Σ x[k] · b[k][n] over `count` terms, in order; four rows of `b` at a time are added to `y`. */
+/** y[n] += Σ x[k] · b[k][n] over `count` terms, in order. Four rows of `b` at a time are added to `y`. */
 function addRows(x: usize, b: usize, stride: usize, y: usize, columns: i32, count: i32): void {
   const bytes = <usize>columns << 2;
   let k = 0;
@@ -49,8 +49,8 @@ function addRows(x: usize, b: usize, stride: usize, y: usize, columns: i32, coun
 }
 
 /**
- * y[n] (+)= Σₖ x[k] · b[k][n]; rows of `b` are `stride` bytes apart and are read once. `scratch` holds what
- * `productScratchBytes` counts beyond its head.
+ * y[n] (+)= Σₖ x[k] · b[k][n]. Rows of `b` are `stride` bytes apart and are read once. `scratch` holds the bytes of
+ * `productScratchBytes` except its head.
  */
 export function combineRows(x: usize, b: usize, stride: usize, y: usize, columns: i32, inner: i32, accumulate: bool, scratch: usize): void {
   const block = evenBlock(inner, INNER_BLOCK);
@@ -72,7 +72,7 @@ export function combineRows(x: usize, b: usize, stride: usize, y: usize, columns
   }
 }
 
-/** Four sums of rows, of which the next four terms each are added in order. */
+/** Add the next four terms of each of four rows to the rows' sums, in order. */
 // @ts-ignore: decorator
 @inline
 function addTerms(sums: v128, row: usize, second: usize, third: usize, fourth: usize, x: usize): v128 {
@@ -87,7 +87,7 @@ function addTerms(sums: v128, row: usize, second: usize, third: usize, fourth: u
   return madd(v128.load32_splat(x, 12), v128.shuffle<i64>(t1, t3, 1, 3), sums);
 }
 
-/** Four sums of rows, of which the next term each is added. */
+/** Add the next term of each of four rows to the rows' sums. */
 // @ts-ignore: decorator
 @inline
 function addTerm(sums: v128, row: usize, second: usize, third: usize, fourth: usize, x: usize): v128 {
@@ -98,7 +98,7 @@ function addTerm(sums: v128, row: usize, second: usize, third: usize, fourth: us
   return madd(v128.load32_splat(x), terms, sums);
 }
 
-/** Store four sums, or the first `count` of them; add if `adding`. */
+/** Store four sums, or the first `count` of them. Adds to `y` if `adding`. */
 // @ts-ignore: decorator
 @inline
 function putSums(y: usize, sums: v128, count: i32, adding: bool): void {
@@ -115,8 +115,8 @@ function putSums(y: usize, sums: v128, count: i32, adding: bool): void {
 }
 
 /**
- * y[m] (+)= Σₖ a[m][k] · x[k]. Sixteen rows at a time are four vectors of sums, which do not wait for each other;
- * squares of four rows and four terms are turned in registers.
+ * y[m] (+)= Σₖ a[m][k] · x[k]. Sixteen rows at a time are four independent vectors of sums. Squares of four rows and
+ * four terms are transposed in registers.
  */
 export function dotRows(a: usize, x: usize, y: usize, rows: i32, inner: i32, accumulate: bool): void {
   const row = <usize>inner << 2;
@@ -163,7 +163,7 @@ export function dotRows(a: usize, x: usize, y: usize, rows: i32, inner: i32, acc
       y += 64;
     }
     for (; m < rows; m += 4) {
-      // Rows past the last one repeat the last one, and their sums are not stored.
+      // Rows after the last repeat the last row, and their sums are not stored.
       const there = min(4, rows - m);
       const second: usize = there > 1 ? row : 0, third: usize = there > 2 ? 2 * row : second, fourth: usize = there > 3 ? 3 * row : third;
       for (let k0 = 0; k0 < inner; k0 += block) {

@@ -1,5 +1,5 @@
 // Primitives over T = v128 (four 32-bit lanes) or T = f32 (one lane of the scalar build), so that an algorithm is
-// written once. A mask has all bits of a lane set or none; integers travel in T as their bits.
+// written once. A mask has all bits of a lane set or clear. Integers are stored in T as their bits.
 
 // @ts-ignore: decorator
 @inline
@@ -57,7 +57,7 @@ export function minF<T>(a: T, b: T): T {
   else return min<f32>(a, b);
 }
 
-// `pmax` and `pmin` keep `a` when it is NaN, and take one instruction where `max` takes eight.
+// `pmax` and `pmin` return `a` if it is NaN, and take one instruction instead of the eight of `max`.
 
 // @ts-ignore: decorator
 @inline
@@ -297,7 +297,7 @@ export function truncU<T>(a: T): T {
   else return reinterpret<f32>(truncateU(a));
 }
 
-/** Towards zero, of numbers that an i32 holds. */
+/** Rounds towards zero. The number must be in the range of i32. */
 // @ts-ignore: decorator
 @inline
 export function truncSmall<T>(a: T): T {
@@ -319,7 +319,7 @@ export function fromU<T>(a: T): T {
   else return <f32>reinterpret<u32>(a);
 }
 
-// Without the saturating instruction, whose plain form traps out of range.
+// Used without the saturating instruction, because the plain instruction traps out of range.
 function truncateI(x: f32): i32 {
   if (x != x) return 0;
   if (x >= 2147483648.0) return i32.MAX_VALUE;
@@ -331,7 +331,7 @@ function truncateU(x: f32): u32 {
   return x >= 1.0 ? <u32>x : 0;
 }
 
-/** Bits of `a` where the mask is set, else of `b`. */
+/** Bits of `a` if the mask is set, otherwise of `b`. */
 // @ts-ignore: decorator
 @inline
 export function select<T>(mask: T, a: T, b: T): T {
@@ -339,7 +339,7 @@ export function select<T>(mask: T, a: T, b: T): T {
   else return reinterpret<f32>(reinterpret<i32>(mask) != 0 ? reinterpret<i32>(a) : reinterpret<i32>(b));
 }
 
-/** a · b + c; one rounding in the relaxed build. */
+/** a · b + c. Rounds once in the relaxed build. */
 // @ts-ignore: decorator
 @inline
 export function maddF<T>(a: T, b: T, c: T): T {
@@ -349,7 +349,7 @@ export function maddF<T>(a: T, b: T, c: T): T {
   } else return a * b + c;
 }
 
-/** c - a · b; one rounding in the relaxed build. */
+/** c - a · b. Rounds once in the relaxed build. */
 // @ts-ignore: decorator
 @inline
 export function nmaddF<T>(a: T, b: T, c: T): T {

@@ -1,9 +1,10 @@
-// Transforms of Winograd's minimal filtering F(4, 3), 4 × 4 results of a 3 × 3 kernel from 6 × 6 pixels by 36 products
-// in place of 144, and of F(3, 4), which gives the kernel's gradient. Four channels lie in a vector.
+// Transforms of Winograd's minimal filtering F(4, 3), which computes 4 × 4 results of a 3 × 3 kernel from 6 × 6 pixels
+// with 36 products instead of 144, and of F(3, 4), which computes the kernel's gradient. A vector holds four channels.
 //
-// The points are 0, ±√½, ±√2 and ∞. Against f64, 603 terms, with normal operands, the root mean square error is 1.75
-// times that of the direct sum; with the usual 0, ±1, ±2 it is 3.7 times (`docs/experiments.md`). Every transform is
-// applied along one dimension and then along the other: `from` and `to` hold its values `step` bytes apart.
+// The points are 0, ±√½, ±√2 and ∞. Compared with f64, for 603 terms and normal operands, the root mean square error is
+// 1.75 times the error of the direct sum. With the usual points 0, ±1, ±2 it is 3.7 times (`docs/experiments.md`).
+// Every transform is applied along one dimension, then along the other: the values in `from` and `to` are `step` bytes
+// apart.
 import { madd } from "./lanes";
 
 const ROOT_HALF: f32 = 0.70710678118654752;
@@ -21,7 +22,7 @@ function plusTimes(a: v128, b: v128, factor: f32): v128 {
   return madd(b, f32x4.splat(factor), a);
 }
 
-/** Six pixels to their values at the six points. */
+/** Transform six pixels to values at the six points. */
 // @ts-ignore: decorator
 @inline
 function pixels(from: usize, step: usize, to: usize, toStep: usize): void {
@@ -37,7 +38,10 @@ function pixels(from: usize, step: usize, to: usize, toStep: usize): void {
   v128.store(to + 5 * toStep, plusTimes(f32x4.add(d1, d5), d3, -2.5));
 }
 
-/** Three taps to their values at the six points, each over the product of its distances from the other points. */
+/**
+ * Transform three taps to values at the six points, each divided by the product of the point's distances to the other
+ * points.
+ */
 // @ts-ignore: decorator
 @inline
 function taps(from: usize, step: usize, to: usize, toStep: usize): void {
@@ -52,7 +56,7 @@ function taps(from: usize, step: usize, to: usize, toStep: usize): void {
   v128.store(to + 5 * toStep, w2);
 }
 
-/** Products at the six points to four results. */
+/** Transform products at the six points to four results. */
 // @ts-ignore: decorator
 @inline
 function results(from: usize, step: usize, to: usize, toStep: usize): void {
@@ -66,7 +70,7 @@ function results(from: usize, step: usize, to: usize, toStep: usize): void {
   v128.store(to + 3 * toStep, f32x4.add(plusTimes(times(oddHalf, 0.5 * ROOT_HALF), oddTwo, 2 * ROOT_TWO), m5));
 }
 
-/** Four cotangents to their values at the six points; the divisors of the points come with `kernelGradient`. */
+/** Transform four cotangents to values at the six points. `kernelGradient` applies the divisors of the points. */
 // @ts-ignore: decorator
 @inline
 function cotangents(from: usize, step: usize, to: usize, toStep: usize): void {
@@ -81,7 +85,7 @@ function cotangents(from: usize, step: usize, to: usize, toStep: usize): void {
   v128.store(to + 5 * toStep, g3);
 }
 
-/** Sums at the six points to the gradient of three taps. */
+/** Transform sums at the six points to the gradient of three taps. */
 // @ts-ignore: decorator
 @inline
 function kernelGradient(from: usize, step: usize, to: usize, toStep: usize): void {
@@ -95,22 +99,23 @@ function kernelGradient(from: usize, step: usize, to: usize, toStep: usize): voi
 }
 
 /**
- * Four channels of 6 × 6 pixels, `row` and `pixel` bytes apart, to 36 values `step` bytes apart. `between`: 36 vectors
- * of room.
+ * Transform four channels of 6 × 6 pixels, `row` and `pixel` bytes apart, to 36 values `step` bytes apart. `between`:
+ * scratch of 36 vectors.
  */
 export function transformPixels(from: usize, row: usize, pixel: usize, to: usize, step: usize, between: usize): void {
   for (let j: usize = 0; j < 6; j++) pixels(from + j * pixel, row, between + (j << 4), 96);
   for (let i: usize = 0; i < 6; i++) pixels(between + i * 96, 16, to + i * 6 * step, step);
 }
 
-/** Four columns of 3 × 3 taps, `tap` bytes apart, to 36 values `step` bytes apart. */
+/** Transform four columns of 3 × 3 taps, `tap` bytes apart, to 36 values `step` bytes apart. */
 export function transformTaps(from: usize, tap: usize, to: usize, step: usize, between: usize): void {
   for (let j: usize = 0; j < 3; j++) taps(from + j * tap, 3 * tap, between + (j << 4), 48);
   for (let i: usize = 0; i < 6; i++) taps(between + i * 48, 16, to + i * 6 * step, step);
 }
 
 /**
- * 36 products of four channels, `step` bytes apart, to 4 × 4 results; those of the first `rows` × `across` are written.
+ * Transform 36 products of four channels, `step` bytes apart, to 4 × 4 results. Only the first `rows` × `across`
+ * results are written.
  */
 export function transformResults(from: usize, step: usize, to: usize, row: usize, pixel: usize, rows: i32, across: i32, between: usize): void {
   for (let j: usize = 0; j < 6; j++) results(from + j * step, 6 * step, between + (j << 4), 96);
@@ -125,13 +130,13 @@ export function transformResults(from: usize, step: usize, to: usize, row: usize
   }
 }
 
-/** Four channels of 4 × 4 cotangents to 36 values `step` bytes apart. */
+/** Transform four channels of 4 × 4 cotangents to 36 values `step` bytes apart. */
 export function transformCotangents(from: usize, row: usize, pixel: usize, to: usize, step: usize, between: usize): void {
   for (let j: usize = 0; j < 4; j++) cotangents(from + j * pixel, row, between + (j << 4), 64);
   for (let i: usize = 0; i < 6; i++) cotangents(between + i * 64, 16, to + i * 6 * step, step);
 }
 
-/** 36 sums of four columns, `step` bytes apart, to the gradient of 3 × 3 taps, `tap` bytes apart. */
+/** Transform 36 sums of four columns, `step` bytes apart, to the gradient of 3 × 3 taps, `tap` bytes apart. */
 export function transformKernelGradient(from: usize, step: usize, to: usize, tap: usize, between: usize): void {
   for (let j: usize = 0; j < 6; j++) kernelGradient(from + j * step, 6 * step, between + (j << 4), 96);
   for (let i: usize = 0; i < 3; i++) kernelGradient(between + i * 96, 16, to + i * 3 * tap, tap);

@@ -1,6 +1,7 @@
-// 3 × 3 convolutions of stride 1 by Winograd's F(4, 3): 36 matrix products, one for each pair of points, over tiles of
-// 4 × 4 results, with a quarter of the multiplications of the direct sum. Sizes in elements; channels come in fours.
-// Vectors only: the scalar build has these exports without a body, and its host binds the direct kernels.
+// 3 × 3 convolutions of stride 1 by Winograd's F(4, 3): 36 matrix products, one per pair of points, over tiles of 4 × 4
+// results, with a quarter of the multiplications of the direct sum. Sizes in elements; numbers of channels are
+// multiples of four. Vectors only: in the scalar build these exports have no body, and the host binds the direct
+// kernels.
 import { TILE_ROWS, WINOGRAD_DEPTH, WINOGRAD_HEAD_BYTES, WINOGRAD_POINTS, WINOGRAD_SPACING } from "./blocks";
 import { copyPadded } from "./convolution";
 import { transpose4 } from "./lanes";
@@ -18,7 +19,7 @@ export function hasWinograd(): bool {
   return ASC_FEATURE_SIMD;
 }
 
-/** Rows of packed columns, 8 floats each; those of the last panel are zero past the last column. */
+/** Number of panels of packed columns, 8 floats per row. The last panel is zero after the last column. */
 // @ts-ignore: decorator
 @inline
 function panelsOf(columns: i32): i32 {
@@ -28,12 +29,12 @@ function panelsOf(columns: i32): i32 {
 /**
  * Pack the kernel at the 36 points as [point][panel of 8 columns][inner][8].
  *
- * `w` begins at the first of `columns`; `tap`: bytes between taps, `row`: bytes between input channels. `turned`: the
- * kernel of the gradient of the input, whose columns are the input channels, and whose taps run backwards. This is part
+ * `w` begins at the first of `columns`. `tap`: bytes between taps. `row`: bytes between input channels. `flipped`: pack
+ * the kernel of the input gradient, whose columns are the input channels and whose taps are reversed. Computes part
  * `part` of `parts`: some of the panels.
  */
 export function winogradTaps(
-  w: usize, to: usize, inner: i32, columns: i32, tap: usize, row: usize, turned: bool, scratch: usize, part: i32, parts: i32,
+  w: usize, to: usize, inner: i32, columns: i32, tap: usize, row: usize, flipped: bool, scratch: usize, part: i32, parts: i32,
 ): void {
   if (ASC_FEATURE_SIMD) {
     const panels = panelsOf(columns);
@@ -46,7 +47,7 @@ export function winogradTaps(
     const block = scratch + BETWEEN_BYTES; // four kernels of four columns
     for (let c = partBegin(panels, part, parts) << 3; c < min(columns, last << 3); c += 4) {
       const panel = to + ((<usize>((c >> 3) * inner)) << 5) + ((<usize>(c & 7)) << 2);
-      if (turned) {
+      if (flipped) {
         const from = w + <usize>c * row + 8 * tap;
         for (let q = 0; q < inner; q += 4) {
           for (let t: usize = 0; t < 9; t++) transpose4(from + ((<usize>q) << 2) - t * tap, row, block + (t << 4), 144);
@@ -61,8 +62,8 @@ export function winogradTaps(
 }
 
 /**
- * out[i][p · 8 …] (+)= Σ over k < depth of *(table[i] + k · step) · panel p at k. `table` and `outs`: an address per
- * row, and those of the last tile's idle rows.
+ * out[i][p · 8 …] (+)= Σ over k < depth of *(table[i] + k · step) · panel p at k. `table` and `outs`: one address per
+ * row, including the unused rows of the last tile.
  */
 // @ts-ignore: decorator
 @inline
@@ -79,7 +80,10 @@ function multiply(table: usize, outs: usize, rows: i32, depth: i32, step: usize,
   }
 }
 
-/** Addresses `step` bytes apart for all rows and the idle ones of a last tile, which repeat a row or lie behind it. */
+/**
+ * Write addresses `step` bytes apart for all rows, and for the unused rows of the last tile, which repeat the last row
+ * or continue after it.
+ */
 // @ts-ignore: decorator
 @inline
 function list(table: usize, from: usize, step: usize, rows: i32, repeat: bool): void {
@@ -88,7 +92,7 @@ function list(table: usize, from: usize, step: usize, rows: i32, repeat: bool): 
   }
 }
 
-/** The 36 values of a tile of an image, points `step` bytes apart; pixels outside of the image count as zero. */
+/** The 36 values of a tile of an image, with points `step` bytes apart. Pixels outside of the image are zero. */
 // @ts-ignore: decorator
 @inline
 function pixelsOfTile(image: usize, height: i32, width: i32, channels: i32, y: i32, x: i32, to: usize, step: usize, patch: usize, between: usize): void {
@@ -105,10 +109,11 @@ function pixelsOfTile(image: usize, height: i32, width: i32, channels: i32, y: i
 
 /**
  * Results of tiles [first, first + tiles) of the grid (images × ⌈outHeight / 4⌉ × ⌈outWidth / 4⌉), `columns` of each
- * pixel, from a kernel at its points.
+ * pixel, from a transformed kernel.
  *
- * `y` begins at the first column, `outPixel` bytes a pixel. `block`: tiles that are transformed at a time. `scratch`
- * (`src/winograd.ts` counts it): room between passes, addresses, a patch, values of pixels, products.
+ * `y` begins at the first column and has `outPixel` bytes per pixel. `block`: number of tiles that are transformed at a
+ * time. `scratch` (computed in `src/winograd.ts`): space between passes, addresses, a patch, values of pixels,
+ * products.
  */
 export function winogradTiles(
   x: usize, taps: usize, y: usize, height: i32, width: i32, inner: i32, columns: i32, outPixel: usize, outHeight: i32, outWidth: i32, top: i32, left: i32,
@@ -159,11 +164,11 @@ export function winogradTiles(
 }
 
 /**
- * Gradient of the kernel, `columns` of its output channels: 36 products of the values of pixels and those of
- * cotangents, summed over all tiles.
+ * Gradient of the kernel, `columns` of its output channels: 36 products of the values of pixels and of cotangents,
+ * summed over all tiles.
  *
- * `g` and `w` begin at the first column, `outPixel` bytes a pixel and a row. `scratch`: room between passes, addresses,
- * a patch, values of pixels, values of cotangents in panels, sums.
+ * `g` and `w` begin at the first column, with `outPixel` bytes per pixel and per row. `scratch`: space between passes,
+ * addresses, a patch, values of pixels, values of cotangents in panels, sums.
  */
 export function winogradKernelGradient(
   x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, columns: i32, outPixel: usize, outHeight: i32, outWidth: i32,

@@ -1,4 +1,5 @@
-// How near to the peak of one core are convolutions and their gradients, and to memory the gradient of max pooling?
+// Measures convolutions and their gradients compared with the peak of one core, and the gradient of max pooling
+// compared with memory bandwidth.
 // Run: node bench/convolution.bench.ts
 import { elementCount, type Shape } from "@skein/tensor-core";
 import type { Params } from "@skein/tensor-core/backend";
@@ -27,7 +28,7 @@ const layers: readonly Layer[] = [
   { name: "depthwise 14×14×256", x: [16, 14, 14, 256], w: [3, 3, 1, 256], stride: 1, padding: 1, groups: 256 },
 ];
 
-/** Windows side by side, and windows that overlap. */
+/** Adjacent windows, and overlapping windows. */
 const poolings: readonly (readonly [name: string, x: Shape, window: number, stride: number])[] = [
   ["28×28×32, windows of 2", [64, 28, 28, 32], 2, 2],
   ["33×33×64, windows of 3 in steps of 2", [16, 33, 33, 64], 3, 2],
@@ -73,7 +74,7 @@ for (const [name, x, window, stride] of poolings) {
   const { call, check } = bind(kernels["max-pool2d-backward"]!, [x, y], params);
   call();
   check({ absolute: 1e-5, relative: 0 });
-  // The image read, its gradient written, the cotangents read.
+  // Bytes: the image read, its gradient written, the cotangents read.
   const bytes = 4 * (2 * elementCount(x) + elementCount(y));
   printMeasurement(`${name} max-pool2d-backward`, await measure(call), { amount: bytes, unit: "B" });
 }

@@ -1,5 +1,6 @@
-// How near to one plain read are bools as bits and back, positions of trues, and counts by bins? Run: node
-// bench/counting.bench.ts
+// Measures the conversion of bools to bits and back, positions of true elements, and histograms, compared with a plain
+// read.
+// Run: node bench/counting.bench.ts
 import {
   type DeviceArray,
   full,
@@ -18,7 +19,7 @@ import { createCpuBackend } from "../src/index.ts";
 const count = 25_000_000;
 const backend = await createCpuBackend();
 
-// Gradients are bell-shaped; a block of a million such values, repeated.
+// Gradients have a bell-shaped distribution: a block of a million such values, repeated.
 const block = normalArray([1_000_000], 7).data as Float32Array;
 const values = Float32Array.from({ length: count }, (_, i) => block[i % block.length]!);
 
@@ -28,7 +29,7 @@ copy();
 if (target.at(-1) !== values.at(-1)) throw new Error("the copy is not one");
 printMeasurement("copy of 25M f32", await measure(copy), { amount: 8 * count, unit: "B" });
 
-/** Run once, let `check` look at the results, then time. */
+/** Run once, check the results with `check`, then time. */
 const bench = async (
   name: string,
   bytes: number,

@@ -1,5 +1,6 @@
-// How long do decompositions take on one core, beside PyTorch with LAPACK? Both take turns, so that what else the
-// machine does meets both alike. Run: node bench/decomposition.bench.ts [names and sizes, as in eigh-512 qr-512]
+// Measures decompositions on one core, compared with PyTorch and LAPACK. Runs alternate, so that other load affects
+// both equally.
+// Run: node bench/decomposition.bench.ts [names and sizes, such as eigh-512 qr-512]
 import { spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -19,7 +20,7 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 
-/** A decomposition, and what its parts multiply to: the matrix, or 1 with it. */
+/** A decomposition, and the product of its parts: the matrix, or the identity after multiplication by the matrix. */
 interface Decomposition {
   readonly decompose: (a: Tensor) => readonly Tensor[];
   readonly product: (a: Tensor, parts: readonly Tensor[]) => Tensor;
@@ -53,10 +54,10 @@ const decompositions: { readonly [name: string]: Decomposition } = {
   },
 };
 
-/** Symmetric, its eigenvalues spread over [1, 3], so that all decompositions take it. */
+/** Symmetric, with eigenvalues spread over [1, 3], so that all decompositions accept the matrix. */
 const matrixOf = (size: number): NdArray => {
   const values = symmetricArray([], size, 1).toNumbers();
-  // Those of a symmetric matrix of standard normal entries lie within ± 2√size.
+  // Eigenvalues of a symmetric matrix of standard normal entries are within ± 2√size.
   return NdArray.from(
     values.map((x, at) => x / (2.1 * Math.sqrt(size)) + (at % (size + 1) === 0 ? 2 : 0)),
     [size, size],
@@ -111,7 +112,7 @@ const ours = async (name: string, matrix: NdArray): Promise<(count: number) => P
   const error = matrix.toNumbers().reduce((most, x, at) => {
     const expected = toOne ? Number(at % (size + 1) === 0) : x;
     const off = Math.abs(made[at]! - expected);
-    return off <= most ? most : off; // NaN is not below anything
+    return off <= most ? most : off; // keeps NaN, because comparisons with NaN are false
   }, 0);
   if (!(error < 1e-4)) throw new Error(`${name} of ${size}: the parts are off by ${error}`);
   check.release();

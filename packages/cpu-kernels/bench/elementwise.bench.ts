@@ -1,5 +1,5 @@
-// How near to copy bandwidth is an Adam update, and how many exponentials does one core make? Run: node
-// bench/elementwise.bench.ts
+// Measures an Adam update compared with copy bandwidth, and the exponentials per second of one core.
+// Run: node bench/elementwise.bench.ts
 import { adam, applyUpdates, type DeviceArray, exp, jit, type Tensor } from "@skein/tensor-core";
 import { measure, printMeasurement } from "@skein/measuring";
 import { normalArray } from "@skein/testing";
@@ -32,19 +32,19 @@ const update = async (): Promise<void> => {
   [params, state] = (await step(params, state, gradient)) as unknown as [DeviceArray, typeof state];
 };
 
-// With a constant gradient both corrected means equal it, so every step moves each weight by the learning rate, towards
-// zero here.
+// With a constant gradient, both corrected means equal the gradient. So every step moves each weight by the learning
+// rate, here towards zero.
 const checkedSteps = 3;
 for (let i = 0; i < checkedSteps; i++) await update();
 const moved = (await backend.download(params)).data;
 for (let i = 0; i < count; i++) {
   const w = source[i]!;
-  if (Math.abs(w) < 1e-3) continue; // there ε is felt
+  if (Math.abs(w) < 1e-3) continue; // ε matters for small values
   const expected = w - 0.01 * checkedSteps * Math.sign(w);
   if (!(Math.abs((moved[i] as number) - expected) <= 1e-5))
     throw new Error(`weight ${i} is ${moved[i]}, expected ${expected}`);
 }
-// Four arrays read (weights, gradient, two means), three written.
+// Reads four arrays (weights, gradient, two means), writes three.
 printMeasurement("Adam update of 10M elements", await measure(update), { amount: 28 * count, unit: "B" });
 
 const exponential = jit((x: Tensor) => exp(x), backend);

@@ -1,4 +1,5 @@
-// How near to the peak of one core is the matrix product, at the shapes of training? Run: node bench/gemm.bench.ts
+// Measures the matrix product compared with the peak of one core, for shapes of training.
+// Run: node bench/gemm.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import { firstDifference } from "@skein/testing";
 import { productScratchBytes } from "../src/contraction-scratch.ts";
@@ -53,7 +54,10 @@ for (const [what, rows, columns, inner, transposeA, transposeB] of shapes) {
   });
 }
 
-/** Of second moments, and of Muon's Gram matrix: a matrix with its own transpose, against a copy of it. */
+/**
+ * Products of a matrix with its own transpose, compared with products with a copy of the matrix: second moments, and
+ * Muon's Gram matrix.
+ */
 const grams: readonly (readonly [what: string, n: number, inner: number, transposed: number])[] = [
   ["patches of a convolution", 400, 12_544, 1],
   ["inputs of a dense layer", 448, 64, 1],

@@ -6,24 +6,24 @@ import type { WasmExports } from "../src/wasm-exports.ts";
 import { soloTeam, TeamFunctions } from "../src/team/team.ts";
 import { compileWasm, detectBuild, instantiateWasm } from "../src/wasm-build.ts";
 
-/** A kernel bound to operands of its own. */
+/** A kernel bound to its own operands. */
 export interface BoundKernel {
   readonly call: () => void;
   readonly inputs: readonly Float32Array[];
   readonly outputs: readonly Float32Array[];
-  /** @throws Error unless what the last call wrote is close to the f64 reference. */
+  /** @throws Error unless the outputs of the last call are close to the f64 reference. */
   readonly check: (tolerance: Tolerance) => void;
 }
 
-/** One instance of the fastest build over a memory of its own, handing out addresses. */
+/** One instance of the fastest build with its own memory, and an allocator for it. */
 export interface Bench {
   readonly wasm: WasmExports;
-  /** Address of `count` fresh floats, filled with small numbers. */
+  /** Allocate `count` floats, filled with small numbers, and return their address. */
   readonly floats: (count: number) => number;
   readonly view: (address: number, count: number) => Float32Array;
-  /** Forget everything handed out. */
+  /** Release all allocations. */
   readonly clear: () => void;
-  /** A kernel over fresh f32 inputs of these shapes. */
+  /** Bind a kernel to new f32 inputs of these shapes. */
   readonly bind: (kernel: Kernel, inputs: readonly Shape[], params: Params) => BoundKernel;
 }
 

@@ -1,5 +1,5 @@
-// How near to memory bandwidth is softmax, and to the peak of one core attention? Run: node
-// bench/softmax-attention.bench.ts
+// Measures softmax compared with memory bandwidth, and attention compared with the peak of one core.
+// Run: node bench/softmax-attention.bench.ts
 import { elementCount, type Shape, type TensorSpec } from "@skein/tensor-core";
 import { operators, type Params } from "@skein/tensor-core/backend";
 import { measure, printMeasurement } from "@skein/measuring";
@@ -8,7 +8,7 @@ import { openBench } from "./open-bench.ts";
 
 const { bind, clear } = await openBench();
 
-/** Check, then time; `given` are inputs that must fit the others. Returns what the kernel wrote. */
+/** Check, then time. `given`: inputs that must match the other inputs. Returns the kernel's outputs. */
 const run = async (
   name: string,
   op: string,
@@ -20,7 +20,7 @@ const run = async (
   const bound = bind(kernels[op]!, inputs, params);
   for (const [position, values] of Object.entries(given)) bound.inputs[Number(position)]!.set(values);
   bound.call();
-  // Sums over a row of values up to 1 round by up to its width · 2⁻²⁴.
+  // Sums over a row of values up to 1 have rounding errors of up to its width · 2⁻²⁴.
   bound.check({ absolute: 1e-4 + inputs[0]!.at(-1)! * 2 ** -24, relative: 1e-4 });
   const specs = inputs.map((shape): TensorSpec => ({ dtype: "f32", shape }));
   const { flops, bytesRead, bytesWritten } = operators[op]!.cost(specs, operators[op]!.infer(specs, params), params);

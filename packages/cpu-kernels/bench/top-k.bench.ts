@@ -1,4 +1,5 @@
-// How much slower than one plain read of the gradient is picking its k largest entries, and those that reach a bound?
+// Measures the selection of the k largest entries of a gradient, and of entries that reach a bound, compared with a
+// plain read.
 // Run: node bench/top-k.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import { normalArray } from "@skein/testing";
@@ -8,8 +9,8 @@ import { type BoundKernel, openBench } from "./open-bench.ts";
 const { bind, clear } = await openBench();
 
 /**
- * k distinct positions in order, their values, and nothing left out that is larger. Linear, where the reference would
- * sort.
+ * Check that there are k distinct positions in order, with their values, and that no omitted entry is larger. Takes
+ * linear time, whereas the reference would sort.
  */
 const checkPicked = ({ inputs: [x], outputs: [values, bits] }: BoundKernel, k: number): void => {
   const indices = new Int32Array(bits!.buffer, bits!.byteOffset, k);
@@ -22,7 +23,8 @@ const checkPicked = ({ inputs: [x], outputs: [values, bits] }: BoundKernel, k: n
   if (missed !== -1) throw new Error(`entry ${missed} is ${x![missed]}, larger than the least picked, ${least}`);
 };
 
-// Gradients are bell-shaped; a block of a million such values, repeated with growing noise so that no two blocks tie.
+// Gradients have a bell-shaped distribution: a block of a million such values, repeated with growing noise so that no
+// two blocks have ties.
 const block = normalArray([1_000_000], 7).data;
 const fill = (x: Float32Array): void => {
   for (let i = 0; i < x.length; i++) x[i] = (block[i % block.length] as number) * (1 + i * 1e-9);

@@ -11,7 +11,7 @@ const commands = fc.array(
 );
 
 describe("arena", () => {
-  test("live blocks never overlap, are aligned, and all memory comes back", () => {
+  test("live blocks never overlap, are aligned, and all memory is released", () => {
     fc.assert(
       fc.property(commands, (list) => {
         const arena = new Arena(createSharedMemory(64 * 2 ** 20));
@@ -33,7 +33,7 @@ describe("arena", () => {
         for (const address of live.keys()) arena.release(address);
         expect(arena.bytesInUse).toBe(0);
         const reserved = arena.bytesReserved;
-        if (reserved > 0) arena.allocate(reserved); // merged back into one block: fits without growing
+        if (reserved > 0) arena.allocate(reserved); // merged back into one block, so the allocation fits without growth
         expect(arena.bytesReserved).toBe(reserved);
       }),
       { numRuns: 50 },
@@ -48,7 +48,7 @@ describe("arena", () => {
     expect(blocks[2]! - blocks[1]!).toBeGreaterThanOrEqual(5_000_000);
   });
 
-  test("a full memory says so", () => {
+  test("reports a full memory", () => {
     expect(() => new Arena(createSharedMemory(2 ** 20)).allocate(2 ** 21)).toThrow(OutOfMemoryError);
   });
 });

@@ -4,7 +4,7 @@ import { OutOfMemoryError } from "./errors.ts";
 const pageBytes = 65536;
 /** Every block starts on a cache line, so that ranks never write into one line together. */
 const alignment = 64;
-/** Grow by at least this much at once, so that blocks of many sizes find room to merge. */
+/** Minimum growth in bytes, so that blocks of many sizes have room to merge. */
 const minimumGrowthBytes = 4 * 1024 * 1024;
 
 interface Block {
@@ -12,23 +12,26 @@ interface Block {
   bytes: number;
 }
 
-/** Bytes that a block of `bytes` takes up. */
+/** Size of a block of `bytes` after alignment, in bytes. */
 export const alignUp = (bytes: number): number => Math.max(alignment, Math.ceil(bytes / alignment) * alignment);
 
-/** The one memory of all ranks of a process. Page 0 stays unused, so that no address is 0. */
+/** The single memory of all ranks of a process. Page 0 stays unused, so that no address is 0. */
 export const createSharedMemory = (maximumBytes: number = 65536 * pageBytes): WasmMemory =>
   new WebAssembly.Memory({ initial: 1, maximum: Math.floor(maximumBytes / pageBytes), shared: true });
 
 /**
- * A rank's part of the shared memory: best-fit allocation over pages that this arena alone has grown. `memory.grow` is
+ * A rank's part of the shared memory: best-fit allocation in pages that only this arena has added. `memory.grow` is
  * atomic between threads, so arenas need no lock.
  */
 export class Arena {
   readonly memory: WasmMemory;
-  /** Sorted by address; neighbours are merged. */
+  /** Sorted by address; adjacent blocks are merged. */
   private free: Block[] = [];
   private readonly used = new Map<number, number>();
-  /** Part of the error of a refused allocation: what holds the memory. Default: blocks of unknown owners. */
+  /**
+   * Describes the current owners of memory, for the error of a refused allocation. Default: number and bytes of blocks,
+   * without owners.
+   */
   describeUse: () => string = () => `${this.used.size} blocks hold ${this.inUse} bytes`;
   private reserved = 0;
   private inUse = 0;
@@ -46,7 +49,7 @@ export class Arena {
     return this.peak;
   }
 
-  /** Bytes taken from the shared memory; never given back. */
+  /** Bytes taken from the shared memory. The arena never returns these bytes. */
   get bytesReserved(): number {
     return this.reserved;
   }
@@ -73,10 +76,10 @@ export class Arena {
     return address;
   }
 
-  /** The bytes at an address, as they lie in the shared memory. */
+  /** Returns a view of the shared memory. */
   bytesAt(address: number, length: number): Uint8Array<SharedArrayBuffer> {
-    // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it
-    // up to date.
+    // A thread may still have the buffer from before another thread grew the memory. Growing by 0 pages updates the
+    // buffer.
     if (this.memory.buffer.byteLength < address + length) this.memory.grow(0);
     return new Uint8Array(this.memory.buffer as unknown as SharedArrayBuffer, address, length);
   }
@@ -122,7 +125,7 @@ export class Arena {
       }
     }
     throw new OutOfMemoryError(
-      `${wanted} bytes were asked for, but ${this.describeUse()}; this rank has taken ${this.reserved} of the ${this.memory.buffer.byteLength} bytes of shared memory of all ranks of the process, which cannot grow further (4 GiB at most); free results by \`using\` or \`backend.free(array)\`, donate the state, as in jit(step, backend, { donate: [0] }), call \`release()\` of compiled functions that are no longer needed, or use a smaller batch or model, or fewer ranks per process`,
+      `${wanted} bytes were asked for, but ${this.describeUse()}; this rank has taken ${this.reserved} of the ${this.memory.buffer.byteLength} bytes of shared memory of all ranks of the process, which cannot grow further (4 GiB at most); free results with \`using\` or \`backend.free(array)\`, donate the state, as in jit(step, backend, { donate: [0] }), call \`release()\` of compiled functions that are no longer needed, or use a smaller batch or model, or fewer ranks per process`,
     );
   }
 }

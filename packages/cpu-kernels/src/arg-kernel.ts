@@ -2,7 +2,7 @@ import type { DType } from "@skein/tensor-core";
 import { alongDim } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "./kernel.ts";
 
-/** Numbers of `Order` in `assembly/order.ts`. */
+/** Values of `Order` in `assembly/order.ts`. */
 const orders: { readonly [dtype in DType]?: number } = { f32: 0, i32: 1, u32: 2, u8: 3, bool: 3 };
 
 /** The kernel of `argmax` or `argmin`. */

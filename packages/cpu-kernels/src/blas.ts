@@ -1,18 +1,24 @@
 import type { WasmMemory } from "@skein/tensor-core/backend";
 
-/** How a thread opens the product of a BLAS: a module that exports `openInThread(data, memory)`. */
+/** Opens the product of a BLAS in a thread: a module that exports `openInThread(data, memory)`. */
 export interface ThreadProduct {
   /** URL of the module. */
+  readonly module: string;
+  /** Argument of `openInThread`. Must be cloneable by postMessage. */
+  readonly data: unknown;
+}
+
+/** URL of the module. */
   readonly module: string;
   /** May be posted. */
   readonly data: unknown;
 }
 
 /**
- * y = alpha · op(a) · op(b) + beta · y, f32, row-major, on the shared memory: `batch` products one after the other.
+ * y = alpha · op(a) · op(b) + beta · y, f32, row-major, on the shared memory: `batch` products in sequence.
  *
- * `a`, `b` and `y` are byte addresses; strides, between rows as they lie and between the operands of a batch, count
- * elements. op is the transpose where its flag is 1. With beta 0, what lies at `y` is not read. No size is 0.
+ * `a`, `b` and `y` are byte addresses. Strides are in elements: between stored rows, and between the operands of a
+ * batch. op is the transpose if its flag is 1. With beta 0, the old content of `y` is not read. No size is 0.
  */
 export type Sgemm = (
   transposeA: number,
@@ -34,10 +40,10 @@ export type Sgemm = (
   yNext: number,
 ) => void;
 
-/** Nanoseconds of a multiply-add, in one thread. */
+/** Nanoseconds per multiply-add, in one thread. */
 export const multiplyAddNanoseconds: number = 1 / 60;
 
-/** Operators that can run on products of a BLAS. */
+/** Operators that can run as products of a BLAS. */
 export const contractionOps = [
   "matmul",
   "conv2d",
@@ -47,18 +53,18 @@ export const contractionOps = [
   "attention-backward",
 ] as const;
 
-/** The name of an operator that can run on products of a BLAS. */
+/** Name of an operator that can run as products of a BLAS. */
 export type ContractionOp = (typeof contractionOps)[number];
 
-/** A node's work by its sizes, as a table of measured shapes knows it. */
+/** A node's work, described by the sizes that a table of measured shapes contains. */
 export interface Contraction {
   readonly op: ContractionOp;
   /**
-   * What else sets its pace: of a product "nn", "nt", "tn" or "tt" (which operand is transposed), of attention "causal"
-   * or "full", of a convolution "winograd" where that is how it runs in WebAssembly, else "".
+   * Variant with its own speed. Products: "nn", "nt", "tn" or "tt" (t: the operand is transposed). Attention: "causal"
+   * or "full". Convolutions: "winograd" if WebAssembly uses Winograd. Otherwise "".
    */
   readonly variant: string;
-  /** Of a convolution, those of its product by patches; of attention, queries, keys and width. */
+  /** Sizes of the product. Convolutions: sizes of the product by patches. Attention: queries, keys and width. */
   readonly rows: number;
   readonly columns: number;
   readonly inner: number;
@@ -66,20 +72,19 @@ export interface Contraction {
 
 /** A BLAS outside of WebAssembly: `@skein/blas` opens one in Node. */
 export interface Blas {
-  /** Which library it is, and a digest of how it chooses. Ranks that share a job have the same. */
+  /** Name of the library and a digest of its table. Ranks of one job must have the same identity. */
   readonly identity: string;
   /**
-   * Whether this work is faster by its products than by the kernel in WebAssembly. The same answer for the same work,
-   * always.
+   * Whether the BLAS computes this work faster than the WebAssembly kernel. Always the same answer for the same work.
    */
   readonly prefers: (contraction: Contraction) => boolean;
-  /** Its product on a memory that is shared, and so stays where it is when it grows. */
+  /** Returns the library's product, bound to a memory. The memory is shared, so it does not move when it grows. */
   readonly open: (memory: WasmMemory) => Sgemm;
   /**
-   * Rows at whose multiples a product may be cut in two without changing a bit. Without them threads share whole
-   * products only.
+   * A product can be split in two at multiples of this number of rows without changing a bit. Absent: threads share
+   * whole products only.
    */
   readonly sliceRows?: number | undefined;
-  /** How helper threads open the same product. Without it a backend of several threads refuses the BLAS. */
+  /** Opens the same product in helper threads. Absent: a backend with several threads rejects the BLAS. */
   readonly inThreads?: ThreadProduct | undefined;
 }

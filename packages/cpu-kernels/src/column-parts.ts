@@ -1,13 +1,13 @@
 import { partBegin } from "./team/team.ts";
 
-/** Columns of f32 in a cache line: threads that write beside each other in one would wait for each other. */
+/** Number of f32 columns in a cache line. Threads that write to the same line would slow each other down. */
 const lineColumns = 16;
-/** Columns of a part, at least: shorter stretches of every row cost more than the thread saves. */
+/** Minimum number of columns per part. Shorter pieces of every row cost more than another thread saves. */
 const leastColumns = 128;
 
-/** Into how many parts columns can be cut without that two of them write into one line. */
+/** Maximum number of parts such that no two parts write to the same cache line. */
 export const mostColumnParts = (columns: number): number => Math.max(1, Math.floor(columns / leastColumns));
 
-/** First column of a part; that of the next part is its end. */
+/** First column of a part. The end of a part is the first column of the next part. */
 export const columnBegin = (columns: number, part: number, parts: number): number =>
   part === parts ? columns : lineColumns * partBegin(Math.floor(columns / lineColumns), part, parts);

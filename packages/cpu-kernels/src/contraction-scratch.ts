@@ -12,16 +12,18 @@ import {
   TILE_ROWS,
 } from "../assembly/blocks.ts";
 
-/** Nanoseconds of a multiply-add of a contraction, in one thread. */
+/** Nanoseconds per multiply-add of a contraction, in one thread. */
 export const multiplyAddNanoseconds: number = 1 / 30;
 
 const align16 = (bytes: number): number => Math.ceil(bytes / 16) * 16;
-/** Columns rounded up to whole panels of 8. */
+/** Columns rounded up to complete panels of 8. */
 export const wholePanels = (columns: number): number => Math.ceil(columns / 8) * 8;
-/** Size of equal blocks, none above `limit`, as the kernels cut them. */
+/** Size of equal blocks of at most `limit`, as the kernels divide them. */
 const evenBlock = (size: number, limit: number): number => Math.ceil(size / Math.max(1, Math.ceil(size / limit)));
 
-/** Scratch bytes of one matrix product. Which operand is packed depends on the transposes; this covers both. */
+/**
+ * Scratch bytes of one matrix product. The transposes determine which operand is packed; the size covers both cases.
+ */
 export const productScratchBytes = (rows: number, columns: number, inner: number): number => {
   const longest = Math.max(rows, columns);
   const panels = Math.min(COLUMN_BLOCK, wholePanels(longest));
@@ -29,7 +31,7 @@ export const productScratchBytes = (rows: number, columns: number, inner: number
   return PRODUCT_HEAD_BYTES + 4 * Math.min(INNER_BLOCK, inner) * (panels + packedRows);
 };
 
-/** Sizes of a convolution, in elements, in the order in which the kernels take them. */
+/** Sizes of a convolution in elements, in the order of the kernels' arguments. */
 export interface ConvolutionSizes {
   readonly batch: number;
   readonly height: number;
@@ -55,7 +57,7 @@ export const convolutionNanoseconds = (s: ConvolutionSizes): number =>
     (s.batch * s.outHeight * s.outWidth * s.kernelHeight * s.kernelWidth * s.channels * s.outChannels)) /
   s.groups;
 
-/** A 1×1 convolution of all pixels runs as one matrix product. */
+/** Whether a convolution runs as one matrix product: 1×1, of all pixels. */
 export const isPlainProduct = (sizes: ConvolutionSizes): boolean =>
   sizes.kernelHeight * sizes.kernelWidth * sizes.strideY * sizes.strideX * sizes.groups === 1 &&
   sizes.height === sizes.outHeight &&
@@ -76,11 +78,11 @@ const gatherScratchBytes = (taps: number, inner: number, columns: number): numbe
   );
 };
 
-/** Whether every group has one channel in and one out. */
+/** Whether every group has one input and one output channel. */
 export const isDepthwise = ({ channels, outChannels, groups }: ConvolutionSizes): boolean =>
   channels === groups && outChannels === groups && groups > 1;
 
-/** Taps, and two lists of those that lie inside of the image. */
+/** Scratch bytes for taps, and for two lists of taps inside the image. */
 const depthwiseScratchBytes = (sizes: ConvolutionSizes): number => {
   const taps = sizes.kernelHeight * sizes.kernelWidth;
   return 2 * align16(TAP_BYTES * taps);
@@ -100,8 +102,8 @@ export const inputGradientScratchBytes = (sizes: ConvolutionSizes): number => {
   if (isPlainProduct(sizes))
     return productScratchBytes(sizes.batch * sizes.height * sizes.width, sizes.channels, sizes.outChannels);
   if (isDepthwise(sizes)) return depthwiseScratchBytes(sizes);
-  // Each phase has some of the taps. Blocks of taps are of even size, so more taps may make smaller blocks: take the
-  // worst count.
+  // Each phase uses a subset of the taps. Blocks of taps are of equal size, so more taps may give smaller blocks. Take
+  // the maximum over all counts.
   const all = sizes.kernelHeight * sizes.kernelWidth;
   const bytes = Array.from({ length: all }, (_, i) =>
     gatherScratchBytes(i + 1, sizes.outChannels / sizes.groups, sizes.channels / sizes.groups),

@@ -34,38 +34,40 @@ import { soloTeam, type Team, TeamFunctions } from "./team/team.ts";
 import { compileWasm, detectBuild, instantiateWasm, type WasmBuild } from "./wasm-build.ts";
 
 export interface CpuBackendOptions {
-  /** Shared by all ranks of the process. Default: a new one. */
+  /** Memory shared by all ranks of the process. Default: a new memory. */
   readonly memory?: WasmMemory;
-  /** A compiled build, as posted to a worker. Default: compile the one that the host runs best. */
+  /** A compiled build, as posted to a worker. Default: compile the fastest build that the host supports. */
   readonly module?: WasmModule;
-  /** Force a build; for tests and comparisons. */
+  /** Build to use; for tests and comparisons. */
   readonly build?: WasmBuild;
   /**
-   * Threads that run a kernel's parts side by side: this one and helpers of its own, which `close` ends. The bits of
-   * results are the same for any number. Default: 1.
+   * Number of threads that run a kernel's parts in parallel: the calling thread and helper threads, which `close`
+   * stops. Results have the same bits for every number of threads. Default: 1.
    */
   readonly threads?: number;
-  /** Takes products, convolutions and attention where it is faster. Default: none, all in WebAssembly. */
+  /**
+   * A BLAS for products, convolutions and attention that it computes faster. Default: WebAssembly computes everything.
+   */
   readonly blas?: Blas | undefined;
   /**
-   * Kernels for operators of the user's (`defineOperator`); without one, a backend runs an operator's composition.
+   * Kernels of user-defined operators (`defineOperator`). Without a kernel, a backend runs an operator's composition.
    * Default: none.
    */
   readonly kernels?: readonly Kernel[];
 }
 
-/** A CPU backend also tells what it holds. */
+/** A CPU backend with access to its memory. */
 export interface CpuBackend extends Backend {
   readonly arena: Arena;
   readonly memory: WasmMemory;
-  /** Identity of the BLAS that it was given. */
+  /** Identity of the BLAS in use. Undefined: no BLAS. */
   readonly blas: string | undefined;
   readonly threads: number;
-  /** End the helper threads; nothing runs on the backend afterwards. They never keep a process alive. */
+  /** Stop the helper threads. The backend cannot be used afterwards. Helper threads never keep a process alive. */
   close(): Promise<void>;
 }
 
-/** Every reason why an optimized graph cannot run here; none where it can. */
+/** All reasons why an optimized graph cannot run on this backend. Empty if the graph can run. */
 export const reasonsAgainst = (graph: Graph, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     if (roleOf(node) !== undefined) return [];
@@ -91,8 +93,8 @@ const expand = (source: Graph, kernels: KernelTable): Graph =>
   );
 
 /**
- * What is compiled in place of a traced graph: compositions of operators without a kernel, the standard passes, and
- * products of 16 bits widened.
+ * Returns the graph that is compiled for a traced graph: compositions replace operators without a kernel, the standard
+ * passes run, and 16-bit products are widened.
  */
 export const prepareForCpu = (
   source: Graph,
@@ -101,7 +103,7 @@ export const prepareForCpu = (
 ): Graph =>
   optimize(widenHalf(expand(source, kernels)), { fuse: { maxTile: TILE }, schedule: collectiveOrder ?? true });
 
-/** What a backend is made of. */
+/** Parts from which `backendOf` creates a backend. */
 export interface BackendParts {
   readonly arena: Arena;
   readonly wasm: WasmExports;
@@ -109,7 +111,7 @@ export interface BackendParts {
   readonly team: Team;
 }
 
-/** A backend's operations, over its parts. */
+/** Create the operations of a backend from its parts. */
 export const backendOf = ({ arena, wasm, kernels, team }: BackendParts): Backend => {
   const ledger = new ArrayLedger<number>((address) => arena.release(address));
   arena.describeUse = () =>
@@ -145,11 +147,11 @@ export const backendOf = ({ arena, wasm, kernels, team }: BackendParts): Backend
 };
 
 /**
- * Make the WebAssembly backend of one rank: kernels from the fastest build that the host runs, arrays in an arena of
- * the shared memory.
+ * Create the WebAssembly backend of one rank. Kernels come from the fastest build that the host supports; arrays are in
+ * an arena of the shared memory.
  *
- * @throws HostError where WebAssembly has no shared memory. A page that is not cross-origin isolated has it, for one
- * thread. HelperError where a helper thread cannot be started.
+ * @throws HostError if WebAssembly has no shared memory. A page that is not cross-origin isolated has shared memory for
+ * one thread. HelperError if a helper thread cannot be started.
  * @example const backend = await createCpuBackend({ threads: 2 });
  */
 export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise<CpuBackend> => {

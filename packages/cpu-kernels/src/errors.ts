@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** This host cannot run the WebAssembly builds at all: no threads, or no shared memory. */
+/** This host cannot run the WebAssembly builds: no threads, or no shared memory. */
 export class HostError extends SkeinError {
   override name = "HostError";
 
@@ -18,7 +18,7 @@ export class OutOfMemoryError extends SkeinError {
   }
 }
 
-/** A thread that helps with kernels failed, ended or does not answer; what was computed meanwhile is lost. */
+/** A helper thread of the kernels failed, ended or does not answer. The results of the current run are lost. */
 export class HelperError extends SkeinError {
   override name = "HelperError";
 

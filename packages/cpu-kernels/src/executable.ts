@@ -38,10 +38,10 @@ import type { WasmExports } from "./wasm-exports.ts";
 import type { KernelTable } from "./kernel-table.ts";
 import type { Team } from "./team/team.ts";
 
-/** An array in the arena: its memory is a byte address. */
+/** An array in the arena. Its memory is a byte address. */
 type CpuArray = OwnedArray<number>;
 
-/** Addresses of a node's operands: where each region begins is known per run, the offset within it for ever. */
+/** Addresses of a node's operands. The start of each region is known per run; the offset within the region is fixed. */
 interface Operands {
   readonly addresses: Int32Array;
   readonly regions: Int32Array;
@@ -55,9 +55,9 @@ interface Step {
   readonly call?: KernelCall;
   readonly constants: number;
   readonly collective?: CollectivePlan;
-  /** `collective-done`: the step that started it. */
+  /** `collective-done`: index of the step that started the collective. */
   readonly waitsFor?: number;
-  /** Of a kernel, where spans are recorded. */
+  /** Name and arguments of a kernel's span, if spans are recorded. */
   readonly span?: { readonly name: string; readonly args: SpanArgs };
 }
 
@@ -73,16 +73,16 @@ export interface ExecutableParts {
   readonly team: Team;
 }
 
-/** A graph bound to one arena: a flat list of kernel calls over a fixed workspace. */
+/** A graph bound to one arena: a list of kernel calls over a fixed workspace. */
 export class CpuExecutable implements Executable {
   readonly workspaceBytes: number;
   private readonly parts: ExecutableParts;
   private readonly steps: readonly Step[];
   private readonly allocations: number[] = [];
-  /** Region begins: 0 workspace, then the inputs, then the outputs. */
+  /** Start addresses of the regions: 0 is the workspace, followed by the inputs and the outputs. */
   private readonly bases: Float64Array;
   private readonly scratch: number;
-  /** A collective of a run that failed may still write the workspace: the next run needs another one. */
+  /** Whether a collective of a failed run may still write to the workspace. The next run then needs a new workspace. */
   private workspaceLost = false;
   private readonly exclusive = new ExclusiveRun();
 
@@ -130,7 +130,7 @@ export class CpuExecutable implements Executable {
     const { graph, plan, wasm, arena, spanSink, kernels, team } = this.parts;
     const place = (key: string): Place => {
       const found = plan.places.get(key);
-      if (found === undefined) throw new InvariantError(`value ${key} has no place in the memory plan`);
+      if (found === undefined) throw new InvariantError(`value ${key} is missing in the memory plan`);
       return found;
     };
     const constants = this.writeConstants(kernelNodes);
@@ -139,12 +139,12 @@ export class CpuExecutable implements Executable {
     for (const node of graph.nodes) {
       const role = roleOf(node);
       if (role === "argument") continue;
-      const inputPlaces = node.inputs.map((ref) => place(valueKey(ref)));
-      const outputPlaces = node.specs.map((_, output) => place(valueKey({ node: node.id, output })));
+      const inputLocations = node.inputs.map((ref) => place(valueKey(ref)));
+      const outputLocations = node.specs.map((_, output) => place(valueKey({ node: node.id, output })));
       const base = {
         node,
-        inputs: this.operands(inputPlaces),
-        outputs: this.operands(outputPlaces),
+        inputs: this.operands(inputLocations),
+        outputs: this.operands(outputLocations),
         constants: constants.get(node.id) ?? 0,
         ...(spanSink && { span: { name: spanNameOf(node.op, node.scope), args: nodeArgsOf(node) } }),
       };
@@ -153,12 +153,12 @@ export class CpuExecutable implements Executable {
         steps.push({ ...base, collective: planCollective(graph, node) });
       } else if (role === "done") {
         const waitsFor = stepOfNode.get(node.inputs[0]!.node)!;
-        const begun = steps[waitsFor]!;
-        // Nothing is computed meanwhile: then the waiting thread may carry the request out itself.
-        if (waitsFor === steps.length - 1 && begun.collective !== undefined)
+        const startStep = steps[waitsFor]!;
+        // No step runs in between, so the waiting thread may execute the request itself.
+        if (waitsFor === steps.length - 1 && startStep.collective !== undefined)
           steps[waitsFor] = {
-            ...begun,
-            collective: { ...begun.collective, request: { ...begun.collective.request, awaited: true } },
+            ...startStep,
+            collective: { ...startStep.collective, request: { ...startStep.collective.request, awaited: true } },
           };
         steps.push({ ...base, waitsFor });
       } else if (role === "position") {
@@ -211,9 +211,9 @@ export class CpuExecutable implements Executable {
     this.bases.set(loan.memories, 1);
     const opening = this.openRegions(loan);
     if (opening !== undefined) await opening;
-    /** Collectives that the communicator has, by their start's step. */
-    const underWay = new Map<number, CollectiveHandle>();
-    /** Of collectives, by their start's step, where spans are recorded. */
+    /** Collectives in progress, by the index of the step that started them. */
+    const inProgress = new Map<number, CollectiveHandle>();
+    /** Spans of collectives, by the index of the step that started them. Empty if spans are not recorded. */
     const spans = new Map<number, CollectiveSpans>();
     try {
       for (let i = 0; i < this.steps.length; i++) {
@@ -234,7 +234,7 @@ export class CpuExecutable implements Executable {
           const operands = inputBytes.map((bytes, at) => this.region(step.inputs.addresses[at]!, bytes));
           const results = outputBytes.map((bytes, at) => this.region(step.outputs.addresses[at]!, bytes));
           const handle = beginCollective(step.collective, operands, results, communicators);
-          if (handle !== undefined) underWay.set(i, handle);
+          if (handle !== undefined) inProgress.set(i, handle);
           if (spanSink !== undefined) {
             const span = new CollectiveSpans(spanSink, step.node, step.collective, communicators);
             span.started(began);
@@ -242,11 +242,11 @@ export class CpuExecutable implements Executable {
           }
         } else {
           const plan = this.steps[step.waitsFor!]!.collective!;
-          const handle = underWay.get(step.waitsFor!);
+          const handle = inProgress.get(step.waitsFor!);
           if (handle !== undefined) {
             const pending = communicators[plan.axis]!.wait(handle);
             if (pending !== undefined) await pending;
-            underWay.delete(step.waitsFor!); // one that failed may still be written
+            inProgress.delete(step.waitsFor!); // a failed collective may still write
           }
           const span = spans.get(step.waitsFor!);
           span?.reached(began);
@@ -254,7 +254,7 @@ export class CpuExecutable implements Executable {
         }
       }
     } catch (error) {
-      this.abandon(loan, [...underWay.keys()]);
+      this.abandon(loan, [...inProgress.keys()]);
       throw error;
     }
     this.copyOutputs();
@@ -262,13 +262,13 @@ export class CpuExecutable implements Executable {
   }
 
   /**
-   * After a failure: give back what nothing uses any more. Regions that a collective under way may read or write are
-   * never used again.
+   * After a failure, release memory that is no longer in use. Regions that a collective in progress may read or write
+   * are never reused.
    */
-  private abandon(loan: ArgumentLoan<number>, underWay: readonly number[]): void {
+  private abandon(loan: ArgumentLoan<number>, inProgress: readonly number[]): void {
     const { graph, plan, arena } = this.parts;
     const inUse = new Set(
-      underWay.flatMap((start) => [...this.steps[start]!.inputs.regions, ...this.steps[start]!.outputs.regions]),
+      inProgress.flatMap((start) => [...this.steps[start]!.inputs.regions, ...this.steps[start]!.outputs.regions]),
     );
     if (inUse.has(0)) {
       this.allocations.splice(this.allocations.indexOf(this.bases[0]!), 1);
@@ -281,8 +281,8 @@ export class CpuExecutable implements Executable {
   }
 
   /**
-   * Allocate a workspace if the last one was lost, and outputs that have no place in a donated input. After a failure
-   * nothing is allocated, and the arguments are given back.
+   * Allocate a workspace if the last workspace was lost, and outputs that do not reuse a donated input. After a
+   * failure, no allocation remains and the arguments are returned.
    *
    * @returns undefined if there is nothing to wait for.
    */
@@ -306,7 +306,7 @@ export class CpuExecutable implements Executable {
     }
   }
 
-  /** All regions, or none. @throws OutOfMemoryError */
+  /** Allocate all regions, or no region. @throws OutOfMemoryError */
   private allocateRegions(): void {
     const { plan, arena } = this.parts;
     const fresh: number[] = [];
@@ -325,7 +325,7 @@ export class CpuExecutable implements Executable {
     }
   }
 
-  /** Outputs that are inputs, parts of larger blocks, or returned twice. */
+  /** Copy outputs that are inputs, parts of larger blocks, or returned twice. */
   private copyOutputs(): void {
     const { plan, arena } = this.parts;
     const memory = new Uint8Array(arena.memory.buffer);

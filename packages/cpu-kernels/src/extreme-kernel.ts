@@ -22,7 +22,7 @@ export const extremeKernel = (which: "max" | "min"): Kernel =>
       const suffix = suffixes[dtype];
       const fold = team.indexOf(suffix === undefined ? "extremeU8" : `${which}${suffix}`);
       const bytes = bytesPerElement[dtype];
-      // Bytes only: which end, and what stands where nothing is folded.
+      // Arguments of byte reductions only: the direction, and the result of an empty reduction.
       const greatest = which === "max" ? 1 : 0;
       const empty = which === "max" ? 0 : dtype === "bool" ? 1 : 255;
       const chain = chainSteps(node, stepsOf(node), (input, output, { outer, size, inner }) => {

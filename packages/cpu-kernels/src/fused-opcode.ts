@@ -1,8 +1,6 @@
 import * as numbers from "../assembly/fused-opcode.ts";
 
-/**
- * A micro-operation of the `fused` kernel: the name of its number in `assembly/fused-opcode.ts`, first letter small.
- */
+/** A micro-operation of the `fused` kernel: its name in `assembly/fused-opcode.ts`, with a lower-case first letter. */
 export type Opcode = Uncapitalize<keyof typeof numbers>;
 
 /** The number of each micro-operation. */

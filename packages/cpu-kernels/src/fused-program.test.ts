@@ -26,7 +26,10 @@ const node = (
 
 const nameOf = new Map(Object.entries(opcodes).map(([name, number]) => [number, name]));
 
-/** The micro-operations of a program, their slots, and which outputs are written in place; read from its words. */
+/**
+ * The micro-operations of a program, their slots, and whether each output is written in place; decoded from the
+ * program's words.
+ */
 const decode = (source: KernelNode<FusedParams>): { ops: string[]; slots: number[]; direct: boolean[] } => {
   const { words } = fusedProgram(source);
   const [, outputs, constants, micros] = words;
@@ -48,52 +51,53 @@ describe("multiply-add", () => {
     expect(decode(node(3, [step("multiply", 0, 1), step("subtract", 3, 2)], [4])).ops).toEqual(["msub"]);
   });
 
-  test("leaves a product that others read or that is a result", () => {
+  test("keeps a product that other instructions read or that is a result", () => {
     expect(decode(node(2, [step("multiply", 0, 1), step("add", 2, 2)], [3])).ops).toEqual(["multiply", "add"]);
     expect(decode(node(2, [step("multiply", 0, 1), step("add", 2, 0)], [2, 3])).ops).toEqual(["multiply", "add"]);
   });
 });
 
 describe("outputs", () => {
-  test("go straight into their memory", () => {
+  test("are written directly to their memory", () => {
     expect(decode(node(2, [step("exp", 0), step("add", 2, 1)], [2, 3])).direct).toEqual([true, true]);
   });
 
-  // Result 4 may lie over input 0, which instruction 0 reads last; joined into the sum, that read comes after it.
-  test("wait where joining moved the last read of an input behind them", () => {
+  // Result 4 may reuse the memory of input 0, which instruction 0 reads last. After instruction 0 is joined into the
+  // sum, this read happens after the write.
+  test("are delayed if joining moved the last read of an input after them", () => {
     const source = node(3, [step("multiply", 0, 1), step("exp", 2), step("add", 3, 4)], [4, 5]);
     expect(decode(source).ops).toEqual(["exp", "madd"]);
     expect(decode(source).direct).toEqual([false, true]);
   });
 
-  test("wait where an input stands for a result that only renames it", () => {
+  test("are delayed if a result only renames an input", () => {
     expect(decode(node(2, [step("stop-gradient", 0), step("exp", 1), step("add", 2, 3)], [3, 4])).direct).toEqual([
       false,
       true,
     ]);
   });
 
-  test("a result named twice is written in place once", () => {
+  test("write a result in place once if the node returns it twice", () => {
     expect(decode(node(1, [step("exp", 0)], [1, 1])).direct).toEqual([true, false]);
   });
 
-  test("an operand as result is copied", () => {
+  test("copy an operand that is a result", () => {
     expect(decode(node(1, [number(2)], [0, 1])).ops).toEqual(["copy", "copy"]);
   });
 });
 
-test("a chain of any length needs one slot", () => {
+test("need one slot for a chain of any length", () => {
   const chain = Array.from({ length: 20 }, (_, i) => step("exp", i));
   const { slots } = decode(node(1, chain, [20]));
   expect(new Set(slots)).toEqual(new Set([0, -1]));
 });
 
-test("instructions without a use are dropped", () => {
+test("drop instructions without a use", () => {
   expect(decode(node(1, [step("exp", 0), step("log", 0)], [2])).ops).toEqual(["log"]);
 });
 
 describe("extremes", () => {
-  test("take one instruction against a number that is not zero", () => {
+  test("take one instruction with a constant that is not zero or NaN", () => {
     const opsWith = (bound: number): string[] =>
       decode(node(1, [number(bound), step("maximum", 0, 1), step("minimum", 1, 2)], [3])).ops;
     expect(opsWith(0.5)).toEqual(["pmaximum", "pminimum"]);
@@ -114,12 +118,12 @@ describe("casts to bytes", () => {
     return decode({ ...source, outputs: dtypes.map((dtype) => ({ dtype, shape: [100] })) }).ops;
   };
 
-  test("are left to the store where one output alone reads them", () => {
+  test("move to the store if only one output reads them", () => {
     expect(opsTo(["u8"], [step("exp", 0), toByte(1)], [2])).toEqual(["exp"]);
     expect(opsTo(["f32", "u8"], [step("exp", 0), toByte(1)], [1, 2])).toEqual(["exp"]);
   });
 
-  test("stay where others read them, and where they would leave nothing to compute", () => {
+  test("stay if other instructions read them, or if nothing else would be computed", () => {
     expect(opsTo(["u8", "u8"], [step("exp", 0), toByte(1)], [2, 2])).toEqual(["exp", "toU8"]);
     expect(opsTo(["u8"], [toByte(0)], [1])).toEqual(["toU8"]);
   });

@@ -11,11 +11,11 @@ import { TILE } from "../assembly/fused-blocks.ts";
 import * as Fold from "../assembly/fused-fold.ts";
 import { type Opcode, opcodes } from "./fused-opcode.ts";
 
-/** A program of the elementwise machine in `assembly/fused.ts`, and the memory that it needs beside its operands. */
+/** A program for the elementwise machine in `assembly/fused.ts`, and the scratch memory that the program needs. */
 export interface FusedProgram {
   readonly words: Int32Array;
   readonly scratchBytes: number;
-  /** Tiles that threads can share; rows of tiles where a fold goes on from one tile to the next. */
+  /** Number of tiles that threads can share, or of rows of tiles if a fold continues from one tile to the next. */
   readonly units: number;
   readonly micros: number;
 }
@@ -32,21 +32,21 @@ const foldNumbers: { readonly [op in FusedFold["op"]]: number } = {
   "reduce-min": Fold.Min,
   "pack-bits": Fold.Bits,
 };
-/** Folds that take what the operand of a last micro-operation was: magnitudes of floats, ones of masks. */
+/** Folds that include the last micro-operation: magnitudes of floats, ones of masks. */
 const joinedFolds: { readonly [fold in FusedFold["op"]]?: { readonly [op in Opcode]?: number } } = {
   sum: { abs: Fold.SumMagnitudes, boolToFloat: Fold.Count },
   "reduce-max": { abs: Fold.MaxMagnitudes },
 };
 
-// A row as long as this is worth its own tiles, in which stretched operands cost nothing; shorter ones are copied
-// together into tiles.
+// Rows of at least this length get their own tiles, in which broadcast operands cost nothing. Shorter rows are copied
+// into shared tiles.
 const longRow = 256;
 
 const alignUp16 = (bytes: number): number => Math.ceil(bytes / 16) * 16;
 
 /**
- * Turn `add` of a product that nothing else reads into one multiply-add: a pass over the tile less, and one rounding
- * less where the build has it.
+ * Replace an `add` of a product that is not read elsewhere by one multiply-add. This saves a pass over the tile, and
+ * one rounding if the build has fused multiply-add.
  */
 const joinMultiplyAdd = (micros: readonly Micro[], results: readonly number[]): Micro[] => {
   const uses = new Map<number, number>();
@@ -74,15 +74,15 @@ const joinMultiplyAdd = (micros: readonly Micro[], results: readonly number[]): 
 
 const commutative: ReadonlySet<Opcode> = new Set(["add", "multiply", "madd", "nmadd", "msub"]);
 
-/** The loops are fastest with the value that serves a whole tile in second place. */
+/** Put the operand that is constant for a whole tile second, where the loops are fastest. */
 const constantSecond = (micro: Micro, isConstant: (register: number) => boolean): Micro => {
   const [a, b, ...rest] = micro.args;
   return commutative.has(micro.op) && isConstant(a!) && !isConstant(b!) ? { ...micro, args: [b!, a!, ...rest] } : micro;
 };
 
 /**
- * `max(x, c)` of a constant that is a number and not zero: one instruction instead of eight, as only then both carry
- * NaN alike and no zeros meet.
+ * Replace `max(x, c)` with a constant c that is not NaN and not zero by one instruction instead of eight. Only with
+ * such a constant do both instructions propagate NaN equally and never compare two zeros.
  */
 const plainExtreme = (micro: Micro, constantBits: (register: number) => number | undefined): Micro => {
   if (micro.op !== "maximum" && micro.op !== "minimum") return micro;
@@ -98,8 +98,8 @@ const plainExtreme = (micro: Micro, constantBits: (register: number) => number |
 };
 
 /**
- * A word whose highest bit is clear is the same number with a sign and without; only with one a vector becomes floats
- * by one instruction.
+ * Convert words whose highest bit is clear as signed numbers. Signed and unsigned interpretations agree, and only the
+ * signed conversion of a vector is a single instruction.
  */
 const signedWords = (micros: readonly Micro[], constantBits: (register: number) => number | undefined): Micro[] => {
   const clear = new Set(
@@ -115,7 +115,7 @@ const signedWords = (micros: readonly Micro[], constantBits: (register: number) 
   );
 };
 
-/** Drop what no result needs. */
+/** Drop micro-operations that no result needs. */
 const liveMicros = (micros: readonly Micro[], results: readonly number[]): Micro[] => {
   const needed = new Set(results);
   return micros
@@ -128,10 +128,10 @@ const liveMicros = (micros: readonly Micro[], results: readonly number[]): Micro
     .toReversed();
 };
 
-/** In `assembly/fused-runs.ts`: floats in lanes that become bytes as they are stored. */
+/** Kind in `assembly/fused-runs.ts`: float lanes that are converted to bytes by the store. */
 const floatByte = 5;
 
-/** Let a cast to bytes that only one output reads be done by the store: a pass over the tile less. */
+/** Move a cast to bytes into the store if only one output reads the cast. This saves a pass over the tile. */
 const castInStore = (
   micros: readonly Micro[],
   results: readonly number[],
@@ -156,17 +156,17 @@ const castInStore = (
 
 interface Lowered {
   readonly micros: readonly Micro[];
-  /** Bits of the registers after the inputs. */
+  /** Bits of the constant registers, which follow the inputs. */
   readonly constants: readonly number[];
   readonly results: readonly number[];
-  /** Per result, the number of its fold; `undefined` where it is written as it is. */
+  /** Number of the fold, per result. Undefined: the result is not folded. */
   readonly folds: readonly (number | undefined)[];
-  /** Per result, how it is stored. */
+  /** Storage kind, per result. */
   readonly kinds: readonly number[];
   readonly numRegisters: number;
 }
 
-/** Registers: inputs, then constants, then results of micro-operations in order. */
+/** Lower a node to micro-operations. Registers: inputs, then constants, then results of micro-operations in order. */
 const lower = (node: KernelNode<FusedParams>): Lowered => {
   const { instructions, results, folds } = node.params;
   const numInputs = node.inputs.length;
@@ -200,16 +200,16 @@ const lower = (node: KernelNode<FusedParams>): Lowered => {
   }
   const firstComputed = numInputs + constants.length;
   const foldOf = (output: number): FusedFold | undefined => folds?.[output] ?? undefined;
-  // The memory plan may lay a result of four bytes over an operand that no later instruction reads.
+  // The memory plan may place a four-byte result over an operand that no later instruction reads.
   const overwrites = node.outputs.some(({ dtype }, output) => foldOf(output) === undefined && kindOf(dtype) === 0);
   const isLane = (register: number): boolean =>
     register < numInputs && isDense(node, register) && kindOf(node.inputs[register]!.dtype) === 0;
   const outputs: number[] = [];
   const numbers: (number | undefined)[] = [];
   for (const [output, result] of results.entries()) {
-    const shown = registers[result]!;
+    const resultRegister = registers[result]!;
     const fold = foldOf(output);
-    const last = micros.find((micro) => micro.result === shown);
+    const last = micros.find((micro) => micro.result === resultRegister);
     const joined = fold && last && joinedFolds[fold.op]?.[last.op];
     const operand = last?.args[0] ?? -1;
     if (joined !== undefined && (operand >= firstComputed || (isLane(operand) && !overwrites))) {
@@ -217,10 +217,11 @@ const lower = (node: KernelNode<FusedParams>): Lowered => {
       numbers.push(joined);
       continue;
     }
-    // A result must be computed, even if it only shows an operand: the stores at a tile's end would else meet inputs
-    // that they overwrite. A fold may read an operand where it lies: the plan then lets nothing be written over it.
-    const stays = shown >= firstComputed || (fold !== undefined && isLane(shown));
-    outputs.push(stays ? shown : append("copy", shown));
+    // A result must be computed, even if it only repeats an operand. Otherwise the stores at a tile's end would read
+    // inputs that they overwrite. A fold may read an operand in place, because the plan then places no output over this
+    // operand.
+    const isStorable = resultRegister >= firstComputed || (fold !== undefined && isLane(resultRegister));
+    outputs.push(isStorable ? resultRegister : append("copy", resultRegister));
     numbers.push(fold && foldNumbers[fold.op]);
   }
   const isConstant = (register: number): boolean => register >= numInputs && register < firstComputed;
@@ -250,13 +251,15 @@ const isDense = (node: KernelNode<FusedParams>, input: number): boolean => {
   return views[input]!.strides.every((stride, dim) => shape[dim] === 1 || stride === dense[dim]);
 };
 
-/** How the machine walks: rows of `inner` elements, `outerSizes` of them, and for each input its words. */
+/**
+ * Iteration order of the machine: rows of `inner` elements, `outerSizes` rows, and the words that describe each input.
+ */
 interface Walk {
   readonly outerSizes: readonly number[];
   readonly inner: number;
-  /** Inputs that are read where they lie. */
+  /** Whether each input is read in place. */
   readonly direct: readonly boolean[];
-  /** Inputs that one value per row serves. */
+  /** Whether each input has one value per row. */
   readonly single: readonly boolean[];
   readonly inputWords: (input: number, slot: number) => number[];
 }
@@ -279,7 +282,7 @@ const planWalk = (node: KernelNode<FusedParams>, folds: readonly FusedFold[]): W
       inputWords: (i, slot) => [kinds[i]!, 0, slot, stride[i]!, ...views[i]!.strides.slice(0, Math.max(0, rank - 1))],
     };
   }
-  // Tiles go across rows; or, where a fold's rows are longer than a tile, through one such row after another.
+  // Tiles cover several rows. If a fold's rows are longer than a tile, tiles run through one row after another.
   const outerSizes = folded > TILE ? [count / folded] : [];
   const dense = views.map((_, i) => isDense(node, i));
   const isSingle = views.map((view) => view.strides.every((stride, dim) => shape[dim] === 1 || stride === 0));
@@ -300,11 +303,11 @@ const planWalk = (node: KernelNode<FusedParams>, folds: readonly FusedFold[]): W
  * Write the program of a `fused` node.
  *
  * Words: numbers of inputs, outputs, constants, micro-operations, registers, outer dimensions; elements of a row;
- * number of rows; bytes of operand addresses and running totals at the head of the scratch memory; index of the first
- * constant; elements of a tile; number of folds; outer sizes; words of the inputs; bits of the constants; per output
- * its register, kind and whether it is written in place (2 where it is folded); per micro-operation its opcode, result,
- * three operands, and the slot of the result (-1 where it goes straight into an output); per fold its number, the
- * operand that it reads in memory or -1, else the slot, the operand that it writes, and its size.
+ * number of rows; bytes of operand addresses and running totals at the start of the scratch memory; index of the first
+ * constant; elements of a tile; number of folds; outer sizes; words of the inputs; bits of the constants; per output:
+ * its register, kind and whether it is written in place (2: folded); per micro-operation: its opcode, result, three
+ * operands, and the slot of the result (-1: written directly to an output); per fold: its number, the operand that it
+ * reads in memory or -1, or else the slot, the operand that it writes, and its size.
  */
 export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   const { micros, constants, results, folds: numbers, kinds, numRegisters } = lower(node);
@@ -315,7 +318,7 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   const tile = foldTile(folded, TILE);
   if (tile === undefined)
     throw new InvariantError(
-      `fused: rows of ${folded.map(({ size }) => size).join(", ")} elements share no tile of up to ${TILE}`,
+      `fused: rows of ${folded.map(({ size }) => size).join(", ")} elements do not fit in a common tile of ${TILE}`,
     );
   const numInputs = node.inputs.length;
 
@@ -323,9 +326,9 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   micros.forEach((micro, i) => {
     for (const arg of micro.args) lastUse.set(arg, i);
   });
-  // The memory plan may lay an output over an input that no later instruction reads. Joined and dropped instructions
-  // move reads to later micro-operations, so where that has happened the output waits for the end of the tile.
-  const overtakes = (output: number): boolean => {
+  // The memory plan may place an output over an input that no later instruction reads. Joined and dropped instructions
+  // move reads to later micro-operations. In this case the output is written at the end of the tile.
+  const writesTooEarly = (output: number): boolean => {
     const planWrites = planned[output]! - numInputs;
     const writes = micros.findIndex((micro) => micro.result === results[output]);
     return walk.direct.some(
@@ -341,7 +344,7 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
       isWritten(output) &&
       kinds[output] === 0 &&
       results.findIndex((other, i) => other === register && isWritten(i) && kinds[i] === 0) === output &&
-      !overtakes(output),
+      !writesTooEarly(output),
   );
   const stored = new Set(results.filter((_, output) => !direct[output]));
   const straight = new Set(results.filter((_, output) => direct[output]));

@@ -3,27 +3,27 @@ import { hostArrayType, type KernelNode } from "@skein/tensor-core/backend";
 import type { Kernel } from "./kernel.ts";
 
 export interface JavaScriptKernelRule {
-  /** Name of the operator: `mish.operator.name`. */
+  /** Name of the operator, such as `mish.operator.name`. */
   readonly op: string;
   /**
-   * Why this node cannot run, as a sentence with the cure; absent when it can. An operator with a composition then runs
-   * that.
+   * Reason why this node cannot run, as a sentence with the cure. Undefined if the node can run. An operator with a
+   * composition then uses its composition.
    */
   readonly refuses?: (node: KernelNode) => string | undefined;
   /**
-   * Compute every element of `outputs` from `inputs`, which are only to be read. Elements lie row by row; those of bool
-   * are bytes 0 or 1, those of f16 and bf16 are bits in 16-bit words. The views end with the call. What it returns is
-   * ignored.
+   * Compute every element of `outputs` from `inputs`, which must not be written. Elements are row-major. bool elements
+   * are bytes 0 or 1; f16 and bf16 elements are bits in 16-bit words. The views are valid only during the call. The
+   * return value is ignored.
    */
   readonly run: (inputs: readonly HostData[], outputs: readonly HostData[], node: KernelNode) => unknown;
 }
 
 /**
- * A kernel that is a plain JavaScript function over views of the backend's memory: nothing to build, and slower than
+ * Create a kernel from a JavaScript function over views of the backend's memory. Needs no build, but is slower than
  * WebAssembly.
  *
- * @throws OperatorError where the function is asynchronous: a graph's kernels run one after the other, and later its
- * memory has other values.
+ * @throws OperatorError if the function is asynchronous: a graph's kernels run in sequence, and the memory changes
+ * after the call.
  * @example
  * const kernel = javascriptKernel({
  *   op: mish.operator.name,
@@ -36,20 +36,20 @@ export const javascriptKernel = ({ op, refuses, run }: JavaScriptKernelRule): Ke
   ...(refuses !== undefined && { refuses }),
   bind: (node, _, memory) => {
     if (typeof run !== "function")
-      throw new OperatorError(op, `run of its kernel is ${String(run)}; it is a function of inputs and outputs`);
+      throw new OperatorError(op, `run of its kernel is ${String(run)}, but must be a function of inputs and outputs`);
     const lengths = (specs: readonly TensorSpec[]) =>
       specs.map(({ dtype, shape }) => ({ View: hostArrayType[dtype], count: elementCount(shape) }));
-    const [ofInputs, ofOutputs] = [lengths(node.inputs), lengths(node.outputs)];
-    // Made anew in each call: the buffer of a memory that has grown is another one.
-    const show = (shown: ReturnType<typeof lengths>, addresses: Int32Array): HostData[] =>
-      shown.map(({ View, count }, i) => new View(memory.buffer, addresses[i]! >>> 0, count));
+    const [inputLayouts, outputLayouts] = [lengths(node.inputs), lengths(node.outputs)];
+    // Created in each call, because the memory has a new buffer after growth.
+    const viewsAt = (layouts: ReturnType<typeof lengths>, addresses: Int32Array): HostData[] =>
+      layouts.map(({ View, count }, i) => new View(memory.buffer, addresses[i]! >>> 0, count));
     return (inputs, outputs) => {
-      const returned = run(show(ofInputs, inputs), show(ofOutputs, outputs), node);
+      const returned = run(viewsAt(inputLayouts, inputs), viewsAt(outputLayouts, outputs), node);
       if (returned instanceof Promise) {
-        returned.catch(() => undefined); // told below
+        returned.catch(() => undefined); // reported below
         throw new OperatorError(
           op,
-          "its kernel returned a promise; a kernel has written all of its results when it returns",
+          "its kernel returned a promise; a kernel must write all its results before it returns",
         );
       }
     };

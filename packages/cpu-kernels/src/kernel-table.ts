@@ -124,5 +124,5 @@ const rows: readonly Kernel[] = [
   unpackBitsKernel,
 ];
 
-/** Every kernel by operator name. A new kernel is one file and one row. */
+/** Built-in kernels by operator name. A new kernel needs one file and one row here. */
 export const kernels: KernelTable = Object.fromEntries(rows.map((kernel) => [kernel.op, kernel]));

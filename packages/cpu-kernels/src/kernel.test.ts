@@ -3,7 +3,7 @@ import { type Kernel, kernelOf } from "./kernel.ts";
 
 const bind = (): (() => void) => () => {};
 
-test("a kernel names an operator that there is, and reads the parameters that it has", () => {
+test("a kernel must name an existing operator, and reads only its parameters", () => {
   const kernels: readonly Kernel[] = [
     kernelOf({ op: "top-k", refuses: ({ params }) => params.by, bind }),
     // @ts-expect-error: there is no such operator
@@ -11,6 +11,6 @@ test("a kernel names an operator that there is, and reads the parameters that it
     // @ts-expect-error: it has no such parameter
     kernelOf({ op: "top-k", refuses: ({ params }) => params.order, bind }),
   ];
-  // The compiler is what tests here; at run time a kernel is what was given.
+  // The compiler is under test here. At run time, a kernel is the object that was passed.
   expect(kernels.map(({ op }) => op)).toEqual(["top-k", "topk", "top-k"]);
 });

@@ -1,13 +1,13 @@
 import { bytesPerElement } from "@skein/tensor-core";
 import type { KernelNode, ReductionStep } from "@skein/tensor-core/backend";
 
-/** Bytes of the results between steps, each aligned to 16. */
+/** Bytes of the results between steps, each aligned to 16 bytes. */
 export const intermediateBytes = (node: KernelNode, steps: readonly ReductionStep[]): number[] =>
   steps
     .slice(0, -1)
     .map(({ outer, inner }) => Math.ceil((outer * inner * bytesPerElement[node.inputs[0]!.dtype]) / 16) * 16);
 
-/** Run `fold` step by step. `scratch` takes the results between steps. */
+/** Run `fold` step by step. `scratch` holds the results between steps. */
 export const chainSteps = (
   node: KernelNode,
   steps: readonly ReductionStep[],

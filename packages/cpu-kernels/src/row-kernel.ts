@@ -3,7 +3,7 @@ import type { KernelNode, OperatorName, OperatorParams } from "@skein/tensor-cor
 import { type Kernel, kernelOf } from "./kernel.ts";
 import { partBegin } from "./team/team.ts";
 
-/** How many rows (along the last dimension) a value has, and their length. */
+/** Number of rows (along the last dimension) of a value, and their length. */
 export const rowsOf = ({ shape }: TensorSpec): { rows: number; width: number } => ({
   rows: elementCount(shape.slice(0, -1)),
   width: shape.at(-1)!,
@@ -15,16 +15,16 @@ const elementNanoseconds = 0.5;
 export interface RowKernelRule<Op extends OperatorName> {
   readonly op: Op;
   /**
-   * Name of the WebAssembly function: addresses of all outputs, then of all inputs, then rows and width of input 0,
-   * then `numbers`.
+   * Name of the WebAssembly function. Arguments: addresses of all outputs, addresses of all inputs, rows and width of
+   * input 0, `numbers`.
    */
   readonly name: string;
   readonly numbers?: (node: KernelNode<OperatorParams[Op]>) => readonly number[];
-  /** Inputs that serve all rows alike, as a gain does; the others have something for each row. Default: none. */
+  /** Inputs that all rows share, such as a gain. All other inputs have data for each row. Default: none. */
   readonly shared?: readonly number[];
 }
 
-/** A kernel over the rows of its first input, each by itself. */
+/** A kernel that computes each row of its first input independently. */
 export const rowKernel = <Op extends OperatorName>({ op, name, numbers, shared = [] }: RowKernelRule<Op>): Kernel =>
   kernelOf<Op>({
     op,
@@ -32,9 +32,9 @@ export const rowKernel = <Op extends OperatorName>({ op, name, numbers, shared =
       const run = team.indexOf(name);
       const { rows, width } = rowsOf(node.inputs[0]!);
       const fixed = numbers?.(node) ?? [];
-      const ofRow = (spec: TensorSpec): number => (rows === 0 ? 0 : byteLength(spec) / rows);
-      const outputBytes = node.outputs.map(ofRow);
-      const inputBytes = node.inputs.map((spec, i) => (shared.includes(i) ? 0 : ofRow(spec)));
+      const bytesPerRow = (spec: TensorSpec): number => (rows === 0 ? 0 : byteLength(spec) / rows);
+      const outputBytes = node.outputs.map(bytesPerRow);
+      const inputBytes = node.inputs.map((spec, i) => (shared.includes(i) ? 0 : bytesPerRow(spec)));
       const parts = team.partsOf(rows * width * elementNanoseconds, rows);
       return (inputs, outputs) =>
         team.run(parts, (part, call) => {

@@ -6,10 +6,10 @@ import { rowsOf } from "./row-kernel.ts";
 const elementNanoseconds = 0.8;
 
 /**
- * The gradient of a normalisation of rows. Threads share blocks of rows and leave each block's sums for gain and shift,
- * which are then added up in the order of the blocks.
+ * The gradient of a normalization of rows. Threads share blocks of rows and store each block's sums for gain and shift.
+ * These sums are then added in the order of the blocks.
  *
- * @param totals gain, or gain and shift.
+ * @param totals 1: gain; 2: gain and shift.
  */
 export const rowNormBackwardKernel = (
   op: "layer-norm-backward" | "rms-norm-backward",

@@ -3,14 +3,14 @@ import { rowMajorStrides, type OperatorName, type OperatorParams, type KernelNod
 import { type Kernel, kernelOf } from "./kernel.ts";
 import { partBegin, type Team } from "./team/team.ts";
 
-/** One dimension of a copy between two strided views; steps in bytes. */
+/** One dimension of a copy between two strided views. Steps in bytes. */
 interface CopyDim {
   readonly size: number;
   readonly output: number;
   readonly input: number;
 }
 
-/** A copy of every index of some shape from one strided view to another, simplified. Offsets in bytes. */
+/** A simplified copy of every index of a shape from one strided view to another. Offsets in bytes. */
 export interface StridedCopy {
   readonly dims: readonly CopyDim[];
   readonly outputOffset: number;
@@ -18,13 +18,13 @@ export interface StridedCopy {
   readonly elementBytes: number;
 }
 
-/** Strides (in elements) and first element of a view; dense row-major by default. */
+/** Strides and first element of a view, in elements. Default: dense row-major. */
 export interface View {
   readonly strides?: readonly number[];
   readonly offset?: number;
 }
 
-/** Drop dimensions of size 1, and join neighbours that are one run of steps in both views. */
+/** Drop dimensions of size 1, and merge adjacent dimensions that are contiguous in both views. */
 const simplify = (dims: readonly CopyDim[]): CopyDim[] => {
   const result: CopyDim[] = [];
   for (const dim of dims) {
@@ -40,8 +40,8 @@ const simplify = (dims: readonly CopyDim[]): CopyDim[] => {
 };
 
 /**
- * Where rows of the output are columns of the input, bring the input's contiguous dimension next to the last: the pair
- * is a transposed tile.
+ * If rows of the output are columns of the input, move the input's contiguous dimension next to the last dimension. The
+ * pair is then a transposed tile.
  */
 const pairTransposed = (dims: readonly CopyDim[], elementBytes: number): CopyDim[] => {
   const last = dims.at(-1);
@@ -51,7 +51,7 @@ const pairTransposed = (dims: readonly CopyDim[], elementBytes: number): CopyDim
   return [...dims.slice(0, contiguous), ...dims.slice(contiguous + 1, -1), dims[contiguous]!, last];
 };
 
-/** Plan to copy `shape` from one view to another. The order of the copies is free, no element is written twice. */
+/** Plan to copy `shape` from one view to another. The copies may run in any order, and no element is written twice. */
 export const planCopy = (shape: Shape, dtype: DType, output: View, input: View): StridedCopy => {
   const elementBytes = bytesPerElement[dtype];
   const dense = rowMajorStrides(shape);
@@ -62,7 +62,7 @@ export const planCopy = (shape: Shape, dtype: DType, output: View, input: View):
   }));
   const ordered =
     elementCount(shape) === 0 ? [{ size: 0, output: 0, input: 0 }] : pairTransposed(simplify(dims), elementBytes);
-  // The kernel takes two dimensions or more.
+  // The kernel needs at least two dimensions.
   while (ordered.length < 2)
     ordered.unshift(
       ordered.length === 0 ? { size: 1, output: elementBytes, input: elementBytes } : { size: 1, output: 0, input: 0 },
@@ -79,7 +79,7 @@ export const planCopy = (shape: Shape, dtype: DType, output: View, input: View):
 export const copyTable = (copy: StridedCopy): Uint8Array =>
   new Uint8Array(Int32Array.from(copy.dims.flatMap((dim) => [dim.size, dim.output, dim.input])).buffer);
 
-/** Nanoseconds of a copy in one thread: per byte of a dense one, per element of another. */
+/** Nanoseconds in one thread: per byte of a dense copy, per element of a strided copy. */
 const byteNanoseconds = 0.05;
 const elementNanoseconds = 0.3;
 
@@ -94,8 +94,8 @@ const copyDense = (team: Team, bytes: number): ((output: number, input: number) 
 };
 
 /**
- * Choose the export for a planned copy, of which threads share the outermost dimension. Addresses are those of the
- * whole output and input and of the table.
+ * Choose the export for a planned copy. Threads share the outermost dimension. The returned function takes the
+ * addresses of the complete output and input, and of the table.
  */
 export const bindCopy = (copy: StridedCopy, team: Team): ((output: number, input: number, table: number) => void) => {
   const { dims, outputOffset, inputOffset, elementBytes } = copy;
@@ -115,7 +115,7 @@ export const bindCopy = (copy: StridedCopy, team: Team): ((output: number, input
     });
 };
 
-/** A kernel that is one strided copy from its only input to its only output. */
+/** A kernel that is one strided copy from its single input to its single output. */
 export const copyKernel = <Op extends OperatorName>(
   op: Op,
   plan: (node: KernelNode<OperatorParams[Op]>) => StridedCopy,
@@ -129,7 +129,7 @@ export const copyKernel = <Op extends OperatorName>(
     },
   });
 
-/** The four bytes, as a word, that repeat `value` in storage of `dtype`. */
+/** A 32-bit word that repeats `value` in storage of `dtype`. */
 export const fillPattern = (value: number, dtype: DType): number => {
   const count = 4 / bytesPerElement[dtype];
   const bytes = NdArray.from(new Array<number>(count).fill(value), [count], dtype).bytes();

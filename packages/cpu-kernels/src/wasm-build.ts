@@ -3,7 +3,7 @@ import { relaxedSimd, simd } from "wasm-feature-detect";
 import { HostError } from "./errors.ts";
 import type { WasmExports } from "./wasm-exports.ts";
 
-/** The three builds of one source: fused multiply-add on vectors, vectors, neither. */
+/** The three builds of one source: vectors with fused multiply-add, vectors, and scalar code. */
 export type WasmBuild = "relaxed" | "simd" | "scalar";
 
 const sources: { readonly [build in WasmBuild]: () => Promise<{ wasmBase64: string }> } = {
@@ -13,8 +13,8 @@ const sources: { readonly [build in WasmBuild]: () => Promise<{ wasmBase64: stri
 };
 
 /**
- * The kernels are built for shared memory. A page that is not cross-origin isolated may have some as well: it may only
- * not share it with another thread.
+ * Whether WebAssembly has shared memory, which the kernels need. A page that is not cross-origin isolated may have
+ * shared memory, but cannot share it with another thread.
  */
 const hasSharedMemory = (): boolean => {
   try {
@@ -25,25 +25,25 @@ const hasSharedMemory = (): boolean => {
 };
 
 /**
- * The fastest build that this host runs.
+ * Returns the fastest build that this host supports.
  *
- * @throws HostError where WebAssembly has no shared memory.
+ * @throws HostError if WebAssembly has no shared memory.
  */
 export const detectBuild = async (): Promise<WasmBuild> => {
   if (!hasSharedMemory())
     throw new HostError(
-      "WebAssembly has no shared memory here: in a browser, use a newer one, or serve the page with COOP/COEP headers (cross-origin isolation); in Node, use 22.18 or later",
+      "WebAssembly has no shared memory here: in a browser, use a newer version, or serve the page with COOP/COEP headers (cross-origin isolation); in Node, use 22.18 or later",
     );
   if (await relaxedSimd()) return "relaxed";
   return (await simd()) ? "simd" : "scalar";
 };
 
-/** Compile a build. The module can be posted to workers, which saves them the compilation. */
+/** Compile a build. The module can be posted to workers, which then need no compilation. */
 export const compileWasm = async (build: WasmBuild): Promise<WasmModule> => {
   const { wasmBase64 } = await sources[build]();
   return WebAssembly.compile(Uint8Array.from(atob(wasmBase64), (character) => character.charCodeAt(0)));
 };
 
-/** One instance per thread; all instances of a process share `memory`. */
+/** Instantiate a module. Each thread has one instance; all instances of a process share `memory`. */
 export const instantiateWasm = (module: WasmModule, memory: WasmMemory): WasmExports =>
   new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as WasmExports;

@@ -4,32 +4,33 @@ import { convolutionNanoseconds, type ConvolutionSizes, wholePanels } from "./co
 import type { KernelCall } from "./kernel.ts";
 import { partBegin, type Team } from "./team/team.ts";
 
-/** Columns whose kernel is held at its points at a time: at most 18 KiB for each channel of the sum. */
+/** Columns whose transformed kernel is in memory at a time: at most 18 KiB per channel of the sum. */
 const columnBlock = 128;
-/** Bytes of values and products of a block of tiles; they are to stay in the second-level cache. */
+/** Bytes of values and products of a block of tiles, chosen to stay in the second-level cache. */
 const blockBytes = 2 ** 20;
-/** Tiles of a block, at least and at most: every block reads the whole kernel again. */
-const [fewestTiles, mostTiles] = [24, 48];
+/** Minimum and maximum number of tiles per block. Every block reads the complete kernel again. */
+const [minTiles, mostTiles] = [24, 48];
 
 /**
- * What the transforms cost, in multiplications of the product in the same time: per tile and channel, and per entry of
- * the kernel. Measured; see `docs/experiments.md`.
+ * Cost of the transforms, in multiplications that the product computes in the same time: per tile and channel, and per
+ * entry of the kernel. Measured; see `docs/experiments.md`.
  */
 const transformCosts = { tileChannel: 512, kernelEntry: 1200 };
-/** By how much the fewer multiplications must win, so that no shape is slower than before. */
+/** Minimum advantage of fewer multiplications, so that no shape becomes slower. */
 const margin = 1.15;
-/** Of packing one entry of the kernel at its points. */
+/** Nanoseconds to transform and pack one entry of the kernel. */
 const kernelNanoseconds = 12;
 /**
- * Images that share a packed kernel, as the choice assumes whatever the batch: a sample must have the same bits alone
- * and in a batch. Fewer images pay more for the kernel than they save where images are small (1×8×8×64 ran at 0.65 of
+ * Number of images that share a packed kernel, in the choice for every batch size: a sample must have the same bits
+ * alone and in a batch. With fewer images, small images pay more for the kernel than they save (1×8×8×64 ran at 0.65 of
  * the speed of direct sums).
  */
 const usualBatch = 16;
 
 /**
- * Whether a convolution and its gradients are faster by Winograd's F(4, 3) than by direct sums, at the usual batch. One
- * answer for all three and for every batch, so neither dividing the work nor other samples change a bit.
+ * Whether a convolution and its gradients are faster with Winograd's F(4, 3) than with direct sums, at the usual batch.
+ * The answer is the same for all three and for every batch, so neither the division of the work nor other samples
+ * change a bit.
  */
 export const suitsWinograd = (s: ConvolutionSizes): boolean => {
   const square = s.kernelHeight === 3 && s.kernelWidth === 3;
@@ -43,7 +44,7 @@ export const suitsWinograd = (s: ConvolutionSizes): boolean => {
   return direct > margin * (products + tiles * tileChannel * (s.channels + s.outChannels) + kernelEntry * entries);
 };
 
-/** The convolution that a convolution or its gradient of the input is, by tiles of 4 × 4 results. */
+/** The convolution that computes a convolution or its input gradient, in tiles of 4 × 4 results. */
 interface Tiling {
   readonly height: number;
   readonly width: number;
@@ -80,7 +81,7 @@ const inputGradientTiling = (s: ConvolutionSizes): Tiling => ({
 
 const blockOf = (inner: number, columns: number, tiles: number): number => {
   const fitting = Math.floor(blockBytes / (4 * WINOGRAD_POINTS * (inner + columns)));
-  const bounded = Math.max(fewestTiles, Math.min(mostTiles, fitting));
+  const bounded = Math.max(minTiles, Math.min(mostTiles, fitting));
   return Math.min(tiles, Math.floor(bounded / TILE_ROWS) * TILE_ROWS);
 };
 
@@ -110,15 +111,18 @@ const gradientBytes = ({ channels, outChannels, ...s }: ConvolutionSizes): numbe
   );
 };
 
-/** Call `work` for blocks of columns: the first, and how many. */
+/** Call `work` for blocks of columns, with the first column and the number of columns. */
 const forColumns = (columns: number, work: (first: number, count: number) => void): void => {
   for (let first = 0; first < columns; first += columnBlock) work(first, Math.min(columnBlock, columns - first));
 };
 
-/** Multiplications of the products take a quarter of the time of direct sums, with the transforms at most all of it. */
+/**
+ * Estimated time. The products take a quarter of the time of direct sums; products and transforms together take at most
+ * the time of direct sums.
+ */
 const nanoseconds = (s: ConvolutionSizes): number => convolutionNanoseconds(s) / 2;
 
-const bindTiles = (s: ConvolutionSizes, t: Tiling, turned: boolean, team: Team): KernelCall => {
+const bindTiles = (s: ConvolutionSizes, t: Tiling, flipped: boolean, team: Team): KernelCall => {
   const [pack, run] = [team.indexOf("winogradTaps"), team.indexOf("winogradTiles")];
   const [tap, row] = [4 * s.channels * s.outChannels, 4 * s.outChannels];
   const block = blockOf(t.inner, Math.min(columnBlock, t.columns), t.tiles);
@@ -130,15 +134,16 @@ const bindTiles = (s: ConvolutionSizes, t: Tiling, turned: boolean, team: Team):
     const scratch = taps + alignUp(kernelBytes(t));
     const scratchOf = (part: number): number => scratch + part * scratchBytes;
     forColumns(t.columns, (first, count) => {
-      const from = w! + (turned ? first * row : 4 * first);
+      const from = w! + (flipped ? first * row : 4 * first);
       const panels = Math.ceil(count / 8);
       const packs = team.partsOf(kernelNanoseconds * inner * count, panels);
       team.run(packs, (part, call) =>
-        call(pack, from, taps, inner, count, tap, row, Number(turned), scratchOf(part), part, packs),
+        call(pack, from, taps, inner, count, tap, row, Number(flipped), scratchOf(part), part, packs),
       );
       const [to, outPixel] = [y! + 4 * first, 4 * t.columns];
       const parts = team.partsOf((nanoseconds(s) * count) / t.columns, blocks);
-      // Whole blocks, so that a tile is computed beside the same others whatever the number of threads.
+      // Threads share complete blocks, so that a tile is computed together with the same tiles whatever the number of
+      // threads.
       team.run(parts, (part, call) => {
         const begin = block * partBegin(blocks, part, parts);
         const end = Math.min(tiles, block * partBegin(blocks, part + 1, parts));
@@ -160,7 +165,7 @@ const bindGradient = (s: ConvolutionSizes, team: Team): KernelCall => {
     forColumns(outChannels, (first, count) => {
       const panels = Math.ceil(count / 8);
       const parts = team.partsOf((nanoseconds(s) * count) / outChannels, panels);
-      // Sums run over all tiles, so columns are shared; each part transforms the pixels for itself.
+      // Sums run over all tiles, so threads share columns. Each part transforms the pixels for itself.
       team.run(parts, (part, call) => {
         const begin = 8 * partBegin(panels, part, parts);
         const columns = Math.min(count, 8 * partBegin(panels, part + 1, parts)) - begin;
@@ -172,7 +177,7 @@ const bindGradient = (s: ConvolutionSizes, team: Team): KernelCall => {
     });
 };
 
-/** One of the three convolutions by Winograd's F(4, 3), for sizes that `suitsWinograd`. */
+/** A convolution or one of its gradients by Winograd's F(4, 3), for sizes that `suitsWinograd` accepts. */
 export interface WinogradKernel {
   readonly scratchBytes: (sizes: ConvolutionSizes, threads: number) => number;
   readonly bind: (sizes: ConvolutionSizes, team: Team) => KernelCall;

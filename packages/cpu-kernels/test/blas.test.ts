@@ -19,7 +19,7 @@ const runs: readonly (readonly [name: string, open: () => Promise<Backend>])[] =
   ["the scalar build, guarded", () => guarded("scalar")],
 ];
 
-describe.each(runs)("conformance of products outside of WebAssembly, beside %s", (_, open) => {
+describe.each(runs)("conformance of products outside of WebAssembly, with %s", (_, open) => {
   let backend: Backend;
   beforeAll(async () => {
     backend = await open();
@@ -54,7 +54,7 @@ const largestDifference = (a: NdArray, b: NdArray): number => {
   return a.toNumbers().reduce((most, value, i) => Math.max(most, Math.abs(value - others[i]!)), 0);
 };
 
-test("convolutions by patches equal those by address, whatever the sizes", async () => {
+test("convolutions by patches equal convolutions by address, for all sizes", async () => {
   const [plain, blas] = [await createCpuBackend(), await createCpuBackend({ blas: plainBlas() })];
   await fc.assert(
     fc.asyncProperty(
@@ -75,7 +75,7 @@ test("convolutions by patches equal those by address, whatever the sizes", async
         );
       },
     ),
-    // The example is of two blocks of pixels for each group.
+    // The example has two blocks of pixels per group.
     {
       numRuns: 60,
       examples: [
@@ -93,11 +93,11 @@ const heads = fc.record({
   long: fc.boolean(),
 });
 
-test("attention by whole rows of scores equals that by tiles, over several blocks of queries, too", async () => {
+test("attention by complete rows of scores equals attention by tiles, also over several blocks of queries", async () => {
   const [plain, blas] = [await createCpuBackend(), await createCpuBackend({ blas: plainBlas() })];
   await fc.assert(
     fc.asyncProperty(heads, async ({ queries, keys: few, width, causal, long }) => {
-      const keys = long ? few + 1500 : few; // blocks of 42 queries, or one
+      const keys = long ? few + 1500 : few; // several blocks of 42 queries, or one block
       const [q, k, v] = [
         valuesOf([1, 2, queries, width], 1),
         valuesOf([1, 2, keys, width], 2),
@@ -114,7 +114,7 @@ test("attention by whole rows of scores equals that by tiles, over several block
   );
 });
 
-test("a shape runs by the BLAS exactly where that is preferred, and is asked for by its sizes", async () => {
+test("runs a shape with the BLAS exactly if the BLAS prefers it, and asks by its sizes", async () => {
   const asked: Contraction[] = [];
   let products = 0;
   const blas = plainBlas((contraction) => {

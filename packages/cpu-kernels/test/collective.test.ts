@@ -3,7 +3,7 @@ import { fromBf16Bits, fromF16Bits, toBf16Bits, toF16Bits } from "@skein/tensor-
 import { describe, expect, test } from "vitest";
 import { compileWasm, instantiateWasm } from "../src/wasm-build.ts";
 
-// The reductions that @skein/collectives asks of a kernel module, by the names which it looks up.
+// The reductions that @skein/collectives looks up in a kernel module by name.
 const operations: { readonly [name: string]: (a: number, b: number) => number } = {
   Sum: (a, b) => a + b,
   Max: Math.max,
@@ -12,7 +12,7 @@ const operations: { readonly [name: string]: (a: number, b: number) => number } 
 const dtypes: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32"];
 const counts = [0, 1, 3, 4, 15, 16, 17, 67];
 
-/** Every bit pattern of interest: all 16-bit ones in turn, and 32-bit ones spread over the whole range. */
+/** Bit patterns to test: all 16-bit patterns in sequence, and 32-bit patterns spread over the complete range. */
 const fill = (array: NdArray, seed: number): void => {
   for (let i = 0; i < array.data.length; i++)
     array.data[i] = bytesPerElement[array.dtype] === 2 ? (i * 977 + seed * 31_337) & 0xffff : 0;
@@ -36,7 +36,7 @@ const expected = (dtype: DType, apply: (a: number, b: number) => number, a: NdAr
   return result;
 };
 
-/** NaNs may differ in their payload. */
+/** Ignores the payload of NaNs. */
 const canonical = (array: NdArray): number[] => array.toNumbers().map((value) => (Number.isNaN(value) ? NaN : value));
 
 describe.each(["relaxed", "simd", "scalar"] as const)("%s build", (build) => {
@@ -57,7 +57,7 @@ describe.each(["relaxed", "simd", "scalar"] as const)("%s build", (build) => {
       fill(b, 2);
       for (const [name, apply] of Object.entries(operations)) {
         const want = canonical(expected(dtype, apply, a, b));
-        const addresses = [64, 32_768 + bytesPerElement[dtype], 65_536] as const; // not all at a multiple of a vector
+        const addresses = [64, 32_768 + bytesPerElement[dtype], 65_536] as const; // not all aligned to a vector
         const reset = (): void => {
           at(addresses[0], count).set(a.bytes());
           at(addresses[1], count).set(b.bytes());

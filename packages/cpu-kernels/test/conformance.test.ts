@@ -10,9 +10,9 @@ const planned = (build: WasmBuild): Promise<Backend> =>
 const inPlace = conformanceCases.filter(({ op }) => op === "fused");
 
 /**
- * The fastest build as programs run it; the others with every value in a block of its own between guards, where a write
- * beside is found. The vectors of the relaxed build and the plain one read and write the same bytes. Values that the
- * plan lays over each other meet every build, too.
+ * The fastest build as programs use it. The other builds run with guards around every value, which detect writes out of
+ * bounds. The vectors of the relaxed build and the plain build read and write the same bytes. Every build also runs
+ * with values that share memory in the plan.
  */
 const runs: readonly (readonly [name: string, open: () => Promise<Backend>, rows: readonly ConformanceCase[]])[] = [
   ["the relaxed build", () => planned("relaxed"), conformanceCases],
@@ -36,7 +36,7 @@ describe.each(runs)("conformance of %s", (_, open, rows) => {
 
 test("every operator has a row", () => {
   const covered = new Set(conformanceCases.map((row) => row.op));
-  // Made by trace or by passes, and exercised by every other row; collectives have laws and parity tests of their own.
+  // Created by trace or by passes, and exercised by every other row. Collectives have their own laws and parity tests.
   const structural = ["input", "collective-start", "collective-done"];
   const missing = Object.values(operators).filter(
     (operator) =>

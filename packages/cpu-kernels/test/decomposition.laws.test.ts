@@ -16,7 +16,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 
 const roundoff = 2 ** -24;
 
-/** `x y` in f64, x [rows, inner], by a function for the entries of y [inner, columns]. */
+/** `x y` in f64, with x [rows, inner] and a function that returns the entries of y [inner, columns]. */
 const product = (
   x: ArrayLike<number>,
   [rows, inner, columns]: readonly [number, number, number],
@@ -33,7 +33,7 @@ const product = (
   return result;
 };
 
-/** Largest entry of `x − y`; NaN where there is one. */
+/** Largest entry of `x − y`. NaN if an entry is NaN. */
 const distance = (x: ArrayLike<number>, y: (at: number) => number): number => {
   let most = 0;
   for (let at = 0; at < x.length; at++) {
@@ -68,7 +68,7 @@ const checkEigh = async (backend: Backend, a: NdArray): Promise<number[]> => {
   const { values, vectors } = await eigenparts(backend, a);
   const largest = Math.max(...values.map(Math.abs));
   const moved = product(a.toNumbers(), [size, size, size], (k, j) => vectors[k * size + j]!);
-  // Rounding errors of n reflections and n rotations per entry add up like a random walk.
+  // Rounding errors of n reflections and n rotations per entry accumulate like a random walk.
   const room = 8 * Math.sqrt(size) * roundoff;
   expect(distance(moved, (at) => vectors[at]! * values[at % size]!)).toBeLessThanOrEqual(room * largest);
   expect(unorthogonal(vectors, size, size)).toBeLessThanOrEqual(room);
@@ -91,7 +91,7 @@ const checkQr = async (backend: Backend, a: NdArray): Promise<void> => {
   const largest = given.reduce((most, x) => Math.max(most, Math.abs(x)), 2 ** -126);
   const room = 8 * Math.sqrt(columns) * roundoff;
   const back = product(q, [rows, columns, columns], (k, j) => r[k * columns + j]!);
-  // Columns are as long as their largest entry times at most the root of the rows.
+  // The length of a column is at most its largest entry times the square root of the number of rows.
   expect(distance(back, (at) => given[at]!)).toBeLessThanOrEqual(room * Math.sqrt(rows) * largest);
   expect(unorthogonal(q, rows, columns)).toBeLessThanOrEqual(room);
   r.forEach((x, at) => {
@@ -116,7 +116,7 @@ describe.each(["relaxed", "simd", "scalar"] as const)("decompositions of the %s 
     { minLength: 1, maxLength: 40 },
   );
 
-  test("eigh finds the eigenvalues that a matrix was made of, in every scale", async () => {
+  test("eigh finds the eigenvalues from which a matrix was built, at every scale", async () => {
     await fc.assert(
       fc.asyncProperty(
         eigenvalues,
@@ -155,7 +155,7 @@ describe.each(["relaxed", "simd", "scalar"] as const)("decompositions of the %s 
     await checkEigh(backend, withSpectrum(gradedSpectrum(size, 1e6)));
   });
 
-  test("a matrix that is not finite gives NaN in the end, and in no other one of its batch", async () => {
+  test("a matrix that is not finite gives NaN, without affecting other matrices of its batch", async () => {
     const size = 40;
     for (const entry of [Number.NaN, Infinity, -Infinity]) {
       const a = symmetricArray([3], size);
@@ -203,18 +203,19 @@ describe.each(["relaxed", "simd", "scalar"] as const)("decompositions of the %s 
     const eigenvalues = gradedSpectrum(size, condition);
     const a = withSpectrum(eigenvalues);
     const inverse = (await evaluate((x: Tensor) => inverseFromCholesky(cholesky(x)), backend)(a)).toNumbers();
-    // Entries of `a` are rounded already, which moves its inverse by the condition times that, of the largest part.
+    // Entries of `a` are rounded, which changes its inverse by a fraction of its largest entry: the condition number
+    // times the roundoff.
     const exact = withSpectrum(eigenvalues.map((x) => 1 / x)).toNumbers();
     expect(distance(inverse, (at) => exact[at]!) / condition).toBeLessThan(4 * condition * roundoff);
     const one = product(a.toNumbers(), [size, size, size], (k, j) => inverse[k * size + j]!);
     expect(distance(one, (at) => Number(at % (size + 1) === 0))).toBeLessThan(condition * roundoff);
   });
 
-  // Columns that begin with zeros are not solved from the top.
+  // Columns that begin with zeros are not solved from the first row.
   test.each([
     ["NaN", Number.NaN, 3],
     ["zero", 0, 60],
-  ])("a triangle with %s in a row meets the zeros on the right", async (_, entry, column) => {
+  ])("a triangle with %s in a row affects the zeros of the right-hand side", async (_, entry, column) => {
     const size = 120;
     const l = NdArray.from(
       Array.from({ length: size ** 2 }, (_, at) => (at % (size + 1) === 0 ? 2 : at % size < at / size ? 0.01 : 0)),
@@ -227,7 +228,7 @@ describe.each(["relaxed", "simd", "scalar"] as const)("decompositions of the %s 
     );
     const solve = (x: Tensor, b: Tensor): Tensor => triangularSolve(x, b, { lower: true, transpose: false });
     const x = (await evaluate(solve, backend)(l, one)).toNumbers();
-    // From that row on 0 · NaN, or 0 / 0, in the columns behind it, too.
+    // From that row on, the later columns also contain 0 · NaN or 0 / 0.
     expect(x.map((value) => Number.isFinite(value))).toEqual(x.map((_, at) => at < 60 * size));
   });
 });

@@ -23,7 +23,7 @@ const mebibyte = 2 ** 20;
 const openBackend = (mebibytes: number, threads = 1): Promise<CpuBackend> =>
   createCpuBackend({ memory: createSharedMemory(mebibytes * mebibyte), threads });
 
-/** The loop of the README of tensor-core, with a state of `2 * rows * columns` f32. */
+/** The loop in the README of tensor-core, with a state of `2 * rows * columns` f32. */
 const readmeLoop = async (
   backend: CpuBackend,
   { rows, columns, steps, donate = [] }: { rows: number; columns: number; steps: number; donate?: readonly number[] },
@@ -57,9 +57,9 @@ const readmeLoop = async (
   expect((await backend.download(state.weight)).toNumbers().every(Number.isFinite)).toBe(true);
 };
 
-test("a loop that drops its state at each step runs on in a memory of five states", async () => {
+test("a loop that drops its state at each step runs in the memory of five states", async () => {
   const backend = await openBackend(8);
-  await readmeLoop(backend, { rows: 200, columns: 400, steps: 100 }); // 128 MB in all
+  await readmeLoop(backend, { rows: 200, columns: 400, steps: 100 }); // 128 MB in total
   expect(backend.memory.buffer.byteLength).toBeLessThanOrEqual(8 * mebibyte);
 });
 
@@ -67,11 +67,11 @@ test("runs collect dropped results long before the memory is full", async () => 
   const backend = await createCpuBackend();
   const f = jit((x: Tensor) => ({ y: add(x, 1), total: sum(x) }), backend);
   const x = NdArray.zeros("f32", [mebibyte]);
-  for (let i = 0; i < 200; i++) expect((await backend.download((await f(x)).total)).item()).toBe(0); // 800 MiB in all
+  for (let i = 0; i < 200; i++) expect((await backend.download((await f(x)).total)).item()).toBe(0); // 800 MiB in total
   expect(backend.arena.peakBytesInUse).toBeLessThan(192 * mebibyte);
 });
 
-test("small results that are dropped leave neither blocks nor objects for long", async () => {
+test("dropped small results do not keep blocks or objects for long", async () => {
   const backend = await createCpuBackend();
   const f = jit((x: Tensor) => add(x, 1), backend);
   const x = backend.upload(NdArray.zeros("f32", []));
@@ -79,13 +79,14 @@ test("small results that are dropped leave neither blocks nor objects for long",
   expect(backend.arena.peakBytesInUse).toBeLessThan(70_000 * 64);
 });
 
-test("uploads of arguments and workspaces of compiled functions wait for dropped arrays, too", async () => {
+test("uploads of arguments and workspaces of compiled functions also wait for dropped arrays", async () => {
   const backend = await openBackend(12);
   const big = NdArray.zeros("f32", [mebibyte / 2]);
   const total = jit(sum as (x: Tensor) => Tensor, backend);
   for (let i = 0; i < 10; i++) {
     await backend.reclaim!(); // `upload` cannot wait
-    // Three dropped arrays of 2 MiB, then calls whose arguments and workspaces do not fit next to them.
+    // Three dropped arrays of 2 MiB, then calls whose arguments and workspaces only fit after these arrays are
+    // collected.
     for (let dropped = 0; dropped < 3; dropped++) backend.upload(big);
     expect((await backend.download(await total(big))).item()).toBe(0);
     const roots = jit((x: Tensor) => sum(square(matmul(x, x))), backend);
@@ -93,7 +94,7 @@ test("uploads of arguments and workspaces of compiled functions wait for dropped
   }
 });
 
-test("a compiled function that is dropped gives its workspace back", async () => {
+test("a dropped compiled function releases its workspace", async () => {
   const backend = await openBackend(16);
   for (let i = 0; i < 20; i++) {
     const f = jit((x: Tensor) => sum(square(matmul(x, x))), backend);
@@ -118,7 +119,7 @@ test("donated, freed and disposed arrays leave nothing to collect", async () => 
   expect(backend.arena.bytesInUse - before).toBeLessThan(mebibyte); // the workspace of f
 });
 
-test("a step that donates its state and frees its loss registers nothing with the engine, however many there are", async () => {
+test("a step that donates its state and frees its loss registers nothing with the engine, for any number of steps", async () => {
   const backend = await openBackend(8);
   const register = vi.spyOn(FinalizationRegistry.prototype, "register");
   onTestFinished(() => register.mockRestore());
@@ -131,7 +132,7 @@ test("a step that donates its state and frees its loss registers nothing with th
   expect(await registrationsOf(500)).toBeLessThanOrEqual(await registrationsOf(50));
 });
 
-test("what does not fit beside arrays in use says what holds the memory and how to free it", async () => {
+test("reports the owners of memory and the cure if a result does not fit next to arrays in use", async () => {
   const backend = await openBackend(8);
   const kept: DeviceArray[] = [];
   const x = backend.upload(NdArray.zeros("f32", [mebibyte / 2]));
@@ -142,12 +143,12 @@ test("what does not fit beside arrays in use says what holds the memory and how 
   await expect(fill()).rejects.toThrow(
     /^2097152 bytes were asked for, but 2 live arrays hold 4194304 bytes, .*`using`.*`backend\.free\(array\)`.*jit\(step, backend, \{ donate: \[0\] \}\)/,
   );
-  // Nothing was lost: with room, the same call goes through.
+  // Nothing was lost: with enough memory, the same call succeeds.
   backend.free(kept.pop()!);
   expect((await backend.download(await f(x))).toNumbers().every((value) => value === 1)).toBe(true);
 });
 
-test("results stay as they are while others are collected, with helper threads as well", async () => {
+test("results keep their values while others are collected, also with helper threads", async () => {
   const backend = await openBackend(12, 2);
   const f = jit((a: Tensor, b: Tensor) => add(a, b), backend);
   const one = NdArray.from(new Float32Array(mebibyte / 4).fill(1), [mebibyte / 4], "f32");
@@ -158,7 +159,7 @@ test("results stay as they are while others are collected, with helper threads a
   await backend.close();
 });
 
-test("a loop of 100,000 steps keeps to its memory", { tags: "full", timeout: 1_800_000 }, async () => {
+test("a loop of 100,000 steps runs in bounded memory", { tags: "full", timeout: 1_800_000 }, async () => {
   const backend = await openBackend(64);
   await readmeLoop(backend, { rows: 100, columns: 100, steps: 100_000 });
   expect(backend.memory.buffer.byteLength).toBeLessThanOrEqual(64 * mebibyte);

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 const backendOf = () => createCpuBackend({ memory: createSharedMemory(256 * 2 ** 20) });
 
 describe("executable", () => {
-  test("computes on host arrays and gives back every byte", async () => {
+  test("computes on host arrays and releases every byte", async () => {
     const backend = await backendOf();
     const f = jit((x: Tensor, y: Tensor) => ({ sum: add(x, y), product: multiply(x, y) }), backend);
     const result = await f(NdArray.from([1, 2, 3]), NdArray.from([4, 5, 6]));
@@ -44,7 +44,7 @@ describe("executable", () => {
     await expect(f(x, x)).rejects.toThrow(/given away/);
   });
 
-  test("a run that finds no room for all of its outputs gives back those it had", async () => {
+  test("a run without memory for all of its outputs releases the outputs already allocated", async () => {
     const backend = await createCpuBackend({ memory: createSharedMemory(20 * 2 ** 20) });
     const x = backend.upload(NdArray.zeros("f32", [2 ** 20]));
     const f = jit((y: Tensor) => [add(y, 1), add(y, 2), add(y, 3)], backend);
@@ -56,7 +56,7 @@ describe("executable", () => {
     expect(backend.arena.bytesInUse).toBe(4 * 2 ** 20);
   });
 
-  test("an input may be returned as it is, twice", async () => {
+  test("an input may be returned unchanged, twice", async () => {
     const backend = await backendOf();
     const f = jit((x: Tensor) => [x, x, add(x, 1)], backend);
     const [a, b, c] = await f(NdArray.from([1, 2]));
@@ -81,7 +81,7 @@ describe("executable", () => {
     expect((await backend.download(x)).toNumbers()[999]).toBe(250.5);
   });
 
-  test("a storage dtype in arithmetic is refused when the function is traced", async () => {
+  test("rejects arithmetic on a storage dtype when the function is traced", async () => {
     const backend = await backendOf();
     const f = jit((x: Tensor) => add(x, x), backend);
     await expect(f(NdArray.zeros("f16", [2]))).rejects.toThrow(/dtype f16 is not supported.*cast/);

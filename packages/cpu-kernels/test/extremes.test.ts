@@ -19,11 +19,12 @@ const signsOf = async (backend: Backend, fn: (x: Tensor) => Tensor, values: read
     .toNumbers()
     .map((bits) => bits >>> 31);
 
-// Fast instructions tell zeros apart no more than comparisons do, so they must not be used where zeros meet.
+// Fast instructions do not distinguish zeros, as comparisons do not, so they must not be used if two zeros may be
+// compared.
 describe.each(builds)("zeros in the %s build", (build) => {
   const open = (): Promise<Backend> => createCpuBackend({ build, memory: createSharedMemory(64 * 2 ** 20) });
 
-  test("are ordered in reductions: -0 before 0, wherever they stand", async () => {
+  test("are ordered in reductions: -0 before 0, at any position", async () => {
     const backend = await open();
     for (const at of [0, 3, 17, 63, 66]) {
       const [zeros, negatives] = [0, -0].map((rest) => Array.from({ length: 67 }, (_, i) => (i === at ? -rest : rest)));

@@ -51,7 +51,7 @@ const wholeOf =
   (y) =>
     reduce(prepare(y));
 
-/** What is reduced, of x `[rows, size]`, a value per row, a value per column and bools. */
+/** The operand of a reduction, from x `[rows, size]`, a value per row, a value per column and bools. */
 const programs: { readonly [name: string]: (x: Tensor, row: Tensor, column: Tensor, mask: Tensor) => Tensor } = {
   "the operand itself": (x) => x,
   magnitudes: (x) => absolute(x),
@@ -77,7 +77,7 @@ describe.each(builds)("reductions in a fused program, %s build", (build) => {
   ): Promise<number[][]> =>
     ((await evaluate(fn, backend)(...inputs)) as readonly NdArray[]).map((array) => array.toNumbers());
 
-  test("have the bits of those that read the same values from memory", async () => {
+  test("have the bits of reductions that read the same values from memory", async () => {
     const names = <T>(table: { readonly [name: string]: T }): fc.Arbitrary<string> =>
       fc.constantFrom(...Object.keys(table));
     await fc.assert(
@@ -116,7 +116,7 @@ describe.each(builds)("reductions in a fused program, %s build", (build) => {
     );
   });
 
-  test.each([5, 1023, 1029, 3000])("carry NaN and order zeros, in rows of %i", async (size) => {
+  test.each([5, 1023, 1029, 3000])("propagate NaN and order zeros, in rows of %i", async (size) => {
     for (const at of [0, size >> 1, size - 1]) {
       const withOne = (rest: number, one: number): NdArray =>
         NdArray.from(
@@ -138,10 +138,10 @@ describe.each(builds)("reductions in a fused program, %s build", (build) => {
     }
   });
 
-  test("read operands before results are written over them", async () => {
+  test("read operands before results overwrite them", async () => {
     const a = NdArray.from(Array.from({ length: 2050 }, (_, i) => (i % 5) - 2));
     const x = ((await evaluate(cumsum, backend)(a)) as NdArray).toNumbers();
-    // Intermediates that die there, so that the plan may lay what is computed from them over them.
+    // Intermediates whose last use is here, so that the plan may place results over them.
     const joined = (own: Tensor): readonly Tensor[] => {
       const magnitudes = absolute(cumsum(own));
       return [sum(magnitudes), cumsum(multiply(magnitudes, 3))];

@@ -3,14 +3,14 @@ import { evaluate, NdArray, softmax, type Tensor } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 import { createGuardedBackend } from "./guarded-backend.ts";
 
-// Outputs of `softmax` come first: their address, the input's, rows and width.
+// The arguments of `softmax` are the addresses of its output and of its input, rows and width.
 const faults: readonly (readonly [name: string, at: (output: number, bytes: number) => number])[] = [
   ["behind its output", (output, bytes) => output + bytes],
   ["before its output", (output) => output - 1],
   ["into its input", (output, bytes) => output - 256 - bytes],
 ];
 
-test.each(faults)("a kernel that writes a byte %s is found", async (_, at) => {
+test.each(faults)("detects a kernel that writes a byte %s", async (_, at) => {
   const backend = await createGuardedBackend("scalar", (wasm, memory) => ({
     ...wasm,
     softmax: (output, input, rows, width) => {
@@ -25,7 +25,7 @@ test.each(faults)("a kernel that writes a byte %s is found", async (_, at) => {
   );
 });
 
-test("a kernel that leaves a part of its output unwritten is found", async () => {
+test("detects a kernel that does not write a part of its output", async () => {
   const backend = await createGuardedBackend("scalar", (wasm) => ({
     ...wasm,
     softmax: (output, input, rows, width) => wasm["softmax"]!(output!, input!, rows! - 1, width!),

@@ -27,11 +27,11 @@ import { withBlas } from "../src/blas/with-blas.ts";
 import { type Team, TeamFunctions } from "../src/team/team.ts";
 import { shuffledTeam } from "./shuffled-team.ts";
 
-/** Kernels are promised addresses that are multiples of so much. */
+/** Alignment that kernels may rely on, bytes. */
 const alignment = 16;
-/** Between blocks, and around all of them. Wider than any vector or tile row. */
+/** Bytes between blocks and around all of them. Wider than any vector or tile row. */
 const guardBytes = 256;
-/** A NaN, whether read as f32 or, in its upper half, as f16 or bf16; no mask and no small number. */
+/** A NaN as f32 and, in its upper half, as f16 and bf16. Not a mask and not a small number. */
 const poison = 0x7fc0_de5a;
 const pageBytes = 65_536;
 
@@ -40,7 +40,7 @@ interface Block {
   readonly bytes: number;
 }
 
-/** Blocks one after the other, each with guards on both sides, the upper one from the very byte behind its last. */
+/** Consecutive blocks with guards on both sides. The upper guard starts at the byte after the block's last byte. */
 class Layout {
   private end = pageBytes + guardBytes;
 
@@ -55,7 +55,7 @@ class Layout {
   }
 }
 
-/** Bytes outside of `allowed` that differ from what they were. */
+/** Address of a changed byte outside of `allowed`. Undefined: none. */
 const strayByte = (before: Uint8Array, after: Uint8Array, allowed: readonly Block[]): number | undefined => {
   let from = pageBytes;
   for (const { address, bytes } of [...allowed, { address: before.length, bytes: 0 }].sort(
@@ -92,8 +92,8 @@ class GuardedExecutable implements Executable {
   }
 
   /**
-   * Each value has a block of its own, filled with NaN. After each kernel everything but its outputs and its scratch
-   * must be as it was.
+   * Each value has its own block, filled with NaN. After each kernel, all memory except the kernel's outputs and
+   * scratch must be unchanged.
    */
   async run(inputs: readonly DeviceArray[]): Promise<DeviceArray[]> {
     const { graph, kernels, team } = this;
@@ -123,7 +123,7 @@ class GuardedExecutable implements Executable {
       const outputs = node.specs.map((_, output) => values.get(valueKey({ node: node.id, output }))!);
       const operands = node.inputs.map((ref) => values.get(valueKey(ref))!);
       if (roleOf(node) === "barrier") {
-        // A view to an executor with a plan; here each value has a block of its own.
+        // A view for executors with a plan. Here each value has its own block.
         for (const [output, { address, bytes }] of outputs.entries())
           for (const image of [memory, before])
             image.copyWithin(address, operands[output]!.address, operands[output]!.address + bytes);
@@ -158,16 +158,16 @@ class GuardedExecutable implements Executable {
   release(): void {}
 }
 
-// Arrays of this backend are those of the host.
+// Arrays of this backend are host arrays.
 const deviceArray = (array: NdArray): DeviceArray => array as unknown as DeviceArray;
 const hostArray = (array: DeviceArray): NdArray => array as unknown as NdArray;
 
 /**
- * The kernels of a build without plan and arena: values never share memory, and a kernel that writes a byte outside its
- * own, or takes a value from where nothing was written, is found.
+ * A backend with the kernels of a build but without plan and arena. Values never share memory. Detects kernels that
+ * write a byte outside of their own memory, or read memory that was never written.
  *
- * @param tamper puts faults into the kernels, to see them found.
- * @param blas runs what it prefers.
+ * @param tamper adds faults to the kernels, to test that they are detected.
+ * @param blas runs the contractions that it prefers.
  */
 export const createGuardedBackend = async (
   build: WasmBuild,
@@ -177,7 +177,7 @@ export const createGuardedBackend = async (
   const memory = createSharedMemory(512 * 2 ** 20);
   const wasm = tamper(instantiateWasm(await compileWasm(build), memory), memory);
   const kernels = blas === undefined ? ownKernels : withBlas(ownKernels, blas);
-  // Every kernel in parts: each must write what is its own, in scratch memory of its own.
+  // Every kernel runs in parts. Each part must write only its own memory, with its own scratch.
   const team = shuffledTeam(3, new TeamFunctions(wasm, blas?.open(memory)));
   return {
     name: `guarded ${build}`,

@@ -15,7 +15,7 @@ import { prepareForCpu } from "../src/cpu-backend.ts";
 const size = 1000;
 const vector = { dtype: "f32", shape: [size] } as const;
 
-/** Elements that the kernels of an update read and write, each operand of each kernel once, per parameter. */
+/** Elements that the kernels of an update read and write per parameter, counting each operand of each kernel once. */
 const streamed = (optimizer: ReturnType<typeof adam>): number => {
   let init: unknown;
   trace(
@@ -43,7 +43,7 @@ const streamed = (optimizer: ReturnType<typeof adam>): number => {
   return counts.reduce((sum, count) => sum + count, 0) / size;
 };
 
-/** Weights, gradient and two means are read; weights and means are written. */
+/** Reads weights, gradients and two means; writes weights and means. */
 const once = 7;
 
 test.each([

@@ -31,7 +31,7 @@ const mishKernel = javascriptKernel({
   },
 });
 
-/** Running maximum and where each was found: two results of two dtypes, and nothing to compose it of. */
+/** Running maximum and its positions: two results with two dtypes, and no composition. */
 const runningMax = defineOperator({
   name: "acme/running-max",
   infer: ([x]) => [x!, { dtype: "i32", shape: x!.shape }],
@@ -59,8 +59,8 @@ const open = (kernels: readonly Kernel[] = [mishKernel, runningMaxKernel]) =>
 const numbers = async (results: Promise<readonly NdArray[]>): Promise<number[][]> =>
   (await results).map((each) => Array.from(each.toNumbers()));
 
-describe("operators of one's own on the CPU", () => {
-  test("law: by kernel, by composition and by reference a step gives the same, on views, in fused regions and of no elements", async () => {
+describe("user-defined operators on the CPU", () => {
+  test("law: a step with a kernel, with a composition and with the reference gives the same, on views, in fused regions and without elements", async () => {
     const step = (w: Tensor, x: Tensor): readonly Tensor[] => {
       const loss = (own: Tensor): Tensor => {
         const hidden = mish([slice(matmul(x, own), [0, 1], [x.shape[0]!, 3])])[0];
@@ -95,7 +95,7 @@ describe("operators of one's own on the CPU", () => {
     expect(kernel.arena.bytesInUse).toBe(0);
   });
 
-  test("a kernel runs where one was given, and not where it refuses", async () => {
+  test("runs a kernel for its nodes, and the composition for nodes that the kernel refuses", async () => {
     let calls = 0;
     const counted = javascriptKernel({
       op: mish.operator.name,
@@ -114,7 +114,7 @@ describe("operators of one's own on the CPU", () => {
     expect(calls).toBe(1);
   });
 
-  test("neither a donated argument nor a value in between is written over while a kernel reads it", async () => {
+  test("does not overwrite a donated argument or an intermediate value while a kernel reads it", async () => {
     const reversed = defineOperator({
       name: "acme/reversed",
       infer: ([x]) => [x!],
@@ -138,7 +138,7 @@ describe("operators of one's own on the CPU", () => {
     expect(between.toNumbers()).toEqual([6.5, 4.5, 2.5]);
   });
 
-  test("an argument that is returned beside what was made of it keeps its values", async () => {
+  test("keeps the values of an argument that is returned together with a result computed from it", async () => {
     const results = await evaluate((x: Tensor) => [x, ...runningMax([x]), x], await open())(NdArray.from([2, 1, 4]));
     expect(await numbers(Promise.resolve(results as never))).toEqual([
       [2, 1, 4],
@@ -148,7 +148,7 @@ describe("operators of one's own on the CPU", () => {
     ]);
   });
 
-  test("views follow a memory that has grown", async () => {
+  test("creates new views after the memory has grown", async () => {
     const backend = await open();
     const f = jit((x: Tensor) => runningMax([x])[0], backend);
     const x = backend.upload(NdArray.from([1, 2]));
@@ -158,7 +158,7 @@ describe("operators of one's own on the CPU", () => {
     backend.free(large);
   });
 
-  test("a module of a user's computes in the same memory", async () => {
+  test("runs a user's WebAssembly module in the same memory", async () => {
     // (module (import "m" "memory" (memory 1 65536 shared)) (func (export "twice") (param i32 i32 i32) …)): y[i] =
     // x[i] +
     // x[i] for i < n
@@ -181,7 +181,7 @@ describe("operators of one's own on the CPU", () => {
     expect(result.toNumbers()).toEqual([2, 4, 6]);
   });
 
-  test("without kernel and composition the graph is refused, with operator, backend and cure", async () => {
+  test("rejects a graph without kernel and composition, with operator, backend and cure", async () => {
     const run = (x: Tensor): Tensor => runningMax([x])[0];
     const attempt = evaluate(run, await open([]))(NdArray.from([1]));
     await expect(attempt).rejects.toThrow(UnsupportedError);
@@ -199,12 +199,12 @@ describe("operators of one's own on the CPU", () => {
     ["bare", mishKernel as never, /kernels is no list/],
     ["without bind", [{ op: mish.operator.name } as never], /the kernel for operator "acme\/mish" has no bind\(\)/],
     ["twice", [mishKernel, mishKernel], /two kernels were given for operator "acme\/mish"/],
-  ])("a kernel given %s is refused", async (_, kernels, message) => {
+  ])("rejects a kernel with %s", async (_, kernels, message) => {
     await expect(open(kernels)).rejects.toThrow(ArgumentError);
     await expect(open(kernels)).rejects.toThrow(message);
   });
 
-  test("a kernel that cannot be bound leaves no memory behind", async () => {
+  test("leaves no memory allocated if a kernel cannot be bound", async () => {
     const failing: Kernel = {
       op: runningMax.operator.name,
       scratchBytes: () => 4096,
@@ -218,7 +218,7 @@ describe("operators of one's own on the CPU", () => {
     expect(backend.arena.bytesInUse).toBe(0);
   });
 
-  test("a kernel that answers later is refused, and the backend lives on", async () => {
+  test("rejects an asynchronous kernel, and the backend stays usable", async () => {
     const late = javascriptKernel({ op: mish.operator.name, run: async () => undefined });
     const backend = await open([late]);
     const attempt = evaluate((x: Tensor) => mish([x])[0], backend)(NdArray.from([1]));
@@ -231,18 +231,18 @@ describe("operators of one's own on the CPU", () => {
 
 const magic = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
 
-/** The module above, by hand: a test needs no assembler. */
+/** The module above, encoded by hand, because a test should not need an assembler. */
 const twiceModule = (): Uint8Array<ArrayBuffer> => {
   const section = (id: number, ...content: number[]): number[] => [id, content.length, ...content];
   const name = (text: string): number[] => [text.length, ...new TextEncoder().encode(text)];
   const body = [
-    [1, 1, 0x7f], // one local: the address behind the last element of x
+    [1, 1, 0x7f], // one local: the address after the last element of x
     [0x20, 0, 0x20, 2, 0x41, 2, 0x74, 0x6a, 0x21, 3], // end = x + (n << 2)
     [0x02, 0x40, 0x03, 0x40], // block, loop
     [0x20, 0, 0x20, 3, 0x4f, 0x0d, 1], // if x >= end, leave the block
     [0x20, 1, 0x20, 0, 0x2a, 2, 0, 0x20, 0, 0x2a, 2, 0, 0x92, 0x38, 2, 0], // [y] = [x] + [x]
-    [0x20, 0, 0x41, 4, 0x6a, 0x21, 0, 0x20, 1, 0x41, 4, 0x6a, 0x21, 1], // both 4 bytes on
-    [0x0c, 0, 0x0b, 0x0b, 0x0b], // again; end of loop, block, function
+    [0x20, 0, 0x41, 4, 0x6a, 0x21, 0, 0x20, 1, 0x41, 4, 0x6a, 0x21, 1], // advance both by 4 bytes
+    [0x0c, 0, 0x0b, 0x0b, 0x0b], // repeat; end of loop, block, function
   ].flat();
   return Uint8Array.from([
     ...magic,

@@ -42,7 +42,7 @@ const plainSgemm =
     }
   };
 
-/** A BLAS for tests without a library: slow, right, and liked for everything, or for what `prefers` says. */
+/** A BLAS for tests without a library: slow and correct. Preferred for all contractions, or as `prefers` decides. */
 export const plainBlas = (prefers: (contraction: Contraction) => boolean = () => true): Blas => ({
   identity: "plain loops",
   prefers,

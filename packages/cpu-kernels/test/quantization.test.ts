@@ -14,7 +14,7 @@ import { describe, expect, test } from "vitest";
 describe("quantization on the CPU", () => {
   const cases = ([8, 4, 2] as const).flatMap((bits) => [1, 5, 64, 1003].map((size) => [bits, size] as const));
 
-  test.each(cases)("%i bits, rows of %i: the codes of the reference, with a key and without", async (bits, size) => {
+  test.each(cases)("%i bits, rows of %i: the codes of the reference, with and without a key", async (bits, size) => {
     const backend = await createCpuBackend({ memory: createSharedMemory(64 * 2 ** 20) });
     const fn = (x: Tensor, key: Tensor): readonly Tensor[] =>
       [quantize(x, { bits }), quantize(x, { bits, key })].flatMap(({ codes, scale }) => [

@@ -25,8 +25,11 @@ const worldSize = 3;
 const capacity = 2;
 const width = 4;
 
-/** Ranks of one thread: the n-th request of each belongs together, and is carried out when the last has come. */
-class Meeting {
+/**
+ * Collectives of ranks in one thread: the n-th requests of all ranks form a collective, which runs when the last rank's
+ * request arrives.
+ */
+class LocalCollectives {
   readonly requests: CollectiveRequest[][] = [];
   private readonly done: PromiseWithResolvers<void>[] = [];
 
@@ -49,7 +52,7 @@ class Meeting {
       wait: ({ id }) => this.finished(id).promise,
       bytesSent: () => 0,
       members: Array.from({ length: worldSize }, (_, other) => other),
-      exchangeTexts: (text) => Array.from({ length: worldSize }, () => text), // all ranks compile one graph
+      exchangeTexts: (text) => Array.from({ length: worldSize }, () => text), // all ranks compile the same graph
       split: (_, name) => {
         throw new Error(`these tests split no group (${name})`);
       },
@@ -92,18 +95,18 @@ const toReference = (array: NdArray): ReferenceArray => ({
 
 type Function = (x: Tensor, rows: Tensor) => readonly Tensor[];
 
-/** Run `fn` on all ranks, several times, and compare every output with the world's reference. */
-const check = async (fn: Function, inputs: readonly (readonly [NdArray, NdArray])[]): Promise<Meeting> => {
+/** Run `fn` on all ranks, several times, and compare every output with the reference for all ranks. */
+const check = async (fn: Function, inputs: readonly (readonly [NdArray, NdArray])[]): Promise<LocalCollectives> => {
   const { graph } = trace(fn, inputs[0]! as never, { mesh: { data: worldSize } });
   const expected = interpretWorld(
     graph,
     inputs.map((own) => own.map(toReference)),
   );
-  const meeting = new Meeting();
+  const collectives = new LocalCollectives();
   await Promise.all(
     inputs.map(async (own, rank) => {
       const backend = await backendOf();
-      const f = jit(fn, backend, { communicators: { data: meeting.member(rank) } });
+      const f = jit(fn, backend, { communicators: { data: collectives.member(rank) } });
       for (let run = 0; run < 3; run++) {
         for (const [i, output] of (await f(...own)).entries()) {
           expect((await backend.download(output)).toNumbers(), `rank ${rank}, run ${run}, output ${i}`).toEqual([
@@ -116,7 +119,7 @@ const check = async (fn: Function, inputs: readonly (readonly [NdArray, NdArray]
       expect(backend.arena.bytesInUse).toBe(0);
     }),
   );
-  return meeting;
+  return collectives;
 };
 
 describe("ragged collectives of a graph on the CPU", () => {
@@ -129,8 +132,8 @@ describe("ragged collectives of a graph on the CPU", () => {
     (own, rank) => [operand(rank, worldSize * capacity), NdArray.from(own, [worldSize], "i32")] as const,
   );
 
-  test("there and back, with work between them and gradients through both", async () => {
-    const meeting = await check((x, rows) => {
+  test("there and back, with work between and gradients through both", async () => {
+    const collectives = await check((x, rows) => {
       const [loss, gradient] = valueAndGrad((own: Tensor) => {
         const there = raggedAllToAll(multiply(own, 2), rows, "data");
         const back = raggedAllToAll(add(multiply(there.x, there.x), 1), there.rows, "data", { priority: 2 });
@@ -138,11 +141,16 @@ describe("ragged collectives of a graph on the CPU", () => {
       })(x);
       return [loss, gradient];
     }, inputs);
-    expect(meeting.requests[0]![1]).toMatchObject({ kind: "all-to-all", dtype: "f32", ragged: { capacity } });
-    expect(meeting.requests.map(([request]) => request!.priority).slice(0, 4)).toEqual([undefined, 2, 2, undefined]);
+    expect(collectives.requests[0]![1]).toMatchObject({ kind: "all-to-all", dtype: "f32", ragged: { capacity } });
+    expect(collectives.requests.map(([request]) => request!.priority).slice(0, 4)).toEqual([
+      undefined,
+      2,
+      2,
+      undefined,
+    ]);
   });
 
-  test("a gather of rows counted on the device, its counts used as numbers", async () => {
+  test("a gather of rows counted on the device, with its counts used as numbers", async () => {
     await check(
       (x) => {
         const all = raggedAllGather(x, axisIndex("data"), "data");
@@ -173,7 +181,7 @@ describe("ragged collectives of a graph on the CPU", () => {
   });
 
   test.each([-1, 4, 2 ** 31 - 1])(
-    "a count of %i fails the run without a request, and leaves the executable usable",
+    "a count of %i fails the run without a request, and the executable stays usable",
     async (count) => {
       const backend = await backendOf();
       const f = jit((x: Tensor, rows: Tensor) => raggedAllToAll(x, rows, "data").x, backend);
@@ -183,7 +191,7 @@ describe("ragged collectives of a graph on the CPU", () => {
         code: "argument",
         message: `all-to-all: rank 0 is asked to send ${count} rows, but its chunks have 3; count 0 to 3 rows, or raise the capacity`,
       });
-      // An axis of one rank: no communicator, and rows beyond the count are zero all the same.
+      // An axis of one rank has no communicator. Rows after the count must still be zero.
       const y = await backend.download(await f(x, NdArray.from([2], [1], "i32")));
       expect(y.toNumbers()).toEqual(x.toNumbers().map((value, i) => (i < 2 * width ? value : 0)));
     },

@@ -22,12 +22,15 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * A choice of operators and of the stretches of them that are checkpoints; the function is what it says, so that
- * fast-check can shrink it.
+ * Selects operators, and ranges of them that are checkpoints. Plain data that determines a function, so that fast-check
+ * can shrink it.
  */
 export interface StepRecipe {
   readonly steps: readonly { readonly op: number; readonly a: number; readonly b: number }[];
-  /** Begin and length, cut to the list; those that begin in one before end in it, too. */
+  /**
+   * Begin and length of each range, clipped to the list. A range that begins inside an earlier range also ends inside
+   * it.
+   */
   readonly regions: readonly { readonly begin: number; readonly length: number }[];
 }
 
@@ -74,7 +77,7 @@ export const stepSize = 8;
 /**
  * Build the loss of a recipe over matrices of `stepSize` rows and columns.
  *
- * @param checkpointed leave the checkpoints out where it is false.
+ * @param checkpointed false: without the checkpoints.
  */
 export const lossOf =
   ({ steps, regions }: StepRecipe, checkpointed: boolean) =>
@@ -84,10 +87,10 @@ export const lossOf =
       for (let i = begin; i < end; ) {
         const next = regions.findIndex((region, number) => number >= inside && region.begin === i);
         if (checkpointed && next >= 0) {
-          const until = Math.min(end, i + regions[next]!.length);
+          const limit = Math.min(end, i + regions[next]!.length);
           const [before, start] = [current, i];
-          current = checkpoint((values: readonly Tensor[]) => run(values, start, until, next + 1))(before);
-          i = until;
+          current = checkpoint((values: readonly Tensor[]) => run(values, start, limit, next + 1))(before);
+          i = limit;
           continue;
         }
         const { op, a, b } = steps[i]!;

@@ -56,7 +56,7 @@ describe("recomputation of checkpoints", () => {
   let backend: Backend;
 
   beforeAll(async () => {
-    // The relaxed build rounds a product and a sum in one kernel once, so its bits follow from what is fused with what.
+    // The relaxed build rounds a product and a sum in one kernel once, so its bits depend on fusion.
     backend = await createCpuBackend({ build: "simd" });
   });
 
@@ -100,7 +100,7 @@ describe("recomputation of checkpoints", () => {
     );
   });
 
-  it("keeps every bit on the CPU backend, with f16 products too", async () => {
+  it("keeps every bit on the CPU backend, also for f16 products", async () => {
     await fc.assert(
       fc.asyncProperty(stepRecipe, fc.boolean(), async (recipe, half) => {
         expect(await run(recipe, true, half)).toEqual(await run(recipe, false, half));
@@ -109,7 +109,7 @@ describe("recomputation of checkpoints", () => {
     );
   });
 
-  it("keeps every bit where what is repeated was chosen for a bound, by the plan of the backend, and takes no more than that", async () => {
+  it("keeps every bit if the recomputation was chosen for a memory bound by the backend's plan, and stays within the bound", async () => {
     let kept = 0;
     await fc.assert(
       fc.asyncProperty(stepRecipe, fc.double({ min: 0.6, max: 1, noNaN: true }), async (recipe, share) => {
@@ -130,7 +130,7 @@ describe("recomputation of checkpoints", () => {
     );
     expect(kept).toBeGreaterThan(5);
   });
-  it("leaves nothing of a region alive between the passes but what leaves it", () => {
+  it("keeps only the results of a region alive between the passes", () => {
     fc.assert(
       fc.property(stepRecipe, (recipe) => {
         const graph = optimize(traced(recipe, true, 1), { fuse: false, schedule: false });

@@ -9,7 +9,7 @@ import { soloTeam, TeamFunctions } from "../src/team/team.ts";
 import { compileWasm, instantiateWasm, type WasmBuild } from "../src/wasm-build.ts";
 import { shuffledTeam } from "./shuffled-team.ts";
 
-/** A backend that cuts everything that can be cut into `threads` parts. */
+/** A backend that divides every kernel that can be divided into `threads` parts. */
 const openBackend = async (build: WasmBuild, threads: number): Promise<Backend> => {
   const memory = createSharedMemory(256 * 2 ** 20);
   const wasm = instantiateWasm(await compileWasm(build), memory);
@@ -43,7 +43,7 @@ describe.each([["the reference", () => Promise.resolve(referenceBackend())] as c
 describe.each(builds)("rows of products do not depend on other rows on %s", async (_, open) => {
   const backend = await open();
 
-  test("around the sizes of tiles and blocks", async () => {
+  test("at sizes around tiles and blocks", async () => {
     const problem = fc.record({
       rows: fc.constantFrom(2, 5, 6, 7, 8, 13, 17, 33),
       inner: fc.constantFrom(1, 3, 4, 511, 512, 513, 1025),

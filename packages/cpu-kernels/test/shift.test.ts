@@ -15,8 +15,8 @@ import {
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 
-// Logits are multiples of 2⁻⁶ below 2³, offsets whole numbers up to 2¹⁶: their sums are exact in f32, so that nothing
-// may depend on the offset.
+// Logits are multiples of 2⁻⁶ below 2³, offsets are integers up to 2¹⁶. Their sums are exact in f32, so results must
+// not depend on the offset.
 const rowsOfLogits = fc
   .tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 21 }))
   .chain(([rows, classes]) =>
@@ -45,7 +45,7 @@ const makers: { readonly [name: string]: () => Promise<Backend> } = {
 };
 
 describe.each(Object.keys(makers))(
-  "on %s, value and gradient do not change by a bit when all logits move by an offset",
+  "on %s, value and gradient keep every bit when all logits are shifted by an offset",
   (name) => {
     let backend: Backend;
     beforeAll(async () => {

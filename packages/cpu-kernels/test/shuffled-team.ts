@@ -1,8 +1,9 @@
 import type { Call, Team, TeamFunctions } from "../src/team/team.ts";
 
 /**
- * A team of one thread that cuts all that can be cut, however small, and runs a call of each part in turn, the last
- * part first: what depends on the order of parts, or on scratch memory that another part writes as well, is found.
+ * A team of one thread that divides all kernels that can be divided, however small, and alternates between the parts
+ * call by call, last part first. Detects results that depend on the order of parts, or on scratch memory that another
+ * part also writes.
  */
 export const shuffledTeam = (threads: number, functions: TeamFunctions): Team => ({
   threads,
@@ -10,11 +11,12 @@ export const shuffledTeam = (threads: number, functions: TeamFunctions): Team =>
   partsOf: (_, most) => Math.max(1, Math.min(threads, most)),
   run: (parts, write: (part: number, call: Call) => void) => {
     const calls = Array.from({ length: parts }, (_, part) => {
-      const ofPart: Parameters<Call>[] = [];
-      write(part, (...args) => void ofPart.push(args));
-      return ofPart;
+      const callsOfPart: Parameters<Call>[] = [];
+      write(part, (...args) => void callsOfPart.push(args));
+      return callsOfPart;
     });
     for (let turn = 0; calls.some(({ length }) => length > turn); turn++)
-      for (const ofPart of calls.toReversed()) if (turn < ofPart.length) functions.call(...ofPart[turn]!);
+      for (const callsOfPart of calls.toReversed())
+        if (turn < callsOfPart.length) functions.call(...callsOfPart[turn]!);
   },
 });

@@ -40,7 +40,7 @@ import { shuffledTeam } from "./shuffled-team.ts";
 
 const module = await compileWasm("relaxed");
 
-/** A backend whose team is `teamOf`, values laid over each other as programs have them. */
+/** A backend with the team `teamOf`, in which values share memory as in programs. */
 const backendWith = (teamOf: (functions: TeamFunctions) => Team, blas?: Blas): Backend => {
   const memory = createSharedMemory(512 * 2 ** 20);
   const wasm = instantiateWasm(module, memory);
@@ -60,7 +60,7 @@ const bitsOf = async (fn: Fn, inputs: readonly NdArray[], backend: Backend): Pro
   return results.map((result) => digestOf([...result.bytes()].join()));
 };
 
-/** A function's result and the gradients of its operands, with the result itself as cotangent. */
+/** A function's result and the gradients of its operands, with the result as the cotangent. */
 const withGradients =
   (fn: (...inputs: Tensor[]) => Tensor): Fn =>
   (...inputs) => {
@@ -68,7 +68,7 @@ const withGradients =
     return [value, ...pullback(value)];
   };
 
-/** Expect what runs in parts, the last one first, to have the bits of what runs whole. */
+/** Checks that kernels in parts, last part first, have the bits of undivided kernels. */
 const sameBits = (blas?: Blas): ((fn: Fn, inputs: readonly NdArray[]) => Promise<void>) => {
   const solo = backendWith(soloTeam, blas);
   const teams = [2, 3].map((threads) => backendWith((functions) => shuffledTeam(threads, functions), blas));
@@ -78,17 +78,17 @@ const sameBits = (blas?: Blas): ((fn: Fn, inputs: readonly NdArray[]) => Promise
   };
 };
 
-describe("parts have the bits of the whole", () => {
+describe("parts have the bits of the undivided kernel", () => {
   const expectSameBits = sameBits();
 
-  // Every third row of each operator, its first among them, and the rest before a release.
+  // Every third row of each operator, starting with its first. All rows run before a release.
   const seen = new Map<string, number>();
   const isThird = conformanceCases.map(({ op }) => {
     const place = seen.get(op) ?? 0;
     seen.set(op, place + 1);
     return place % 3 === 0;
   });
-  describe.each([true, false])("rows of the table, those that always run: %s", (always) => {
+  describe.each([true, false])("rows of the table that always run: %s", (always) => {
     const rows = conformanceCases.filter((_, i) => isThird[i] === always);
     const tags = always ? [] : ["full"];
     test.each(rows.map((row) => [`${row.op}: ${row.name}`, row] as const))("%s", { tags }, async (_name, row) => {
@@ -96,8 +96,8 @@ describe("parts have the bits of the whole", () => {
     });
   });
 
-  test("rows, columns and fused loops, past every block", async () => {
-    // 64 blocks of 64 rows are a group; a tile of a fused loop has some 1000 elements.
+  test("rows, columns and fused loops larger than every block", async () => {
+    // 64 blocks of 64 rows are a group. A tile of a fused loop has about 1000 elements.
     const problem = fc.record({
       rows: fc.constantFrom(1, 5, 63, 64, 65, 200, 4200),
       width: fc.constantFrom(1, 10, 33, 70, 300),
@@ -128,7 +128,7 @@ describe.each([
   ["in WebAssembly", undefined],
   ["with a BLAS", plainBlas()],
   ["with a BLAS whose products cannot be cut", { ...plainBlas(), sliceRows: undefined }],
-])("%s, parts have the bits of the whole", (_, blas) => {
+])("%s, parts have the bits of the undivided kernel", (_, blas) => {
   const expectSameBits = sameBits(blas);
   test("products of every size", async () => {
     const size = fc.integer({ min: 1, max: 140 });
@@ -136,7 +136,7 @@ describe.each([
       batch: fc.integer({ min: 1, max: 4 }),
       rows: size,
       columns: size,
-      inner: fc.oneof(size, fc.integer({ min: 500, max: 1100 })), // beyond a block of the sum
+      inner: fc.oneof(size, fc.integer({ min: 500, max: 1100 })), // more than one block of the sum
       transposeA: fc.boolean(),
       transposeB: fc.boolean(),
     });
@@ -144,7 +144,7 @@ describe.each([
       fc.asyncProperty(problem, async ({ batch, rows, columns, inner, transposeA, transposeB }) => {
         const a = normalArray([batch, ...(transposeA ? [inner, rows] : [rows, inner])], 1);
         const b = normalArray([batch, ...(transposeB ? [columns, inner] : [inner, columns])], 2);
-        const both = transposeA && transposeB && blas !== undefined; // a BLAS has no such product
+        const both = transposeA && transposeB && blas !== undefined; // a BLAS has no TT product
         await expectSameBits(
           (x, y) => matmul(x!, y!, { transposeA, transposeB: transposeB && !both }),
           [a, both ? normalArray([batch, inner, columns], 2) : b],
@@ -154,7 +154,7 @@ describe.each([
     );
   });
 
-  test("products of groups and their gradients: even, skewed, empty groups, rows behind the last", async () => {
+  test("products of groups and their gradients: even, skewed and empty groups, rows after the last group", async () => {
     const problem = fc.record({
       inner: fc.integer({ min: 1, max: 140 }),
       columns: fc.integer({ min: 1, max: 140 }),
@@ -202,7 +202,7 @@ describe.each([
       {
         numRuns: examples(6, 15),
         examples: [
-          // By patches: three blocks of pixels, which end within an image.
+          // By patches: three blocks of pixels, which end inside an image.
           [{ ...manyPixels, stride: 1, padding: 1, dilation: 1 }],
           [{ ...manyPixels, stride: 1, padding: 3, dilation: 2 }],
         ],
@@ -210,7 +210,7 @@ describe.each([
     );
   });
 
-  test("attention and its gradients, heads that share keys too", async () => {
+  test("attention and its gradients, also with heads that share keys", async () => {
     const problem = fc.record({
       batch: fc.integer({ min: 1, max: 3 }),
       keyHeads: fc.integer({ min: 1, max: 3 }),
@@ -243,20 +243,20 @@ describe("threads", () => {
     await Promise.all([one, two, three].map((backend) => backend!.close()));
   });
 
-  /** Large enough that every kernel of it is cut. */
+  /** Large enough that each of its kernels is divided. */
   const network = withGradients((x, w, v) => {
     const image = maxPool2d(relu(conv2d(x!, w!, { padding: "same" })), { window: 2 });
     return softmax(matmul(reshape(transpose(image, [0, 2, 1, 3]), [-1, 32]), v!));
   });
   const inputs = [normalArray([9, 28, 28, 3], 1), normalArray([3, 3, 3, 32], 2), normalArray([32, 50], 3)];
 
-  test("results of a network and its gradients have the same bits with one, two and three", async () => {
+  test("results of a network and its gradients have the same bits with one, two and three threads", async () => {
     const expected = await bitsOf(network, inputs, one!);
     for (let i = 0; i < 20; i++)
       for (const backend of [two!, three!]) expect(await bitsOf(network, inputs, backend)).toEqual(expected);
   });
 
-  test("two backends of a process compute side by side on one memory", async () => {
+  test("two backends of a process compute at the same time on one memory", async () => {
     const memory = createSharedMemory();
     const pair = await Promise.all([2, 2].map((threads) => createCpuBackend({ threads, memory, module })));
     const expected = await bitsOf(network, inputs, one!);
@@ -265,7 +265,7 @@ describe("threads", () => {
     await Promise.all(pair.map((backend) => backend.close()));
   });
 
-  test("a program that leaves its backend open ends by itself", async () => {
+  test("a program that leaves its backend open exits", async () => {
     const program = `
       import { createCpuBackend } from "@skein/cpu-kernels";
       console.log((await createCpuBackend({ threads: 2 })).threads);`;

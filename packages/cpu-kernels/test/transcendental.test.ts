@@ -22,7 +22,7 @@ import {
 import { operators } from "@skein/tensor-core/backend";
 import { beforeAll, describe, expect, test } from "vitest";
 
-/** Units in the last place of f32 at `reference`; below the normal range the unit no longer shrinks. */
+/** Unit in the last place of f32 at `reference`. Below the normal range, the unit is constant. */
 const unit = (reference: number): number => 2 ** (Math.max(-126, Math.floor(Math.log2(Math.abs(reference)))) - 23);
 
 const errorInUnits = (actual: number, reference: number): number => {
@@ -36,7 +36,7 @@ interface Bound {
   readonly fn: (x: Tensor) => Tensor;
   readonly low: number;
   readonly high: number;
-  /** Promised error in units in the last place. */
+  /** Maximum error in units in the last place. */
   readonly units: number;
   readonly params?: { readonly approximate: boolean };
 }
@@ -73,7 +73,7 @@ describe.each(builds)("elementary functions of the %s build", (build) => {
   });
 
   test.each(bounds.map((bound) => [`${bound.op}${bound.params ? " by tanh" : ""}`, bound] as const))(
-    "%s stays within its units in the last place",
+    "%s stays within its error bound in units in the last place",
     async (_, { op, fn, low, high, units, params }) => {
       const inputs = spread(low, high);
       const result = await evaluate(fn, backend)(new NdArray("f32", [inputs.length], inputs));
@@ -102,7 +102,7 @@ describe.each(builds)("elementary functions of the %s build", (build) => {
     });
   });
 
-  test("power keeps f32 precision to the ends of the range", async () => {
+  test("power keeps f32 precision up to the ends of the range", async () => {
     const bases = spread(1e-3, 1e3, 2000).subarray(0, 2000);
     const exponents = Float32Array.from(bases, (_, i) => ((i * 37) % 257) / 10 - 12.8);
     const result = await evaluate(power, backend)(

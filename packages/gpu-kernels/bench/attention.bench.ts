@@ -1,5 +1,5 @@
-// How near to the roofline is attention at the shapes of GPT-2? Run: node bench/attention.bench.ts [rows whose name
-// contains this]
+// Measures attention compared with the roofline, for shapes of GPT-2.
+// Run: node bench/attention.bench.ts [rows whose name contains this]
 import { attention, type Tensor } from "@skein/tensor-core";
 import { emit, operators } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
@@ -29,7 +29,7 @@ const rows = (heads: number, positions: number, width: number, causal: boolean):
     {
       name: `backward, ${name}`,
       fn: (...x: Tensor[]) => emit("attention-backward", x, params),
-      // Sums as large as those of unit scores, so that weights stay below one.
+      // Sums as large as the sums of unit scores, so that weights stay below one.
       inputs: () => [
         ...operands.map((make) => make()),
         normalArray(shape, 4),

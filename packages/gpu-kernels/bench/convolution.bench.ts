@@ -1,5 +1,5 @@
-// Convolutions and their gradients: the layers of the digit reader at batch 128, and of ResNet-18 at batch 32. Run:
-// node bench/convolution.bench.ts
+// Measures convolutions and their gradients: the layers of the digit reader at batch 128, and of ResNet-18 at batch 32.
+// Run: node bench/convolution.bench.ts
 import { conv2d, elementCount, maxPool2d, type Shape } from "@skein/tensor-core";
 import { emitOne } from "@skein/tensor-core/backend";
 import { normalArray } from "@skein/testing";
@@ -35,7 +35,7 @@ const convolutions = layers.flatMap(({ name, x, w, stride }): KernelRow[] => {
   const params = { stride: [stride, stride], padding, dilation: [1, 1], groups: 1 } as const;
   const flops = 2 * elementCount(y) * elementCount(w.slice(0, 3));
   const bytes = 4 * (elementCount(x) + elementCount(w) + elementCount(y));
-  // Sums over all pixels of a batch differ by their order.
+  // Sums over all pixels of a batch depend on their order.
   const tolerance = 2e-2;
   return [
     {

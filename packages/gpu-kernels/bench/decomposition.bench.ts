@@ -1,10 +1,10 @@
-// Cholesky factors, triangular solves, eigenvectors and QR factors, large and many small. Run: node
-// bench/decomposition.bench.ts [rows whose name contains this]
+// Measures Cholesky factors, triangular solves, eigenvectors and QR factors: large matrices and many small matrices.
+// Run: node bench/decomposition.bench.ts [rows whose name contains this]
 import { cholesky, eigh, type NdArray, qr, triangularSolve } from "@skein/tensor-core";
 import { normalArray, symmetricArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
-/** Symmetric with a heavy diagonal, hence definite. */
+/** Symmetric and diagonally dominant, therefore positive definite. */
 const definite = (batch: number, size: number): NdArray => {
   const array = normalArray([batch, size, size], 1);
   const { data } = array;

@@ -23,11 +23,12 @@ import {
 } from "@skein/tensor-core";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
-// Elementwise programs and generators: one pass over memory each, so the share of the copy ceiling is what counts.
+// Measures elementwise programs and generators: one pass over memory each, so the important result is the share of the
+// copy ceiling.
 
 const million = 10 ** 6;
 
-/** Values that cost nothing to make. */
+/** Values that are cheap to generate. */
 const values = (count: number, scale = 1, width = count): NdArray =>
   new NdArray(
     "f32",

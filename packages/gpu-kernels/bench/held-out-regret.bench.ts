@@ -1,5 +1,5 @@
-// How much slower than the best is each way of choosing a variant of matmul, on shapes that it has not seen?
-// Reads times that were measured before.
+// Measures the regret of each method of choosing a matmul variant, on held-out shapes. Reads times from earlier
+// measurements.
 // Run: node bench/held-out-regret.bench.ts [files that matmul-variants.bench.ts saved]
 import { readFileSync } from "node:fs";
 import {
@@ -9,12 +9,12 @@ import {
   type SelectionQuality,
 } from "../src/autotune/matmul-model.ts";
 
-/** A measurement, and what the rule of unmeasured devices chooses for it. */
+/** A measurement, and the variant that the rule for unmeasured devices chooses. */
 type Saved = MatmulMeasurement & { readonly rule: string };
 
 const here = ["lavapipe-1.jsonl", "lavapipe-2.jsonl"].map((name) => new URL(`measured/${name}`, import.meta.url));
 
-const tell = (way: string, { accuracy, regret }: SelectionQuality): void =>
+const printQuality = (way: string, { accuracy, regret }: SelectionQuality): void =>
   console.log(
     `  ${way.padEnd(40)} best in ${(100 * accuracy).toFixed(1).padStart(5)} %, slower by ${(100 * regret).toFixed(1).padStart(6)} %`,
   );
@@ -29,15 +29,15 @@ for (const file of named.length > 0 ? named : here) {
   const rule = (request: MatmulMeasurement["request"]): string => rules.get(request)!;
   console.log(`${file}: ${samples.length} products`);
   const heldOut = heldOutQuality(samples, rule);
-  if (heldOut !== undefined) tell("nearest product, its shape held out", heldOut);
-  tell(
+  if (heldOut !== undefined) printQuality("nearest product, its shape held out", heldOut);
+  printQuality(
     "rule of unmeasured devices",
     selectionQuality(samples, ({ request }) => rule(request)),
   );
   const names = new Set(samples.flatMap(({ seconds }) => Object.keys(seconds)));
   for (const name of names) {
     if (samples.every(({ seconds }) => seconds[name] !== undefined))
-      tell(
+      printQuality(
         `always ${name}`,
         selectionQuality(samples, () => name),
       );

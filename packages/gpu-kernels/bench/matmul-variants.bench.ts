@@ -1,6 +1,6 @@
-// Which variant is the fastest for which product, and how good is what the rule and a learned model choose?
+// Measures all matmul variants for many products, and the quality of the choices of the rule and of a trained model.
 // Run: node bench/matmul-variants.bench.ts [largest side of the squares] [file for the times]
-// The file is what held-out-regret.bench.ts reads.
+// The file is input for held-out-regret.bench.ts.
 import { writeFileSync } from "node:fs";
 import { createWebGpuBackend, choicesFrom, type MatmulMeasurement } from "../src/index.ts";
 import { selectionQuality, trainMatmulModel } from "../src/autotune/matmul-model.ts";
@@ -52,17 +52,17 @@ for (const { request, seconds } of samples.slice(0, squares.length)) {
 }
 const model = trainMatmulModel(facts.adapter, samples, { rule });
 const { matmulVariant } = choicesFrom(model, facts);
-const tell = (what: string, { accuracy, regret }: { accuracy: number; regret: number }): void =>
+const printQuality = (what: string, { accuracy, regret }: { accuracy: number; regret: number }): void =>
   console.log(
     `${what.padEnd(48)} best in ${(100 * accuracy).toFixed(1)} %, slower than the best by ${(100 * regret).toFixed(1)} %`,
   );
-tell(
+printQuality(
   "rule of unmeasured devices",
   selectionQuality(samples, ({ request }) => rule(request)),
 );
-tell(`best fixed choice (${model.fallback})`, model.fallbackQuality);
-if (model.heldOut !== undefined) tell("nearest product, its shape held out", model.heldOut);
-tell(
+printQuality(`best fixed choice (${model.fallback})`, model.fallbackQuality);
+if (model.heldOut !== undefined) printQuality("nearest product, its shape held out", model.heldOut);
+printQuality(
   `model with ${model.products.length} products, on what was measured`,
   selectionQuality(samples, ({ request }) => matmulVariant!(request)),
 );

@@ -1,4 +1,4 @@
-// How near to the roofline is the matrix product, by variant and at the shapes of training?
+// Measures the matrix product compared with the roofline, by variant and for shapes of training.
 // Run: node bench/matmul.bench.ts [rows whose name contains this]
 import { matmul, type Tensor } from "@skein/tensor-core";
 import { normalArray } from "@skein/testing";

@@ -1,5 +1,5 @@
-// Reductions, scans, selections, counts and batch normalisation against what a copy reaches. Run: node
-// bench/reduce.bench.ts [part of a name]
+// Measures reductions, scans, selections, counts and batch normalization, compared with a copy.
+// Run: node bench/reduce.bench.ts [part of a name]
 import {
   argmax,
   batchNorm,
@@ -17,7 +17,7 @@ import { emit } from "@skein/tensor-core/backend";
 import { normalArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
-// A million bell-shaped values, repeated with growing noise so that no two blocks tie.
+// A million bell-shaped values, repeated with growing noise so that no two blocks have ties.
 const block = normalArray([1_000_000], 7).data;
 
 const values = (shape: Shape): NdArray => {

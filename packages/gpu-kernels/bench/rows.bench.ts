@@ -1,4 +1,5 @@
-// How near to copy bandwidth are the kernels over rows? Run: node bench/rows.bench.ts [part of a name]
+// Measures the kernels over rows compared with copy bandwidth.
+// Run: node bench/rows.bench.ts [part of a name]
 import {
   layerNorm,
   type NdArray,
@@ -14,7 +15,7 @@ import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
 const bytesOf = (shape: Shape): number => shape.reduce((product, size) => product * size, 4);
 
-/** One operator over rows; `read` and `written` count how often a whole [rows, columns] is. */
+/** One operator over rows. `read` and `written`: number of complete passes over [rows, columns]. */
 const rowsOf = (
   op: string,
   shape: Shape,
@@ -108,7 +109,8 @@ const family = (shape: readonly [number, number]): KernelRow[] => {
   ];
 };
 
-// 8192 rows of a vocabulary are 1.6 GB: more than some devices bind, and than the CPU's check needs.
+// 8192 rows of a vocabulary are 1.6 GB, which exceeds the binding size of some devices, and is more than the CPU check
+// needs.
 const vocabulary = process.env["SKEIN_BENCH_LARGE"] === undefined ? 512 : 8192;
 
 await benchKernels("rows", [...family([4096, 768]), ...family([65_536, 128]), ...family([vocabulary, 50_257])]);

@@ -2,20 +2,20 @@ import type { BufferPool } from "./buffer-pool.ts";
 import type { Device } from "./device.ts";
 import { padded } from "./host-transfer.ts";
 
-/** Where an array lies. */
+/** Memory of an array. */
 export interface ArrayBlock {
   /**
-   * A promise while the device has not said whether it has room for a new buffer; where it has none, rejected for
-   * whoever uses the array.
+   * A promise until the device confirms that it has memory for a new buffer. Rejects for all users of the array if the
+   * device has no memory.
    */
   buffer: GPUBuffer | Promise<GPUBuffer>;
 }
 
 /**
- * A block with these bytes. Where an idle buffer fits they are on their way at once. Else they are kept on the host
- * until the device has made room, if it can: the caller's memory is its own again after this call.
+ * Allocate a block and upload these bytes. If an idle buffer fits, the upload starts at once. Otherwise the bytes are
+ * copied on the host until the device has memory. The caller may reuse its memory after this call in both cases.
  *
- * @throws DeviceMemoryError for more than one buffer may hold.
+ * @throws DeviceMemoryError if the bytes exceed the maximum buffer size.
  */
 export const uploadBytes = (device: Device, pool: BufferPool, bytes: Uint8Array): ArrayBlock => {
   const write = (buffer: GPUBuffer, source: Uint8Array): GPUBuffer => {
@@ -27,17 +27,17 @@ export const uploadBytes = (device: Device, pool: BufferPool, bytes: Uint8Array)
   if (idle !== undefined) return { buffer: write(idle, bytes) };
   const kept = bytes.slice();
   const pending = pool.take([request]).then(([buffer]) => (block.buffer = write(buffer!, kept)));
-  pending.catch(() => undefined); // told where the array is used
+  pending.catch(() => undefined); // reported when the array is used
   const block: ArrayBlock = { buffer: pending };
   return block;
 };
 
-/** Give a block's buffer back, once it is there. */
+/** Release a block's buffer, as soon as the buffer exists. */
 export const releaseBlock = (pool: BufferPool, { buffer }: ArrayBlock): void => {
   if (buffer instanceof Promise)
     buffer.then(
       (made) => pool.release(made),
-      () => undefined, // there is none
+      () => undefined, // there is no buffer
     );
   else pool.release(buffer);
 };

@@ -4,7 +4,7 @@ import { BufferPool, type BufferRequest } from "./buffer-pool.ts";
 import type { Device } from "./device.ts";
 import { leastDevice } from "./least-device.ts";
 
-/** A pool on a device that has room for everything, and how many buffers it has made. */
+/** A pool on a device with unlimited memory, with counters of created and live buffers. */
 const openPool = (): { readonly pool: BufferPool; readonly made: () => number; readonly live: () => number } => {
   let [made, live] = [0, 0];
   const gpu = {
@@ -22,13 +22,13 @@ const openPool = (): { readonly pool: BufferPool; readonly made: () => number; r
 
 const storage = (bytes: number): BufferRequest => ({ bytes, kind: "storage" });
 
-/** As a run does: take, and give back. */
+/** Take and release buffers like a run. */
 const run = async (pool: BufferPool, requests: readonly BufferRequest[]): Promise<void> => {
   pool.age();
   for (const buffer of await pool.take(requests)) pool.release(buffer);
 };
 
-test("what an ended function has left goes back to the device, though others of its size are in use", async () => {
+test("returns unused buffers to the device, even if other buffers of the same size are in use", async () => {
   const { pool, live } = openPool();
   const workspace = await pool.take([storage(2 ** 20), storage(2 ** 20), storage(4096)]);
   for (const buffer of workspace) pool.release(buffer);
@@ -36,7 +36,7 @@ test("what an ended function has left goes back to the device, though others of 
   expect([pool.bytesReserved, pool.bytesInUse, live()]).toEqual([4096, 0, 4096]);
 });
 
-test("a loop makes no buffer anew, whatever it takes at each turn", async () => {
+test("creates no new buffers in a loop, whatever each iteration takes", async () => {
   const turn = fc.array(
     fc.record({ bytes: fc.constantFrom(100, 5000, 70_000), kind: fc.constantFrom("storage", "staging") }),
     {
@@ -59,7 +59,7 @@ test("a loop makes no buffer anew, whatever it takes at each turn", async () => 
   );
 });
 
-test("a buffer comes back of its own kind, the one that was given back last first", async () => {
+test("returns a buffer of the requested kind, last released first", async () => {
   const { pool } = openPool();
   const [a, b, c] = await pool.take([storage(1000), storage(1000), { bytes: 1000, kind: "staging" }]);
   for (const buffer of [a!, b!, c!]) pool.release(buffer);

@@ -1,16 +1,16 @@
 import { DeviceMemoryError } from "./errors.ts";
 import type { Device } from "./device.ts";
 
-/** What a buffer is for. */
+/** Usage of a buffer. */
 type BufferKind = "storage" | "staging" | "uniform";
 
 export interface BufferRequest {
-  /** The buffer may be larger. */
+  /** Minimum size; the buffer may be larger. */
   readonly bytes: number;
   readonly kind: BufferKind;
 }
 
-/** The arrays in a pool's buffers. */
+/** Owner of the arrays in a pool's buffers. */
 export interface ArrayOwners {
   /** Collects dropped arrays and releases their buffers. */
   readonly reclaim: () => Promise<void>;
@@ -24,29 +24,30 @@ const usages: { readonly [kind in BufferKind]: number } = {
   uniform: 0x40 | 0x08, // UNIFORM | COPY_DST
 };
 
-/** Buffers of one kind and size that nobody holds; the one that was given back last is taken first. */
+/** Idle buffers of one kind and size. The buffer that was released last is reused first. */
 interface IdleBuffers {
   readonly buffers: GPUBuffer[];
-  /** How few there were at one time since the last look at their age: so many has nobody needed. */
-  fewest: number;
+  /** Minimum number of idle buffers since the last check for unused buffers. No run has needed these buffers. */
+  minIdle: number;
 }
 
 /**
- * A buffer that nobody has needed for so many runs goes back to the device. More than a training step has, so that a
- * loop keeps what it uses.
+ * Number of runs after which an unused buffer is returned to the device. More runs than a training step has, so that a
+ * loop keeps the buffers that it uses.
  */
 const runsPerAge = 256;
 
 const idleKey = (usage: number, size: number): string => `${usage} ${size}`;
 
 /**
- * Buffers for arrays, workspaces and read-back, used again by size. Sizes are rounded up to one of four steps per power
- * of two, so that less than a quarter is padding and a loop whose sizes vary does not collect buffers for ever.
+ * Pool of buffers for arrays, workspaces and read-back, reused by size. Sizes are rounded up to one of four steps per
+ * power of two, so that less than a quarter is padding, and a loop with varying sizes does not accumulate buffers
+ * without bound.
  *
- * A device says only later that it had no room for a buffer. Each new one is made under an error scope of its own, and
- * nobody gets it before the device has answered: what is idle is handed out at once, and only what is new is waited
- * for. Scopes are a stack of the device, so they are opened and closed around the one call, and never held over an
- * `await`, where another task would come between.
+ * A device reports out-of-memory only asynchronously. Each new buffer is created in its own error scope, and is not
+ * used before the device has answered. Idle buffers are returned at once; only new buffers are awaited. Scopes form a
+ * stack per device. So a scope is opened and closed around a single call, and never held over an `await`, during which
+ * another task could use the stack.
  */
 export class BufferPool {
   private readonly device: Device;
@@ -56,37 +57,39 @@ export class BufferPool {
   private reserved = 0;
   private runs = 0;
 
-  /** @param owners arrays in the pool's buffers. Absent: the pool holds other buffers only, as in tests. */
+  /** @param owners arrays in the pool's buffers. Absent: the pool only holds other buffers, as in tests. */
   constructor(device: Device, owners?: ArrayOwners) {
     this.device = device;
     this.owners = owners;
   }
 
-  /** Bytes of buffers that somebody holds or waits for, padding included. */
+  /** Bytes of buffers that are in use or requested, including padding. */
   get bytesInUse(): number {
     return this.inUse;
   }
 
-  /** Bytes of all buffers, idle ones included. */
+  /** Bytes of all buffers, including idle buffers. */
   get bytesReserved(): number {
     return this.reserved;
   }
 
-  /** Bytes of the buffer that a request gets. @throws DeviceMemoryError for more than one buffer may hold. */
+  /**
+   * Size of the buffer for a request, bytes. @throws DeviceMemoryError if the request exceeds the maximum buffer size.
+   */
   sizeOf({ bytes }: BufferRequest): number {
     const { bindingAlignment, maxBufferBytes } = this.device.facts;
-    // The memory plan copies and binds whole steps of the alignment.
+    // The memory plan copies and binds complete multiples of the alignment.
     const size = Math.ceil(poolSize(bytes) / bindingAlignment) * bindingAlignment;
     if (size <= maxBufferBytes) return size;
     throw new DeviceMemoryError(
-      `a buffer of ${size} bytes was asked for, but this device's largest is ${maxBufferBytes} (maxBufferSize); use a smaller batch or split the tensor`,
+      `a buffer of ${size} bytes was requested, but the maximum of this device is ${maxBufferBytes} (maxBufferSize); use a smaller batch or split the tensor`,
     );
   }
 
   /**
-   * An idle buffer, at once, if there is one that fits.
+   * Returns an idle buffer at once, or undefined if no idle buffer fits.
    *
-   * @throws DeviceMemoryError for more than one buffer may hold.
+   * @throws DeviceMemoryError if the request exceeds the maximum buffer size.
    */
   takeIdle(request: BufferRequest): GPUBuffer | undefined {
     this.device.check();
@@ -96,18 +99,18 @@ export class BufferPool {
   }
 
   /**
-   * A buffer for each request, or none at all. If the device has no room, idle buffers are destroyed, submitted work is
-   * waited for, since destroyed buffers keep their memory until then, and the device is asked again; if it still has no
-   * room, dropped arrays are collected first.
+   * Take a buffer for each request, or no buffer at all. If the device has no memory, idle buffers are destroyed, and
+   * submitted work is awaited (destroyed buffers keep their memory until then) before the next attempt. If this attempt
+   * also fails, dropped arrays are collected before a last attempt.
    *
-   * @throws DeviceMemoryError where there is no room then either, or for more than one buffer may hold.
+   * @throws DeviceMemoryError if the last attempt fails, or a request exceeds the maximum buffer size.
    */
   async take(requests: readonly BufferRequest[]): Promise<GPUBuffer[]> {
     this.device.check();
     const sizes = requests.map((request) => this.sizeOf(request));
     const asked = sizes.reduce((sum, size) => sum + size, 0);
     const taken = new Array<GPUBuffer | undefined>(requests.length).fill(undefined);
-    /** Take what is missing. Returns whether nothing is missing any more. */
+    /** Take the missing buffers. Returns whether all buffers have been taken. */
     const fill = async (): Promise<boolean> => {
       const made: Promise<void>[] = [];
       for (const [i, { kind }] of requests.entries()) {
@@ -129,7 +132,7 @@ export class BufferPool {
       }
       const others = this.reserved - taken.reduce((sum, buffer) => sum + (buffer?.size ?? 0), 0);
       throw new DeviceMemoryError(
-        `the WebGPU device has no room for ${asked} bytes more: arrays and workspaces have ${this.inUse - asked} bytes in use, of ${others} bytes reserved${this.owners === undefined ? "" : ` (${this.owners.describeLive()})`}; free results by \`using\` or \`backend.free(array)\`, donate the state, as in jit(step, backend, { donate: [0] }), call \`release()\` of compiled functions that are no longer needed, or use a smaller batch`,
+        `the WebGPU device has no memory for ${asked} more bytes: arrays and workspaces have ${this.inUse - asked} bytes in use, of ${others} bytes reserved${this.owners === undefined ? "" : ` (${this.owners.describeLive()})`}; free results with \`using\` or \`backend.free(array)\`, donate the state, as in jit(step, backend, { donate: [0] }), call \`release()\` of compiled functions that are no longer needed, or use a smaller batch`,
       );
     } catch (error) {
       this.inUse -= asked;
@@ -138,7 +141,7 @@ export class BufferPool {
     }
   }
 
-  /** A new buffer, as soon as the device has said that it has room; `undefined` where it has none. */
+  /** Create a buffer. Resolves when the device confirms that it has memory; `undefined` if it has no memory. */
   private async make(usage: number, size: number): Promise<GPUBuffer | undefined> {
     const { gpu } = this.device;
     gpu.pushErrorScope("out-of-memory");
@@ -157,33 +160,33 @@ export class BufferPool {
   private popIdle(usage: number, size: number): GPUBuffer | undefined {
     const list = this.idle.get(idleKey(usage, size));
     const found = list?.buffers.pop();
-    if (found !== undefined) list!.fewest = Math.min(list!.fewest, list!.buffers.length);
+    if (found !== undefined) list!.minIdle = Math.min(list!.minIdle, list!.buffers.length);
     return found;
   }
 
-  /** Take a buffer back. Commands that were submitted before may still use it. */
+  /** Return a buffer to the pool. Commands that were submitted earlier may still use the buffer. */
   release(buffer: GPUBuffer): void {
     this.inUse -= buffer.size;
     const key = idleKey(buffer.usage, buffer.size);
     const list = this.idle.get(key);
-    if (list === undefined) this.idle.set(key, { buffers: [buffer], fewest: 0 });
+    if (list === undefined) this.idle.set(key, { buffers: [buffer], minIdle: 0 });
     else list.buffers.push(buffer);
   }
 
   /**
-   * To be called at each run. Now and then gives back to the device what no run since the last time has needed, such as
+   * Call once per run. Periodically returns buffers to the device that no run has needed since the last time, such as
    * workspaces of released functions.
    */
   age(): void {
     if (++this.runs % runsPerAge > 0) return;
     for (const [key, list] of this.idle) {
-      for (const buffer of list.buffers.splice(0, list.fewest)) this.discard(buffer);
-      list.fewest = list.buffers.length;
-      if (list.fewest === 0) this.idle.delete(key);
+      for (const buffer of list.buffers.splice(0, list.minIdle)) this.discard(buffer);
+      list.minIdle = list.buffers.length;
+      if (list.minIdle === 0) this.idle.delete(key);
     }
   }
 
-  /** Give idle buffers back to the device. */
+  /** Return all idle buffers to the device. */
   trim(): void {
     for (const { buffers } of this.idle.values()) for (const buffer of buffers) this.discard(buffer);
     this.idle.clear();
@@ -195,7 +198,7 @@ export class BufferPool {
   }
 }
 
-/** Wait for all, also when one fails: what comes late would otherwise come to nobody. */
+/** Wait for all promises, even if one fails. Otherwise buffers that arrive later would be lost. */
 const allOf = async (pending: readonly Promise<void>[]): Promise<void> => {
   await Promise.allSettled(pending);
   await Promise.all(pending);

@@ -5,17 +5,17 @@ import type { Binding, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
 const isCount = (value: number, least: number, most: number): boolean =>
   Number.isInteger(value) && value >= least && value <= most;
 
-/** What a user's kernel got wrong in a pass, if anything. */
+/** Describes an error in a pass of a user's kernel. Undefined: no error. */
 const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFacts): string | undefined => {
   const { bindings, workgroupSize, groups } = pass;
   if (!isCount(workgroupSize, 1, facts.maxWorkgroupSize))
-    return `has workgroups of ${workgroupSize}; ${facts.adapter} takes 1 to ${facts.maxWorkgroupSize}`;
-  if (!isCount(groups, 0, 2 ** 32 - 1)) return `has ${groups} workgroups; that is a whole number below 2^32`;
+    return `has workgroups of ${workgroupSize} invocations; ${facts.adapter} supports 1 to ${facts.maxWorkgroupSize}`;
+  if (!isCount(groups, 0, 2 ** 32 - 1)) return `has ${groups} workgroups; the number must be an integer below 2^32`;
   if (bindings.length > facts.maxBindings)
-    return `has ${bindings.length} bindings; ${facts.adapter} takes ${facts.maxBindings}`;
+    return `has ${bindings.length} bindings; ${facts.adapter} supports at most ${facts.maxBindings}`;
   const names = bindings.map(({ name }) => name);
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined) return `has two bindings of the name ${twice}; name each once`;
+  const duplicate = names.find((name, i) => names.indexOf(name) !== i);
+  if (duplicate !== undefined) return `has two bindings with the name ${duplicate}; use unique names`;
   const exists = ({ source }: Binding): boolean => {
     const [[kind, index] = ["", 0]] = Object.entries(source) as [string, number][];
     const blocks: { readonly [kind: string]: readonly unknown[] | undefined } = {
@@ -26,16 +26,16 @@ const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFa
     };
     return isCount(index, 0, (blocks[kind]?.length ?? 0) - 1);
   };
-  const astray = bindings.find((binding) => !exists(binding));
-  if (astray !== undefined)
-    return `binds ${astray.name} to ${JSON.stringify(astray.source)}, which the node does not have`;
+  const unresolved = bindings.find((binding) => !exists(binding));
+  if (unresolved !== undefined)
+    return `binds ${unresolved.name} to ${JSON.stringify(unresolved.source)}, which the node does not have`;
   const written = bindings.find(({ source, access }) => "input" in source && access === "write");
   return written === undefined
     ? undefined
-    : `writes ${written.name}, an operand that others may read; write an output or a scratch block`;
+    : `writes ${written.name}, an input that other kernels may read; write an output or a scratch block`;
 };
 
-/** Throws OperatorError where a user's kernel planned what cannot run, or leaves a result unwritten. */
+/** Check the plan of a user's kernel. Throws OperatorError if the plan cannot run, or does not write a result. */
 export const checkPlan = (plan: KernelPlan, node: KernelNode, facts: DeviceFacts): void => {
   for (const pass of plan.passes) {
     const fault = faultOf(pass, plan, node, facts);

@@ -4,14 +4,14 @@ import { brakes } from "./event-loop-brake.ts";
 import type { DeviceFacts, SubgroupMatrixShape } from "./kernel.ts";
 import type { Gpu, GpuAdapter, GpuDevice } from "./platform-types.ts";
 
-/** Which GPU is opened. */
+/** Selects the GPU to open. */
 export interface DeviceOptions {
-  /** `navigator.gpu` of a page or worker, or what `openNodeGpu` returns. */
+  /** `navigator.gpu` of a page or worker, or the result of `openNodeGpu`. */
   readonly gpu: Gpu;
   readonly powerPreference?: "high-performance" | "low-power";
 }
 
-/** What our kernels use when it is there. Everything has a way without it. */
+/** Optional features that our kernels use. Every kernel has a fallback. */
 export const wishedFeatures = {
   "shader-f16": "half-precision storage and arithmetic",
   subgroups: "reductions without workgroup memory",
@@ -19,10 +19,13 @@ export const wishedFeatures = {
   "chromium-experimental-subgroup-matrix": "matrix products on tensor cores",
 } as const;
 
-/** The name of a feature that our kernels use when it is there. */
+/** Name of an optional feature that our kernels use. */
 export type WishedFeature = keyof typeof wishedFeatures;
 
-/** Limits that we raise to what the adapter has: large tensors, fused programs with many operands, big tiles. */
+/**
+ * Limits that are raised to the adapter's maximum: for large tensors, fused programs with many operands, and large
+ * tiles.
+ */
 const raisedLimits = [
   "maxBufferSize",
   "maxStorageBufferBindingSize",
@@ -83,12 +86,12 @@ const factsOf = (adapter: GPUAdapter, device: GPUDevice): DeviceFacts => {
   };
 };
 
-/** A device, what it can do, and whether it is still well. */
+/** A device, its capabilities and its error state. */
 export class Device {
   readonly gpu: GpuDevice;
   readonly facts: DeviceFacts;
-  // Dawn in Node: an instance that is collected while one of its promises is open aborts the process, so it lives as
-  // long as the device.
+  // Dawn in Node aborts the process if an instance is garbage-collected while one of its promises is pending. So the
+  // instance lives as long as the device.
   readonly instance: Gpu;
   private failure: SkeinError | undefined;
   private closed = false;
@@ -100,42 +103,42 @@ export class Device {
     void gpu.lost.then(({ reason, message }) => {
       this.failure = new DeviceLostError(
         this.closed
-          ? "this WebGPU backend was closed; make a new one"
-          : `the WebGPU device ${this.facts.adapter} was lost (${reason}: ${message || "no reason given"}) and all arrays on it with it; make a new backend and go on from the last checkpoint`,
+          ? "this WebGPU backend was closed; create a new backend"
+          : `the WebGPU device ${this.facts.adapter} was lost (${reason}: ${message || "no reason given"}) and all its arrays with it; create a new backend and continue from the last checkpoint`,
       );
     });
     gpu.addEventListener("uncapturederror", (event) => {
       const { error } = event;
       this.failure ??= isMemoryError(error)
         ? new DeviceMemoryError(
-            `the WebGPU device has no room left (${error.message}); use a smaller batch, or free arrays that are no longer needed`,
+            `the WebGPU device is out of memory (${error.message}); use a smaller batch, or free arrays that are no longer needed`,
           )
-        : new InvariantError(`WebGPU refused a command: ${error.message}`);
+        : new InvariantError(`WebGPU rejected a command: ${error.message}`);
     });
   }
 
-  /** @throws what has gone wrong with the device since the last look. */
+  /** @throws the first device error since the last call. */
   check(): void {
     const { failure } = this;
     if (failure === undefined) return;
-    // A lost device stays lost; a refused command is told once.
+    // A lost device stays lost. A rejected command is reported once.
     if (!(failure instanceof DeviceLostError)) this.failure = undefined;
     throw failure;
   }
 
-  /** Whatever is awaited of the device passes through here. */
+  /** All awaits on the device go through this method. */
   awaiting<T>(pending: Promise<T>): Promise<T> {
     brakes.get(this.instance)?.hold(pending);
     return pending;
   }
 
-  /** Wait for `pending`; what a lost device makes of it becomes the reason. */
+  /** Wait for `pending`. If the device is lost, throws that error instead. */
   async settle<T>(pending: Promise<T>): Promise<T> {
     let value: T;
     try {
       value = await this.awaiting(pending);
     } catch (error) {
-      await Promise.resolve(); // `lost` settles before or right after
+      await Promise.resolve(); // `lost` settles shortly before or after
       this.check();
       throw error;
     }
@@ -152,16 +155,16 @@ export class Device {
 const isMemoryError = (error: GPUError): boolean => error.constructor.name === "GPUOutOfMemoryError";
 
 /**
- * Get a device with every wished feature that the adapter has, and the adapter's own limits where ours would be too
- * low.
+ * Open a device with all optional features of the adapter, and with the adapter's limits instead of the lower default
+ * limits.
  *
- * @throws AdapterError where there is none.
+ * @throws AdapterError if there is no suitable adapter.
  */
 export const openDevice = async ({ gpu, powerPreference = "high-performance" }: DeviceOptions): Promise<Device> => {
   const adapter = await gpu.requestAdapter({ powerPreference });
   if (adapter === null)
     throw new AdapterError(
-      "WebGPU found no adapter; install a Vulkan driver (Debian: mesa-vulkan-drivers), or use the cpu backend (skein-train doctor tells more)",
+      "WebGPU found no adapter; install a Vulkan driver (Debian: mesa-vulkan-drivers), or use the cpu backend (for details: skein-train doctor)",
     );
   const requiredFeatures = Object.keys(wishedFeatures).filter((feature) =>
     (adapter.features as ReadonlySet<string>).has(feature),
@@ -174,7 +177,7 @@ export const openDevice = async ({ gpu, powerPreference = "high-performance" }: 
     return new Device(gpu, adapter, await adapter.requestDevice({ requiredFeatures, requiredLimits }));
   } catch (error) {
     throw new AdapterError(
-      `the WebGPU adapter ${describeAdapter(adapter)} gives no device (${error instanceof Error ? error.message : String(error)}); update its driver or use the cpu backend`,
+      `the WebGPU adapter ${describeAdapter(adapter)} cannot open a device (${error instanceof Error ? error.message : String(error)}); update its driver or use the cpu backend`,
       { cause: error },
     );
   }

@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** No adapter that can run the kernels: no WebGPU, no driver, or a limit that is too low. */
+/** No adapter can run the kernels: no WebGPU, no driver, or a limit that is too low. */
 export class AdapterError extends SkeinError {
   override name = "AdapterError";
 
@@ -9,11 +9,11 @@ export class AdapterError extends SkeinError {
   }
 }
 
-/** The package that opens WebGPU in Node is not installed: nobody who computes on the CPU needs it. */
+/** The package that provides WebGPU in Node is not installed. Not needed for the CPU backend. */
 export class WebGpuNotInstalledError extends AdapterError {
   override name = "WebGpuNotInstalledError";
 
-  /** The command that installs it. */
+  /** Command that installs the package. */
   readonly install: string;
 
   constructor(install: string, options: ErrorOptions) {
@@ -23,8 +23,8 @@ export class WebGpuNotInstalledError extends AdapterError {
 }
 
 /**
- * The device is gone, and all arrays on it with it: driver reset, unplugged, or a kernel that ran too long. Make a new
- * backend and go on from the last checkpoint.
+ * The device is lost, and all its arrays with it: driver reset, device unplugged, or a kernel that ran too long. Create
+ * a new backend and continue from the last checkpoint.
  */
 export class DeviceLostError extends SkeinError {
   override name = "DeviceLostError";
@@ -35,8 +35,8 @@ export class DeviceLostError extends SkeinError {
 }
 
 /**
- * The device has no memory left for the buffers of a call, which has changed nothing, or a buffer would be larger than
- * it allows.
+ * The device has no memory for the buffers of a call, or a buffer would exceed the maximum size. The failed call has no
+ * effect.
  */
 export class DeviceMemoryError extends SkeinError {
   override name = "DeviceMemoryError";

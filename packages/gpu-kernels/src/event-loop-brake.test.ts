@@ -3,7 +3,7 @@ import { EventLoopBrake } from "./event-loop-brake.ts";
 
 const after = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** How often the event loop turns until `end` has settled, where somebody turns it as fast as it goes. */
+/** Number of turns of the event loop until `end` settles, with a loop that turns as fast as possible. */
 const turnsUntil = async (end: Promise<unknown>): Promise<number> => {
   let [turns, over] = [0, false];
   const turn = (): void => {
@@ -16,15 +16,15 @@ const turnsUntil = async (end: Promise<unknown>): Promise<number> => {
   return turns;
 };
 
-test("the event loop turns seldom while something is awaited, however it ends, and freely afterwards", async () => {
+test("the event loop turns rarely during an await, however it ends, and freely afterwards", async () => {
   const brake = new EventLoopBrake();
   const refused = after(200).then(() => {
     throw new Error("lost");
   });
   brake.hold(refused);
   brake.hold(after(20));
-  // A sleep of a 32nd of what was waited, each turn: some 300 turns before the first sleep, a hundred to the longest,
-  // then one each millisecond.
+  // Each turn sleeps for 1/32 of the time waited so far: about 300 turns before the first sleep, a hundred until the
+  // longest sleep, then one turn per millisecond.
   expect(await turnsUntil(refused)).toBeLessThan(5000);
   expect(await turnsUntil(after(200))).toBeGreaterThan(5000);
   brake.hold(after(200));

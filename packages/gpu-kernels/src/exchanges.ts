@@ -4,22 +4,22 @@ import type { Device } from "./device.ts";
 import { type HostMemory, padded, readBuffer } from "./host-transfer.ts";
 import type { LoweredStep } from "./lower.ts";
 import type { Recorder } from "./recorder.ts";
-import type { Stretch } from "./resolve-bindings.ts";
+import type { BufferRange } from "./resolve-bindings.ts";
 
 type StartStep = LoweredStep & { readonly kind: "start" };
 
-/** A collective that its communicator has; without a handle its result is there. */
-interface Begun {
+/** A collective that was passed to its communicator. Without a handle, the collective is already complete. */
+interface StartedCollective {
   readonly handle: CollectiveHandle | undefined;
 }
 
-/** A collective under way: its request is handed over as soon as the operands have been read back. */
+/** A collective in progress. Its request is passed to the communicator as soon as the operands have been read back. */
 interface Exchange {
   readonly step: StartStep;
-  readonly started: Promise<Begun>;
+  readonly started: Promise<StartedCollective>;
   readonly outputs: readonly Uint8Array[];
   readonly spans: CollectiveSpans | undefined;
-  /** Give the host memory back, once. */
+  /** Release the host memory, once. */
   readonly release: () => void;
 }
 
@@ -28,15 +28,15 @@ interface ExchangeParts {
   readonly hostMemory: HostMemory;
   readonly communicators: Communicators;
   readonly sink: SpanSink | undefined;
-  readonly bufferAt: (at: Stretch) => GPUBuffer;
+  readonly bufferAt: (at: BufferRange) => GPUBuffer;
 }
 
-/** The collectives of one run, from when their operands are read back until their results are on the device. */
+/** The collectives of one run, from the read-back of their operands to the upload of their results. */
 export class Exchanges {
   private readonly parts: ExchangeParts;
-  /** By the index of the step that starts them. */
-  private readonly underWay = new Map<number, Exchange>();
-  /** The last start. */
+  /** Collectives in progress, by the index of the step that starts them. */
+  private readonly inProgress = new Map<number, Exchange>();
+  /** Start of the latest collective, which the next start awaits. */
   private order: Promise<unknown> = Promise.resolve();
 
   constructor(parts: ExchangeParts) {
@@ -44,8 +44,8 @@ export class Exchanges {
   }
 
   /**
-   * Submit what was recorded, read the operands back and hand them to the communicator, in the order of the graph,
-   * while recording goes on.
+   * Submit the recorded commands, read the operands back, and pass them to the communicator in the order of the graph.
+   * Recording continues meanwhile.
    *
    * @param staging a buffer for each operand.
    */
@@ -66,35 +66,37 @@ export class Exchanges {
     recorder.submit();
     const reads = inputs.map((input, i) => readBuffer(device, staging[i]!, input));
     const started = (async () => {
-      await Promise.allSettled([order, ...reads]); // whatever fails, no read goes on in buffers that are given back
-      await order; // after one that could not start none may: a peer would take the next for it
+      // Even after a failure, no read may still be running when the buffers are released.
+      await Promise.allSettled([order, ...reads]);
+      // Do not start after a failed start: a peer would match this collective with the failed one.
+      await order;
       await Promise.all(reads);
       spans?.handedOver();
       return { handle: beginCollective(plan, inputs, outputs, communicators) };
     })();
-    started.catch(() => undefined); // told where it is awaited
-    let held = true;
+    started.catch(() => undefined); // reported when the collective is awaited
+    let isAllocated = true;
     const release = (): void => {
-      if (!held) return;
-      held = false;
+      if (!isAllocated) return;
+      isAllocated = false;
       for (const bytes of new Set([...inputs, ...outputs])) hostMemory.release(bytes);
     };
     spans?.started(since);
     this.order = started;
-    this.underWay.set(index, { step, started, outputs, spans, release });
+    this.inProgress.set(index, { step, started, outputs, spans, release });
   }
 
-  /** Wait for the collective that began at step `start`, and write its results. */
+  /** Wait for the collective that step `start` started, and write its results. */
   async finish(start: number): Promise<void> {
     const { device, communicators, bufferAt } = this.parts;
-    // Waiting may block this thread, and what is read back meanwhile would lie here. The device works in order: it
-    // reaches none of the results before it has done all that was submitted, so nothing is lost by handing everything
-    // over first.
+    // Waiting may block this thread and delay the read-back of other operands. The device works in order, and reaches
+    // the results only after all submitted work. So first wait until all earlier collectives have been passed to their
+    // communicators, which costs no time.
     await this.order;
-    const { step, started, outputs, spans, release } = this.underWay.get(start)!;
+    const { step, started, outputs, spans, release } = this.inProgress.get(start)!;
     const { handle } = await started;
     spans?.reached();
-    // Of a request whose wait fails, the communicator may still write the result: that memory is lost with the group.
+    // After a failed wait, the communicator may still write the result, so this memory is not reused.
     if (handle !== undefined) await communicators[step.plan.axis]!.wait(handle);
     try {
       device.check();
@@ -108,11 +110,10 @@ export class Exchanges {
     }
   }
 
-  /** Wait until no operand is being read back, and give host memory back. */
+  /** Wait until all reads of operands have ended, then release host memory. */
   async close(): Promise<void> {
-    for (const { started, release } of this.underWay.values()) {
-      // Of a request that nobody waited for, the communicator may still write the result: that memory is lost with the
-      // group.
+    for (const { started, release } of this.inProgress.values()) {
+      // If a request was never awaited, the communicator may still write the result, so this memory is not reused.
       await started.then(({ handle }) => handle ?? release(), release);
     }
   }

@@ -38,7 +38,7 @@ import {
 } from "./lower.ts";
 import type { Pipeline, PipelineCache } from "./pipeline-cache.ts";
 import { Recorder } from "./recorder.ts";
-import type { Stretch } from "./resolve-bindings.ts";
+import type { BufferRange } from "./resolve-bindings.ts";
 import { StepTimer } from "./step-timer.ts";
 
 export type GpuArray = OwnedArray<ArrayBlock>;
@@ -52,60 +52,61 @@ export interface ExecutableParts {
   readonly ledger: ArrayLedger<ArrayBlock>;
   readonly hostMemory: HostMemory;
   readonly choices: Choices;
-  /** Default: ours. */
+  /** Default: the built-in kernels. */
   readonly kernels?: KernelTable;
   readonly donate: readonly number[];
   readonly spanSink?: SpanSink | undefined;
 }
 
-/** A dispatch with everything that does not change between runs. */
+/** A dispatch with all its data that does not change between runs. */
 interface BoundDispatch {
   readonly step: DispatchStep;
   readonly pipeline: Pipeline;
   compiled?: GPUComputePipeline;
-  /** Offsets in the uniform buffer: sizes, and one per slice. */
+  /** Offsets in the uniform buffer: the offset of the sizes, and one offset per slice. */
   readonly sizesOffset: number;
   readonly sliceOffsets: readonly number[];
-  /** Regions whose buffers change from run to run. */
+  /** Regions whose buffers change between runs. */
   readonly dynamic: readonly number[];
   readonly groups: Map<string, readonly GPUBindGroup[]>;
 }
 
-/** A buffer that a run needs, and what becomes of it. */
+/** A buffer that a run needs, with the function that stores the buffer. */
 interface Need extends BufferRequest {
   readonly keep: (buffer: GPUBuffer) => void;
 }
 
 const uniformAlignment = 256;
 
-/** A loop alternates between few sets of buffers; what is older is bound anew. */
+/** Maximum number of cached bind groups. A loop alternates between few sets of buffers; older sets are bound again. */
 const maxBindGroups = 8;
 
 /**
- * Commands of so many runs may wait on the device: enough that it never idles, few enough that memory stays bounded.
+ * Maximum number of runs whose commands wait on the device: enough to keep the device busy, few enough to bound the
+ * memory.
  */
 const maxRunsAhead = 2;
 
 /**
- * A graph bound to one device: pipelines and bind groups over fixed buffers, recorded anew each run.
+ * A graph bound to one device: pipelines and bind groups over fixed buffers, recorded again in each run.
  *
- * What was recorded before a collective is submitted there, and the operands are read back and handed to the
- * communicator while the device goes on with what follows. With a span sink, kernels are spans by the device's clock,
- * and a collective is one from when it was handed over, once its operands had been read back, until its result was
- * there. While the host waits for it the device may work on.
+ * At a collective, the commands recorded so far are submitted. The operands are read back and passed to the
+ * communicator while the device continues with later commands. With a span sink, kernel spans use the device's clock. A
+ * collective's span is from the request, after its operands have been read back, until its result has arrived. The
+ * device may work while the host waits for the collective.
  */
 export class WebGpuExecutable implements Executable {
   readonly workspaceBytes: number;
   private readonly parts: ExecutableParts;
   private readonly regions: Regions;
   private readonly buffers: (GPUBuffer | undefined)[];
-  /** What every run takes: its outputs, and staging for the operands of collectives. */
+  /** Buffers that every run takes: its outputs, and staging for the operands of collectives. */
   private readonly needs: readonly Need[];
-  /** What the first run takes besides, and `workspace` has from then until the release. */
+  /** Buffers that only the first run takes. Afterwards `workspace` holds them until the release. */
   private fixed: readonly Need[];
   private readonly workspace: ArrayBlock[] = [];
   private uniforms: GPUBuffer | undefined;
-  /** Of each start of a collective, while a run lasts. */
+  /** Staging buffers of each start of a collective, during a run. */
   private readonly staging: ReadonlyMap<LoweredStep, GPUBuffer[]>;
   private readonly steps: readonly LoweredStep[];
   private readonly dispatches: ReadonlyMap<LoweredStep, BoundDispatch>;
@@ -114,7 +115,7 @@ export class WebGpuExecutable implements Executable {
   private nextBufferId = 0;
   private compiled: Promise<unknown> | undefined;
   private readonly exclusive = new ExclusiveRun();
-  /** Of nodes by their number, once they were recorded. */
+  /** Span arguments of nodes by their number, cached when the node is first recorded. */
   private readonly spanArgs = new Map<number, SpanArgs>();
 
   constructor(parts: ExecutableParts) {
@@ -131,19 +132,19 @@ export class WebGpuExecutable implements Executable {
     const fix = (bytes: number, kind: Need["kind"], keep: Need["keep"]): void => {
       if (bytes === 0) return;
       const need: Need = { bytes, kind, keep };
-      pool.sizeOf(need); // what no buffer can hold is told when the graph is compiled
+      pool.sizeOf(need); // throws at compile time if a buffer exceeds the maximum size
       fixed.push(need);
     };
-    const place = (region: number, bytes: number): void =>
+    const reserveRegion = (region: number, bytes: number): void =>
       fix(bytes, "storage", (buffer) => void (this.buffers[region] = buffer));
-    plan.slabBytes.forEach((bytes, slab) => place(slab, bytes));
-    place(this.regions.scratch, lowered.scratchBytes);
+    plan.slabBytes.forEach((bytes, slab) => reserveRegion(slab, bytes));
+    reserveRegion(this.regions.scratch, lowered.scratchBytes);
     fix(lowered.constantBytes, "storage", (buffer) => {
       this.buffers[this.regions.constants] = buffer;
       for (const { offset, bytes } of lowered.constants) gpu.queue.writeBuffer(buffer, offset, padded(bytes));
     });
-    place(this.regions.copies, lowered.copyBytes);
-    place(this.regions.empty, emptyBytes(facts));
+    reserveRegion(this.regions.copies, lowered.copyBytes);
+    reserveRegion(this.regions.empty, emptyBytes(facts));
 
     const uniformWords: { offset: number; words: readonly number[] }[] = [];
     const uniform = (words: readonly number[]): number => {
@@ -245,16 +246,16 @@ export class WebGpuExecutable implements Executable {
         recorder.copy(this.bufferOf(from), from.offset, this.bufferOf(to), to.offset, bytes);
       recorder.resolve();
     } catch (error) {
-      // The device works in order, so whoever gets these buffers next writes after what was submitted. Collectives have
-      // memory of the host.
+      // The device works in order, so the next owner of these buffers writes after the submitted commands. Collectives
+      // use host memory.
       this.releaseOutputs();
       loan.lose();
       throw error;
     }
     const outputs = loan.settle((index) => ({ buffer: this.bufferOf(plan.outputs[index]!) }));
-    this.buffers.fill(undefined, this.regions.firstOutput); // they belong to the outputs now
+    this.buffers.fill(undefined, this.regions.firstOutput); // these buffers now belong to the outputs
     if (spanSink !== undefined) await this.recordSpans(spanSink, timer, began);
-    // a lost device is told at the next call
+    // a lost device is reported by the next call
     const finished = device.awaiting(device.gpu.queue.onSubmittedWorkDone()).catch(() => undefined);
     this.inFlight.push(finished);
     return outputs;
@@ -268,7 +269,7 @@ export class WebGpuExecutable implements Executable {
       hostMemory: this.parts.hostMemory,
       communicators,
       sink,
-      bufferAt: (stretch) => this.buffer(stretch),
+      bufferAt: (range) => this.buffer(range),
     });
     let work = 0;
     try {
@@ -279,7 +280,7 @@ export class WebGpuExecutable implements Executable {
           recorder.submit();
           work = 0;
         } else if (step.kind === "position") {
-          recorder.submit(); // the queue writes before what is recorded later, and after what was submitted
+          recorder.submit(); // the queue's write comes after submitted commands and before later ones
           gpu.queue.writeBuffer(
             this.buffer(step.output),
             step.output.offset,
@@ -361,21 +362,22 @@ export class WebGpuExecutable implements Executable {
     return id;
   }
 
-  private buffer(at: Stretch): GPUBuffer {
+  private buffer(at: BufferRange): GPUBuffer {
     return this.buffers[at.region]!;
   }
 
-  private bufferOf(place: Place): GPUBuffer {
+  private bufferOf(reserveRegion: Place): GPUBuffer {
     const { firstInput, firstOutput } = this.regions;
     return this.buffers[
-      place.index + (place.region === "workspace" ? 0 : place.region === "input" ? firstInput : firstOutput)
+      reserveRegion.index +
+        (reserveRegion.region === "workspace" ? 0 : reserveRegion.region === "input" ? firstInput : firstOutput)
     ]!;
   }
 
   /**
-   * Compile what is not yet, wait for room ahead and for arguments that are still being uploaded, and take all buffers
-   * that the run needs and has not: at the first one the workspace, and for outputs that have none in a donated input.
-   * After a failure the arguments are free, and nothing was taken.
+   * Compile missing pipelines, wait for earlier runs and for arguments that are still being uploaded, and take all
+   * missing buffers of the run: the workspace in the first run, and outputs that do not reuse a donated input. After a
+   * failure, the arguments are released and no buffer is taken.
    */
   private async open(loan: ArgumentLoan<ArrayBlock>): Promise<void> {
     const { pool, ledger } = this.parts;

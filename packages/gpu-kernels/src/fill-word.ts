@@ -1,6 +1,6 @@
 import { bytesPerElement, type DType, NdArray } from "@skein/tensor-core";
 
-/** The word that repeats `value` in storage of `dtype`. */
+/** A 32-bit word that repeats `value` in storage of `dtype`. */
 export const fillWord = (value: number, dtype: DType): number => {
   const count = 4 / bytesPerElement[dtype];
   const bytes = NdArray.from(new Array<number>(count).fill(value), [count], dtype).bytes();

@@ -1,27 +1,25 @@
 import type { KernelNode, OperatorName, OperatorParams, Params } from "@skein/tensor-core/backend";
 
-/**
- * What a kernel may ask of the device while it is planned. Plain data: plans are made and inspected without a device.
- */
+/** Properties of the device that planning may depend on. Plain data: plans are made and inspected without a device. */
 export interface DeviceFacts {
-  /** Vendor, architecture and device of the adapter: the key of everything measured on it. */
+  /** Vendor, architecture and device of the adapter. Key for measurements of this adapter. */
   readonly adapter: string;
-  /** A processor pretends to be a GPU: lavapipe, SwiftShader. */
+  /** Whether the adapter runs on the CPU, such as lavapipe or SwiftShader. */
   readonly software: boolean;
-  /** `f16` in arithmetic and storage. */
+  /** Whether `f16` is supported in arithmetic and storage. */
   readonly f16: boolean;
   readonly subgroups: boolean;
   readonly minSubgroupSize: number;
   readonly maxSubgroupSize: number;
   readonly timestamps: boolean;
-  /** Shapes of subgroup matrix products that the adapter has; empty where the feature is missing. */
+  /** Shapes of subgroup matrix products of the adapter. Empty without the feature. */
   readonly subgroupMatrices: readonly SubgroupMatrixShape[];
   readonly maxWorkgroupSize: number;
   readonly maxWorkgroupBytes: number;
   readonly maxBindings: number;
   readonly maxBindingBytes: number;
   readonly maxBufferBytes: number;
-  /** Bindings begin at multiples of it, bytes: what the adapter asks for, and at least 16. */
+  /** Binding offset alignment in bytes; at least 16. */
   readonly bindingAlignment: number;
 }
 
@@ -35,8 +33,8 @@ export interface SubgroupMatrixShape {
 }
 
 /**
- * What a binding shows: operand `input` or `output` of the node, the `scratch` block or the `constants` block of that
- * index in the kernel's plan.
+ * Source of a binding: operand `input` or `output` of the node, or block `scratch` or `constants` of the kernel's plan,
+ * by index.
  */
 export type BindingSource =
   | { readonly input: number }
@@ -46,48 +44,45 @@ export type BindingSource =
 
 /** A buffer that a pass reads or writes. */
 export interface Binding {
-  /** Name of the variable in WGSL; used for nothing else in the shader. */
+  /** Name of the variable in WGSL. Must not be used for anything else in the shader. */
   readonly name: string;
   /** WGSL type of the variable, a runtime-sized array: `array<f32>`, `array<vec4<f32>>`, `array<atomic<u32>>`. */
   readonly type: string;
   readonly source: BindingSource;
-  /** `write` also covers reading what the pass wrote, and atomics. */
+  /** `write` also allows reading data that the pass wrote, and atomics. */
   readonly access: "read" | "write";
 }
 
 /**
  * One dispatch, as plain data.
  *
- * - Operands that lie in one place are one variable, so a result that is computed in place may be read through either
- *   name.
- * - Memory behind the last element of an operand, up to a multiple of 16 bytes, may be written with anything and holds
- *   anything.
- * - An operand without elements is bound to a few bytes that mean nothing.
+ * - Operands at the same address become one variable, so a result computed in place can be read through either name.
+ * - Memory after the last element of an operand, up to a multiple of 16 bytes, has undefined content and may be
+ *   overwritten.
+ * - An operand without elements is bound to a few bytes of undefined content.
  */
 export interface Pass {
-  /** Variant, as shown in traces and errors: `matmul tiled 64x64`. */
+  /** Name of the variant in traces and errors, such as `matmul tiled 64x64`. */
   readonly label: string;
   readonly bindings: readonly Binding[];
-  /** Invocations of one workgroup, in one dimension. */
+  /** Invocations per workgroup, one-dimensional. */
   readonly workgroupSize: number;
-  /** Workgroups, any number below 2³²; the executable spreads them over the dimensions of a grid. */
+  /** Number of workgroups, below 2³². The executable distributes them over the dimensions of a grid. */
   readonly groups: number;
   /**
    * WGSL that defines `fn main(group: u32, lane: u32)`: workgroup of `groups`, invocation of `workgroupSize`. With the
    * feature `subgroups`: `fn main(group: u32, lane: u32, subgroup_lane: u32, subgroup_size: u32)`. `group` is uniform,
-   * barriers are welcome. Bindings and `sizes.<name>` are declared by the executable.
+   * and barriers are allowed. The executable declares the bindings and `sizes.<name>`.
    */
   readonly code: string;
   readonly features?: readonly ("f16" | "subgroups" | "subgroup-matrix")[];
-  /**
-   * Numbers that should not be part of the text, so that nodes of many sizes share one pipeline: u32 fields of `sizes`.
-   */
+  /** u32 fields of `sizes`: numbers that are not part of the text, so that nodes of many sizes share one pipeline. */
   readonly sizes?: { readonly [name: string]: number };
 }
 
-/** How one node runs: passes in order, over blocks of memory that live as long as the node. */
+/** Plan of one node: passes in order, with memory blocks that live as long as the node. */
 export interface KernelPlan {
-  /** Bytes of each scratch block; contents are undefined at the first pass. */
+  /** Bytes of each scratch block. Content is undefined at the first pass. */
   readonly scratch?: readonly number[];
   /** Read-only data, written once when the graph is compiled. */
   readonly constants?: readonly Uint8Array[];
@@ -95,36 +90,38 @@ export interface KernelPlan {
 }
 
 /**
- * How one operator runs on WebGPU. Ours are one file per operator in `ops/`, named like the operator's file in
- * tensor-core; WGSL in `kernels/<family>/`. Those of users are given to `createWebGpuBackend`.
+ * Implementation of one operator on WebGPU. Built-in kernels have one file per operator in `ops/`, named after the
+ * operator's file in tensor-core, with WGSL in `kernels/<family>/`. User kernels are passed to `createWebGpuBackend`.
  */
 export interface Kernel<P extends Params = Params> {
   readonly op: string;
-  /** Why this node cannot run on this device, as a sentence with the cure; absent when it can. */
+  /** Reason why this node cannot run on this device, as a sentence with the cure. Undefined if the node can run. */
   readonly refuses?: (node: KernelNode<P>, facts: DeviceFacts) => string | undefined;
   /**
-   * Choose variants and fix sizes; called once per node at compile time, and only when at least one output has
-   * elements.
+   * Choose variants and fix sizes. Called once per node at compile time, and only if at least one output has elements.
    *
-   * @param placed by input: whether it lies in output 0 already, where it belongs: as the part of a `concat` that it
-   * becomes, or because the output took over its memory.
+   * @param placed per input, whether the input is already at its position in output 0: as its part of a `concat`, or
+   * because the output reuses the input's memory.
    */
   readonly plan: (node: KernelNode<P>, facts: DeviceFacts, choices: Choices, placed: readonly boolean[]) => KernelPlan;
 }
 
-/** A kernel for an operator of ours: its nodes have the parameters of that. */
+/** A kernel for a built-in operator, with typed parameters. */
 export const kernelOf = <Op extends OperatorName>(kernel: Kernel<OperatorParams[Op]> & { readonly op: Op }): Kernel =>
   kernel as unknown as Kernel;
 
-/** Decisions that were learned on this device. Absent entries leave a kernel to its own rule. */
+/** Choices measured on this device. Absent entries: the kernel uses its own rule. */
 export interface Choices {
-  /** The variant of a product `y[m, n] = Σₖ a·b` that was fastest on this device. */
+  /** Returns the variant of a product `y[m, n] = Σₖ a·b` that was fastest on this device. */
   readonly matmulVariant?: (request: MatmulRequest) => string;
-  /** Flops and bytes of one submission to the device. Default: far below what makes an operating system reset it. */
+  /**
+   * Maximum flops and bytes of one submission to the device. Default: far below the amount that makes an operating
+   * system reset the device.
+   */
   readonly workPerSubmission?: number;
 }
 
-/** What a choice among matmul variants may depend on. */
+/** Properties that a choice among matmul variants may depend on. */
 export interface MatmulRequest {
   readonly batch: number;
   readonly rows: number;

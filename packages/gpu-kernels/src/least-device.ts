@@ -1,6 +1,8 @@
 import type { DeviceFacts } from "./kernel.ts";
 
-/** A GPU with WebGPU's default limits and no optional feature: every kernel has a plan for it. */
+/**
+ * Facts of a GPU with WebGPU's default limits and without optional features. Every kernel has a plan for this device.
+ */
 export const leastDevice: DeviceFacts = {
   adapter: "a device with WebGPU's default limits",
   software: false,

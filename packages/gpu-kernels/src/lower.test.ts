@@ -36,9 +36,9 @@ const dispatches = ({ steps }: Lowered): DispatchStep[] => steps.filter((step) =
 
 describe("lowering", () => {
   test.each([1, 65_535, 65_536, 10_000_000])(
-    "a pass of %i workgroups has a grid that holds them, guarded when it holds more",
+    "a pass of %i workgroups has a grid that is large enough, and guarded if it is larger",
     (rows) => {
-      // One workgroup takes one row of this length.
+      // Each row of this length is processed by one workgroup.
       const graph = optimize(trace((x: Tensor) => softmax(x), [spec([rows, 1024])] as never).graph);
       const { passes } = kernels["softmax"]!.plan(kernelNodeOf(graph, graph.nodes[1]!), facts, {}, []);
       expect(passes[0]!.groups).toBe(rows);
@@ -51,7 +51,7 @@ describe("lowering", () => {
     },
   );
 
-  test("long dispatches become slices that cover every workgroup once", () => {
+  test("splits long dispatches into slices that cover every workgroup once", () => {
     const whole = dispatches(lowered((x) => exp(x), [spec([1_000_003])], { workPerSubmission: Infinity }))[0]!;
     const total = gridGroups(whole.slices[0]!.grid);
     for (const workPerSubmission of [1e3, 1e5, 3e6]) {
@@ -72,13 +72,13 @@ describe("lowering", () => {
     }
   });
 
-  test("a dispatch within the bound is whole and has no slice", () => {
+  test("keeps a dispatch within the limit in one piece", () => {
     const [step] = dispatches(lowered((x) => exp(x), [spec([1000])]));
     expect(step!.slices).toHaveLength(1);
     expect(step!.code).not.toContain("slice");
   });
 
-  test("bindings begin where the device wants them, lie inside their regions, and are never empty", () => {
+  test("bindings are aligned, inside their regions, and never empty", () => {
     const result = lowered(
       (x, y, z) => [softmax(add(x, 1)), matmul(y, x), sum(z), concat([reshape(x, [12]), reshape(y, [15])], { dim: 0 })],
       [spec([3, 4]), spec([5, 3]), spec([0, 7])],
@@ -95,11 +95,11 @@ describe("lowering", () => {
       }
   });
 
-  test("nodes whose results have no elements run nothing", () => {
+  test("nodes without result elements run nothing", () => {
     expect(lowered((x) => softmax(add(x, 1)), [spec([0, 5])]).steps).toEqual([]);
   });
 
-  test("what a device cannot bind is told with both numbers", () => {
+  test("reports both numbers if a device cannot bind a value", () => {
     const graph = optimize(trace((x: Tensor) => exp(x), [spec([2 ** 25 + 1])] as never).graph);
     expect(() => checkSupport(graph, facts)).toThrow(/134217732 bytes.*bind 134217728 \(maxStorageBufferBindingSize\)/);
     expect(() => checkSupport(graph, { ...facts, maxBindingBytes: 2 ** 28 })).not.toThrow();

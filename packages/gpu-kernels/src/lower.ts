@@ -15,7 +15,7 @@ import {
 import type { Binding, BindingSource, Choices, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
 import { checkPlan } from "./check-plan.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
-import { resolveBindings, type PlacedVariable, type Stretch } from "./resolve-bindings.ts";
+import { resolveBindings, type PlacedVariable, type BufferRange } from "./resolve-bindings.ts";
 import { gridGroups, gridOf, shaderModule } from "./shader.ts";
 import type { BindingKind } from "./pipeline-cache.ts";
 
@@ -27,17 +27,17 @@ export interface DispatchStep {
   readonly code: string;
   readonly bindingKinds: readonly BindingKind[];
   readonly variables: readonly PlacedVariable[];
-  readonly copies: readonly { readonly from: Stretch; readonly toOffset: number }[];
+  readonly copies: readonly { readonly from: BufferRange; readonly toOffset: number }[];
   /** Words of `sizes`, if the shader has them. */
   readonly sizes: readonly number[] | undefined;
   readonly slices: readonly Slice[];
-  /** Flops and bytes, to bound what is submitted at once. */
+  /** Flops and bytes, used to bound a submission. */
   readonly work: number;
 }
 
 export interface Slice {
   readonly grid: readonly [number, number, number];
-  /** Words of `slice`; absent where the pass is whole. */
+  /** Words of `slice`. Absent: the pass has a single slice. */
   readonly words?: readonly [first: number, groups: number];
 }
 
@@ -47,15 +47,15 @@ export type LoweredStep =
       readonly kind: "start";
       readonly node: Node;
       readonly plan: CollectivePlan;
-      readonly inputs: readonly Stretch[];
-      readonly outputs: readonly Stretch[];
+      readonly inputs: readonly BufferRange[];
+      readonly outputs: readonly BufferRange[];
     }
   | { readonly kind: "done"; readonly node: Node; readonly start: number }
-  | { readonly kind: "position"; readonly node: Node; readonly output: Stretch };
+  | { readonly kind: "position"; readonly node: Node; readonly output: BufferRange };
 
 /**
- * A graph as flat steps over numbered regions: slabs, then scratch, constants, copies, nothing; then inputs, then
- * outputs.
+ * A graph as flat steps over numbered regions: slabs, scratch, constants, copies, the region for empty operands; then
+ * inputs, then outputs.
  */
 export interface Lowered {
   readonly steps: readonly LoweredStep[];
@@ -70,7 +70,7 @@ export interface Regions {
   readonly scratch: number;
   readonly constants: number;
   readonly copies: number;
-  /** Bytes that stand for operands without elements. */
+  /** Region for operands without elements. */
   readonly empty: number;
   readonly firstInput: number;
   readonly firstOutput: number;
@@ -92,7 +92,7 @@ export const emptyBytes = (facts: DeviceFacts): number => facts.maxBindings * fa
 
 const alignUp = (bytes: number, alignment: number): number => Math.ceil(bytes / alignment) * alignment;
 
-/** Work of one submission: far below the seconds after which an operating system resets a device. */
+/** Maximum work of one submission: far below the seconds after which an operating system resets a device. */
 export const workPerSubmission = (facts: DeviceFacts, choices: Choices): number =>
   choices.workPerSubmission ?? (facts.software ? 1e10 : 5e10);
 
@@ -112,7 +112,7 @@ const workOf = (graph: Graph, node: Node): number => {
   return flops + bytesRead + bytesWritten;
 };
 
-/** By input: whether it lies in output 0 where it belongs, so that the kernel has nothing to copy. */
+/** Per input, whether it is already at its position in output 0, so that the kernel has nothing to copy. */
 const placedInputs = (graph: Graph, plan: MemoryPlan, node: Node): readonly boolean[] => {
   const output = plan.places.get(valueKey({ node: node.id, output: 0 }))!;
   return (
@@ -125,7 +125,7 @@ const placedInputs = (graph: Graph, plan: MemoryPlan, node: Node): readonly bool
   );
 };
 
-/** Turn a planned graph into steps. Pure: needs the facts of a device, not the device. */
+/** Lower a planned graph to steps. Pure: needs the facts of a device, not the device. */
 export const lower = (
   graph: Graph,
   plan: MemoryPlan,
@@ -140,30 +140,30 @@ export const lower = (
   const constants: { offset: number; bytes: Uint8Array }[] = [];
   let [scratchBytes, copyBytes, constantBytes] = [0, 0, 0];
 
-  const stretch = (place: Place, bytes: number): Stretch => ({
+  const rangeAt = (place: Place, bytes: number): BufferRange => ({
     region:
       place.index +
       (place.region === "workspace" ? 0 : place.region === "input" ? regions.firstInput : regions.firstOutput),
     offset: place.offset,
     bytes: alignUp(bytes, 16),
   });
-  const placeOf = (node: number, output: number): Stretch => {
+  const rangeOf = (node: number, output: number): BufferRange => {
     const place = plan.places.get(valueKey({ node, output }));
-    if (place === undefined) throw new InvariantError(`value ${node}:${output} has no place in the memory plan`);
-    return stretch(place, byteLength(graph.nodes[node]!.specs[output]!));
+    if (place === undefined) throw new InvariantError(`value ${node}:${output} is missing in the memory plan`);
+    return rangeAt(place, byteLength(graph.nodes[node]!.specs[output]!));
   };
 
   const lowerPass = (node: Node, kernelPlan: KernelPlan, pass: Pass, blocks: Blocks, work: number): DispatchStep => {
     if (pass.groups < 1 || pass.workgroupSize > facts.maxWorkgroupSize || pass.bindings.length > facts.maxBindings)
       throw new InvariantError(
-        `pass ${pass.label} has ${pass.groups} workgroups of ${pass.workgroupSize} and ${pass.bindings.length} bindings, beyond what ${facts.adapter} takes`,
+        `pass ${pass.label} has ${pass.groups} workgroups of ${pass.workgroupSize} and ${pass.bindings.length} bindings, which exceeds the limits of ${facts.adapter}`,
       );
-    const at = (source: BindingSource, slot: number): Stretch => {
+    const at = (source: BindingSource, slot: number): BufferRange => {
       const found =
         "input" in source
-          ? placeOf(node.inputs[source.input]!.node, node.inputs[source.input]!.output)
+          ? rangeOf(node.inputs[source.input]!.node, node.inputs[source.input]!.output)
           : "output" in source
-            ? placeOf(node.id, source.output)
+            ? rangeOf(node.id, source.output)
             : "scratch" in source
               ? {
                   region: regions.scratch,
@@ -213,13 +213,13 @@ export const lower = (
         kind: "start",
         node,
         plan: planCollective(graph, node),
-        inputs: node.inputs.map((ref) => placeOf(ref.node, ref.output)),
-        outputs: node.specs.map((_, output) => placeOf(node.id, output)),
+        inputs: node.inputs.map((ref) => rangeOf(ref.node, ref.output)),
+        outputs: node.specs.map((_, output) => rangeOf(node.id, output)),
       });
     } else if (role === "done") {
       steps.push({ kind: "done", node, start: startOf.get(node.inputs[0]!.node)! });
     } else if (role === "position") {
-      steps.push({ kind: "position", node, output: placeOf(node.id, 0) });
+      steps.push({ kind: "position", node, output: rangeOf(node.id, 0) });
     } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {
       const kernelNode = kernelNodeOf(graph, node);
       const kernelPlan = kernels[node.op]!.plan(kernelNode, facts, choices, placedInputs(graph, plan, node));
@@ -248,7 +248,7 @@ export const lower = (
   return { steps, slabBytes: plan.slabBytes, scratchBytes, copyBytes, constants, constantBytes };
 };
 
-/** Where the blocks of a node begin in their regions. */
+/** Offsets of a node's blocks in their regions. */
 interface Blocks {
   readonly scratch: number[];
   readonly constants: number[];

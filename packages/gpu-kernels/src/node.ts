@@ -8,10 +8,10 @@ import { AdapterError, WebGpuNotInstalledError } from "./errors.ts";
 import { brakes, EventLoopBrake } from "./event-loop-brake.ts";
 import type { Gpu } from "./platform-types.ts";
 
-/** The command that installs what opens WebGPU in Node, in the versions of our `peerDependencies`. */
+/** Command that installs the WebGPU package for Node, in the versions of our `peerDependencies`. */
 export const installWebGpu = 'npm install "webgpu@^0.6.2"';
 
-/** What became of importing `webgpu`: it is not there, or it is there and does not start. */
+/** Explains a failed import of `webgpu`: the package is missing, or it does not start. */
 const explainImport = (error: unknown): AdapterError => {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "ERR_MODULE_NOT_FOUND" && message.includes("'webgpu'"))
@@ -23,11 +23,11 @@ const explainImport = (error: unknown): AdapterError => {
 };
 
 /**
- * Open WebGPU in Node, through the optional package `webgpu` (Dawn). Keep the result only as long as the backend: a
- * stored instance keeps the process from a clean exit.
+ * Open WebGPU in Node, with the optional package `webgpu` (Dawn). Do not keep the result longer than the backend: a
+ * stored instance prevents a clean exit of the process.
  *
- * @param flags of Dawn: `backend=vulkan`, `adapter=llvmpipe`, `enable-dawn-features=…`.
- * @throws WebGpuNotInstalledError with the install command; AdapterError where the package does not start.
+ * @param flags Dawn flags, such as `backend=vulkan`, `adapter=llvmpipe`, `enable-dawn-features=…`.
+ * @throws WebGpuNotInstalledError with the install command; AdapterError if the package does not start.
  */
 export const openNodeGpu = async (flags: readonly string[] = []): Promise<Gpu> => {
   let dawn: { create(flags: string[]): GPU; globals: object };
@@ -37,7 +37,7 @@ export const openNodeGpu = async (flags: readonly string[] = []): Promise<Gpu> =
     throw explainImport(error);
   }
   for (const [name, value] of Object.entries(dawn.globals)) (globalThis as Record<string, unknown>)[name] ??= value;
-  // Rounded timestamps are a defence against web pages, and longer than most kernels.
+  // Timestamp rounding protects against web pages, but is coarser than most kernels.
   const gpu = dawn.create([
     "enable-dawn-features=allow_unsafe_apis",
     "disable-dawn-features=timestamp_quantization",
@@ -47,7 +47,7 @@ export const openNodeGpu = async (flags: readonly string[] = []): Promise<Gpu> =
   return gpu;
 };
 
-/** Folder of this user's caches: `SKEIN_CACHE_DIR`, else what the system has for it. */
+/** The user's cache folder: `SKEIN_CACHE_DIR`. Default: the cache folder of the operating system. */
 const cacheFolder = (): string => {
   const { env, platform } = process;
   if (env["SKEIN_CACHE_DIR"]) return env["SKEIN_CACHE_DIR"];
@@ -57,7 +57,7 @@ const cacheFolder = (): string => {
 };
 
 /**
- * Keep what was learned about adapters in files, one JSON file each. A file is replaced as a whole, so that processes
+ * Store measured models in files, one JSON file per adapter. A file is replaced atomically, so that several processes
  * may read and write at once.
  *
  * @param folder Default: `SKEIN_CACHE_DIR`, or `skein` in the user's cache folder.
@@ -68,7 +68,7 @@ export const fileChoiceStore = (folder: string = cacheFolder()): ChoiceStore => 
     load: async (adapter) => {
       const fault = othersWhoWrite(pathOf(adapter));
       if (fault !== undefined) {
-        remarkOnCache(`what was measured of the adapter in ${folder}`, fault);
+        remarkOnCache(`measurements of the adapter in ${folder}`, fault);
         return undefined;
       }
       let text: string;
@@ -81,7 +81,7 @@ export const fileChoiceStore = (folder: string = cacheFolder()): ChoiceStore => 
       return readMatmulModel(text);
     },
     save: async (model) => {
-      if (othersWhoWrite(folder) !== undefined) return; // nobody would read it
+      if (othersWhoWrite(folder) !== undefined) return; // the file would never be read
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const path = pathOf(model.adapter);
       const unfinished = `${path}.${process.pid}.tmp`;

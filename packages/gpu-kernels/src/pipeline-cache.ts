@@ -6,11 +6,14 @@ export type BindingKind = "read" | "write" | "uniform";
 
 export interface Pipeline {
   readonly layout: GPUBindGroupLayout;
-  /** Known once it is compiled. */
+  /** Resolves when the pipeline is compiled. */
   readonly ready: Promise<GPUComputePipeline>;
 }
 
-/** Pipelines by their text: nodes that need the same shader share it, and it is compiled once, off the thread. */
+/**
+ * Cache of pipelines by their text: nodes with the same shader share a pipeline, which is compiled once,
+ * asynchronously.
+ */
 export class PipelineCache {
   private readonly device: Device;
   private readonly pipelines = new Map<string, Pipeline>();
@@ -44,14 +47,14 @@ export class PipelineCache {
     return layout;
   }
 
-  /** @param label, op for errors: what the shader is called, and the operator whose kernel it is of. */
+  /** @param label, op for errors: the name of the shader, and the operator of its kernel. */
   get(code: string, kinds: readonly BindingKind[], label: string, op: string = label): Pipeline {
     const key = `${kinds.join()}\n${code}`;
     const found = this.pipelines.get(key);
     if (found !== undefined) return found;
     const layout = this.layout(kinds);
     const ready = this.compile(code, layout.pipeline, label, op);
-    ready.catch(() => undefined); // told where it is awaited
+    ready.catch(() => undefined); // reported when the pipeline is awaited
     const pipeline: Pipeline = { layout: layout.group, ready };
     this.pipelines.set(key, pipeline);
     return pipeline;

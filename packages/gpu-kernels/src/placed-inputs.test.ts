@@ -18,7 +18,10 @@ import { leastDevice } from "./least-device.ts";
 import { lower } from "./lower.ts";
 import type { WebGpuBackend } from "./webgpu-backend.ts";
 
-/** Labels of the passes of `op`, and how many operands were read from copies because they overlap what is written. */
+/**
+ * Labels of the passes of `op`, and the number of operands that are read from copies because they overlap written
+ * memory.
+ */
 const passesOf = (
   op: string,
   fn: (...inputs: Tensor[]) => Tensor,
@@ -35,15 +38,15 @@ const passesOf = (
   };
 };
 
-/** Three results one behind the other: the first two begin at multiples of 256 bytes, the last does not. */
+/** Three consecutive results: the first two start at multiples of 256 bytes, the last does not. */
 const bucket = (a: Tensor, b: Tensor, c: Tensor): Tensor => concat([add(a, 1), multiply(b, 2), add(c, 3)]);
 const bucketInputs = [normalArray([128], 1), normalArray([67], 2), normalArray([5], 3)];
 
-/** Rows added onto a sum that nobody else needs. */
+/** Rows added to a sum that is not used elsewhere. */
 const onto = (base: Tensor, indices: Tensor, updates: Tensor): Tensor => scatterAdd(add(base, 1), indices, updates);
 const ontoInputs = [normalArray([40, 8], 1), uniformArray([30], 0, 40, 2, "i32"), normalArray([30, 8], 3)];
 
-describe("inputs that lie in the output", () => {
+describe("inputs that are already in the output", () => {
   test("are not copied by a concat", () => {
     const { labels, copies } = passesOf(
       "concat",
@@ -57,8 +60,8 @@ describe("inputs that lie in the output", () => {
   test("are not copied by a scatter-add", () => {
     const inPlace = passesOf("scatter-add", (...inputs) => onto(inputs[0]!, inputs[1]!, inputs[2]!), ontoInputs);
     expect(inPlace.labels).toEqual(["scatter-add direct"]);
-    const ofInput = passesOf("scatter-add", (...inputs) => scatterAdd(inputs[0]!, inputs[1]!, inputs[2]!), ontoInputs);
-    expect(ofInput.labels).toEqual(["scatter-add base 16 bytes", "scatter-add direct"]);
+    const passes = passesOf("scatter-add", (...inputs) => scatterAdd(inputs[0]!, inputs[1]!, inputs[2]!), ontoInputs);
+    expect(passes.labels).toEqual(["scatter-add base 16 bytes", "scatter-add direct"]);
   });
 
   test("are not copied by an update of a part", () => {
@@ -66,12 +69,12 @@ describe("inputs that lie in the output", () => {
     const update = (x: Tensor, part: Tensor): Tensor => dynamicUpdateSlice(x, part, [7, 0]);
     const inPlace = passesOf("dynamic-update-slice", (x, part) => update(add(x!, 1), part!), inputs);
     expect(inPlace.labels).toEqual(["dynamic-update-slice 16 bytes"]);
-    const ofInput = passesOf("dynamic-update-slice", (x, part) => update(x!, part!), inputs);
-    expect(ofInput.labels).toEqual(["dynamic-update-slice base 16 bytes", "dynamic-update-slice 16 bytes"]);
+    const passes = passesOf("dynamic-update-slice", (x, part) => update(x!, part!), inputs);
+    expect(passes.labels).toEqual(["dynamic-update-slice base 16 bytes", "dynamic-update-slice 16 bytes"]);
   });
 });
 
-describe.skipIf(!hasAdapter)("inputs that lie in the output, on WebGPU", () => {
+describe.skipIf(!hasAdapter)("inputs that are already in the output, on WebGPU", () => {
   let backend: WebGpuBackend;
   beforeAll(async () => {
     backend = await openBackend();
@@ -81,14 +84,14 @@ describe.skipIf(!hasAdapter)("inputs that lie in the output, on WebGPU", () => {
   const run = async (fn: (...inputs: Tensor[]) => Tensor, inputs: readonly NdArray[]): Promise<number[]> =>
     ((await evaluate(fn, backend)(...inputs)) as NdArray).toNumbers();
 
-  test("keep their values in a concat, beside those that are copied", async () => {
+  test("keep their values in a concat, next to copied inputs", async () => {
     const expected = bucketInputs.flatMap((input, i) =>
       input.toNumbers().map((x) => Math.fround(i === 1 ? x * 2 : x + (i === 0 ? 1 : 3))),
     );
     expect(await run((...inputs) => bucket(inputs[0]!, inputs[1]!, inputs[2]!), bucketInputs)).toEqual(expected);
   });
 
-  test("may be joined with themselves", async () => {
+  test("may be concatenated with themselves", async () => {
     const [a] = bucketInputs;
     const once = a!.toNumbers().map((x) => Math.fround(x + 1));
     const twice = (x: Tensor): Tensor => {

@@ -1,12 +1,12 @@
-// WebGPU in our interfaces, as the settings of whoever uses us know it: `lib: dom`, `lib: webworker` and @webgpu/types
-// have these names, others have not, and there they would be errors in our declarations. Where they are known, these
-// are the very same types.
+// WebGPU types in our interfaces. `lib: dom`, `lib: webworker` and @webgpu/types define the names of these types. In a
+// project without these libraries, the names would be errors in our declarations, so `object` replaces the types there.
+// With these libraries, the types below are exactly the library's types.
 
-/** `GPU`: what `navigator.gpu` is. */
+/** Type of `navigator.gpu`: `GPU`, or `object` without WebGPU types. */
 export type Gpu = typeof globalThis extends { GPU: { prototype: infer Known } } ? Known : object;
 
-/** `GPUAdapter`. */
+/** `GPUAdapter`, or `object` without WebGPU types. */
 export type GpuAdapter = typeof globalThis extends { GPUAdapter: { prototype: infer Known } } ? Known : object;
 
-/** `GPUDevice`. */
+/** `GPUDevice`, or `object` without WebGPU types. */
 export type GpuDevice = typeof globalThis extends { GPUDevice: { prototype: infer Known } } ? Known : object;

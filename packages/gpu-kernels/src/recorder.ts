@@ -1,13 +1,13 @@
 import type { Device } from "./device.ts";
 import type { StepTimer } from "./step-timer.ts";
 
-/** Collects commands into as few command buffers and compute passes as order allows. */
+/** Collects commands into as few command buffers and compute passes as their order allows. */
 export class Recorder {
   private readonly device: Device;
   private readonly timer: StepTimer | undefined;
   private encoder: GPUCommandEncoder | undefined;
   private pass: GPUComputePassEncoder | undefined;
-  /** What the open pass is timed as. */
+  /** Owner of the open pass for timing. */
   private timed: unknown;
 
   constructor(device: Device, timer?: StepTimer) {
@@ -19,7 +19,7 @@ export class Recorder {
     return (this.encoder ??= this.device.gpu.createCommandEncoder());
   }
 
-  /** A compute pass; with a timer, one of its own for each `owner`. */
+  /** Returns a compute pass. With a timer, each `owner` has a separate pass. */
   compute(owner: { readonly id: number }): GPUComputePassEncoder {
     if (this.timer !== undefined && this.timed !== owner) this.endPass();
     if (this.pass === undefined) {
@@ -41,7 +41,7 @@ export class Recorder {
     this.pass = undefined;
   }
 
-  /** Hand everything so far to the device. Commands reach it in the order of these calls. */
+  /** Submit all recorded commands to the device. Commands reach the device in the order of these calls. */
   submit(): void {
     this.endPass();
     if (this.encoder === undefined) return;
@@ -50,7 +50,7 @@ export class Recorder {
     this.encoder = undefined;
   }
 
-  /** Resolve the timer's queries behind all that was recorded. */
+  /** Resolve the timer's queries after all recorded commands. */
   resolve(): void {
     this.endPass();
     this.timer?.resolve(this.open());

@@ -1,19 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { resolveBindings, type PlacedBinding, type Stretch } from "./resolve-bindings.ts";
+import { resolveBindings, type PlacedBinding, type BufferRange } from "./resolve-bindings.ts";
 
-const overlap = (a: Stretch, b: Stretch): boolean =>
+const overlap = (a: BufferRange, b: BufferRange): boolean =>
   a.region === b.region && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 
-const sameStretch = (a: Stretch, b: Stretch): boolean =>
+const sameRange = (a: BufferRange, b: BufferRange): boolean =>
   a.region === b.region && a.offset === b.offset && a.bytes === b.bytes;
 
 const copyRegion = 99;
 const alignment = 32;
 
 /**
- * Bindings of a pass over few regions, so that they meet; those that are written never overlap each other in part, as
- * the memory plan promises.
+ * Bindings of a pass over few regions, so that they often overlap. Written bindings never overlap each other partly, as
+ * the memory plan guarantees.
  */
 const bindingLists = fc
   .array(
@@ -27,7 +27,7 @@ const bindingLists = fc
     { minLength: 1, maxLength: 8 },
   )
   .map((list): PlacedBinding[] => {
-    const written: Stretch[] = [];
+    const written: BufferRange[] = [];
     return list.map(({ type, access, ...at }, i) => {
       const conflict = access === "write" && written.some((other) => overlap(other, at));
       if (access === "write" && !conflict) written.push(at);
@@ -36,7 +36,7 @@ const bindingLists = fc
   });
 
 describe("resolving bindings", () => {
-  test("WebGPU takes what comes out, whatever lies where", () => {
+  test("gives bindings that WebGPU accepts, for any addresses", () => {
     fc.assert(
       fc.property(bindingLists, (bindings) => {
         const { variables, renamed, copies } = resolveBindings(bindings, copyRegion, alignment);
@@ -47,20 +47,20 @@ describe("resolving bindings", () => {
             expect(a.at.region === b.at.region && a.writable !== b.writable).toBe(false);
             expect(a.writable && b.writable && overlap(a.at, b.at)).toBe(false);
           }
-        // Every binding has a variable of its type, over its bytes or over a copy of them.
+        // Every binding has a variable of its type, which covers its bytes or a copy of them.
         for (const { binding, at } of bindings) {
           const variable = variables.find(({ name }) => name === (renamed.get(binding.name) ?? binding.name))!;
           expect(variable.type).toBe(binding.type);
           const copy = copies.find(
             ({ toOffset }) => variable.at.region === copyRegion && toOffset === variable.at.offset,
           );
-          expect(sameStretch(copy?.from ?? variable.at, at)).toBe(true);
+          expect(sameRange(copy?.from ?? variable.at, at)).toBe(true);
           if (binding.access === "write") {
             expect(variable.writable).toBe(true);
             expect(copy).toBeUndefined();
           }
         }
-        // Copies lie side by side, aligned, and each is read by someone.
+        // Copies do not overlap, are aligned, and each copy is read.
         copies.forEach(({ from, toOffset }, i) => {
           expect(toOffset % alignment).toBe(0);
           expect(toOffset).toBeGreaterThanOrEqual(i === 0 ? 0 : copies[i - 1]!.toOffset + copies[i - 1]!.from.bytes);
@@ -68,7 +68,7 @@ describe("resolving bindings", () => {
             variables.some(({ at }) => at.region === copyRegion && at.offset === toOffset && at.bytes === from.bytes),
           ).toBe(true);
         });
-        // Names are those of bindings, each once.
+        // Names are names of bindings, without duplicates.
         expect(new Set(variables.map(({ name }) => name)).size).toBe(variables.length);
       }),
       { numRuns: 2000 },
@@ -87,7 +87,7 @@ describe("resolving bindings", () => {
     at: { region, offset, bytes },
   });
 
-  test("a result in place is one variable", () => {
+  test("makes a result in place one variable", () => {
     const { variables, renamed, copies } = resolveBindings(
       [placed("x", "read", 0, 0, 64), placed("y", "write", 0, 0, 64)],
       copyRegion,
@@ -100,7 +100,7 @@ describe("resolving bindings", () => {
     expect(copies).toEqual([]);
   });
 
-  test("operands that are only read need no copy, however they overlap", () => {
+  test("copies no operands that are only read, however they overlap", () => {
     const { variables, copies } = resolveBindings(
       [placed("x", "read", 0, 0, 64), placed("y", "read", 0, 32, 64)],
       copyRegion,
@@ -110,7 +110,7 @@ describe("resolving bindings", () => {
     expect(copies).toEqual([]);
   });
 
-  test("an operand that overlaps a result in part, or has another type, is read from a copy", () => {
+  test("reads an operand from a copy if it partly overlaps a result, or has another type", () => {
     const partly = resolveBindings(
       [placed("x", "read", 0, 0, 64), placed("y", "write", 0, 32, 64)],
       copyRegion,
@@ -125,7 +125,7 @@ describe("resolving bindings", () => {
     expect(otherwise.copies).toHaveLength(1);
   });
 
-  test("two results that overlap cannot be had", () => {
+  test("rejects two results that overlap", () => {
     expect(() =>
       resolveBindings([placed("x", "write", 0, 0, 64), placed("y", "write", 0, 32, 64)], copyRegion, alignment),
     ).toThrow(/overlaps/);

@@ -2,8 +2,8 @@ import { InvariantError } from "@skein/tensor-core";
 import type { Binding } from "./kernel.ts";
 import type { ShaderVariable } from "./shader.ts";
 
-/** A stretch of one buffer; `region` numbers the buffers of an executable. */
-export interface Stretch {
+/** A range of one buffer. `region`: index among the buffers of an executable. */
+export interface BufferRange {
   readonly region: number;
   readonly offset: number;
   /** A multiple of 16. */
@@ -12,33 +12,33 @@ export interface Stretch {
 
 export interface PlacedBinding {
   readonly binding: Binding;
-  readonly at: Stretch;
+  readonly at: BufferRange;
 }
 
 export interface PlacedVariable extends ShaderVariable {
-  readonly at: Stretch;
+  readonly at: BufferRange;
 }
 
-/** What WebGPU gets to see of a pass's bindings. */
+/** Variables and copies that replace a pass's bindings for WebGPU. */
 export interface ResolvedBindings {
   readonly variables: readonly PlacedVariable[];
   readonly renamed: ReadonlyMap<string, string>;
-  /** To be copied before the pass; targets are offsets in the region that was given for copies. */
-  readonly copies: readonly { readonly from: Stretch; readonly toOffset: number }[];
+  /** Copies to make before the pass. Targets are offsets in the region `copyRegion`. */
+  readonly copies: readonly { readonly from: BufferRange; readonly toOffset: number }[];
 }
 
-const sameStretch = (a: Stretch, b: Stretch): boolean =>
+const sameRange = (a: BufferRange, b: BufferRange): boolean =>
   a.region === b.region && a.offset === b.offset && a.bytes === b.bytes;
 
-const overlap = (a: Stretch, b: Stretch): boolean =>
+const overlap = (a: BufferRange, b: BufferRange): boolean =>
   a.region === b.region && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 
 /**
- * WebGPU refuses a dispatch that binds one buffer both read-only and writable, or two writable bindings that overlap.
- * So all bindings of a buffer that a pass writes are declared writable, bindings that show the same stretch become one
- * variable, and an operand that overlaps another in part is read from a copy.
+ * WebGPU rejects a dispatch that binds one buffer both read-only and writable, or that binds two overlapping writable
+ * ranges. So all bindings of a buffer that a pass writes are declared writable, bindings of the same range become one
+ * variable, and an operand that partly overlaps another is read from a copy.
  *
- * @param copyRegion where such copies lie.
+ * @param copyRegion region for these copies.
  */
 export const resolveBindings = (
   bindings: readonly PlacedBinding[],
@@ -48,7 +48,7 @@ export const resolveBindings = (
   const written = new Set(bindings.filter(({ binding }) => binding.access === "write").map(({ at }) => at.region));
   const variables: PlacedVariable[] = [];
   const renamed = new Map<string, string>();
-  const copies: { from: Stretch; toOffset: number }[] = [];
+  const copies: { from: BufferRange; toOffset: number }[] = [];
   let copied = 0;
   // Writers first: a reader can be moved to a copy, a writer cannot.
   const ordered = [...bindings].sort(
@@ -56,7 +56,7 @@ export const resolveBindings = (
   );
   for (const { binding, at } of ordered) {
     const { name, type, access } = binding;
-    const same = variables.find((variable) => sameStretch(variable.at, at) && variable.type === type);
+    const same = variables.find((variable) => sameRange(variable.at, at) && variable.type === type);
     if (same !== undefined) {
       renamed.set(name, same.name);
     } else if (!written.has(at.region) || !variables.some((variable) => overlap(variable.at, at))) {
@@ -66,7 +66,7 @@ export const resolveBindings = (
       variables.push({ name, type, writable: false, at: { region: copyRegion, offset: copied, bytes: at.bytes } });
       copied += Math.ceil(at.bytes / alignment) * alignment;
     } else {
-      throw new InvariantError(`binding ${name} is written and overlaps another that is written`);
+      throw new InvariantError(`binding ${name} is written and overlaps another written binding`);
     }
   }
   return { variables, renamed, copies };

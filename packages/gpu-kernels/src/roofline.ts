@@ -4,15 +4,15 @@ import { PipelineCache } from "./pipeline-cache.ts";
 import { gridGroups, gridOf, shaderModule } from "./shader.ts";
 import { StepTimer } from "./step-timer.ts";
 
-/** What plain kernels reach on a device: the ceiling that others are measured against. */
+/** Speed of simple kernels on a device, the ceiling for all other kernels. */
 export interface Roofline {
   /** Bytes read plus bytes written per second by a copy of vec4<f32>. */
   readonly copyBytesPerSecond: number;
   /** Flops per second of independent f32 multiply-adds in registers. */
   readonly flopsPerSecond: number;
-  /** The same on `vec4<f16>`; absent without the feature. */
+  /** Flops per second on `vec4<f16>`. Absent without the feature. */
   readonly halfFlopsPerSecond?: number;
-  /** Seconds that a dispatch costs although it does nothing. */
+  /** Seconds per empty dispatch. */
   readonly dispatchSeconds: number;
 }
 
@@ -29,10 +29,10 @@ const copyPass = (bytes: number): Pass => ({
   code: `fn main(group: u32, lane: u32) { let i = group * ${workgroupSize}u + lane; y[i] = x[i]; }`,
 });
 
-/** Enough independent chains to hide the latency of a multiply-add. */
+/** Number of independent chains, enough to hide the latency of a multiply-add. */
 const chains = 8;
 
-/** Chains that cannot be folded: factor and first value come from memory. */
+/** Chains that a compiler cannot fold: factor and first value come from memory. */
 const multiplyAddPass = (type: "f32" | "f16", groups: number, rounds: number): Pass => {
   const names = Array.from({ length: chains }, (_, i) => `v${i}`);
   return {
@@ -64,7 +64,7 @@ interface Timed {
   readonly y: GPUBuffer;
 }
 
-/** Seconds of `repeats` dispatches of a pass, by timestamps where the device has them, else by the clock. */
+/** Seconds of `repeats` dispatches of a pass, by timestamps. Without timestamps, by the host clock. */
 const secondsOf = async ({ device, pipelines, x, y }: Timed, pass: Pass, repeats: number): Promise<number> => {
   const { gpu, facts } = device;
   const grid = gridOf(pass.groups);
@@ -97,9 +97,9 @@ const secondsOf = async ({ device, pipelines, x, y }: Timed, pass: Pass, repeats
     gpu.queue.submit([encoder.finish()]);
     await device.settle(gpu.queue.onSubmittedWorkDone());
     const elapsed = (performance.now() - began) / 1000;
-    const [stretch] = timer === undefined ? [] : await timer.read();
-    // Some adapters hand out clocks that stand still.
-    return stretch !== undefined && stretch.end > stretch.begin ? stretch.end - stretch.begin : elapsed;
+    const [range] = timer === undefined ? [] : await timer.read();
+    // Some adapters have clocks that never advance.
+    return range !== undefined && range.end > range.begin ? range.end - range.begin : elapsed;
   };
   await once();
   const samples = [];

@@ -32,7 +32,7 @@ describe("grids", () => {
     expect(gridOf(groups)).toEqual(grid);
   });
 
-  test("hold all workgroups, few more, and no dimension beyond the limit", () => {
+  test("have enough workgroups, few more, and no dimension beyond the limit", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 2 ** 32 - 1 }), (groups) => {
         const grid = gridOf(groups);
@@ -59,7 +59,7 @@ describe("modules", () => {
     ]);
   });
 
-  test("only guarded grids are guarded, against their own count", () => {
+  test("guard only grids that are too large, against the number of workgroups", () => {
     expect(shaderModule(parts)).not.toContain("return; }");
     expect(shaderModule({ ...parts, guarded: true })).toContain("if (local_group >= 3u) { return; }");
     expect(shaderModule({ ...parts, guarded: true, sliced: true })).toContain(
@@ -68,12 +68,12 @@ describe("modules", () => {
     expect(shaderModule({ ...parts, sliced: true })).toContain("main(local_group + slice.first, lane)");
   });
 
-  test("renaming leaves longer words and members alone", () => {
+  test("rename complete words, but not longer words and members", () => {
     const code = shaderModule({ ...parts, variables: [variables[1]!], renamed: new Map([["x", "y"]]) });
     expect(code).toContain("let x0 = y[lane]; let v = vec2<f32>(x0, y[0]); y[group] = v.x + v.y + f32(sizes.x);");
   });
 
-  test("features are enabled by their names, and hand on where a lane is in its subgroup", () => {
+  test("enable features by their names, and pass a lane's subgroup coordinates", () => {
     const code = shaderModule({ ...parts, pass: { ...pass, features: ["f16", "subgroups"] } });
     expect(code).toContain("enable f16;");
     expect(code).toContain("enable subgroups;");

@@ -1,7 +1,7 @@
 import type { Pass } from "./kernel.ts";
 import { wgsl } from "./wgsl.ts";
 
-/** A variable of a shader: bindings of a pass that show the same memory share one. */
+/** A variable of a shader. Bindings of a pass with the same memory share a variable. */
 export interface ShaderVariable {
   readonly name: string;
   readonly type: string;
@@ -11,11 +11,11 @@ export interface ShaderVariable {
 export interface ShaderParts {
   readonly pass: Pass;
   readonly variables: readonly ShaderVariable[];
-  /** Variable of each binding that has another's: `y` is read and written as `x`. */
+  /** Variable of each binding that shares another binding's variable: `y` is read and written as `x`. */
   readonly renamed: ReadonlyMap<string, string>;
-  /** The grid has more workgroups than the pass asked for. */
+  /** Whether the grid has more workgroups than the pass needs. */
   readonly guarded: boolean;
-  /** The pass runs in slices: the first workgroup of each comes from `slice.first`. */
+  /** Whether the pass runs in slices. The first workgroup of each slice is in `slice.first`. */
   readonly sliced: boolean;
 }
 
@@ -38,7 +38,7 @@ export const gridOf = (groups: number): readonly [number, number, number] => {
 
 export const gridGroups = ([x, y, z]: readonly [number, number, number]): number => x * y * z;
 
-/** A word that is not part of a longer one, nor a member behind a dot. */
+/** Renames complete words. Members after a dot are not renamed. */
 const rename = (code: string, renamed: ReadonlyMap<string, string>): string => {
   let text = code;
   for (const [from, to] of renamed) text = text.replace(new RegExp(`(?<![.\\w])${from}(?!\\w)`, "g"), to);
@@ -51,14 +51,15 @@ export const uniformsOf = ({ pass, sliced }: Pick<ShaderParts, "pass" | "sliced"
   ...(sliced ? (["slice"] as const) : []),
 ];
 
-/** The whole WGSL module of a pass, with the entry point `entry`. */
+/** The complete WGSL module of a pass, with the entry point `entry`. */
 export const shaderModule = (parts: ShaderParts): string => {
   const { pass, variables, renamed, guarded, sliced } = parts;
   const features = pass.features ?? [];
   const subgroups = features.includes("subgroups") || features.includes("subgroup-matrix");
   const head = [
     ...features.map((feature) => `enable ${enables[feature]};`),
-    // Subgroups that run out of work stay together in our kernels; the analysis cannot see it through calls.
+    // In our kernels, subgroups that run out of work do so together. The uniformity analysis cannot prove this through
+    // calls.
     ...(features.includes("subgroups") ? ["diagnostic(off, subgroup_uniformity);"] : []),
     ...(features.includes("subgroup-matrix") ? ["diagnostic(off, chromium.subgroup_matrix_uniformity);"] : []),
     ...variables.map(
@@ -71,7 +72,7 @@ export const shaderModule = (parts: ShaderParts): string => {
     const type = name === "sizes" ? "Sizes" : "Slice";
     return `@group(0) @binding(${variables.length + i}) var<uniform> ${name}: ${type};`;
   });
-  const ofSubgroup = subgroups
+  const subgroupParameters = subgroups
     ? ", @builtin(subgroup_invocation_id) subgroup_lane: u32, @builtin(subgroup_size) subgroup_size: u32"
     : "";
   return `${wgsl`
@@ -81,7 +82,7 @@ export const shaderModule = (parts: ShaderParts): string => {
     ${uniforms}
     ${rename(pass.code, renamed)}
     @compute @workgroup_size(${pass.workgroupSize})
-    fn entry(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>, @builtin(local_invocation_index) lane: u32${ofSubgroup}) {
+    fn entry(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>, @builtin(local_invocation_index) lane: u32${subgroupParameters}) {
       let local_group = id.x + grid.x * (id.y + grid.y * id.z);
       ${guarded ? `if (local_group >= ${sliced ? "slice.groups" : `${pass.groups}u`}) { return; }` : ""}
       main(local_group${sliced ? " + slice.first" : ""}, lane${subgroups ? ", subgroup_lane, subgroup_size" : ""});

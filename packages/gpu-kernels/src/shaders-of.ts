@@ -4,23 +4,23 @@ import { type DispatchStep, lower } from "./lower.ts";
 import { checkSupport } from "./support.ts";
 import { planForWebGpu, prepareForWebGpu } from "./webgpu-backend.ts";
 
-/** A shader of a graph, and what it is run for. */
+/** A shader of a graph, and its uses. */
 export interface ListedShader {
-  /** Operators, each once. */
+  /** Names of operators that use the shader, without duplicates. */
   readonly operators: readonly string[];
-  /** Variants of their kernels that share the text: `matmul NN direct 4x4`. */
+  /** Labels of the kernel variants that share the text, such as `matmul NN direct 4x4`. */
   readonly labels: readonly string[];
-  /** The whole WGSL module, with the entry point `entry`. */
+  /** The complete WGSL module, with the entry point `entry`. */
   readonly code: string;
   readonly dispatches: number;
 }
 
 /**
- * List the shaders that a traced graph runs on a device, in the order in which each is needed first. Needs the facts of
- * the device, not the device.
+ * List the shaders that a traced graph runs on a device, in order of first use. Needs the facts of the device, not the
+ * device.
  *
  * @param donate inputs whose memory may be written.
- * @throws UnsupportedError where the device cannot run it.
+ * @throws UnsupportedError if the device cannot run the graph.
  */
 export const shadersOf = (
   source: Graph,

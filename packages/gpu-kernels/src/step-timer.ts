@@ -1,27 +1,27 @@
 import type { Device } from "./device.ts";
 
-/** Seconds on the host's clock between which an owner's commands ran. */
-export interface TimedStretch {
+/** Time range in which an owner's commands ran, seconds on the host's clock. */
+export interface TimedRange {
   readonly owner: number;
   readonly begin: number;
   readonly end: number;
 }
 
-/** What was handed to the device at once. */
+/** Timed passes of one submission. */
 interface Submission {
-  /** Its timed passes: the first, and behind the last. */
+  /** Range of timed passes: the first pass, and the pass after the last. */
   readonly first: number;
   readonly end: number;
   readonly seconds: number;
 }
 
-const queriesPerSet = 4096; // WebGPU's bound
+const queriesPerSet = 4096; // WebGPU's limit
 
 /**
- * Timestamps around compute passes of one run.
+ * Timestamps around the compute passes of one run.
  *
- * The device's clock has a beginning of its own. Nothing begins on the device before it was submitted, so the host's
- * clock is ahead of the device's by the largest of (time of a submission − time of its first pass), or by more.
+ * The device's clock has a different origin. No pass begins on the device before its submission, so the host's clock is
+ * ahead of the device's clock by at least the maximum of (time of a submission − time of its first pass).
  */
 export class StepTimer {
   private readonly device: Device;
@@ -63,8 +63,8 @@ export class StepTimer {
     encoder.copyBufferToBuffer(this.resolved, 0, this.staging, 0, size);
   }
 
-  /** What was measured, after the commands were submitted. */
-  async read(): Promise<TimedStretch[]> {
+  /** Returns the measured times, after the commands were submitted. */
+  async read(): Promise<TimedRange[]> {
     if (this.staging === undefined) return [];
     await this.device.settle(this.staging.mapAsync(1)); // MAP_READ
     const nanoseconds = new BigUint64Array(this.staging.getMappedRange().slice(0));

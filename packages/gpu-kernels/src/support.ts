@@ -3,7 +3,7 @@ import { formatSpec, kernelNodeOf, lacksKernel, roleOf } from "@skein/tensor-cor
 import type { DeviceFacts } from "./kernel.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 
-/** Every reason why an optimized graph cannot run on a device; none where it can. */
+/** All reasons why an optimized graph cannot run on a device. Empty if the graph can run. */
 export const reasonsAgainst = (graph: Graph, facts: DeviceFacts, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     const where = `${node.op}${node.scope === "" ? "" : ` (${node.scope})`}`;

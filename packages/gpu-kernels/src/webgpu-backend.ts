@@ -24,39 +24,39 @@ import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 import { checkSupport } from "./support.ts";
 import { PipelineCache } from "./pipeline-cache.ts";
 
-/** Which GPU a backend runs on, and what it knows of it. */
+/** Selects the GPU of a backend, and configures its kernels. */
 export interface WebGpuBackendOptions extends DeviceOptions {
-  /** Memory for what collectives carry. Default: plain memory of this thread. */
+  /** Host memory for operands and results of collectives. Default: ordinary memory of this thread. */
   readonly hostMemory?: HostMemory;
-  /** What was learned on this device. Default: the kernels' own rules. */
+  /** Choices measured on this device. Default: the kernels' own rules. */
   readonly choices?: Choices;
   /**
-   * Kernels for operators of the user's (`defineOperator`); without one, a backend runs an operator's composition.
+   * Kernels of user-defined operators (`defineOperator`). Without a kernel, a backend runs an operator's composition.
    * Default: none.
    */
   readonly kernels?: readonly Kernel[];
 }
 
 /**
- * A WebGPU backend also tells what its device can do and what it holds.
+ * A WebGPU backend, with its device's capabilities and memory use.
  *
- * A run, a copy or an upload for which the device has no room is a `DeviceMemoryError`, after idle buffers were given
- * back and a second try; nothing has changed then, and it may be tried again later. `upload` returns before the device
- * has answered: that error is thrown by whatever uses the array, which can only be freed. While the device makes room
- * for a copy, `download` has the array lent, as a run has its arguments.
+ * A run, a copy or an upload throws `DeviceMemoryError` if the device has no memory after idle buffers were released
+ * and a second attempt failed. The failed call has no effect, and may be retried later. `upload` returns before the
+ * device has answered, so the next use of the array throws this error, and the array can only be freed. While the
+ * device allocates memory for a copy, `download` borrows the array, like a run borrows its arguments.
  */
 export interface WebGpuBackend extends Backend {
   readonly facts: DeviceFacts;
   readonly device: Device;
-  /** Bytes of arrays, and of workspaces from their first run on. */
+  /** Bytes of arrays, and of the workspaces of executables that have run. */
   bytesInUse(): number;
-  /** Those, and bytes of buffers that are kept to be used again. */
+  /** `bytesInUse`, and bytes of buffers that are kept for reuse. */
   bytesReserved(): number;
-  /** End the device, so that the process can exit. Arrays on it are gone. */
+  /** Destroy the device, so that the process can exit. Its arrays are lost. */
   close(): void;
 }
 
-/** In place only where reader and writer see the same WGSL type. */
+/** In-place operation is allowed only if reader and writer use the same WGSL type. */
 const inPlaceRule: InPlaceRule = (node, input, output) =>
   standardInPlaceRule(node, input, output) && node.inputs[input]!.dtype === node.outputs[output]!.dtype;
 
@@ -70,8 +70,9 @@ const withoutHalf = (graph: Graph, facts: DeviceFacts): Graph =>
   widenHalf(graph, facts.f16 ? ["bf16"] : ["f16", "bf16"]);
 
 /**
- * What is compiled in place of a traced graph: compositions of operators without a kernel, the standard passes within
- * the device's bounds, bf16 products widened, and f16 ones where it has no f16.
+ * Returns the graph that is compiled for a traced graph: compositions replace operators without a kernel, the standard
+ * passes run within the device's limits, and products of bf16 are widened, as well as products of f16 if the device
+ * does not support f16.
  */
 export const prepareForWebGpu = (
   source: Graph,
@@ -84,7 +85,7 @@ export const prepareForWebGpu = (
     schedule: collectiveOrder ?? true,
   });
 
-/** Where the values of a prepared graph lie on a device. @param donate inputs whose memory may be written. */
+/** Plan the memory of a prepared graph on a device. @param donate inputs whose memory may be written. */
 export const planForWebGpu = (graph: Graph, facts: DeviceFacts, donate: readonly number[] = []): MemoryPlan =>
   planMemory(graph, {
     donate,
@@ -95,9 +96,9 @@ export const planForWebGpu = (graph: Graph, facts: DeviceFacts, donate: readonly
   });
 
 /**
- * Make the WebGPU backend on one device.
+ * Create the WebGPU backend on one device.
  *
- * @throws AdapterError where there is no adapter.
+ * @throws AdapterError if there is no adapter.
  * @example const backend = await createWebGpuBackend({ gpu: navigator.gpu }); // in Node: { gpu: await openNodeGpu() }
  */
 export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promise<WebGpuBackend> => {
@@ -113,10 +114,10 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
   const kernels = kernelTable(ownKernels, options.kernels ?? [], "plan");
 
   /**
-   * Submit a copy of an array into a staging buffer: at once, unless the array or the buffer has to be waited for; the
-   * array is lent meanwhile.
+   * Submit a copy of an array to a staging buffer: at once, unless the array or the buffer must be awaited. The array
+   * is borrowed meanwhile.
    */
-  const copyOff = async (array: OwnedArray<ArrayBlock>): Promise<GPUBuffer> => {
+  const copyToStaging = async (array: OwnedArray<ArrayBlock>): Promise<GPUBuffer> => {
     const request = { bytes: array.bytes, kind: "staging" } as const;
     const { buffer } = array.lend(false);
     try {
@@ -152,7 +153,7 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
       const owned = ledger.own(array);
       const copy = new Uint8Array(owned.bytes);
       device.check();
-      const staging = await copyOff(owned);
+      const staging = await copyToStaging(owned);
       try {
         await readBuffer(device, staging, copy);
       } finally {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { wgsl } from "./wgsl.ts";
 
-/** `wgsl` of lines as a template has them between backticks: a tag is an ordinary function. */
+/** Calls `wgsl` with lines as in a template between backticks, because a tag is an ordinary function. */
 const fill = (lines: readonly string[], fillings: readonly (string | string[])[], indent = 2): string => {
   const spaces = " ".repeat(indent);
   const source = ["", ...lines.map((line) => spaces + line), ""].join("\n");
@@ -26,7 +26,7 @@ const template = lines.chain((all) => {
 const words = (text: string): string => text.replace(/\s/g, "");
 
 describe("wgsl", () => {
-  test("a shader stands in a file as it will read", () => {
+  test("keeps the indentation of a shader", () => {
     const sums = [0, 1].map((i) => `sum_${i} += x[at + ${i}u];`);
     const guard = "";
     const text = wgsl`
@@ -45,7 +45,7 @@ describe("wgsl", () => {
 }`);
   });
 
-  test("how far a template is indented does not matter", () => {
+  test("does not depend on the indentation of the template", () => {
     fc.assert(
       fc.property(template, fc.nat(20), (made, indent) => {
         expect(fill(made.lines, made.fillings, indent)).toBe(fill(made.lines, made.fillings, 0));
@@ -53,7 +53,7 @@ describe("wgsl", () => {
     );
   });
 
-  test("text and fillings come in order, nothing is lost and nothing added", () => {
+  test("keeps all text and fillings in order", () => {
     fc.assert(
       fc.property(template, (made) => {
         let next = 0;
@@ -63,7 +63,7 @@ describe("wgsl", () => {
     );
   });
 
-  test("every line of a filling is indented like the line of its hole", () => {
+  test("indents every line of a filling like the line of its hole", () => {
     fc.assert(
       fc.property(fc.nat(3), filling, (depth, made) => {
         const shown = [made].flat().filter((piece) => piece !== "");

@@ -1,7 +1,7 @@
-/** What fills a hole: a piece of text of any number of lines, or a list of pieces, each on lines of its own. */
+/** Value of a hole: text of any number of lines, or a list of texts, each on its own lines. */
 type Filling = string | number | readonly string[];
 
-/** Stands for a hole while lines are cut; no text has it. */
+/** Represents a hole while lines are split. Does not occur in any text. */
 const hole = "\0";
 
 const pieceOf = (filling: Filling): string =>
@@ -10,12 +10,12 @@ const pieceOf = (filling: Filling): string =>
 const indentOf = (line: string): number => /^ */.exec(line)![0].length;
 
 /**
- * Write WGSL as it will read: indented as a shader is, with what is computed in holes that have names.
+ * Template tag for readable WGSL: keeps the indentation of a shader, with computed parts in named holes.
  *
- * - What all lines of the template are indented by belongs to the file around it, and is taken off, with the lines of
- *   the backticks.
- * - The lines of a hole keep the indentation of the line in which it stands.
- * - A line of nothing but holes, all of them empty, is left out.
+ * - The common indentation of all lines, which belongs to the surrounding file, is removed, and so are the lines of the
+ *   backticks.
+ * - The lines of a hole get the indentation of the line that contains the hole.
+ * - A line that consists only of empty holes is removed.
  *
  * @example
  * const sums = [0, 1].map((i) => `sum_${i} += x[at + ${i}u];`);

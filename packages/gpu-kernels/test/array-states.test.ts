@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { WebGpuBackend } from "../src/index.ts";
 import { hasAdapter, openBackend } from "./gpu.ts";
 
-describe.skipIf(!hasAdapter)("arrays lent to runs on WebGPU", () => {
+describe.skipIf(!hasAdapter)("arrays borrowed by runs on WebGPU", () => {
   let backend: WebGpuBackend;
   beforeAll(async () => {
     backend = await openBackend();

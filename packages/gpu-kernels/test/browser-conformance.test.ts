@@ -3,15 +3,16 @@ import { describeRows } from "./browser-rows.ts";
 
 const rowsOf = Map.groupBy(conformanceCases, ({ op }) => op);
 
-/** Their larger rows take programs of many loops, on each of which SwiftShader compiles for ten seconds. */
-const ofManyLoops: readonly string[] = ["cholesky", "eigh", "qr", "triangular-solve"];
+/** Their larger rows use programs with many loops, each of which takes SwiftShader ten seconds to compile. */
+const loopHeavyOps: readonly string[] = ["cholesky", "eigh", "qr", "triangular-solve"];
 
-// SwiftShader compiles for a quarter of an hour what the whole table needs, and Mesa's driver in Node runs nearly all
-// of it. So, of each operator, its largest row here; all of them in `browser-conformance.full.test.ts`.
+// SwiftShader takes a quarter of an hour to compile the shaders of the complete table, and Mesa's driver in Node runs
+// nearly all of it. So only the largest row of each operator runs here; `browser-conformance.full.test.ts` runs all
+// rows.
 await describeRows(
   [...rowsOf].map(([op, rows]) =>
     rows.reduce((chosen, row) =>
-      inputElements(row) > inputElements(chosen) !== ofManyLoops.includes(op) ? row : chosen,
+      inputElements(row) > inputElements(chosen) !== loopHeavyOps.includes(op) ? row : chosen,
     ),
   ),
 );

@@ -4,23 +4,23 @@ import { type ConformanceCase, conformanceCases } from "@skein/testing";
 import { afterAll, describe, test } from "vitest";
 import type { ConformanceWorker } from "./browser/conformance-worker.ts";
 
-// The names that the worker defines: functions given to `evaluate` run in there.
+// The names that the worker defines. Functions passed to `evaluate` run in the worker.
 declare const openBackend: ConformanceWorker["openBackend"];
 declare const checkRow: ConformanceWorker["checkRow"];
 
 /**
- * Browsers that share the rows. On a processor nearly all of the time goes into compiling shaders, which SwiftShader
- * does one at a time per process. No more than the rows that vitest runs at once, five.
+ * Number of browsers that share the rows. On a CPU, nearly all of the time is spent compiling shaders, which
+ * SwiftShader does one at a time per process. At most the number of rows that vitest runs at once, five.
  */
 const numBrowsers = 2;
 
 interface Checker {
-  /** @returns what is wrong with the row. */
+  /** @returns the error of the row. Undefined: none. */
   checkRow(index: number): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
-/** A browser with a page whose worker has opened the backend; undefined where there is no adapter. */
+/** A browser with a page whose worker has opened the backend. Undefined without an adapter. */
 const openChecker = async (url: string): Promise<Checker | undefined> => {
   const browser = await openChromium();
   const page = await browser.newPage();
@@ -52,7 +52,7 @@ const openCheckers = async (): Promise<Checker[]> => {
   }
 };
 
-/** Give each row to a checker that is free. */
+/** Assigns each row to an idle checker. */
 const sharing = (checkers: readonly Checker[]): ((index: number) => Promise<string | undefined>) => {
   const free = [...checkers];
   const waiting: ((checker: Checker) => void)[] = [];
@@ -69,8 +69,8 @@ const sharing = (checkers: readonly Checker[]): ((index: number) => Promise<stri
 };
 
 /**
- * Check rows of the conformance table on WebGPU in Chromium, whose software adapter is SwiftShader; skipped where there
- * is no Chromium.
+ * Check rows of the conformance table on WebGPU in Chromium, whose software adapter is SwiftShader. Skipped without
+ * Chromium.
  */
 export const describeRows = async (chosen: readonly ConformanceCase[]): Promise<void> => {
   const checkers = await openCheckers();
@@ -78,7 +78,7 @@ export const describeRows = async (chosen: readonly ConformanceCase[]): Promise<
     const check = sharing(checkers);
     afterAll(() => Promise.all(checkers.map((checker) => checker.close())));
 
-    // Both sides name a row by its place in the table.
+    // Both sides identify a row by its index in the table.
     test.concurrent.each(chosen.map((row) => [`${row.op}: ${row.name}`, conformanceCases.indexOf(row)] as const))(
       "%s",
       async (_, index) => {

@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const model = trainMatmulModel("an adapter", [], { rule: () => "naive" });
 
-test("a file store gives back what it was given, and leaves no unfinished file", async () => {
+test("a file store returns what was stored, and leaves no temporary file", async () => {
   const path = join(await folder(), "deep", "er");
   expect(await fileChoiceStore(path).load("an adapter")).toBeUndefined();
   await fileChoiceStore(path).save(model);
@@ -27,14 +27,14 @@ test("a file store gives back what it was given, and leaves no unfinished file",
   expect(await readdir(path)).toEqual([`${storeKey("an adapter")}.json`]);
 });
 
-test("the environment says where, when the caller does not", async () => {
+test("uses the folder in the environment by default", async () => {
   const path = await folder();
   vi.stubEnv("SKEIN_CACHE_DIR", path);
   await fileChoiceStore().save(model);
   expect(await readdir(path)).toHaveLength(1);
 });
 
-test("a file with something else is refused with the cure", async () => {
+test("rejects a file that is not a model, with the cure", async () => {
   const path = await folder();
   await writeFile(join(path, `${storeKey("an adapter")}.json`), "[]");
   await expect(fileChoiceStore(path).load("an adapter")).rejects.toThrow(/measure the device again/);

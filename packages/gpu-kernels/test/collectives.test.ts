@@ -49,10 +49,10 @@ const worldSize = 2;
 const inOrder = ({ x, rows }: RaggedResult): readonly Tensor[] => [x, rows];
 
 /**
- * What all ranks of one thread share: the n-th request of each rank belongs together, and is computed when the last has
- * come.
+ * Shared state of all ranks of one thread: the n-th requests of all ranks form a collective, which is computed when the
+ * last rank's request arrives.
  */
-class Meeting {
+class LocalCollectives {
   private readonly requests = new Map<number, CollectiveRequest[]>();
   private readonly done = new Map<number, PromiseWithResolvers<void>>();
 
@@ -99,7 +99,7 @@ const resultOf = (
   return from === undefined ? new Uint8Array(output.length) : inputs[from]!;
 };
 
-/** As many rows as their senders say, zeros behind them, and how many came. */
+/** Copy as many rows as their senders specify, followed by zeros, and write the numbers of rows. */
 const exchangeRows = (all: readonly CollectiveRequest[], rank: number): void => {
   const { output, ragged } = all[rank]!;
   const chunkBytes = output.length / worldSize;
@@ -114,30 +114,30 @@ const exchangeRows = (all: readonly CollectiveRequest[], rank: number): void => 
   ragged!.receivedRows.set(new Uint8Array(Int32Array.from(received).buffer));
 };
 
-/** A mesh of one axis is never split. */
+/** A mesh with one axis is never split. */
 const split = (): never => {
   throw new Error("these tests split no group");
 };
 
-const communicatorOf = (meeting: Meeting, rank: number): Communicator => {
+const communicatorOf = (collectives: LocalCollectives, rank: number): Communicator => {
   let next = 0;
   return {
     rank,
     worldSize,
     start: (request): CollectiveHandle => {
       const id = next++;
-      meeting.bring(id, rank, request);
+      collectives.bring(id, rank, request);
       return { id };
     },
-    wait: ({ id }) => meeting.finished(id).promise,
+    wait: ({ id }) => collectives.finished(id).promise,
     bytesSent: () => 0,
     members: [0, 1],
-    exchangeTexts: (text) => [text, text], // all ranks compile one graph
+    exchangeTexts: (text) => [text, text], // all ranks compile the same graph
     split,
   };
 };
 
-/** Counts what is out. */
+/** Counts allocations that were not released. */
 class CountedMemory implements HostMemory {
   held = 0;
   allocate(bytes: number): Uint8Array {
@@ -162,17 +162,17 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     data: Float64Array.from(array.toNumbers()),
   });
 
-  /** Run `fn` on both ranks at once and compare every output with the world's reference. */
+  /** Run `fn` on both ranks at once and compare every output with the reference for all ranks. */
   const check = async (fn: (x: Tensor) => readonly Tensor[], inputs: readonly NdArray[], runs = 1): Promise<void> => {
     const { graph } = trace(fn, [inputs[0]] as never, { mesh: { data: worldSize } });
     const expected = interpretWorld(
       graph,
       inputs.map((input) => [toReference(input)]),
     );
-    const meeting = new Meeting();
+    const collectives = new LocalCollectives();
     await Promise.all(
       backends.map(async (backend, rank) => {
-        const f = jit(fn, backend, { communicators: { data: communicatorOf(meeting, rank) } });
+        const f = jit(fn, backend, { communicators: { data: communicatorOf(collectives, rank) } });
         for (let run = 0; run < runs; run++) {
           const outputs = await f(inputs[rank]! as never);
           for (const [i, output] of (outputs as never[]).entries()) {
@@ -206,7 +206,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     await check(fn, inputs);
   });
 
-  /** Rows of each rank, computed on the device: rank r has r + 1 for itself, and none for the other. */
+  /** Row counts of each rank, computed on the device: rank r has r + 1 rows for itself, and none for the other rank. */
   const ownRows = (): Tensor =>
     where(equal(iota([worldSize], "i32", { dim: 0 }), axisIndex("data")), add(axisIndex("data"), 1), 0);
 
@@ -240,7 +240,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     await check(fn, inputs, 3);
   });
 
-  test("a row count beyond the capacity rejects the run, and says whose it was", async () => {
+  test("a row count beyond the capacity rejects the run, and names the rank", async () => {
     const [backend] = backends as [WebGpuBackend];
     const f = jit((x: Tensor) => raggedAllToAll(x, add(axisIndex("data"), full([1], 5, "i32")), "data").x, backend);
     await expect(f(inputs[0]! as never)).rejects.toThrow(
@@ -250,7 +250,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     f.release();
   });
 
-  test("on an axis of one rank ragged collectives need no communicator", async () => {
+  test("on an axis of one rank, ragged collectives need no communicator", async () => {
     const [backend] = backends as [WebGpuBackend];
     const f = jit((x: Tensor) => inOrder(raggedAllGather(x, full([], 3, "i32"), "data")), backend);
     const [x, rows] = await f(inputs[0]! as never);
@@ -261,7 +261,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     f.release();
   });
 
-  test("several at once, while other work goes on, run after run", async () => {
+  test("several at once, while other work continues, run after run", async () => {
     await check(
       (x) => {
         const a = allReduce(multiply(x, 2), "data");
@@ -274,7 +274,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     );
   });
 
-  /** Two exchanges that can be under way at once, with work before, between and behind them. */
+  /** Two exchanges that can be in progress at once, with work before, between and after them. */
   const overlapping = (x: Tensor): readonly Tensor[] => {
     const a = scope("first", () => allReduce(multiply(x, 2), "data"));
     const between = scope("between", () => softmax(multiply(x, x)));
@@ -282,28 +282,28 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     return [scope("behind", () => softmax(add(a, between))), b];
   };
 
-  /** What each rank's communicator is asked, in order. */
-  const watched = (
+  /** Records each rank's calls of its communicator, in order. */
+  const observed = (
     communicator: Communicator,
-    saw: (event: string, kind?: CollectiveRequest["kind"]) => void,
+    onEvent: (event: string, kind?: CollectiveRequest["kind"]) => void,
   ): Communicator => ({
     ...communicator,
     start: (request) => {
-      saw("start", request.kind);
+      onEvent("start", request.kind);
       return communicator.start(request);
     },
     wait: (handle) => {
-      saw("wait");
+      onEvent("wait");
       return communicator.wait(handle);
     },
   });
 
-  test("all that was submitted is handed over before the host begins to wait, which may block it", async () => {
-    const meeting = new Meeting();
+  test("passes all submitted collectives to communicators before the host waits, which may block", async () => {
+    const collectives = new LocalCollectives();
     const seen = await Promise.all(
       backends.map(async (backend, rank) => {
         const events: string[] = [];
-        const data = watched(communicatorOf(meeting, rank), (event) => events.push(event));
+        const data = observed(communicatorOf(collectives, rank), (event) => events.push(event));
         const f = jit(overlapping, backend, { communicators: { data } });
         for (const output of await f(inputs[rank]! as never)) backend.free(output);
         f.release();
@@ -313,16 +313,16 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     expect(seen).toEqual(backends.map(() => ["start", "start", "wait", "wait"]));
   });
 
-  test("a span sink learns when a collective was handed over and when its result was there, by the names that the CPU gives", async () => {
-    /** Spans of rank 0, and when its collectives were started. */
+  test("records spans of collectives from the request to the result, with the names of the CPU backend", async () => {
+    /** Spans of rank 0, and the start times of its collectives. */
     const traced = async (
       ranks: readonly Backend[],
     ): Promise<{ spans: readonly Span[]; started: Map<string, number> }> => {
-      const meeting = new Meeting();
+      const collectives = new LocalCollectives();
       const spanSink = new SpanRecorder();
       const started = new Map<string, number>();
-      const communicators = ranks.map((_, rank) => communicatorOf(meeting, rank));
-      communicators[0] = watched(
+      const communicators = ranks.map((_, rank) => communicatorOf(collectives, rank));
+      communicators[0] = observed(
         communicators[0]!,
         (event, kind) => kind !== undefined && started.set(kind, spanSink.now()),
       );
@@ -354,8 +354,8 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
       expect(end(wait)).toBe(end(collective));
     }
     if (!backends[0]!.facts.timestamps) return;
-    // Kernels are timed by the device's clock; causes come before effects on both. Dawn rounds that clock down to
-    // multiples of 2^16 ns.
+    // Kernels are timed by the device's clock. Causes precede effects on both clocks. Dawn rounds the device's clock
+    // down to multiples of 2^16 ns.
     const rounding = 2 ** 16 / 1e9;
     expect(end(named("fused first")) - rounding).toBeLessThanOrEqual(named("all-reduce").startSeconds);
     expect(end(named("softmax between")) - rounding).toBeLessThanOrEqual(named("all-gather").startSeconds);
@@ -369,7 +369,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     );
   });
 
-  test("a group that fails rejects the run; only what a peer may still write keeps its memory", async () => {
+  test("a failed group rejects the run; only memory that a peer may still write is kept", async () => {
     const broken: Communicator = {
       rank: 0,
       worldSize,
@@ -391,13 +391,13 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     const held = backend.bytesInUse();
     await expect(f(x)).rejects.toThrow("rank 1 is gone");
     expect(backend.bytesInUse()).toBe(held);
-    // Both requests of both runs are under way for ever, since a wait that fails does not end one: an all-reduce, which
-    // works in place, and an all-gather.
+    // Both requests of both runs stay in progress forever, because a failed wait does not end a request: an all-reduce,
+    // which works in place, and an all-gather.
     expect(memories[0]!.held).toBe(2 * (1 + 3) * 4 * elementCount(inputs[0]!.shape));
     expect((await backend.download(x)).toNumbers()).toEqual(inputs[0]!.toNumbers());
   });
 
-  test("after a collective that cannot start none is started, and the run fails with its reason", async () => {
+  test("after a collective that cannot start, no further collective starts, and the run fails with its reason", async () => {
     const started: string[] = [];
     const refusing: Communicator = {
       rank: 0,
@@ -416,12 +416,12 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     const f = jit(overlapping, backend, { communicators: { data: refusing } });
     const held = memories[0]!.held;
     await expect(f(inputs[0]! as never)).rejects.toThrow("all-reduce is refused");
-    // A peer would take the second for the first.
+    // A peer would match the second request with the first.
     expect(started).toEqual(["all-reduce"]);
     expect(memories[0]!.held).toBe(held);
   });
 
-  test("a device that is lost while a collective is under way rejects the run", async () => {
+  test("losing the device during a collective rejects the run", async () => {
     const backend = await openBackend();
     const gate = Promise.withResolvers<void>();
     const slow: Communicator = {

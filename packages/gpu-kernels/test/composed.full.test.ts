@@ -1,5 +1,5 @@
 import { composedCases } from "@skein/testing";
 import { describeConformance } from "./conformance-rows.ts";
 
-// By default only on the CPU: the operators that these functions are made of have rows of their own here.
+// By default only on the CPU, because the operators of these functions have their own rows here.
 describeConformance(composedCases, { values: () => true, gradient: () => true });

@@ -17,10 +17,10 @@ import {
 } from "../src/index.ts";
 import { hasAdapter, openBackend } from "./gpu.ts";
 
-// Larger ones find what wide rows do, which their values show as well.
+// Larger gradients only test wide rows, which the values also test.
 const mostElements = 4096;
 
-/** Of each operator with a derivative, the largest row of a moderate size that has its gradient checked. */
+/** For each operator with a derivative, the largest row of moderate size whose gradient is checked. */
 export const chosenGradients: ReadonlySet<ConformanceCase> = new Set(
   [
     ...Map.groupBy(
@@ -30,7 +30,7 @@ export const chosenGradients: ReadonlySet<ConformanceCase> = new Set(
   ].map((rows) => rows.reduce((most, row) => (inputElements(row) > inputElements(most) ? row : most))),
 );
 
-/** Operators that one kernel computes, with another word of WGSL in one place. */
+/** Operators of the same kernel, which differ by one word of WGSL. */
 const families: readonly (readonly string[])[] = [
   ["add", "equal", "bitwise-and", "subtract", "not-equal", "bitwise-or", "multiply", "less", "bitwise-xor"],
   [
@@ -47,11 +47,13 @@ const families: readonly (readonly string[])[] = [
   ["sum", "reduce-max", "reduce-min"],
 ];
 
-/** Rows that differ in shapes and storage types alone, which a family has under the same names. */
+/**
+ * Whether a row differs only in shapes and storage types from other rows. A family has such rows under the same names.
+ */
 const isLayout = ({ name }: ConformanceCase): boolean =>
   /^(\[|all|first|last|middle|both|every|of nothing).*, \w+$/.test(name);
 
-/** Of each layout of a family the row of one operator; they go round, so that each operator has its turn. */
+/** For each layout of a family, the row of one operator, in rotation, so that each operator is tested. */
 const layoutsInTurn = families.flatMap((family) => {
   const rows = Map.groupBy(
     conformanceCases.filter((row) => family.includes(row.op) && isLayout(row)),
@@ -60,7 +62,7 @@ const layoutsInTurn = families.flatMap((family) => {
   return [...rows.values()].map((same, turn) => same[turn % same.length]!);
 });
 
-/** What lavapipe is: which variants are chosen must not depend on the machine. */
+/** Facts of lavapipe, so that the choice of variants does not depend on the machine. */
 const software: DeviceFacts = {
   ...leastDevice,
   adapter: "a processor that pretends to be a GPU",
@@ -85,12 +87,11 @@ const shadersOfRow = (row: ConformanceCase): { readonly code: string; readonly v
   }));
 };
 
-/** Rows that each variant of a kernel is compiled anew for. */
+/** Number of rows for which each kernel variant is compiled again. */
 const rowsOfVariant = 1;
 
 /**
- * Of these rows, those that need no shader that an earlier one has not, and the first that show another text of a
- * variant.
+ * The rows that need no shader that earlier rows have not compiled, and the first rows with another text of a variant.
  */
 const fewOfVariants = (rows: readonly ConformanceCase[]): ConformanceCase[] => {
   const compiled = new Set<string>();
@@ -106,8 +107,9 @@ const fewOfVariants = (rows: readonly ConformanceCase[]): ConformanceCase[] => {
 };
 
 /**
- * Rows whose values are checked by default: each pipeline takes a tenth of a second to compile. Left out are layouts
- * that another operator of the family is checked in, and rows beyond the first that make another text of a variant.
+ * Rows whose values are checked by default, because each pipeline takes a tenth of a second to compile. Omitted:
+ * layouts that are checked with another operator of the family, and rows after the first with another text of a
+ * variant.
  */
 export const chosenRows: ReadonlySet<ConformanceCase> = new Set([
   ...fewOfVariants(conformanceCases.filter((row) => !families.flat().includes(row.op) || !isLayout(row))),
@@ -116,11 +118,11 @@ export const chosenRows: ReadonlySet<ConformanceCase> = new Set([
 
 export interface ConformanceChecks {
   readonly values: (row: ConformanceCase) => boolean;
-  /** Asked of rows that have a gradient. */
+  /** Called for rows that have a gradient. */
   readonly gradient: (row: ConformanceCase) => boolean;
 }
 
-/** Check rows of the conformance table on this machine's adapter; skipped where there is none. */
+/** Check rows of the conformance table on this machine's adapter. Skipped without an adapter. */
 export const describeConformance = (
   rows: readonly ConformanceCase[],
   { values, gradient }: ConformanceChecks,

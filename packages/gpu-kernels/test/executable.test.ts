@@ -37,7 +37,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
   });
   afterAll(() => backend.close());
 
-  test("computes on host arrays and gives back every byte", async () => {
+  test("computes on host arrays and releases every byte", async () => {
     const held = backend.bytesInUse();
     const f = jit((x: Tensor, y: Tensor) => ({ sum: add(x, y), product: multiply(x, y) }), backend);
     const result = await f(NdArray.from([1, 2, 3]), NdArray.from([4, 5, 6]));
@@ -63,7 +63,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     f.release();
   });
 
-  test("a donated array that no output takes over is given back", async () => {
+  test("releases a donated array that no output reuses", async () => {
     const f = jit((x: Tensor) => sum(x), backend, { donate: [0] });
     const x = backend.upload(NdArray.zeros("f32", [100_000]));
     const held = backend.bytesInUse();
@@ -87,7 +87,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     expect((await backend.download(x)).toNumbers()).toEqual([1]);
   });
 
-  test("the same array may be passed twice where it is only read", async () => {
+  test("the same array may be passed twice if it is only read", async () => {
     const f = jit((x: Tensor, y: Tensor) => [add(x, y), matmul(x, y)], backend);
     const x = backend.upload(NdArray.from([1, 2, 3, 4], [2, 2]));
     const [total, product] = await f(x, x);
@@ -95,7 +95,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     expect((await backend.download(product!)).toNumbers()).toEqual([7, 10, 15, 22]);
   });
 
-  test("an input may be returned as it is, twice", async () => {
+  test("an input may be returned unchanged, twice", async () => {
     const f = jit((x: Tensor) => [x, x, add(x, 1)], backend);
     for (const donate of [[], [0]]) {
       const g = donate.length === 0 ? f : jit((x: Tensor) => [x, x, add(x, 1)], backend, { donate });
@@ -109,7 +109,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     }
   });
 
-  test("an executable that was released, or is still running, refuses", async () => {
+  test("rejects a run of an executable that was released or is still running", async () => {
     const { graph } = trace((x: Tensor) => add(x, 1), [{ dtype: "f32", shape: [4] }] as never);
     const executable = backend.compile(graph);
     const x = backend.upload(NdArray.zeros("f32", [4]));
@@ -122,7 +122,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     await expect(backend.compile(graph).run([])).rejects.toThrow(/1 inputs, 0 arrays/);
   });
 
-  test("arrays of another backend are refused, and two backends compute side by side", async () => {
+  test("rejects arrays of another backend, and two backends compute at the same time", async () => {
     const other = await openBackend();
     const cpu = await createCpuBackend();
     const f = jit((x: Tensor) => add(x, 1), backend);
@@ -136,7 +136,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     expect((await backend.download(await f(NdArray.from([5])))).toNumbers()).toEqual([6]);
   });
 
-  test("tensors without elements go in, through and out", async () => {
+  test("supports tensors without elements as inputs, intermediates and outputs", async () => {
     const f = jit(
       (x: Tensor, y: Tensor) => [
         add(x, 1),
@@ -154,7 +154,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     expect((await backend.download(empty)).toNumbers()).toEqual([]);
   });
 
-  test("sizes that are no multiple of a word come back whole", async () => {
+  test("keeps all elements if sizes are not multiples of a word", async () => {
     for (const dtype of ["u8", "bool", "f16", "bf16"] as const)
       for (const count of [1, 3, 5, 4097]) {
         const array = NdArray.from(
@@ -166,7 +166,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
       }
   });
 
-  test("a tensor beyond what a kernel may bind is refused when it is compiled, with the number", () => {
+  test("rejects a tensor beyond the binding size when it is compiled, with the number", () => {
     const { maxBindingBytes } = backend.facts;
     const { graph } = trace((x: Tensor) => add(x, 1), [{ dtype: "f32", shape: [maxBindingBytes / 4 + 1] }] as never);
     const held = backend.bytesReserved();
@@ -176,7 +176,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     expect(backend.bytesReserved()).toBe(held);
   });
 
-  test("a value of which a part is packed with others keeps its own last elements", async () => {
+  test("a value that is partly packed with others keeps its own last elements", async () => {
     const f = jit((x: Tensor, z: Tensor) => {
       const e = cumsum(x);
       return [concat([slice(e, [0], [5]), z], { dim: 0 }), e];
@@ -186,14 +186,14 @@ describe.skipIf(!hasAdapter)("executable", () => {
     expect((await backend.download(joined!)).toNumbers()).toEqual([1, 3, 6, 10, 15, 100, 200, 300]);
   });
 
-  test("a product of transposed f16 operands is stored in the dtype that was asked for", async () => {
+  test("stores a product of transposed f16 operands in the requested dtype", async () => {
     const f = jit((a: Tensor) => matmul(transpose(cast(a, "f16")), cast(a, "f16"), { resultDtype: "f32" }), backend);
     const y = await f(NdArray.from([300, 300, 300, 300], [2, 2]));
-    // beyond f16, whose largest is 65,504
+    // larger than the maximum of f16, 65,504
     expect([y.dtype, (await backend.download(y)).toNumbers()]).toEqual(["f32", new Array(4).fill(180_000)]);
   });
 
-  /** Values that must lie in different places at one time. */
+  /** Values that must be in memory at the same time. */
   const wide = (x: Tensor, w: Tensor): Tensor => {
     const parts = [1, 2, 3, 4, 5, 6].map((k) => matmul(multiply(x, k), w));
     return parts.reduce((total, part, i) => add(total, multiply(part, matmul(parts[(i + 3) % 6]!, w))));
@@ -207,7 +207,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
       })),
     ])[0]![0]!.data;
 
-  test("a workspace of several slabs computes the same", async () => {
+  test("gives the same results with a workspace of several slabs", async () => {
     const { device } = backend;
     const graph = optimize(trace(wide, wideInputs as never).graph);
     const options = { alignment: 256, viewAlignment: device.facts.bindingAlignment };
@@ -249,7 +249,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     expect(firstDifference(results[0]!, wideReference(), { absolute: 1e-1, relative: 1e-4 })).toBeUndefined();
   });
 
-  test("dispatches that are cut into slices compute the same, and what comes after them sees it", async () => {
+  test("gives the same results with sliced dispatches, also in later dispatches", async () => {
     const cut = await openBackend({ choices: { workPerSubmission: 50_000 } });
     const run = async (on: WebGpuBackend): Promise<number[]> => {
       const f = jit(
@@ -264,7 +264,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     cut.close();
   });
 
-  test("a profile has every kernel in order, with times", async () => {
+  test("a profile contains every kernel in order, with times", async () => {
     const spanSink = new SpanRecorder();
     const f = jit((x: Tensor, w: Tensor) => sum(softmax(subtract(matmul(x, w), 1))), backend, { spanSink });
     const before = spanSink.now();
@@ -289,12 +289,12 @@ describe.skipIf(!hasAdapter)("executable", () => {
     if (!backend.facts.timestamps) return;
     const names = [...new Set(spans.map(({ name }) => name))];
     expect(names).toEqual(["matmul", "fused", "softmax", "sum"]);
-    // Dawn rounds to 2¹⁶ ns where it is not told otherwise.
+    // Dawn rounds to 2¹⁶ ns by default.
     const rounded = spans.map(({ startSeconds, endSeconds }) => ((endSeconds - startSeconds) * 1e9) / 2 ** 16);
     expect(rounded.some((count) => Math.abs(count - Math.round(count)) > 1e-3)).toBe(true);
   });
 
-  test("a run that finds no room for all of its outputs gives back those it had", async () => {
+  test("a run without memory for all of its outputs releases the outputs already allocated", async () => {
     const { device } = backend;
     const pool = new BufferPool(device);
     const ledger = new ArrayLedger<ArrayBlock>((block) => releaseBlock(pool, block));

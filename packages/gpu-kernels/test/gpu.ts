@@ -1,10 +1,10 @@
 import { createWebGpuBackend, type WebGpuBackend, type WebGpuBackendOptions } from "../src/index.ts";
 import { openNodeGpu } from "../src/node.ts";
 
-// One instance for the whole process: one that is collected too early aborts it.
+// One instance for the whole process, because an instance that is garbage-collected too early aborts the process.
 export const nodeGpu: Promise<GPU> = openNodeGpu();
 
-/** Whether there is an adapter; tests that need one are skipped by name where there is none. */
+/** Whether there is an adapter. Tests that need an adapter are skipped by name without one. */
 export const hasAdapter: boolean = await (async () => {
   try {
     return (await (await nodeGpu).requestAdapter()) !== null;

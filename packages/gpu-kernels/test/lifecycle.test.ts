@@ -15,7 +15,7 @@ const collectGarbage = runInNewContext("gc") as () => void;
 const file = (name: string): string => fileURLToPath(new URL(`./processes/${name}`, import.meta.url));
 
 describe.skipIf(!hasAdapter)("life of a backend", () => {
-  test("a process ends by itself after close, and an idle device costs no processor time", async () => {
+  test("a process exits after close, and an idle device costs no CPU time", async () => {
     const child = spawn(process.execPath, [file("compute-and-exit.ts")], { stdio: ["ignore", "pipe", "pipe"] });
     let [output, errors] = ["", ""];
     child.stdout.on("data", (text) => (output += String(text)));
@@ -33,7 +33,7 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     expect(ended - closedAt).toBeLessThan(5000);
   });
 
-  test("a worker thread has a backend of its own, beside that of the main thread", async () => {
+  test("a worker thread has its own backend, in addition to the main thread's backend", async () => {
     const backend = await openBackend();
     const worker = new Worker(file("compute-worker.ts"));
     const answer = new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));
@@ -65,13 +65,13 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     const losses: number[] = [];
     const [held, resident]: [string[], number[]] = [[], []];
     for (let i = 0; i < 5000; i++) {
-      // The batch comes from the host each time, as in training.
+      // The batch is uploaded from the host in each step, as in training.
       const result = (await step(w, x, y)) as unknown as { w: typeof w; loss: typeof w };
       w = result.w;
       if (i % 100 === 0) losses.push((await backend.download(result.loss)).toNumbers()[0]!);
       backend.free(result.loss);
       if (i % 100 !== 99) continue;
-      // Wrappers of commands hold native memory until they are collected.
+      // Wrappers of commands hold native memory until they are garbage-collected.
       collectGarbage();
       await new Promise((resolve) => setTimeout(resolve, 10));
       if (i % 500 !== 499) continue;
@@ -80,8 +80,8 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     }
     expect(losses.at(-1)!).toBeLessThan(losses[0]! / 2);
     expect(new Set(held).size).toBe(1);
-    // Heaps grow in leaps, whenever they like; a leak grows in every stretch of 500 steps. Two stretches at least grow
-    // by less than 4 KiB a step.
+    // Heaps grow in irregular jumps, whereas a leak grows in every 500 steps. At least two intervals must grow by less
+    // than 4 KiB per step.
     const growth = resident
       .slice(1)
       .map((bytes, i) => bytes - resident[i]!)
@@ -90,7 +90,7 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     backend.close();
   });
 
-  test("a lost device is told by every later call, and a new backend works", async () => {
+  test("every later call reports a lost device, and a new backend works", async () => {
     const backend = await openBackend();
     const f = jit((x: Tensor) => add(x, 1), backend);
     const x = backend.upload(NdArray.from([1, 2]));
@@ -110,12 +110,12 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     again.close();
   });
 
-  test("what is under way when the device is lost rejects too", async () => {
+  test("calls in progress reject when the device is lost", async () => {
     const backend = await openBackend();
     const f = jit((x: Tensor) => Array.from({ length: 8 }).reduce<Tensor>((y) => matmul(y, x), x), backend);
     const x = backend.upload(normalArray([512, 512]));
     backend.free(await f(x));
-    // Some wait for room ahead, one for its copy.
+    // Some calls wait for earlier runs, and one waits for its copy.
     const pending = [async () => backend.download(await f(x)), async () => backend.download(x)].map(async (call) =>
       call(),
     );
@@ -128,12 +128,12 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     }
   });
 
-  test("a backend that was closed says so", async () => {
+  test("a closed backend throws an error that says so", async () => {
     const backend = await openBackend();
     const f = jit((x: Tensor) => add(x, 1), backend);
     const x = backend.upload(NdArray.from([1]));
     backend.close();
     await backend.device.gpu.lost;
-    await expect(f(x)).rejects.toThrow(/was closed; make a new one/);
+    await expect(f(x)).rejects.toThrow(/was closed; create a new backend/);
   });
 });

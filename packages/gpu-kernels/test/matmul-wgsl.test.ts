@@ -21,12 +21,12 @@ const facts: DeviceFacts = {
   bindingAlignment: 256,
 };
 
-// Outlives its devices: an instance that is collected too early aborts the process.
+// Outlives its devices, because an instance that is garbage-collected too early aborts the process.
 const instance = openNodeGpu(["backend=null"]);
 
-// Dawn's null backend has every feature and runs nothing: its compiler judges shaders that no adapter of this machine
-// could run.
-test("every variant compiles with every feature, subgroup matrices among them", async () => {
+// Dawn's null backend has every feature and runs nothing, so its compiler checks shaders that no adapter of this
+// machine can run.
+test("every variant compiles with every feature, including subgroup matrices", async () => {
   const adapter = (await (await instance).requestAdapter())!;
   const device = await adapter.requestDevice({
     requiredFeatures: [
@@ -79,7 +79,7 @@ test("every variant compiles with every feature, subgroup matrices among them", 
               device.createComputePipeline({ layout: "auto", compute: { module, entryPoint: "entry" } });
               const error = await device.popErrorScope();
               if (error !== null) throw new Error(`${pass.label}: ${error.message}\n${code}`);
-              // A warning is worth a look too: deprecated builtins, uniformity that could not be proven.
+              // Warnings also fail the test: deprecated builtins, uniformity that could not be proven.
               expect(
                 (await module.getCompilationInfo()).messages.map(({ message }) => message),
                 pass.label,

@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What `openNodeGpu` throws in a process that finds `webgpu` where `hooks` say. */
+/** The error of `openNodeGpu` in a process in which `hooks` resolve `webgpu`. */
 const thrown = (resolved: string): string => {
   const hooks = `import { registerHooks } from "node:module";
     registerHooks({ resolve: (name, context, next) => (name === "webgpu" ? ${resolved} : next(name, context)) });
@@ -22,7 +22,7 @@ const thrown = (resolved: string): string => {
   return spawnSync(process.execPath, ["--input-type=module"], { input: hooks, encoding: "utf8", cwd: folder }).stdout;
 };
 
-test("whoever lacks the package is told the command that installs it, in the versions of our optional peer", () => {
+test("reports the install command for the missing package, with the versions of our optional peer", () => {
   expect(installWebGpu).toBe(`npm install "webgpu@${manifest.peerDependencies.webgpu}"`);
   expect(
     thrown(`next("webgpu", { ...context, parentURL: ${JSON.stringify(pathToFileURL(join(folder, "a.js")).href)} })`),
@@ -31,7 +31,7 @@ test("whoever lacks the package is told the command that installs it, in the ver
   );
 });
 
-test("a package that is there and does not start says why", () => {
+test("reports why an installed package does not start", () => {
   mkdirSync(join(folder, "broken"));
   const broken = join(folder, "broken/index.mjs");
   writeFileSync(broken, `import "./dist/dawn.node.js";`);

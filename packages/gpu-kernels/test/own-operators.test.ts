@@ -47,7 +47,7 @@ const mishKernel: Kernel = {
   },
 };
 
-/** Sum and difference, by one pass that writes two results. */
+/** Sum and difference, in one pass with two results. */
 const butterfly = defineOperator({
   name: "acme/butterfly",
   infer: ([a]) => [a!, a!],
@@ -87,8 +87,8 @@ const input = NdArray.from(
   [70],
 );
 
-describe.skipIf(!hasAdapter)("operators of one's own on WebGPU", () => {
-  test("kernel and composition agree with the reference: gradients, one operand twice, a donated argument", async () => {
+describe.skipIf(!hasAdapter)("user-defined operators on WebGPU", () => {
+  test("kernel and composition agree with the reference: gradients, a repeated operand, a donated argument", async () => {
     const step = (x: Tensor): readonly Tensor[] => {
       const [value, gradient] = valueAndGrad((own: Tensor) => sum(mish([multiply(own, 0.5)])[0]))(x);
       const [p, q] = butterfly([add(x, 1), x]);
@@ -110,7 +110,7 @@ describe.skipIf(!hasAdapter)("operators of one's own on WebGPU", () => {
       });
   });
 
-  test("what is wrong with a kernel is said with the operator's name, before anything runs", async () => {
+  test("reports errors of a kernel with the operator's name, before anything runs", async () => {
     const pass = butterflyKernel.plan(
       { op: "", inputs: [], outputs: [{ dtype: "f32", shape: [1] }], params: {} },
       undefined as never,
@@ -128,7 +128,7 @@ describe.skipIf(!hasAdapter)("operators of one's own on WebGPU", () => {
         /webgpu backend cannot run this graph.*\n {2}acme\/butterfly: has no kernel on this backend and no composition/,
       ],
       [[wrong({ groups: 0.5 })], OperatorError, /acme\/butterfly: pass "butterfly" of its kernel has 0.5 workgroups/],
-      [[wrong({ workgroupSize: 100_000 })], OperatorError, /has workgroups of 100000; .* takes 1 to/],
+      [[wrong({ workgroupSize: 100_000 })], OperatorError, /has workgroups of 100000 invocations; .* supports 1 to/],
       [
         [wrong({ bindings: pass.bindings.slice(0, 3) })],
         OperatorError,
@@ -139,11 +139,11 @@ describe.skipIf(!hasAdapter)("operators of one's own on WebGPU", () => {
         OperatorError,
         /binds c to \{"input":2\}, which the node does not have/,
       ],
-      [[wrong({ bindings: [...pass.bindings, pass.bindings[0]] })], OperatorError, /two bindings of the name a/],
+      [[wrong({ bindings: [...pass.bindings, pass.bindings[0]] })], OperatorError, /two bindings with the name a/],
       [
         [wrong({ bindings: [{ ...pass.bindings[0], access: "write" }, ...pass.bindings.slice(1)] })],
         OperatorError,
-        /writes a, an operand that others may read/,
+        /writes a, an input that other kernels may read/,
       ],
       [
         [wrong({ code: "fn main(i: u32, lane: u32) { p[i] = a[i] +; }" })],

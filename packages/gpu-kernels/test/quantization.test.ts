@@ -32,7 +32,7 @@ describe.skipIf(!hasAdapter)("compression on WebGPU", () => {
   };
 
   const cases = ([8, 4, 2] as const).flatMap((bits) => [5, 64, 1003].map((size) => [bits, size] as const));
-  test.each(cases)("%i bits, rows of %i: the bytes of the CPU, with a key and without", async (bits, size) => {
+  test.each(cases)("%i bits, rows of %i: the bytes of the CPU, with and without a key", async (bits, size) => {
     const fn = (x: Tensor, key: Tensor): readonly Tensor[] =>
       [quantize(x, { bits }), quantize(x, { bits, key })].flatMap(({ codes, scale }) => [
         codes,

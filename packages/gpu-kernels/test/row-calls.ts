@@ -37,7 +37,7 @@ export interface Call {
   readonly inputs: readonly NdArray[];
 }
 
-/** Operands of an operator over rows [rows, columns], valid ones: labels name classes, statistics are plausible. */
+/** Valid operands of an operator over rows [rows, columns]: labels are classes, statistics are plausible. */
 export const callOf = (op: string, rows: number, columns: number): Call => {
   const shape = [rows, columns];
   const x = outliers(shape);
@@ -118,7 +118,7 @@ export const sameBits = (a: readonly Float32Array[], b: readonly Float32Array[])
 
 export const rowTolerance: Tolerance = { absolute: 3e-5, relative: 3e-5 };
 
-/** What the f64 reference computes. */
+/** Results of the f64 reference. */
 export const reference = ({ op, inputs, params }: Call, outputs: readonly TensorSpec[]): Float64Array[] => {
   const operands = inputs.map(
     (array): ReferenceArray => ({ spec: spec(array.shape, array.dtype), data: Float64Array.from(array.data) }),
@@ -132,7 +132,7 @@ export const runCall = async (device: Device, call: Call, plan: KernelPlan): Pro
   return buffers.map((buffer) => new Float32Array(buffer));
 };
 
-/** Run a plan and compare every output with what is expected of it. */
+/** Run a plan and compare every output with the expected output. */
 export const checkCall = async (
   device: Device,
   call: Call,
@@ -151,7 +151,7 @@ export const checkCall = async (
   });
 };
 
-/** Layouts of every kind for a row; each computes every program, whatever the rule would choose. */
+/** Layouts of every kind for a row. Each layout supports every program, whatever the rule would choose. */
 export const layoutsOf = (columns: number, { subgroups, minSubgroupSize }: DeviceFacts): RowLayout[] => {
   const width = vectorWidth(columns);
   const shared = { width, columns: columns / width, parts: 1 };
@@ -169,8 +169,8 @@ export const layoutsOf = (columns: number, { subgroups, minSubgroupSize }: Devic
 };
 
 /**
- * Tests that programs give the same in every layout, over rows of one width. On a cold cache each takes seconds to
- * compile.
+ * Tests that programs have the same results in every layout, over rows of one width. With a cold cache, each program
+ * takes seconds to compile.
  */
 export const describeLayouts = (ops: readonly string[], rows: number, columns: number): void => {
   describe.skipIf(!hasAdapter)("row kernels on a device", () => {

@@ -17,11 +17,11 @@ describe.skipIf(!hasAdapter)("rows do not depend on other rows on WebGPU", () =>
   afterAll(() => backend.close());
 
   test.each(rowCases.map((row) => [row.name, row] as const))("%s", async (_, row) => {
-    // Each pipeline takes a tenth of a second to compile: one row and a few.
+    // Each pipeline takes a tenth of a second to compile, so test one row and a few rows.
     await checkRows(row, backend, examples(rowRanges(row.rows).slice(1, 3), rowRanges(row.rows)));
   });
 
-  // Plans for a GPU, which the adapter of this machine is usually not: other layouts of rows, tiles and cut sums.
+  // Plans for a GPU, which the adapter of this machine usually is not: other layouts of rows, tiles and divided sums.
   const gpu: DeviceFacts = leastDevice;
   const gamma = normalArray([600], 2);
   const convolved = (kernel: readonly number[], groups = 1) =>
@@ -45,10 +45,10 @@ describe.skipIf(!hasAdapter)("rows do not depend on other rows on WebGPU", () =>
     ["layer-norm", [600], [gamma, gamma], { epsilon: 1e-5 }],
     ["cumsum", [150], [], { dim: 1, reverse: false }],
     ["conv2d", [6, 6, 64], ...convolved([3, 3, 64, 16])],
-    // More pixels per invocation from 2¹⁸ results on.
+    // From 2¹⁸ results up, there are more pixels per invocation.
     ["conv2d", [64, 64, 2], ...convolved([3, 3, 2, 8])],
     ["conv2d", [64, 64, 8], ...convolved([3, 3, 1, 8], 8)],
-  ] as const)("%s of rows %j by the plans of a GPU", async (op, shape, others, params) => {
+  ] as const)("%s of rows %j with the plans of a GPU", async (op, shape, others, params) => {
     const x = normalArray([9, ...shape], 1);
     const run = async (input: NdArray): Promise<NdArray> =>
       (await runNode(backend, op, [input, ...others], params as never, { facts: gpu }))[0]!;
@@ -64,15 +64,15 @@ describe.skipIf(!hasAdapter)("rows do not depend on other rows on WebGPU", () =>
   });
 });
 
-describe.skipIf(!hasAdapter)("entries of the batch of attention by the plans of a GPU", () => {
+describe.skipIf(!hasAdapter)("entries of the batch of attention with the plans of a GPU", () => {
   let backend: WebGpuBackend;
   beforeAll(async () => {
     backend = await openBackend();
   });
   afterAll(() => backend.close());
 
-  test("do not depend on other entries, nor queries on other queries", { tags: "full" }, async () => {
-    // From 256 tiles of queries on, tiles are larger.
+  test("do not depend on other entries, and queries not on other queries", { tags: "full" }, async () => {
+    // From 256 tiles of queries up, tiles are larger.
     const [q, k, v] = [1, 2, 3].map((seed) => normalArray([9, 30, 33, 16], seed)) as [NdArray, NdArray, NdArray];
     const run = async (...inputs: NdArray[]): Promise<NdArray> =>
       (await runNode(backend, "attention", inputs, { causal: false, scale: 0.25 }, { facts: leastDevice }))[0]!;
@@ -83,7 +83,7 @@ describe.skipIf(!hasAdapter)("entries of the batch of attention by the plans of 
   });
 });
 
-describe("the order of sums of a product", () => {
+describe("the order of additions of a product", () => {
   const devices: readonly DeviceFacts[] = [
     leastDevice,
     { ...leastDevice, software: true },
@@ -97,7 +97,7 @@ describe("the order of sums of a product", () => {
       subgroupMatrices: [{ operands: "f16", result: "f32", rows: 16, columns: 16, inner: 16 }],
     },
   ];
-  test("does not follow from the number of rows or matrices", () => {
+  test("does not depend on the number of rows or matrices", () => {
     const size = fc.constantFrom(1, 2, 8, 9, 64, 513, 4096, 70_000);
     fc.assert(
       fc.property(
@@ -121,7 +121,7 @@ describe("the order of sums of a product", () => {
   });
 });
 
-describe.skipIf(!hasAdapter)("variants of one order of sums give the same bits", () => {
+describe.skipIf(!hasAdapter)("variants with the same order of additions give the same bits", () => {
   let products: ForcedProducts;
   beforeAll(async () => {
     products = await ForcedProducts.open();
@@ -142,7 +142,7 @@ describe.skipIf(!hasAdapter)("variants of one order of sums give the same bits",
       expect((await products.run(name, product, inputs)).toNumbers(), name).toEqual(expected);
   });
 
-  test.each([false, true])("few rows of a GPU, first operand transposed: %s", async (transposeA) => {
+  test.each([false, true])("few rows on a GPU, first operand transposed: %s", async (transposeA) => {
     const inputs = [normalArray(transposeA ? [1031, 7] : [7, 1031], 1), normalArray([1031, 45], 2)] as const;
     const run = async (rows: readonly [number, number]): Promise<number[]> => {
       const part = [rowSlice(inputs[0], transposeA ? 1 : 0, ...rows), inputs[1]];
@@ -155,7 +155,7 @@ describe.skipIf(!hasAdapter)("variants of one order of sums give the same bits",
       [2, 5],
     ] as const)
       expect(await run([begin, end])).toEqual(whole.slice(begin * 45, end * 45));
-    // Sums in pieces, those of the transposed operand, have other bits.
+    // Sums in pieces, which the transposed operand has, have other bits.
     const plain = await products.run("naive", productOf(7, 45, 1031, { transposeA }), inputs);
     if (!transposeA) expect(whole).toEqual(plain.toNumbers());
   });

@@ -27,7 +27,7 @@ const sizeOf = (type: string): number => {
 const workgroupBytes = (code: string): number =>
   [...code.matchAll(/var<workgroup> \w+: ([^;]+);/g)].reduce((sum, [, type]) => sum + sizeOf(type!), 0);
 
-/** The plan of one operator. @throws when a pass asks for more than `facts` allow. */
+/** The plan of one operator. @throws if a pass exceeds the limits in `facts`. */
 export const planNode = (
   op: string,
   inputs: readonly TensorSpec[],
@@ -39,14 +39,14 @@ export const planNode = (
     if (bindings.length > facts.maxBindings || workgroupSize > facts.maxWorkgroupSize)
       throw new Error(`${label}: ${bindings.length} bindings, ${workgroupSize} invocations`);
     const bytes = workgroupBytes(code);
-    // A size that the table above lacks gives NaN, which must not pass.
+    // A size that is missing in the table above gives NaN, which must not pass.
     if (!(bytes <= facts.maxWorkgroupBytes)) throw new Error(`${label}: ${bytes} bytes of workgroup memory`);
     if (features.includes("subgroups") && !facts.subgroups) throw new Error(`${label}: needs subgroups`);
   }
   return plan;
 };
 
-/** Run one operator's plan; with `runs` of 2, twice. @throws when the bits of the two differ. */
+/** Run one operator's plan; twice if `runs` is 2. @throws if the bits of the two runs differ. */
 export const runNode = async (
   { device }: WebGpuBackend,
   op: string,

@@ -8,14 +8,17 @@ import { gridGroups, gridOf, shaderModule } from "../src/shader.ts";
 
 const roundUp = (bytes: number): number => Math.max(16, Math.ceil(bytes / 16) * 16);
 
-/** What lies behind the last element of each operand and in scratch memory before a run: NaN in every float format. */
+/**
+ * Byte that fills memory after the last element of each operand and scratch memory before a run: NaN in every float
+ * format.
+ */
 const filler = 0xff;
 
 /**
- * Run one kernel's plan on a device, outside of any graph: every operand and scratch block in a buffer of its own, with
- * a guard of NaN behind the padding. Returns the bits of the outputs.
+ * Run one kernel's plan on a device, outside of any graph. Every operand and scratch block has its own buffer, with a
+ * guard of NaN after the padding. Returns the bits of the outputs.
  *
- * @throws when a pass writes behind an output.
+ * @throws if a pass writes after the end of an output.
  */
 export const runPlan = async (
   device: Device,
@@ -52,7 +55,7 @@ export const runPlan = async (
   };
   const encoder = gpu.createCommandEncoder();
   for (const pass of plan.passes) {
-    // Each operand a region of its own, so names stay as they are.
+    // Each operand is a separate region, so names do not change.
     const all = pass.bindings.map(({ source }) => locate(source));
     const regions = [...new Set(all.map(({ list, index }) => `${list} ${index}`))];
     const { variables, renamed } = resolveBindings(
@@ -102,14 +105,14 @@ export const runPlan = async (
     from.destroy();
     const size = byteLength(outputs[i]!);
     if (new Uint8Array(bytes, roundUp(size)).some((byte) => byte !== filler))
-      throw new Error(`${plan.passes.map(({ label }) => label).join(", ")} wrote behind output ${i}`);
+      throw new Error(`${plan.passes.map(({ label }) => label).join(", ")} wrote after the end of output ${i}`);
     results.push(bytes.slice(0, size));
   }
   for (const list of Object.values(buffers)) for (const buffer of list) buffer.destroy();
   return results;
 };
 
-/** The node that a plan is made for. */
+/** The node for which a plan is made. */
 export const nodeOf = <P extends Params = Params>(
   op: string,
   inputs: readonly TensorSpec[],

@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 
-/** Memory of a device, as a test sees and sets it. Bytes. */
+/** Memory of a device, which a test reads and limits. Bytes. */
 export interface ScarceMemory {
   budget: number;
-  /** Buffers that were made and not destroyed. */
+  /** Bytes of buffers that were created and not destroyed. */
   readonly live: number;
-  /** When all that the device was asked has been answered. */
+  /** Resolves when the device has answered all requests. */
   readonly quiet: () => Promise<void>;
 }
 
@@ -17,7 +17,7 @@ class GPUOutOfMemoryError {
   }
 }
 
-/** What `target` is, with some members of our own. Methods of native objects want the object itself as `this`. */
+/** Returns `target` with some members replaced. Methods of native objects need the object itself as `this`. */
 const withMembers = <T extends object>(target: T, members: Partial<Record<keyof T, unknown>>): T =>
   new Proxy(target, {
     get: (_, name): unknown => {
@@ -28,14 +28,15 @@ const withMembers = <T extends object>(target: T, members: Partial<Record<keyof 
   });
 
 /**
- * A real WebGPU whose devices have room for `memory.budget` bytes of buffers. Beyond, as WebGPU has it, `createBuffer`
- * returns a buffer that is broken (a real one: any use of it is refused), and the error goes to the innermost scope for
- * it, or else to listeners. What a destroyed buffer took is there again only after submitted work was waited for.
+ * A real WebGPU whose devices have `memory.budget` bytes of memory for buffers. Beyond the budget, `createBuffer`
+ * returns an invalid buffer as WebGPU specifies (a real buffer, whose every use is rejected), and the error goes to the
+ * innermost error scope, or to listeners if there is no scope. Memory of a destroyed buffer becomes available only
+ * after submitted work was awaited.
  */
 export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: ScarceMemory } => {
   let [live, asked] = [0, 0];
-  /** Of destroyed buffers, as long as nobody has waited for what was submitted. */
-  const dying = new Map<GPUBuffer, number>();
+  /** Bytes of destroyed buffers, until submitted work is awaited. */
+  const destroyedBytes = new Map<GPUBuffer, number>();
   const memory = {
     budget: Infinity,
     get live() {
@@ -62,7 +63,7 @@ export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: Scar
     const listeners: ((event: unknown) => void)[] = [];
 
     const brokenBuffer = (descriptor: GPUBufferDescriptor): GPUBuffer => {
-      const error = new GPUOutOfMemoryError(`no room for ${descriptor.size} bytes`);
+      const error = new GPUOutOfMemoryError(`no memory for ${descriptor.size} bytes`);
       const scope = scopes.findLast(({ filter }) => filter === "out-of-memory");
       if (scope !== undefined) scope.error ??= error;
       else for (const listener of listeners) queueMicrotask(() => listener({ error }));
@@ -73,7 +74,7 @@ export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: Scar
     };
     const createBuffer = (descriptor: GPUBufferDescriptor): GPUBuffer => {
       const { size } = descriptor;
-      if ([...dying.values()].reduce((sum, bytes) => sum + bytes, live + size) > memory.budget)
+      if ([...destroyedBytes.values()].reduce((sum, bytes) => sum + bytes, live + size) > memory.budget)
         return brokenBuffer(descriptor);
       const buffer = device.createBuffer(descriptor);
       live += size;
@@ -82,15 +83,15 @@ export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: Scar
         if (destroyed) return;
         destroyed = true;
         live -= size;
-        dying.set(buffer, size);
+        destroyedBytes.set(buffer, size);
         GPUBuffer.prototype.destroy.call(buffer);
       };
       return buffer;
     };
     const onSubmittedWorkDone = async (): Promise<undefined> => {
-      const freed = [...dying.keys()];
+      const freed = [...destroyedBytes.keys()];
       await answering(device.queue.onSubmittedWorkDone());
-      for (const buffer of freed) dying.delete(buffer);
+      for (const buffer of freed) destroyedBytes.delete(buffer);
     };
 
     return withMembers(device, {
@@ -102,8 +103,8 @@ export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: Scar
       },
       popErrorScope: async () => {
         const scope = scopes.pop()!;
-        const told = await answering(device.popErrorScope());
-        return scope.error ?? told;
+        const scopeError = await answering(device.popErrorScope());
+        return scope.error ?? scopeError;
       },
       addEventListener: (type: string, listener: (event: unknown) => void) => {
         if (type === "uncapturederror") listeners.push(listener);

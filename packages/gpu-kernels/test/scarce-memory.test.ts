@@ -25,9 +25,9 @@ const filled = (value: number, count = size): NdArray => NdArray.from(new Float3
 const all = (value: number, count = size): number[] => new Array<number>(count).fill(value);
 
 const refusal =
-  /^the WebGPU device has no room for (\d+) bytes more: arrays and workspaces have (\d+) bytes in use, of (\d+) bytes reserved/;
+  /^the WebGPU device has no memory for (\d+) more bytes: arrays and workspaces have (\d+) bytes in use, of (\d+) bytes reserved/;
 
-describe.skipIf(!hasAdapter)("a device without room", () => {
+describe.skipIf(!hasAdapter)("a device without free memory", () => {
   let backend: WebGpuBackend;
   let memory: ScarceMemory;
   beforeAll(async () => {
@@ -36,7 +36,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     backend = await createWebGpuBackend({ gpu: scarce.gpu });
   });
   beforeEach(async () => {
-    // What the test before has left idle goes.
+    // Releases idle buffers of the previous test.
     memory.budget = 0;
     const none = backend.upload(NdArray.zeros("f32", [2 ** 20]));
     await expect(backend.download(none)).rejects.toThrow(refusal);
@@ -47,7 +47,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
 
   const numbers = async (array: DeviceArray): Promise<ArrayLike<number>> => (await backend.download(array)).toNumbers();
 
-  /** Leave idle buffers of `sizes` bytes behind, and no more room than what they take. */
+  /** Leave idle buffers of `sizes` bytes, and no other free memory. */
   const fillWithIdle = async (sizes: readonly number[]): Promise<void> => {
     const arrays = sizes.map((each) => backend.upload(NdArray.zeros("f32", [each / 4])));
     await memory.quiet();
@@ -55,7 +55,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     memory.budget = memory.live;
   };
 
-  test("idle buffers give way to a run, whose results are right", async () => {
+  test("destroys idle buffers for a run, whose results are correct", async () => {
     const double = jit((x: Tensor) => multiply(x, 2), backend);
     const x = backend.upload(filled(3));
     await memory.quiet();
@@ -67,7 +67,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     for (const array of [x, y]) backend.free(array);
   });
 
-  test("a loop that drops its results, and compiled functions that are dropped, run in the memory of a few", async () => {
+  test("a loop that drops its results, and dropped compiled functions, run in the memory of a few", async () => {
     const x = backend.upload(filled(1, 100_000));
     await memory.quiet();
     memory.budget = memory.live + 4_000_000; // 10 results
@@ -82,7 +82,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     expect(backend.bytesInUse()).toBeLessThan(1000); // the engine may still hold the last function
   });
 
-  test("idle buffers give way to an upload, whose caller has its memory back at once", async () => {
+  test("destroys idle buffers for an upload, and the caller may reuse its memory at once", async () => {
     await fillWithIdle([20_000, 20_000, 20_000, 20_000]);
     const host = filled(7, 8000);
     const array = backend.upload(host);
@@ -95,7 +95,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     expect([backend.bytesInUse(), backend.bytesReserved()]).toEqual([0, memory.live]);
   });
 
-  test("an array that is freed or given away while its copy waits for a buffer is read as it was", async () => {
+  test("reads the old values of an array that is freed or donated while its copy waits for a buffer", async () => {
     const x = backend.upload(filled(1));
     await memory.quiet();
     const [values, next] = [numbers(x), (backend.free(x), backend.upload(filled(2)))];
@@ -110,7 +110,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     expect(backend.bytesInUse()).toBe(0);
   });
 
-  test("a run without room is refused with numbers, leaves its arguments, and goes well when there is room", async () => {
+  test("rejects a run without memory, with numbers, leaves its arguments, and runs after memory is freed", async () => {
     const double = jit((x: Tensor) => [multiply(x, 2), cumsum(transpose(reshape(x, [10, size / 10])))], backend, {
       donate: [0],
     });
@@ -123,12 +123,12 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     const { message } = error as DeviceMemoryError;
     expect(message).toMatch(refusal);
     expect(message).toMatch(
-      /\(1 live array holds 4000 bytes\); free results by `using` or `backend\.free\(array\)`, donate/,
+      /\(1 live array holds 4000 bytes\); free results with `using` or `backend\.free\(array\)`, donate/,
     );
     expect(message).not.toContain("\n");
     expect(Number(refusal.exec(message)![2])).toBe(before);
     expect([backend.bytesInUse(), backend.bytesReserved()]).toEqual([before, memory.live]);
-    await expect(numbers(x)).rejects.toThrow(DeviceMemoryError); // there is no room to read it back either
+    await expect(numbers(x)).rejects.toThrow(DeviceMemoryError); // there is no memory for the read-back either
     memory.budget = Infinity;
     expect(await numbers(x)).toEqual(all(1));
     const [y, sums] = await double(x);
@@ -139,7 +139,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     expect(backend.bytesInUse()).toBe(0);
   });
 
-  test("an upload without room is told by every use of the array, and can be made again", async () => {
+  test("every use of a failed upload reports the error, and the upload can be repeated", async () => {
     const double = jit((x: Tensor) => multiply(x, 2), backend);
     memory.budget = 0;
     const x = backend.upload(filled(1));
@@ -156,7 +156,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     expect(backend.bytesInUse()).toBe(0);
   });
 
-  test("a run without room to read the operands of its collectives starts none", async () => {
+  test("a run without memory for the operands of its collectives starts no collective", async () => {
     let started = 0;
     const group = {
       rank: 0,
@@ -173,14 +173,14 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     const before = backend.bytesInUse();
     memory.budget = memory.live;
     const { message } = (await reduce(x).catch((reason: unknown) => reason)) as DeviceMemoryError;
-    memory.budget += Number(refusal.exec(message)![1]) - 1; // all but the last
+    memory.budget += Number(refusal.exec(message)![1]) - 1; // one byte too few
     await expect(reduce(x)).rejects.toThrow(refusal);
     expect([started, backend.bytesInUse(), backend.bytesReserved()]).toEqual([0, before, memory.live]);
     backend.free(x);
     reduce.release();
   });
 
-  // Few shapes and functions, since each shader has to be compiled. Whole numbers that wrap around are exact.
+  // Few shapes and functions, because each shader must be compiled. Wrapping integers are exact.
   const counts = [1000, 6000];
   type Call = (...args: (DeviceArray | NdArray)[]) => Promise<DeviceArray[]>;
   interface Row {
@@ -247,8 +247,8 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("release" as const), row: fc.nat({ max: 1 }) }) },
   );
 
-  test("whatever is run, uploaded, read, freed and released beside each other in little memory: no wrong value, every byte accounted for", async () => {
-    // Nothing is dropped here, and each refusal would cost a full collection.
+  test("runs, uploads, reads, frees and releases at the same time in little memory give no wrong value, and every byte is accounted for", async () => {
+    // Nothing is dropped here, and each refusal would cost a full garbage collection.
     const reclaim = vi.spyOn(ArrayLedger.prototype, "reclaim").mockResolvedValue();
     onTestFinished(() => reclaim.mockRestore());
     let [done, refused] = [0, 0];
@@ -261,7 +261,10 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
           const table = rows();
           const held = new Set<Held>();
           const arrayBytes = (): number => [...held].reduce((sum, { values }) => sum + poolSize(4 * values.length), 0);
-          /** Do it, unless there is no room; then nothing has changed, and alone it would not have fitted. */
+          /**
+           * Do the work, unless there is no memory. After a failure, nothing has changed, and the work would not have
+           * fitted alone.
+           */
           const attempt = async (alone: boolean, work: () => Promise<void>): Promise<void> => {
             const before = backend.bytesInUse();
             try {
@@ -279,7 +282,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
           const run = async (batch: readonly Task[]): Promise<void> => {
             const alone = batch.length === 1;
             const [busyRows, busyArrays] = [new Set<number>(), new Set<Held>()];
-            /** An array that no other task of this batch touches. */
+            /** Pick an array that no other task of this batch uses. */
             const pick = (at: number): Held | undefined => {
               const one = [...held][at % Math.max(1, held.size)];
               if (one === undefined || busyArrays.has(one)) return undefined;
@@ -340,7 +343,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
             for (const { array } of held) backend.free(array);
           }
           expect(backend.bytesInUse(), "in use after all arrays were freed").toBe(0);
-          // Whatever is idle, all of the memory can be had in one piece.
+          // With any idle buffers, the complete memory can be allocated as one buffer.
           memory.budget = 2 ** 20;
           const whole = backend.upload(NdArray.zeros("f32", [memory.budget / 4]));
           await memory.quiet();
@@ -350,7 +353,7 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
       ),
       { numRuns: 60 },
     );
-    // Both happen, or the law says nothing.
+    // Both must happen, otherwise the test proves nothing.
     expect(done).toBeGreaterThan(300);
     expect(refused).toBeGreaterThan(100);
   });

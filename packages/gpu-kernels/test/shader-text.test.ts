@@ -15,7 +15,10 @@ const software: DeviceFacts = { ...leastDevice, adapter: "a processor", software
 
 const brackets = (text: string, kinds: string): number => [...text].filter((letter) => kinds.includes(letter)).length;
 
-/** Lines of a shader that do not stand where their brackets want them; a statement may go on two columns further in. */
+/**
+ * Lines of a shader whose indentation does not match their brackets. A statement may continue with two more columns of
+ * indentation.
+ */
 const strayLines = (code: string): string[] => {
   let depth = 0;
   let before = ";";
@@ -25,25 +28,25 @@ const strayLines = (code: string): string[] => {
     .filter((line) => {
       const text = line.trim();
       const statement = text.replace(/\/\/.*/, "");
-      const goesOn = !/[{};,(]$|^\/\/|^@/.test(before);
+      const continues = !/[{};,(]$|^\/\/|^@/.test(before);
       const closing = /^[})]*/.exec(text)![0].length;
       const due = 2 * (depth - closing);
       const indent = line.search(/[^ ]|$/);
       depth += brackets(statement, "{(") - brackets(statement, "})");
       before = text;
       return (
-        text === "" || /\}(fn|var|struct|const) /.test(text) || (indent !== due && !(goesOn && indent === due + 2))
+        text === "" || /\}(fn|var|struct|const) /.test(text) || (indent !== due && !(continues && indent === due + 2))
       );
     });
 };
 
-/** Of each operator the row with the most operands, among those the first. */
+/** For each operator, the first row with the maximum number of operands. */
 const rows: readonly ConformanceCase[] = [...Map.groupBy(conformanceCases, ({ op }) => op).values()].map((same) =>
   same.reduce((most, row) => (row.inputs.length > most.inputs.length ? row : most)),
 );
 
-describe("generated shaders can be read", () => {
-  test.each(rows.map((row) => [row.op, row] as const))("%s: lines stand as deep as their brackets", (_, row) => {
+describe("generated shaders are readable", () => {
+  test.each(rows.map((row) => [row.op, row] as const))("%s: lines are indented as deep as their brackets", (_, row) => {
     const run = (...inputs: Tensor[]): Tensor[] => flattenTree<Tensor>(row.fn(...inputs)).leaves;
     const { graph } = trace(run, row.inputs as never);
     for (const facts of [leastDevice, rich, software])

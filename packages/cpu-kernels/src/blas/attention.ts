@@ -8,17 +8,22 @@ import type { Contraction } from "../blas.ts";
 type AttentionNode = KernelNode<OperatorParams["attention"]>;
 
 /**
- * Scores that are in memory at a time, 256 KiB of them: written by one product, they are near when the next reads them.
+ * Number of scores in memory at a time, 256 KiB: small enough to stay in the cache between the product that writes the
+ * scores and the product that reads the scores.
  */
 const scoreValues = 2 ** 16;
-/** Queries of a block, at least: with fewer a product is mostly the library's packing of keys. */
-const fewestQueries = 16;
+/**
+ * Minimum number of queries per block. With fewer queries, a product spends most of its time on the library's packing
+ * of keys.
+ */
+const minQueries = 16;
 
 const blockOf = ({ queries, keys }: AttentionSizes): number =>
-  Math.min(queries, Math.max(fewestQueries, Math.floor(scoreValues / Math.max(1, keys))));
+  Math.min(queries, Math.max(minQueries, Math.floor(scoreValues / Math.max(1, keys))));
 
 /**
- * @param operands without limits, which differ by batch entry at run time: whole products would compute what they hide.
+ * @param operands number of operands without limits. Limits differ by batch entry at run time, and whole products would
+ * also compute the hidden scores.
  */
 const contraction =
   (op: "attention" | "attention-backward", operands: number) =>
@@ -28,14 +33,14 @@ const contraction =
     return { op, variant: params.causal ? "causal" : "full", rows: queries, columns: keys, inner: width };
   };
 
-/** Keys that any query of a block sees: the last one sees the most. */
+/** Number of keys that at least one query of a block attends to. The last query attends to the most keys. */
 const seenBy = ({ queries, keys }: AttentionSizes, causal: boolean, first: number, count: number): number =>
   causal ? Math.max(0, Math.min(keys, first + count + keys - queries)) : keys;
 
-/** Of one thread: the scores of a block. */
+/** Score bytes of one thread for one block. */
 const scoreBytes = (sizes: AttentionSizes): number => alignUp(4 * blockOf(sizes) * sizes.keys);
 
-/** softmax(scale · q kᵀ) v by whole rows of scores, a block of queries at a time. */
+/** softmax(scale · q kᵀ) v by complete rows of scores, one block of queries at a time. */
 export const blasAttention: BlasRow<OperatorParams["attention"]> = {
   contraction: contraction("attention", 3),
   kernel: () => ({
@@ -50,10 +55,16 @@ export const blasAttention: BlasRow<OperatorParams["attention"]> = {
       const weigh = team.indexOf("attentionWeights");
       const fill = team.indexOf("fill32");
       const parts = team.partsOf(attentionNanoseconds(node, 2), heads);
-      const ofHeads = (part: number, call: Call, [q, k, v]: Int32Array, [out, logSums]: Int32Array, scores: number) => {
+      const headResults = (
+        part: number,
+        call: Call,
+        [q, k, v]: Int32Array,
+        [out, logSums]: Int32Array,
+        scores: number,
+      ) => {
         for (let head = partBegin(heads, part, parts); head < partBegin(heads, part + 1, parts); head++) {
-          const ofKeys = 4 * Math.floor(head / group) * keys * width; // of one head for the group that shares it
-          const [keysAt, valuesAt] = [k! + ofKeys, v! + ofKeys];
+          const keyOffset = 4 * Math.floor(head / group) * keys * width; // offset of the head whose keys the group shares
+          const [keysAt, valuesAt] = [k! + keyOffset, v! + keyOffset];
           for (let first = 0; first < queries; first += block) {
             const count = Math.min(block, queries - first);
             const wide = seenBy(sizes, causal, first, count);
@@ -69,17 +80,15 @@ export const blasAttention: BlasRow<OperatorParams["attention"]> = {
         }
       };
       return (inputs, outputs, scratch) =>
-        team.run(parts, (part, call) => ofHeads(part, call, inputs, outputs, scratch + part * scoreBytes(sizes)));
+        team.run(parts, (part, call) => headResults(part, call, inputs, outputs, scratch + part * scoreBytes(sizes)));
     },
   }),
 };
 
-/** Of one thread: weights of a block, their gradients, and δ = Σ g · out of all queries of a head. */
+/** Scratch bytes of one thread: weights of a block, their gradients, and δ = Σ g · out of all queries of a head. */
 const gradientBytes = (sizes: AttentionSizes): number => alignUp(4 * (2 * blockOf(sizes) * sizes.keys + sizes.queries));
 
-/**
- * Gradients of attention: the weights of each block of queries are computed anew from the logsumexp.
- */
+/** Gradients of attention. The weights of each block of queries are recomputed from the logsumexp. */
 export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]> = {
   contraction: contraction("attention-backward", 6),
   kernel: () => ({
@@ -94,10 +103,10 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
       const deltas = team.indexOf("attentionDeltas");
       const differentiate = team.indexOf("attentionWeightGradients");
       const fill = team.indexOf("fill32");
-      // Gradients of keys and values are sums over the heads that share them.
+      // Gradients of keys and values are sums over the heads that share these keys and values.
       const groups = heads / group;
       const parts = team.partsOf(attentionNanoseconds(node, 5), groups);
-      const ofGroups = (
+      const groupGradients = (
         part: number,
         call: Call,
         [q, k, v, out, logSums, g]: Int32Array,
@@ -107,21 +116,22 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
         const [begin, end] = [partBegin(groups, part, parts), partBegin(groups, part + 1, parts)];
         const gradients = weights + 4 * block * keys;
         const delta = gradients + 4 * block * keys;
-        // What no query sees keeps its zeros; the rest is summed over blocks of queries, and heads that share keys.
+        // Keys that no query attends to keep zero gradients. All other gradients are sums over blocks of queries and
+        // over heads that share keys.
         call(fill, dk! + 4 * begin * keys * width, 0, (end - begin) * keys * width);
         call(fill, dv! + 4 * begin * keys * width, 0, (end - begin) * keys * width);
         for (let head = group * begin; head < group * end; head++) {
-          const [ofKeys, ofQueries] = [4 * Math.floor(head / group) * keys * width, 4 * head * queries * width];
-          call(deltas, delta, g! + ofQueries, out! + ofQueries, queries, width);
+          const [keyOffset, queryOffset] = [4 * Math.floor(head / group) * keys * width, 4 * head * queries * width];
+          call(deltas, delta, g! + queryOffset, out! + queryOffset, queries, width);
           for (let first = 0; first < queries; first += block) {
             const count = Math.min(block, queries - first);
             const wide = seenBy(sizes, causal, first, count);
-            const at = ofQueries + 4 * first * width;
+            const at = queryOffset + 4 * first * width;
             if (wide === 0) {
               call(fill, dq! + at, 0, count * width);
               continue;
             }
-            const [query, gradient, key, value] = [q! + at, g! + at, k! + ofKeys, v! + ofKeys];
+            const [query, gradient, key, value] = [q! + at, g! + at, k! + keyOffset, v! + keyOffset];
             call(sgemm, 0, 1, count, wide, width, 1, query, width, key, width, 0, weights, wide, 1, 0, 0, 0);
             call(sgemm, 0, 1, count, wide, width, 1, gradient, width, value, width, 0, gradients, wide, 1, 0, 0, 0);
             const sums = logSums! + 4 * (head * queries + first);
@@ -150,20 +160,41 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
               gradient,
               width,
               1,
-              dv! + ofKeys,
+              dv! + keyOffset,
               width,
               1,
               0,
               0,
               0,
             );
-            call(sgemm, 1, 0, wide, width, count, 1, gradients, wide, query, width, 1, dk! + ofKeys, width, 1, 0, 0, 0);
+            call(
+              sgemm,
+              1,
+              0,
+              wide,
+              width,
+              count,
+              1,
+              gradients,
+              wide,
+              query,
+              width,
+              1,
+              dk! + keyOffset,
+              width,
+              1,
+              0,
+              0,
+              0,
+            );
             call(sgemm, 0, 0, count, width, wide, 1, gradients, wide, key, width, 0, dq! + at, width, 1, 0, 0, 0);
           }
         }
       };
       return (inputs, outputs, scratch) =>
-        team.run(parts, (part, call) => ofGroups(part, call, inputs, outputs, scratch + part * gradientBytes(sizes)));
+        team.run(parts, (part, call) =>
+          groupGradients(part, call, inputs, outputs, scratch + part * gradientBytes(sizes)),
+        );
     },
   }),
 };

@@ -4,10 +4,10 @@ import type { Team } from "../team/team.ts";
 import { multiplyAddNanoseconds } from "../blas.ts";
 import type { RowSlices } from "./row-slices.ts";
 
-/** Bind a convolution or gradient whose sums have terms. */
+/** Bind a convolution or gradient whose sums are not empty. */
 export type BindConvolution = (s: ConvolutionSizes, team: Team, slices: RowSlices) => KernelCall;
 
-/** A product of whole rows that lie `aRow` and `yRow` values apart, the rows shared by threads. */
+/** A product whose rows start `aRow` and `yRow` values apart. Threads share the rows. */
 export const bindRows = (
   team: Team,
   slices: RowSlices,

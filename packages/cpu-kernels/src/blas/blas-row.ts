@@ -3,10 +3,13 @@ import type { Kernel } from "../kernel.ts";
 import type { Contraction } from "../blas.ts";
 import type { RowSlices } from "./row-slices.ts";
 
-/** How an operator runs on products of a BLAS, and what its work is to a table that chooses. */
+/**
+ * Implementation of an operator with a BLAS, and the description of its work from which the faster implementation is
+ * chosen.
+ */
 export interface BlasRow<P extends Params = Params> {
-  /** None for a node whose work its products cannot do: the kernel in WebAssembly does. */
+  /** Undefined for a node that the BLAS products cannot compute; the WebAssembly kernel runs instead. */
   readonly contraction: (node: KernelNode<P>) => Contraction | undefined;
-  /** On a team with an `sgemm`. @param slices of rows that threads may share. */
+  /** Kernel for a team with an `sgemm`. @param slices row slices that threads may share. */
   readonly kernel: (slices: RowSlices) => Kernel<P>;
 }

@@ -1,12 +1,12 @@
 import { type ConvolutionSizes, isPlainProduct } from "../contraction-scratch.ts";
 
 /**
- * Values of the column matrix that are made at a time, 1 MiB of them: written, they are still in the second-level cache
- * when the product reads them, and a product has enough rows to be worth the library's own packing of the weights.
+ * Number of values of the column matrix that are computed at a time, 1 MiB. The block is still in the second-level
+ * cache when the product reads it, and has enough rows to pay for the library's packing of the weights.
  */
 const columnValues = 2 ** 18;
 
-/** The product that a convolution is: pixels × columns of the column matrix, for each group. */
+/** Sizes of the product that computes a convolution: pixels × columns of the column matrix, per group. */
 export const productOf = (
   s: ConvolutionSizes,
 ): { pixels: number; depth: number; perGroup: number; outPerGroup: number } => {
@@ -28,10 +28,10 @@ export const blockOf = (s: ConvolutionSizes): number => {
 export const columnBytes = (s: ConvolutionSizes): number =>
   isPlainProduct(s) ? 0 : 4 * blockOf(s) * productOf(s).depth;
 
-/** Whether the sums have no terms, or there are none. */
+/** Whether the sums are empty, or there are no sums. */
 export const isEmpty = (s: ConvolutionSizes): boolean => productOf(s).depth * productOf(s).pixels * s.outChannels === 0;
 
-/** The image and its sizes as `patches` and `addPatches` take them, after both addresses. */
+/** The image and its sizes as arguments of `patches` and `addPatches`, after both addresses. */
 export const patchArguments = (s: ConvolutionSizes): number[] => [
   s.height,
   s.width,
@@ -50,7 +50,8 @@ export const patchArguments = (s: ConvolutionSizes): number[] => [
 ];
 
 /**
- * A block of pixels of a group: the first, how many, and the byte offsets of the group's channels in image and result.
+ * A block of pixels of a group: the first pixel, the number of pixels, and the byte offsets of the group's channels in
+ * image and result.
  */
 export interface PixelBlock {
   readonly first: number;
@@ -76,5 +77,5 @@ export const blocksOf = (s: ConvolutionSizes): PixelBlock[] => {
 /** Address of a pixel's channels in y or its gradient. */
 export const pixelAt = (y: number, s: ConvolutionSizes, pixel: number): number => y + 4 * pixel * s.outChannels;
 
-/** Nanoseconds per value that goes into or out of the column matrix, in one thread. */
+/** Nanoseconds per value written to or read from the column matrix, in one thread. */
 export const columnNanoseconds: number = 0.3;

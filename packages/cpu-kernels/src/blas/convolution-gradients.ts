@@ -13,10 +13,10 @@ import {
   productOf,
 } from "./column-matrix.ts";
 
-/** From the first to before the last. */
+/** Half-open range [begin, end). */
 type Range = readonly [begin: number, end: number];
 
-/** Nanoseconds per value that is cleared, in one thread. */
+/** Nanoseconds per value set to zero, in one thread. */
 const fillNanoseconds = 0.1;
 
 /**
@@ -46,9 +46,9 @@ const touchingPixels = (s: ConvolutionSizes, begin: number, end: number): [begin
 };
 
 /**
- * Each block of the column matrix comes out of a product, and is added to the images while it is near. Threads share
- * rows of the images, so that each pixel is added to by one of them, in the order of the taps; most of what a thread
- * adds it has computed itself.
+ * A product computes each block of the column matrix, which is added to the images while it is in the cache. Threads
+ * share rows of the images, so that one thread adds to each pixel, in the order of the taps. Most values that a thread
+ * adds are values that this thread has computed.
  */
 export const inputGradient: BindConvolution = (s, team, slices) => {
   const { depth, outPerGroup, pixels } = productOf(s);
@@ -103,8 +103,8 @@ export const inputGradient: BindConvolution = (s, team, slices) => {
 
 /**
  * Blocks of the column matrix are copied from the images, and multiplied by the gradients of their pixels. Threads
- * share columns of the matrix, which are rows of the product, and each copies those that it multiplies: nothing goes
- * from one thread to another. Where the product cannot be cut they share the copies alone.
+ * share columns of the matrix, which are rows of the product. Each thread copies the columns that it multiplies, so
+ * threads exchange no data. If the product cannot be split, threads share only the copies.
  */
 export const weightGradient: BindConvolution = (s, team, slices) => {
   const { depth, outPerGroup, pixels } = productOf(s);

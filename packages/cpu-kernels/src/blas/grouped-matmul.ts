@@ -6,12 +6,12 @@ import type { BlasRow } from "./blas-row.ts";
 import { productVariant } from "./matmul.ts";
 import type { RowSlices } from "./row-slices.ts";
 
-/** A group's product, as rows of the result: op(a) · b, `count` rows from `row` on, in part `part`. */
+/** Computes `count` rows of a group's product op(a) · b, starting at `row`, in part `part`. */
 type RowsOfProduct = (call: Call, row: number, count: number) => void;
 
 /**
- * Rows of a product for one part: its slice where every part can have one, else all or nothing, whole products in
- * turn. So a thread's product has the bits of the whole.
+ * Rows of a product for one part: a slice if there is a slice for every part, otherwise all or no rows, with whole
+ * products assigned in turn. So a thread's product has the bits of the whole product.
  */
 const share = (
   slices: RowSlices,
@@ -35,7 +35,10 @@ const runShare = (
   if (end > row) product(call, row, end - row);
 };
 
-/** The product of a mean group, by which it is chosen: who has how many rows is known at run time only. */
+/**
+ * The product of an average group, from which the implementation is chosen. The actual rows per group are known only at
+ * run time.
+ */
 const contractionOf = (
   variant: string,
   [rows, columns, inner]: readonly [rows: number, columns: number, inner: number],
@@ -54,7 +57,7 @@ const sizesOf = ({ inputs: [x, w], outputs: [y] }: KernelNode): readonly [number
   w!.shape[0]!,
 ];
 
-/** One product per group, of its rows where they lie. */
+/** One product per group, on the group's rows in place. */
 export const blasGroupedMatmul: BlasRow<OperatorParams["grouped-matmul"]> = {
   contraction: (node) => {
     const [rows, inner, columns, groups] = sizesOf(node);
@@ -87,7 +90,7 @@ export const blasGroupedMatmul: BlasRow<OperatorParams["grouped-matmul"]> = {
   }),
 };
 
-/** One product over the rows of each group; a group without rows is an empty sum. */
+/** One product over the rows of each group. A group without rows gives zeros. */
 export const blasGroupedMatmulBackwardWeight: BlasRow<OperatorParams["grouped-matmul-backward-weight"]> = {
   contraction: ({ inputs: [x, g], outputs: [dw] }) =>
     contractionOf(productVariant(true, false), [x!.shape[1]!, g!.shape[1]!, x!.shape[0]! / dw!.shape[0]!]),

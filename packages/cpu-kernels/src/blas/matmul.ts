@@ -8,7 +8,7 @@ import type { BlasRow } from "./blas-row.ts";
 export const productVariant = (transposeA: boolean, transposeB: boolean): string =>
   `${transposeA ? "t" : "n"}${transposeB ? "t" : "n"}`;
 
-/** Batched product. Operands lie whole, row by row, so the strides follow from the shapes. */
+/** Batched product. Operands are dense and row-major, so the strides follow from the shapes. */
 export const blasMatmul: BlasRow<OperatorParams["matmul"]> = {
   contraction: (node) => {
     const { rows, columns, inner } = productSizes(node);
@@ -25,7 +25,7 @@ export const blasMatmul: BlasRow<OperatorParams["matmul"]> = {
     refuses: refusesOtherThanF32,
     bind: (node, wasm, _, team) => {
       const { batch, rows, columns, inner } = productSizes(node);
-      if (inner === 0) return (_, [y]) => void wasm["fill32"]!(y!, 0, batch * rows * columns); // a sum of nothing
+      if (inner === 0) return (_, [y]) => void wasm["fill32"]!(y!, 0, batch * rows * columns); // an empty sum
       const { transposeA, transposeB } = node.params;
       const [aStride, bStride] = [transposeA ? rows : inner, transposeB ? inner : columns];
       const [ta, tb] = [Number(transposeA), Number(transposeB)];
@@ -34,7 +34,7 @@ export const blasMatmul: BlasRow<OperatorParams["matmul"]> = {
       const work = batch * rows * columns * inner * multiplyAddNanoseconds;
       const most = slices.most(rows);
       const parts = team.partsOf(work, Math.max(batch, most));
-      // Rows of every product, unless there are enough whole ones.
+      // Split the rows of every product, unless there are enough whole products.
       const byRows = most >= parts && batch % parts !== 0;
       const aRow = transposeA ? 1 : inner;
       return ([a, b], [y]) =>

@@ -1,4 +1,4 @@
-/** How the rows of a product are shared by threads, so that each thread's product has the bits of the whole. */
+/** Assigns the rows of a product to threads, so that each thread's product has the bits of the whole product. */
 export class RowSlices {
   private readonly sliceRows: number;
 
@@ -7,12 +7,12 @@ export class RowSlices {
     this.sliceRows = sliceRows;
   }
 
-  /** Into how many parts so many rows can be cut. */
+  /** Maximum number of parts for a number of rows. */
   most(rows: number): number {
     return Math.max(1, Math.floor(rows / this.sliceRows));
   }
 
-  /** First row of a part; that of the next part is its end. */
+  /** First row of a part. The end of a part is the first row of the next part. */
   begin(rows: number, part: number, parts: number): number {
     if (part === 0) return 0;
     return part === parts ? rows : Math.min(rows, this.sliceRows * Math.round((rows * part) / parts / this.sliceRows));

@@ -9,10 +9,10 @@ import { blasGroupedMatmul, blasGroupedMatmulBackwardWeight } from "./grouped-ma
 import { blasMatmul } from "./matmul.ts";
 import { RowSlices } from "./row-slices.ts";
 
-/** Its nodes have the parameters of its operator. */
+/** Each entry's nodes have the parameters of the entry's operator. */
 const asRow = (row: unknown): BlasRow => row as BlasRow;
 
-/** Operators that are a product for each group of rows; chosen by what is known of that of a mean group. */
+/** Operators that are one product per group of rows. The choice uses the sizes of an average group. */
 export const groupedOps = ["grouped-matmul", "grouped-matmul-backward-weight"] as const;
 
 const rows: { readonly [op in ContractionOp | (typeof groupedOps)[number]]: BlasRow } = {
@@ -26,7 +26,10 @@ const rows: { readonly [op in ContractionOp | (typeof groupedOps)[number]]: Blas
   "grouped-matmul-backward-weight": asRow(blasGroupedMatmulBackwardWeight),
 };
 
-/** The kernel of WebAssembly and the one by a BLAS as one, which for each node is the one that the BLAS prefers. */
+/**
+ * Combines the WebAssembly kernel and the BLAS kernel into one kernel, which uses the implementation that the BLAS
+ * prefers for each node.
+ */
 const either = (plain: Kernel, byBlas: Kernel, prefersBlas: (node: KernelNode) => boolean): Kernel => {
   const chosen = (node: KernelNode): Kernel => (prefersBlas(node) ? byBlas : plain);
   return {
@@ -37,7 +40,7 @@ const either = (plain: Kernel, byBlas: Kernel, prefersBlas: (node: KernelNode) =
   };
 };
 
-/** Kernels that let products run on a BLAS where it says that this is faster. Everything else is as it was. */
+/** Replaces kernels by kernels that use a BLAS for the work that the BLAS prefers. All other kernels stay the same. */
 export const withBlas = (kernels: KernelTable, blas: Blas): KernelTable => {
   const slices = new RowSlices(blas.sliceRows);
   const chosen = Object.entries(rows).map(([op, { contraction, kernel }]): [string, Kernel] => [

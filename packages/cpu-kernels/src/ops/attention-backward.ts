@@ -4,13 +4,13 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { partBegin } from "../team/team.ts";
 
 /**
- * Weights and their gradients; keys and values packed for the sums over the width, keys, queries and gradients for
- * those over positions; δ.
+ * Scratch of one part: weights and their gradients; keys and values packed for sums over the width; keys, queries and
+ * gradients packed for sums over positions; δ.
  */
 const scratchOf = (node: KernelNode): number =>
   attentionScratch(node, { squares: 2, panels: 5, words: node.inputs[0]!.shape[2]! });
 
-/** Threads share groups of heads with the same keys, whose gradients are sums over the group. */
+/** Threads share groups of heads with common keys, whose gradients are sums over the group. */
 export const attentionBackwardKernel: Kernel = kernelOf({
   op: "attention-backward",
   scratchBytes: (node, threads) => threads * scratchOf(node),

@@ -3,10 +3,12 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { rowsOf } from "../row-kernel.ts";
 import { partBegin } from "../team/team.ts";
 
-/** Nanoseconds per element in one thread, of the sums and of applying them. */
+/** Nanoseconds per element in one thread, for the sums and for their application. */
 const elementNanoseconds = 0.3;
 
-/** Sums of columns, then rows by them; see `assembly/batch-norm.ts`. Scratch: three factors per column. */
+/**
+ * Sums over columns, then the rows from these sums; see `assembly/batch-norm.ts`. Scratch: three factors per column.
+ */
 export const batchNormBackwardKernel: Kernel = kernelOf({
   op: "batch-norm-backward",
   scratchBytes: ({ inputs: [x] }) => 12 * x!.shape.at(-1)!,

@@ -3,16 +3,19 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { rowsOf } from "../row-kernel.ts";
 import { partBegin } from "../team/team.ts";
 
-/** Nanoseconds per element in one thread, of the statistics and of applying them. */
+/** Nanoseconds per element in one thread, for the statistics and for their application. */
 const elementNanoseconds = 0.3;
 
-/** Statistics of columns, then rows by them; see `assembly/batch-norm.ts`. Scratch: scales, and 2 · width words. */
+/**
+ * Statistics of columns, then the rows from these statistics; see `assembly/batch-norm.ts`. Scratch: scales, and 2 ·
+ * width words.
+ */
 export const batchNormKernel: Kernel = kernelOf({
   op: "batch-norm",
   scratchBytes: ({ inputs: [x] }) => 12 * x!.shape.at(-1)!,
   bind: ({ inputs: [spec], params: { epsilon } }, _, __, team) => {
     const statistics = team.indexOf("columnStatistics");
-    const normalise = team.indexOf("normaliseColumns");
+    const normalize = team.indexOf("normalizeColumns");
     const { rows, width } = rowsOf(spec!);
     const work = rows * width * elementNanoseconds;
     const columnParts = team.partsOf(work, mostColumnParts(width));
@@ -26,7 +29,7 @@ export const batchNormKernel: Kernel = kernelOf({
       team.run(rowParts, (part, call) => {
         const [first, last] = [partBegin(rows, part, rowParts), partBegin(rows, part + 1, rowParts)];
         const offset = 4 * first * width;
-        call(normalise, y! + offset, x! + offset, means!, scales, beta!, last - first, width);
+        call(normalize, y! + offset, x! + offset, means!, scales, beta!, last - first, width);
       });
     };
   },

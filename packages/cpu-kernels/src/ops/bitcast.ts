@@ -2,7 +2,7 @@ import { elementCount } from "@skein/tensor-core";
 import type { Kernel } from "../kernel.ts";
 import { copyKernel, planCopy } from "../strided-copy.ts";
 
-/** A dense copy, for the places where the memory plan cannot let both values share their bytes. */
+/** A dense copy, for nodes whose input and output cannot share memory in the memory plan. */
 export const bitcastKernel: Kernel = copyKernel("bitcast", ({ outputs: [y] }) =>
   planCopy([elementCount(y!.shape)], y!.dtype, {}, {}),
 );

@@ -6,7 +6,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 
 const sizeOf = (node: KernelNode): number => node.inputs[0]!.shape.at(-1)!;
 
-/** Blocked factorisation; see `assembly/decomposition.ts`. */
+/** Blocked factorization; see `assembly/decomposition.ts`. */
 export const choleskyKernel: Kernel = kernelOf({
   op: "cholesky",
   // Negated rows of a block, the block's transpose, a product.

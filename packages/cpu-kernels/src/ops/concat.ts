@@ -28,15 +28,15 @@ export const concatKernel: Kernel = kernelOf({
   bind: (node, _wasm, _memory, team) => {
     let offset = 0;
     const copies = plans(node).map((plan) => {
-      const copy = { run: bindCopy(plan, team), offset, place: plan.outputOffset };
+      const copy = { run: bindCopy(plan, team), offset, outputOffset: plan.outputOffset };
       offset += copyTable(plan).length;
       return copy;
     });
     return (inputs, outputs, _, constants) => {
       for (let i = 0; i < copies.length; i++) {
-        const { run, offset, place } = copies[i]!;
-        // The plan may have had an operand computed where it belongs.
-        if (inputs[i] !== outputs[0]! + place) run(outputs[0]!, inputs[i]!, constants + offset);
+        const { run, offset, outputOffset } = copies[i]!;
+        // The plan may have placed the operand directly in the output.
+        if (inputs[i] !== outputs[0]! + outputOffset) run(outputs[0]!, inputs[i]!, constants + offset);
       }
     };
   },

@@ -7,7 +7,10 @@ import { convolutionKernel, convolutionSizes, imageValues, outputValues, runByIm
 export const inputGradientSizes = (node: KernelNode<OperatorParams["conv2d-backward-input"]>): ConvolutionSizes =>
   convolutionSizes(node.outputs[0]!.shape, node.inputs[1]!.shape, node.inputs[0]!.shape, node.params);
 
-/** Indirect GEMM over the pixels of each stride phase, see `assembly/convolution.ts`, or `assembly/winograd.ts`. */
+/**
+ * Indirect GEMM over the pixels of each stride phase, see `assembly/convolution.ts`, or Winograd, see
+ * `assembly/winograd.ts`.
+ */
 export const conv2dBackwardInputKernel: Kernel = convolutionKernel(
   "conv2d-backward-input",
   inputGradientSizes,

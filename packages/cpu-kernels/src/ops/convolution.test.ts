@@ -35,7 +35,7 @@ interface Drawn {
   readonly outPerGroup: number;
 }
 
-/** Shapes and parameters that fit each other. */
+/** Generates valid combinations of shapes and parameters. */
 const geometriesOf = (drawn: fc.Arbitrary<Drawn>) =>
   drawn
     .map(({ batch, image, kernel, groups, perGroup, outPerGroup, ...params }) => {
@@ -71,7 +71,7 @@ const geometries = geometriesOf(
       weight: 3,
       arbitrary: fc.record({ ...any, groups: small(3), perGroup: small(17, 0), outPerGroup: small(19, 0) }),
     },
-    // Depthwise: sixteens, fours and single channels.
+    // Depthwise: channels in vectors of 16, vectors of 4, and single channels.
     {
       weight: 1,
       arbitrary: fc.record({ ...any, groups: small(41), perGroup: fc.constant(1), outPerGroup: fc.constant(1) }),
@@ -81,7 +81,7 @@ const geometries = geometriesOf(
 
 const fours = (most: number): fc.Arbitrary<number> => small(most).map((count) => 4 * count);
 
-/** What Winograd's F(4, 3) can do, whether it pays or not. */
+/** Geometries that Winograd's F(4, 3) supports, whether it is faster or not. */
 const winogradGeometries = geometriesOf(
   fc.record({
     batch: small(3),
@@ -97,8 +97,8 @@ const winogradGeometries = geometriesOf(
 );
 
 /**
- * Run a kernel on operands with guards behind every block of memory, whole and in three parts, and compare with the f64
- * reference and bit for bit.
+ * Run a kernel on operands with guards after every block of memory, whole and in three parts. Compare with the f64
+ * reference, and compare both runs bit for bit.
  */
 const check = (
   kernel: Kernel,
@@ -114,7 +114,7 @@ const check = (
   const floats = new Float32Array(memory.buffer);
   let next = 1024;
   const guards: number[] = [];
-  const place = (count: number, align: number): number => {
+  const allocate = (count: number, align: number): number => {
     const at = Math.ceil(next / align) * align;
     next = at + count + 4;
     guards.push(at + count);
@@ -124,7 +124,7 @@ const check = (
   let state = 7;
   const inputs = shapes.map((shape): { at: number; value: ReferenceArray } => {
     const count = shape.reduce((product, size) => product * size, 1);
-    const at = place(count, 1);
+    const at = allocate(count, 1);
     for (let i = 0; i < count; i++) {
       state = (state * 16807) % 2147483647;
       floats[at + i] = (state % 2001) / 1000 - 1;
@@ -135,10 +135,10 @@ const check = (
   const wasm = instantiateWasm(module, memory);
   const functions = new TeamFunctions(wasm);
   const [result, inParts] = [soloTeam(functions), shuffledTeam(3, functions)].map((team) => {
-    const result = place(count, 1);
+    const result = allocate(count, 1);
     floats.fill(NaN, result, result + count);
     const scratchFloats = Math.ceil((kernel.scratchBytes?.(node, team.threads) ?? 0) / 4);
-    const scratch = place(scratchFloats, 4);
+    const scratch = allocate(scratchFloats, 4);
     floats.fill(NaN, scratch, scratch + scratchFloats);
     const run = kernel.bind(node, wasm, memory, team);
     run(
@@ -163,7 +163,7 @@ const check = (
   expect(guards.every((at) => floats.subarray(at, at + 4).every((value) => value === 777))).toBe(true);
 };
 
-/** A kernel of the table by Winograd for all sizes. */
+/** A built-in kernel that uses Winograd for all sizes. */
 const byWinograd = (
   kernel: Kernel,
   sizesOf: (node: never) => ConvolutionSizes,
@@ -174,76 +174,73 @@ const byWinograd = (
   bind: (node, _, __, team) => bind(sizesOf(node as never), team),
 });
 
-describe.each(builds)(
-  "convolution of the %s build equals the reference and stays inside of its memory",
-  async (build) => {
-    const module = await compileWasm(build);
-    const numRuns = build === "relaxed" ? 60 : 25;
+describe.each(builds)("convolution of the %s build equals the reference and stays inside its memory", async (build) => {
+  const module = await compileWasm(build);
+  const numRuns = build === "relaxed" ? 60 : 25;
 
-    test("conv2d", () => {
-      fc.assert(
-        fc.property(geometries, ({ x, w, y, params }) => check(conv2dKernel, module, [x, w], y, params)),
-        { numRuns },
-      );
-    });
+  test("conv2d", () => {
+    fc.assert(
+      fc.property(geometries, ({ x, w, y, params }) => check(conv2dKernel, module, [x, w], y, params)),
+      { numRuns },
+    );
+  });
 
-    test("conv2d-backward-input", () => {
-      fc.assert(
-        fc.property(geometries, ({ x, w, y, params }) =>
-          check(conv2dBackwardInputKernel, module, [y, w], x, { ...params, shape: x }),
-        ),
-        { numRuns },
-      );
-    });
+  test("conv2d-backward-input", () => {
+    fc.assert(
+      fc.property(geometries, ({ x, w, y, params }) =>
+        check(conv2dBackwardInputKernel, module, [y, w], x, { ...params, shape: x }),
+      ),
+      { numRuns },
+    );
+  });
 
-    test("conv2d-backward-weight", () => {
-      fc.assert(
-        fc.property(geometries, ({ x, w, y, params }) =>
-          check(conv2dBackwardWeightKernel, module, [x, y], w, { ...params, shape: w }),
-        ),
-        { numRuns },
-      );
-    });
+  test("conv2d-backward-weight", () => {
+    fc.assert(
+      fc.property(geometries, ({ x, w, y, params }) =>
+        check(conv2dBackwardWeightKernel, module, [x, y], w, { ...params, shape: w }),
+      ),
+      { numRuns },
+    );
+  });
 
-    test.runIf(build !== "scalar")("by Winograd, where channels come in fours", () => {
-      fc.assert(
-        fc.property(winogradGeometries, ({ x, w, y, params }) => {
-          // Its rounding grows with the sum, the longest of which is over the pixels.
-          const pixels = y[0]! * y[1]! * y[2]!;
-          const tolerance = Math.max(2e-5, 2e-6 * Math.sqrt(pixels));
-          check(byWinograd(conv2dKernel, forwardSizes, winogradForward), module, [x, w], y, params, tolerance);
-          const inputs = byWinograd(conv2dBackwardInputKernel, inputGradientSizes, winogradInputGradient);
-          check(inputs, module, [y, w], x, { ...params, shape: x }, tolerance);
-          const weights = byWinograd(conv2dBackwardWeightKernel, weightGradientSizes, winogradWeightGradient);
-          check(weights, module, [x, y], w, { ...params, shape: w }, tolerance);
-        }),
-        { numRuns },
-      );
-    });
+  test.runIf(build !== "scalar")("by Winograd, for numbers of channels that are multiples of four", () => {
+    fc.assert(
+      fc.property(winogradGeometries, ({ x, w, y, params }) => {
+        // Rounding error grows with the length of the sum; the longest sums are over the pixels.
+        const pixels = y[0]! * y[1]! * y[2]!;
+        const tolerance = Math.max(2e-5, 2e-6 * Math.sqrt(pixels));
+        check(byWinograd(conv2dKernel, forwardSizes, winogradForward), module, [x, w], y, params, tolerance);
+        const inputs = byWinograd(conv2dBackwardInputKernel, inputGradientSizes, winogradInputGradient);
+        check(inputs, module, [y, w], x, { ...params, shape: x }, tolerance);
+        const weights = byWinograd(conv2dBackwardWeightKernel, weightGradientSizes, winogradWeightGradient);
+        check(weights, module, [x, y], w, { ...params, shape: w }, tolerance);
+      }),
+      { numRuns },
+    );
+  });
 
-    test.each([
-      ["blocks of columns and of the sum", { x: [1, 9, 10, 68], w: [3, 3, 68, 132], y: [1, 7, 8, 132] }],
-      ["blocks of tiles", { x: [3, 22, 27, 12], w: [3, 3, 12, 8], y: [3, 20, 25, 8] }],
-      ["taps are cut into blocks", { x: [1, 5, 6, 200], w: [3, 3, 200, 9], y: [1, 3, 4, 9] }],
-      ["many rows of output", { x: [1, 3, 700, 5], w: [2, 2, 5, 8], y: [1, 2, 699, 8] }],
-    ])("%s", (_, { x, w, y }) => {
-      const params = {
-        stride: [1, 1],
-        padding: [
-          [0, 0],
-          [0, 0],
-        ],
-        dilation: [1, 1],
-        groups: 1,
-      };
-      check(conv2dKernel, module, [x, w], y, params);
-      check(conv2dBackwardInputKernel, module, [y, w], x, { ...params, shape: x });
-      check(conv2dBackwardWeightKernel, module, [x, y], w, { ...params, shape: w });
-    });
-  },
-);
+  test.each([
+    ["blocks of columns and of the sum", { x: [1, 9, 10, 68], w: [3, 3, 68, 132], y: [1, 7, 8, 132] }],
+    ["blocks of tiles", { x: [3, 22, 27, 12], w: [3, 3, 12, 8], y: [3, 20, 25, 8] }],
+    ["taps are cut into blocks", { x: [1, 5, 6, 200], w: [3, 3, 200, 9], y: [1, 3, 4, 9] }],
+    ["many rows of output", { x: [1, 3, 700, 5], w: [2, 2, 5, 8], y: [1, 2, 699, 8] }],
+  ])("%s", (_, { x, w, y }) => {
+    const params = {
+      stride: [1, 1],
+      padding: [
+        [0, 0],
+        [0, 0],
+      ],
+      dilation: [1, 1],
+      groups: 1,
+    };
+    check(conv2dKernel, module, [x, w], y, params);
+    check(conv2dBackwardInputKernel, module, [y, w], x, { ...params, shape: x });
+    check(conv2dBackwardWeightKernel, module, [x, y], w, { ...params, shape: w });
+  });
+});
 
-test("Winograd is for 3 × 3 convolutions of stride 1 whose products outweigh their transforms", () => {
+test("Winograd is chosen for 3 × 3 convolutions of stride 1 whose products outweigh their transforms", () => {
   const suits = (x: Shape, w: Shape, stride = 1, padding = 1): boolean => {
     const params = {
       stride: [stride, stride],

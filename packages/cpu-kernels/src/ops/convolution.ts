@@ -6,7 +6,7 @@ import { type Kernel, type KernelCall, kernelOf } from "../kernel.ts";
 import { partBegin, type Team } from "../team/team.ts";
 import { suitsWinograd, type WinogradKernel } from "../winograd.ts";
 
-/** Read the sizes of a convolution off its three shapes, wherever the operator at hand has them. */
+/** Sizes of a convolution, read from its three shapes. */
 export const convolutionSizes = (x: Shape, w: Shape, y: Shape, params: OperatorParams["conv2d"]): ConvolutionSizes => {
   const [strideY, strideX] = params.stride;
   const [[top], [left]] = params.padding;
@@ -31,7 +31,7 @@ export const convolutionSizes = (x: Shape, w: Shape, y: Shape, params: OperatorP
   };
 };
 
-/** The sizes as arguments of the exports, which take them in this order. */
+/** Sizes as arguments of the exports, in order. */
 export const sizeArguments = (s: ConvolutionSizes): number[] => [
   s.batch,
   s.height,
@@ -51,13 +51,13 @@ export const sizeArguments = (s: ConvolutionSizes): number[] => [
   s.groups,
 ];
 
-/** Values of one image, and of its result. */
+/** Values per input image and per output image. */
 export const imageValues = (s: ConvolutionSizes): number => s.height * s.width * s.channels;
 export const outputValues = (s: ConvolutionSizes): number => s.outHeight * s.outWidth * s.outChannels;
 
 /**
- * An export whose images are independent of each other, on a share of the images in each thread. Addresses: images,
- * weights, results.
+ * Run an export whose images are independent, with a share of the images in each thread. Addresses: images, weights,
+ * results.
  */
 export const runByImages = (
   team: Team,
@@ -80,7 +80,7 @@ export const runByImages = (
     });
 };
 
-/** The kernels are written for f32. */
+/** Refuses nodes with operands other than f32. */
 export const refusesOtherThanF32 = (node: KernelNode): string | undefined => {
   const other = [...node.inputs, ...node.outputs].find((spec) => spec.dtype !== "f32");
   return other === undefined ? undefined : `${node.op} runs on f32, not ${other.dtype}; cast its operands to f32`;
@@ -90,13 +90,13 @@ type ConvolutionOp = "conv2d" | "conv2d-backward-input" | "conv2d-backward-weigh
 
 /** A convolution or one of its gradients by direct sums. */
 export interface DirectKernel {
-  /** Of one part. */
+  /** Scratch bytes of one part. */
   readonly scratchBytes: (sizes: ConvolutionSizes) => number;
-  /** @param scratchBytes from the scratch of one part to that of the next. */
+  /** @param scratchBytes distance between the scratch of consecutive parts. */
   readonly bind: (sizes: ConvolutionSizes, team: Team, scratchBytes: number) => KernelCall;
 }
 
-/** A convolution or one of its gradients: by Winograd where that is faster, else by direct sums. */
+/** A convolution or one of its gradients: Winograd if it is faster, otherwise direct sums. */
 export const convolutionKernel = <Op extends ConvolutionOp>(
   op: Op,
   sizesOf: (node: KernelNode<OperatorParams[Op]>) => ConvolutionSizes,
@@ -108,7 +108,7 @@ export const convolutionKernel = <Op extends ConvolutionOp>(
     refuses: refusesOtherThanF32,
     scratchBytes: (node, threads) => {
       const sizes = sizesOf(node as KernelNode<OperatorParams[Op]>);
-      // Which build runs is not known here, and the scalar one sums directly.
+      // The build is not known here, and the scalar build sums directly.
       return Math.max(
         threads * alignUp(direct.scratchBytes(sizes)),
         suitsWinograd(sizes) ? winograd.scratchBytes(sizes, threads) : 0,

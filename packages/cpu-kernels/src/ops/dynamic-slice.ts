@@ -7,7 +7,7 @@ import { bindCopy, copyTable, planCopy, type StridedCopy } from "../strided-copy
 const plan = ({ inputs: [x], outputs: [y] }: Pick<KernelNode, "inputs" | "outputs">): StridedCopy =>
   planCopy(y!.shape, y!.dtype, {}, { strides: rowMajorStrides(x!.shape) });
 
-/** The strided copy of a slice, from an address that the starts tell. */
+/** A strided copy of a slice, from an address that depends on the run-time starts. */
 export const dynamicSliceKernel: Kernel = kernelOf({
   op: "dynamic-slice",
   constants: (node) => copyTable(plan(node)),

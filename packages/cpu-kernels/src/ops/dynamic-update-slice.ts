@@ -8,7 +8,8 @@ const plan = ({ inputs: [x, update] }: Pick<KernelNode, "inputs">): StridedCopy 
   planCopy(update!.shape, update!.dtype, { strides: rowMajorStrides(x!.shape) }, {});
 
 /**
- * Copy what is updated unless the plan put the output in its place, then the update to an address that the starts tell.
+ * Copy the base unless the plan shares its memory with the output, then copy the update to an address that depends on
+ * the run-time starts.
  */
 export const dynamicUpdateSliceKernel: Kernel = kernelOf({
   op: "dynamic-update-slice",

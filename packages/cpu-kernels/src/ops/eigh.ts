@@ -6,8 +6,8 @@ import { reflectorScratchBytes } from "../reflector-scratch.ts";
 /** Tridiagonal form and implicit QR steps; see `assembly/eigh.ts`. */
 export const eighKernel: Kernel = kernelOf({
   op: "eigh",
-  // Two diagonals in f64, two matrices with rows of whole panels, rotations, and the largest of three rows, the
-  // diagonals once more, and what reflections take.
+  // Two diagonals in f64, two matrices with rows of complete panels, rotations, and the maximum of: three rows, a
+  // second copy of the diagonals, and the scratch of reflections.
   scratchBytes: ({ inputs: [a] }) => {
     const size = a!.shape.at(-1)!;
     const row = 4 * Math.ceil(size / ROTATION_LANES) * ROTATION_LANES;

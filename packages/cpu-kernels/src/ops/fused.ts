@@ -3,13 +3,11 @@ import { alignUp } from "../arena.ts";
 import { fusedProgram } from "../fused-program.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 
-/** Nanoseconds per element in one thread: of an operand that comes from memory, and of a micro-operation. */
+/** Nanoseconds per element in one thread: per operand read from memory, and per micro-operation. */
 const memoryNanoseconds = 0.2;
 const microNanoseconds = 0.1;
 
-/**
- * Every elementwise operator: a small program, run tile by tile so that intermediates stay in the first-level cache.
- */
+/** All elementwise operators: a small program, run tile by tile so that intermediates stay in the first-level cache. */
 export const fusedKernel: Kernel = kernelOf({
   op: "fused",
   scratchBytes: (node, threads) => threads * alignUp(fusedProgram(node).scratchBytes),

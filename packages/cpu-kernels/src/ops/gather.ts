@@ -4,10 +4,10 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { partBegin } from "../team/team.ts";
 import { fillPattern } from "../strided-copy.ts";
 
-/** Nanoseconds per byte that is gathered, in one thread. */
+/** Nanoseconds per gathered byte, in one thread. */
 const byteNanoseconds = 0.03;
 
-/** Threads share the rows that are gathered. */
+/** Threads share the gathered rows. */
 export const gatherKernel: Kernel = kernelOf({
   op: "gather",
   bind: ({ inputs: [x, indices], params }, _, __, team) => {

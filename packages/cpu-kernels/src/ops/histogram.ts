@@ -4,7 +4,10 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 
 const binsOf = ({ params }: KernelNode<OperatorParams["histogram"]>): number => params.bins;
 
-/** Must cover what `assembly/histogram.ts` lays out: four counts for each bin, and for what lies outside. */
+/**
+ * Scratch bytes, at least as many as the layout in `assembly/histogram.ts`: four counts for each bin, and four for
+ * values outside the bins.
+ */
 const scratchBytesOf = (node: KernelNode<OperatorParams["histogram"]>): number => 16 * (binsOf(node) + 1);
 
 export const histogramKernel: Kernel = kernelOf({

@@ -8,24 +8,26 @@ import { compileWasm, instantiateWasm, type WasmBuild } from "../wasm-build.ts";
 const exactly = { absolute: 0, relative: 0 };
 const builds: readonly WasmBuild[] = ["relaxed", "simd", "scalar"];
 
-/**
- * Memory with operands, two results and scratch one after the other, each followed by a guard, none aligned to 16
- * bytes.
- */
+/** Memory with operands, two results and scratch in sequence, each followed by a guard, none aligned to 16 bytes. */
 const layOut = (rows: number, columns: number, inner: number) => {
   const memory = new WebAssembly.Memory({ initial: 256, maximum: 65536, shared: true });
   const floats = new Float32Array(memory.buffer);
   let next = 1025;
-  const place = (count: number): number => {
+  const allocate = (count: number): number => {
     const at = next;
     next += count + 3;
     floats.fill(777, at + count, next);
     return at;
   };
-  const [a, b, y, naive] = [place(rows * inner), place(inner * columns), place(rows * columns), place(rows * columns)];
+  const [a, b, y, naive] = [
+    allocate(rows * inner),
+    allocate(inner * columns),
+    allocate(rows * columns),
+    allocate(rows * columns),
+  ];
   next = Math.ceil(next / 4) * 4;
   const scratchFloats = productScratchBytes(rows, columns, inner) / 4;
-  const scratch = place(scratchFloats);
+  const scratch = allocate(scratchFloats);
   const guards = [
     a + rows * inner,
     b + inner * columns,
@@ -68,7 +70,7 @@ describe.each(builds)("gemm of the %s build", async (build) => {
     accumulate: fc.integer({ min: 0, max: 1 }),
   });
 
-  test("equals the naive product and stays inside of its memory", () => {
+  test("equals the naive product and stays inside its memory", () => {
     fc.assert(
       fc.property(sizes, ({ rows, columns, inner, transposeA, transposeB, accumulate }) => {
         const { memory, floats, a, b, y, naive, scratch, intact } = layOut(rows, columns, inner);
@@ -90,7 +92,7 @@ describe.each(builds)("gemm of the %s build", async (build) => {
     [7, 600, 1030],
     [130, 9, 1030],
     [37, 1030, 6],
-  ])("cuts %d × %d × %d into blocks", (rows, columns, inner) => {
+  ])("splits %d × %d × %d into blocks", (rows, columns, inner) => {
     for (const [transposeA, transposeB] of [
       [0, 0],
       [0, 1],
@@ -109,7 +111,7 @@ describe.each(builds)("gemm of the %s build", async (build) => {
     }
   });
 
-  test("an infinity stays in its row and column: idle rows and padded columns do not leak", () => {
+  test("keeps an infinity in its row and column: unused rows and padded columns do not leak", () => {
     const [rows, columns, inner] = [13, 11, 9];
     const { memory, floats, a, b, y, scratch } = layOut(rows, columns, inner);
     floats[a + 12 * inner + 3] = Infinity;
@@ -130,12 +132,12 @@ describe.each(builds)("gemm of the %s build", async (build) => {
       .map((some) => some.map((_, i) => some.indexOf(some.toSorted()[i]!))),
   });
 
-  test("a matrix times its own transpose has the bits of any product, in parts that end in any order", () => {
+  test("gives the bits of any product for a matrix times its own transpose, in parts that end in any order", () => {
     fc.assert(
       fc.property(grams, ({ n, inner, transposed, order }) => {
         const { memory, floats, a, b, y, naive, scratch, intact } = layOut(n, n, inner);
         const wasm = instantiateWasm(module, memory);
-        floats.copyWithin(b, a, a + n * inner); // a copy: nobody sees that it is the same
+        floats.copyWithin(b, a, a + n * inner); // a copy, to hide from the kernel that the operands are equal
         wasm["gemm"]!(4 * a, 4 * b, 4 * naive, n, n, inner, transposed, 1 - transposed, 0, 4 * scratch);
         const gram = (part: number): void =>
           void wasm["gemmPart"]!(
@@ -158,7 +160,7 @@ describe.each(builds)("gemm of the %s build", async (build) => {
           gram(part);
           written += floats.subarray(y, y + n * n).reduce((count, value) => count + Number(!Number.isNaN(value)), 0);
         }
-        expect(written).toBe(n * n); // at the same time no two write the same number
+        expect(written).toBe(n * n); // the parts write each entry exactly once
         for (const part of order) gram(part);
         expect(firstDifference(floats.subarray(y, y + n * n), floats.subarray(naive, naive + n * n), exactly)).toBe(
           undefined,

@@ -7,7 +7,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { partBegin } from "../team/team.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";
 
-/** Sizes of a product, of all operands of a batch alike. */
+/** Sizes of a product, equal for all operands of a batch. */
 export const productSizes = (
   node: KernelNode<OperatorParams["matmul"]>,
 ): { batch: number; rows: number; columns: number; inner: number } => {
@@ -20,13 +20,13 @@ export const productSizes = (
   };
 };
 
-/** Products per thread from which one more or less is no matter. */
+/** Number of products per thread above which an imbalance of one product does not matter. */
 const manyProducts = 4;
 
-/** Nanoseconds of a multiply-add of a product of one row or one column, in one thread: its matrix is read once. */
+/** Nanoseconds per multiply-add of a product with one row or one column, in one thread: the matrix is read once. */
 const vectorTermNanoseconds = 1 / 10;
 
-/** Of one part. */
+/** Scratch bytes of one part. */
 const scratchOf = (node: KernelNode<OperatorParams["matmul"]>): number => {
   const { rows, columns, inner } = productSizes(node);
   return alignUp(productScratchBytes(rows, columns, inner));

@@ -15,7 +15,7 @@ describe.each(builds)("max pooling of the %s build", async (build) => {
     return { y, gradient };
   }, backend);
 
-  // Five channels: four in a vector and one over.
+  // Five channels: a vector of four and one more.
   test.each([
     ["a NaN wins, wherever it stands", [1, NaN, 3, 2], NaN, [0, 1, 0, 0]],
     ["the first NaN wins", [NaN, 5, NaN, 2], NaN, [1, 0, 0, 0]],
@@ -39,9 +39,9 @@ const pooled = async (build: WasmBuild) => {
   );
 };
 
-describe("the gradient of max pooling by windows of 2 × 2, and of 3 × 3 that overlap,", async () => {
+describe("the gradient of max pooling with windows of 2 × 2, and with overlapping windows of 3 × 3,", async () => {
   const [scalar, simd, relaxed] = [await pooled("scalar"), await pooled("simd"), await pooled("relaxed")];
-  // Few values, so that they tie, and NaN wherever it may stand.
+  // Few distinct values, so that there are ties, and NaN at any position.
   const values = fc.constantFrom(-1, -0, 0, 1, NaN, -Infinity, Infinity);
   const size = fc.integer({ min: 3, max: 6 });
   const sizes = fc.tuple(fc.integer({ min: 1, max: 2 }), size, size, fc.constantFrom(3, 4, 9));

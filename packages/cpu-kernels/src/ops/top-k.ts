@@ -3,7 +3,10 @@ import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import { AIM_TIMES, BINS, LEAST_AIM, LIST, LONG, ROOM_TIMES, SMALL_PART } from "../../assembly/top-k-blocks.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 
-/** A list of pairs, or a histogram and behind it the larger of candidates and the sort's buffers; of pairs, too. */
+/**
+ * Scratch bytes: a list of pairs, or a histogram followed by the pairs of candidates or of the sort, whichever are
+ * more.
+ */
 const scratchBytesOf = ({ inputs, params }: KernelNode<OperatorParams["top-k"]>): number => {
   const n = inputs[0]!.shape.at(-1)!;
   const k = params.k;
@@ -12,7 +15,7 @@ const scratchBytesOf = ({ inputs, params }: KernelNode<OperatorParams["top-k"]>)
   return Math.max(8 * LIST, 4 * BINS + 8 * Math.max(candidates, k));
 };
 
-/** `Order` of `assembly/order.ts`. */
+/** Values of `Order` in `assembly/order.ts`. */
 const orders = { value: 0, signed: 1, unsigned: 2, magnitude: 4 } as const;
 
 export const topKKernel: Kernel = kernelOf({

@@ -1,4 +1,4 @@
-// A helper of a team: runs parts of kernels until the team is closed. Started by `start-helper.ts`.
+// A helper thread of a team: runs parts of kernels until the team is closed. Started by `start-helper.ts`.
 import type { WasmMemory } from "@skein/tensor-core/backend";
 import type { Sgemm } from "../blas.ts";
 import { instantiateWasm } from "../wasm-build.ts";
@@ -10,7 +10,7 @@ interface ProductModule {
   readonly openInThread: (data: unknown, memory: WasmMemory) => Sgemm;
 }
 
-/** The part of a worker's scope that is used here; Node has it in a module. */
+/** The part of a worker's global scope that this file uses. Node has the same functions in a module. */
 interface Scope {
   postMessage(message: unknown): void;
   addEventListener(type: "message", listener: (event: MessageEvent<HelperSetup>) => void): void;

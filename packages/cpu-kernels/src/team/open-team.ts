@@ -15,13 +15,13 @@ export interface TeamOptions {
   readonly blas: Blas | undefined;
 }
 
-/** How often a thread looks for its turn before it sleeps, some 50 µs: longer than most of the gaps between kernels. */
+/** Polls before a waiting thread sleeps, about 50 µs: longer than most gaps between kernels. */
 const spinsOnOwnCore = 10_000;
-/** A part takes milliseconds. Long enough for a machine that is short of everything. */
+/** Timeout for a helper's answer. A part takes milliseconds; the timeout also allows for an overloaded machine. */
 const answerMilliseconds = 60_000;
 
-/** The main thread of a browser may not sleep. */
-const mayBlock = (): boolean => {
+/** Whether this thread may block. The main thread of a browser may not. */
+const canBlock = (): boolean => {
   try {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0);
     return true;
@@ -31,24 +31,24 @@ const mayBlock = (): boolean => {
 };
 
 /**
- * Start the helpers of a backend.
+ * Start the helper threads of a backend.
  *
- * @throws ArgumentError for a number of threads that cannot be. HostError, HelperError, ThreadFileError where they
- * cannot be started.
+ * @throws ArgumentError for an invalid number of threads. HostError, HelperError or ThreadFileError if the helper
+ * threads cannot be started.
  */
 export const openTeam = async ({ threads, module, arena, functions, blas }: TeamOptions): Promise<ThreadTeam> => {
   if (!Number.isInteger(threads) || threads < 1 || threads > mostThreads)
-    throw new ArgumentError(`threads: ${threads} cannot be; it is a whole number from 1 to ${mostThreads}`);
+    throw new ArgumentError(`threads is ${threads}; use an integer from 1 to ${mostThreads}`);
   if (blas !== undefined && blas.inThreads === undefined)
     throw new ArgumentError(
-      `threads: ${threads} needs a BLAS that helper threads can open, and this one does not say how (inThreads); use one thread, or the BLAS of openBlas`,
+      `threads is ${threads}, but helper threads cannot open this BLAS (inThreads is absent); use one thread, or the BLAS of openBlas`,
     );
   const spins = threads <= (globalThis.navigator?.hardwareConcurrency ?? 1) ? spinsOnOwnCore : 0;
   return ThreadTeam.open({
     threads,
     arena,
     functions,
-    wait: { spins, mayBlock: mayBlock(), milliseconds: answerMilliseconds },
+    wait: { spins, canBlock: canBlock(), milliseconds: answerMilliseconds },
     start: (setup) => startHelper({ ...setup, module, memory: arena.memory, product: blas?.inThreads }),
   });
 };

@@ -2,10 +2,10 @@ import type { WasmMemory } from "@skein/tensor-core/backend";
 import type { Call, TeamFunctions } from "./team.ts";
 
 /**
- * Words that all threads of a team see.
+ * Words shared by all threads of a team.
  *
- * `claim` is the number of the region × 256 + how many of its parts nobody has taken: who lowers it by one has part
- * `left`, and a thread that comes late cannot take a part of another region.
+ * `claim` is the number of the region × 256 + the number of parts not yet taken. The thread that decrements the word
+ * takes part `left`, and a late thread cannot take a part of another region.
  */
 const word = {
   claim: 0,
@@ -22,16 +22,16 @@ const leftMask = 255;
 const textBytes = 1024;
 const wordCount = word.text;
 
-/** Most threads of a team: parts that are left are counted in a byte. */
+/** Maximum number of threads in a team: the remaining parts are counted in a byte. */
 export const mostThreads: number = leftMask + 1;
 
-/** What a caller and its helpers share beside the memory of kernels. */
+/** Bytes that a caller and its helpers share in addition to the memory of kernels. */
 export const regionBytes: number = 4 * wordCount + textBytes;
 
 /**
- * The parallel region of a team: the calls of its parts, who has taken which, and what went wrong. Calls are recorded
- * in the memory of kernels as f64: per part where its calls begin, then the calls, each as a function's number, how
- * many arguments, and these.
+ * The parallel region of a team: the calls of each part, the claims of parts, and failures. Calls are recorded in the
+ * memory of kernels as f64: first the index of each part's first call, then the calls. A call is a function's number,
+ * the number of arguments, and the arguments.
  */
 export class ParallelRegion {
   private readonly words: Int32Array;
@@ -46,7 +46,7 @@ export class ParallelRegion {
     this.functions = functions;
   }
 
-  /** Publish parts 1 … `parts` − 1, whose record of `bytes` lies at `address`, and wake who sleeps. */
+  /** Publish parts 1 … `parts` − 1, whose record of `bytes` is at `address`, and wake sleeping helpers. */
   open(parts: number, address: number, bytes: number): void {
     const { words } = this;
     words[word.address] = address;
@@ -58,19 +58,19 @@ export class ParallelRegion {
     if (Atomics.load(words, word.sleepers) > 0) Atomics.notify(words, word.claim);
   }
 
-  /** Take a part and run it. False where none is left. */
+  /** Take a part and run it. Returns false if no part is left. */
   help(): boolean {
     const part = this.take();
     if (part > 0) this.runPart(part);
     return part > 0;
   }
 
-  /** Whether a part waits for somebody. */
+  /** Whether a part has not been taken. */
   hasLeft(): boolean {
     return (Atomics.load(this.words, word.claim) & leftMask) > 0;
   }
 
-  /** Take a part without running it. False where none is left. */
+  /** Take a part without running it. Returns false if no part is left. */
   skip(): boolean {
     return this.take() > 0;
   }
@@ -98,19 +98,19 @@ export class ParallelRegion {
     }
   }
 
-  /** Carry out parts of regions until the team is closed. `spins`: how often to look before sleeping. */
+  /** Run parts of regions until the team is closed. `spins`: number of polls before the thread sleeps. */
   serve(spins: number): void {
     const { words } = this;
-    for (let looked = 0; Atomics.load(words, word.closed) === 0; ) {
+    for (let polls = 0; Atomics.load(words, word.closed) === 0; ) {
       const claim = Atomics.load(words, word.claim);
       if ((claim & leftMask) > 0) {
-        looked = 0;
+        polls = 0;
         this.serveOne();
-      } else if (++looked > spins) {
+      } else if (++polls > spins) {
         Atomics.add(words, word.sleepers, 1);
         Atomics.wait(words, word.claim, claim);
         Atomics.sub(words, word.sleepers, 1);
-        looked = 0;
+        polls = 0;
       }
     }
   }
@@ -128,21 +128,21 @@ export class ParallelRegion {
   }
 
   private fail(error: unknown): void {
-    if (Atomics.compareExchange(this.words, word.failed, 0, -1) !== 0) return; // the first failure is told
+    if (Atomics.compareExchange(this.words, word.failed, 0, -1) !== 0) return; // only the first failure is reported
     const message = new TextEncoder().encode((error instanceof Error ? error.message : String(error)).slice(0, 300));
     this.text.set(message.subarray(0, textBytes));
     Atomics.store(this.words, word.failed, Math.min(textBytes, message.byteLength));
   }
 
   /**
-   * Wait until helpers have done so many parts.
+   * Wait until helpers have finished `parts` parts.
    *
-   * @param mayBlock false in the main thread of a browser, which looks all the time instead.
-   * @returns false after `milliseconds` in which they have not.
+   * @param mayBlock false in the main thread of a browser, which polls instead.
+   * @returns false if the parts are not finished after `milliseconds`.
    */
-  join(parts: number, { spins, mayBlock, milliseconds }: WaitRule): boolean {
+  join(parts: number, { spins, canBlock: canBlock, milliseconds }: WaitRule): boolean {
     const { words } = this;
-    for (let looked = 0; looked < spins; looked++) if (Atomics.load(words, word.done) >= parts) return true;
+    for (let polls = 0; polls < spins; polls++) if (Atomics.load(words, word.done) >= parts) return true;
     const end = performance.now() + milliseconds;
     for (;;) {
       Atomics.store(words, word.waiting, 1);
@@ -150,11 +150,11 @@ export class ParallelRegion {
       if (done >= parts) return true;
       const left = end - performance.now();
       if (left <= 0) return false;
-      if (mayBlock) Atomics.wait(words, word.done, done, left);
+      if (canBlock) Atomics.wait(words, word.done, done, left);
     }
   }
 
-  /** What a helper failed with since this was last asked. */
+  /** Returns the error message of a helper since the last call. Undefined: no failure. */
   takeFailure(): string | undefined {
     const length = Atomics.load(this.words, word.failed);
     if (length === 0) return undefined;
@@ -162,7 +162,7 @@ export class ParallelRegion {
     return new TextDecoder().decode(this.text.slice(0, length));
   }
 
-  /** Let helpers end. */
+  /** Stop the helpers. */
   close(): void {
     Atomics.store(this.words, word.closed, 1);
     Atomics.add(this.words, word.claim, 1 << 8);
@@ -171,17 +171,17 @@ export class ParallelRegion {
 }
 
 export interface WaitRule {
-  /** How often to look before sleeping. */
+  /** Number of polls before sleeping. */
   readonly spins: number;
-  readonly mayBlock: boolean;
+  readonly canBlock: boolean;
   readonly milliseconds: number;
 }
 
-/** The record of a region while it is written; see `ParallelRegion`. */
+/** The record of a region under construction; see `ParallelRegion`. */
 export class RegionRecord {
   private numbers = new Float64Array(1024);
   private length = 0;
-  /** Where the number of calls of the part at hand stands. */
+  /** Index of the current part's number of calls. */
   private head = 0;
 
   begin(parts: number): void {

@@ -2,26 +2,29 @@ import { threadFile, threadFlags, type WasmMemory, type WasmModule } from "@skei
 import type { ThreadProduct } from "../blas.ts";
 import { HostError } from "../errors.ts";
 
-/** What a helper is told when it starts. */
+/** Data that a helper receives at start. */
 export interface HelperSetup {
   readonly module: WasmModule;
   readonly memory: WasmMemory;
-  /** The words of `ParallelRegion`. */
+  /** Shared words of `ParallelRegion`. */
   readonly shared: SharedArrayBuffer;
   readonly spins: number;
   readonly product: ThreadProduct | undefined;
 }
 
-/** A thread that carries out parts of kernels. It never keeps a process alive. */
+/** A thread that runs parts of kernels. Never keeps a process alive. */
 export interface HelperThread {
-  /** It waits for work. */
+  /** Resolves when the thread waits for work. */
   readonly ready: Promise<void>;
-  /** It has ended, and why. */
+  /** Resolves with the reason when the thread has ended. */
   readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Modules of Node; undefined in a browser. Found without an import, which a browser could not resolve. */
+/**
+ * Node's function for built-in modules. Undefined in a browser. Read from the global `process`, because a browser could
+ * not resolve an import.
+ */
 const builtinModule = globalThis.process?.getBuiltinModule as typeof process.getBuiltinModule | undefined;
 
 const startInNode = (node: typeof process.getBuiltinModule, setup: HelperSetup): HelperThread => {
@@ -34,7 +37,7 @@ const startInNode = (node: typeof process.getBuiltinModule, setup: HelperSetup):
   const worker = new Worker(file, {
     workerData: setup,
     name: "kernels",
-    resourceLimits: { maxYoungGenerationSizeMb: 2 }, // it makes little garbage
+    resourceLimits: { maxYoungGenerationSizeMb: 2 }, // helpers produce little garbage
     ...threadFlags(process.execArgv),
   });
   const ready = new Promise<void>((resolve) => worker.once("message", () => resolve()));
@@ -47,7 +50,7 @@ const startInNode = (node: typeof process.getBuiltinModule, setup: HelperSetup):
 };
 
 const startInBrowser = (setup: HelperSetup): HelperThread => {
-  // Bundlers know a worker by these very words.
+  // Bundlers recognize a worker by exactly this expression.
   const worker = new Worker(new URL("./helper-thread.ts", import.meta.url), { type: "module", name: "kernels" });
   const ready = new Promise<void>((resolve) => worker.addEventListener("message", () => resolve(), { once: true }));
   const ended = new Promise<string>((resolve) =>
@@ -60,14 +63,14 @@ const startInBrowser = (setup: HelperSetup): HelperThread => {
 /**
  * Start a helper.
  *
- * @throws HostError where threads cannot share memory: a page that is not cross-origin isolated. ThreadFileError in a
- * bundle for Node that has left its file behind.
+ * @throws HostError if threads cannot share memory, that is, in a page that is not cross-origin isolated.
+ * ThreadFileError in a bundle for Node without the helper's file.
  */
 export const startHelper = (setup: HelperSetup): HelperThread => {
   if (builtinModule !== undefined) return startInNode(builtinModule, setup);
   if (!globalThis.crossOriginIsolated)
     throw new HostError(
-      "threads of kernels share memory, which this page may not share: serve it with COOP/COEP headers (cross-origin isolation), or use one thread",
+      "kernel threads need shared memory, which this page does not have: serve the page with COOP/COEP headers (cross-origin isolation), or use one thread",
     );
   return startInBrowser(setup);
 };

@@ -1,40 +1,41 @@
 import { InvariantError } from "@skein/tensor-core";
 import type { WasmExports } from "../wasm-exports.ts";
 
-/** Call a function of the team's, now or in the thread that takes the part. */
+/** Call a function of the team, immediately or later in the thread that takes the part. */
 export type Call = (fn: number, ...args: number[]) => void;
 
 /**
- * The threads of a rank, which run a kernel's parts side by side. Parts are independent: none reads what another one
- * writes, and none writes where another one does. How a kernel cuts its work never changes a bit of its results.
+ * The threads of a rank, which run a kernel's parts in parallel. Parts are independent: no part reads or writes memory
+ * that another part writes. The division of a kernel never changes a bit of its results.
  */
 export interface Team {
-  /** The caller's thread and its helpers. */
+  /** Number of threads: the calling thread and its helpers. */
   readonly threads: number;
-  /** Number of an export of the kernels, or of `sgemm` where the team has a BLAS. */
+  /** Number of an export of the kernels, or of `sgemm` if the team has a BLAS. */
   indexOf(name: string): number;
   /**
-   * Into how many parts to cut a kernel that takes one thread so many nanoseconds: one where the others would not pay.
+   * Number of parts for a kernel that takes `nanoseconds` in one thread. 1 if more threads do not pay off.
    *
-   * @param most parts that the kernel can be cut into.
+   * @param most maximum number of parts of the kernel.
    */
   partsOf(nanoseconds: number, most: number): number;
   /**
-   * Have `write` call the functions of each part; returns when all parts are done. The calls of a part run in order.
+   * Run a kernel. `write` calls the functions of each part. Returns when all parts are done. The calls of a part run in
+   * order.
    *
-   * @throws HelperError when a helper fails, once nothing runs any more.
+   * @throws HelperError if a helper fails, after all parts have stopped.
    */
   run(parts: number, write: (part: number, call: Call) => void): void;
 }
 
-/** Functions that each thread of a team has for itself, all of them on one memory. */
+/** Functions of one thread of a team. All threads use the same memory. */
 export class TeamFunctions {
   private readonly functions: readonly ((...args: number[]) => unknown)[];
   private readonly numbers: ReadonlyMap<string, number>;
 
-  /** @param sgemm of a BLAS, if the team has one. */
+  /** @param sgemm product of a BLAS, if the team has a BLAS. */
   constructor(wasm: WasmExports, sgemm?: (...args: number[]) => unknown) {
-    // The same module exports the same names everywhere, so a number means the same in every thread.
+    // The same module exports the same names in every thread, so a number means the same function in every thread.
     const exported = Object.entries(wasm).filter(([, value]) => typeof value === "function");
     const entries = sgemm === undefined ? exported : [...exported, ["sgemm", sgemm] as const];
     this.functions = entries.map(([, value]) => value);
@@ -50,7 +51,7 @@ export class TeamFunctions {
   readonly call: Call = (fn, ...args) => void this.functions[fn]!(...args);
 }
 
-/** A thread by itself. */
+/** A team of one thread. */
 export const soloTeam = (functions: TeamFunctions): Team => ({
   threads: 1,
   indexOf: (name) => functions.indexOf(name),
@@ -60,5 +61,8 @@ export const soloTeam = (functions: TeamFunctions): Team => ({
   },
 });
 
-/** First of the units of a part, where `count` units are shared evenly; that of the next part is its end. */
+/**
+ * First unit of a part, if `parts` parts share `count` units evenly. The end of a part is the first unit of the next
+ * part.
+ */
 export const partBegin = (count: number, part: number, parts: number): number => Math.floor((count * part) / parts);

@@ -11,7 +11,7 @@ const module = await compileWasm("relaxed");
 
 type Started = Pick<HelperSetup, "shared" | "spins">;
 
-/** A team of two, and the words that it shares with its helper. */
+/** A team of two threads, and the words shared with the helper. */
 const openTwo = async (
   options: { spins?: number; milliseconds?: number; start?: (setup: HelperSetup) => HelperThread } = {},
 ) => {
@@ -25,7 +25,7 @@ const openTwo = async (
     threads: 2,
     arena,
     functions,
-    wait: { spins, mayBlock: true, milliseconds },
+    wait: { spins, canBlock: true, milliseconds },
     start: (setup: Started) => {
       ({ shared } = setup);
       helpers.push(start({ ...setup, module, memory, product: undefined }));
@@ -48,7 +48,7 @@ const openTwo = async (
   };
 };
 
-test("each part is done once, whether helpers sleep or look", async () => {
+test("runs each part once, whether helpers sleep or poll", async () => {
   for (const spins of [0, 100_000]) {
     const { team, fillBoth, words } = await openTwo({ spins });
     for (let value = 1; value <= 500; value++) {
@@ -59,7 +59,7 @@ test("each part is done once, whether helpers sleep or look", async () => {
   }
 });
 
-test("the calls of a part run in order, and a record of any length is carried out", async () => {
+test("runs the calls of a part in order, for a record of any length", async () => {
   const { team, arena, memory } = await openTwo();
   const fill = team.indexOf("fill32");
   const address = arena.allocate(4096);
@@ -70,13 +70,13 @@ test("the calls of a part run in order, and a record of any length is carried ou
   await team.close();
 });
 
-test("a kernel that traps in a helper, or here, fails the run with a line, and the team goes on", async () => {
+test("fails the run with one line if a kernel traps in any thread, and stays usable", async () => {
   const { team, fillBoth, words, region } = await openTwo();
   const copy = team.indexOf("copyDense");
   const beyond = 2 ** 31;
   const trap = (in_: number) => () =>
     team.run(2, (part, call) => {
-      // Its own part lasts until the helper has taken the other one.
+      // The caller's part runs until the helper has taken the other part.
       if (part === in_) call(copy, beyond, 64, beyond - 1);
       else if (part === 0) while (region().hasLeft()) continue;
     });
@@ -87,10 +87,10 @@ test("a kernel that traps in a helper, or here, fails the run with a line, and t
   await team.close();
 });
 
-test("a helper that has taken a part and is silent fails the run, and all later ones", async () => {
+test("fails the run and all later runs if a helper takes a part and does not answer", async () => {
   const { team, fillBoth, region } = await openTwo({
     milliseconds: 50,
-    // Never looks for work.
+    // A helper that never polls for work.
     start: () => ({ ready: Promise.resolve(), ended: new Promise(() => {}), stop: async () => {} }),
   });
   const silent = () => team.run(2, (part) => void (part === 0 && region().skip()));
@@ -98,7 +98,7 @@ test("a helper that has taken a part and is silent fails the run, and all later 
   expect(() => fillBoth(1)).toThrow(HelperError);
 });
 
-test("a helper that ends, and a team that was closed, are told to the next run", async () => {
+test("fails the next run if a helper has ended or the team was closed", async () => {
   const { team, fillBoth, helper } = await openTwo();
   await helper.stop();
   await helper.ended;
@@ -109,7 +109,7 @@ test("a helper that ends, and a team that was closed, are told to the next run",
   expect(() => closed.fillBoth(1)).toThrow(/the backend was closed/);
 });
 
-test("a helper that cannot be started is told when the team is opened", async () => {
+test("reports a helper that cannot be started when the team is opened", async () => {
   await expect(
     openTwo({ start: (setup) => startHelper({ ...setup, product: { module: "file:///nowhere.mjs", data: 0 } }) }),
   ).rejects.toThrow(/a helper thread of the kernels did not start: .*nowhere/);

@@ -5,8 +5,8 @@ import type { HelperSetup, HelperThread } from "./start-helper.ts";
 import type { Call, Team, TeamFunctions } from "./team.ts";
 
 /**
- * Nanoseconds of work that pay for a part. Handing a part to a helper that looks for one takes 1 to 2 µs, waking one
- * that sleeps some 10.
+ * Minimum nanoseconds of work per part. Passing a part to a polling helper takes 1 to 2 µs, waking a sleeping helper
+ * about 10 µs.
  */
 const leastNanoseconds = 8000;
 
@@ -15,18 +15,18 @@ export interface ThreadTeamParts {
   readonly arena: Arena;
   readonly functions: TeamFunctions;
   readonly wait: WaitRule;
-  /** Start a helper on the shared words of the team. */
+  /** Starts a helper on the shared words of the team. */
   readonly start: (setup: Pick<HelperSetup, "shared" | "spins">) => HelperThread;
 }
 
-/** A rank's thread and helpers that wait for parts of its kernels. */
+/** A rank's thread and the helper threads that run parts of its kernels. */
 export class ThreadTeam implements Team {
   readonly threads: number;
   private readonly parts: ThreadTeamParts;
   private readonly region: ParallelRegion;
   private readonly helpers: readonly HelperThread[];
   private readonly record = new RegionRecord();
-  /** Where the record lies that helpers read. */
+  /** Address of the record that helpers read. */
   private address = 0;
   private capacity = 0;
   private lost: HelperError | undefined;
@@ -44,7 +44,7 @@ export class ThreadTeam implements Team {
       });
   }
 
-  /** Resolves when every helper waits for work. @throws HelperError where one cannot be started. */
+  /** Resolves when every helper waits for work. @throws HelperError if a helper cannot be started. */
   static async open(parts: ThreadTeamParts): Promise<ThreadTeam> {
     const team = new ThreadTeam(parts);
     const failed = team.helpers.map(({ ended }) =>
@@ -79,11 +79,11 @@ export class ThreadTeam implements Team {
       write(0, functions.call);
       while (this.region.help()) own++;
     } finally {
-      // Also where this thread has failed: what follows may take the memory that helpers still write.
+      // Also join after a failure in this thread, because later code may reuse memory that helpers still write.
       while (this.region.skip()) own++;
       if (!this.region.join(parts - 1 - own, wait))
         this.lost = new HelperError(
-          `a helper thread of the kernels has not answered for ${wait.milliseconds / 1000} s; is the process short of memory?`,
+          `a helper thread of the kernels has not answered for ${wait.milliseconds / 1000} s; check whether the process is short of memory`,
         );
     }
     const failure = this.region.takeFailure();
@@ -109,10 +109,10 @@ export class ThreadTeam implements Team {
     this.region.open(parts, this.address, bytes);
   }
 
-  /** End the helpers. */
+  /** Stop the helpers. */
   async close(): Promise<void> {
     this.closed = true;
-    this.lost ??= new HelperError("the backend was closed; open another one");
+    this.lost ??= new HelperError("the backend was closed; create a new backend");
     this.region.close();
     await Promise.all(this.helpers.map((helper) => helper.stop()));
     this.parts.arena.release(this.address);

@@ -1,16 +1,16 @@
 import type { MatmulModel } from "./matmul-model.ts";
 import { readMatmulModel } from "./parse-matmul-model.ts";
 
-/** Keeps what was learned, by adapter. */
+/** Stores measured models, by adapter. */
 export interface ChoiceStore {
-  /** @throws ArgumentError where something else lies in its place. */
+  /** @throws ArgumentError if the stored value is not a model. */
   readonly load: (adapter: string) => Promise<MatmulModel | undefined>;
   readonly save: (model: MatmulModel) => Promise<void>;
 }
 
-/** Key of an adapter in stores that know plain names only. */
+/** Key of an adapter in stores that only support simple names. */
 export const storeKey = (adapter: string): string => {
-  let hash = 0x811c9dc5; // FNV-1a, so that adapters whose plain names agree stay apart
+  let hash = 0x811c9dc5; // FNV-1a, so that adapters with equal simple names have different keys
   for (const char of adapter) hash = Math.imul(hash ^ char.codePointAt(0)!, 0x01000193) >>> 0;
   const plain = adapter
     .toLowerCase()
@@ -19,13 +19,13 @@ export const storeKey = (adapter: string): string => {
   return `matmul-${plain}-${hash.toString(16).padStart(8, "0")}`;
 };
 
-/** What of `localStorage` is used, written out: `Storage` is a type of pages only. */
+/** The used part of `localStorage`. Declared here because the type `Storage` exists only in pages. */
 export interface TextStorage {
   getItem(key: string): string | null;
   setItem(key: string, text: string): void;
 }
 
-/** A store in `localStorage` of a page, or anything like it. */
+/** A store in `localStorage` of a page, or in any object with the same methods. */
 export const webChoiceStore = (storage: TextStorage): ChoiceStore => ({
   load: async (adapter) => {
     const text = storage.getItem(storeKey(adapter));

@@ -29,9 +29,9 @@ const direct = "register-64x64-8x8";
 const transposed = "transpose-register-64x64-8x8";
 
 /**
- * 1000 products with dimensions 128·2^i and the structure of the published measurements: the transpose wins for long
- * inner dimensions first of all, with a jump behind 4096, and for many rows and columns; a little noise decides near
- * the border.
+ * 1000 products with dimensions 128·2^i and the structure of the published measurements: the transpose is faster above
+ * all for long inner dimensions, with a jump above 4096, and for many rows and columns. A little noise decides near the
+ * border.
  */
 const published = (): MatmulMeasurement[] => {
   const samples: MatmulMeasurement[] = [];
@@ -57,13 +57,13 @@ const rule = (): string => direct;
 const chosen = (model: MatmulModel, sample: MatmulMeasurement): string =>
   rankedChoices(model, sample.request)[0] ?? rule();
 
-describe("what a matmul model learns", () => {
-  test("on samples like the published ones it is right for 88 % of the unseen and has little regret", () => {
+describe("a trained matmul model", () => {
+  test("is right for 88 % of unseen samples like the published ones, with little regret", () => {
     const samples = published();
     const model = trainMatmulModel("an adapter", samples, { rule });
     expect(model.heldOut!.accuracy).toBeGreaterThan(0.88);
     expect(model.heldOut!.regret).toBeLessThan(0.25 * model.fallbackQuality.regret);
-    // What was measured is known; what was not is guessed, and only that is claimed.
+    // The model knows measured products and guesses others. Only the measured products are asserted.
     expect(selectionQuality(samples, (sample) => chosen(model, sample))).toEqual({ accuracy: 1, regret: 0 });
   });
 
@@ -88,7 +88,7 @@ describe("what a matmul model learns", () => {
     return [...seen.values()];
   };
 
-  test("on each measured product it is never slower than the best fixed choice", () => {
+  test("is never slower than the best fixed choice on measured products", () => {
     fc.assert(
       fc.property(anySamples, (rows) => {
         const samples = measured(rows);
@@ -96,7 +96,7 @@ describe("what a matmul model learns", () => {
         const fallback = model.fallback === "rule" ? direct : model.fallback;
         for (const sample of samples)
           expect(sample.seconds[chosen(model, sample)]!).toBeLessThanOrEqual(sample.seconds[fallback]!);
-        // And no variant, taken for all, has less regret than the fallback.
+        // No single variant for all products has less regret than the fallback.
         for (const name of Object.keys(samples[0]!.seconds))
           expect(selectionQuality(samples, () => name).regret).toBeGreaterThanOrEqual(model.fallbackQuality.regret);
       }),
@@ -104,7 +104,7 @@ describe("what a matmul model learns", () => {
     );
   });
 
-  test("regret is never negative, is 0 exactly when every choice is a best one, and chosen times lie between least and most", () => {
+  test("has regret that is never negative and 0 exactly if every choice is a best one, with chosen times between minimum and maximum", () => {
     fc.assert(
       fc.property(anySamples, fc.constantFrom("direct-4x4", "direct-8x4", "no such variant"), (rows, name) => {
         const samples = measured(rows);
@@ -122,7 +122,7 @@ describe("what a matmul model learns", () => {
     );
   });
 
-  test("times that sizes do not explain leave the fallback in charge", () => {
+  test("keeps the fallback if times do not depend on sizes", () => {
     const next = seeded(3);
     const samples = published().map(({ request }) => ({
       request,
@@ -134,14 +134,14 @@ describe("what a matmul model learns", () => {
     expect(model.heldOut!.regret).toBeGreaterThanOrEqual(model.fallbackQuality.regret);
   });
 
-  test("training twice gives the same model, and a model survives JSON", () => {
+  test("is the same after a second training, and after a round trip through JSON", () => {
     const samples = published().slice(0, 200);
     const model = trainMatmulModel("an adapter", samples, { rule });
     expect(trainMatmulModel("an adapter", samples, { rule })).toEqual(model);
     expect(parseMatmulModel(JSON.parse(JSON.stringify(model)))).toEqual(model);
   });
 
-  test("a shape that is held out is judged by other sizes, not by another layout of its own", () => {
+  test("judges a held-out shape by other sizes, not by another layout of the shape", () => {
     const small = { [direct]: 1, [transposed]: 3 };
     const large = { [direct]: 5, [transposed]: 1 };
     const samples = [
@@ -149,13 +149,13 @@ describe("what a matmul model learns", () => {
       { request: { ...product(64, 64, 64), transposeA: true }, seconds: small },
       { request: { ...product(4096, 4096, 4096), transposeB: false }, seconds: large },
     ];
-    // Each size is run as the other one is, so each choice is wrong.
+    // For each size, the nearest other size has another fastest variant, so each choice is wrong.
     expect(heldOutQuality(samples, rule)).toEqual({ accuracy: 0, regret: (2 + 2 + 4) / 3 });
     expect(heldOutQuality(samples.slice(0, 2), rule)).toBeUndefined();
     expect(trainMatmulModel("an adapter", samples.slice(0, 2), { rule }).products).toEqual([]);
   });
 
-  test("nothing measured means nothing learned", () => {
+  test("learns nothing without measurements", () => {
     const model = trainMatmulModel("an adapter", [], { rule });
     expect(rankedChoices(model, product(64, 64, 64))).toEqual([]);
   });
@@ -166,31 +166,31 @@ const facts: DeviceFacts = { ...leastDevice, adapter: "an adapter" };
 describe("choices of a model", () => {
   const model = trainMatmulModel("an adapter", published(), { rule });
 
-  test("are those of the model where the device can run them", () => {
+  test("use the model for variants that the device can run", () => {
     const { matmulVariant } = choicesFrom(model, facts);
     expect(matmulVariant!(product(65536, 65536, 65536))).toBe(transposed);
     expect(matmulVariant!(product(128, 128, 128))).toBe(direct);
   });
 
-  test("pass over a variant that cannot run this product", () => {
+  test("skip a variant that cannot run this product", () => {
     const { matmulVariant } = choicesFrom(model, facts);
-    // The transpose of b is no variant where b lies as it should.
+    // Transposing b is not a variant if b already has the right layout.
     expect(matmulVariant!({ ...product(65536, 65536, 65536), transposeB: false })).toBe(direct);
   });
 
-  test("fall back on the rule of unmeasured devices", () => {
+  test("fall back on the rule for unmeasured devices", () => {
     const { matmulVariant } = choicesFrom(trainMatmulModel("an adapter", [], { rule }), facts);
     expect(matmulVariant!(product(1, 64, 64))).toBe("matrix-vector");
   });
 });
 
 describe("stores", () => {
-  test("adapters whose plain names agree have keys of their own", () => {
+  test("adapters with equal simple names have different keys", () => {
     expect(storeKey("NVIDIA A-1")).not.toBe(storeKey("nvidia a 1"));
     expect(storeKey("NVIDIA A-1")).toMatch(/^[a-z0-9-]+$/);
   });
 
-  test("a web store gives back what it was given, by adapter", async () => {
+  test("a web store returns what was stored, by adapter", async () => {
     const items = new Map<string, string>();
     const store = webChoiceStore({
       getItem: (key) => items.get(key) ?? null,
@@ -203,16 +203,16 @@ describe("stores", () => {
     expect(await store.load("another")).toBeUndefined();
   });
 
-  test("what is no model is refused with the field and the cure", async () => {
+  test("a value that is not a model is rejected with the field and the cure", async () => {
     const load = (text: string): Promise<unknown> =>
       webChoiceStore({ getItem: () => text, setItem: () => undefined }).load("an adapter");
     const model = trainMatmulModel("an adapter", published().slice(0, 50), { rule });
     await expect(load('{"version":1}')).rejects.toThrow(
-      /no matmul model of version 2 \(version: .*measure the device again/,
+      /not a matmul model of version 2 \(version: .*measure the device again/,
     );
     await expect(load("[]")).rejects.toThrow(/\(all of it: .*measure the device again/);
     await expect(load(JSON.stringify(model).slice(0, -1))).rejects.toThrow(
-      /no matmul model of version 2 \(.*JSON.*measure the device again/,
+      /not a matmul model of version 2 \(.*JSON.*measure the device again/,
     );
     const broken: readonly [string, object][] = [
       ["products.0.fastest", { products: [{ request: product(1, 1, 1), fastest: [] }] }],

@@ -4,44 +4,44 @@ import { keepsSumOrder } from "../kernels/matmul/sum-order.ts";
 import { matmulVariant } from "../kernels/matmul/variants.ts";
 import { nearestProduct } from "./nearest-product.ts";
 
-/** Seconds of each variant that ran and was right. */
+/** Seconds of each variant that ran and gave a correct result. */
 export interface MatmulMeasurement {
   readonly request: MatmulRequest;
   readonly seconds: { readonly [variant: string]: number };
 }
 
-/** How good a way of choosing is: `regret = t_chosen / t_best − 1`, never negative; 0 when each choice was the best. */
+/** Quality of a selection method: `regret = t_chosen / t_best − 1`, never negative; 0 if each choice was the best. */
 export interface SelectionQuality {
-  /** Share of samples where the best was chosen. */
+  /** Share of samples for which the best variant was chosen. */
   readonly accuracy: number;
-  /** Mean regret. */
+  /** Mean regret over the samples. */
   readonly regret: number;
 }
 
-/** A product and its variants from the fastest on, a few of them. */
+/** A product and its fastest variants, fastest first. */
 export interface RankedProduct {
   readonly request: MatmulRequest;
   readonly fastest: readonly string[];
 }
 
-/** What was learned on one adapter. Plain data: goes through JSON. */
+/** Measured choices for one adapter. Plain data, can be stored as JSON. */
 export interface MatmulModel {
   readonly version: 2;
   readonly adapter: string;
-  /** What is chosen where `products` are none: a variant, or `rule`, the rule of devices that were not measured. */
+  /** Choice if `products` is empty: a variant, or `rule`, the rule for devices that were not measured. */
   readonly fallback: string;
   /**
-   * A product is run as the one that is most like it was run fastest. None where that did not beat the fallback on
-   * shapes not seen.
+   * Measured products. A product uses the fastest variant of the most similar measured product. Empty if this choice
+   * was no better than the fallback on held-out shapes.
    */
   readonly products: readonly RankedProduct[];
   readonly samples: number;
-  /** Of the choice by the nearest product. Absent where fewer than two shapes were measured. */
+  /** Quality of the choice by the nearest product. Absent: fewer than two shapes were measured. */
   readonly heldOut?: SelectionQuality;
   readonly fallbackQuality: SelectionQuality;
 }
 
-/** A variant may not run for a product though it did for the nearest: then the next one is asked. */
+/** Number of stored variants per product. If a variant cannot run for a product, the next variant is used. */
 const mostRanked = 3;
 
 const ranked = ({ request, seconds }: MatmulMeasurement): RankedProduct => ({
@@ -51,7 +51,9 @@ const ranked = ({ request, seconds }: MatmulMeasurement): RankedProduct => ({
     .slice(0, mostRanked),
 });
 
-/** Quality of `choose` on samples. What was not measured for a sample counts as the slowest that was. */
+/**
+ * Quality of `choose` on samples. A variant that was not measured for a sample counts as the sample's slowest variant.
+ */
 export const selectionQuality = (
   samples: readonly MatmulMeasurement[],
   choose: (sample: MatmulMeasurement) => string,
@@ -70,10 +72,10 @@ export const selectionQuality = (
 const shapeOf = ({ request: { batch, rows, columns, inner } }: MatmulMeasurement): string =>
   `${batch}x${rows}x${columns}x${inner}`;
 
-/** What an unmeasured device would choose, by name; one of the candidates for the fallback. */
+/** Names the variant that an unmeasured device uses. One of the candidates for the fallback. */
 type Rule = (request: MatmulRequest) => string;
 
-/** Quality of the nearest product where none of the same sizes was seen, in whichever layout or dtype. */
+/** Quality of the choice by the nearest product among products of other sizes, whatever their layout or dtype. */
 export const heldOutQuality = (samples: readonly MatmulMeasurement[], rule: Rule): SelectionQuality | undefined => {
   const shapes = samples.map(shapeOf);
   if (new Set(shapes).size < 2) return undefined;
@@ -91,15 +93,15 @@ export const heldOutQuality = (samples: readonly MatmulMeasurement[], rule: Rule
 };
 
 /**
- * Learn which variant is the fastest for which product: that of the nearest product measured.
+ * Learn the fastest variant of each product from the nearest measured product.
  *
- * - The fallback is the best of all fixed choices: the rule, and every variant that ran on all samples.
- * - Products are kept only if their regret with each shape held out is smaller than the fallback's: times that sizes
- *   do not explain teach nothing.
- * - On the measured products themselves the result is then the best that was measured.
+ * - The fallback is the best fixed choice: the rule, or a variant that ran on all samples.
+ * - Products are kept only if their regret with each shape held out is smaller than the fallback's. Times that do not
+ *   depend on sizes teach nothing.
+ * - On the measured products, the model's choice is then the best measured variant.
  *
- * Gradient-boosted trees over the same sizes (Shi et al., MTNN) had 1.3 and 3.9 times the regret of the nearest
- * product in two takes of the same products (docs/experiments.md).
+ * Gradient-boosted trees over the same sizes (Shi et al., MTNN) had 1.3 and 3.9 times the regret of the nearest product
+ * in two measurements of the same products (docs/experiments.md).
  */
 export const trainMatmulModel = (
   adapter: string,
@@ -125,8 +127,7 @@ export const trainMatmulModel = (
 };
 
 /**
- * What a model chooses, before a device's limits are asked: names from the first choice on; empty where the rule
- * decides.
+ * Choices of a model before the device's limits are checked: names in order of preference. Empty if the rule decides.
  */
 export const rankedChoices = (model: MatmulModel, request: MatmulRequest): readonly string[] =>
   nearestProduct(model.products, request)?.fastest ?? (model.fallback === "rule" ? [] : [model.fallback]);
@@ -134,8 +135,8 @@ export const rankedChoices = (model: MatmulModel, request: MatmulRequest): reado
 /**
  * Choices for `createWebGpuBackend`.
  *
- * @param facts of the device that the model was measured on; a variant is passed over if the device cannot run it for a
- * product, or if it adds in another order than the other row counts of that product.
+ * @param facts of the device that the model was measured on. A variant is skipped if the device cannot run the variant
+ * for a product, or if the variant's order of additions differs from other row counts of that product.
  */
 export const choicesFrom = (model: MatmulModel, facts: DeviceFacts): Choices => ({
   matmulVariant: (request) => {

@@ -7,7 +7,7 @@ import { matmulVariant, supportedVariants } from "../kernels/matmul/variants.ts"
 import { createWebGpuBackend, type WebGpuBackend } from "../webgpu-backend.ts";
 import type { MatmulMeasurement } from "./matmul-model.ts";
 
-/** A variant that was not timed, and why. */
+/** A variant that was not timed, and the reason. */
 export interface RejectedVariant {
   readonly request: MatmulRequest;
   readonly variant: string;
@@ -19,27 +19,27 @@ export interface MatmulMeasurements {
   readonly rejected: readonly RejectedVariant[];
 }
 
-/** What is measured, and how often. */
+/** Measured products and variants, and the number of repetitions. */
 export interface MeasureOptions {
-  /** Default: `defaultRequests`. */
+  /** Products to measure. Default: `defaultRequests`. */
   readonly requests?: readonly MatmulRequest[];
-  /** Names of variants. Default: all that can be fastest. */
+  /** Names of variants. Default: all variants that can be the fastest. */
   readonly variants?: readonly string[];
-  /** Timed runs of each, after one that is not. At least 5, the default. */
+  /** Timed runs of each variant, after one run that is not timed. Minimum and default: 5. */
   readonly repeats?: number;
   readonly onProgress?: (done: number, total: number) => void;
 }
 
 /**
- * What is never the fastest on this device and not worth its time: what explains the others, and on a processor
- * whatever has many barriers.
+ * Whether a variant can be the fastest on this device. Excludes variants that only serve as explanation and, on
+ * software adapters, variants with many barriers.
  */
 const isCandidate = (name: string, { software }: Pick<DeviceFacts, "software">): boolean =>
   software ? /naive|direct|subgroup-8x4|matrix-vector/.test(name) : !/^(naive|tiled.*|transpose-direct.*)$/.test(name);
 
 /**
- * Shapes of training: squares, batches of activations against weights, their gradients (long inner dimensions), few
- * rows, and batches of small products as in attention. Smaller where a processor does the work.
+ * Shapes of training: squares, batches of activations with weights, their gradients (long inner dimensions), few rows,
+ * and batches of small products as in attention. Smaller sizes for software adapters.
  */
 export const defaultRequests = ({ software, f16 }: Pick<DeviceFacts, "software" | "f16">): readonly MatmulRequest[] => {
   const sizes = software ? [8, 48, 160, 384] : [16, 64, 256, 1024, 2560];
@@ -64,7 +64,7 @@ export const defaultRequests = ({ software, f16 }: Pick<DeviceFacts, "software" 
     );
 };
 
-/** Numbers in [−1, 1) by a linear congruential generator: operands that every device gets alike. */
+/** Numbers in [−1, 1) from a linear congruential generator, so that every device gets the same operands. */
 const operand = (shape: readonly number[], dtype: "f32" | "f16", seed: number): NdArray => {
   let state = seed;
   const values = Float32Array.from({ length: shape.reduce((product, size) => product * size, 1) }, () => {
@@ -74,7 +74,7 @@ const operand = (shape: readonly number[], dtype: "f32" | "f16", seed: number): 
   return NdArray.from(values, shape, dtype);
 };
 
-/** Mean of the middle half: neither a hiccup nor the coarse steps of a browser's clock decide. */
+/** Mean of the middle half, robust against outliers and against a browser's coarse clock. */
 const middleMean = (times: readonly number[]): number => {
   const sorted = [...times].sort((p, q) => p - q);
   const cut = Math.floor(sorted.length / 4);
@@ -82,10 +82,13 @@ const middleMean = (times: readonly number[]): number => {
   return middle.reduce((sum, time) => sum + time, 0) / middle.length;
 };
 
-/** A variant that needs so much longer than the best so far is not run again. */
-const hopeless = 8;
+/** Ratio to the best time so far above which a variant is not timed again. */
+const maxSlowdown = 8;
 
-/** Whether `y` is the product as the naive variant computes it, up to the rounding of sums in another order. */
+/**
+ * Compare `y` with the result of the naive variant, up to the rounding of sums in another order. Undefined if they
+ * agree.
+ */
 const disagreement = (
   y: ArrayLike<number>,
   naive: ArrayLike<number>,
@@ -96,16 +99,17 @@ const disagreement = (
   for (let i = 0; i < naive.length; i++) {
     const [ours, theirs] = [y[i]!, naive[i]!];
     if (!(Math.abs(ours - theirs) <= absolute + relative * Math.abs(theirs)))
-      return `element ${i} is ${ours}, the naive variant says ${theirs}`;
+      return `element ${i} is ${ours}, but ${theirs} with the naive variant`;
   }
   return undefined;
 };
 
 /**
- * Time variants of matmul on the device of `backend`, each after it was found to agree with the naive one. Times are
- * the device's timestamps, or where it has none the clock around queued runs; the first run is never counted.
+ * Time variants of matmul on the device of `backend`, after checking each variant against the naive variant. Times are
+ * the device's timestamps. Without timestamps, times are from the host clock around queued runs. The first run is never
+ * counted.
  *
- * Opens a second device on the same adapter for the time of the measurement.
+ * Opens a second device on the same adapter for the duration of the measurement.
  */
 export const measureMatmul = async (
   backend: WebGpuBackend,
@@ -113,7 +117,7 @@ export const measureMatmul = async (
 ): Promise<MatmulMeasurements> => {
   const { facts } = backend;
   const { requests = defaultRequests(facts), repeats = 5, onProgress } = options;
-  if (repeats < 5) throw new ArgumentError(`a variant is timed at least 5 times, not ${repeats}`);
+  if (repeats < 5) throw new ArgumentError(`repeats is ${repeats}; a variant must be timed at least 5 times`);
   let forced = "naive";
   const bench = await createWebGpuBackend({ gpu: backend.device.instance, choices: { matmulVariant: () => forced } });
   const samples: MatmulMeasurement[] = [];
@@ -177,14 +181,17 @@ export const measureMatmul = async (
   return { samples, rejected };
 };
 
-/** How a variant is run, and what the best of the others needed. */
+/** Runs a variant, with the number of repetitions and the best time of all other variants. */
 interface Timed {
   readonly run: () => Promise<void>;
   readonly repeats: number;
   readonly best: number;
 }
 
-/** Seconds by the clock, over several runs that are queued together, so that the way to the device counts for less. */
+/**
+ * Seconds per run by the host clock, over several runs that are queued together to reduce the share of the transfer to
+ * the device.
+ */
 const secondsByClock = async ({ run, repeats, best }: Timed, queue: GPUQueue): Promise<number> => {
   const queued = 4;
   const times: number[] = [];
@@ -193,7 +200,7 @@ const secondsByClock = async ({ run, repeats, best }: Timed, queue: GPUQueue): P
     for (let q = 0; q < queued; q++) await run();
     await queue.onSubmittedWorkDone();
     times.push((performance.now() - began) / 1e3 / queued);
-    if (i === 0 && times[0]! > hopeless * best) return times[0]!;
+    if (i === 0 && times[0]! > maxSlowdown * best) return times[0]!;
   }
   return middleMean(times);
 };
@@ -205,12 +212,12 @@ const secondsByTimestamps = async ({ run, repeats, best }: Timed, spanSink: Span
     await run();
     const time = kernelSeconds(spanSink.spans);
     if (i > 0) times.push(time);
-    if (i === 1 && time > hopeless * best) return time;
+    if (i === 1 && time > maxSlowdown * best) return time;
   }
   return middleMean(times);
 };
 
-/** Seconds of one run; `best` is what others needed. */
+/** Seconds of one run. `best`: best time of all other variants. */
 const timeRuns = async (
   bench: WebGpuBackend,
   executable: Executable,
@@ -224,6 +231,6 @@ const timeRuns = async (
   };
   const timed: Timed = { run, repeats, best };
   const seconds = spanSink === undefined ? 0 : await secondsByTimestamps(timed, spanSink);
-  // Timestamps may be so coarse that a small product takes no time.
+  // Timestamps may be so coarse that a small product takes 0 s.
   return seconds > 0 ? seconds : secondsByClock(timed, bench.device.gpu.queue);
 };

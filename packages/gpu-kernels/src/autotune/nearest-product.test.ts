@@ -12,13 +12,13 @@ const product = (
   request: { batch: 1, rows, columns, inner, transposeA: false, transposeB: false, dtype: "f32", ...other },
 });
 
-test("ratios of sizes count, not differences", () => {
+test("measures distance by ratios of sizes, not differences", () => {
   const [small, large] = [product(8, 64, 64), product(512, 64, 64)];
   expect(nearestProduct([small, large], product(48, 64, 64).request)).toBe(small);
   expect(nearestProduct([small, large], product(96, 64, 64).request)).toBe(large);
 });
 
-test("a product of the same layout and dtype goes before one of the same sizes; where there is none, the fewest differ", () => {
+test("prefers a product of the same layout and dtype to a product of the same sizes; otherwise the fewest differences", () => {
   const far = product(2048, 2048, 2048);
   const near = product(64, 64, 64, { transposeB: true });
   const half = product(64, 64, 64, { transposeB: true, dtype: "f16" });
@@ -29,7 +29,7 @@ test("a product of the same layout and dtype goes before one of the same sizes; 
   expect(nearestProduct([], far.request)).toBeUndefined();
 });
 
-test("sizes of zero are as far as sizes of one", () => {
+test("treats sizes of zero like sizes of one", () => {
   const [one, two] = [product(1, 1, 1), product(2, 2, 2)];
   expect(nearestProduct([two, one], product(0, 1, 1).request)).toBe(one);
 });
@@ -45,7 +45,7 @@ const request = fc.record<MatmulRequest>({
   dtype: fc.constantFrom("f32", "f16"),
 });
 
-test("a measured product is the nearest to itself, whatever else was measured", () => {
+test("finds a measured product itself, whatever else was measured", () => {
   fc.assert(
     fc.property(fc.array(request, { maxLength: 20 }), request, (others, own) => {
       const { request: found } = nearestProduct(

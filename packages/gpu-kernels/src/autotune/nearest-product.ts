@@ -1,10 +1,10 @@
 import type { MatmulRequest } from "../kernel.ts";
 
-/** How many of layouts and dtype differ. */
+/** Number of differences in layouts and dtype. */
 const differences = (a: MatmulRequest, b: MatmulRequest): number =>
   Number(a.transposeA !== b.transposeA) + Number(a.transposeB !== b.transposeB) + Number(a.dtype !== b.dtype);
 
-/** Sum of squared logarithms of the ratios of sizes: a product twice as long is as far as one half as long. */
+/** Sum of squared log2 ratios of sizes. A product twice as long has the same distance as a product half as long. */
 const distance = (a: MatmulRequest, b: MatmulRequest): number =>
   (["batch", "rows", "columns", "inner"] as const).reduce(
     (sum, size) => sum + Math.log2(Math.max(1, a[size]) / Math.max(1, b[size])) ** 2,
@@ -12,8 +12,9 @@ const distance = (a: MatmulRequest, b: MatmulRequest): number =>
   );
 
 /**
- * Find the measured product that is most like another one: the nearest in sizes among those of the same layout and
- * dtype, or, where there is none, among those of which the fewest differ. The first of equals.
+ * Find the most similar measured product: the nearest in sizes among products of the same layout and dtype, or among
+ * products with the fewest differences if there is no product of the same layout and dtype. The first of several
+ * equally near products.
  *
  * Cost: one pass over `measured`.
  */

@@ -1,5 +1,5 @@
 import { ArgumentError } from "@skein/tensor-core";
-// The small door of zod: it adds 6 KB (gzip) to a page, the large one 93.
+// The mini entry point of zod adds 6 KB (gzip) to a page, the full entry point 93 KB.
 import {
   array,
   boolean,
@@ -46,9 +46,11 @@ const matmulModelSchema: ZodMiniType<MatmulModel> = strictObject({
 });
 
 const refuse = (problem: string): ArgumentError =>
-  new ArgumentError(`this is no matmul model of version 2 (${problem}); delete it and measure the device again`);
+  new ArgumentError(
+    `the stored value is not a matmul model of version 2 (${problem}); delete it and measure the device again`,
+  );
 
-/** @throws ArgumentError unless `value` was once a model, with the first field that is not as it should be. */
+/** @throws ArgumentError with the first invalid field, unless `value` is a model. */
 export const parseMatmulModel = (value: unknown): MatmulModel => {
   const parsed = safeParse(matmulModelSchema, value);
   if (parsed.success) return parsed.data;
@@ -56,7 +58,7 @@ export const parseMatmulModel = (value: unknown): MatmulModel => {
   throw refuse(`${path.length === 0 ? "all of it" : path.join(".")}: ${message}`);
 };
 
-/** Read what a store kept. @throws ArgumentError where it is no model, or was cut short. */
+/** Read the text of a store. @throws ArgumentError if the text is not a complete model. */
 export const readMatmulModel = (text: string): MatmulModel => {
   let value: unknown;
   try {

@@ -17,7 +17,7 @@ const request = (rows: number, columns: number, inner: number, transposeB = fals
   dtype: "f32",
 });
 
-test("default requests are no more work than asked, and have every layout that training has", () => {
+test("default requests stay within the work limit, and cover every layout of training", () => {
   for (const software of [false, true]) {
     const requests = defaultRequests({ software, f16: true });
     expect(requests.length).toBeGreaterThan(100);
@@ -28,14 +28,14 @@ test("default requests are no more work than asked, and have every layout that t
   }
 });
 
-describe.skipIf(!hasAdapter)("on the device at hand", () => {
+describe.skipIf(!hasAdapter)("on the device of this machine", () => {
   let backend: WebGpuBackend;
   beforeAll(async () => {
     backend = await openBackend();
   });
   afterAll(() => backend.close());
 
-  test("every variant that can run is validated and timed, the others are left out", async () => {
+  test("validates and times every variant that can run, and skips the others", async () => {
     const requests = [request(9, 12, 16), request(9, 12, 16, true)];
     const variants = ["direct-4x4", "matrix-vector", "transpose-direct-4x4"];
     const { samples, rejected } = await measureMatmul(backend, { requests, variants });
@@ -47,11 +47,13 @@ describe.skipIf(!hasAdapter)("on the device at hand", () => {
     for (const { seconds } of samples) for (const time of Object.values(seconds)) expect(time).toBeGreaterThan(0);
   });
 
-  test("fewer than five repeats are refused", async () => {
-    await expect(measureMatmul(backend, { requests: [], repeats: 4 })).rejects.toThrow(/at least 5 times, not 4/);
+  test("rejects fewer than five repeats", async () => {
+    await expect(measureMatmul(backend, { requests: [], repeats: 4 })).rejects.toThrow(
+      /repeats is 4; .* at least 5 times/,
+    );
   });
 
-  test("a tuned model is kept, and the next call takes it from the store", async () => {
+  test("stores a tuned model, and the next call loads it", async () => {
     const kept = new Map<string, MatmulModel>();
     const store: ChoiceStore = {
       load: async (adapter) => kept.get(adapter),

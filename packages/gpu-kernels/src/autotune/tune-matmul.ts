@@ -5,25 +5,27 @@ import type { ChoiceStore } from "./choice-store.ts";
 import { choicesFrom, type MatmulModel, trainMatmulModel } from "./matmul-model.ts";
 import { measureMatmul, type MeasureOptions, type RejectedVariant } from "./measure-matmul.ts";
 
-/** What is measured, and where what was learned is kept. */
+/** Products to measure, and the store for the resulting model. */
 export interface TuneOptions extends MeasureOptions {
-  /** Where a model of this adapter may lie already, and where the new one goes. */
+  /** Store that may already contain a model of this adapter, and receives the new model. */
   readonly store?: ChoiceStore;
-  /** Measure although the store has a model. Default: false. */
+  /** Whether to measure although the store has a model. Default: false. */
   readonly again?: boolean;
 }
 
-/** What was learned of matrix products on an adapter. */
+/** Measured choices for matrix products on an adapter. */
 export interface TunedMatmul {
   readonly model: MatmulModel;
-  /** For the next backend on this adapter. */
+  /** Choices for the next backend on this adapter. */
   readonly choices: Choices;
-  /** Variants that were wrong or did not compile; report them. Empty when the model came from the store. */
+  /**
+   * Variants that gave wrong results or did not compile; please report them. Empty if the model came from the store.
+   */
   readonly rejected: readonly RejectedVariant[];
 }
 
 /**
- * Learn which variant of matmul this device runs fastest for which sizes: measure, train, keep.
+ * Find the fastest matmul variant for each size on this device: measure, train, and store the model.
  *
  * @example
  * const { choices } = await tuneMatmul(backend, { store: fileChoiceStore() });

@@ -1,4 +1,4 @@
-/** The least power of two that is not below `n`; 1 for what is below 1. */
+/** The smallest power of two that is at least `n`, and at least 1. */
 export const powerOfTwoAbove = (n: number): number => {
   let power = 1;
   while (power < n) power *= 2;

@@ -2,7 +2,7 @@ import { elementCount } from "@skein/tensor-core";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { concatPasses } from "../kernels/movement/concat.ts";
 
-/** The operands that the memory plan did not have computed where they belong, several in one pass. */
+/** Copies the operands that the memory plan has not placed in the output, several per pass. */
 export const concatKernel: Kernel = kernelOf({
   op: "concat",
   plan: ({ inputs, outputs: [y], params }, facts, _, placed) => {

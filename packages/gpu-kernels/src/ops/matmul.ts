@@ -4,7 +4,7 @@ import { chooseVariant } from "../kernels/matmul/choose.ts";
 import { productOf } from "../kernels/matmul/product.ts";
 
 /**
- * `y[..., m, n] = Σₖ a · b` by the variant that was learned for its sizes on this device, or by rule; see
+ * `y[..., m, n] = Σₖ a · b` by the variant that was measured as fastest for its sizes on this device, or by rule; see
  * `kernels/matmul/`.
  */
 export const matmulKernel: Kernel = kernelOf({

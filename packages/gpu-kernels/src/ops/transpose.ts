@@ -6,7 +6,7 @@ import { transposeTilesPass } from "../kernels/movement/transpose-tiles.ts";
 import { transpositionOf } from "../kernels/movement/transposition.ts";
 import { viewCopyPass, type View } from "../kernels/movement/view-copy.ts";
 
-/** Runs where the last dimension stays, tiles where another takes its place, or blocks where tiles are dear. */
+/** Copies runs if the last dimension stays. Otherwise transposes by tiles, or by blocks if tiles are slow. */
 export const transposeKernel: Kernel = kernelOf({
   op: "transpose",
   plan: ({ inputs: [x], outputs: [y], params }, facts) => {

@@ -2,11 +2,11 @@ import { type CheckOptions, checkGradientValues, checkValues, conformanceCases }
 import { evaluate, multiply, NdArray, type Tensor } from "@skein/tensor-core";
 import { createWebGpuBackend, DeviceLostError, type WebGpuBackend } from "../../src/index.ts";
 
-/** What the test calls in here. */
+/** Functions that the test calls in the worker. */
 export interface ConformanceWorker {
-  /** Open the backend. @returns its adapter's name. */
+  /** Open the backend. @returns the name of its adapter. */
   openBackend(): Promise<string>;
-  /** Check one row, values and gradients. @returns what is wrong with it. */
+  /** Check one row, values and gradients. @returns the error of the row. Undefined: none. */
   checkRow(index: number): Promise<string | undefined>;
 }
 
@@ -15,7 +15,7 @@ interface Opened {
   readonly options: CheckOptions;
 }
 
-/** WebGPU lets a device take numbers below the normal range for 0, and SwiftShader does. */
+/** Whether the device flushes subnormals to 0. WebGPU allows it, and SwiftShader does so. */
 const flushesSubnormals = async (backend: WebGpuBackend): Promise<boolean> => {
   const product = await evaluate((x: Tensor, y: Tensor) => multiply(x, y), backend)(
     NdArray.from([1e-40]),
@@ -42,7 +42,7 @@ const serve = (): ConformanceWorker => {
         if (row.gradient !== undefined) await checkGradientValues(row, backend);
         return undefined;
       } catch (error) {
-        // The next row gets a device of its own.
+        // The next row gets a new device.
         if (error instanceof DeviceLostError) opened = undefined;
         return error instanceof Error ? error.message : String(error);
       }

@@ -4,21 +4,21 @@ import type { Binding, BindingSource } from "../../kernel.ts";
 import { loadVectors, sharesWords, storeVectors, vectorBindingType } from "./vectors.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** What both attention operators say of a node. */
+/** Sizes and options of a node of either attention operator. */
 export interface AttentionNode {
   readonly batch: number;
-  /** Batch entries × heads; each has its own queries. */
+  /** Batch entries × heads. Each line has its own queries. */
   readonly lines: number;
-  /** Lines that share the keys and values of one. */
+  /** Number of consecutive lines that share keys and values. */
   readonly group: number;
-  /** An operand tells how many keys each batch entry has, and where its queries begin. */
+  /** Whether an operand gives the number of keys and the first query position of each batch entry. */
   readonly limited: boolean;
   readonly queries: number;
   readonly keys: number;
   readonly width: number;
   readonly causal: boolean;
   readonly scale: number;
-  /** Of q, k, v, the result and the gradients; sums are f32. */
+  /** dtype of q, k, v, the result and the gradients. Sums are f32. */
   readonly dtype: DType;
 }
 
@@ -38,14 +38,14 @@ export const attentionNode = ({ op, inputs, params }: KernelNode<OperatorParams[
   };
 };
 
-/** The sizes that are not part of the text: a model that grows its keys token by token keeps its pipelines. */
+/** Sizes that are not part of the shader text, so that a model that adds keys token by token keeps its pipelines. */
 export const uniformSizes = ({ queries, keys }: AttentionNode, tiles: number): { readonly [name: string]: number } => ({
   queries,
   keys,
   tiles,
 });
 
-/** Binding and WGSL of an operand that is read by vectors. */
+/** Binding and WGSL of an operand that is read as vectors. */
 export const readRows = (
   name: string,
   { dtype, width }: AttentionNode,
@@ -56,8 +56,8 @@ export const readRows = (
 });
 
 /**
- * Binding and WGSL of a result that is written by vectors; where its rows share words, it goes to `scratch` as f32, see
- * `narrowPass`.
+ * Binding and WGSL of a result that is written as vectors. If its rows share words, the result is written to `scratch`
+ * as f32, see `narrowPass`.
  */
 export const writeRows = (
   name: string,
@@ -73,7 +73,7 @@ export const writeRows = (
   };
 };
 
-/** Bytes of the scratch blocks that results of these lengths need, in order; none unless their rows share words. */
+/** Bytes of the scratch blocks for results of these lengths, in order. Empty unless their rows share words. */
 export const indirectScratch = ({ dtype, width }: AttentionNode, rows: readonly number[]): number[] =>
   sharesWords(dtype, width) ? rows.map((count) => count * width * bytesPerElement.f32) : [];
 
@@ -85,25 +85,26 @@ export const words = (name: string, source: BindingSource, access: "read" | "wri
   access,
 });
 
-/** The row of k and v at which the keys of a line begin: `let key_line`. */
+/** `let key_line`: the row of k and v at which the keys of a line begin. */
 export const keyLine = ({ group }: AttentionNode): string =>
   `let key_line = line${group === 1 ? "" : ` / ${group}u`} * sizes.keys;`;
 
-/** `fn seen_by(query: u32, keys: u32, start: i32) -> u32`: how many keys a query sees of those that are there. */
+/** `fn seen_by(query: u32, keys: u32, start: i32) -> u32`: number of the `keys` that a query attends to. */
 export const seenBy = ({ causal }: AttentionNode): string =>
   causal
     ? "fn seen_by(query: u32, keys: u32, start: i32) -> u32 { return u32(clamp(i32(query) + 1 + start, 0, i32(keys))); }"
     : "fn seen_by(query: u32, keys: u32, start: i32) -> u32 { return keys; }";
 
-/** Where a pass finds how many keys a batch entry has and where its queries begin. */
+/** Source of the number of keys and the first query position of each batch entry, for one pass. */
 export interface SpanSource {
-  /** None where the sizes tell. */
+  /** Empty if the uniform sizes determine the spans. */
   readonly bindings: readonly Binding[];
-  /** WGSL outside of functions; with limits, `fn span_of(entry: u32) -> vec2<u32>`. */
+  /** WGSL outside of functions. With limits, `fn span_of(entry: u32) -> vec2<u32>`. */
   readonly code: string;
   /**
-   * WGSL that defines `keys: u32` and `start: i32` of the batch entry of a line of queries. With `shared` the line is
-   * that of a workgroup, and they are uniform: through workgroup memory, what was read from memory counts as such.
+   * WGSL that defines `keys: u32` and `start: i32` of the batch entry of a line of queries. With `shared`, all
+   * invocations of a workgroup have the same line, and the values are passed through workgroup memory, which makes them
+   * uniform.
    */
   readonly define: (line: string, shared: boolean) => string;
 }
@@ -137,8 +138,8 @@ const spans = (node: AttentionNode, code: string, bindings: readonly Binding[]):
 };
 
 /**
- * Spans from the limits, input `input`: a start is clamped to where all keys or none are seen, so that sums of
- * positions do not overflow.
+ * Spans from the limits, input `input`. A start is clamped to the range from all keys to no visible keys, so that sums
+ * of positions do not overflow.
  */
 export const spansOfLimits = (node: AttentionNode, input: number): SpanSource =>
   spans(
@@ -152,7 +153,7 @@ export const spansOfLimits = (node: AttentionNode, input: number): SpanSource =>
     [{ name: "limits", type: "array<i32>", source: { input }, access: "read" }],
   );
 
-/** Spans that `deltaPass` has put behind the deltas: a pass of the gradients has no binding left for the limits. */
+/** Spans that `deltaPass` has written after the deltas, because a gradient pass has no binding left for the limits. */
 export const spansBehindDeltas = (node: AttentionNode): SpanSource =>
   spans(
     node,
@@ -165,7 +166,7 @@ export const spansBehindDeltas = (node: AttentionNode): SpanSource =>
     [],
   );
 
-/** Binding and reading of δ: words where spans lie behind them, which are no floats. */
+/** Binding and reading of δ. The binding has u32 words if spans, which are not floats, follow the deltas. */
 export const readDeltas = (
   { limited }: AttentionNode,
   scratch: number,

@@ -30,7 +30,7 @@ const paramsOf = ([, , , , width]: Sizes, causal: boolean): { causal: boolean; s
   scale: 1 / Math.sqrt(width),
 });
 
-/** Operands of the backward pass: the reference's result and sums, and a gradient. */
+/** Operands of the backward pass: the reference's result and logsumexp, and a gradient. */
 const backwardOperands = (inputs: readonly NdArray[], params: { causal: boolean; scale: number }): NdArray[] => {
   const specs = operators["attention"]!.infer(inputs, params);
   const data = operators["attention"]!.reference(
@@ -60,7 +60,7 @@ describe("attention without a device", () => {
     }
   });
 
-  test("heads of 64 stay in 32 KiB as whole rows, and in large tiles where there is room", () => {
+  test("heads of 64 are complete rows in 32 KiB, and use large tiles in more memory", () => {
     const demand = { rowOperands: 1, results: 1, exchanges: true };
     const tileAt = (maxWorkgroupBytes: number, lines: number) =>
       attentionTile(64, lines, 1024, demand, { ...leastDevice, maxWorkgroupBytes });
@@ -69,7 +69,7 @@ describe("attention without a device", () => {
     expect(tileAt(49_152, 1)).toMatchObject({ rowLanes: 8, resident: true });
   });
 
-  test.each([false, true])("no plan holds a queries × keys matrix (software: %s)", (software) => {
+  test.each([false, true])("no plan stores a queries × keys matrix (software: %s)", (software) => {
     const facts = { ...leastDevice, software };
     const [q, k, v] = Array.from(
       { length: 3 },
@@ -81,7 +81,7 @@ describe("attention without a device", () => {
     expect(planNode("attention-backward", [q!, k!, v!, q!, sums, q!], params, facts).scratch).toEqual([4 * 8192]);
   });
 
-  test("half precision is refused where the device lacks it, and so are very wide heads", () => {
+  test("rejects half precision without device support, and very wide heads", () => {
     const node = (dtype: "f32" | "f16", width: number) => {
       const spec = { dtype, shape: [1, 1, 4, width] } as const;
       return { op: "attention", inputs: [spec, spec, spec], outputs: [], params: {} };
@@ -101,7 +101,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
 
   const tolerance = { absolute: 2e-5, relative: 2e-5 };
 
-  /** Run a plan that was made by hand and compare it with the reference. */
+  /** Run a hand-written plan and compare it with the reference. */
   const checkPlan = async (
     plan: KernelPlan,
     op: string,
@@ -125,8 +125,8 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     );
   };
 
-  // What a GPU's compiler writes out in a moment takes a processor half a minute: one width, whose sizes share the
-  // shaders.
+  // A software adapter takes half a minute for code that a GPU's compiler unrolls in a moment. So test one width, whose
+  // sizes share the shaders.
   const shapes: readonly Sizes[] = [
     [1, 1, 1, 1, 5],
     [2, 1, 33, 70, 5],
@@ -146,7 +146,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     }
   }, 600_000);
 
-  // The same kernels with their loops left as loops.
+  // The same kernels with loops that are not unrolled.
   const checkTilesOf = async (width: number): Promise<void> => {
     const sizes: Sizes = [1, 1, 37, 70, width];
     const [inputs, params] = [operands(sizes), paramsOf(sizes, false)];
@@ -158,7 +158,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
   test("tiles of heads 80 wide at default limits", { tags: "full", timeout: 600_000 }, () => checkTilesOf(80));
   test("tiles of heads 256 wide at default limits", { tags: "full", timeout: 600_000 }, () => checkTilesOf(256));
 
-  test("whole rows in workgroup memory where 32 KiB are there", async () => {
+  test("complete rows in workgroup memory of 32 KiB", async () => {
     const sizes: Sizes = [1, 1, 67, 67, 64];
     const [inputs, params] = [operands(sizes), paramsOf(sizes, true)];
     const node = attentionNode({ op: "attention", inputs, outputs: [], params });
@@ -180,12 +180,12 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     await checkNode(backend, "attention", inputs, params, checks);
     await checkNode(backend, "attention-backward", backwardOperands(inputs, params), params, checks);
   };
-  test("f16 rows of 5 values, also those that share words", () => checkHalves(5, true));
-  test.each([6, 8])("f16 rows of %d values, also those that share words", { tags: "full" }, (width) =>
+  test("f16 rows of 5 values, also rows that share words", () => checkHalves(5, true));
+  test.each([6, 8])("f16 rows of %d values, also rows that share words", { tags: "full" }, (width) =>
     checkHalves(width, true),
   );
-  // They take ten times as long to compile: for the width that shares words.
-  test("f16 rows of 5 values in loops written out, as for a GPU", { tags: "full", timeout: 600_000 }, () =>
+  // Unrolled loops take ten times as long to compile. Tested for a width whose rows share words.
+  test("f16 rows of 5 values in unrolled loops, as for a GPU", { tags: "full", timeout: 600_000 }, () =>
     checkHalves(5, false),
   );
 
@@ -213,7 +213,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     }
   });
 
-  test("gradients are the same bits in every run", async () => {
+  test("gradients have the same bits in every run", async () => {
     const sizes: Sizes = [1, 2, 70, 90, 5];
     const [inputs, params] = [operands(sizes, 20), paramsOf(sizes, true)];
     for (const facts of [leastDevice, { ...leastDevice, software: true }]) {
@@ -222,13 +222,13 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
   }, 600_000);
 
   /**
-   * Batch entries with four heads over two; keys and starts that tiles end and begin within, and one entry without a
-   * key.
+   * Batch entries with four query heads and two key heads. Keys and starts end and begin inside tiles, and one entry
+   * has no key.
    */
   const limitedOperands = (keys: number, lengths: readonly number[]): NdArray[] => {
     const batch = lengths.length;
     const starts = lengths.map((length) => length - 40);
-    /** NaN behind the lengths: nothing of it may be left. */
+    /** NaN after the lengths, which must not affect the result. */
     const cached = (seed: number): NdArray => {
       const array = normalArray([batch, 2, keys, 12], seed);
       array.data.forEach((_, i) => {

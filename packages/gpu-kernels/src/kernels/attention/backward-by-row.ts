@@ -15,7 +15,7 @@ import {
   each,
   keyAt,
   lanes,
-  place,
+  declareRows,
   products,
   put,
   queryAt,
@@ -26,7 +26,7 @@ import { deltaPass, gradientPlan } from "./deltas.ts";
 import { floatText, vectorsOf } from "./vectors.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** dq by rows of queries. */
+/** Computes dq by rows of queries. */
 const queryPass = (node: AttentionNode, delta: number, indirect: number): Pass => {
   const { lines, queries, width, scale } = node;
   const spans = spansBehindDeltas(node);
@@ -54,7 +54,7 @@ const queryPass = (node: AttentionNode, delta: number, indirect: number): Pass =
       ${seenBy(node)}
       ${spans.code}
       fn main(group: u32, lane: u32) {
-        ${place(node, rows, "query", spans)}
+        ${declareRows(node, rows, "query", spans)}
         let end = seen_by(min(first + ${lanes * rows - 1}u, last), keys, start);
         ${arrays(rows, vectors, "y")}
         ${each(
@@ -90,7 +90,7 @@ const queryPass = (node: AttentionNode, delta: number, indirect: number): Pass =
   };
 };
 
-/** dk and dv by rows of keys. */
+/** Computes dk and dv by rows of keys. */
 const keyPass = (node: AttentionNode, delta: number, indirect: number): Pass => {
   const { group, keys, width, causal, scale } = node;
   const spans = spansBehindDeltas(node);
@@ -120,7 +120,7 @@ const keyPass = (node: AttentionNode, delta: number, indirect: number): Pass => 
       ${seenBy(node)}
       ${spans.code}
       fn main(group: u32, lane: u32) {
-        ${place(node, rows, "key", spans)}
+        ${declareRows(node, rows, "key", spans)}
         let begin = ${causal ? "u32(max(0, i32(first) - start))" : "0u"};
         let end = select(0u, sizes.queries, first < keys);
         ${arrays(rows, vectors, "y")}
@@ -173,7 +173,7 @@ const keyPass = (node: AttentionNode, delta: number, indirect: number): Pass => 
   };
 };
 
-/** `attentionBackward` by rows of queries for dq, of keys for dk and dv. */
+/** `attentionBackward` by rows: rows of queries for dq, rows of keys for dk and dv. */
 export const attentionBackwardByRow = (node: AttentionNode): KernelPlan =>
   gradientPlan(node, (delta, indirect) => [
     deltaPass(node, delta),

@@ -16,7 +16,7 @@ import {
   addFar,
   addWeighted,
   eachRow,
-  lanePlace,
+  declareCoordinates,
   loadNear,
   productOfRows,
   resultVariables,
@@ -43,8 +43,8 @@ const queryRows = (operand: string, first: string): Rows => ({
 const keyRows = (operand: string, first: string): Rows => ({ operand, line: "key_line", first, end: "keys" });
 
 /**
- * dq: a workgroup owns a tile of queries and walks the keys that they see; weights come anew from the logsumexp. 6·D
- * flops per visible pair.
+ * Computes dq: a workgroup owns a tile of queries and iterates over the keys that they attend to. Weights are
+ * recomputed from the logsumexp. 6·D flops per visible pair.
  */
 const queryPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirect: number): Pass => {
   const { lines, queries, width, scale } = node;
@@ -77,7 +77,7 @@ const queryPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indir
         ${keyLine(node)}
         ${spans.define("line", true)}
         let first = (sizes.tiles - 1u - group % sizes.tiles) * ${rows}u;
-        ${lanePlace(tile)}
+        ${declareCoordinates(tile)}
         ${
           tile.resident
             ? wgsl`
@@ -124,7 +124,10 @@ const queryPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indir
   };
 };
 
-/** dk and dv: a workgroup owns a tile of keys and walks the queries that see them. 8·D flops per visible pair. */
+/**
+ * Computes dk and dv: a workgroup owns a tile of keys and iterates over the queries that attend to them. 8·D flops per
+ * visible pair.
+ */
 const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirect: number): Pass => {
   const { group, keys, width, causal, scale } = node;
   const spans = spansBehindDeltas(node);
@@ -165,7 +168,7 @@ const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirec
         let key_line = line * sizes.keys;
         ${spans.define(`line * ${group}u`, true)}
         let first = group % sizes.tiles * ${rows}u;
-        ${lanePlace(tile)}
+        ${declareCoordinates(tile)}
         ${
           tile.resident
             ? wgsl`
@@ -231,11 +234,11 @@ const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirec
 
 /**
  * Gradients of attention without a queries × keys matrix: δ of each query, dq over tiles of queries, dk and dv over
- * tiles of keys. Each value is summed by one invocation in one order, so the same input gives the same bits; the price
- * is that the scores and their gradients are computed twice, 14·D flops per visible pair instead of 10·D.
+ * tiles of keys. One invocation sums each value in a fixed order, so the same input gives the same bits. Therefore
+ * scores and their gradients are computed twice, 14·D flops per visible pair instead of 10·D.
  *
- * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4; its order of loops needs atomics for dq, two passes need
- * none.
+ * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4. Its order of loops needs atomics for dq; two passes need no
+ * atomics.
  */
 export const attentionBackward = (node: AttentionNode, facts: DeviceFacts): KernelPlan =>
   gradientPlan(node, (delta, indirect) => [

@@ -1,16 +1,16 @@
 import { type AttentionNode, keyLine, readRows, type SpanSource } from "./attention-node.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Every invocation owns a few rows and walks the other side four at a time, straight from memory: no workgroup memory,
-// no barrier, results in an array of its own. For processors that pretend to be GPUs: they compile each access to
-// memory into dozens of instructions, so the text is kept short and sixteen products share eight loads. lavapipe, 256
-// queries × 256 keys × 64: compiles in 2 s and runs at 6 GFLOP/s, against 5 s and 2 GFLOP/s of `attentionForward`. The
-// number of vectors is a size and no constant: loops of a known length over arrays are written out by its compiler, and
-// it takes 32 s.
+// Every invocation owns a few rows and iterates over the other side four at a time, directly from memory: no workgroup
+// memory, no barriers, results in a private array. For software adapters, which compile each memory access into dozens
+// of instructions. So the text is kept short, and sixteen products share eight loads. lavapipe, 256 queries × 256 keys
+// × 64: compiles in 2 s and runs at 6 GFLOP/s, compared with 5 s and 2 GFLOP/s of `attentionForward`. The number of
+// vectors is a size instead of a constant: the compiler unrolls loops of constant length over arrays, and then takes 32
+// s.
 
 export const lanes = 8;
 
-/** `text` of 0, 1 …: the rows of an invocation, or the four columns of a turn. */
+/** `text` of 0, 1 …: for the rows of an invocation, or for the four columns of an iteration. */
 export const each = (count: number, text: (i: number) => string): string[] =>
   Array.from({ length: count }, (_, i) => text(i));
 
@@ -50,11 +50,18 @@ export const additions = (
     }
   `;
 
-/** Rows of an invocation: 4, or 1 where there are not many. */
+/** Rows per invocation: `most`, or 1 if there are few rows. */
 export const rowsOfLane = (count: number, most: number): number => (count >= lanes * most ? most : 1);
 
-/** Line, first row of the workgroup, and `row0` …, the rows of the invocation; those behind the end repeat the last. */
-export const place = (node: AttentionNode, rows: number, side: "query" | "key", spans: SpanSource): string => wgsl`
+/**
+ * Line, first row of the workgroup, and `row0` …, the rows of the invocation. Rows after the end repeat the last row.
+ */
+export const declareRows = (
+  node: AttentionNode,
+  rows: number,
+  side: "query" | "key",
+  spans: SpanSource,
+): string => wgsl`
   let line = group / sizes.tiles;
   ${
     side === "query"
@@ -79,14 +86,14 @@ export const place = (node: AttentionNode, rows: number, side: "query" | "key", 
   )}
 `;
 
-/** q, k and v. */
+/** Bindings and WGSL of q, k and v. */
 export const reads = (node: AttentionNode): ReturnType<typeof readRows>[] => [
   readRows("q", node, { input: 0 }),
   readRows("k", node, { input: 1 }),
   readRows("v", node, { input: 2 }),
 ];
 
-/** Write rows of results, each entry multiplied by a factor. */
+/** Write rows of results, each row multiplied by a factor. */
 export const put = (
   rows: number,
   results: readonly (readonly [result: string, name: string, factor: (i: number) => string])[],
@@ -102,10 +109,10 @@ export const put = (
     `,
   );
 
-/** `<name><i>`: an array for a row of results. */
+/** `<name><i>`: a private array for each row of results. */
 export const arrays = (rows: number, vectors: number, name: string): string[] =>
   each(rows, (i) => `var ${name}${i}: array<vec4<f32>, ${vectors}>;`);
 
-/** The last of four columns may lie behind the end: it is read at the end instead, and counts nothing. */
+/** Row index of one of four columns. Columns after the end read the last row and do not contribute. */
 export const keyAt = (n: number): string => `key_line + min(j + ${n}u, keys - 1u)`;
 export const queryAt = (n: number): string => `query_line + min(j + ${n}u, sizes.queries - 1u)`;

@@ -8,8 +8,8 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 
 /**
- * δ = Σ g·out of each query, one invocation each; behind them, where there are limits, keys and start of each batch
- * entry.
+ * δ = Σ g·out of each query, one invocation per query. With limits, followed by the number of keys and the start of
+ * each batch entry.
  */
 export const deltaPass = (node: AttentionNode, scratch: number): Pass => {
   const out = readRows("out", node, { input: 3 });
@@ -58,8 +58,8 @@ export const deltaPass = (node: AttentionNode, scratch: number): Pass => {
 /**
  * A plan of the backward pass: scratch for δ, and for gradients whose rows share words.
  *
- * @param passes of the scratch block of δ and the block of the first such gradient; dq's comes first, then dk's and
- * dv's.
+ * @param passes creates the passes, given the scratch block of δ and the first scratch block of such gradients: first
+ * dq, followed by dk and dv.
  */
 export const gradientPlan = (
   node: AttentionNode,

@@ -8,7 +8,7 @@ import {
   words,
   writeRows,
 } from "./attention-node.ts";
-import { additions, arrays, each, keyAt, lanes, place, products, put, reads, rowsOfLane } from "./by-row-code.ts";
+import { additions, arrays, each, keyAt, lanes, declareRows, products, put, reads, rowsOfLane } from "./by-row-code.ts";
 import { narrowPass } from "./narrow.ts";
 import { floatText, vectorsOf } from "./vectors.ts";
 import { wgsl } from "../../wgsl.ts";
@@ -40,7 +40,7 @@ export const attentionForwardByRow = (node: AttentionNode): KernelPlan => {
       ${seenBy(node)}
       ${spans.code}
       fn main(group: u32, lane: u32) {
-        ${place(node, rows, "query", spans)}
+        ${declareRows(node, rows, "query", spans)}
         let lowest = -3.4028234e38f;
         let end = seen_by(min(first + ${lanes * rows - 1}u, last), keys, start);
         ${arrays(rows, vectors, "o")}

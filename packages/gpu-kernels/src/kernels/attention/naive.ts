@@ -6,8 +6,8 @@ import { wgsl } from "../../wgsl.ts";
 const lanes = 64;
 
 /**
- * The definition, f32: one invocation per query computes the logsumexp of its scores, then one per entry of the result
- * `Σⱼ exp(sⱼ − logsumexp)·vⱼ` with each score computed anew. What the kernels are tested against; 2·D² flops per
+ * The definition, f32, as a reference for tests: one invocation per query computes the logsumexp of its scores, then
+ * one invocation per entry of the result computes `Σⱼ exp(sⱼ − logsumexp)·vⱼ`, recomputing each score. 2·D² flops per
  * visible pair.
  */
 export const attentionNaive = (node: AttentionNode): KernelPlan => {

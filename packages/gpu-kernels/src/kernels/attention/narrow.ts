@@ -4,8 +4,8 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 
 /**
- * f16 words from an f32 block: the last step of results whose rows begin in the middle of a word. Cost: 6 bytes per
- * value.
+ * Convert an f32 block to f16 words: the last step for results whose rows do not start at word boundaries. Cost: 6
+ * bytes per value.
  */
 export const narrowPass = (from: BindingSource, to: BindingSource, count: number): Pass => ({
   label: "attention to f16",

@@ -1,10 +1,10 @@
 import { formatSpec, type KernelNode } from "@skein/tensor-core/backend";
 import type { DeviceFacts } from "../../kernel.ts";
 
-/** Largest width of which four rows fit the least workgroup memory, 16 KiB, beside the rest. */
+/** Maximum width: four rows then fit in the minimum workgroup memory, 16 KiB, together with all other data. */
 const maxWidth = 512;
 
-/** Why attention cannot run on this device. */
+/** Reason why attention cannot run on this device. Undefined if it can run. */
 export const attentionRefusal = ({ inputs }: KernelNode, facts: DeviceFacts): string | undefined => {
   const [q] = inputs;
   if (q!.dtype === "f16" && !facts.f16)

@@ -10,13 +10,13 @@ import {
 } from "./tile.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// WGSL of the steps that the three tiled kernels share. In scope: `lane`, `r` and `c` (the invocation's place in the
-// tile).
+// WGSL of the steps that the three tiled kernels share. In scope: `lane`, and the invocation's coordinates in the tile,
+// `r` and `c`.
 
 const times = <Text>(count: number, text: (i: number) => Text): Text[] =>
   Array.from({ length: count }, (_, i) => text(i));
 
-/** Workgroup memory; `near` names the row operands. */
+/** Declarations of workgroup memory. `near` names the row operands. */
 export const tileMemory = (tile: AttentionTile, near: readonly string[]): string => {
   const nearRows = near.map((name) => `var<workgroup> ${name}: array<vec4<f32>, ${tileRows(tile) * strideOf(tile)}>;`);
   return wgsl`
@@ -26,8 +26,8 @@ export const tileMemory = (tile: AttentionTile, near: readonly string[]): string
   `;
 };
 
-/** `let r`, `let c`. */
-export const lanePlace = ({ columnLanes }: AttentionTile): string =>
+/** Declares `r` and `c`, the invocation's coordinates in the tile. */
+export const declareCoordinates = ({ columnLanes }: AttentionTile): string =>
   wgsl`
     let r = lane / ${columnLanes}u;
     let c = lane % ${columnLanes}u;
@@ -40,8 +40,8 @@ const copyLoop = (tile: AttentionTile, count: number, body: string): string => w
 `;
 
 /**
- * Vectors `base` … of rows `first` … of an operand into `near`, zeros from row `end` on; all WGSL. `line` is the
- * operand's row 0.
+ * Load vectors `base` … of rows `first` … of an operand into `near`, with zeros from row `end` up. All arguments are
+ * WGSL. `line` is the operand's row 0.
  */
 export const loadNear = (
   tile: AttentionTile,
@@ -64,7 +64,7 @@ export const loadNear = (
     `,
   );
 
-/** As `loadNear` for the columns, in the order in which invocations own them. */
+/** `loadNear` for the columns, in the order in which invocations own them. */
 export const loadFar = (
   tile: AttentionTile,
   operand: string,
@@ -86,7 +86,7 @@ export const loadFar = (
     `,
   );
 
-/** `target0` … `target3` += rows of `near` · columns of `far`, over the vectors that are there. */
+/** `target0` … `target3` += rows of `near` · columns of `far`, over the vectors of the current chunk. */
 const multiplyChunk = (tile: AttentionTile, target: string, near: string): string => {
   const stride = strideOf(tile);
   const column = (n: number): string => wgsl`
@@ -104,8 +104,7 @@ const multiplyChunk = (tile: AttentionTile, target: string, near: string): strin
 };
 
 /**
- * An operand in memory: the name of its `vector_` function, and WGSL of its row 0, the first row that is wanted, and
- * the end.
+ * An operand in memory: the name of its `vector_` function, and WGSL of its row 0, the first row to load, and the end.
  */
 export interface Rows {
   readonly operand: string;
@@ -115,8 +114,8 @@ export interface Rows {
 }
 
 /**
- * `var target0` … = rows · columnsᵀ of the tile; begins and ends with all of `far` and, unless resident, `near` given
- * up.
+ * `var target0` … = rows · columnsᵀ of the tile. At the beginning and at the end, the contents of `far` are unused, and
+ * so are the contents of `near` unless resident.
  */
 export const productOfRows = (tile: AttentionTile, target: string, near: string, rows: Rows, columns: Rows): string => {
   const declared = times(4, (i) => `var ${target}${i} = vec4<f32>();`);
@@ -150,7 +149,7 @@ const addColumn = (tile: AttentionTile, target: string, t: string, at: string): 
     `,
   );
 
-/** Columns `k` · 4 … of the weights. Written out, four at a time share one read; as a loop, a fourth of the text. */
+/** Add columns `k` · 4 … of the weights. Unrolled, four columns share one read; as a loop, a quarter of the text. */
 const addFour = (tile: AttentionTile, target: string, k: string, at: (t: string) => string): string => {
   const weights = (i: number): string => `weights[(r + ${i * tile.rowLanes}u) * ${weightStride(tile)}u + ${k}]`;
   const read = times(4, (i) => `let w${i} = ${weights(i)};`);
@@ -174,7 +173,7 @@ const addFour = (tile: AttentionTile, target: string, k: string, at: (t: string)
   `;
 };
 
-/** `target<i>_<o>` += weights · columns, where `far` holds the columns as `loadFar` left them, whole rows. */
+/** `target<i>_<o>` += weights · columns. `far` holds complete rows of the columns, as written by `loadFar`. */
 export const addFar = (tile: AttentionTile, target: string): string => wgsl`
   for (var k = 0u; k < ${tile.columnLanes}u; k++) {
     ${addFour(tile, target, "k", (t) => `(${t} * ${tile.columnLanes}u + k) * ${strideOf(tile)}u + c`)}
@@ -182,8 +181,8 @@ export const addFar = (tile: AttentionTile, target: string): string => wgsl`
 `;
 
 /**
- * `target<i>_<o>` += weights · columns of the tile, with the columns loaded for it. The weights were written before;
- * barriers on both sides are part of it.
+ * `target<i>_<o>` += weights · columns of the tile. Loads the columns. The caller has written the weights. Includes
+ * barriers before and after.
  */
 export const addWeighted = (tile: AttentionTile, target: string, columns: Rows): string => {
   if (tile.resident)
@@ -219,11 +218,11 @@ export const addWeighted = (tile: AttentionTile, target: string, columns: Rows):
 export const resultNames = (tile: AttentionTile, target: string, i: number): string[] =>
   times(resultVectors(tile), (o) => `${target}${i}_${o}`);
 
-/** `var target<i>_<o>`: the invocation's part of a result. */
+/** `var target<i>_<o>`: the invocation's part of a result, initialized to zeros. */
 export const resultVariables = (tile: AttentionTile, target: string): string[] =>
   times(4, (i) => resultNames(tile, target, i).map((name) => `var ${name} = vec4<f32>();`)).flat();
 
-/** Write the invocation's part, each row multiplied by `factor(i)`. */
+/** Write the invocation's part of a result, each row multiplied by `factor(i)`. */
 export const storeResult = (
   tile: AttentionTile,
   target: string,
@@ -247,5 +246,5 @@ export const storeResult = (
     `,
   );
 
-/** Each of the four rows of the invocation. */
+/** Text for each of the four rows of the invocation. */
 export const eachRow = (text: (i: number) => string): string[] => times(4, text);

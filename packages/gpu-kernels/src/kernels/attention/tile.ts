@@ -2,33 +2,34 @@ import type { DeviceFacts } from "../../kernel.ts";
 import { vectorsOf } from "./vectors.ts";
 
 /**
- * How one workgroup cuts attention: `4·rowLanes` rows meet `4·columnLanes` columns at a time, each invocation owns 4 ×
- * 4 scores and, of its 4 rows, every `columnLanes`-th vector of the results.
+ * Tiling of attention for one workgroup: `4·rowLanes` rows × `4·columnLanes` columns at a time. Each invocation owns 4
+ * × 4 scores and, for its 4 rows, every `columnLanes`-th vector of the results.
  *
- * - Invocation (r, c) owns rows r + i·rowLanes and columns 4c + n: a vector of four weights is then written by one
- *   invocation.
- * - Columns lie in memory as n·columnLanes + c, rows an odd number of vectors apart: neighbours never meet in a bank.
+ * - Invocation (r, c) owns rows r + i·rowLanes and columns 4c + n, so one invocation writes a complete vector of four
+ *   weights.
+ * - Columns are stored at n·columnLanes + c, and rows are an odd number of vectors apart, so adjacent invocations never
+ *   access the same bank.
  */
 export interface AttentionTile {
   readonly rowLanes: number;
   readonly columnLanes: number;
   /** Vectors of four in a row of an operand. */
   readonly vectors: number;
-  /** Vectors of a row that are in workgroup memory at a time. */
+  /** Vectors of a row in workgroup memory at a time. */
   readonly chunk: number;
-  /** The row operands are loaded once, not once per tile of columns. */
+  /** Whether the row operands are loaded once, instead of once per tile of columns. */
   readonly resident: boolean;
-  /** Loops stay loops: what processors that pretend to be GPUs compile takes seconds where it is written out. */
+  /** Whether loops are not unrolled. Software adapters take seconds to compile unrolled loops. */
   readonly rolled: boolean;
 }
 
-/** What a kernel keeps in workgroup memory. */
+/** A kernel's use of workgroup memory. */
 export interface TileDemand {
-  /** Operands of rows that are kept when whole rows fit: q; q and g; k and v. */
+  /** Number of row operands that are kept if complete rows fit: q; q and g; k and v. */
   readonly rowOperands: number;
-  /** Results per row and column of it: 1, for keys 2 (dk and dv). */
+  /** Number of results per row: 1, or 2 for keys (dk and dv). */
   readonly results: number;
-  /** Rows exchange a maximum per invocation. */
+  /** Whether invocations exchange a maximum per row. */
   readonly exchanges: boolean;
 }
 
@@ -37,12 +38,15 @@ export const tileColumns = ({ columnLanes }: AttentionTile): number => 4 * colum
 export const strideOf = ({ chunk }: AttentionTile): number => chunk | 1;
 export const weightStride = ({ columnLanes }: AttentionTile): number => columnLanes | 1;
 export const resultVectors = ({ vectors, columnLanes }: AttentionTile): number => Math.ceil(vectors / columnLanes);
-/** Columns of the second product's operand, whole rows each, that fit where the first product's chunk was. */
+/**
+ * Number of columns of the second product's operand, as complete rows, that fit in the memory of the first product's
+ * chunk.
+ */
 export const columnsAtOnce = (tile: AttentionTile): number => {
   const room = Math.floor((tileColumns(tile) * strideOf(tile)) / tile.vectors / 4);
   return Math.min(tileColumns(tile), 4 * Math.max(1, room));
 };
-/** Vectors of the streamed operand. */
+/** Vectors of the streamed operand in workgroup memory. */
 export const farVectors = (tile: AttentionTile): number =>
   Math.max(tileColumns(tile) * strideOf(tile), tile.resident ? 0 : columnsAtOnce(tile) * tile.vectors);
 
@@ -52,13 +56,13 @@ export const tileBytes = (tile: AttentionTile, { rowOperands, exchanges }: TileD
   16 * farVectors(tile) +
   (exchanges ? 4 * tileRows(tile) * tile.columnLanes : 0);
 
-/** Workgroups below which small ones are better: more of them than the largest GPUs have cores. */
+/** Number of workgroups below which smaller tiles are faster: more than the number of cores of the largest GPUs. */
 const manyGroups = 256;
 
 /**
- * The tile for rows of `width` entries.
+ * Choose the tile for rows of `width` entries.
  *
- * @param lines batch entries × heads.  @param positions rows of each.
+ * @param lines batch entries × heads.  @param positions rows per line.
  */
 export const attentionTile = (
   width: number,
@@ -68,7 +72,8 @@ export const attentionTile = (
   facts: Pick<DeviceFacts, "software" | "maxWorkgroupSize" | "maxWorkgroupBytes">,
 ): AttentionTile => {
   const vectors = vectorsOf(width);
-  // At most 16 vectors of results in the registers of an invocation, up to width 256 with one result and 128 with two.
+  // At most 16 vectors of results in the registers of an invocation, for widths up to 256 with one result and 128 with
+  // two.
   const columnLanes = vectors <= 4 ? 4 : vectors * demand.results <= 32 ? 8 : 16;
   const parallel = lines * Math.ceil(positions / 64) >= manyGroups;
   const tile = (rowLanes: number, chunk: number): AttentionTile => ({

@@ -1,14 +1,16 @@
 import type { DType } from "@skein/tensor-core";
 import { wgsl } from "../../wgsl.ts";
 
-// Rows of `width` f32 or f16 values, read and written four neighbours at a time whatever the width is.
+// Rows of `width` f32 or f16 values, read and written in vectors of four for any width.
 
-/** Vectors of four that cover a row. A row without entries counts one, of zeros. */
+/** Number of vectors of four that cover a row. A row without entries has one vector, of zeros. */
 export const vectorsOf = (width: number): number => Math.max(1, Math.ceil(width / 4));
 
 const whole = (width: number): boolean => width > 0 && width % 4 === 0;
 
-/** A result whose rows do not begin at whole words cannot be written by rows; see `narrowPass`. */
+/**
+ * Whether rows of a result do not start at word boundaries. Such a result cannot be written by rows; see `narrowPass`.
+ */
 export const sharesWords = (dtype: DType, width: number): boolean => dtype === "f16" && width % 2 === 1;
 
 /** WGSL type of the binding that `loadVectors` reads. */
@@ -17,7 +19,9 @@ export const vectorBindingType = (dtype: DType, width: number): string => {
   return whole(width) ? "array<vec4<f32>>" : "array<f32>";
 };
 
-/** `fn vector_<name>(row: u32, part: u32) -> vec4<f32>`: entries 4·part … 4·part+3 of a row, zeros behind its end. */
+/**
+ * `fn vector_<name>(row: u32, part: u32) -> vec4<f32>`: entries 4·part … 4·part+3 of a row, with zeros after its end.
+ */
 export const loadVectors = (name: string, dtype: DType, width: number): string => {
   const vectors = vectorsOf(width);
   const signature = `fn vector_${name}(row: u32, part: u32) -> vec4<f32>`;
@@ -25,7 +29,7 @@ export const loadVectors = (name: string, dtype: DType, width: number): string =
     if (dtype === "f32") return `${signature} { return ${name}[row * ${vectors}u + part]; }`;
     return `${signature} { let w = ${name}[row * ${vectors}u + part]; return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y)); }`;
   }
-  // Entries behind the row are read and dropped: a branch per entry would cost more.
+  // Entries after the row are read and dropped. A branch per entry would cost more.
   const inside = `vec4<u32>(4u * part) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(${width}u)`;
   if (dtype === "f32")
     return wgsl`
@@ -52,7 +56,10 @@ export const loadVectors = (name: string, dtype: DType, width: number): string =
   `;
 };
 
-/** `fn put_<name>(row: u32, part: u32, x: vec4<f32>)`: write entries 4·part … 4·part+3 of a row, as far as it goes. */
+/**
+ * `fn put_<name>(row: u32, part: u32, x: vec4<f32>)`: write entries 4·part … 4·part+3 of a row, omitting entries after
+ * its end.
+ */
 export const storeVectors = (name: string, dtype: DType, width: number): string => {
   const vectors = vectorsOf(width);
   const signature = `fn put_${name}(row: u32, part: u32, x: vec4<f32>)`;
@@ -75,7 +82,7 @@ export const storeVectors = (name: string, dtype: DType, width: number): string 
   `;
 };
 
-/** A finite f32 as WGSL; what decimals cannot say comes from the variable `never`, which is 0. */
+/** An f32 as WGSL. Infinities and NaN, which have no decimal form, use the variable `never`, which is 0. */
 export const floatText = (value: number): string => {
   const rounded = Math.fround(value);
   if (Number.isFinite(rounded)) return `${rounded}f`;

@@ -21,7 +21,7 @@ const shapes: readonly Shape[] = [
   [50, 1_031],
 ];
 
-/** Every seventh value twenty times as large, and all far from zero. */
+/** Values far from zero; every seventh value is twenty times as large. */
 const offCentre = (shape: Shape, centre: number): NdArray =>
   NdArray.from(
     normalArray(shape, 1)
@@ -30,8 +30,8 @@ const offCentre = (shape: Shape, centre: number): NdArray =>
     shape,
   );
 
-describe("plans of batch normalisation", () => {
-  test("keep to eight bindings", () => {
+describe("plans of batch normalization", () => {
+  test("use at most eight bindings", () => {
     for (const op of ["batch-norm", "batch-norm-backward"]) {
       const vector = { dtype: "f32", shape: [64] } as const;
       const x = { dtype: "f32", shape: [200_704, 64] } as const;
@@ -41,7 +41,7 @@ describe("plans of batch normalisation", () => {
   });
 });
 
-describe.skipIf(!hasAdapter)("batch normalisation on a device", () => {
+describe.skipIf(!hasAdapter)("batch normalization on a device", () => {
   let backend: WebGpuBackend;
   beforeAll(async () => {
     backend = await openBackend();
@@ -71,7 +71,7 @@ describe.skipIf(!hasAdapter)("batch normalisation on a device", () => {
     }
   });
 
-  test("the variance survives a mean ten thousand deviations away, and a first row that is an outlier", async () => {
+  test("the variance is accurate with a mean ten thousand deviations away, and with an outlier as the first row", async () => {
     const x = normalArray([30_000, 5], 4);
     (x.data as Float32Array).forEach((value, i, data) => (data[i] = Math.fround(10_000 + (i < 5 ? 1e6 : value))));
     const flat = uniformArray([30_000, 5], 9_999, 10_001, 5);
@@ -88,7 +88,7 @@ describe.skipIf(!hasAdapter)("batch normalisation on a device", () => {
     for (const value of variance!.toNumbers()) expect(Math.abs(value - 1 / 3)).toBeLessThan(0.01);
   });
 
-  test("squares that overflow are no squares of nothing", async () => {
+  test("overflowing squares do not become NaN", async () => {
     const x = NdArray.from([1e30, 1e30, 1e30, 1e30], [4, 1]);
     const [, mean, variance] = await runNode(backend, "batch-norm", [x, NdArray.from([1]), NdArray.from([0])], {
       epsilon: 1e-5,
@@ -97,7 +97,7 @@ describe.skipIf(!hasAdapter)("batch normalisation on a device", () => {
     expect(variance!.toNumbers()[0]).toBe(0);
   });
 
-  test("no rows have mean and variance zero", async () => {
+  test("without rows, mean and variance are zero", async () => {
     const [, mean, variance] = await runNode(
       backend,
       "batch-norm",

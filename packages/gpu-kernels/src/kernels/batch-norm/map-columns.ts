@@ -3,7 +3,7 @@ import { columnTile } from "../reduce/columns.ts";
 import { laneType, workgroupSize } from "../reduce/fold.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Rows that one invocation takes, so that what belongs to a column is read once for all of them. */
+/** Rows per invocation, so that data of a column is read once for all of them. */
 const rowsEach = 8;
 
 export interface ColumnMap {
@@ -13,13 +13,13 @@ export interface ColumnMap {
   /** Arrays of f32 by name. */
   readonly reads: { readonly [name: string]: BindingSource };
   readonly write: BindingSource;
-  /** Statements before the rows, over `column`. */
+  /** Statements before the loop over rows, in terms of `column`. */
   readonly perColumn: string;
-  /** The value of an element, over `at` and what `perColumn` declared. */
+  /** Value of an element, in terms of `at` and the declarations of `perColumn`. */
   readonly value: string;
 }
 
-/** `y[row, column] = value` for every element of [rows, width]. Reads and writes everything once. */
+/** `y[row, column] = value` for every element of [rows, width]. Reads and writes all data once. */
 export const mapColumnsPass = ({ label, rows, width, reads, write, perColumn, value }: ColumnMap): Pass => {
   const { lanes, across, down, blocks } = columnTile(width);
   const type = `array<${laneType("f32", lanes)}>`;

@@ -1,12 +1,12 @@
 import type { BindingSource } from "../../kernel.ts";
 import { type Fold, type Lanes, laneType, type Sink, type Source } from "../reduce/fold.ts";
-import { turn } from "../reduce/loop.ts";
+import { unroll } from "../reduce/loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Count, mean and sum of squared deviations from it; two of them join without cancellation (Chan, Golub and LeVeque,
- * Algorithms for computing the sample variance, 1983): with d = mean_b − mean_a, mean = mean_a + d·n_b/n and m₂ = m₂ₐ +
- * m₂ᵦ + d²·n_a·n_b/n.
+ * Count, mean and sum of squared deviations from the mean. Two such states are combined without cancellation (Chan,
+ * Golub and LeVeque, Algorithms for computing the sample variance, 1983): with d = mean_b − mean_a, mean = mean_a +
+ * d·n_b/n and m₂ = m₂ₐ + m₂ᵦ + d²·n_a·n_b/n.
  */
 export const momentsFold: Fold = {
   label: "moments",
@@ -21,7 +21,7 @@ export const momentsFold: Fold = {
       let share = b.count / max(n, ${laneType("f32", lanes)}(1.0));
       let d = b.centre - a.centre;
     `,
-    // Zero times a square that overflows would be NaN.
+    // Zero times an overflowing square would be NaN.
     fields: ["n", "a.centre + d * share", "a.spread + b.spread + d * (d * (a.count * share))"],
   }),
 };
@@ -32,8 +32,8 @@ const tree = (terms: readonly string[]): string =>
     : `(${tree(terms.slice(0, terms.length / 2))} + ${tree(terms.slice(terms.length / 2))})`;
 
 /**
- * Moments of elements. A turn of them takes two passes over registers, the first around one element: far from zero,
- * their sum would round.
+ * Moments of elements. Several elements at a time take two passes over registers, the first relative to one of the
+ * elements, because a plain sum of values far from zero would round.
  */
 export const momentsSource = (source: BindingSource): Source => ({
   bindings: (lanes) => [{ name: "x", type: `array<${laneType("f32", lanes)}>`, source, access: "read" }],
@@ -41,21 +41,21 @@ export const momentsSource = (source: BindingSource): Source => ({
     const type = laneType("f32", lanes);
     return `fn lift(at: u32, place: u32, column: u32) -> State { return State(${type}(1.0), x[at], ${type}(0.0)); }`;
   },
-  turn: (lanes: Lanes) => {
+  unrolled: (lanes: Lanes) => {
     const type = laneType("f32", lanes);
-    const all = Array.from({ length: turn }, (_, i) => i);
+    const all = Array.from({ length: unroll }, (_, i) => i);
     return wgsl`
       fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State {
         ${all.map((i) => `let v${i} = x[at + ${i}u * step];`)}
-        let centre = v0 + ${tree(all.map((i) => `(v${i} - v0)`))} * ${1 / turn};
+        let centre = v0 + ${tree(all.map((i) => `(v${i} - v0)`))} * ${1 / unroll};
         ${all.map((i) => `let d${i} = v${i} - centre;`)}
-        return State(${type}(${turn}.0), centre, ${tree(all.map((i) => `d${i} * d${i}`))});
+        return State(${type}(${unroll}.0), centre, ${tree(all.map((i) => `d${i} * d${i}`))});
       }
     `;
   },
 });
 
-/** Mean, and variance divided by the number of rows. */
+/** Writes the mean, and the sum of squared deviations divided by the number of rows. */
 export const momentsSink = (mean: BindingSource, variance: BindingSource): Sink => ({
   bindings: (lanes) => [
     { name: "y_mean", type: `array<${laneType("f32", lanes)}>`, source: mean, access: "write" },

@@ -8,7 +8,7 @@ import { packBitsPass } from "./pack-bits.ts";
 import { unpackBitsPass } from "./unpack-bits.ts";
 
 describe("bit packing", () => {
-  test("takes the variant that rows allow", () => {
+  test("chooses the variant by the row length", () => {
     expect([64, 36, 35].map((count) => packBitsPass([3, count]).label)).toEqual([
       "pack-bits whole words",
       "pack-bits whole nibbles",
@@ -30,7 +30,7 @@ describe.skipIf(!hasAdapter)("bit packing on WebGPU", () => {
   afterAll(() => backend.close());
 
   test.each([1, 3, 4, 31, 32, 33, 36, 48, 63, 64, 1000, 4096, 5001])(
-    "rows of %i bools come back as they were",
+    "rows of %i bools are unchanged after a round trip",
     async (count) => {
       const rows = 7;
       const bools = normalArray([rows, count], count, "bool");
@@ -47,7 +47,7 @@ describe.skipIf(!hasAdapter)("bit packing on WebGPU", () => {
         expected[Math.floor(i / count) * words + Math.floor((i % count) / 32)]! |= bit << ((i % count) % 32);
       });
       expect(array.data).toEqual(expected);
-      // Bits behind the last element are nobody's.
+      // Bits after the last element are undefined.
       const noisy = new NdArray(
         "u32",
         [rows, words],

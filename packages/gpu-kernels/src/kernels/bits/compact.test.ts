@@ -15,13 +15,13 @@ describe.skipIf(!hasAdapter)("compact", () => {
   });
   afterAll(() => backend.close());
 
-  // Behind the operand lie NaNs, which would reach any bound.
+  // The operand is followed by NaNs, which would reach any bound.
   test.each([
     [1, 1],
     [17, 4],
     [nonzeroTile + 1, 300],
     [3 * nonzeroTile - 7, 3 * nonzeroTile],
-  ])("of %i values with room for %i", async (count, capacity) => {
+  ])("selects from %i values with a capacity of %i", async (count, capacity) => {
     const blocks = new ScratchBlocks();
     const passes = compactPasses(count, capacity, blocks, backend.device.facts);
     const x = normalArray([count], count).data as Float32Array;

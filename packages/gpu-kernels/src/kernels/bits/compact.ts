@@ -3,11 +3,14 @@ import { foldPasses } from "../reduce/fold-passes.ts";
 import { type Fold, laneType, type Sink, type Source } from "../reduce/fold.ts";
 import { keyFunction } from "../reduce/order-keys.ts";
 import type { ScratchBlocks } from "../scratch-blocks.ts";
-import { type Held, placementPasses } from "./nonzero.ts";
+import { type ElementSelection, placementPasses } from "./nonzero.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Bits without a sign are in the order of magnitudes; a bound that is NaN counts as infinite, and zeros reach none. */
-const heldCode = wgsl`
+/**
+ * Bits without the sign have the order of magnitudes. A NaN bound is treated as infinite, and zeros never reach the
+ * bound.
+ */
+const selectionCode = wgsl`
   fn held_at(v: u32) -> vec4<u32> {
     let least = clamp(bound[0] & 0x7fffffffu, 1u, 0x7f800000u);
     var held: vec4<u32>;
@@ -33,7 +36,7 @@ const magnitudes: Source = {
     `${keyFunction("magnitude", false, lanes)}\nfn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(x[at])); }`,
 };
 
-/** NaN has a key of all ones, which are a NaN. */
+/** NaN has a key of all ones, which are the bits of a NaN. */
 const greatestSink: Sink = {
   bindings: (lanes) => [
     { name: "greatest", type: `array<${laneType("u32", lanes)}>`, source: { output: 3 }, access: "write" },
@@ -43,8 +46,8 @@ const greatestSink: Sink = {
 };
 
 /**
- * The first `capacity` of `count` f32 whose magnitude reaches a bound, as `nonzeroPasses` finds bools; and the greatest
- * magnitude by a fold.
+ * The first `capacity` of `count` f32 whose magnitude reaches a bound, with the method of `nonzeroPasses`, and the
+ * maximum magnitude by a fold.
  *
  * Bytes: the vector three times (twice within one tile), 8·capacity written.
  */
@@ -54,13 +57,13 @@ export const compactPasses = (
   blocks: ScratchBlocks,
   facts: DeviceFacts,
 ): readonly Pass[] => {
-  const held: Held = {
+  const selection: ElementSelection = {
     label: "compact",
     bindings: [
       { name: "x", type: "array<vec4<u32>>", source: { input: 0 }, access: "read" },
       { name: "bound", type: "array<u32>", source: { input: 1 }, access: "read" },
     ],
-    code: heldCode,
+    code: selectionCode,
     put: {
       bindings: [{ name: "values", type: "array<u32>", source: { output: 0 }, access: "write" }],
       code: "values[at] = x[own / 4u][own % 4u];",
@@ -72,5 +75,5 @@ export const compactPasses = (
     last: Math.max(1, Math.ceil(count / 4)) - 1,
   };
   const fold = foldPasses(greatestFold, magnitudes, greatestSink, [{ outer: 1, size: count, inner: 1 }], blocks, facts);
-  return [...placementPasses(held, count, capacity, blocks), ...fold];
+  return [...placementPasses(selection, count, capacity, blocks), ...fold];
 };

@@ -14,7 +14,7 @@ const planOf = (count: number, capacity: number): KernelPlan => {
   return { scratch: blocks.bytes, passes };
 };
 
-test("nonzero takes two passes within a tile, and counts tiles beyond", () => {
+test("nonzero takes two passes within a tile, and counts tiles otherwise", () => {
   expect(planOf(nonzeroTile, 10).passes.map(({ label }) => label)).toEqual(["nonzero, one tile", "nonzero, fill"]);
   expect(planOf(nonzeroTile + 1, 10).passes.map(({ groups }) => groups)).toEqual([2, 1, 2, 1]);
   const { passes, scratch } = planOf(4097 * nonzeroTile, 10);
@@ -40,7 +40,7 @@ describe.skipIf(!hasAdapter)("nonzero on WebGPU", () => {
     [nonzeroTile, nonzeroTile, 0.5],
     [nonzeroTile + 1, 300, 0.01],
     [5 * nonzeroTile - 7, 3 * nonzeroTile, 0.9],
-  ])("of %i bools with room for %i", async (count, capacity, share) => {
+  ])("of %i bools with a capacity of %i", async (count, capacity, share) => {
     const random = seeded(count);
     const bools = Uint8Array.from({ length: count }, () => (random() < share ? 1 : 0));
     const [indices, found] = await runPlan(

@@ -6,34 +6,34 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
-/** Vectors of sixteen elements that one invocation looks at: one scan over invocations for all of them. */
+/** Vectors of sixteen elements per invocation, which share one scan over invocations. */
 const registers = 4;
 
 const tileVectors = lanes * registers;
 
-/** Elements that one workgroup looks at. */
+/** Elements per workgroup. */
 export const nonzeroTile: number = 16 * tileVectors;
 
-/** What elements hold, and what is written of those that do. */
-export interface Held {
+/** Defines the selection of elements and the data to write for selected elements. */
+export interface ElementSelection {
   readonly label: string;
   readonly bindings: readonly Binding[];
   /**
-   * `fn held_at(v: u32) -> vec4<u32>`: for sixteen elements from 16v on, bytes that are 0 or 1; 0 behind the end.
-   * `sizes.last`, `sizes.count` and `sizes.capacity` are there.
+   * `fn held_at(v: u32) -> vec4<u32>`: for sixteen elements from 16v up, bytes that are 0 or 1; 0 after the end. May
+   * use `sizes.last`, `sizes.count` and `sizes.capacity`.
    */
   readonly code: string;
-  /** Written beside the position of element `from` in slot `at`. */
+  /** Additional data to write for element `from` in slot `at`, next to its position. */
   readonly put: { readonly bindings: readonly Binding[]; readonly code: string; readonly clear: string };
   readonly indices: BindingSource;
   readonly found: BindingSource;
-  /** Whether elements without room are counted too. */
+  /** Whether elements beyond the capacity are counted, too. */
   readonly countsAll: boolean;
   /** `sizes.last`: number of the last vector of the operand. */
   readonly last: number;
 }
 
-/** Vector v of a mask. */
+/** Bytes of vector v of a mask. */
 const maskCode = wgsl`
   fn held_at(v: u32) -> vec4<u32> {
     let bytes = mask[min(v, sizes.last)];
@@ -54,7 +54,12 @@ const countText = wgsl`
 
 const each = (line: (j: number) => string): string[] => Array.from({ length: registers }, (_, j) => line(j));
 
-const countPass = (held: Held, tiles: number, counts: BindingSource, sizes: Pass["sizes"] & object): Pass => {
+const countPass = (
+  selection: ElementSelection,
+  tiles: number,
+  counts: BindingSource,
+  sizes: Pass["sizes"] & object,
+): Pass => {
   const steps: string[] = [];
   for (let step = lanes / 2; step >= 1; step /= 2)
     steps.push(wgsl`
@@ -62,13 +67,13 @@ const countPass = (held: Held, tiles: number, counts: BindingSource, sizes: Pass
       if (lane < ${step}u) { sum += sums[lane + ${step}u]; sums[lane] = sum; }
     `);
   return {
-    label: `${held.label}, count tiles`,
-    bindings: [...held.bindings, { name: "counts", type: "array<u32>", source: counts, access: "write" }],
+    label: `${selection.label}, count tiles`,
+    bindings: [...selection.bindings, { name: "counts", type: "array<u32>", source: counts, access: "write" }],
     workgroupSize: lanes,
     groups: tiles,
     sizes,
     code: wgsl`
-      ${held.code}
+      ${selection.code}
       ${countText}
       var<workgroup> sums: array<u32, ${lanes}>;
       fn main(group: u32, lane: u32) {
@@ -82,26 +87,26 @@ const countPass = (held: Held, tiles: number, counts: BindingSource, sizes: Pass
   };
 };
 
-/** Write the positions of each tile behind those of the tiles before it. The last tile knows how many there are. */
+/** Write the positions of each tile after the positions of earlier tiles. The last tile writes the total number. */
 const placePass = (
-  held: Held,
+  selection: ElementSelection,
   tiles: number,
   before: BindingSource | undefined,
   sizes: Pass["sizes"] & object,
 ): Pass => ({
-  label: `${held.label}, ${before === undefined ? "one tile" : "place tiles"}`,
+  label: `${selection.label}, ${before === undefined ? "one tile" : "place tiles"}`,
   bindings: [
-    ...held.bindings,
+    ...selection.bindings,
     ...(before === undefined ? [] : [{ name: "before", type: "array<u32>", source: before, access: "read" } as const]),
-    { name: "indices", type: "array<u32>", source: held.indices, access: "write" },
-    { name: "found", type: "array<u32>", source: held.found, access: "write" },
-    ...held.put.bindings,
+    { name: "indices", type: "array<u32>", source: selection.indices, access: "write" },
+    { name: "found", type: "array<u32>", source: selection.found, access: "write" },
+    ...selection.put.bindings,
   ],
   workgroupSize: lanes,
   groups: tiles,
   sizes,
   code: wgsl`
-    ${held.code}
+    ${selection.code}
     ${countText}
     ${workgroupScan("vec4<u32>", lanes, lanes)}
     fn put(held: vec4<u32>, v: u32, start: u32) {
@@ -111,7 +116,7 @@ const placePass = (
         while (bytes != 0u && at < sizes.capacity) {
           let own = 16u * v + 4u * c + (countTrailingZeros(bytes) >> 3u);
           indices[at] = own;
-          ${held.put.code}
+          ${selection.put.code}
           bytes &= bytes - 1u;
           at++;
         }
@@ -129,17 +134,17 @@ const placePass = (
           carry += all.${"xyzw"[j]!};
         `,
       )}
-      if (group == ${tiles - 1}u && lane == 0u) { found[0] = ${held.countsAll ? "carry" : "min(carry, sizes.capacity)"}; }
+      if (group == ${tiles - 1}u && lane == 0u) { found[0] = ${selection.countsAll ? "carry" : "min(carry, sizes.capacity)"}; }
     }
   `,
 });
 
-const fillPass = (held: Held, capacity: number): Pass => ({
-  label: `${held.label}, fill`,
+const fillPass = (selection: ElementSelection, capacity: number): Pass => ({
+  label: `${selection.label}, fill`,
   bindings: [
-    { name: "found", type: "array<u32>", source: held.found, access: "read" },
-    { name: "indices", type: "array<u32>", source: held.indices, access: "write" },
-    ...held.put.bindings,
+    { name: "found", type: "array<u32>", source: selection.found, access: "read" },
+    { name: "indices", type: "array<u32>", source: selection.indices, access: "write" },
+    ...selection.put.bindings,
   ],
   workgroupSize: lanes,
   groups: Math.ceil(capacity / lanes),
@@ -147,44 +152,44 @@ const fillPass = (held: Held, capacity: number): Pass => ({
   code: wgsl`
     fn main(group: u32, lane: u32) {
       let at = group * ${lanes}u + lane;
-      if (at >= found[0] && at < sizes.capacity) { indices[at] = 0u;${held.put.clear} }
+      if (at >= found[0] && at < sizes.capacity) { indices[at] = 0u;${selection.put.clear} }
     }
   `,
 });
 
 /**
- * Write the first `capacity` of `count` elements that hold: count those of each tile of 16384, sum the counts of the
- * tiles before, then write each tile's in order; within a workgroup by a scan. Nothing depends on the order in which
- * lanes run.
+ * Write the first `capacity` of `count` selected elements: count the selected elements of each tile of 16384, sum the
+ * counts of earlier tiles, then write each tile's elements in order, with a scan within each workgroup. Results do not
+ * depend on the order in which lanes run.
  *
- * Bytes: what says whether they hold twice (once within one tile), what is put of them once.
+ * Bytes: the selection data twice (once within one tile), the written data once.
  */
 export const placementPasses = (
-  held: Held,
+  selection: ElementSelection,
   count: number,
   capacity: number,
   blocks: ScratchBlocks,
 ): readonly Pass[] => {
   const tiles = Math.max(1, Math.ceil(count / nonzeroTile));
-  const sizes = { count, last: held.last, capacity };
-  if (tiles === 1) return [placePass(held, 1, undefined, sizes), fillPass(held, capacity)];
+  const sizes = { count, last: selection.last, capacity };
+  if (tiles === 1) return [placePass(selection, 1, undefined, sizes), fillPass(selection, capacity)];
   const counts = blocks.take(tiles);
   const prefix = prefixSumPasses(counts, counts, tiles, blocks.bytes.length);
   for (const bytes of prefix.scratch) blocks.take(bytes / 4);
   return [
-    countPass(held, tiles, counts, sizes),
+    countPass(selection, tiles, counts, sizes),
     ...prefix.passes,
-    placePass(held, tiles, counts, sizes),
-    fillPass(held, capacity),
+    placePass(selection, tiles, counts, sizes),
+    fillPass(selection, capacity),
   ];
 };
 
 /**
- * Positions of the first `capacity` of `count` bools that hold, 0 behind them. Bytes: the mask twice (once within one
- * tile), 4·capacity written.
+ * Positions of the first `capacity` of `count` true bools, followed by 0. Bytes: the mask twice (once within one tile),
+ * 4·capacity written.
  */
 export const nonzeroPasses = (count: number, capacity: number, blocks: ScratchBlocks): readonly Pass[] => {
-  const held: Held = {
+  const selection: ElementSelection = {
     label: "nonzero",
     bindings: [{ name: "mask", type: "array<vec4<u32>>", source: { input: 0 }, access: "read" }],
     code: maskCode,
@@ -194,5 +199,5 @@ export const nonzeroPasses = (count: number, capacity: number, blocks: ScratchBl
     countsAll: false,
     last: Math.max(1, Math.ceil(count / 16)) - 1,
   };
-  return placementPasses(held, count, capacity, blocks);
+  return placementPasses(selection, count, capacity, blocks);
 };

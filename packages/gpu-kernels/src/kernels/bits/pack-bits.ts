@@ -5,7 +5,10 @@ import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
-/** Four bytes that are 0 or 1, first in the lowest, as four bits: the product moves them side by side to the top. */
+/**
+ * Four bytes that are 0 or 1, first in the lowest byte, as four bits. The multiplication moves the bits next to each
+ * other at the top.
+ */
 const nibble = "fn nibble(w: u32) -> u32 { return (w * 0x10204080u) >> 28u; }";
 
 /**

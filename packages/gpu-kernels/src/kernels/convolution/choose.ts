@@ -22,32 +22,34 @@ export const tiles: readonly Tile[] = [
 ];
 
 /**
- * Workgroups that keep a device busy: several for each core of a large GPU, one or two for each thread of a processor.
+ * Number of workgroups that keep a device busy: several per core of a large GPU, one or two per thread of a processor.
  */
 const wantedGroups = (facts: DeviceFacts): number => (facts.software ? 16 : 512);
 
 /**
- * Images that the cut of a sum is chosen for, whatever the batch: a sample must have the same bits alone and in a
- * batch.
+ * Number of images for which the division of a sum is chosen, for every batch size: a sample must have the same bits
+ * alone and in a batch.
  */
 const usualBatch = 16;
 
 const groupsOf = (tile: Tile, rows: number, columns: number): number =>
   Math.ceil(rows / tile.rows) * Math.ceil(columns / tile.columns);
 
-/** The largest tile that leaves the device work for all its cores; wide tiles only for wide results. */
+/** The largest tile that gives work to all cores of the device. Wide tiles only for wide results. */
 export const chooseTile = (rows: number, columns: number, copies: number, facts: DeviceFacts): Tile => {
   const fitting = tiles.filter((tile) => columns > 32 || tile.columns === 32);
   return fitting.find((tile) => copies * groupsOf(tile, rows, columns) >= wantedGroups(facts) / 2) ?? fitting.at(-1)!;
 };
 
-/** Parts of a sum of `length`, each of at least `least`, so that `groups` workgroups for each fill the device. */
+/**
+ * Number of parts of a sum of `length`, each of at least `least`, so that `groups` workgroups per part fill the device.
+ */
 export const chooseSplits = (groups: number, length: number, least: number, facts: DeviceFacts): number =>
   Math.max(1, Math.min(Math.floor(length / least), Math.floor(wantedGroups(facts) / groups), 256));
 
 const storedOf = ({ dtype }: TensorSpec): Stored => (dtype === "f16" ? "f16" : "f32");
 
-/** The plan of a convolution or of the gradient of its image. `gatherOf` makes the gather of a geometry. */
+/** The plan of a convolution or of its image gradient. `gatherOf` converts a geometry to a gather. */
 export const gatherPlan = (
   geometry: Geometry,
   gatherOf: (geometry: Geometry) => Gather,

@@ -108,7 +108,7 @@ const f32 = (shape: Shape): TensorSpec => ({ dtype: "f32", shape });
 
 const count = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
 
-/** Every seventh value twenty times as large, every fifth zero. */
+/** Every seventh value twenty times as large, every fifth value zero. */
 const rugged = (shape: Shape, seed: number, dtype: DType = "f32"): NdArray =>
   NdArray.from(
     normalArray(shape, seed)
@@ -123,7 +123,7 @@ const toReference = (array: NdArray): ReferenceArray => ({
   data: Float64Array.from(array.toNumbers()),
 });
 
-/** The reference, and per element the sum of its products' magnitudes: what rounding is proportional to. */
+/** The reference, and per element the sum of its products' magnitudes, to which rounding errors are proportional. */
 const referenceOf = (
   op: string,
   inputs: readonly NdArray[],
@@ -139,10 +139,10 @@ const referenceOf = (
 const worstError = (actual: ArrayLike<number>, { values, magnitudes }: ReturnType<typeof referenceOf>): number =>
   values.reduce((most, value, i) => {
     const error = Math.abs(value - actual[i]!) / (1e-30 + magnitudes[i]!);
-    return error <= most ? most : error; // a NaN stays
+    return error <= most ? most : error; // NaN stays NaN
   }, 0);
 
-/** Sums of a few hundred terms, against the sum of their magnitudes: a few roundings of 2⁻²⁴. */
+/** Maximum error of sums of a few hundred terms, relative to the sum of their magnitudes: a few roundings of 2⁻²⁴. */
 const bound = 1e-6;
 
 const threeOf = ({ x, w, y }: Case): [Kernel, readonly Shape[], Shape][] => [
@@ -151,7 +151,7 @@ const threeOf = ({ x, w, y }: Case): [Kernel, readonly Shape[], Shape][] => [
   [conv2dBackwardWeightKernel, [x, y], w],
 ];
 
-test("plans keep to WebGPU's default limits", () => {
+test("plans stay within WebGPU's default limits", () => {
   const large: readonly Layer[] = [
     { name: "MNIST first", x: [128, 28, 28, 1], w: [3, 3, 1, 32], padding: 1 },
     { name: "MNIST second", x: [128, 14, 14, 32], w: [3, 3, 32, 64], padding: 1 },
@@ -185,7 +185,7 @@ test("plans keep to WebGPU's default limits", () => {
   }
 });
 
-test("long sums with small results are split, short ones are not", () => {
+test("splits long sums with small results, but not short sums", () => {
   const planOf = (kernel: Kernel, layer: Layer): KernelPlan => {
     const one = caseOf(layer);
     const [, inputs, output] = threeOf(one).find(([other]) => other === kernel)!;
@@ -198,7 +198,7 @@ test("long sums with small results are split, short ones are not", () => {
   expect(planOf(conv2dKernel, last).passes.length).toBe(2);
 });
 
-test("f16 is refused in words where the device has none", () => {
+test("rejects f16 with a reason if the device does not support it", () => {
   const { x, w, y, params } = caseOf(layers[0]!);
   const node = nodeOf(
     "conv2d",
@@ -221,7 +221,7 @@ describe.skipIf(!hasAdapter)("convolutions on the device", () => {
   });
   afterAll(() => backend.close());
 
-  describe.each(layers)("$name: every variant equals the reference and stays inside of its memory", (layer) => {
+  describe.each(layers)("$name: every variant equals the reference and stays inside its memory", (layer) => {
     const one = caseOf(layer);
     const [x, w, g] = [rugged(one.x, 1), rugged(one.w, 2), rugged(one.y, 3)];
 
@@ -238,7 +238,7 @@ describe.skipIf(!hasAdapter)("convolutions on the device", () => {
     });
   });
 
-  test("the plans of a device without features equal the reference, and a second run gives the same bits", async () => {
+  test("plans of a device without features equal the reference, and a second run gives the same bits", async () => {
     const one = caseOf({ name: "", x: [3, 10, 10, 36], w: [3, 3, 36, 68], padding: 1 });
     const [x, w, g] = [rugged(one.x, 1), rugged(one.w, 2), rugged(one.y, 3)];
     for (const [[kernel, shapes, shape], inputs] of threeOf(one).map(

@@ -1,6 +1,13 @@
 import type { Pass } from "../../kernel.ts";
 import { type Gather, phasesOf, rowsOf } from "./gather.ts";
-import { channelsType, isVectored, pixelFunctions, positionFunctions, putFunction, unseen } from "./gather-wgsl.ts";
+import {
+  channelsType,
+  isVectored,
+  pixelFunctions,
+  positionFunctions,
+  putFunction,
+  opaqueBound,
+} from "./gather-wgsl.ts";
 import type { StripOptions } from "./strip.ts";
 import { wgsl } from "../../wgsl.ts";
 
@@ -8,8 +15,9 @@ const workgroupSize = 64;
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 /**
- * A gather whose groups have one channel of the image each: nothing is summed over channels (backwards: over the few
- * outputs of one), so four neighbouring columns of the target run side by side, each on its own channel.
+ * A gather whose groups have one image channel each. There is no sum over channels (in the image gradient: only over
+ * the few outputs of a channel), so four adjacent columns of the target are computed together, each from its own
+ * channel.
  *
  * Flops: 2 · pixels · taps · outChannels; bound by memory.
  */
@@ -22,7 +30,7 @@ export const depthwisePass = (gather: Gather, { pixels, operands, result }: Stri
   const phases = phasesOf(gather);
   const rows = rowsOf(gather);
   const strips = Math.ceil(rows / pixels);
-  // As one group: every column knows its channel.
+  // Treated as one group, because every column computes its channel.
   const single: Gather = { ...gather, groups: 1, columns: targets };
   const channel = (i: number): string => `(min(column + ${i}u, ${targets - 1}u) / ${columns}u) * ${inner}u + j`;
   const four = (text: (i: number) => string): string => `vec4<f32>(${range(4).map(text).join(", ")})`;
@@ -46,10 +54,10 @@ export const depthwisePass = (gather: Gather, { pixels, operands, result }: Stri
       let row = (rest / ${phases}u) * ${pixels}u;
       if (row >= sizes.rows) { return; }
       ${range(pixels).map((e) => `let at_${e} = position_of(row + ${e}u, phase); var sum_${e} = vec4<f32>();`)}
-      for (var tap_y = 0u; tap_y < ${unseen("phase.taps.x")}; tap_y++) {
-        for (var tap_x = 0u; tap_x < ${unseen("phase.taps.y")}; tap_x++) {
+      for (var tap_y = 0u; tap_y < ${opaqueBound("phase.taps.x")}; tap_y++) {
+        for (var tap_x = 0u; tap_x < ${opaqueBound("phase.taps.y")}; tap_x++) {
           let tap = (phase.first.x + tap_y * ${vertical.step}u) * ${horizontal.kernel}u + phase.first.y + tap_x * ${horizontal.step}u;
-          for (var j = 0u; j < ${inner > 1 ? unseen(inner) : "1u"}; j++) {
+          for (var j = 0u; j < ${inner > 1 ? opaqueBound(inner) : "1u"}; j++) {
             let w = ${weight};
             ${range(pixels).map(
               (e) => `{ let pixel = pixel_at(at_${e}, tap_y, tap_x); if (pixel >= 0) { sum_${e} += ${value} * w; } }`,

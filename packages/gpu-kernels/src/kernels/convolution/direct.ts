@@ -1,13 +1,13 @@
 import type { Pass } from "../../kernel.ts";
 import type { Gather } from "./gather.ts";
 import { phasesOf, rowsOf } from "./gather.ts";
-import { pixelFunctions, positionFunctions, type Stored, unseen } from "./gather-wgsl.ts";
+import { pixelFunctions, positionFunctions, type Stored, opaqueBound } from "./gather-wgsl.ts";
 import type { Geometry } from "./geometry.ts";
 import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
-/** A gather by definition, one invocation per element of the target: what the other variants are tested against. */
+/** A gather by definition, one invocation per element of the target. Reference for tests of the other variants. */
 export const directPass = (gather: Gather, operands: Stored = "f32", result: Stored = operands): Pass => {
   const { inner, columns, groups, vertical, horizontal, transposed } = gather;
   const rows = rowsOf(gather);
@@ -29,12 +29,12 @@ export const directPass = (gather: Gather, operands: Stored = "f32", result: Sto
       if (pixel < 0) { return; }
       let at = position_of(row, phase);
       var sum = 0.0;
-      for (var tap_y = 0u; tap_y < ${unseen("phase.taps.x")}; tap_y++) {
-        for (var tap_x = 0u; tap_x < ${unseen("phase.taps.y")}; tap_x++) {
+      for (var tap_y = 0u; tap_y < ${opaqueBound("phase.taps.x")}; tap_y++) {
+        for (var tap_x = 0u; tap_x < ${opaqueBound("phase.taps.y")}; tap_x++) {
           let from_pixel = pixel_at(at, tap_y, tap_x);
           if (from_pixel < 0) { continue; }
           let tap = (phase.first.x + tap_y * ${vertical.step}u) * ${horizontal.kernel}u + phase.first.y + tap_x * ${horizontal.step}u;
-          for (var q = 0u; q < ${unseen(inner)}; q++) {
+          for (var q = 0u; q < ${opaqueBound(inner)}; q++) {
             sum += f32(source[u32(from_pixel) * ${groups * inner}u + channels * ${inner}u + q]) * f32(weight[${index}]);
           }
         }
@@ -69,11 +69,11 @@ export const directWeightPass = (geometry: Geometry, operands: Stored = "f32", r
       let q = (at / ${outChannels}u) % ${inner}u;
       let tap = at / ${outChannels * inner}u;
       var sum = 0.0;
-      for (var n = 0u; n < ${unseen(batch)}; n++) {
-        for (var i = 0u; i < ${unseen(positions[0])}; i++) {
+      for (var n = 0u; n < ${opaqueBound(batch)}; n++) {
+        for (var i = 0u; i < ${opaqueBound(positions[0])}; i++) {
           let y = i32(i * ${stride[0]}u + (tap / ${kernel[1]}u) * ${dilation[0]}u) - ${before[0]};
           if (y < 0 || y >= ${image[0]}) { continue; }
-          for (var j = 0u; j < ${unseen(positions[1])}; j++) {
+          for (var j = 0u; j < ${opaqueBound(positions[1])}; j++) {
             let x = i32(j * ${stride[1]}u + (tap % ${kernel[1]}u) * ${dilation[1]}u) - ${before[1]};
             if (x < 0 || x >= ${image[1]}) { continue; }
             let pixel = (n * ${image[0]}u + u32(y)) * ${image[1]}u + u32(x);

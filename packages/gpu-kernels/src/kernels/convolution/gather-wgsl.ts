@@ -1,27 +1,27 @@
 import type { Axis, Gather } from "./gather.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// WGSL of a gather: where a target pixel reads, and its weights. A position is a `vec3<i32>` of pixel index, row and
-// column of tap 0, all of which may lie outside of the image.
+// WGSL of a gather: the source positions of a target pixel, and its weights. A position is a `vec3<i32>` of pixel
+// index, row and column of tap 0, which may be outside of the image.
 
-/** Elements of the operands in memory, and of the result. */
+/** Element type of the operands and of the result in memory. */
 export type Stored = "f32" | "f16";
 
-/** Whether four neighbouring channels lie in one vector. */
+/** Whether a vector holds four adjacent channels. */
 export const isVectored = (perGroup: number): boolean => perGroup % 4 === 0;
 
 /**
- * A loop bound that the compiler cannot see, the sum with a size that is 0. Mesa unrolls loops of known length (or of a
- * known most, as behind a `min`), and a nest of them with a branch at each tap takes it seconds to compile.
+ * A loop bound that the compiler cannot know, because a size that is 0 is added. Mesa unrolls loops of known length (or
+ * of a known maximum, as with `min`), and takes seconds to compile a nest of such loops with a branch at each tap.
  */
-export const unseen = (bound: string | number): string =>
+export const opaqueBound = (bound: string | number): string =>
   `(${typeof bound === "number" ? `${bound}u` : bound} + sizes.zero)`;
 
-/** The type of a binding of channels. */
+/** WGSL type of a binding of channels. */
 export const channelsType = (dtype: Stored, vectored: boolean): string =>
   `array<${vectored ? `vec4<${dtype}>` : dtype}>`;
 
-/** No tap of any target position falls outside of the source. */
+/** Whether no tap of any target position is outside of the source. */
 const staysInside = ({ phases, positions, stride, dilation, source }: Axis): boolean =>
   phases.every(({ taps, offset }) => {
     const ends = [0, (positions - 1) * stride].flatMap((at) =>
@@ -38,7 +38,7 @@ const phaseBody = (name: string, { phases }: Axis): string => {
   return `fn phase_${name}(p: u32) -> vec3<i32> { switch (p) { ${cases.join(" ")} default: { return ${fields.at(-1)}; } } }`;
 };
 
-/** `a / b` for a divisor that takes few values: a division by a constant is a multiplication. */
+/** `a / b` for a divisor with few possible values: a division by a constant is a multiplication. */
 const quotient = (dividend: string, divisor: string, values: readonly number[]): string =>
   values
     .filter((value) => value > 0)
@@ -49,8 +49,8 @@ const quotient = (dividend: string, divisor: string, values: readonly number[]):
     ) || "0u";
 
 /**
- * `Phase`, `phase_of(p)`, `position_of(row, phase)` and `target_of(row, phase)`: the pixel of the target, −1 where the
- * phase has none in this row. Uses `sizes.rows`.
+ * `Phase`, `phase_of(p)`, `position_of(row, phase)` and `target_of(row, phase)`: the target pixel, or −1 if the phase
+ * has no pixel in this row. Uses `sizes.rows`.
  */
 export const positionFunctions = ({ vertical, horizontal }: Gather): string => {
   const [py, px] = [vertical.phases.length, horizontal.phases.length];
@@ -111,8 +111,8 @@ export const pixelFunctions = ({ vertical, horizontal }: Gather): string => {
 };
 
 /**
- * `source_at(at, k, end, phase, channel) -> vec4<f32>`: four source values from k on, `k = tap · inner + q`, zeros
- * outside of the image and from `end` on; `channel` is the group's first. Binding `source`.
+ * `source_at(at, k, end, phase, channel) -> vec4<f32>`: four source values from k up, `k = tap · inner + q`, zeros
+ * outside of the image and from `end` up. `channel` is the group's first channel. Binding `source`.
  */
 export const sourceFunction = (gather: Gather): string => {
   const { inner, groups } = gather;
@@ -138,9 +138,9 @@ export const sourceFunction = (gather: Gather): string => {
 };
 
 /**
- * The weights. As [tap, q, column]: `weight_row(k, end, column, group) -> vec4<f32>`, four columns of one k.
- * Transposed: `weight_run(k, end, column, phase, group)`, four k of one column. Zeros from `end` and from the last
- * column on. Binding `weight`.
+ * Functions that read the weights. Layout [tap, q, column]: `weight_row(k, end, column, group) -> vec4<f32>`, four
+ * columns of one k. Transposed: `weight_run(k, end, column, phase, group)`, four k of one column. Zeros from `end` up
+ * and after the last column. Binding `weight`.
  */
 export const weightFunction = ({ inner, columns, groups, horizontal, vertical, transposed }: Gather): string => {
   if (!transposed) {
@@ -190,8 +190,8 @@ export const weightFunction = ({ inner, columns, groups, horizontal, vertical, t
 };
 
 /**
- * `put(pixel, column, group, value)`: four columns of a target pixel, those behind the last left out. Binding `result`;
- * `shift` elements on.
+ * `put(pixel, column, group, value)`: write four columns of a target pixel, omitting columns after the last. Binding
+ * `result`, with an offset of `shift` elements.
  */
 export const putFunction = ({ columns, groups }: Gather, result: Stored, shift: string): string => {
   const index = `${shift}u32(pixel) * ${groups * columns}u + group * ${columns}u + column`.replace(/^0u \+ /, "");

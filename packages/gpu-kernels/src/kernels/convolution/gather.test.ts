@@ -47,7 +47,7 @@ const productsOf = (axis: Axis): string[] =>
     .filter(({ source, target }) => source >= 0 && source < axis.source && target < axis.target)
     .map(({ source, index, target }) => `${source} ${index} ${target}`);
 
-test("a convolution and the gradient of its image visit the same products, each once", () => {
+test("a convolution and its image gradient visit the same products, each once", () => {
   fc.assert(
     fc.property(geometries, ({ x, w, y, params }) => {
       const geometry = geometryOf(x, w, y, params);

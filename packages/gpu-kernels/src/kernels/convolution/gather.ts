@@ -1,8 +1,8 @@
 import type { Geometry } from "./geometry.ts";
 
 /**
- * Taps that reach target positions `phase + phases · i`: kernel index `first + t · step`, source `i · stride + offset +
- * t · dilation`.
+ * Taps of target positions `phase + phases · i`: kernel index `first + t · step`, source `i · stride + offset + t ·
+ * dilation`.
  */
 export interface Phase {
   readonly first: number;
@@ -10,40 +10,43 @@ export interface Phase {
   readonly offset: number;
 }
 
-/** One direction of a gather. */
+/** One dimension of a gather, vertical or horizontal. */
 export interface Axis {
   readonly source: number;
   readonly target: number;
   readonly kernel: number;
   readonly stride: number;
-  /** Negative where later taps read earlier pixels. */
+  /** Negative if later taps read earlier pixels. */
   readonly dilation: number;
   readonly step: number;
   readonly phases: readonly Phase[];
-  /** Positions of each phase, ⌈target / phases⌉; those behind the target are not written. */
+  /** Positions per phase, ⌈target / phases⌉. Positions after the end of the target are not written. */
   readonly positions: number;
 }
 
 /**
- * `target[n, i, j, column] = Σ_taps Σ_q source[n, i', j', q] · weight[tap, q, column]`, group by group: the form in
- * which both a convolution and the gradient of its image are sums that one invocation can make alone.
+ * `target[n, i, j, column] = Σ_taps Σ_q source[n, i', j', q] · weight[tap, q, column]`, group by group. In this form,
+ * one invocation can compute each sum independently, both for a convolution and for its image gradient.
  */
 export interface Gather {
   readonly batch: number;
   readonly vertical: Axis;
   readonly horizontal: Axis;
   readonly groups: number;
-  /** Channels of the source per group: what is summed over beside the taps. */
+  /** Source channels per group. The sums run over these channels and the taps. */
   readonly inner: number;
   /** Channels of the target per group. */
   readonly columns: number;
-  /** The weight lies as [tap, column, q], q over all groups; else as [tap, q, column], column over all groups. */
+  /**
+   * Whether the weight has layout [tap, column, q], q over all groups. Otherwise the layout is [tap, q, column], column
+   * over all groups.
+   */
   readonly transposed: boolean;
 }
 
 const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b));
 
-/** `y[n, i, j, o] = Σ x[n, i·s − p + r·d, …, q] · w[r, c, q, o]` as it stands: one phase. */
+/** `y[n, i, j, o] = Σ x[n, i·s − p + r·d, …, q] · w[r, c, q, o]` with a single phase. */
 export const forwardGather = (geometry: Geometry): Gather => {
   const { batch, image, channels, kernel, positions, outChannels, stride, before, dilation, groups } = geometry;
   const axis = (dim: 0 | 1): Axis => ({
@@ -68,9 +71,9 @@ export const forwardGather = (geometry: Geometry): Gather => {
 };
 
 /**
- * `dx[n, h, …, q] = Σ g[n, i, …, o] · w[r, …, q, o]` over the taps with `i·s = h + p − r·d`. Pixels of one remainder `h
- * mod s` share their taps, `r ≡ first (mod s / gcd(s, d))`, and along them i falls by `d / gcd(s, d)`: each remainder
- * is a convolution of stride 1, and no product with a zero between strided pixels is ever made.
+ * `dx[n, h, …, q] = Σ g[n, i, …, o] · w[r, …, q, o]` over the taps with `i·s = h + p − r·d`. Pixels with the same
+ * remainder `h mod s` have the same taps, `r ≡ first (mod s / gcd(s, d))`, along which i decreases by `d / gcd(s, d)`.
+ * So each remainder is a convolution of stride 1, without multiplications by the zeros between strided pixels.
  */
 export const backwardGather = (geometry: Geometry): Gather => {
   const { batch, image, channels, kernel, positions, outChannels, stride, before, dilation, groups } = geometry;
@@ -107,10 +110,10 @@ export const backwardGather = (geometry: Geometry): Gather => {
 
 export const phasesOf = ({ vertical, horizontal }: Gather): number => vertical.phases.length * horizontal.phases.length;
 
-/** Target pixels of one phase, all images together. */
+/** Target pixels of one phase, over all images. */
 export const rowsOf = ({ batch, vertical, horizontal }: Gather): number =>
   batch * vertical.positions * horizontal.positions;
 
-/** Longest sum of any phase. */
+/** Length of the longest sum of any phase. */
 export const innerLength = ({ vertical, horizontal, inner }: Gather): number =>
   Math.max(...vertical.phases.map(({ taps }) => taps)) * Math.max(...horizontal.phases.map(({ taps }) => taps)) * inner;

@@ -1,7 +1,7 @@
 import type { Pair, Shape } from "@skein/tensor-core";
 import type { OperatorParams } from "@skein/tensor-core/backend";
 
-/** Sizes of a convolution; pairs are rows and columns. */
+/** Sizes of a convolution. Pairs are [rows, columns]. */
 export interface Geometry {
   readonly batch: number;
   readonly image: Pair;
@@ -11,13 +11,13 @@ export interface Geometry {
   readonly positions: Pair;
   readonly outChannels: number;
   readonly stride: Pair;
-  /** Padding above and on the left. What lies below and on the right follows from the positions. */
+  /** Padding above and on the left. The padding below and on the right follows from the positions. */
   readonly before: Pair;
   readonly dilation: Pair;
   readonly groups: number;
 }
 
-/** Read the sizes off the shapes of image, weight and result, wherever the operator at hand has them. */
+/** Sizes of a convolution, from the shapes of image, weight and result. */
 export const geometryOf = (x: Shape, w: Shape, y: Shape, params: OperatorParams["conv2d"]): Geometry => {
   const [[top], [left]] = params.padding;
   return {
@@ -34,11 +34,11 @@ export const geometryOf = (x: Shape, w: Shape, y: Shape, params: OperatorParams[
   };
 };
 
-/** Whether every pixel is read once, in order: a plain product of matrices. */
+/** Whether every pixel is read once, in order, so that the convolution is a plain matrix product. */
 export const isPointwise = ({ kernel, stride, before, image, positions }: Geometry): boolean =>
   [0, 1].every((dim) => kernel[dim] === 1 && stride[dim] === 1 && before[dim] === 0 && image[dim] === positions[dim]);
 
-/** A pointwise convolution of images is one of so many single pixels: no position needs to be worked out. */
+/** Convert a pointwise convolution to a convolution of single-pixel images, which needs no computation of positions. */
 export const flattenPointwise = (geometry: Geometry): Geometry =>
   isPointwise(geometry)
     ? {
@@ -50,5 +50,5 @@ export const flattenPointwise = (geometry: Geometry): Geometry =>
       }
     : geometry;
 
-/** Each input channel belongs to a group of its own. */
+/** Whether each input channel is a separate group. */
 export const isDepthwise = ({ channels, groups }: Geometry): boolean => groups > 1 && channels === groups;

@@ -7,7 +7,7 @@ import {
   positionFunctions,
   putFunction,
   type Stored,
-  unseen,
+  opaqueBound,
 } from "./gather-wgsl.ts";
 import { wgsl } from "../../wgsl.ts";
 
@@ -15,14 +15,17 @@ const workgroupSize = 64;
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 export interface StripOptions {
-  /** Pixels of an invocation. */
+  /** Pixels per invocation. */
   readonly pixels: number;
   readonly operands: Stored;
   readonly result: Stored;
 }
 
-/** Pixels of a strip lie in one line and their taps overlap, so each source pixel is loaded once for all of them. */
-const slides = ({ horizontal }: Gather, pixels: number): boolean =>
+/**
+ * Whether the pixels of a strip are in one line with overlapping taps, so that each source pixel is loaded once for all
+ * of them.
+ */
+const isSliding = ({ horizontal }: Gather, pixels: number): boolean =>
   horizontal.phases.length === 1 &&
   horizontal.stride === 1 &&
   Math.abs(horizontal.dilation) === 1 &&
@@ -30,7 +33,7 @@ const slides = ({ horizontal }: Gather, pixels: number): boolean =>
   horizontal.kernel <= 7;
 
 /**
- * Weights of a tap as `w0 … w3`: rows of q … q+3, or of q alone, by four columns; transposed and vectored, four columns
+ * Weights of a tap as `w0 … w3`: rows of q … q+3, or of q alone, by four columns. Transposed and vectored: four columns
  * of q … q+3.
  */
 const weightLoads = ({ inner, columns, groups, transposed }: Gather, tap: string): string[] => {
@@ -64,9 +67,9 @@ const products = ({ inner, transposed }: Gather, sum: string, s: string): string
 };
 
 /**
- * A gather without workgroup memory: each invocation sums four columns of a strip of pixels in registers, neighbours
- * share pixels or weights through the cache. For few channels, where blocks would be mostly padding, and for processors
- * that play GPU, where barriers cost more than loads.
+ * A gather without workgroup memory: each invocation sums four columns of a strip of pixels in registers, and adjacent
+ * invocations share pixels or weights through the cache. For few channels, with which blocks would be mostly padding,
+ * and for software adapters, on which barriers cost more than loads.
  *
  * Flops: 2 · pixels · taps · inner · columns. Loads per tap and four channels: `pixels + 4` vectors for `16 · pixels`
  * products.
@@ -78,9 +81,9 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
   const phases = phasesOf(gather);
   const rows = rowsOf(gather);
   const strips = Math.ceil(rows / pixels);
-  const sliding = slides(gather, pixels);
+  const sliding = isSliding(gather, pixels);
   const [type, zero] = vectored ? ["vec4<f32>", "vec4<f32>()"] : ["f32", "0.0"];
-  // Always loads, from some pixel where its own lies outside: loads without branches overlap.
+  // Always loads, from another pixel if its own is outside of the image, because loads without branches overlap.
   const load = (name: string, pixel: string): string =>
     `let ${name} = select(${zero}, ${type}(source[(u32(max(${pixel}, 0)) * ${groups * inner}u + channel + q)${vectored ? " / 4u" : ""}]), ${pixel} >= 0);`;
   const tap = (x: string): string =>
@@ -88,9 +91,9 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
   const weights = (x: string): string[] => weightLoads(gather, tap(x)).map((text, j) => `let w${j} = ${text};`);
   const step = vectored ? 4 : 1;
 
-  const depth = inner > step ? unseen(inner) : `${inner}u`;
+  const depth = inner > step ? opaqueBound(inner) : `${inner}u`;
 
-  /** The taps of a line, each pixel of which is loaded once: pixel t, counted from the first that any tap reads. */
+  /** The taps of a line, with each pixel loaded once. Pixel t is counted from the first pixel that any tap reads. */
   const slidingTaps = (): string => {
     const backwards = horizontal.dilation < 0;
     const reach = horizontal.kernel - 1;
@@ -112,7 +115,7 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
     `;
   };
   const tapByTap = (): string => wgsl`
-    for (var tap_x = 0u; tap_x < ${unseen("phase.taps.y")}; tap_x++) {
+    for (var tap_x = 0u; tap_x < ${opaqueBound("phase.taps.y")}; tap_x++) {
       ${range(pixels).map((e) => `let p${e} = pixel_at(at_${e}, tap_y, tap_x);`)}
       for (var q = 0u; q < ${depth}; q += ${step}u) {
         ${range(pixels).map((e) => load(`s${e}`, `p${e}`))}
@@ -121,7 +124,7 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
       }
     }
   `;
-  const places = range(pixels).map(
+  const declarePositions = range(pixels).map(
     (e) => wgsl`
       ${sliding && e > 0 ? "" : `let at_${e} = position_of(row + ${e}u, phase);`}
       var sum_${e} = vec4<f32>();
@@ -142,8 +145,8 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
       let row = (rest / ${phases}u) * ${pixels}u;
       if (row >= sizes.rows) { return; }
       let channel = channels * ${inner}u;
-      ${places}
-      for (var tap_y = 0u; tap_y < ${unseen("phase.taps.x")}; tap_y++) {
+      ${declarePositions}
+      for (var tap_y = 0u; tap_y < ${opaqueBound("phase.taps.x")}; tap_y++) {
         ${sliding ? slidingTaps() : tapByTap()}
       }
       ${range(pixels).map((e) => `put(target_of(row + ${e}u, phase), column, channels, sum_${e});`)}

@@ -5,18 +5,18 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 
 export interface PartialsOptions {
-  /** Partial results, one behind the other. */
+  /** Number of consecutive partial results. */
   readonly count: number;
-  /** Elements of each, a multiple of 4. */
+  /** Elements of each partial result, a multiple of 4. */
   readonly length: number;
   readonly result: Stored;
   readonly target?: BindingSource;
 }
 
 /**
- * `result[i] = Σ_s partial[s, i]`, always in the same order: the second pass of a sum that many workgroups share.
+ * `result[i] = Σ_s partial[s, i]`, in a fixed order: the second pass of a sum that is divided between workgroups.
  *
- * Bytes: (count + 1) · length words. Where results are few and parts many, several invocations share a result.
+ * Bytes: (count + 1) · length words. If there are few results and many parts, several invocations share a result.
  */
 export const sumPartialsPass = ({ count, length, result, target = { output: 0 } }: PartialsOptions): Pass => {
   const sharers = count >= 64 ? 16 : count >= 12 ? 4 : 1;

@@ -13,13 +13,13 @@ import {
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * A tile of the result, made by one workgroup; each invocation keeps `rowsEach × columnsEach` sums in registers. All
- * multiples of 4.
+ * A tile of the result, computed by one workgroup. Each invocation keeps `rowsEach × columnsEach` sums in registers.
+ * All sizes are multiples of 4.
  */
 export interface Tile {
   readonly rows: number;
   readonly columns: number;
-  /** Step along the sum: what lies in workgroup memory at a time. */
+  /** Step along the sum: the length that is in workgroup memory at a time. */
   readonly inner: number;
   readonly rowsEach: number;
   readonly columnsEach: number;
@@ -31,8 +31,8 @@ export const tileThreads = ({ rows, columns, rowsEach, columnsEach }: Tile): num
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 /**
- * Text for each share of `count` pieces of work that lane `lane` of `threads` has; `body` gets the WGSL index of the
- * piece.
+ * Text for each share of `count` work items that lane `lane` of `threads` processes. `body` receives the WGSL index of
+ * the item.
  */
 export const share = (count: number, threads: number, body: (piece: string, i: number) => string): string[] =>
   range(Math.ceil(count / threads)).map((i) => {
@@ -55,7 +55,7 @@ export const storeTransposed = (tile: string, first: string, stride: number, at:
   );
 
 /**
- * Sums of one step along the inner dimension, rows of `tile_a` times columns of `tile_b`; accumulators
+ * Sums of one step along the inner dimension: rows of `tile_a` times columns of `tile_b`. Accumulators:
  * `sum_<row>_<column vector>`.
  */
 export const multiplyTiles = ({ rows, columns, inner, rowsEach, columnsEach }: Tile): string => {
@@ -73,7 +73,7 @@ export const multiplyTiles = ({ rows, columns, inner, rowsEach, columnsEach }: T
 export const declareSums = ({ rowsEach, columnsEach }: Tile): string[] =>
   range(rowsEach).flatMap((row) => range(columnsEach / 4).map((j) => `var sum_${row}_${j} = vec4<f32>();`));
 
-/** Each sum of an invocation with its row and first column within the tile, as WGSL. */
+/** Text for each sum of an invocation. `body` receives its row and first column within the tile, as WGSL. */
 export const eachSum = (
   { rows, columns, rowsEach, columnsEach }: Tile,
   body: (sum: string, row: string, column: string) => string,
@@ -91,24 +91,24 @@ export const eachSum = (
 export interface TiledOptions {
   readonly tile: Tile;
   /**
-   * Parts of the sum, made by different workgroups: each writes a whole result behind the other, to be added by a
-   * second pass.
+   * Number of parts of the sum, computed by different workgroups. Each part writes a complete result, in sequence, and
+   * a second pass adds them.
    */
   readonly splits: number;
   readonly operands: Stored;
   readonly result: Stored;
 }
 
-/** A split has whole steps of every tile, so that the cut of a sum does not follow from the tile. */
+/** A split consists of complete steps of every tile, so that the division of a sum does not depend on the tile. */
 const splitStep = 32;
 
 /**
- * A gather as a product of matrices, `[pixels, taps · q] · [taps · q, columns]`, of which the first is never written
- * down (implicit GEMM): each workgroup gathers blocks of it into workgroup memory beside blocks of the weight.
+ * A gather as a matrix product, `[pixels, taps · q] · [taps · q, columns]`, without storing the first matrix (implicit
+ * GEMM): each workgroup gathers blocks of it into workgroup memory, together with blocks of the weight.
  *
  * Flops: 2 · pixels · taps · inner · columns. Each element of the source is loaded taps · ⌈columns / tile.columns⌉
- * times, mostly from cache.
- * Source: Chetlur et al. 2014, arXiv 1410.0759 (implicit GEMM); Nath et al. 2010 (register tiles).
+ * times, mostly from cache. Source: Chetlur et al. 2014, arXiv 1410.0759 (implicit GEMM); Nath et al. 2010 (register
+ * tiles).
  */
 export const tiledPass = (gather: Gather, { tile, splits, operands, result }: TiledOptions): Pass => {
   const { inner, columns, groups, transposed } = gather;
@@ -157,10 +157,10 @@ export const tiledPass = (gather: Gather, { tile, splits, operands, result }: Ti
           `tile_b[${piece}] = weight_row(k0 + ${piece} / ${columnVectors}u, end, first_column + (${piece} % ${columnVectors}u) * 4u, channels);`,
       );
 
-  const places = range(Math.ceil((rowVectors * steps) / threads)).flatMap((i) =>
+  const declarePositions = range(Math.ceil((rowVectors * steps) / threads)).flatMap((i) =>
     range(4).map((e) => `var at_${i}_${e}: vec3<i32>;`),
   );
-  const findPlaces = share(rowVectors * steps, threads, (piece, i) =>
+  const findPositions = share(rowVectors * steps, threads, (piece, i) =>
     range(4)
       .map((e) => `at_${i}_${e} = position_of(first_row + (${piece} / ${steps}u) * 4u + ${e}u, phase);`)
       .join("\n"),
@@ -191,8 +191,8 @@ export const tiledPass = (gather: Gather, { tile, splits, operands, result }: Ti
       let length = phase.taps.x * phase.taps.y * ${inner}u;
       let begin = split * ${splitLength}u;
       let end = min(length, begin + ${splitLength}u);
-      ${places}
-      ${findPlaces}
+      ${declarePositions}
+      ${findPositions}
       ${declareSums(tile)}
       for (var k0 = begin; k0 < end; k0 += ${tile.inner}u) {
         ${loadRows}

@@ -1,5 +1,5 @@
 import type { Pass } from "../../kernel.ts";
-import { isVectored, type Stored, unseen } from "./gather-wgsl.ts";
+import { isVectored, type Stored, opaqueBound } from "./gather-wgsl.ts";
 import { type Geometry, isDepthwise } from "./geometry.ts";
 import {
   cornerFunctions,
@@ -15,7 +15,7 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-/** Rows of the product that an invocation sums, at most: their sums must fit in 16 KiB for a workgroup. */
+/** Maximum number of rows of the product per invocation: the sums of a workgroup must fit in 16 KiB. */
 const maxRowsEach = 12;
 
 export interface WeightStripOptions {
@@ -52,9 +52,9 @@ export const stripWeightGroups = (geometry: Geometry): number => {
 };
 
 /**
- * The gradient of a weight with few rows (taps · channels): each invocation keeps some rows of four columns in
- * registers and runs over every so many pixels of its split; the workgroup adds up, and a second pass adds the splits.
- * Depthwise, a row is a tap, and each column reads its own channel.
+ * The gradient of a weight with few rows (taps · channels). Each invocation keeps some rows of four columns in
+ * registers and iterates over its split's pixels with a stride. The workgroup adds up its sums, and a second pass adds
+ * the splits. Depthwise, a row is a tap, and each column reads its own channel.
  *
  * Flops: 2 · rows · outChannels · pixels. Loads per pixel: a vector of the cotangent and `rowsEach` values.
  */
@@ -116,10 +116,10 @@ export const stripWeightPass = (geometry: Geometry, { splits, operands, result }
       }
       workgroupBarrier();
       shift = split * ${weightLength(geometry)}u;
-      for (var at = lane; at < ${unseen(rowsEach * columnLanes)}; at += ${workgroupSize}u) {
+      for (var at = lane; at < ${opaqueBound(rowsEach * columnLanes)}; at += ${workgroupSize}u) {
         let row = at / ${columnLanes}u;
         var sum = vec4<f32>();
-        for (var sharer = 0u; sharer < ${unseen(pixelLanes)}; sharer++) { sum += shares[(row * ${pixelLanes}u + sharer) * ${columnLanes}u + at % ${columnLanes}u]; }
+        for (var sharer = 0u; sharer < ${opaqueBound(pixelLanes)}; sharer++) { sum += shares[(row * ${pixelLanes}u + sharer) * ${columnLanes}u + at % ${columnLanes}u]; }
         put_weight(first_row + row, first_column + (at % ${columnLanes}u) * 4u, channels, sum);
       }
     }

@@ -14,10 +14,10 @@ import {
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * The gradient of a weight as a product over pixels, `[taps · q, pixels] · [pixels, columns]`: few rows and columns, a
- * long sum, so the pixels are split among workgroups and their partial results added by a second pass.
+ * The gradient of a weight as a product over pixels, `[taps · q, pixels] · [pixels, columns]`. It has few rows and
+ * columns and a long sum, so the pixels are divided between workgroups, and a second pass adds their partial results.
  *
- * Flops: 2 · taps · inner · outChannels · pixels. Bytes beside the operands: splits · weight, written and read.
+ * Flops: 2 · taps · inner · outChannels · pixels. Bytes in addition to the operands: splits · weight, written and read.
  */
 export const tiledWeightPass = (geometry: Geometry, { tile, splits, operands, result }: TiledOptions): Pass => {
   const { channels, outChannels, groups } = geometry;

@@ -17,12 +17,12 @@ export const weightSizes = ({
   columns: outChannels / groups,
 });
 
-/** Pixels of all results: the length of the sum. */
+/** Pixels of all results, the length of the sum. */
 export const pixelsOf = ({ batch, positions }: Geometry): number => batch * positions[0] * positions[1];
 
 /**
  * `corner_of(p) -> vec3<i32>`: image, row and column that tap 0 of result pixel p reads; `shift_of(tap) -> vec2<i32>`;
- * `image_pixel(corner, shift) -> i32`, −1 outside.
+ * `image_pixel(corner, shift) -> i32`, −1 outside of the image.
  */
 export const cornerFunctions = ({ image, kernel, positions, stride, before, dilation }: Geometry): string => {
   const checks = ([0, 1] as const).flatMap((dim) => {
@@ -45,7 +45,7 @@ export const cornerFunctions = ({ image, kernel, positions, stride, before, dila
   `;
 };
 
-/** `cotangent_at(p, column, group) -> vec4<f32>`: four columns of result pixel p, meaningless behind the last. */
+/** `cotangent_at(p, column, group) -> vec4<f32>`: four columns of result pixel p, undefined after the last column. */
 export const cotangentFunction = (columns: number, groups: number): string => {
   const width = groups * columns;
   if (isVectored(columns))
@@ -64,7 +64,8 @@ export const cotangentFunction = (columns: number, groups: number): string => {
 };
 
 /**
- * `put_weight(row, column, group, value)`: four columns of a row, those behind the last left out; `shift` elements on.
+ * `put_weight(row, column, group, value)`: write four columns of a row, omitting columns after the last, with an offset
+ * of `shift` elements.
  */
 export const putWeightFunction = ({
   rows,
@@ -110,6 +111,6 @@ export const weightBindings = (
   },
 ];
 
-/** Elements of a weight, rounded up to whole vectors: what one partial result takes. */
+/** Elements of a weight, rounded up to complete vectors: the size of one partial result. */
 export const weightLength = ({ kernel, channels, outChannels, groups }: Geometry): number =>
   Math.ceil((((kernel[0] * kernel[1] * channels) / groups) * outChannels) / 4) * 4;

@@ -7,7 +7,7 @@ import { wgsl } from "../../wgsl.ts";
 const factor: BindingSource = { output: 0 };
 const copyLanes = 256;
 
-/** l = a below and on the diagonal, zero above it. */
+/** l = a on and below the diagonal, zero above it. */
 const copyPass = (batch: number, size: number): Pass => ({
   label: "cholesky copy",
   bindings: [
@@ -29,9 +29,10 @@ const copyPass = (batch: number, size: number): Pass => ({
 });
 
 /**
- * Factor a diagonal block: one workgroup, one invocation per row, column after column.
+ * Factor a diagonal block: one workgroup, one invocation per row, column by column.
  *
- * @param whole the block is all of the matrix: it is read from `a`, and zeros are written above its diagonal.
+ * @param whole whether the block is the complete matrix. The block is then read from `a`, and zeros are written above
+ * its diagonal.
  */
 const diagonalPass = (batch: number, size: number, first: number, whole: boolean): Pass => ({
   label: whole ? "cholesky of small matrices" : "cholesky diagonal block",
@@ -78,7 +79,7 @@ const diagonalPass = (batch: number, size: number, first: number, whole: boolean
   `,
 });
 
-/** Rows below a diagonal block: x lᵀ = a, one invocation per row. */
+/** Solve the rows below a diagonal block: x lᵀ = a, one invocation per row. */
 const panelPass = (batch: number, size: number, first: number, lanes: number): Pass => {
   const groups = Math.ceil((size - first - blockRows) / lanes);
   return {
@@ -105,7 +106,10 @@ const panelPass = (batch: number, size: number, first: number, lanes: number): P
   };
 };
 
-/** What remains: its lower triangle of tiles, each less the product of two stretches of the panel. */
+/**
+ * Update the lower triangle of tiles of the remaining matrix: from each tile, subtract the product of two parts of the
+ * panel.
+ */
 const trailingPass = (batch: number, size: number, first: number, parts: number): Pass => {
   const tiles = Math.ceil((size - first - blockRows) / tileSize);
   const groups = (tiles * (tiles + 1)) / 2;
@@ -143,9 +147,9 @@ const trailingPass = (batch: number, size: number, first: number, parts: number)
 };
 
 /**
- * Lower Cholesky factors of `batch` matrices [size, size]. Up to 64 rows: one pass, a workgroup per matrix. Above:
- * three passes per block of 64 columns, nearly all flops in the trailing updates, which read and write what remains
- * once per block.
+ * Lower Cholesky factors of `batch` matrices [size, size]. Up to 64 rows: one pass, one workgroup per matrix. More
+ * rows: three passes per block of 64 columns, with nearly all flops in the trailing updates, which read and write the
+ * remaining matrix once per block.
  */
 export const choleskyPlan = (
   batch: number,

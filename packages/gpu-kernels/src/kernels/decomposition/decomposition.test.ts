@@ -9,7 +9,7 @@ import { runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
 import { choleskyNaive } from "./naive.ts";
 
-/** Symmetric with a heavy diagonal, hence definite. */
+/** Symmetric and diagonally dominant, therefore positive definite. */
 const definite = (batch: number, size: number): NdArray => {
   const random = normalArray([batch, size, size], 1).toNumbers();
   const values = random.map((_, at) => {
@@ -20,7 +20,7 @@ const definite = (batch: number, size: number): NdArray => {
   return NdArray.from(values, [batch, size, size]);
 };
 
-/** Both triangles filled, diagonal around ±2. */
+/** Both triangles nonzero, diagonal around ±2. */
 const triangle = (batch: number, size: number): NdArray => {
   const values = normalArray([batch, size, size], 2)
     .toNumbers()
@@ -43,7 +43,7 @@ describe("plans of decompositions", () => {
     expect(new Set(solve.passes.map(({ code }) => code)).size).toBe(3);
   });
 
-  test("small matrices take one pass, a workgroup each", () => {
+  test("small matrices take one pass, one workgroup each", () => {
     expect(planNode("cholesky", [square([1000, 64, 64])], {}).passes.map(({ groups }) => groups)).toEqual([1000]);
     expect(
       planNode("triangular-solve", [square([1000, 64, 64]), square([1000, 64, 16])], solveParams).passes,
@@ -117,7 +117,7 @@ describe.skipIf(!hasAdapter)("decompositions on a device", () => {
     expect(Math.sqrt(error / norm)).toBeLessThan(5e-7);
   });
 
-  test("a pivot that is not positive makes NaN of what follows it, and of nothing else", async () => {
+  test("a pivot that is not positive gives NaN only in later entries", async () => {
     for (const [size, failing] of [
       [20, 0],
       [20, 7],

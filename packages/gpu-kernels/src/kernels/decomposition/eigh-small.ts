@@ -3,10 +3,10 @@ import { wgsl } from "../../wgsl.ts";
 import { infinite, scaleFunctions } from "./finite.ts";
 import { jacobiCode, jacobiLanes, jacobiRows } from "./jacobi.ts";
 
-/** Sweeps after which a matrix is taken as it is; six to eight are usual. */
+/** Maximum number of sweeps. Six to eight are usual. */
 export const mostSweeps = 14;
 
-/** Matrices of up to 32 rows: a workgroup each, all of it in workgroup memory. */
+/** Matrices of up to 32 rows: one workgroup per matrix, which is completely in workgroup memory. */
 export const smallEighPass = (batch: number, size: number): Pass => ({
   label: "eigh of small matrices",
   bindings: [

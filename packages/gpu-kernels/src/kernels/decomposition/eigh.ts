@@ -4,26 +4,27 @@ import { mostSweeps, smallEighPass } from "./eigh-small.ts";
 import { infinite, largestPass, scaleFunctions } from "./finite.ts";
 import { jacobiCode, jacobiLanes, jacobiRows, pairFunctions } from "./jacobi.ts";
 
-// Larger matrices by blocks of 16 rows: in each round every block meets one other, the 32 × 32 matrix of the two is
-// turned in workgroup memory, and then all rows and columns are multiplied by the turns. In scratch memory: the scaled
-// matrix and the transposed eigenvectors, both padded with zeros to whole pairs of blocks, which are never turned.
+// Larger matrices, by blocks of 16 rows. In each round, every block is paired with one other block. The 32 × 32 matrix
+// of each pair is rotated in workgroup memory, then all rows and columns are multiplied by the rotations. Scratch
+// memory holds the scaled matrix and the transposed eigenvectors, both padded with zeros to complete pairs of blocks.
+// The padding is never rotated.
 
 const half = jacobiRows / 2;
 const stride = jacobiRows + 1;
 const work: BindingSource = { scratch: 0 };
 const rows: BindingSource = { scratch: 1 };
-const turns: BindingSource = { scratch: 2 };
+const rotations: BindingSource = { scratch: 2 };
 const info: BindingSource = { scratch: 3 };
 const order: BindingSource = { scratch: 4 };
 
-// Per matrix: largest magnitude, and for each sweep whether the one before turned anything.
+// Per matrix: maximum magnitude, and for each sweep whether the previous sweep rotated anything.
 const words = mostSweeps + 2;
 
 interface Blocks {
   readonly batch: number;
   readonly size: number;
   readonly padded: number;
-  /** Pairs of blocks. */
+  /** Number of pairs of blocks. */
   readonly pairs: number;
 }
 
@@ -59,7 +60,7 @@ const fillPass = ({ batch, size, padded }: Blocks): Pass => ({
   `,
 });
 
-/** WGSL of `fn row_of(pair, t)`: row of the matrix that is row t < 32 of a pair of blocks. */
+/** WGSL of `fn row_of(pair, t)`: row of the matrix for row t < 32 of a pair of blocks. */
 const rowFunction = wgsl`
   fn row_of(pair: u32, t: u32) -> u32 {
     let count = 2u * sizes.pairs;
@@ -69,12 +70,12 @@ const rowFunction = wgsl`
   }
 `;
 
-/** Turn the matrices of all pairs of blocks that meet in a round: one sweep each. */
-const turnPass = ({ batch, padded, pairs }: Blocks, sweep: number, round: number): Pass => ({
+/** Rotate the matrices of all pairs of blocks of a round, with one sweep each. */
+const rotatePass = ({ batch, padded, pairs }: Blocks, sweep: number, round: number): Pass => ({
   label: "eigh turn of blocks",
   bindings: [
     { name: "work", type: "array<f32>", source: work, access: "write" },
-    { name: "turns", type: "array<f32>", source: turns, access: "write" },
+    { name: "turns", type: "array<f32>", source: rotations, access: "write" },
     { name: "info", type: "array<atomic<u32>>", source: info, access: "write" },
   ],
   workgroupSize: jacobiLanes,
@@ -111,9 +112,9 @@ const turnPass = ({ batch, padded, pairs }: Blocks, sweep: number, round: number
 const productLanes = 64;
 
 /**
- * Multiply by the turns of a round: a workgroup takes the 32 × 32 tile of two pairs of blocks, from both sides, and
- * writes its mirror image too; or 32 columns of the eigenvectors' rows of one pair. The tiles of a pair with itself are
- * done.
+ * Multiply by the rotations of a round. A workgroup multiplies the 32 × 32 tile of two pairs of blocks from both sides
+ * and also writes its mirror image, or multiplies 32 columns of the eigenvectors' rows of one pair. The tile of a pair
+ * with itself is already final.
  */
 const productPass = ({ batch, padded, pairs }: Blocks, sweep: number, round: number): Pass => {
   const tiles = (pairs * (pairs - 1)) / 2;
@@ -123,7 +124,7 @@ const productPass = ({ batch, padded, pairs }: Blocks, sweep: number, round: num
     bindings: [
       { name: "work", type: "array<f32>", source: work, access: "write" },
       { name: "rows", type: "array<f32>", source: rows, access: "write" },
-      { name: "turns", type: "array<f32>", source: turns, access: "read" },
+      { name: "turns", type: "array<f32>", source: rotations, access: "read" },
       { name: "info", type: "array<u32>", source: info, access: "read" },
     ],
     workgroupSize: productLanes,
@@ -217,7 +218,7 @@ const productPass = ({ batch, padded, pairs }: Blocks, sweep: number, round: num
 
 const rankLanes = 64;
 
-/** Values in ascending order, and which row of the eigenvectors each one has. */
+/** Values in ascending order, and the row of the eigenvectors for each value. */
 const rankPass = ({ batch, size, padded }: Blocks): Pass => ({
   label: "eigh order",
   bindings: [
@@ -251,7 +252,10 @@ const rankPass = ({ batch, size, padded }: Blocks): Pass => ({
   `,
 });
 
-/** One eigenvector per workgroup: of length 1, the entry of largest magnitude positive, the first one of equals. */
+/**
+ * Normalize one eigenvector per workgroup: length 1, with a positive entry of maximum magnitude (the first if several
+ * are equal).
+ */
 const vectorPass = ({ batch, size, padded }: Blocks): Pass => ({
   label: "eigh vectors",
   bindings: [
@@ -310,8 +314,8 @@ const vectorPass = ({ batch, size, padded }: Blocks): Pass => ({
 
 /**
  * Eigenvalues and eigenvectors of `batch` symmetric matrices [size, size] by Jacobi rotations. Up to 32 rows: one pass,
- * a workgroup per matrix. Above: two passes for each of the `padded`/16 − 1 rounds of a sweep; passes of sweeps after
- * the one that turned nothing return at once.
+ * one workgroup per matrix. More rows: two passes for each of the `padded`/16 − 1 rounds of a sweep. After a sweep
+ * without rotations, the passes of later sweeps return at once.
  */
 export const eighPlan = (batch: number, size: number): KernelPlan => {
   if (size <= jacobiRows) return { passes: [smallEighPass(batch, size)] };
@@ -325,7 +329,7 @@ export const eighPlan = (batch: number, size: number): KernelPlan => {
       fillPass(blocks),
       ...Array.from({ length: mostSweeps }, (_, sweep) => sweep).flatMap((sweep) =>
         Array.from({ length: 2 * blocks.pairs - 1 }, (_, round) => round).flatMap((round) => [
-          turnPass(blocks, sweep, round),
+          rotatePass(blocks, sweep, round),
           productPass(blocks, sweep, round),
         ]),
       ),

@@ -1,11 +1,11 @@
 import type { BindingSource, Pass } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Largest magnitudes are compared as their bits: so NaN is above infinity and that above all numbers, which comparisons
-// of floats may be compiled away for. Matrices are scaled by the power of two that brings the largest magnitude into
-// [1, 2) (to 2^127 and above: [2, 4)), so that squares neither overflow nor vanish.
+// Maximum magnitudes are compared as their bits, so that NaN is above infinity, and infinity is above all numbers.
+// Compilers may remove float comparisons for these cases. Matrices are scaled by the power of two that moves the
+// maximum magnitude into [1, 2) (for 2^127 and above: [2, 4)), so that squares neither overflow nor underflow.
 
-/** Bits of infinity: what is not below is no finite number. */
+/** Bits of infinity. Bits of finite numbers are below. */
 export const infinite = "0x7f800000u";
 
 /** WGSL of `fn scale_of(bits) -> f32` and `fn unscale_of(bits) -> f32`, its reciprocal, and of `fn not_a_number()`. */
@@ -17,12 +17,15 @@ export const scaleFunctions: string = wgsl`
   fn unscale_of(bits: u32) -> f32 { return bitcast<f32>(exponent_of(bits) << 23u); }
 `;
 
-/** Words of `info` per matrix: the largest magnitude, and what a plan remembers besides. */
+/**
+ * Input of `largestPass`. `words`: words of `info` per matrix, for the maximum magnitude and additional data of the
+ * plan.
+ */
 export interface Largest {
   readonly batch: number;
   readonly rows: number;
   readonly columns: number;
-  /** Entries above the diagonal do not count. */
+  /** Whether to ignore entries above the diagonal. */
   readonly lower: boolean;
   readonly info: BindingSource;
   readonly words: number;
@@ -31,8 +34,8 @@ export interface Largest {
 const lanes = 256;
 
 /**
- * Write the bits of the largest magnitude of each matrix to the first of its words of `info`; to the second whether all
- * is finite, and zeros behind. One workgroup per matrix.
+ * Write the bits of the maximum magnitude of each matrix to the first of its words of `info`, whether all entries are
+ * finite to the second, and zeros to the rest. One workgroup per matrix.
  */
 export const largestPass = ({ batch, rows, columns, lower, info, words }: Largest): Pass => ({
   label: "largest magnitude",

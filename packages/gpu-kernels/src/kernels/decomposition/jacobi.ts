@@ -1,6 +1,6 @@
 import { wgsl } from "../../wgsl.ts";
 
-/** Rows of the matrix that one workgroup turns: with its rotations 8.4 KiB of workgroup memory. */
+/** Rows of the matrix that one workgroup rotates. With its rotations, 8.4 KiB of workgroup memory. */
 export const jacobiRows = 32;
 
 // Odd, so that lanes along a column read different banks.
@@ -10,12 +10,12 @@ const stride = jacobiRows + 1;
 export const jacobiLanes = 128;
 
 /**
- * Entries beside the diagonal of at most this count as zero, where the largest entry is 1 to 2: an eigenvalue moves by
- * less than the rounding of the largest one.
+ * Off-diagonal entries up to this magnitude are treated as zero. The largest entry is between 1 and 2, so an eigenvalue
+ * changes by less than the rounding of the largest eigenvalue.
  */
 const negligible = "0x1p-30f";
 
-/** WGSL of the pairs of a round: `count` players, even, all meet in `count` − 1 rounds. */
+/** WGSL that pairs `count` indices (even) in rounds of a tournament: all pairs occur in `count` − 1 rounds. */
 export const pairFunctions: string = wgsl`
   fn first_of(pair: u32, round: u32, count: u32) -> u32 {
     if (pair == 0u) { return count - 1u; }
@@ -25,12 +25,12 @@ export const pairFunctions: string = wgsl`
 `;
 
 /**
- * WGSL of `fn jacobi_sweep(lane, count)`: turn every pair of rows and columns of the symmetric `count` × `count` matrix
- * in `block` once, `count` ≤ 32 even; `count`/2 pairs at a time, which no two share. Rows of `turn` are turned with
- * them; both have rows of `jacobi_stride`. `moved` becomes 1 where something was turned.
+ * WGSL of `fn jacobi_sweep(lane, count)`: rotate every pair of rows and columns of the symmetric `count` × `count`
+ * matrix in `block` once, `count` ≤ 32, even. `count`/2 disjoint pairs are rotated at a time. Rows of `turn` are
+ * rotated with them. Both arrays have rows of `jacobi_stride`. `moved` becomes 1 if there was a rotation.
  *
- * Per round two barriers. A pair's own entries get their exact values; all others are 2 × 2 blocks of two pairs, one
- * invocation each, which writes the mirrored block too: so the matrix stays symmetric to the last bit.
+ * Two barriers per round. A pair's own entries get their exact values. All other entries are 2 × 2 blocks of two pairs,
+ * one invocation each, which also writes the mirrored block. So the matrix stays exactly symmetric.
  *
  * Source: Golub and Van Loan, Matrix Computations, sections 8.5.2 and 8.5.7.
  */

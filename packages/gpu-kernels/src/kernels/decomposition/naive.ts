@@ -4,7 +4,7 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
-/** The definition: one invocation per matrix, row by row. What the blocked factorisation is tested against. */
+/** The definition: one invocation per matrix, row by row. Reference for tests of the blocked factorization. */
 export const choleskyNaive = (batch: number, size: number): KernelPlan => ({
   passes: [
     {
@@ -41,8 +41,8 @@ export const choleskyNaive = (batch: number, size: number): KernelPlan => ({
 });
 
 /**
- * Cyclic Jacobi rotations, one invocation per matrix: what the parallel ones are tested against. Eigenvalues stand on
- * the diagonal of scratch block 0 until they are sorted by selection.
+ * Cyclic Jacobi rotations, one invocation per matrix. Reference for tests of the parallel rotations. Eigenvalues are on
+ * the diagonal of scratch block 0 until selection sort orders them.
  */
 export const eighNaive = (batch: number, size: number): KernelPlan => ({
   scratch: [4 * batch * size * size],
@@ -132,7 +132,7 @@ export const eighNaive = (batch: number, size: number): KernelPlan => ({
   ],
 });
 
-/** Modified Gram and Schmidt, one invocation per matrix of independent columns: what reflections are tested against. */
+/** Modified Gram–Schmidt, one invocation per matrix with independent columns. Reference for tests of reflections. */
 export const qrNaive = (batch: number, rows: number, columns: number): KernelPlan => ({
   passes: [
     {

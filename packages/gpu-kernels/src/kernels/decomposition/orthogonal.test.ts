@@ -46,7 +46,7 @@ describe("plans of orthogonal decompositions", () => {
     expect(new Set(passes.map(({ code }) => code)).size).toBe(6);
   });
 
-  test("small matrices take one pass, a workgroup each", () => {
+  test("small matrices take one pass, one workgroup each", () => {
     expect(planNode("eigh", [f32([1000, 32, 32])], {}).passes.map(({ groups }) => groups)).toEqual([1000]);
   });
 

@@ -2,9 +2,10 @@ import type { BindingSource, KernelPlan, Pass } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 import { infinite, largestPass, scaleFunctions } from "./finite.ts";
 
-// Reflections 1 − v vᵀ with |v|² = 2, sixteen at a time: a workgroup finds those of sixteen columns, then all columns
-// behind are reflected by them, sixteen per workgroup, without a barrier between workgroups. Vectors lie below and on
-// the diagonal of the scaled matrix in scratch memory, what is above it belongs to r, whose diagonal lies apart.
+// Reflections 1 − v vᵀ with |v|² = 2, sixteen at a time. A workgroup computes the reflections of sixteen columns. Then
+// all later columns are reflected, sixteen per workgroup, without a barrier between workgroups. Vectors are on and
+// below the diagonal of the scaled matrix in scratch memory. The entries above belong to r, whose diagonal is stored
+// separately.
 
 export interface QrSizes {
   readonly batch: number;
@@ -12,7 +13,7 @@ export interface QrSizes {
   readonly columns: number;
 }
 
-/** Columns of a block, and invocations that share a column: neighbours have neighbouring columns. */
+/** Columns of a block, and invocations per column. Adjacent invocations have adjacent columns. */
 const width = 16;
 const lanes = width * width;
 
@@ -20,7 +21,7 @@ const work: BindingSource = { scratch: 0 };
 const diagonal: BindingSource = { scratch: 1 };
 const info: BindingSource = { scratch: 2 };
 
-// Largest magnitude, and whether it is finite.
+// Maximum magnitude, and whether it is finite.
 const words = 2;
 
 const fillPass = ({ batch, rows, columns }: QrSizes): Pass => ({
@@ -46,8 +47,8 @@ const fillPass = ({ batch, rows, columns }: QrSizes): Pass => ({
 
 /**
  * WGSL of `fn sum_over(lane, x) -> f32`: the sum of x over the invocations that share a column; and of `fn
- * first_row(least, part)`: the first row from `least` on that an invocation has. It has the same rows for every
- * reflection, so no other one waits for what it writes.
+ * first_row(least, part)`: the first row from `least` up that an invocation owns. An invocation owns the same rows for
+ * every reflection, so no other invocation waits for its writes.
  */
 const sumFunction = wgsl`
   fn first_row(least: u32, part: u32) -> u32 { return least + (part + ${width}u - least % ${width}u) % ${width}u; }
@@ -62,7 +63,7 @@ const sumFunction = wgsl`
   }
 `;
 
-/** Find the reflections of a block of columns: one workgroup per matrix. */
+/** Compute the reflections of a block of columns: one workgroup per matrix. */
 const panelPass = ({ batch, rows, columns }: QrSizes, first: number): Pass => ({
   label: "qr panel",
   bindings: [
@@ -133,8 +134,8 @@ const panelPass = ({ batch, rows, columns }: QrSizes, first: number): Pass => ({
 });
 
 /**
- * Reflect the columns of the matrix behind a block by its reflections; or, `forQ`, the columns of q from the block on,
- * in the other order.
+ * Apply the reflections of a block to the later columns of the matrix or, if `forQ`, to the columns of q from the block
+ * up, in reverse order.
  */
 const reflectPass = ({ batch, rows, columns }: QrSizes, first: number, forQ: boolean): Pass => {
   const count = Math.min(width, columns - first);
@@ -178,7 +179,7 @@ const reflectPass = ({ batch, rows, columns }: QrSizes, first: number, forQ: boo
   };
 };
 
-/** Write r with a diagonal that is not negative, and begin q as the signs that make it so. */
+/** Write r with a nonnegative diagonal, and initialize q with the corresponding signs. */
 const finishPass = ({ batch, rows, columns }: QrSizes): Pass => ({
   label: "qr triangle",
   bindings: [
@@ -221,8 +222,8 @@ const finishPass = ({ batch, rows, columns }: QrSizes): Pass => ({
 });
 
 /**
- * Thin factors of `batch` matrices [rows, columns]. Three passes per block of 16 columns; matrices are read and written
- * once per reflection, from caches where they fit.
+ * Thin factors of `batch` matrices [rows, columns]. Three passes per block of 16 columns. Matrices are read and written
+ * once per reflection, from caches if they fit.
  */
 export const qrPlan = (sizes: QrSizes): KernelPlan => {
   const { batch, rows, columns } = sizes;

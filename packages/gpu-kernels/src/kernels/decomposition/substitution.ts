@@ -4,19 +4,22 @@ import { wgsl } from "../../wgsl.ts";
 export interface Substitution {
   readonly lanes: number;
   readonly unitDiagonal: boolean;
-  /** Neighbours in memory are entries of one column, as in the panel of a factor; otherwise they are columns. */
+  /**
+   * Whether entries of one column are contiguous in memory, as in the panel of a factor. Otherwise columns are
+   * contiguous.
+   */
   readonly alongColumns: boolean;
 }
 
 /**
- * WGSL of `fn substitute(lane, size, columns)`: solve a lower triangle of `size` ≤ 64 rows for as many columns as there
- * are lanes, one per lane, `size`²/2 multiply-adds each. The caller defines `triangle_at(i, k)` for k ≤ i < size, and
- * `load(k, t)` and `store(k, t, x)` for entry k of column t < `columns`.
+ * WGSL of `fn substitute(lane, size, columns)`: solve a lower triangle of `size` ≤ 64 rows for one column per lane,
+ * `size`²/2 multiply-adds each. The caller defines `triangle_at(i, k)` for k ≤ i < size, and `load(k, t)` and `store(k,
+ * t, x)` for entry k of column t < `columns`.
  */
 export const substitutionCode = ({ lanes, unitDiagonal, alongColumns }: Substitution): string => {
   // Odd, so that lanes that load one column write to different banks.
   const stride = lanes + 1;
-  const place = alongColumns
+  const entryCode = alongColumns
     ? wgsl`
       let t = e / ${blockRows}u;
       let k = e % ${blockRows}u;
@@ -35,7 +38,7 @@ export const substitutionCode = ({ lanes, unitDiagonal, alongColumns }: Substitu
         if (k <= i) { triangle[i * (i + 1u) / 2u + k] = triangle_at(i, k); }
       }
       for (var e = lane; e < ${blockRows * lanes}u; e += ${lanes}u) {
-        ${place}
+        ${entryCode}
         if (k < size && t < columns) { side[k * ${stride}u + t] = load(k, t); }
       }
       workgroupBarrier();
@@ -49,7 +52,7 @@ export const substitutionCode = ({ lanes, unitDiagonal, alongColumns }: Substitu
       }
       workgroupBarrier();
       for (var e = lane; e < ${blockRows * lanes}u; e += ${lanes}u) {
-        ${place}
+        ${entryCode}
         if (k < size && t < columns) { store(k, t, side[k * ${stride}u + t]); }
       }
     }

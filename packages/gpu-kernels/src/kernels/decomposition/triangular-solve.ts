@@ -16,7 +16,7 @@ export interface TriangularSystem {
 const solution: BindingSource = { output: 0 };
 const copyLanes = 256;
 
-/** x = b, in vectors. */
+/** x = b, copied in vectors. */
 const copyPass = ({ batch, rows, columns }: TriangularSystem): Pass => {
   const vectors = Math.ceil((batch * rows * columns) / 4);
   return {
@@ -37,18 +37,18 @@ const copyPass = ({ batch, rows, columns }: TriangularSystem): Pass => {
   };
 };
 
-/** Entry of op(l), by row and column of the whole matrix. */
+/** Entry of op(l), by row and column of the complete matrix. */
 const coefficientFunction = ({ transpose }: TriangularSystem): string =>
   wgsl`
     var<private> corner: u32;
     fn coefficient(i: u32, k: u32) -> f32 { return l[corner + ${transpose ? "k * sizes.n + i" : "i * sizes.n + k"}]; }
   `;
 
-/** Rows come in the order in which they are solved: the last first where op(l) is upper. */
+/** Rows in the order of the solution: the last row first if op(l) is upper triangular. */
 const rowFunction = ({ lower, transpose }: TriangularSystem): string =>
   `fn row_of(i: u32) -> u32 { return ${lower === transpose ? "sizes.n - 1u - i" : "i"}; }`;
 
-/** Solve the rows of a block, one invocation per column; `whole` reads them from `b`, otherwise they are in `x`. */
+/** Solve the rows of a block, one invocation per column. `whole`: read the right-hand sides from `b` instead of `x`. */
 const blockPass = (system: TriangularSystem, first: number, lanes: number, whole: boolean): Pass => {
   const { batch, rows, columns, unitDiagonal } = system;
   const groups = Math.ceil(columns / lanes);
@@ -81,7 +81,7 @@ const blockPass = (system: TriangularSystem, first: number, lanes: number, whole
   };
 };
 
-/** Take the products with a solved block off all rows that remain. */
+/** Subtract the products with a solved block from all remaining rows. */
 const remainingPass = (system: TriangularSystem, first: number, parts: number): Pass => {
   const { batch, rows, columns, transpose } = system;
   const down = Math.ceil((rows - first - blockRows) / tileSize);
@@ -124,8 +124,8 @@ const remainingPass = (system: TriangularSystem, first: number, parts: number): 
 };
 
 /**
- * op(l) x = b for `batch` triangles. Up to 64 rows: one pass, a workgroup per matrix and 64 columns. Above: two passes
- * per block of 64 rows, nearly all flops in the products.
+ * Solve op(l) x = b for `batch` triangles. Up to 64 rows: one pass, one workgroup per matrix and 64 columns. More rows:
+ * two passes per block of 64 rows, with nearly all flops in the products.
  */
 export const triangularSolvePlan = (
   system: TriangularSystem,

@@ -29,7 +29,7 @@ import { functionsFor } from "./functions.ts";
 
 const smallest = 2 ** -126;
 
-/** Units in the last place; WGSL lets what is below the normal range become 0. */
+/** Error in units in the last place. WGSL allows results below the normal range to become 0. */
 const errorInUnits = (actual: number, reference: number): number => {
   const rounded = Math.fround(reference);
   if (actual === rounded || (Number.isNaN(actual) && Number.isNaN(rounded))) return 0;
@@ -43,7 +43,7 @@ interface Bound {
   readonly fn: (x: Tensor) => Tensor;
   readonly low: number;
   readonly high: number;
-  /** Promised error in units in the last place; WGSL allows 2.5 for a quotient inside a formula. */
+  /** Maximum error in units in the last place. WGSL allows 2.5 for a quotient inside a formula. */
   readonly units: number;
   readonly params?: { readonly approximate: boolean };
 }
@@ -79,7 +79,7 @@ describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
   afterAll(() => backend.close());
 
   test.each(bounds.map((bound) => [`${bound.op}${bound.params ? " by tanh" : ""}`, bound] as const))(
-    "%s stays within its units in the last place",
+    "%s stays within its error bound in units in the last place",
     async (_, { op, fn, low, high, units, params }) => {
       const inputs = spread(low, high);
       const result = await evaluate(fn, backend)(new NdArray("f32", [inputs.length], inputs));
@@ -107,7 +107,7 @@ describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
     expect(difference(cosines.data, Math.cos)).toBeLessThan(1e-7);
   });
 
-  test("power keeps f32 precision to the ends of the range", async () => {
+  test("power keeps f32 precision up to the ends of the range", async () => {
     const random = seeded(5);
     const bases = Float32Array.from({ length: 40_000 }, (_, i) =>
       i % 2 === 0 ? 0.7 + 0.75 * random() : 2 ** (random() * 250 - 125),
@@ -126,8 +126,8 @@ describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
     expect(worst, `worst at ${at}`).toBeLessThanOrEqual(2);
   });
 
-  // An adapter whose builtins are exact would not show the correction, so what they say is moved by some units first.
-  test.each([-3, -1, 0, 2, 3])("quotients and roots that are off by %i units are rounded rightly", async (units) => {
+  // Exact builtins of an adapter would hide the correction, so the test first changes their results by a few units.
+  test.each([-3, -1, 0, 2, 3])("quotients and roots that are off by %i units are rounded correctly", async (units) => {
     const count = 160 * 256;
     const random = seeded(11);
     const wide = (): number =>
@@ -161,11 +161,11 @@ fn main(group: u32, lane: u32) {
     expect(r!.findIndex((value, i) => value !== Math.fround(Math.sqrt(Math.abs(a[i]!))))).toBe(-1);
   });
 
-  test.each(["f16", "bf16"] as DType[])("casts to %s round every value as the host does", async (dtype) => {
+  test.each(["f16", "bf16"] as DType[])("casts to %s round every value like the host", async (dtype) => {
     const encode = dtype === "f16" ? toF16Bits : toBf16Bits;
     const random = seeded(7);
     const halves = Float32Array.from({ length: 20_000 }, () => {
-      // Near the middle between two neighbours of 16 bits, as often as anywhere else.
+      // Half of the values are close to the middle between two adjacent 16-bit values.
       const bits = Math.floor(random() * 2 ** 32);
       const middle = dtype === "f16" ? (bits & ~0x1fff) | 0x1000 : (bits & ~0xffff) | 0x8000;
       return new Float32Array(Int32Array.of(random() < 0.5 ? bits : middle + Math.floor(random() * 3) - 1).buffer)[0]!;

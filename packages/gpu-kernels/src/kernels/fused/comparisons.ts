@@ -1,7 +1,7 @@
 import { wgsl } from "../../wgsl.ts";
 
-// What depends on NaN or on the sign is decided by bits or by ordered comparisons: WGSL leaves max, min, sign and != of
-// a NaN open.
+// Functions that depend on NaN or on the sign work on bits or use ordered comparisons, because WGSL does not define
+// max, min, sign and != of a NaN.
 
 /** WGSL functions on vectors of four by name. */
 export const comparisonFunctions: { readonly [name: string]: string } = {

@@ -1,6 +1,6 @@
 import { wgsl } from "../../wgsl.ts";
 
-// The error function and GELU on vectors of four, to about two units in the last place. Coefficients as in the
+// The error function and GELU on vectors of four, accurate to about two units in the last place. Coefficients as in the
 // WebAssembly kernels.
 
 /** WGSL functions `(vec4<f32>) -> vec4<f32>` by name. */
@@ -18,7 +18,7 @@ export const errorFunctions: { readonly [name: string]: string } = {
       return fma(near, a, a);
     }
   `,
-  // 1 - erf x for x ≥ 1, as the exponential of a polynomial; taken as 0 above 4.
+  // 1 - erf x for x ≥ 1, as the exponential of a polynomial; 0 above 4.
   erfc_far: wgsl`
     fn erfc_far(a: vec4<f32>) -> vec4<f32> {
       let beyond = a > vec4<f32>(4.0);
@@ -41,7 +41,7 @@ export const errorFunctions: { readonly [name: string]: string } = {
       return select(erf_near(a), select(far, -far, a < vec4<f32>()), x > vec4<f32>(1.0));
     }
   `,
-  // x/2 · (1 + erf(x/√2)); below 0 by 1 - erf, which nothing cancels.
+  // x/2 · (1 + erf(x/√2)). Below 0 uses 1 - erf, which does not cancel.
   gelu_of: wgsl`
     fn gelu_of(a: vec4<f32>) -> vec4<f32> {
       let z = a * 0.7071067811865476;
@@ -51,7 +51,7 @@ export const errorFunctions: { readonly [name: string]: string } = {
       return (0.5 * a) * select(1.0 + erf_near(z), far, x > vec4<f32>(1.0));
     }
   `,
-  // x/2 · (1 + tanh u) with u = √(2/π) (x + 0.044715 x³), as x · sigmoid(2u), in which nothing cancels.
+  // x/2 · (1 + tanh u) with u = √(2/π) (x + 0.044715 x³), computed as x · sigmoid(2u), which does not cancel.
   gelu_tanh_of: wgsl`
     fn gelu_tanh_of(a: vec4<f32>) -> vec4<f32> {
       return a * sigmoid_of((1.5957691216057308 * a) * fma(vec4<f32>(0.044715), a * a, vec4<f32>(1.0)));

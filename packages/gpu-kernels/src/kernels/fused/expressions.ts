@@ -37,7 +37,7 @@ const calls: { readonly [op: string]: string } = {
   tanh: "tanh_of",
 };
 
-/** Bools are ordered: false before true. */
+/** Operators on bools: false is less than true. */
 const boolExpressions: { readonly [op: string]: (a: string, b: string) => string } = {
   equal: (a, b) => `(${a} == ${b})`,
   "not-equal": (a, b) => `(${a} != ${b})`,
@@ -53,7 +53,9 @@ const boolExpressions: { readonly [op: string]: (a: string, b: string) => string
   "logical-not": (a) => `!${a}`,
 };
 
-/** Towards f16 and bf16 the value stays as it is: their bits are made by `encode_…`, see the shader of the program. */
+/**
+ * Casts to f16 and bf16 do not change the value here: `encode_…` computes their bits, see the shader of the program.
+ */
 const castExpression = (x: string, from: DType, to: DType): string => {
   if (from === to) return x;
   if (isFloat(to)) return isFloat(from) ? x : `vec4<f32>(${x})`;

@@ -8,8 +8,9 @@ import { trigonometricFunctions } from "./trigonometric.ts";
 import { vectorFunctions } from "./vectors.ts";
 
 /**
- * Compilers simplify `(a + b) - a` and join `n·c + n·d`, both of which are how lost digits are saved (Mesa does on
- * every driver, Metal in fast math). A value that went through bits they know nothing about is settled.
+ * WGSL that hides a value from simplification. Compilers simplify `(a + b) - a` and combine `n·c + n·d`, which breaks
+ * compensated arithmetic (Mesa on every driver, Metal in fast math). A value that passes through bits that are unknown
+ * to the compiler is not simplified.
  */
 const settled =
   "fn settled(x: vec4<f32>) -> vec4<f32> { return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) | vec4<u32>(sizes.never)); }";
@@ -31,8 +32,8 @@ const called = (code: string): string[] =>
   [...code.matchAll(/\b(\w+)\(/g)].map((match) => match[1]!).filter((name) => Object.hasOwn(functions, name));
 
 /**
- * The functions that `code` calls, and those that they call. The shader's `sizes` must have a field `never`, which is 0
- * and which no compiler knows to be.
+ * The functions that `code` calls, directly or indirectly. The shader's `sizes` must have a field `never` with value 0,
+ * which compilers cannot know.
  */
 export const functionsFor = (code: string): string => {
   const wanted = new Set<string>();

@@ -22,7 +22,7 @@ import { fusedPass } from "./fused.ts";
 
 const strideList = (...views: number[][]): FusedParams["views"] => views.map((strides) => ({ strides }));
 
-/** `x0 + x1`, operands through views. */
+/** `x0 + x1`, with operands read through views. */
 const sumOf = (shape: Shape, views: FusedParams["views"], operands: readonly TensorSpec[]) =>
   fusedPass(
     nodeOf("fused", operands, [{ dtype: "f32", shape }], {
@@ -35,18 +35,18 @@ const sumOf = (shape: Shape, views: FusedParams["views"], operands: readonly Ten
 
 const f32 = (...shape: number[]): TensorSpec => ({ dtype: "f32", shape });
 
-/** Divisions by anything but 4, which is a shift. */
+/** Number of divisions, except by 4, which is a shift. */
 const divisions = (code: string): number => [...code.matchAll(/[/%] (\d+)u/g)].length;
 
 describe("the shader of a program", () => {
-  test("is one for dense operands of any length", () => {
+  test("is the same for dense operands of any length", () => {
     const passes = [8, 5000].map((n) => sumOf([n], strideList([1], [1]), [f32(n), f32(n)]));
     expect(passes[0]!.code).toBe(passes[1]!.code);
     expect(passes[0]!.sizes).toEqual({ vectors: 2, never: 0 });
     expect(divisions(passes[0]!.code)).toBe(0);
   });
 
-  test("reads a bias by one division for four elements, and rows of any number by one shader", () => {
+  test("reads a bias with one division for four elements, and any number of rows with one shader", () => {
     const passes = [3, 300].map((rows) => sumOf([rows, 64], strideList([64, 1], [0, 1]), [f32(rows, 64), f32(64)]));
     expect(passes[0]!.code).toBe(passes[1]!.code);
     expect(passes[0]!.bindings[1]!.type).toBe("array<vec4<f32>>");
@@ -65,12 +65,12 @@ describe("the shader of a program", () => {
     expect([...code.matchAll(/load_x1\(/g)]).toHaveLength(2);
   });
 
-  test("finds four neighbours across the end of a row by one division", () => {
+  test("finds four adjacent elements across the end of a row with one division", () => {
     const { code } = sumOf([300, 63], strideList([63, 1], [0, 1]), [f32(300, 63), f32(63)]);
     expect(divisions(code)).toBe(1);
   });
 
-  test("binds no more than a device of WebGPU's default limits, whatever the graph", () => {
+  test("binds at most the default limit of WebGPU, for any graph", () => {
     const inputs = Array.from({ length: 30 }, (_, i) => normalArray([64], i + 1));
     const { graph } = trace(
       (...x: Tensor[]) => [x.reduce((a, b) => add(a, b)), ...x.slice(0, 12).map((a, i) => multiply(a, x[29 - i]!))],
@@ -88,7 +88,7 @@ describe("the shader of a program", () => {
     expect(Math.max(...passes.map(({ bindings }) => bindings.length))).toBeGreaterThan(6);
   });
 
-  test("knows nothing of infinities and NaN at compile time", () => {
+  test("contains no infinities and NaN at compile time", () => {
     const { code } = fusedPass(
       nodeOf("fused", [], [f32(4)], {
         shape: [4],
@@ -122,9 +122,9 @@ describe.skipIf(!hasAdapter)("programs on WebGPU", () => {
     ours.forEach((array, i) => expect(array.toNumbers()).toEqual(theirs[i]!.toNumbers()));
   };
 
-  // Rows of 1 to 13 columns, whole vectors and not; operands stretched along every subset of three dimensions.
+  // Rows of 1 to 13 columns, complete vectors or not; operands broadcast along every subset of three dimensions.
   const columns = Array.from({ length: 13 }, (_, i) => i + 1);
-  test.each(columns)("operands stretched along any dimensions, %i columns", async (last) => {
+  test.each(columns)("operands broadcast along any dimensions, %i columns", async (last) => {
     const shape = [3, 5, last];
     const inputs = [normalArray(shape, 1)];
     for (let subset = 1; subset < 8; subset++)
@@ -137,7 +137,7 @@ describe.skipIf(!hasAdapter)("programs on WebGPU", () => {
     await agree((...x) => x.slice(1).map((other) => subtract(x[0]!, other)), inputs);
   });
 
-  test.each([8, 12, 7])("every storage dtype, dense and stretched, %i columns", async (last) => {
+  test.each([8, 12, 7])("every storage dtype, dense and broadcast, %i columns", async (last) => {
     const dtypes = ["f16", "bf16", "u8", "bool", "i32", "u32"] as const;
     const inputs = dtypes.flatMap((dtype, i) => [
       normalArray([5, last], i, dtype),
@@ -153,7 +153,7 @@ describe.skipIf(!hasAdapter)("programs on WebGPU", () => {
     await agree(fn, inputs);
   });
 
-  test("a program of more operands than a kernel binds becomes several", async () => {
+  test("splits a program with more operands than bindings", async () => {
     const inputs = Array.from({ length: 40 }, (_, i) => normalArray([1027], i + 1));
     await agree((...x) => [x.reduce((a, b, i) => (i % 3 === 0 ? subtract(a, b) : add(a, b)))], inputs);
     const conditions = Array.from({ length: 12 }, (_, i) => normalArray([513], i + 50, "bool"));

@@ -11,11 +11,11 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 128;
 
 /**
- * One pass over memory for a whole elementwise program: each invocation computes four neighbours in vectors. All
- * operands are read before the first result is written, so results may lie over operands. Programs without stretched
- * operands share a pipeline whatever their length.
+ * One pass over memory for a complete elementwise program: each invocation computes four adjacent elements in vectors.
+ * All operands are read before the first result is written, so results may overwrite operands. Programs without
+ * broadcast operands share a pipeline for all lengths.
  *
- * Bytes: every operand and result once. Source of the layout of a program: `FusedParams`.
+ * Bytes: every operand and result once. Format of a program: `FusedParams`.
  */
 export const fusedPass = (node: KernelNode<FusedParams>): Pass => {
   const { shape, views, instructions, results } = node.params;
@@ -23,7 +23,7 @@ export const fusedPass = (node: KernelNode<FusedParams>): Pass => {
   const bindings: Binding[] = [];
   const body: string[] = [];
   const dtypes = [...node.inputs.map((input) => input.dtype), ...instructions.map((instruction) => instruction.dtype)];
-  /** Bits of 16-bit floats that were rounded here. */
+  /** Bits of 16-bit floats that were rounded in this program. */
   const encoded = new Map<number, string>();
 
   const reads = node.inputs.map(({ dtype }, i) => readOperand(`x${i}`, dtype, shape, views[i]!.strides));

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { literal } from "./literal.ts";
 
 describe("a number in a shader", () => {
-  test("is a decimal where that says it exactly", () => {
+  test("is a decimal if a decimal is exact", () => {
     expect([0, 2, -0.5, 1e-30, 0.1].map((value) => literal(value, "f32"))).toEqual([
       "vec4<f32>(0.0)",
       "vec4<f32>(2.0)",
@@ -15,7 +15,7 @@ describe("a number in a shader", () => {
     expect(literal(1, "bool")).toBe("vec4<bool>(true)");
   });
 
-  test("is bits that no compiler knows where a constant may not say it", () => {
+  test("is bits that compilers cannot know if WGSL forbids the constant", () => {
     for (const [value, bits] of [
       [NaN, "7fc00000"],
       [Infinity, "7f800000"],

@@ -3,8 +3,8 @@ import type { DType } from "@skein/tensor-core";
 const bitsOf = (value: number): number => new Uint32Array(Float32Array.of(value).buffer)[0]!;
 
 /**
- * A number in all four lanes. What decimals cannot say (infinities, NaN, -0) or may lose (subnormals) must not be said
- * by constants either, which WGSL refuses or folds: those bits come from `sizes.never`, see `functionsFor`.
+ * A number in all four lanes. Values without a decimal form (infinities, NaN, -0) and values that may be flushed
+ * (subnormals) cannot be WGSL constants, which WGSL rejects or folds. Their bits use `sizes.never`, see `functionsFor`.
  */
 export const literal = (value: number, dtype: DType): string => {
   if (dtype === "bool") return `vec4<bool>(${value !== 0})`;

@@ -1,7 +1,7 @@
 import { wgsl } from "../../wgsl.ts";
 
-// a^b = e^(b log a) in f32 only: the logarithm and its product with b are carried as sums of two floats, whose first
-// has 12 bits, so that products of first parts are exact.
+// a^b = e^(b log a) in f32 only. The logarithm and its product with b are sums of two floats. The first float has 12
+// bits, so that products of first parts are exact.
 
 /** WGSL functions by name. */
 export const powerFunctions: { readonly [name: string]: string } = {

@@ -2,13 +2,12 @@ import { bytesPerElement, type DType } from "@skein/tensor-core";
 import { registerType } from "../../storage.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Four neighbours at a time: an element of a binding holds elements 4i … 4i+3 of an operand, in as many words as they
-// take.
+// Vectors of four: an element of a binding holds elements 4i … 4i+3 of an operand, in as many words as the dtype needs.
 
 /** WGSL type of four values in registers. */
 export const vectorType = (dtype: DType): string => `vec4<${registerType[dtype]}>`;
 
-/** Type of a binding whose elements are four neighbours each. */
+/** WGSL type of a binding whose elements hold four adjacent values each. */
 export const vectorBinding = (dtype: DType): string =>
   bytesPerElement[dtype] === 4
     ? `array<${vectorType(dtype)}>`
@@ -16,7 +15,7 @@ export const vectorBinding = (dtype: DType): string =>
       ? "array<vec2<u32>>"
       : "array<u32>";
 
-/** Four values from what lies at one place of a binding. */
+/** Unpack four values from one element of a binding. */
 export const unpackVector = (stored: string, dtype: DType): string =>
   bytesPerElement[dtype] === 4
     ? stored
@@ -25,9 +24,9 @@ export const unpackVector = (stored: string, dtype: DType): string =>
       : `unpack_${dtype}(${stored})`;
 
 /**
- * What lies at one place of a binding, from four values.
+ * Pack four values into one element of a binding.
  *
- * @param encoded the bits of 16-bit floats, where they are known.
+ * @param encoded the bits of 16-bit floats, if they are known.
  */
 export const packVector = (value: string, dtype: DType, encoded: string = `encode_${dtype}(${value})`): string => {
   switch (dtype) {
@@ -43,7 +42,7 @@ export const packVector = (value: string, dtype: DType, encoded: string = `encod
   }
 };
 
-/** WGSL functions that the above call. */
+/** WGSL functions that `packVector` and `unpackVector` call. */
 export const vectorFunctions: { readonly [name: string]: string } = {
   unpack_f16:
     "fn unpack_f16(w: vec2<u32>) -> vec4<f32> { return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y)); }",

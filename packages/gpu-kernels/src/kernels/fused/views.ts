@@ -3,19 +3,19 @@ import { rowMajorStrides } from "@skein/tensor-core/backend";
 import { bindingType, loadFunction } from "../../storage.ts";
 import { unpackVector, vectorBinding, vectorType } from "./vectors.ts";
 
-// How the invocation that computes elements 4·at … 4·at+3 of the result reads the same elements of a stretched operand.
-// One division finds the row and the column of the last dimension, shared by all operands; others follow only from rows
-// that have several dimensions.
+// Reads of broadcast operands: the invocation that computes elements 4·at … 4·at+3 of the result reads the
+// corresponding elements. All operands share one division, which computes the row and the column of the last dimension.
+// More divisions are needed only if rows have several dimensions.
 
 /** WGSL of one operand. */
 export interface OperandRead {
-  /** Type of its binding. */
+  /** WGSL type of the operand's binding. */
   readonly type: string;
   /** Functions that `expression` calls. */
   readonly functions: string;
-  /** Which names of the walk it mentions. */
+  /** Variables of `walkOf` that `expression` uses. */
   readonly walk: "none" | "rows" | "straddled rows";
-  /** Four values. */
+  /** Four values of the operand. */
   readonly expression: string;
 }
 
@@ -24,7 +24,7 @@ const isDense = (shape: readonly number[], strides: readonly number[]): boolean 
   return strides.every((stride, dim) => shape[dim] === 1 || stride === dense[dim]);
 };
 
-/** Offset in an operand for flat index `at` over `shape`; the size of the first dimension does not matter. */
+/** Offset in an operand for flat index `at` over `shape`. Does not depend on the size of the first dimension. */
 const offsetOf = (shape: readonly number[], strides: readonly number[], at: string): string => {
   const steps = rowMajorStrides(shape);
   const terms = shape.flatMap((size, dim) => {
@@ -36,7 +36,10 @@ const offsetOf = (shape: readonly number[], strides: readonly number[], at: stri
   return terms.length === 0 ? "0u" : terms.join(" + ");
 };
 
-/** `row` and `column` of the first of the four elements; the column counts vectors where rows have whole ones. */
+/**
+ * Declares `row` and `column` of the first of the four elements. If rows are complete vectors, the column counts
+ * vectors.
+ */
 export const walkOf = (shape: readonly number[], walk: OperandRead["walk"]): string[] => {
   const columns = shape.at(-1)!;
   if (walk === "none") return [];
@@ -50,10 +53,10 @@ export const walkOf = (shape: readonly number[], walk: OperandRead["walk"]): str
 };
 
 /**
- * Read operand `name` through a view. What is read for elements behind the last one means nothing; WebGPU keeps it
- * inside the binding.
+ * Read operand `name` through a view. Elements after the last have undefined values; WebGPU keeps these reads inside
+ * the binding.
  *
- * @param strides elements per dimension of `shape`, 0 where the operand is stretched.
+ * @param strides elements per dimension of `shape`, 0 for broadcast dimensions.
  */
 export const readOperand = (
   name: string,
@@ -89,7 +92,7 @@ export const readOperand = (
       };
     }
   } else if (columns > 2) {
-    // Four neighbours lie in at most two rows.
+    // Four adjacent elements are in at most two rows.
     const [here, next] = [offsetOf(outerShape, outer, "row"), offsetOf(outerShape, outer, "(row + 1u)")];
     const walk = "straddled rows";
     if (step === 0)

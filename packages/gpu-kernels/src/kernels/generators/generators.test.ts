@@ -12,8 +12,8 @@ import { foldInPass, randomBitsPass } from "./threefry.ts";
 
 const u8 = (...shape: number[]): TensorSpec => ({ dtype: "u8", shape });
 
-describe("passes that make values", () => {
-  test("stay inside WebGPU's default limits", () => {
+describe("passes that generate values", () => {
+  test("stay within WebGPU's default limits", () => {
     const passes = [
       fillPass(u8(1000), 3),
       iotaPass("f32", [10, 20], 1),
@@ -28,26 +28,26 @@ describe("passes that make values", () => {
     }
   });
 
-  test("share pipelines: every fill one, streams of any length one, counts over any number of rows one", () => {
+  test("share pipelines: one for all fills, one for streams of any length, one for counts over any number of rows", () => {
     expect(fillPass(u8(1000), 3).code).toBe(fillPass({ dtype: "bf16", shape: [3, 5] }, -0.5).code);
     expect(randomBitsPass(5).code).toBe(randomBitsPass(50_000).code);
     expect(iotaPass("i32", [7, 20], 0).code).toBe(iotaPass("i32", [70, 20], 0).code);
   });
 
-  test("narrow values fill whole words", () => {
+  test("narrow values fill complete words", () => {
     expect(fillPass({ dtype: "bool", shape: [5] }, 1).sizes).toEqual({ vectors: 1, word: 0x01010101 });
     expect(fillPass({ dtype: "f16", shape: [9] }, 1).sizes).toEqual({ vectors: 2, word: 0x3c003c00 });
   });
 });
 
-describe.skipIf(!hasAdapter)("values made on WebGPU", () => {
+describe.skipIf(!hasAdapter)("values generated on WebGPU", () => {
   let backend: WebGpuBackend;
   beforeAll(async () => {
     backend = await openBackend();
   });
   afterAll(() => backend.close());
 
-  test("random words are those of the host, at the end of a long stream too", async () => {
+  test("random words equal the host's, also at the end of a long stream", async () => {
     const key = NdArray.from([0x9e3779b9, 17], [2], "u32");
     for (const count of [1, 255, 256, 511, 1_000_003]) {
       const plan = { passes: [randomBitsPass(count)] };

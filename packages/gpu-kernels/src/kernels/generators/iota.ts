@@ -9,7 +9,7 @@ export const iotaPass = (dtype: DType, shape: Shape, dim: number): Pass => {
   const vectors = Math.ceil(elementCount(shape) / 4);
   const inner = elementCount(shape.slice(dim + 1));
   const whole = inner === 1 ? "flat" : `flat / ${inner}u`;
-  // Only dimensions in front of it make the count begin anew.
+  // Only dimensions before it make the count restart.
   const index = elementCount(shape.slice(0, dim)) === 1 ? whole : `(${whole}) % ${shape[dim]!}u`;
   return {
     label: "iota",

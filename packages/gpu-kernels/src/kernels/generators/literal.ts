@@ -4,7 +4,7 @@ import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 128;
 
-/** Values that were written when the graph was compiled, copied to where the result lies. */
+/** Copies values that were written when the graph was compiled to the result. */
 export const literalPlan = (spec: TensorSpec, values: readonly number[]): KernelPlan => {
   const bytes = NdArray.from(values, spec.shape, spec.dtype).bytes();
   const vectors = Math.ceil(byteLength(spec) / 16);

@@ -17,7 +17,7 @@ const planOf = (count: number, bins: number): KernelPlan => {
 };
 
 describe("plans of histograms", () => {
-  test("hold as many copies of each bin as the memory of a workgroup has room for", () => {
+  test("hold as many copies of each bin as fit in workgroup memory", () => {
     const labels = (bins: number): string => planOf(1000, bins).passes[1]!.label;
     expect([1, 128, 129, 2048, 2049, mostLocalBins, mostLocalBins + 1].map(labels)).toEqual([
       "histogram, 32 copies",
@@ -40,7 +40,7 @@ describe.skipIf(!hasAdapter)("histogram on WebGPU", () => {
   afterAll(() => backend.close());
 
   test.each([3, 1000, 65_536])(
-    "divides %i bins by any width to the last bit: values next to edges fall as in the reference",
+    "divides %i bins of any width exactly: values next to edges fall into the bins of the reference",
     async (bins) => {
       const random = seeded(bins);
       const [words, floats] = [new Uint32Array(1), new Float32Array(1)];

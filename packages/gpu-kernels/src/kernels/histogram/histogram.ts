@@ -6,30 +6,36 @@ import { wgsl } from "../../wgsl.ts";
 const lanes = 256;
 
 /**
- * Vectors of four that an invocation loads before it counts the first. They are counted in a loop: to compile copies of
- * its body, drivers on processors need gigabytes.
+ * Vectors of four that an invocation loads before it counts the first vector. They are counted in a loop, because CPU
+ * drivers need gigabytes to compile copies of the loop body.
  */
-const turn = 4;
+const unroll = 4;
 
-/** Bins that every device holds in the memory of a workgroup. More are counted where they lie. */
+/** Maximum number of bins in workgroup memory, on every device. Larger histograms are counted in the result. */
 export const mostLocalBins = 4096;
 
-/** Copies of a bin, so that neighbours that fall into one do not wait for each other: the banks of workgroup memory. */
+/**
+ * Maximum number of copies of each bin, which is the number of banks of workgroup memory. Copies let adjacent values in
+ * the same bin be counted in parallel.
+ */
 const mostCopies = 32;
 
 /**
- * `x: low, y: high, z: scale` as bits of f32; `w: 0` where nothing counts, `1` for bins, `2` where all that is inside
- * lies in the last bin.
+ * `x: low, y: high, z: scale` as bits of f32. `w: 0` if nothing is counted, `1` for bins, `2` if all values inside go
+ * to the last bin.
  */
 const rangeBinding = (source: BindingSource, access: "read" | "write") =>
   ({ name: "range", type: "array<vec4<u32>>", source, access }) as const;
 
-/** What is nearer to 0 than 2⁻¹²⁶ as 0. By its bits, as devices may read it either way. */
+/**
+ * Flushes numbers closer to 0 than 2⁻¹²⁶ to 0. Works on bits, because devices may or may not flush subnormals when they
+ * read floats.
+ */
 const flushText = `fn flush_bits(bits: u32) -> u32 { return select(bits, 0u, (bits & 0x7fffffffu) < 0x00800000u); }`;
 
 /**
- * Clear the bins, and find `scale = bins / width` to the last bit, which the division of a device need not do: 25
- * digits of the quotient of the mantissas, then rounding, ties to even.
+ * Clear the bins, and compute `scale = bins / width` exactly rounded, which device division does not guarantee: 25
+ * binary digits of the quotient of the mantissas, then rounding, ties to even.
  */
 const rangePass = (bins: number, range: BindingSource): Pass => ({
   label: "histogram, range",
@@ -79,8 +85,8 @@ const rangePass = (bins: number, range: BindingSource): Pass => ({
 });
 
 /**
- * `fn order_of(bits: u32) -> i32`: numbers in their order, NaN outside all. `fn bin_of(x: u32, at: u32) -> u32`:
- * `sizes.bins` outside.
+ * `fn order_of(bits: u32) -> i32`: integers in the order of the numbers, with NaN outside the range of numbers. `fn
+ * bin_of(x: u32, at: u32) -> u32`: the bin, or `sizes.bins` for values outside.
  */
 const binText = wgsl`
   ${flushText}
@@ -100,11 +106,11 @@ const countPass = (count: number, bins: number, range: BindingSource, facts: Dev
   let copies = 1;
   while (copies < mostCopies && 2 * copies * bins <= mostLocalBins) copies *= 2;
   const vectors = Math.ceil(count / 4);
-  const each = lanes * turn;
-  // At least eight vectors for each invocation, so that bins are filled more often than they are emptied.
+  const each = lanes * unroll;
+  // At least eight vectors per invocation, so that counting takes longer than adding the bins to the result.
   const parts = Math.max(1, Math.min(workgroupsWanted(facts), Math.floor(vectors / (2 * each))));
   const chunk = Math.ceil(vectors / parts);
-  const js = Array.from({ length: turn }, (_, j) => j);
+  const js = Array.from({ length: unroll }, (_, j) => j);
   return {
     label: `histogram, ${local ? `${copies} copies` : "no copies"}`,
     bindings: [
@@ -138,9 +144,9 @@ const countPass = (count: number, bins: number, range: BindingSource, facts: Dev
         let begin = group * sizes.chunk;
         let stop = select(min(begin + sizes.chunk, sizes.vectors), begin, edges.w == 0u);
         for (var v0 = begin + lane; v0 < stop; v0 += ${each}u) {
-          var taken: array<vec4<u32>, ${turn}>;
+          var taken: array<vec4<u32>, ${unroll}>;
           ${js.map((j) => `taken[${j}] = x[min(v0 + ${j * lanes}u, sizes.vectors - 1u)];`)}
-          for (var i = 0u; i < ${4 * turn}u; i++) {
+          for (var i = 0u; i < ${4 * unroll}u; i++) {
             let v = v0 + (i >> 2u) * ${lanes}u;
             count(bin_of(taken[i >> 2u][i & 3u], select(sizes.count, 4u * v + (i & 3u), v < stop), edges), lane);
           }
@@ -163,10 +169,10 @@ const countPass = (count: number, bins: number, range: BindingSource, facts: Dev
 };
 
 /**
- * Counts of `count` values by bins of equal width: in the memory of each workgroup, then added to the result. Integers
- * add up to the same in any order.
+ * Counts of `count` values by bins of equal width: in the memory of each workgroup, then added to the result. Integer
+ * sums do not depend on the order.
  *
- * Bytes: the values once, and 4·bins for each workgroup.
+ * Bytes: the values once, and 4·bins per workgroup.
  */
 export const histogramPasses = (
   count: number,

@@ -11,7 +11,7 @@ import {
 } from "../movement/unit.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** `outer` blocks of `size` rows of `inner` elements, of which `count` are picked per block. */
+/** `outer` blocks of `size` rows of `inner` elements. `count` rows are gathered per block. */
 export interface IndexedSizes {
   readonly outer: number;
   readonly size: number;
@@ -20,9 +20,9 @@ export interface IndexedSizes {
 }
 
 /**
- * `y[block, i, :] = x[block, indices[i], :]`, and the word `outside` (its low bytes below a word) where there is no
- * such row. Units as wide as rows are multiples of. Cost: each element of the result is read once and written once; an
- * index per unit, from cache.
+ * `y[block, i, :] = x[block, indices[i], :]`, or the word `outside` (its low bytes for smaller elements) if the index
+ * is out of range. Uses the widest unit that divides a row. Cost: each element of the result is read once and written
+ * once; one index per unit, from cache.
  */
 export const gatherPass = ({ outer, size, inner, count }: IndexedSizes, dtype: DType, outside: number): Pass => {
   const elementBytes = bytesPerElement[dtype];
@@ -41,7 +41,7 @@ export const gatherPass = ({ outer, size, inner, count }: IndexedSizes, dtype: D
     bytes,
     units: outer * count * width,
     sizes: { rows: size },
-    // An index compared as unsigned lies outside when it is negative, too.
+    // Indices are compared as unsigned, so negative indices are out of range, too.
     code: wgsl`
       ${unitFunction("x", bytes)}
       fn element(at: u32) -> ${unitType(bytes)} {

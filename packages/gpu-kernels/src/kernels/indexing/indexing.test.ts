@@ -31,14 +31,14 @@ describe("plans of indexing", () => {
   };
   const labels = (passes: readonly Pass[]): string[] => passes.map(({ label }) => label);
 
-  test("copy the base only where it is not in place", () => {
+  test("copy the base only if it is not already in the output", () => {
     expect(labels(scatter(50, 16, "f32"))).toEqual(["scatter-add base 16 bytes", "scatter-add direct"]);
     expect(labels(scatter(50, 16, "f32", [true, false, false]))).toEqual(["scatter-add direct"]);
     expect(labels(scatter(50, 16, "i32", [true, false, false]))).toEqual(["scatter-add integers"]);
     expect(scatter(50, 0, "f32", [true, false, false])).toEqual([]);
   });
 
-  test("sort the tokens of an embedding in two digits", () => {
+  test("sort the tokens of an embedding by two digits", () => {
     const passes = scatter(50_257, 4096, "f32", [true, false, false]);
     const digit = ["stable order: count digits", "prefix sum: one block", "stable order: place by digit"];
     expect(labels(passes)).toEqual([...digit, ...digit, "scatter-add sorted"]);
@@ -71,7 +71,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
   });
   afterAll(() => backend.close());
 
-  /** The order of positions, brought out of scratch memory. */
+  /** Returns the order of positions, copied from scratch memory. */
   const orderOf = async (indices: NdArray, size: number): Promise<number[]> => {
     const count = elementCount(indices.shape);
     const { passes, scratch, order } = stableOrderPasses({ input: 0 }, count, size, 0);
@@ -101,17 +101,20 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
     [1000, 256],
     [3000, 70_000],
     [70_001, 5],
-  ])("%i positions are ordered by %i rows, equal ones as they come, those outside last", async (count, size) => {
-    const indices = uniformArray([count], -2, size + 2, 7, "i32");
-    const key = (position: number): number => {
-      const index = indices.data[position]!;
-      return index >= 0 && index < size ? index : size;
-    };
-    const expected = Array.from({ length: count }, (_, i) => i).sort((a, b) => key(a) - key(b) || a - b);
-    expect(await orderOf(indices, size)).toEqual(expected);
-  });
+  ])(
+    "%i positions are sorted by %i rows, stable for equal rows, with out-of-range indices last",
+    async (count, size) => {
+      const indices = uniformArray([count], -2, size + 2, 7, "i32");
+      const key = (position: number): number => {
+        const index = indices.data[position]!;
+        return index >= 0 && index < size ? index : size;
+      };
+      const expected = Array.from({ length: count }, (_, i) => i).sort((a, b) => key(a) - key(b) || a - b);
+      expect(await orderOf(indices, size)).toEqual(expected);
+    },
+  );
 
-  /** A loop over the updates, in f32. */
+  /** Reference: a loop over the updates, in f32. */
   const scatterLoop = (
     base: NdArray,
     indices: NdArray,
@@ -177,7 +180,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
     expect(await run(scatterAddSorted(sizes))).toEqual(expected);
   });
 
-  test("integers wrap, and those outside are left out", async () => {
+  test("integers wrap, and out-of-range indices are ignored", async () => {
     const inputs = [
       NdArray.from([2 ** 31 - 1, 5, -7], [3], "i32"),
       integers([0, 2, 0, -1, 3, 2, 2 ** 31 - 1, -(2 ** 31)]),
@@ -193,7 +196,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
     expect([...new Int32Array(bytes!)]).toEqual([-(2 ** 31) + 3, 5, 0]);
   });
 
-  test("gather takes any rows of any dtype", async () => {
+  test("gather supports any rows of any dtype", async () => {
     const some = fc.record({
       outer: fc.integer({ min: 1, max: 3 }),
       size: fc.integer({ min: 1, max: 9 }),

@@ -3,17 +3,20 @@ import type { IndexedSizes } from "./gather.ts";
 import { stableOrderPasses } from "./stable-order.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Every variant adds onto output 0, which holds the base already: `y[block, indices[i], :] += updates[block, i, :]`, in
+// Every variant adds to output 0, which already holds the base: `y[block, indices[i], :] += updates[block, i, :]`, in
 // the order of i.
 
 const lanes = 256;
 
-/** Updates that are loaded before the first of them is added, so that a row with many does not wait for each. */
+/**
+ * Number of updates that are loaded before the first is added, so that a row with many updates does not wait for each
+ * load.
+ */
 const loadsAhead = 8;
 
 const indices: Binding = { name: "indices", type: "array<u32>", source: { input: 1 }, access: "read" };
 
-/** Lanes that share a row: vectors of four numbers where rows are made of them. */
+/** Units of a row, one lane per unit: vectors of four numbers if the row length is a multiple of four. */
 const rowUnits = (inner: number): { readonly width: number; readonly type: string } =>
   inner % 4 === 0 ? { width: inner / 4, type: "vec4<f32>" } : { width: inner, type: "f32" };
 
@@ -25,14 +28,14 @@ const floats = (inner: number): readonly Binding[] => {
   ];
 };
 
-/** Numbers that pipelines need not be made for. */
+/** Numbers that are not part of the shader text. */
 const uniformSizes = ({ outer, size, count }: IndexedSizes, width: number): { readonly [name: string]: number } => ({
   units: outer * count * width,
   rows: size,
   count,
 });
 
-/** Where invocation `at` works: unit `unit` of rank `k` among the indices, in block `block`. */
+/** Coordinates of invocation `at`: unit `unit` of rank `k` among the indices, in block `block`. */
 const decode = ({ outer, count }: IndexedSizes, width: number): string => wgsl`
   let at = group * ${lanes}u + lane;
   if (at >= sizes.units) { return; }
@@ -42,8 +45,8 @@ const decode = ({ outer, count }: IndexedSizes, width: number): string => wgsl`
 `;
 
 /**
- * Without a sort: the first of equal indices looks for the others. Cost: count² looks at an index per unit of a row;
- * the plain form.
+ * Without a sort: the first of several equal indices searches for the others. Cost: count² reads of an index per unit
+ * of a row. The simple variant.
  */
 export const scatterAddDirectPass = (sizes: IndexedSizes): Pass => {
   const { width } = rowUnits(sizes.inner);
@@ -68,7 +71,7 @@ export const scatterAddDirectPass = (sizes: IndexedSizes): Pass => {
   };
 };
 
-/** Over positions in stable order: the first of a run of equal indices finds its end and adds up the run. */
+/** Works on positions in stable order: the first of several equal indices finds the end of the run and sums the run. */
 const addRunsPass = (sizes: IndexedSizes, order: BindingSource): Pass => {
   const { width } = rowUnits(sizes.inner);
   const ahead = Array.from({ length: loadsAhead }, (_, i) => i);
@@ -113,15 +116,15 @@ const addRunsPass = (sizes: IndexedSizes, order: BindingSource): Pass => {
 };
 
 /**
- * Sort positions by row, then add run by run. Cost: see `stableOrderPasses`; then each update is read once and each
- * touched row once read and written.
+ * Sort positions by row, then add run by run. Cost: `stableOrderPasses`, then one read of each update and one read and
+ * write of each updated row.
  */
 export const scatterAddSorted = (sizes: IndexedSizes): KernelPlan => {
   const { passes, scratch, order } = stableOrderPasses({ input: 1 }, sizes.count, sizes.size, 0);
   return { scratch, passes: [...passes, addRunsPass(sizes, order)] };
 };
 
-/** Integers of either sign add up to the same bits in any order, so atomics do. Cost: each update once. */
+/** Signed and unsigned integers have the same sums in any order, so atomics are used. Cost: each update once. */
 export const scatterAddIntegersPass = (sizes: IndexedSizes): Pass => {
   const { outer, inner, count } = sizes;
   return {
@@ -147,10 +150,10 @@ export const scatterAddIntegersPass = (sizes: IndexedSizes): Pass => {
   };
 };
 
-/** Looks at an index that are cheaper than the dozen passes of a sort. */
+/** Maximum number of index reads for which the variant without a sort is cheaper than the dozen passes of a sort. */
 const mostLooks = 2 ** 22;
 
-/** The variant for so many floats. */
+/** Choose the variant for floats of these sizes. */
 export const scatterAddFloats = (sizes: IndexedSizes): KernelPlan =>
   sizes.count ** 2 * sizes.outer * rowUnits(sizes.inner).width <= mostLooks
     ? { passes: [scatterAddDirectPass(sizes)] }

@@ -4,10 +4,10 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
-/** Most bits of a digit: a workgroup keeps 256 bits per value of a digit, which makes 8 KiB. */
+/** Maximum number of bits of a digit. A workgroup keeps 256 bits per digit value, 8 KiB in total. */
 const mostDigitBits = 8;
 
-/** Passes that leave positions in a scratch block, and bytes of the scratch blocks. */
+/** Passes that write positions to a scratch block, and bytes of the scratch blocks. */
 export interface StableOrder {
   readonly passes: readonly Pass[];
   readonly scratch: readonly number[];
@@ -26,7 +26,7 @@ const digitsOf = (largestKey: number): Digit[] => {
   return Array.from({ length: count }, (_, i) => ({ shift: i * each, bits: each }));
 };
 
-/** Each lane's position and digit, and for each value of the digit the set of lanes that have it, as 256 bits. */
+/** Each lane's position and digit, and for each digit value the set of lanes with this digit, as 256 bits. */
 const peers = ({ bits }: Digit, ordered: boolean): string => wgsl`
   const lanes_words = ${lanes / 32}u;
   var<workgroup> peers: array<atomic<u32>, ${2 ** bits * (lanes / 32)}>;
@@ -46,10 +46,10 @@ const peers = ({ bits }: Digit, ordered: boolean): string => wgsl`
   }
 `;
 
-/** What both passes of a digit share. */
+/** Common part of both passes of a digit. */
 type DigitPass = Pick<Pass, "bindings" | "groups" | "code"> & { readonly sizes: { readonly [name: string]: number } };
 
-/** `counts[digit, group] =` how many lanes of the workgroup have it. */
+/** `counts[digit, group] =` number of lanes of the workgroup with this digit. */
 const countPass = ({ bindings, groups, code, sizes }: DigitPass, digit: Digit, counts: BindingSource): Pass => ({
   label: "stable order: count digits",
   bindings: [...bindings, { name: "counts", type: "array<u32>", source: counts, access: "write" }],
@@ -69,7 +69,7 @@ const countPass = ({ bindings, groups, code, sizes }: DigitPass, digit: Digit, c
   `,
 });
 
-/** Put each position behind all with a lower digit and those before it with its own. */
+/** Write each position after all positions with a lower digit, and after earlier positions with the same digit. */
 const placePass = (
   { bindings, groups, code, sizes }: DigitPass,
   starts: BindingSource,
@@ -98,14 +98,13 @@ const placePass = (
 });
 
 /**
- * Positions 0 … count−1 in ascending order of their index, those with equal indices in their own order; indices outside
- * 0 ≤ index < size last. Radix sort from the lowest digit of up to 8 bits (Satish, Harris and Garland, Designing
- * Efficient Sorting Algorithms for Manycore GPUs, 2009); ranks within a workgroup come from bit sets, so that nothing
- * depends on the order in which lanes run.
- * Cost: per digit, 12·count bytes read and 4·count written, and the prefix sum of one number per digit value and 256
- * positions.
+ * Positions 0 … count−1 in ascending order of their index, stable for equal indices; indices outside 0 ≤ index < size
+ * come last. Radix sort from the lowest digit of up to 8 bits (Satish, Harris and Garland, Designing Efficient Sorting
+ * Algorithms for Manycore GPUs, 2009). Ranks within a workgroup are computed from bit sets, so that the result does not
+ * depend on the order in which lanes run. Cost: per digit, 12·count bytes read and 4·count written, and the prefix sum
+ * of one number per digit value and 256 positions.
  *
- * @param firstScratch position of the first of the scratch blocks returned among those of the kernel's plan.
+ * @param firstScratch index, in the kernel's plan, of the first of the returned scratch blocks.
  */
 export const stableOrderPasses = (
   indices: BindingSource,

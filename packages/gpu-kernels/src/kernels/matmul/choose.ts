@@ -5,7 +5,7 @@ import { sumOrderOf } from "./sum-order.ts";
 import { tilesOf, tileShapes, tileName } from "./register-tiled.ts";
 import { matmulVariant, supportedVariants } from "./variants.ts";
 
-/** First of these names that can run. */
+/** The first named variant that supports the product. */
 const firstSupported = (names: readonly string[], product: Product, facts: DeviceFacts): MatmulVariant => {
   for (const name of names) {
     const variant = matmulVariant(name);
@@ -14,12 +14,13 @@ const firstSupported = (names: readonly string[], product: Product, facts: Devic
   return matmulVariant("naive")!;
 };
 
-/** Workgroups below which a larger tile leaves parts of a large GPU idle. */
+/** Number of workgroups below which a larger tile leaves parts of a large GPU idle. */
 const enoughGroups = 192;
 
 /**
- * On a processor. SwiftShader's subgroups of 4 run as one vector, whose lanes share rows by broadcast: 1.7 times the
- * direct tiles at 512³; lavapipe's of 8 gain nothing (docs/experiments.md).
+ * Variants for software adapters, in order of preference. SwiftShader's subgroups of 4 run as one vector whose lanes
+ * share rows by broadcast: 1.7 times the speed of direct tiles at 512³. lavapipe's subgroups of 8 gain nothing
+ * (docs/experiments.md).
  */
 const softwareChoice = (flops: number, { maxSubgroupSize }: DeviceFacts): readonly string[] => {
   if (flops <= 2 ** 16) return ["naive"];
@@ -28,8 +29,8 @@ const softwareChoice = (flops: number, { maxSubgroupSize }: DeviceFacts): readon
 };
 
 /**
- * The rule of thumb for a device that was not measured. It keeps the order of sums of the product, so only what is fast
- * follows from the number of rows.
+ * Heuristic choice for a device that was not measured. It keeps the product's order of additions, so the number of rows
+ * affects only the speed.
  */
 export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVariant => {
   const { rows, columns, inner } = product;
@@ -38,7 +39,7 @@ export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVarian
   const order = sumOrderOf(product, facts);
   if (order === "by matrices") return choose("subgroup-matrix-64x64");
   if (rows === 1 || columns === 1) return choose("matrix-vector");
-  // On a processor the compiler of large shaders takes seconds: only products that earn them get one.
+  // Software adapters take seconds to compile large shaders, so only products with enough work use large shaders.
   if (facts.software) return choose(...softwareChoice(flopsOf(product), facts));
   if (rows <= 8) return choose("few-rows");
   if (order === "in pieces")
@@ -48,7 +49,7 @@ export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVarian
       "split-register-32x32-4x4",
       "split-direct-8x4",
     );
-  // The largest tile of which there are enough; below that, make do with small tiles.
+  // The largest tile that gives enough workgroups, otherwise small tiles.
   const large = [...tileShapes]
     .reverse()
     .filter((tile) => tile.perRows * tile.perColumns === 64 || tile.rows * tile.columns <= 64 * 64);
@@ -60,7 +61,7 @@ export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVarian
   return choose("register-32x32-4x4", "direct-4x4");
 };
 
-/** The variant that runs: the learned one where there is one for this product, else the rule's. */
+/** The measured choice for this product, or the choice of the rule if there is no measured choice. */
 export const chooseVariant = (
   product: Product,
   facts: DeviceFacts,
@@ -72,7 +73,7 @@ export const chooseVariant = (
   const variant = matmulVariant(name);
   if (variant === undefined)
     throw new InvariantError(
-      `the learned choice for matmul names the variant ${name}, which does not exist; there are ${supportedVariants(
+      `the measured choice for matmul names the variant ${name}, which does not exist; use one of ${supportedVariants(
         product,
         facts,
       )

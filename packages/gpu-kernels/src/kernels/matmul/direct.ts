@@ -8,13 +8,13 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
-/** An invocation computes `rows × columns` elements; multiples of 4. */
+/** Elements per invocation: `rows × columns`, both multiples of 4. */
 export interface DirectShape {
   readonly rows: number;
   readonly columns: number;
 }
 
-/** Invocations along the columns: all, unless the columns end sooner. */
+/** Invocations along the columns: all lanes, or fewer if there are not enough columns. */
 const lanesAlongColumns = ({ columns }: Product, shape: DirectShape): number => {
   let count = lanes;
   while (count > 1 && (count / 2) * shape.columns >= columns) count /= 2;
@@ -31,10 +31,10 @@ const groupsOf = (
 };
 
 /**
- * Product without workgroup memory: every invocation computes a tile of registers straight from vectors in memory. The
- * invocations of a workgroup lie side by side along the columns, so b is read in whole lines and a by one address for
- * all. No barrier: the variant for few rows, where b is read once anyway, and for processors that pretend to be GPUs,
- * whose caches do what workgroup memory would.
+ * Product without workgroup memory: every invocation computes a tile of registers directly from vectors in memory. The
+ * invocations of a workgroup are adjacent along the columns, so b is read in complete cache lines and a with the same
+ * address for all invocations. No barrier. For few rows, where b is read only once anyway, and for software adapters,
+ * whose caches replace workgroup memory.
  */
 export const directPass = (
   product: Product,
@@ -93,7 +93,7 @@ export const directPass = (
         let tile_m = in_layer % sizes.groups_m${lanesN === lanes ? "" : ` * ${lanes / lanesN}u + lane / ${lanesN}u`};
         let n0 = (in_layer / sizes.groups_m * ${lanesN}u + ${lanesN === lanes ? "lane" : `lane % ${lanesN}u`}) * ${shape.columns}u;
         if (n0 >= sizes.columns) { return; }
-        ${placement.place(shape.rows, false)}
+        ${placement.define(shape.rows, false)}
         ${rows.flatMap((i) => partsN.map((q) => `var sum_${i}_${q} = vec4<f32>();`))}
         ${[...partsM.map((p) => `var a${p} = mat4x4<f32>();`), ...partsN.map((q) => `var b${q} = mat4x4<f32>();`)]}
         for (var k = k_begin; k < k_end; k += 4u) {
@@ -121,7 +121,9 @@ export const direct = (shape: DirectShape): MatmulVariant => ({
   plan: (product) => ({ passes: [directPass(product, shape, whole(product))] }),
 });
 
-/** Few rows over a long inner dimension: the sums are cut, so that enough of b is under way at a time. */
+/**
+ * Variant for few rows and a long inner dimension: the sums are divided, so that enough of b is being loaded at a time.
+ */
 export const splitDirect = (shape: DirectShape): MatmulVariant => ({
   name: `split-direct-${directName(shape)}`,
   sums: "in pieces",

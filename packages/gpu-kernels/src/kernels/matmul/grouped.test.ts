@@ -20,7 +20,7 @@ const integers = (values: readonly number[]): NdArray => Arrays.from(values, [va
 const labelsOf = ({ passes }: KernelPlan): string[] => passes.map(({ label }) => label);
 
 describe("grouped products without a device", () => {
-  test("take the largest tile that a usual group fills", () => {
+  test("use the largest tile that a typical group fills", () => {
     const sizes = { rows: 8192, inner: 1024, columns: 4096, groups: 8 };
     expect(labelsOf(groupedPlan(sizes, false, leastDevice))).toEqual(["grouped-matmul NN register 128x128-8x8"]);
     expect(labelsOf(groupedPlan({ ...sizes, groups: 128 }, false, leastDevice))).toEqual([
@@ -34,7 +34,7 @@ describe("grouped products without a device", () => {
     ]);
   });
 
-  test("start one workgroup per full tile, one more per group and one behind them", () => {
+  test("start one workgroup per full tile, one more per group and one after the last", () => {
     const product = { rows: 1000 } as Product;
     expect(rowsOfGroups(product, 7).tilesM(64)).toBe(Math.floor(1000 / 64) + 7 + 1);
   });
@@ -59,7 +59,7 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
     [181, 32, 40],
     [170, 19, 37],
     [90, 17, 36],
-  ])("tiles through workgroup memory: %d rows of %d to %d", async (rows, inner, columns) => {
+  ])("tiles in workgroup memory: %d rows of %d to %d", async (rows, inner, columns) => {
     await checkNode(
       backend,
       "grouped-matmul",
@@ -75,7 +75,10 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
   const large: TileShape = { rows: 64, columns: 64, perRows: 8, perColumns: 8 };
   const small = { rows: 4, columns: 4 };
 
-  /** One workgroup after the other, the last one first: what a tile writes beyond its group then stays. */
+  /**
+   * Workgroups run in sequence, the last workgroup first, so that writes of a tile outside its group are not
+   * overwritten and become visible.
+   */
   const backwards = ({ code, groups, sizes, ...pass }: Pass): Pass[] =>
     Array.from({ length: groups }, (_, i) => ({
       ...pass,
@@ -99,20 +102,20 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
     resultDtype: "f32",
   };
   const backward: Product = { ...forward, batch: 6, rows: inner, inner: rows, transposeA: true };
-  const place = { forward: rowsOfGroups(forward, 6), backward: sumsOfGroups(backward, 6) };
+  const placements = { forward: rowsOfGroups(forward, 6), backward: sumsOfGroups(backward, 6) };
 
   test.each([
     [
       "large",
-      registerTiledPass(forward, large, whole(forward), place.forward),
-      registerTiledPass(backward, large, whole(backward), place.backward),
+      registerTiledPass(forward, large, whole(forward), placements.forward),
+      registerTiledPass(backward, large, whole(backward), placements.backward),
     ],
     [
       "direct",
-      directPass(forward, small, whole(forward), place.forward),
-      directPass(backward, small, whole(backward), place.backward),
+      directPass(forward, small, whole(forward), placements.forward),
+      directPass(backward, small, whole(backward), placements.backward),
     ],
-  ])("%s tiles write nothing beyond their group, in whatever order they run", async (_, rowsPass, sumsPass) => {
+  ])("%s tiles write nothing outside their group, in any order", async (_, rowsPass, sumsPass) => {
     const [x, w] = operands(rows, inner, columns) as [NdArray, NdArray];
     const check = async (op: string, inputs: readonly NdArray[], params: object, pass: Pass): Promise<void> => {
       const [spec] = operators[op]!.infer(inputs, params as never);

@@ -27,7 +27,7 @@ describe("plans", () => {
     ].map(([m, n, k]) => productOf(m!, n!, k!, { batch: 3, transposeA, transposeB })),
   );
 
-  test("of every variant stay inside of WebGPU's default limits, and need no feature", () => {
+  test("of every variant stay within WebGPU's default limits, and need no feature", () => {
     for (const product of products) {
       for (const variant of supportedVariants(product, leastDevice)) {
         for (const { code, workgroupSize, groups, bindings, features, label } of variant.plan(product, leastDevice)
@@ -49,7 +49,7 @@ describe("plans", () => {
     }
   });
 
-  test("have scratch for all that they bind", () => {
+  test("have scratch for all scratch bindings", () => {
     for (const product of products) {
       for (const variant of supportedVariants(product, leastDevice)) {
         const { passes, scratch = [] } = variant.plan(product, leastDevice);
@@ -60,7 +60,7 @@ describe("plans", () => {
     }
   });
 
-  test("sizes are no part of the text, as long as their remainders agree", () => {
+  test("do not contain sizes in the text, if their remainders agree", () => {
     const code = (m: number, n: number, k: number): string[] =>
       matmulVariant("register-64x64-8x8")!
         .plan(productOf(m, n, k), leastDevice)
@@ -69,11 +69,11 @@ describe("plans", () => {
     expect(code(64, 128, 256)).not.toEqual(code(64, 129, 256));
   });
 
-  test("names are unique", () => {
+  test("have unique names", () => {
     expect(new Set(matmulVariants.map(({ name }) => name)).size).toBe(matmulVariants.length);
   });
 
-  test("the largest tile runs at default limits, half-size needs f16, matrices need the adapter's shapes", () => {
+  test("the largest tile runs at default limits, half precision needs f16, matrices need the adapter's shapes", () => {
     const product = productOf(512, 512, 512);
     expect(matmulVariant("register-128x128-8x8")!.supports(product, leastDevice)).toBe(true);
     expect(matmulVariant("register-128x128-8x8")!.supports(product, { ...leastDevice, maxWorkgroupBytes: 16383 })).toBe(
@@ -112,11 +112,11 @@ describe("choice", () => {
     [4096, 1, 4096, "matrix-vector"],
     [40, 40, 40, "register-32x32-4x4"],
     [40, 40, 0, "naive"],
-  ])("without learning, %d × %d × %d runs %s", (m, n, k, name) => {
+  ])("without measurements, %d × %d × %d runs %s", (m, n, k, name) => {
     expect(staticChoice(productOf(m, n, k), leastDevice).name).toBe(name);
   });
 
-  test("follows what was learned where it can run, and names what does not exist", () => {
+  test("uses a measured choice that can run, and reports a variant that does not exist", () => {
     const product = productOf(64, 64, 64);
     expect(chooseVariant(product, leastDevice, { matmulVariant: () => "direct-8x8" }).name).toBe("direct-8x8");
     expect(chooseVariant(product, leastDevice, { matmulVariant: () => "matrix-vector" })).toBe(
@@ -128,9 +128,9 @@ describe("choice", () => {
   });
 });
 
-// Splits and vectors have shapes of their own below, one transpose stands for all, subgroup matrices run on no software
-// adapter, and of the large tiles, each of which takes seconds to compile there, one stands for all but in
-// `matmul.full.test.ts`.
+// Splits and vectors have their own shapes below. One transpose represents all transposes, and subgroup matrices run on
+// no software adapter. Large tiles take seconds to compile there, so one tile represents all; `matmul.full.test.ts`
+// runs all.
 describeVariants(
   matmulVariants
     .map(({ name }) => name)
@@ -160,17 +160,17 @@ describe.skipIf(!hasAdapter)("numbers", () => {
       await products.check(name, productOf(whole.rows, whole.columns, whole.inner, { transposeA, transposeB }));
     }
   };
-  // Tiles of registers take long to compile: one layout of the four.
+  // Register tiles take long to compile, so only one of the four layouts is tested.
   test.each([
     ["register-32x32-4x4", layouts.slice(0, 1)],
     ["direct-4x4", layouts],
     ["subgroup-8x4", layouts],
-  ] as const)("%s is right for the other remainders too", checkRemainders);
-  test("register-32x32-4x4 is right for the other remainders in the other layouts", { tags: "full" }, () =>
+  ] as const)("%s is correct for the other remainders, too", checkRemainders);
+  test("register-32x32-4x4 is correct for the other remainders in the other layouts", { tags: "full" }, () =>
     checkRemainders("register-32x32-4x4", layouts.slice(1)),
   );
 
-  test.each(["split-register-32x32-4x4", "split-direct-4x4"])("%s cuts long sums", async (name) => {
+  test.each(["split-register-32x32-4x4", "split-direct-4x4"])("%s splits long sums", async (name) => {
     for (const transposeA of [false, true]) {
       const product = productOf(long.rows, long.columns, transposeA ? 1031 : 2063, { batch: long.batch, transposeA });
       expect(matmulVariant(name)!.plan(product, products.backend.facts).passes).toHaveLength(2);
@@ -179,7 +179,7 @@ describe.skipIf(!hasAdapter)("numbers", () => {
     await products.check(name, productOf(32, 64, 512, { transposeA: true }));
   });
 
-  test("matrix-vector and few-rows are right for rows and columns, either way they lie", async () => {
+  test("matrix-vector and few-rows are correct for rows and columns, transposed or not", async () => {
     for (const [transposeA, transposeB] of layouts) {
       for (const [m, n, k] of [
         [1, 70, 300],

@@ -7,27 +7,28 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
-/** Results of a workgroup, and inner elements that are in workgroup memory at a time. */
+/** Results of a workgroup, and number of inner elements in workgroup memory at a time. */
 const [width, depth] = [32, 64] as const;
 
-/** A row of the tile in workgroup memory is longer by one, so that writes along the inner dimension hit all banks. */
+/**
+ * A row of the tile in workgroup memory has one more element, so that writes along the inner dimension use all banks.
+ */
 const stride = width + 1;
 
-/** Most rows of `few-rows`. */
+/** Maximum number of rows of `few-rows`. */
 const mostRows = 8;
 
 /**
- * `y[r, o] = Σₖ v[r, k] · x[k, o]` for few r: the product of few rows (x = b) or, seen from the other side, of one
- * column (x = aᵀ).
+ * `y[r, o] = Σₖ v[r, k] · x[k, o]` for few r: the product of few rows (x = b) or, transposed, of one column (x = aᵀ).
  */
 interface VectorProduct {
-  /** Operand that is x. */
+  /** The operand that is x. */
   readonly side: "a" | "b";
   /** Number of vectors. */
   readonly count: number;
-  /** Results of one vector. */
+  /** Number of results per vector. */
   readonly outer: number;
-  /** WGSL of element k of vector r of the matrix that begins at `base_v`. */
+  /** WGSL of element k of vector r of the matrix that starts at `base_v`. */
   readonly vectorAt: (r: string, k: string) => string;
 }
 
@@ -41,8 +42,8 @@ const vectorProductOf = ({ rows, columns, inner, transposeA }: Product): VectorP
         vectorAt: (r, k) => (transposeA ? `base_v + ${k} * ${rows}u + ${r}` : `base_v + ${r} * ${inner}u + ${k}`),
       };
 
-/** `layer`, `o0`, where the operands of a workgroup begin, and the range of its sum. */
-const placeText = ({ inner }: Product, { count, outer }: VectorProduct, resultsOfGroup: number): string => wgsl`
+/** `layer`, `o0`, the start of the operands of a workgroup, and the range of its sum. */
+const positionText = ({ inner }: Product, { count, outer }: VectorProduct, resultsOfGroup: number): string => wgsl`
   let layer = group / sizes.groups;
   let o0 = (group - layer * sizes.groups) * ${resultsOfGroup}u;
   let matrix = layer % sizes.batch;
@@ -52,14 +53,17 @@ const placeText = ({ inner }: Product, { count, outer }: VectorProduct, resultsO
   let k_end = min(k_begin + sizes.split_length, sizes.inner);
 `;
 
-/** Both operands through workgroup memory: all invocations load, and half of the results are summed by each half. */
+/**
+ * Loads both operands into workgroup memory. All invocations load, and each half of the invocations sums half of the
+ * results.
+ */
 const stagedCode = (product: Product, vectors: VectorProduct, element: string): string => {
   const { side, count, outer, vectorAt } = vectors;
   const { innerContiguous, code } = operandOf(product, side);
   const [blocksOuter, blocksInner] = [width / 4, depth / 4];
   const rounds = range((blocksOuter * blocksInner) / lanes);
-  // Invocations beside each other read what lies beside each other.
-  const placesOf = (round: number): readonly [outerBlock: string, innerBlock: string] => {
+  // Adjacent invocations read adjacent memory.
+  const blocksOf = (round: number): readonly [outerBlock: string, innerBlock: string] => {
     const block = `(lane + ${round * lanes}u)`;
     return innerContiguous
       ? [`${block} / ${blocksInner}u`, `${block} % ${blocksInner}u`]
@@ -75,7 +79,7 @@ const stagedCode = (product: Product, vectors: VectorProduct, element: string): 
     var<workgroup> tile: array<f32, ${depth * stride}>;
     var<workgroup> staged: array<f32, ${count * depth}>;
     fn main(group: u32, lane: u32) {
-      ${placeText(product, vectors, width)}
+      ${positionText(product, vectors, width)}
       let last_v = ${product.batch * count * product.inner - 1}u;
       let o = lane % ${width}u;
       ${own.map((i) => `var sum_${i} = 0.0;`)}
@@ -86,7 +90,7 @@ const stagedCode = (product: Product, vectors: VectorProduct, element: string): 
       for (var k = k_begin; k < k_end + ${depth}u; k += ${depth}u) {
         if (k < k_end) {
           ${rounds.map((round) => {
-            const [outerBlock, innerBlock] = placesOf(round);
+            const [outerBlock, innerBlock] = blocksOf(round);
             return `next_${round} = fetch_${side}_tail(base_x, o0 + 4u * (${outerBlock}), k + 4u * (${innerBlock}), k_end);`;
           })}
           ${range(count).map((r) => `next_v_${r} = ${vector(r)};`)}
@@ -100,7 +104,7 @@ const stagedCode = (product: Product, vectors: VectorProduct, element: string): 
         workgroupBarrier();
         if (k < k_end) {
           ${rounds.map((round) => {
-            const [outerBlock, innerBlock] = placesOf(round);
+            const [outerBlock, innerBlock] = blocksOf(round);
             return wgsl`
               {
                 let at = 4u * (${innerBlock}) * ${stride}u + 4u * (${outerBlock});
@@ -120,7 +124,9 @@ const stagedCode = (product: Product, vectors: VectorProduct, element: string): 
   `;
 };
 
-/** Each invocation sums four results straight from memory: processors stop all invocations at a barrier. */
+/**
+ * Each invocation sums four results directly from memory, because software adapters stop all invocations at a barrier.
+ */
 const plainCode = (product: Product, vectors: VectorProduct, element: string): string => {
   const { side, count, outer, vectorAt } = vectors;
   const { code } = operandOf(product, side);
@@ -132,7 +138,7 @@ const plainCode = (product: Product, vectors: VectorProduct, element: string): s
   return wgsl`
     ${code}
     fn main(group: u32, lane: u32) {
-      ${placeText(product, vectors, 4 * lanes)}
+      ${positionText(product, vectors, 4 * lanes)}
       let o = o0 + 4u * lane;
       if (o >= ${outer}u) { return; }
       ${range(count).map((r) => `var sum_${r} = vec4<f32>();`)}
@@ -151,8 +157,8 @@ const plainCode = (product: Product, vectors: VectorProduct, element: string): s
 };
 
 /**
- * One column or few rows: x is read once, so memory sets the pace, 2 · rows flops per element. Each sum is one chain
- * along the inner dimension, or along each piece of it.
+ * Product of one column or few rows. x is read once, so memory bandwidth is the limit, 2 · rows flops per element. Each
+ * sum is one chain along the inner dimension, or along each piece of it.
  */
 const vectorPass = (product: Product, splits: Splits, { software }: DeviceFacts): Pass => {
   const { batch, dtype, resultDtype } = product;

@@ -6,8 +6,8 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 
 /**
- * The definition as a shader: one invocation per element, `y[m, n] = Σₖ a[m, k] · b[k, n]`. The oracle of every other
- * variant, and what computes empty sums.
+ * The definition as a shader: one invocation per element, `y[m, n] = Σₖ a[m, k] · b[k, n]`. Reference for tests of all
+ * other variants. Also computes empty sums.
  */
 export const naivePass = (product: Product): Pass => {
   const { batch, rows, columns, transposeA, transposeB, dtype, resultDtype } = product;

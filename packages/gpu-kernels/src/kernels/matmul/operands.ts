@@ -3,20 +3,20 @@ import { type Product, range } from "./product.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * How a shader reads an operand of a product. Both operands look alike: an *outer* dimension (rows of a, columns of b)
- * and the inner one; one of the two is contiguous in memory.
+ * Reads an operand of a product in a shader. Both operands have the same interface: an *outer* dimension (rows of a,
+ * columns of b) and the inner dimension. One of the two dimensions is contiguous in memory.
  */
 export interface Operand {
   readonly binding: Binding;
-  /** The inner dimension is contiguous: a as it lies, b transposed. */
+  /** Whether the inner dimension is contiguous: a untransposed, b transposed. */
   readonly innerContiguous: boolean;
   /**
    * - `fn fetch_x(base: u32, outer: u32, k: u32) -> mat4x4<f32>`: column j holds elements outer … outer+3 at k+j. Needs
    *   k+3 < inner.
-   * - `fn fetch_x_tail(…, k_end: u32)`: zeros from k_end on.
+   * - `fn fetch_x_tail(…, k_end: u32)`: zeros from k_end up.
    *
-   * Outer elements behind the last one repeat others or are anything; they belong to results that are never stored.
-   * `base` is the first element of the matrix.
+   * Outer elements after the last have undefined values. They only affect results that are never stored. `base` is the
+   * first element of the matrix.
    */
   readonly code: string;
 }
@@ -25,8 +25,8 @@ export const operandOf = (product: Product, side: "a" | "b"): Operand => {
   const { rows, columns, inner, transposeA, transposeB, dtype } = product;
   const outer = side === "a" ? rows : columns;
   const innerContiguous = side === "a" ? !transposeA : transposeB;
-  // Every row of the matrix then begins at a multiple of four elements, and a vector lies inside of the matrix or
-  // outside of it.
+  // Every row of the matrix then starts at a multiple of four elements, and a vector is either completely inside or
+  // completely outside of the matrix.
   const aligned = (innerContiguous ? inner : outer) % 4 === 0;
   const outerSize = side === "a" ? "sizes.rows" : "sizes.columns";
   const load = aligned
@@ -74,11 +74,11 @@ export const operandOf = (product: Product, side: "a" | "b"): Operand => {
   };
 };
 
-/** Where a pass puts its sums: the result, or a block of f32 partial sums. */
+/** Destination of a pass's sums: the result, or a block of f32 partial sums. */
 export interface Sink {
   readonly binding: Binding;
   /**
-   * `fn store_y(row_at: u32, column: u32, v: vec4<f32>)`: columns column … column+3 of the row that begins at element
+   * `fn store_y(row_at: u32, column: u32, v: vec4<f32>)`: columns column … column+3 of the row that starts at element
    * row_at.
    */
   readonly code: string;
@@ -105,7 +105,7 @@ export const sinkOf = ({ columns, resultDtype }: Product, partial: boolean): Sin
   };
 };
 
-/** `sizes` that the code of operands and sinks reads. */
+/** Fields of `sizes` that the code of operands and sinks reads. */
 export const matrixSizes = ({
   rows,
   columns,

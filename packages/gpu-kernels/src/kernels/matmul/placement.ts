@@ -3,28 +3,28 @@ import type { Product } from "./product.ts";
 import type { Splits } from "./split-inner.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Which part of which matrices the tile of a pass is the product of. */
+/** Assigns a part of the matrices to each tile of a pass. */
 export interface Placement {
   readonly label: string;
   readonly bindings: readonly Binding[];
   /** WGSL outside of functions. */
   readonly declarations: string;
-  /** Fields of `sizes` beside those of the product. */
+  /** Fields of `sizes` in addition to the fields of the product. */
   readonly sizes: { readonly [name: string]: number };
   readonly layers: number;
-  /** Tiles of so many rows that cover a layer. */
+  /** Number of tiles of `tileRows` rows that cover a layer. */
   readonly tilesM: (tileRows: number) => number;
-  /** Sums begin at a multiple of `step` and have a multiple of it of terms. */
+  /** Whether sums start at a multiple of `step` and their numbers of terms are multiples of `step`. */
   readonly inSteps: (step: number) => boolean;
   /**
-   * WGSL that defines `m0`, the tile's first row, and `row_end`; `base_a` and `base_b`, where its matrices begin; and
-   * `k_begin` and `k_end`, its sum: of `tile_m` and `layer`, which are in scope. A tile without rows returns. With
-   * `shared` all invocations of a workgroup have one tile, and what is defined is uniform.
+   * WGSL that defines, from `tile_m` and `layer`: `m0`, the tile's first row, and `row_end`; `base_a` and `base_b`, the
+   * starts of its matrices; and `k_begin` and `k_end`, the range of its sum. Returns from `main` for a tile without
+   * rows. With `shared`, all invocations of a workgroup have the same tile, and all definitions are uniform.
    */
-  readonly place: (tileRows: number, shared: boolean) => string;
+  readonly define: (tileRows: number, shared: boolean) => string;
 }
 
-/** Each layer one product, or one piece of it where the inner dimension is cut. */
+/** Each layer is one product, or one piece of a product if the inner dimension is divided. */
 export const plainPlacement = ({ batch, rows, inner }: Product, splits: Splits): Placement => {
   const partial = splits.count > 1;
   return {
@@ -35,7 +35,7 @@ export const plainPlacement = ({ batch, rows, inner }: Product, splits: Splits):
     layers: splits.count * batch,
     tilesM: (tileRows) => Math.ceil(rows / tileRows),
     inSteps: (step) => inner % step === 0,
-    place: (tileRows, shared) => wgsl`
+    define: (tileRows, shared) => wgsl`
       let m0 = tile_m * ${tileRows}u;
       let row_end = sizes.rows;
       ${shared ? "" : "if (m0 >= row_end) { return; }"}
@@ -50,7 +50,7 @@ export const plainPlacement = ({ batch, rows, inner }: Product, splits: Splits):
 
 const counts: Binding = { name: "counts", type: "array<i32>", source: { input: 2 }, access: "read" };
 
-/** Through workgroup memory, what was read from memory counts as uniform. */
+/** WGSL that evaluates `call`. Values passed through workgroup memory are uniform. */
 const found = (shared: boolean, call: string): string =>
   shared
     ? wgsl`
@@ -60,9 +60,9 @@ const found = (shared: boolean, call: string): string =>
     : `let place = ${call};`;
 
 /**
- * Rows by group: tiles begin where groups begin, so none has rows of two. A tile looks its group up in the counts;
- * those behind the last group have empty sums. At most one tile per group and one at the end is not full, and so many
- * workgroups more are started.
+ * Rows by group: tiles start at the start of a group, so no tile has rows of two groups. A tile finds its group from
+ * the counts; tiles after the last group have empty sums. At most one tile per group, and one at the end, is partly
+ * filled, so this number of additional workgroups is started.
  */
 export const rowsOfGroups = ({ rows, inner }: Product, groups: number): Placement => ({
   label: "grouped-matmul",
@@ -86,7 +86,7 @@ export const rowsOfGroups = ({ rows, inner }: Product, groups: number): Placemen
   layers: 1,
   tilesM: (tileRows) => Math.floor(rows / tileRows) + groups + 1,
   inSteps: (step) => inner % step === 0,
-  place: (tileRows, shared) => wgsl`
+  define: (tileRows, shared) => wgsl`
     ${found(shared, `find_tile(tile_m, ${tileRows}u)`)}
     let m0 = place.y;
     let row_end = place.z;
@@ -117,7 +117,7 @@ export const sumsOfGroups = ({ rows }: Product, groups: number): Placement => ({
   layers: groups,
   tilesM: (tileRows) => Math.ceil(rows / tileRows),
   inSteps: () => false,
-  place: (tileRows, shared) => wgsl`
+  define: (tileRows, shared) => wgsl`
     ${found(shared, "find_rows(layer)")}
     let m0 = tile_m * ${tileRows}u;
     let row_end = sizes.rows;

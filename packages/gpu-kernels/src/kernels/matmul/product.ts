@@ -3,8 +3,7 @@ import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import type { DeviceFacts, KernelPlan, MatmulRequest, Pass } from "../../kernel.ts";
 
 /**
- * One product `y[batch, m, n] = Σₖ a · b` with everything that a variant may specialise on; sums are kept in f32
- * always.
+ * One product `y[batch, m, n] = Σₖ a · b`, with all properties that a variant may specialize on. Sums are always f32.
  */
 export interface Product extends MatmulRequest {
   readonly resultDtype: "f32" | "f16";
@@ -14,18 +13,18 @@ export interface Product extends MatmulRequest {
  * Order of the additions of a product.
  *
  * - `in order`: one chain of f32 multiply-adds along the inner dimension.
- * - `in pieces`: one such chain along each piece of the inner dimension, and the pieces added up in order.
+ * - `in pieces`: one such chain along each piece of the inner dimension, then the pieces in order.
  * - `by matrices`: the order of the device's matrix units.
  */
 export type SumOrder = "in order" | "in pieces" | "by matrices";
 
-/** One way to compute a product. Variants with one order of sums give the same bits. */
+/** An algorithm for a product. Variants with the same order of sums give the same bits. */
 export interface MatmulVariant {
-  /** Unique; stored in learned models, so it never changes its meaning. */
+  /** Unique name. Stored in measured models, so its meaning must never change. */
   readonly name: string;
-  /** The order of its sums; `by rule` if it has the order of the device for each product. */
+  /** Order of the variant's sums. `by rule`: the device's order for each product. */
   readonly sums: SumOrder | "by rule";
-  /** Whether this device can run it and the shape is one that it was made for. */
+  /** Whether the device can run this variant, and the variant is designed for the shape. */
   readonly supports: (product: Product, facts: DeviceFacts) => boolean;
   readonly plan: (product: Product, facts: DeviceFacts) => KernelPlan;
 }
@@ -46,7 +45,7 @@ export const productOf = ({ inputs, outputs, params }: KernelNode<OperatorParams
   };
 };
 
-/** `NN`, `NT`, `TN`, `TT`. */
+/** Layout: `NN`, `NT`, `TN` or `TT`. */
 export const layoutOf = ({ transposeA, transposeB }: MatmulRequest): string =>
   `${transposeA ? "T" : "N"}${transposeB ? "T" : "N"}`;
 

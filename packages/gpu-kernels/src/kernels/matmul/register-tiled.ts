@@ -6,7 +6,7 @@ import { type Splits, splitPlan, whole } from "./split-inner.ts";
 import { splitsOf } from "./sum-order.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** A workgroup computes `rows × columns` elements, an invocation `perRows × perColumns` of them; all multiples of 4. */
+/** Elements per workgroup, `rows × columns`, and per invocation, `perRows × perColumns`. All multiples of 4. */
 export interface TileShape {
   readonly rows: number;
   readonly columns: number;
@@ -14,12 +14,12 @@ export interface TileShape {
   readonly perColumns: number;
 }
 
-/** Inner elements that lie in workgroup memory at a time: 64 bytes of each row, and 16 KiB in all for 128 × 128. */
+/** Number of inner elements in workgroup memory at a time: 64 bytes of each row, 16 KiB in total for 128 × 128. */
 const depth = 16;
 
 /**
- * Tile rows that neighbouring workgroups walk through before the next tile column, so that both operands stay in the L2
- * cache.
+ * Number of tile rows that consecutive workgroups process before the next tile column, so that both operands stay in
+ * the L2 cache.
  */
 const panelHeight = 8;
 
@@ -35,19 +35,19 @@ export const tilesOf = ({ batch, rows, columns }: Product, tile: TileShape): num
   batch * Math.ceil(rows / tile.rows) * Math.ceil(columns / tile.columns);
 
 /**
- * Product by tiles in workgroup memory and in registers. Per inner element an invocation reads perRows + perColumns
- * floats of workgroup memory for 2 · perRows · perColumns flops (8 × 8: 2 flops per byte); global memory is read once
+ * Product by tiles in workgroup memory and in registers. Per inner element, an invocation reads perRows + perColumns
+ * floats of workgroup memory for 2 · perRows · perColumns flops (8 × 8: 2 flops per byte). Global memory is read once
  * per tile, rows + columns floats for 2 · rows · columns flops.
  *
- * - Both tiles lie with the inner dimension outside, so the inner loop is the same for NN, NT, TN and TT. An operand
- *   whose inner dimension is contiguous is transposed on the way, in blocks of 4 × 4 in registers.
- * - 32 neighbouring invocations read 4 vectors of one tile and 8 of the other: whole 128-byte lines of banks, the rest
+ * - In both tiles, the inner dimension is the outermost, so the inner loop is the same for NN, NT, TN and TT. An
+ *   operand with a contiguous inner dimension is transposed while it is loaded, in blocks of 4 × 4 in registers.
+ * - 32 adjacent invocations read 4 vectors of one tile and 8 of the other: complete 128-byte lines of banks, the rest
  *   broadcasts.
- * - Columns of a transposed tile are exchanged by an exclusive or with the block's number, so that eight invocations
- *   that write blocks of one row hit eight groups of banks.
- * - The next tiles travel from global memory into registers while the present ones are multiplied.
- * - Edges cost nothing inside: rows and columns behind the last repeat the last. Only an inner dimension that is no
- *   multiple of 16 asks, once per vector fetched, which is for 2 · perRows · perColumns flops or more.
+ * - Columns of a transposed tile are permuted by an exclusive or with the block's number, so that eight invocations
+ *   that write blocks of one row access eight groups of banks.
+ * - The next tiles are loaded from global memory into registers while the current tiles are multiplied.
+ * - Edges add no cost inside: rows and columns after the last repeat the last. Only an inner dimension that is not a
+ *   multiple of 16 needs a check, once per fetched vector, that is, per 2 · perRows · perColumns flops or more.
  */
 export const registerTiledPass = (
   product: Product,
@@ -66,11 +66,11 @@ export const registerTiledPass = (
   const [vectorsM, vectorsN] = [tile.rows / 4, tile.columns / 4];
   const [partsM, partsN] = [range(perRows / 4), range(perColumns / 4)];
 
-  // Blocks of 4 × 4: first those of a, then those of b, dealt out to the invocations in rounds.
+  // Blocks of 4 × 4: first the blocks of a, then the blocks of b, assigned to the invocations in rounds.
   const blocks = depth / 4;
   const [blocksA, blocksB] = [vectorsM * blocks, vectorsN * blocks];
   const rounds = range(Math.ceil((blocksA + blocksB) / lanes));
-  const place = (
+  const locateBlock = (
     { innerContiguous }: Operand,
     vectors: number,
     block: string,
@@ -81,7 +81,7 @@ export const registerTiledPass = (
   const swizzled = ({ innerContiguous }: Operand, vector: string, block: string): string =>
     innerContiguous ? `(${vector} ^ (${block} * 2u))` : vector;
 
-  /** What round r does with its block, for whichever operand it belongs to. */
+  /** The work of round r on its block, for either operand. */
   const perBlock = (round: number, work: (side: "a" | "b", block: string) => string): string => {
     const at = `lane${round === 0 ? "" : ` + ${round * lanes}u`}`;
     const [first, last] = [round * lanes, (round + 1) * lanes];
@@ -107,7 +107,7 @@ export const registerTiledPass = (
   const fetchNext = rounds.map((round) =>
     perBlock(round, (side, block) => {
       const { operand, vectors, origin } = sideOf(side);
-      const [vector, depthBlock] = place(operand, vectors, block);
+      const [vector, depthBlock] = locateBlock(operand, vectors, block);
       const from = `base_${side}, ${origin} + 4u * ${vector}, k + 4u * ${depthBlock}`;
       return `next_${round} = ${noTail ? `fetch_${side}(${from})` : `fetch_${side}_tail(${from}, k_end)`};`;
     }),
@@ -115,7 +115,7 @@ export const registerTiledPass = (
   const putIntoTiles = rounds.map((round) => {
     const put = perBlock(round, (side, block) => {
       const { operand, vectors } = sideOf(side);
-      const [vector, depthBlock] = place(operand, vectors, block);
+      const [vector, depthBlock] = locateBlock(operand, vectors, block);
       return wgsl`
         let at = 4u * ${depthBlock} * ${vectors}u + ${swizzled(operand, vector, depthBlock)};
         ${range(4).map((j) => `tile_${side}[at + ${j * vectors}u] = next_${round}[${j}];`)}
@@ -133,8 +133,8 @@ export const registerTiledPass = (
   const addProducts = range(perRows).flatMap((i) =>
     partsN.map((q) => `sum_${i}_${q} = fma(vec4<f32>(a${i >> 2}[${i & 3}]), b${q}, sum_${i}_${q});`),
   );
-  const placesInA = partsM.map((p) => `let from_a${p} = ${swizzled(a, `(lane_m + ${p * lanesM}u)`, "block")};`);
-  const placesInB = partsN.map((q) => `let from_b${q} = ${swizzled(b, `(lane_n + ${q * lanesN}u)`, "block")};`);
+  const addressesA = partsM.map((p) => `let from_a${p} = ${swizzled(a, `(lane_m + ${p * lanesM}u)`, "block")};`);
+  const addressesB = partsN.map((q) => `let from_b${q} = ${swizzled(b, `(lane_n + ${q * lanesN}u)`, "block")};`);
   const next = rounds.map((round) => `var next_${round} = mat4x4<f32>();`);
   const sums = range(perRows).flatMap((i) => partsN.map((q) => `var sum_${i}_${q} = vec4<f32>();`));
   const stores = range(perRows).map(
@@ -178,7 +178,7 @@ export const registerTiledPass = (
         let height = min(sizes.tiles_m - panel * ${panelHeight}u, ${panelHeight}u);
         let tile_m = panel * ${panelHeight}u + in_panel % height;
         let n0 = in_panel / height * ${tile.columns}u;
-        ${placement.place(tile.rows, true)}
+        ${placement.define(tile.rows, true)}
         let lane_n = lane % 8u + 8u * (lane / 32u % ${lanesN / 8}u);
         let lane_m = lane / 8u % 4u + 4u * (lane / ${4 * lanesN}u);
         ${sums}
@@ -191,8 +191,8 @@ export const registerTiledPass = (
           }
           if (k > k_begin) {
             for (var block = 0u; block < ${blocks}u; block++) {
-              ${placesInA}
-              ${placesInB}
+              ${addressesA}
+              ${addressesB}
               // Compilers unroll it; written out it makes them slow.
               for (var j = 0u; j < 4u; j++) {
                 ${columnsOfA}
@@ -232,7 +232,9 @@ export const registerTiled = (tile: TileShape): MatmulVariant => ({
   plan: (product) => ({ passes: [registerTiledPass(product, tile, whole(product))] }),
 });
 
-/** Few results of long sums, as in weight gradients: the sums are cut, so that there is work for all. */
+/**
+ * Variant for few results of long sums, as in weight gradients: the sums are divided, so that all workgroups have work.
+ */
 export const splitRegisterTiled = (tile: TileShape): MatmulVariant => ({
   name: `split-register-${tileName(tile)}`,
   sums: "in pieces",

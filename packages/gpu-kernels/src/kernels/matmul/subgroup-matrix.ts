@@ -6,12 +6,12 @@ import { wgsl } from "../../wgsl.ts";
 /** A workgroup of four subgroups computes 64 × 64 elements, each subgroup 32 × 32, over 32 inner elements at a time. */
 const [side, perSubgroup, depth, numSubgroups] = [64, 32, 32, 4] as const;
 
-/** Rows of the tiles in workgroup memory are longer than needed by 16 bytes, so that rows begin at different banks. */
+/** Rows of the tiles in workgroup memory have 16 bytes of padding, so that rows start at different banks. */
 const [strideK, strideN] = [depth + 8, side + 8] as const;
 
 /**
- * The shape that the variant uses: operands in f16, sums in f32, and a divisor of a subgroup's tile; the largest of
- * those.
+ * The matrix shape that the variant uses: f16 operands, f32 sums, and a divisor of a subgroup's tile. The largest such
+ * shape.
  */
 export const matrixShapeFor = ({ subgroupMatrices }: DeviceFacts): SubgroupMatrixShape | undefined =>
   subgroupMatrices
@@ -27,9 +27,9 @@ export const matrixShapeFor = ({ subgroupMatrices }: DeviceFacts): SubgroupMatri
 
 /**
  * Product on tensor cores: `subgroup_matrix_result += subgroup_matrix_left · subgroup_matrix_right`, f16 operands and
- * f32 sums. Both tiles go through workgroup memory in f16 (with zeros behind the edges, transposed where they lie so),
- * sums come back through it in f32, and guarded stores round them to the result's dtype. A subgroup needs 2 · 32 · 32 ·
- * 32 flops per 4 KiB of workgroup memory.
+ * f32 sums. Both tiles are loaded into workgroup memory in f16 (padded with zeros, in their transposed or untransposed
+ * layout). Sums return through workgroup memory in f32, and guarded stores round them to the result's dtype. A subgroup
+ * computes 2 · 32 · 32 · 32 flops per 4 KiB of workgroup memory.
  */
 export const subgroupMatrixPass = (
   product: Product,
@@ -41,7 +41,7 @@ export const subgroupMatrixPass = (
   const [a, b] = [operandOf(product, "a"), operandOf(product, "b")];
   const [tilesM, tilesN] = [Math.ceil(rows / side), Math.ceil(columns / side)];
   const [partsM, partsN] = [range(perSubgroup / M), range(perSubgroup / N)];
-  // Blocks of 4 × 4 elements of either tile; invocations deal them out among themselves.
+  // Blocks of 4 × 4 elements of either tile, distributed over the invocations.
   const blocks = (side / 4) * (depth / 4);
   const blockAt = (innerContiguous: boolean): string[] =>
     innerContiguous
@@ -66,8 +66,8 @@ export const subgroupMatrixPass = (
       }
     `,
   );
-  // Each subgroup has a corner of its own for sums on their way out, so only its own order matters; barriers stay
-  // uniform.
+  // Each subgroup has its own part of workgroup memory for sums to be stored, so only the subgroup's own order matters.
+  // Barriers stay uniform.
   const out = partsM.flatMap((p) =>
     partsN.map(
       (q) => wgsl`
@@ -125,7 +125,7 @@ export const subgroupMatrixPass = (
 const workgroupBytes = ({ rows, columns }: SubgroupMatrixShape): number =>
   2 * (side * strideK + depth * strideN) + 4 * numSubgroups * rows * columns;
 
-/** Whether the device multiplies operands of this dtype by matrix units, whatever the number of rows. */
+/** Whether the device multiplies operands of this dtype with matrix units, for any number of rows. */
 export const supportsMatrices = ({ inner, dtype }: Product, facts: DeviceFacts): boolean => {
   const shape = matrixShapeFor(facts);
   return (
@@ -134,7 +134,7 @@ export const supportsMatrices = ({ inner, dtype }: Product, facts: DeviceFacts):
     facts.f16 &&
     facts.subgroups &&
     shape !== undefined &&
-    // Which subgroup an invocation belongs to is only known where all have one size.
+    // An invocation's subgroup is only known if all subgroups have the same size.
     facts.minSubgroupSize === facts.maxSubgroupSize &&
     numSubgroups * facts.maxSubgroupSize <= facts.maxWorkgroupSize &&
     workgroupBytes(shape) <= facts.maxWorkgroupBytes

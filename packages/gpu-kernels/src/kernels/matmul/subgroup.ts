@@ -7,12 +7,13 @@ const lanes = 64;
 const rows = 8;
 
 /**
- * Product whose rows of a travel inside of subgroups: all invocations of a workgroup share 8 rows, each lane loads
- * another inner element of them, and broadcasts hand them round, so a is read once per workgroup without workgroup
- * memory and without barriers. Good where a broadcast is free (Intel reads any lane's register); elsewhere it costs as
- * much as workgroup memory.
+ * Product that shares rows of a within subgroups: all invocations of a workgroup share 8 rows, each lane loads a
+ * different inner element of these rows, and broadcasts distribute the elements. So a is read once per workgroup
+ * without workgroup memory and without barriers. Fast if a broadcast is free (Intel reads any lane's register);
+ * otherwise a broadcast costs as much as workgroup memory.
  *
- * Lanes of a larger subgroup repeat the first ones, so the code runs at any size that the adapter may choose.
+ * Lanes of a larger subgroup repeat the first lanes, so the code runs with any subgroup size that the adapter may
+ * choose.
  */
 export const subgroupPass = (product: Product, { minSubgroupSize }: DeviceFacts): Pass => {
   const { batch, inner, transposeA, dtype } = product;

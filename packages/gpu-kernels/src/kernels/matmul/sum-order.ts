@@ -3,46 +3,46 @@ import type { MatmulVariant, Product, SumOrder } from "./product.ts";
 import { type Splits, splitInner, whole } from "./split-inner.ts";
 import { supportsMatrices } from "./subgroup-matrix.ts";
 
-/** Side of the tiles that pieces are counted for. */
+/** Side of the tiles from which the number of pieces is computed. */
 const side = 64;
-/** Workgroups that keep a large GPU busy: more than the 132 cores of the largest, a few on each. */
+/** Number of workgroups that keep a large GPU busy: a few for each of the 132 cores of the largest GPU. */
 const wantedGroups = 384;
-/** Tiles of rows that a product is taken to have if its rows are samples or positions. */
+/** Assumed number of row tiles of a product whose rows are samples or positions. */
 const usualTiles = 32;
-/** Fewest terms of a piece. */
-const [fewestTerms, fewestTermsOfRows] = [128, 1024] as const;
+/** Minimum number of terms of a piece. */
+const [minTerms, minTermsOfRows] = [128, 1024] as const;
 const mostPieces = 64;
-/** Pieces are multiples of so many terms. */
+/** Pieces are multiples of this number of terms. */
 const step = 64;
 
 /**
- * Pieces of the sums of a product. Their number must not follow from the number of rows or matrices: a row has the same
- * bits alone and among others. A transposed first operand is that of a weight gradient, so as many rows are assumed as
- * there are columns; otherwise many.
+ * Pieces of the sums of a product. Their number must not depend on the number of rows or matrices, because a row must
+ * have the same bits alone and in a batch. A transposed first operand occurs in weight gradients, so the number of rows
+ * is assumed to equal the number of columns; otherwise many rows are assumed.
  */
 export const splitsOf = (product: Product): Splits => {
   const { columns, inner, transposeA } = product;
   const tiles = Math.ceil(columns / side);
   const wanted = transposeA ? Math.ceil(wantedGroups / tiles ** 2) : Math.floor(wantedGroups / (usualTiles * tiles));
-  const most = Math.floor(inner / (transposeA ? fewestTerms : fewestTermsOfRows));
+  const most = Math.floor(inner / (transposeA ? minTerms : minTermsOfRows));
   const pieces = Math.min(wanted, most, mostPieces);
   return pieces > 1 ? splitInner(product, pieces, step) : whole(product);
 };
 
 /**
- * The order in which a device adds up products of this inner dimension, columns, layout and dtype. It does not follow
- * from the number of rows or matrices.
+ * Order of additions on a device for products of this inner dimension, columns, layout and dtype. Does not depend on
+ * the number of rows or matrices.
  */
 export const sumOrderOf = (product: Product, facts: DeviceFacts): SumOrder => {
   if (supportsMatrices(product, facts)) return "by matrices";
   return !facts.software && splitsOf(product).count > 1 ? "in pieces" : "in order";
 };
 
-/** Pieces of the sums by the order of the device. */
+/** Pieces of the sums in the device's order of additions. */
 export const splitsByRule = (product: Product, facts: DeviceFacts): Splits =>
   facts.software ? whole(product) : splitsOf(product);
 
-/** Whether a variant adds in the order that the device has for the product, so that rows keep their bits. */
+/** Whether a variant adds in the device's order for the product, so that rows keep their bits. */
 export const keepsSumOrder = ({ sums }: MatmulVariant, product: Product, facts: DeviceFacts): boolean => {
   const order = sumOrderOf(product, facts);
   return sums === "by rule" ? order !== "by matrices" : sums === order;

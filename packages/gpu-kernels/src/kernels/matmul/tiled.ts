@@ -6,16 +6,16 @@ import { wgsl } from "../../wgsl.ts";
 const side = 16;
 
 /**
- * The textbook step from naive: a workgroup of 16 × 16 invocations computes a tile of as many elements, and brings the
- * tiles of a and b that it needs through workgroup memory, so each element of the operands is read 16 times less often.
- * Kept as the bridge between the naive and the register-tiled variant; a padded row keeps transposed writes off one
- * bank.
+ * The textbook step after naive: a workgroup of 16 × 16 invocations computes a tile of 16 × 16 elements, and loads the
+ * corresponding tiles of a and b into workgroup memory, so each element of the operands is read 16 times less often.
+ * Kept as the intermediate step between the naive and the register-tiled variant. A padded row avoids bank conflicts of
+ * transposed writes.
  */
 export const tiledPass = (product: Product): Pass => {
   const { batch, rows, columns, transposeA, transposeB, dtype, resultDtype } = product;
   const [tilesM, tilesN] = [Math.ceil(rows / side), Math.ceil(columns / side)];
   const tile = `array<f32, ${side * (side + 1)}>`;
-  // The fast index of a load runs along what is contiguous in memory.
+  // The fastest-varying index of a load runs along contiguous memory.
   const [aOuter, aInner] = transposeA ? ["x", "y"] : ["y", "x"];
   const [bOuter, bInner] = transposeB ? ["y", "x"] : ["x", "y"];
   return {

@@ -5,8 +5,8 @@ import { wgsl } from "../../wgsl.ts";
 const side = 16;
 
 /**
- * `x[batch, n, k] → xᵀ[batch, k, n]` through tiles in workgroup memory, so that reads and writes both run along lines.
- * A padded row keeps the columns of the tile off one bank. Reads and writes each element once.
+ * `x[batch, n, k] → xᵀ[batch, k, n]` by tiles in workgroup memory, so that both reads and writes use complete cache
+ * lines. A padded row avoids bank conflicts of the tile's columns. Reads and writes each element once.
  */
 export const transposePass = (product: Product): Pass => {
   const { batch, columns, inner, dtype } = product;
@@ -39,8 +39,9 @@ export const transposePass = (product: Product): Pass => {
 };
 
 /**
- * NT as a transpose of b and then NN (the papers' TNN): pays where the variant behind it reads columns of b far better
- * than rows, and the product is long enough to hide n · k elements more of traffic. Needs as much scratch memory as b.
+ * NT as a transpose of b followed by NN (TNN in papers). Faster if the next variant reads columns of b much faster than
+ * rows, and the product is long enough to hide the additional traffic of n · k elements. Needs scratch memory of the
+ * size of b.
  */
 export const transposedFirst = (after: MatmulVariant): MatmulVariant => ({
   name: `transpose-${after.name}`,

@@ -3,14 +3,14 @@ import type { Pass } from "../../kernel.ts";
 import { movingLanes, type UnitBytes, unitBinding, unitFunction, unitPass, unitSizes, unitType } from "./unit.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** An operand's columns of the joined rows. Counts in elements. */
+/** An operand's columns of the concatenated rows, in elements. */
 interface Columns {
   readonly input: number;
   readonly begin: number;
   readonly width: number;
 }
 
-/** Rows of `rowWidth` elements, made of the columns of several operands. */
+/** Rows of `rowWidth` elements, concatenated from the columns of several operands. */
 export interface JoinedRows {
   readonly rows: number;
   readonly rowWidth: number;
@@ -18,8 +18,8 @@ export interface JoinedRows {
 }
 
 /**
- * Runs of neighbouring operands that are not there yet, at most so many at once. Operands without elements leave no
- * trace.
+ * Groups of adjacent operands that are not yet in the output, at most `most` per group. Operands without elements are
+ * ignored.
  */
 const groupsOf = (columns: readonly Columns[], placed: readonly boolean[], most: number): Columns[][] => {
   const groups: Columns[][] = [];
@@ -38,9 +38,7 @@ const groupsOf = (columns: readonly Columns[], placed: readonly boolean[], most:
   return groups;
 };
 
-/**
- * The unit at `row` and `column`, counted from the group's first: a chain of comparisons finds the operand that has it.
- */
+/** The unit at `row` and `column`, counted from the group's first unit. A chain of comparisons finds the operand. */
 const choose = (group: readonly Columns[], step: number): string => {
   const first = group[0]!.begin;
   return group
@@ -54,7 +52,7 @@ const choose = (group: readonly Columns[], step: number): string => {
     .join("\n");
 };
 
-/** All columns: the output is written from its first unit to its last. */
+/** All columns: writes the complete output. */
 const wholePass = (
   { rows, rowWidth }: JoinedRows,
   group: readonly Columns[],
@@ -78,7 +76,7 @@ const wholePass = (
   });
 };
 
-/** Some columns, of whole units: every invocation moves one unit to its place. */
+/** Some columns, consisting of complete units: every invocation copies one unit to its position. */
 const unitColumnsPass = (
   { rows, rowWidth }: JoinedRows,
   group: readonly Columns[],
@@ -115,8 +113,8 @@ const unitColumnsPass = (
 };
 
 /**
- * Some columns, which begin or end within a word: every invocation owns a word of the output, in which other elements
- * stay as they are.
+ * Some columns that start or end within a word: every invocation updates a word of the output and keeps the other
+ * elements of the word.
  */
 const wordsPass = ({ rows, rowWidth }: JoinedRows, group: readonly Columns[], elementBytes: 1 | 2): Pass => {
   const perWord = 4 / elementBytes;
@@ -156,11 +154,11 @@ const wordsPass = ({ rows, rowWidth }: JoinedRows, group: readonly Columns[], el
 };
 
 /**
- * Join the columns of operands into rows, several operands in one pass. Cost: each element that is not in its place is
- * read and written once; words that operands of several passes share are written once by each.
+ * Concatenate the columns of operands, several operands per pass. Cost: each element that is not already in the output
+ * is read and written once. Words shared by operands of several passes are written once by each pass.
  *
- * @param placed operands that lie in the output already.
- * @param most operands that one pass can bind.
+ * @param placed whether each operand is already in the output.
+ * @param most maximum number of operands that one pass can bind.
  */
 export const concatPasses = (joined: JoinedRows, dtype: DType, placed: readonly boolean[], most: number): Pass[] => {
   const elementBytes = bytesPerElement[dtype];

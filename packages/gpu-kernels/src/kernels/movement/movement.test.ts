@@ -27,7 +27,7 @@ const transposition = (shape: Shape, permutation: readonly number[], dtype: DTyp
   nodeFor("transpose", [spec(shape, dtype)], { permutation: [...permutation] });
 
 describe("plans of movement", () => {
-  test("join dimensions that are one run of steps", () => {
+  test("merge dimensions with contiguous steps", () => {
     expect(
       joinDims([
         { size: 2, stride: 15 },
@@ -53,7 +53,7 @@ describe("plans of movement", () => {
     expect(widen(rows(8, 15, 4), 4).bytes).toBe(4);
     expect(widen(rows(8, 16, 8), 1).bytes).toBe(8);
     expect(widen(rows(6, 15, 0), 2).bytes).toBe(2);
-    // A single run may end anywhere.
+    // A single run may end at any element.
     expect(widen({ dims: [{ size: 7, stride: 1 }], offset: 8 }, 2).bytes).toBe(16);
     expect(widen({ dims: [{ size: 7, stride: 0 }], offset: 3 }, 1)).toEqual({
       dims: [{ size: 1, stride: 0 }],
@@ -74,7 +74,7 @@ describe("plans of movement", () => {
     expect(labels(planOf(transposition([300, 3], [1, 0]), leastDevice))).toEqual(["transpose 4 bytes"]);
   });
 
-  test("keep tiles within the least workgroup memory", () => {
+  test("keep tiles within the minimum workgroup memory", () => {
     const side = fc.integer({ min: 4, max: 5000 });
     fc.assert(
       fc.property(side, side, fc.constantFrom(...dtypes), (rows, columns, dtype) => {
@@ -88,7 +88,7 @@ describe("plans of movement", () => {
     );
   });
 
-  test("join operands in as few passes as bindings allow, without those that are in place", () => {
+  test("concatenate operands in as few passes as bindings allow, without operands that are already in place", () => {
     const node = nodeFor(
       "concat",
       Array.from({ length: 16 }, () => spec([5])),
@@ -120,7 +120,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
   };
   const different = (actual: readonly number[], expected: Float64Array): number =>
     actual.findIndex((number, i) => !Object.is(number, expected[i]));
-  /** Every number must be the reference's, on a GPU with the least limits and on a processor. */
+  /** Compares every number with the reference, on a GPU with minimum limits and on a software adapter. */
   const check = async (op: string, params: KernelNode["params"], ...inputs: readonly NdArray[]): Promise<void> => {
     const node = nodeFor(op, inputs, params);
     if (elementCount(node.outputs[0]!.shape) === 0) return;
@@ -220,7 +220,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
     );
   });
 
-  test("any stretching", async () => {
+  test("any broadcast", async () => {
     const dim = fc.record({ size: fc.integer({ min: 1, max: 9 }), stretched: fc.boolean() });
     await fc.assert(
       fc.asyncProperty(
@@ -240,7 +240,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
     );
   });
 
-  test("any operands joined along any dimension", async () => {
+  test("any operands concatenated along any dimension", async () => {
     const widths = fc.array(fc.nat(9), { minLength: 1, maxLength: 10 });
     await fc.assert(
       fc.asyncProperty(
@@ -256,7 +256,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
     );
   });
 
-  test("operands that are in place stay untouched, those around them share their words", async () => {
+  test("operands that are already in place stay unchanged, next to operands that share their words", async () => {
     const sizes = fc.array(fc.tuple(fc.nat(9), fc.boolean()), { minLength: 1, maxLength: 20 });
     await fc.assert(
       fc.asyncProperty(sizes, dtype, async (operands, type) => {
@@ -276,7 +276,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
     );
   });
 
-  test("keeps the bits of NaNs and of numbers too small for arithmetic", async () => {
+  test("keeps the bits of NaNs and of subnormals", async () => {
     const patterns = Uint32Array.from(
       { length: 35 },
       (_, i) => [0x7f800001, 0xffc12345, 0x00000001, 0x80000000, 0x007fffff][i % 5]! + 256 * i,

@@ -12,7 +12,10 @@ import {
 } from "./unit.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** `low` entries of padding, `size` of the input with `gap` of padding between each two, `high` of padding. */
+/**
+ * Padding of a dimension: `low` entries, then `size` entries of the input with `gap` entries of padding between each
+ * two, then `high` entries.
+ */
 export interface PadDim {
   readonly size: number;
   readonly low: number;
@@ -25,7 +28,7 @@ const paddedSize = ({ size, low, high, gap }: PadDim): number =>
 
 const isWhole = ({ low, high, gap }: PadDim): boolean => low === 0 && high === 0 && gap === 0;
 
-/** A dimension that is kept whole is one run with the dimension before it. At least one dimension is left. */
+/** Merge each unpadded dimension with the previous dimension. At least one dimension is left. */
 const joinPadDims = (dims: readonly PadDim[]): PadDim[] => {
   const joined: PadDim[] = [];
   for (const dim of dims) {
@@ -59,7 +62,7 @@ const widen = (
 };
 
 /**
- * Write each unit of the padded tensor once: what came from the input, or the value.
+ * Write each unit of the padded tensor once: from the input, or the padding value.
  *
  * @param pattern the value's bits, repeated over a word.
  */
@@ -77,7 +80,7 @@ export const padPass = (source: readonly PadDim[], dtype: DType, pattern: number
     if (isWhole(dims[dim]!)) {
       lines.push(`let i${dim} = c${dim};`);
     } else {
-      // Below the first entry the difference wraps around and is too large.
+      // Before the first entry the difference wraps around and is out of range.
       lines.push(`let d${dim} = c${dim} - ${low}u;`, `let i${dim} = d${dim} / ${gap + 1}u;`);
       inside.push(`i${dim} < ${size}u`);
       if (gap > 0) inside.push(`d${dim} % ${gap + 1}u == 0u`);

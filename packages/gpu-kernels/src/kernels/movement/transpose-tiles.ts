@@ -7,10 +7,10 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
-/** Words of a side of a square tile. With one word more per row, columns of a tile lie in different banks. */
+/** Side of a square tile in words. With one padding word per row, columns of a tile are in different banks. */
 const tileWords: { readonly [elementBytes: number]: number } = { 4: 32, 2: 32, 1: 16 };
 
-/** Sides of a tile in words: where one dimension is short, the tile grows along the other. */
+/** Sides of a tile in words. If one dimension is short, the tile grows along the other. */
 const tileSides = (
   rowWords: number,
   columnWords: number,
@@ -23,10 +23,9 @@ const tileSides = (
 };
 
 /**
- * Transpose through tiles in workgroup memory, so that both reads and writes run along memory. A tile of 32×32 words
- * with rows of 33 is the classic (Ruetsch and Micikevicius, Optimizing Matrix Transpose in CUDA, 2009); packed elements
- * are taken out of the words of a column.
- * Cost: each word is read once and written once; one barrier.
+ * Transpose by tiles in workgroup memory, so that both reads and writes access consecutive memory. A tile of 32×32
+ * words with rows of 33 is the classic (Ruetsch and Micikevicius, Optimizing Matrix Transpose in CUDA, 2009). Packed
+ * elements are extracted from the words of a column. Cost: each word is read once and written once; one barrier.
  */
 export const transposeTilesPass = (transposition: Transposition, dtype: DType): Pass => {
   const { rows, columns, batch, offset } = transposition;

@@ -8,7 +8,7 @@ interface BatchDim {
   readonly outputStride: number;
 }
 
-/** A transposition of two dimensions of a view, the others a batch. Sizes and strides in elements. */
+/** A transposition of two dimensions of a view. All other dimensions are a batch. Sizes and strides in elements. */
 export interface Transposition {
   /** The dimension that is innermost in the output. */
   readonly rows: { readonly size: number; readonly inputStride: number };
@@ -18,10 +18,13 @@ export interface Transposition {
   readonly offset: number;
 }
 
-/** Both sides must be so long, or the caches do as well as tiles. */
-const shortestSide = 4;
+/** Minimum length of both sides. For shorter sides, caches are as fast as tiles. */
+const minSide = 4;
 
-/** The view as a transposition of matrices, if it is one and if that serves it. */
+/**
+ * Returns the view as a transposition of matrices. Undefined if the view is not a transposition, or if tiles would not
+ * be faster.
+ */
 export const transpositionOf = (view: View, dtype: DType): Transposition | undefined => {
   const dims = joinDims(view.dims);
   const inner = dims.at(-1)!;
@@ -29,9 +32,9 @@ export const transpositionOf = (view: View, dtype: DType): Transposition | undef
   if (inner.stride <= 1 || at === -1) return undefined;
   const outputStrides = dims.map((_, dim) => dims.slice(dim + 1).reduce((product, { size }) => product * size, 1));
   const column = dims[at]!;
-  if (Math.min(inner.size, column.size) < shortestSide) return undefined;
+  if (Math.min(inner.size, column.size) < minSide) return undefined;
   const perWord = 4 / bytesPerElement[dtype];
-  // Words are read and written whole, so rows of both sides begin with a word.
+  // Words are read and written as a unit, so rows of both sides must start at word boundaries.
   const others = dims.filter((dim) => dim !== column);
   if (view.offset % perWord !== 0 || inner.size % perWord !== 0 || others.some(({ stride }) => stride % perWord !== 0))
     return undefined;
@@ -47,7 +50,7 @@ export const transpositionOf = (view: View, dtype: DType): Transposition | undef
   };
 };
 
-/** WGSL that takes the number of a matrix apart: `b<d>` for each batch dimension. */
+/** WGSL that decomposes the number of a matrix: `b<d>` for each batch dimension. */
 export const batchCode = (batch: readonly BatchDim[]): string =>
   coordinates(
     "matrix",

@@ -3,9 +3,9 @@ import type { Binding, BindingSource, Pass } from "../../kernel.ts";
 import { bitsFunction } from "../../storage.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Movement reads and writes bits, never numbers: NaNs keep their payload and subnormals their digits. What one
-// invocation moves at once is a unit of 1, 2, 4, 8 or 16 bytes; units below a word are gathered into whole words of the
-// output.
+// Movement reads and writes bits, never numbers: NaNs keep their payload, and subnormals are not flushed. A unit of 1,
+// 2, 4, 8 or 16 bytes is the amount that one invocation moves at once. Units smaller than a word are combined into
+// complete words of the output.
 
 export type UnitBytes = 1 | 2 | 4 | 8 | 16;
 
@@ -16,12 +16,12 @@ export const unitSizes: readonly UnitBytes[] = [16, 8, 4, 2, 1];
 export const unitType = (bytes: UnitBytes): "u32" | "vec2<u32>" | "vec4<u32>" =>
   bytes === 16 ? "vec4<u32>" : bytes === 8 ? "vec2<u32>" : "u32";
 
-/** Type of a binding of units. */
+/** WGSL type of a binding of units. */
 const unitArray = (bytes: UnitBytes): string => `array<${unitType(bytes)}>`;
 
 const unitDtype = (bytes: 1 | 2 | 4): DType => (bytes === 1 ? "u8" : bytes === 2 ? "f16" : "u32");
 
-/** `fn bits_<name>(i: u32) -> <unit>`: unit i of the binding `name`, which was declared with `unitArray(bytes)`. */
+/** `fn bits_<name>(i: u32) -> <unit>`: unit i of the binding `name`, which must be declared with `unitArray(bytes)`. */
 export const unitFunction = (name: string, bytes: UnitBytes): string =>
   bytes < 4
     ? bitsFunction(name, unitDtype(bytes as 1 | 2))
@@ -40,30 +40,30 @@ export const unitBinding = (
   access,
 });
 
-/** A word that repeats the bits of an element of so many bytes. */
+/** A 32-bit word that repeats the bits of an element of `elementBytes` bytes. */
 export const repeatBits = (bits: number, elementBytes: number): number =>
   (elementBytes === 4 ? bits : elementBytes === 2 ? (bits & 0xffff) * 0x10001 : (bits & 0xff) * 0x1010101) >>> 0;
 
-/** A unit whose words are all `word`. */
+/** A unit that repeats `word`. */
 export const unitOfWord = (word: string, bytes: UnitBytes): string =>
   bytes <= 4 ? word : `${unitType(bytes)}(${word})`;
 
-/** Invocations of a workgroup of every pass that moves. */
+/** Invocations per workgroup of every movement pass. */
 export const movingLanes = 256;
 
 interface UnitPass {
   readonly label: string;
-  /** Without the output. */
+  /** Bindings, without the output. */
   readonly bindings: readonly Binding[];
   readonly bytes: UnitBytes;
-  /** Units of the output. */
+  /** Number of units of the output. */
   readonly units: number;
   /** WGSL that defines `fn element(at: u32) -> <unit>`: unit `at` of the output. */
   readonly code: string;
   readonly sizes?: { readonly [name: string]: number };
 }
 
-/** What one invocation writes at once: 16 bytes, or four elements where those are narrower than a word. */
+/** Amount that one invocation writes at once: 16 bytes, or four elements if elements are narrower than a word. */
 const writeForms: {
   readonly [B in UnitBytes]: {
     readonly type: string;
@@ -87,7 +87,7 @@ const writeForms: {
 };
 
 /**
- * One pass that writes every unit of output 0. Cost: each unit once; units behind the last one fall into the padding of
+ * One pass that writes every unit of output 0. Cost: each unit once. Units after the last are written to the padding of
  * the output.
  */
 export const unitPass = ({ label, bindings, bytes, units, code, sizes }: UnitPass): Pass => {
@@ -111,7 +111,7 @@ export const unitPass = ({ label, bindings, bytes, units, code, sizes }: UnitPas
 };
 
 /**
- * WGSL that takes a flat index apart, last dimension first: `let <name><d> = …` for each of `sizes`. Sizes are part of
+ * WGSL that decomposes a flat index, last dimension first: `let <name><d> = …` for each of `sizes`. Sizes are part of
  * the text, so that divisions become shifts and multiplications.
  */
 export const coordinates = (at: string, sizes: readonly number[], name = "c"): string => {

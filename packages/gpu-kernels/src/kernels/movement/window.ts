@@ -21,14 +21,14 @@ interface Window {
 }
 
 /**
- * A window in units: dimensions that it fills begin at 0, so the last ones of these make rows that are moved in wide
- * units.
+ * A window in units. Dimensions that the window fills start at 0, so the last such dimensions form rows that are moved
+ * in wide units.
  */
 interface UnitWindow {
   readonly bytes: UnitBytes;
-  /** Units of a row, which begins at a multiple of them. */
+  /** Units of a row. Each row starts at a multiple of this number. */
   readonly row: number;
-  /** Before the row: each dimension with its size in the window and in the tensor, and its stride in units. */
+  /** Dimensions before the row: the size in the window and in the tensor, and the stride in units. */
   readonly dims: readonly { readonly size: number; readonly whole: number; readonly stride: number }[];
 }
 
@@ -54,14 +54,14 @@ const startsBinding = (input: number): Binding => ({
   access: "read",
 });
 
-/** `let s<d>`: where the window begins, of the dimensions that it does not fill. */
-const beginnings = ({ dims }: UnitWindow): string[] =>
+/** `let s<d>`: start of the window in each dimension that it does not fill. */
+const windowStarts = ({ dims }: UnitWindow): string[] =>
   dims.flatMap(({ size, whole }, dim) =>
     size === whole ? [] : [`let s${dim} = u32(clamp(starts[${dim}], 0, ${whole - size}));`],
   );
 
-/** Unit of the tensor at coordinates `c<d>` of the window, the last of which counts within the row. */
-const place = ({ dims }: UnitWindow): string =>
+/** Unit of the tensor at coordinates `c<d>` of the window. The last coordinate is within the row. */
+const unitIndex = ({ dims }: UnitWindow): string =>
   [
     ...dims.map(({ size, whole, stride }, dim) => `(${size === whole ? "" : `s${dim} + `}c${dim}) * ${stride}u`),
     `c${dims.length}`,
@@ -69,7 +69,10 @@ const place = ({ dims }: UnitWindow): string =>
 
 const unitsOf = ({ dims, row }: UnitWindow): number[] => [...dims.map(({ size }) => size), row];
 
-/** Write the window of input 0 at `starts`, input 1. Cost: each element of the result is read and written once. */
+/**
+ * Copy the window of input 0 that starts at `starts`, input 1. Cost: each element of the result is read and written
+ * once.
+ */
 export const readWindowPass = (window: Window): Pass => {
   const units = unitWindow(window);
   const { bytes } = units;
@@ -82,16 +85,16 @@ export const readWindowPass = (window: Window): Pass => {
       ${unitFunction("x", bytes)}
       fn element(at: u32) -> ${unitType(bytes)} {
         ${coordinates("at", unitsOf(units))}
-        ${beginnings(units)}
-        return bits_x(${place(units)});
+        ${windowStarts(units)}
+        return bits_x(${unitIndex(units)});
       }
     `,
   });
 };
 
 /**
- * Replace the window of output 0 at `starts`, input 2, by input 1, in units of a word or more. Cost: each element of
- * the update is read and written once.
+ * Replace the window of output 0 that starts at `starts`, input 2, by input 1, in units of a word or more. Cost: each
+ * element of the update is read and written once.
  */
 const writeWordsPass = (units: UnitWindow): Pass => {
   const { bytes } = units;
@@ -111,16 +114,16 @@ const writeWordsPass = (units: UnitWindow): Pass => {
         let at = group * ${movingLanes}u + lane;
         if (at >= sizes.count) { return; }
         ${coordinates("at", unitsOf(units))}
-        ${beginnings(units)}
-        y[${place(units)}] = u[at];
+        ${windowStarts(units)}
+        y[${unitIndex(units)}] = u[at];
       }
     `,
   };
 };
 
 /**
- * The same for units below a word: whoever writes a word owns it, so each word of the result is looked at by one
- * invocation, which puts in what falls into the window. Cost: every word of the result is read, and each element of the
+ * `writeWordsPass` for units smaller than a word. Only one invocation may write a word, so one invocation per word of
+ * the result replaces the elements in the window. Cost: every word of the result is read, and each element of the
  * update once.
  */
 const writePartsPass = ({ bytes, dims, row }: UnitWindow): Pass => {
@@ -165,7 +168,7 @@ const writePartsPass = ({ bytes, dims, row }: UnitWindow): Pass => {
   };
 };
 
-/** Put input 1 into output 0, which holds what surrounds it, at `starts`, input 2. */
+/** Write input 1 into output 0 at `starts`, input 2. Output 0 already holds the base. */
 export const writeWindowPass = (window: Window): Pass => {
   const units = unitWindow(window);
   return units.bytes < 4 ? writePartsPass(units) : writeWordsPass(units);

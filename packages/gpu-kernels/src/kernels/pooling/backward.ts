@@ -4,7 +4,7 @@ import {
   beatsFunction,
   type Lanes,
   lanesOf,
-  placeFunction,
+  coordinatesFunction,
   vectorIndex,
   windowBounds,
   windowsOver,
@@ -15,7 +15,10 @@ const workgroupSize = 64;
 
 const groupsFor = (count: number): number => Math.ceil(count / workgroupSize);
 
-/** `best`, `at_best` (pixel of the window, `r · width + c`): the first maximum of the window whose bounds are known. */
+/**
+ * `best`, `at_best` (pixel of the window, `r · width + c`): the first maximum of a window, whose bounds must be
+ * defined.
+ */
 const findMaximum = ({ window, image }: PoolingGeometry, lanes: Lanes): string => wgsl`
   var best = ${lanes.float}();
   var at_best = ${lanes.word}();
@@ -32,15 +35,15 @@ const findMaximum = ({ window, image }: PoolingGeometry, lanes: Lanes): string =
 `;
 
 /**
- * Windows that share no pixel: one invocation per window reads it once and writes all pixels from its corner up to the
- * next window's, those that no window covers too.
+ * Windows without common pixels: one invocation per window reads the window once and writes all pixels from its corner
+ * to the next window's corner, including pixels that no window covers.
  *
  * Bytes: image read and written, cotangent read.
  */
 const disjointPass = (geometry: PoolingGeometry): Pass => {
   const { batch, image, channels, positions, stride, before } = geometry;
   const lanes = lanesOf(channels);
-  // Cells of one stride each that cover the image; the last may lie behind the last window.
+  // Cells of one stride each that cover the image. The last cell may be after the last window.
   const cells = ([0, 1] as const).map((dim) =>
     Math.max(positions[dim], Math.ceil((image[dim] + before[dim]) / stride[dim])),
   );
@@ -50,7 +53,7 @@ const disjointPass = (geometry: PoolingGeometry): Pass => {
   const index = vectorIndex("place.x", "row", "column", "place.w", image, lanes);
   const cellEnd = (name: string, dim: 0 | 1): string => `u32(clamp(corner_${name} + ${stride[dim]}, 0, ${image[dim]}))`;
   const code = wgsl`
-    ${placeFunction("place_of", rows, columns, lanes)}
+    ${coordinatesFunction("place_of", rows, columns, lanes)}
     ${beatsFunction(lanes)}
     fn main(group: u32, lane: u32) {
       let at = group * ${workgroupSize}u + lane;
@@ -90,7 +93,7 @@ const positionsPass = (geometry: PoolingGeometry): Pass => {
   const lanes = lanesOf(channels);
   const count = batch * positions[0] * positions[1] * lanes.perPixel;
   const code = wgsl`
-    ${placeFunction("place_of", positions[0], positions[1], lanes)}
+    ${coordinatesFunction("place_of", positions[0], positions[1], lanes)}
     ${beatsFunction(lanes)}
     fn main(group: u32, lane: u32) {
       let at = group * ${workgroupSize}u + lane;
@@ -115,15 +118,15 @@ const positionsPass = (geometry: PoolingGeometry): Pass => {
 };
 
 /**
- * Each pixel of the image sums `share` over the windows that it lies in, rows first; `i`, `j`, `from` (the window's
- * vector) are known there.
+ * Each pixel of the image sums `share` over the windows that contain it, in row-major order. `share` may use `i`, `j`
+ * and `from` (the window's vector).
  */
 const gatherPass = (geometry: PoolingGeometry, share: string, rest: Pick<Pass, "label" | "bindings">): Pass => {
   const { batch, image, channels, positions } = geometry;
   const lanes = lanesOf(channels);
   const count = batch * image[0] * image[1] * lanes.perPixel;
   const code = wgsl`
-    ${placeFunction("place_of", image[0], image[1], lanes)}
+    ${coordinatesFunction("place_of", image[0], image[1], lanes)}
     fn main(group: u32, lane: u32) {
       let at = group * ${workgroupSize}u + lane;
       if (at >= sizes.count) { return; }
@@ -143,8 +146,8 @@ const gatherPass = (geometry: PoolingGeometry, share: string, rest: Pick<Pass, "
 };
 
 /**
- * Gradient of a maximum: each cotangent goes to the first maximum of its window. No index is kept from the forward
- * pass; windows that overlap are searched once, then every pixel asks the windows that it lies in.
+ * Gradient of a maximum: each cotangent is added to the first maximum of its window. The forward pass stores no index.
+ * Overlapping windows are searched once, then every pixel checks the windows that contain it.
  */
 export const maxPoolBackwardPlan = (geometry: PoolingGeometry): KernelPlan => {
   if (isDisjoint(geometry)) return { passes: [disjointPass(geometry)] };
@@ -167,9 +170,7 @@ export const maxPoolBackwardPlan = (geometry: PoolingGeometry): KernelPlan => {
   };
 };
 
-/**
- * Gradient of a mean: each pixel sums the cotangents of its windows, each divided by what its window was divided by.
- */
+/** Gradient of a mean: each pixel sums the cotangents of its windows, each divided by the divisor of its window. */
 export const meanPoolBackwardPass = (geometry: PoolingGeometry, countPadding: boolean): Pass => {
   const { image, channels, window, stride, before } = geometry;
   const { float } = lanesOf(channels);

@@ -1,14 +1,14 @@
 import type { DeviceFacts, Pass } from "../../kernel.ts";
 import type { PoolingGeometry } from "./geometry.ts";
-import { beatsFunction, lanesOf, placeFunction, vectorIndex, windowBounds } from "./pooling-wgsl.ts";
+import { beatsFunction, lanesOf, coordinatesFunction, vectorIndex, windowBounds } from "./pooling-wgsl.ts";
 import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
-/** What a window becomes. */
+/** Operation on a window. */
 export type Pooled = "maximum" | "mean of pixels" | "mean of window";
 
-/** Invocations that share a window, where windows are few and large. */
+/** Number of invocations per window. More than 1 if there are few, large windows. */
 const sharersOf = ({ window }: PoolingGeometry, outputs: number, facts: DeviceFacts): number => {
   if (facts.software || outputs >= 2 ** 15) return 1;
   const pixels = window[0] * window[1];
@@ -19,8 +19,8 @@ const sharersOf = ({ window }: PoolingGeometry, outputs: number, facts: DeviceFa
  * Maximum or mean of each window, channel by channel. `y[n, i, j, c] = max (mean) of x[n, i·s − p + r, …, c]` over the
  * window's pixels in the image.
  *
- * One operation per pixel of each window; bound by memory. Of a few large windows (a global mean), several invocations
- * each take every so many pixels.
+ * One operation per pixel of each window; bound by memory. For a few large windows (a global mean), several invocations
+ * share each window, interleaved by pixel.
  */
 export const poolPass = (geometry: PoolingGeometry, pooled: Pooled, facts: DeviceFacts): Pass => {
   const { batch, image, channels, positions, window } = geometry;
@@ -35,9 +35,9 @@ export const poolPass = (geometry: PoolingGeometry, pooled: Pooled, facts: Devic
   const divisor =
     pooled === "mean of window" ? `${window[0] * window[1]}.0` : "f32((end_y - first_y) * (end_x - first_x))";
   const index = (y: string, x: string): string => vectorIndex("place.x", y, x, "place.w", image, lanes);
-  // A maximum begins with the window's first pixel, a mean with nothing.
+  // A maximum starts with the window's first pixel, a mean with zero.
   const code = wgsl`
-    ${placeFunction("place_of", positions[0], positions[1], lanes)}
+    ${coordinatesFunction("place_of", positions[0], positions[1], lanes)}
     ${maximum ? beatsFunction(lanes) : ""}
     ${sharers > 1 ? `var<workgroup> shares: array<${float}, ${workgroupSize}>;` : ""}
     fn main(group: u32, lane: u32) {

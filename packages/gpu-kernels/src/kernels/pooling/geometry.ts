@@ -1,7 +1,7 @@
 import type { Pair, Shape } from "@skein/tensor-core";
 import type { OperatorParams } from "@skein/tensor-core/backend";
 
-/** Sizes of a pooling; pairs are rows and columns. */
+/** Sizes of a pooling. Pairs are [rows, columns]. */
 export interface PoolingGeometry {
   readonly batch: number;
   readonly image: Pair;
@@ -13,11 +13,11 @@ export interface PoolingGeometry {
   readonly before: Pair;
 }
 
-/** Read the sizes off the shapes of the image and of the pooled image. */
+/** Sizes of a pooling, from the shapes of the image and of the pooled image. */
 export const poolingGeometryOf = (x: Shape, y: Shape, params: OperatorParams["max-pool2d"]): PoolingGeometry => {
   const [[top], [left]] = params.padding;
   const window = params.window;
-  // A window that does not move may as well move by its own size: then none overlap.
+  // A window with a single position may use its own size as the stride, because then no windows overlap.
   const strideOf = (dim: 0 | 1): number => Math.max(params.stride[dim], y[1 + dim] === 1 ? window[dim] : 1);
   return {
     batch: x[0]!,
@@ -30,6 +30,6 @@ export const poolingGeometryOf = (x: Shape, y: Shape, params: OperatorParams["ma
   };
 };
 
-/** No pixel lies in two windows. */
+/** Whether no pixel is in two windows. */
 export const isDisjoint = ({ window, stride }: PoolingGeometry): boolean =>
   stride[0] >= window[0] && stride[1] >= window[1];

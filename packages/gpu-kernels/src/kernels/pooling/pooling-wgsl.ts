@@ -1,19 +1,19 @@
 import type { PoolingGeometry } from "./geometry.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// WGSL that the pooling kernels share. One invocation works on four neighbouring channels, or on one where they do not
-// come in fours.
+// WGSL that the pooling kernels share. One invocation processes four adjacent channels, or one channel if the number of
+// channels is not a multiple of four.
 
 /**
- * Channels of one invocation: WGSL types of their values and of as many u32 and bools, and how many steps there are per
- * pixel.
+ * Channels of one invocation: WGSL types of their values, and of the same number of u32 and bools, and the number of
+ * steps per pixel.
  */
 export interface Lanes {
   readonly vectored: boolean;
   readonly float: string;
   readonly word: string;
   readonly flag: string;
-  /** Vectors of a pixel. */
+  /** Number of vectors of a pixel. */
   readonly perPixel: number;
 }
 
@@ -23,10 +23,10 @@ export const lanesOf = (channels: number): Lanes =>
     : { vectored: false, float: "f32", word: "u32", flag: "bool", perPixel: channels };
 
 /**
- * `Place { image, row, column, channel }` and `place_of(at, …)` for a grid of `rows × columns` positions per image, the
- * channel counted in vectors.
+ * `place_of(at, …) -> vec4<u32>(image, row, column, channel)` for a grid of `rows × columns` positions per image. The
+ * channel counts vectors.
  */
-export const placeFunction = (name: string, rows: number, columns: number, { perPixel }: Lanes): string => wgsl`
+export const coordinatesFunction = (name: string, rows: number, columns: number, { perPixel }: Lanes): string => wgsl`
   fn ${name}(at: u32) -> vec4<u32> {
     let pixel = at / ${perPixel}u;
     let line = pixel / ${columns}u;
@@ -34,7 +34,7 @@ export const placeFunction = (name: string, rows: number, columns: number, { per
   }
 `;
 
-/** Pixels of the window at `(i, j)` that lie in the image, as `first_y`, `end_y`, `first_x`, `end_x`. */
+/** Range of pixels of the window at `(i, j)` inside the image, as `first_y`, `end_y`, `first_x`, `end_x`. */
 export const windowBounds = ({ image, window, stride, before }: PoolingGeometry, i: string, j: string): string =>
   (
     [
@@ -62,8 +62,8 @@ export const vectorIndex = (
 ): string => `((${n} * ${rows}u + ${row}) * ${columns}u + ${column}) * ${perPixel}u + ${channel}`;
 
 /**
- * `beats(value, best) -> flag`: the rule of a maximum. A larger value, or the first NaN; equal ones do not. Bits,
- * because WGSL leaves comparisons with NaN open.
+ * `beats(value, best) -> flag`: comparison for a maximum. True for a larger value or the first NaN, false for equal
+ * values. Works on bits, because WGSL does not define comparisons with NaN.
  */
 export const beatsFunction = ({ float, word, flag }: Lanes): string => wgsl`
   fn is_nan(x: ${float}) -> ${flag} { return (bitcast<${word}>(x) & ${word}(0x7fffffffu)) > ${word}(0x7f800000u); }
@@ -73,8 +73,8 @@ export const beatsFunction = ({ float, word, flag }: Lanes): string => wgsl`
 `;
 
 /**
- * First and end of the windows over row `y` (column `x`) of the image, as `first_i`, `end_i`, `first_j`, `end_j`;
- * windows behind the last left out.
+ * Range of the windows that contain row `y` (column `x`) of the image, as `first_i`, `end_i`, `first_j`, `end_j`.
+ * Windows after the last are omitted.
  */
 export const windowsOver = ({ positions, window, stride, before }: PoolingGeometry, y: string, x: string): string =>
   (
@@ -85,7 +85,7 @@ export const windowsOver = ({ positions, window, stride, before }: PoolingGeomet
   )
     .map(([name, dim, at]) => {
       const last = `(${at} + ${before[dim]}u)`;
-      // ⌈(at + before − window + 1) / stride⌉, not below 0.
+      // ⌈(at + before − window + 1) / stride⌉, at least 0.
       const first = `(max(${last} + ${stride[dim]}u, ${window[dim]}u) - ${window[dim]}u) / ${stride[dim]}u`;
       return wgsl`
         let first_${name} = ${first};

@@ -43,7 +43,7 @@ const referenceOf = (op: string, inputs: readonly NdArray[], output: Shape, para
   return operators[op]!.reference(arrays, { ...params, shape: output } as never, [f32(output)])[0] as Float64Array;
 };
 
-test("plans keep to WebGPU's default limits", () => {
+test("plans stay within WebGPU's default limits", () => {
   const x = [64, 28, 28, 32];
   for (const [window, stride] of [
     [2, 2],
@@ -93,7 +93,7 @@ describe.skipIf(!hasAdapter)("pooling on the device", () => {
     ["the first of equal values wins", [2, 7, 7, 7], 7, [0, 1, 0, 0]],
     ["minus infinity is a value", [-Infinity, -Infinity, -Infinity, -Infinity], -Infinity, [1, 0, 0, 0]],
   ] as const)("maximum: %s", async (_, window, value, gradient) => {
-    // Five channels go one by one, four as a vector.
+    // Five channels are processed one by one, four as a vector.
     for (const channels of [5, 4]) {
       const spread = (values: readonly number[]): number[] =>
         values.flatMap((pixel) => Array.from({ length: channels }, () => pixel));
@@ -103,7 +103,7 @@ describe.skipIf(!hasAdapter)("pooling on the device", () => {
       expect([...(await run("max-pool2d", [x], one, params))]).toEqual(spread([value]));
       const g = NdArray.from(spread([1]), one);
       expect([...(await run("max-pool2d-backward", [x, g], x.shape, params))]).toEqual(spread(gradient));
-      // With windows that overlap, of which only the first sees pixels beyond its edge.
+      // With overlapping windows, of which only the first has pixels outside the image.
       const overlapping = {
         ...paramsOf(2, 1),
         padding: [
@@ -138,7 +138,7 @@ describe.skipIf(!hasAdapter)("pooling on the device", () => {
     }
   });
 
-  test("gradients of ties, gaps and odd edges are the reference's, bit by bit, run after run", async () => {
+  test("gradients of ties, gaps and odd edges have the reference's bits, run after run", async () => {
     for (const [window, stride, padding] of [
       [2, 2, 0],
       [2, 3, 1],
@@ -147,7 +147,7 @@ describe.skipIf(!hasAdapter)("pooling on the device", () => {
     ] as const) {
       const x = NdArray.from(uniformArray([2, 9, 11, 4], 0, 3, 3, "i32").toNumbers(), [2, 9, 11, 4]);
       const y = pooledShape(x.shape, window, stride, padding);
-      // Whole numbers: their sums are exact in any order.
+      // Integers, whose sums are exact in any order.
       const g = NdArray.from(uniformArray(y, -50, 50, 4, "i32").toNumbers(), y);
       const params = paramsOf(window, stride, padding);
       const first = await run("max-pool2d-backward", [x, g], x.shape, params);

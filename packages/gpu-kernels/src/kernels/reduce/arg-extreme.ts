@@ -7,7 +7,7 @@ import { foldPasses } from "./fold-passes.ts";
 import { type Fold, laneType, type Sink, type Source } from "./fold.ts";
 import { keyFunction, keyKindOf } from "./order-keys.ts";
 
-/** The greatest key and the first position that has it: an order without ties, so that joins may come in any order. */
+/** The largest key and its first position. This order has no ties, so states can be joined in any order. */
 const argFold = (which: "max" | "min"): Fold => ({
   label: `arg${which}`,
   fields: [
@@ -20,15 +20,16 @@ const argFold = (which: "max" | "min"): Fold => ({
   }),
 });
 
-const placedSource = (dtype: DType, flip: boolean): Source => ({
+const positionedSource = (dtype: DType, flip: boolean): Source => ({
   bindings: (lanes) => [elementBits(dtype, lanes).binding],
   code: (lanes, along) => {
-    const place = lanes === 1 ? "place" : along ? "vec4<u32>(place) + vec4<u32>(0u, 1u, 2u, 3u)" : "vec4<u32>(place)";
-    return `${keyFunction(keyKindOf[dtype]!, flip, lanes)}\n${elementBits(dtype, lanes).code}\nfn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(bits_at(at)), ${place}); }`;
+    const position =
+      lanes === 1 ? "place" : along ? "vec4<u32>(place) + vec4<u32>(0u, 1u, 2u, 3u)" : "vec4<u32>(place)";
+    return `${keyFunction(keyKindOf[dtype]!, flip, lanes)}\n${elementBits(dtype, lanes).code}\nfn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(bits_at(at)), ${position}); }`;
   },
 });
 
-const placeSink: Sink = {
+const positionSink: Sink = {
   bindings: (lanes) => [
     { name: "y", type: `array<${laneType("i32", lanes)}>`, source: { output: 0 }, access: "write" },
   ],
@@ -36,8 +37,8 @@ const placeSink: Sink = {
 };
 
 /**
- * Position of the greatest or least element along the middle of [outer, size, inner]; the first among equals, and of
- * NaNs.
+ * Position of the largest or smallest element along the middle of [outer, size, inner]; the first of several equal
+ * elements, and of several NaNs.
  */
 export const argExtremePlan = (
   which: "max" | "min",
@@ -46,6 +47,13 @@ export const argExtremePlan = (
   facts: DeviceFacts,
 ): KernelPlan => {
   const blocks = new ScratchBlocks();
-  const passes = foldPasses(argFold(which), placedSource(dtype, which === "min"), placeSink, [step], blocks, facts);
+  const passes = foldPasses(
+    argFold(which),
+    positionedSource(dtype, which === "min"),
+    positionSink,
+    [step],
+    blocks,
+    facts,
+  );
   return { scratch: blocks.bytes, passes };
 };

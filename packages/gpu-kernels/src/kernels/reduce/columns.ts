@@ -1,45 +1,49 @@
 import type { ReductionStep } from "@skein/tensor-core/backend";
 import type { Pass } from "../../kernel.ts";
 import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, workgroupSize } from "./fold.ts";
-import { turn, turnText } from "./loop.ts";
+import { unroll, unrolledText } from "./loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** A workgroup lies over a matrix as `across` registers of columns times `down` rows. */
+/** Tiling of a matrix by workgroups: `across` registers of columns times `down` rows. */
 export interface ColumnTile {
   readonly lanes: Lanes;
   readonly across: number;
   readonly down: number;
-  /** Tiles beside each other. */
+  /** Number of tiles across a row. */
   readonly blocks: number;
 }
 
-/** Registers beside each other in a workgroup: a kilobyte of a row, so that every load fills whole cache lines. */
-const widest = 64;
+/**
+ * Maximum number of registers across a row per workgroup: a kilobyte of a row, so that every load uses complete cache
+ * lines.
+ */
+const maxRegisters = 64;
 
 export const columnTile = (inner: number): ColumnTile => {
   const lanes = inner % 4 === 0 ? 4 : 1;
   const registers = inner / lanes;
-  const most = lanes === 4 ? widest : 2 * widest;
+  const most = lanes === 4 ? maxRegisters : 2 * maxRegisters;
   const blocks = Math.ceil(registers / most);
   const across = Math.ceil(registers / blocks);
   return { lanes, across, down: Math.floor(workgroupSize / across), blocks };
 };
 
 export interface ColumnGeometry extends ColumnTile {
-  /** Workgroups that share a column, and rows of each. */
+  /** Number of workgroups per column (`parts`), and rows per workgroup (`chunk`). */
   readonly parts: number;
   readonly chunk: number;
 }
 
-const longestChain = 64 * turn;
+const maxChain = 64 * unroll;
 
 /** Invocations that share the states of the parts of a sum. */
 const rankedStates = 16;
 
 /**
- * Geometry of columns. `outer` has no say: what lies there, often samples, has the same bits alone and among others.
+ * Geometry of columns. Does not depend on `outer`, often the number of samples, so a sample has the same bits alone and
+ * in a batch.
  *
- * @param groupsWanted workgroups that share the columns of one [size, inner] at most.
+ * @param groupsWanted maximum number of workgroups that share the columns of one [size, inner].
  */
 export const columnGeometry = (
   { size, inner }: Pick<ReductionStep, "size" | "inner">,
@@ -47,15 +51,15 @@ export const columnGeometry = (
 ): ColumnGeometry => {
   const tile = columnTile(inner);
   const wanted = Math.ceil(groupsWanted / tile.blocks);
-  const most = Math.max(1, Math.floor(size / (tile.down * turn)));
-  const least = Math.ceil(size / (tile.down * longestChain));
+  const most = Math.max(1, Math.floor(size / (tile.down * unroll)));
+  const least = Math.ceil(size / (tile.down * maxChain));
   const chunk = Math.max(1, Math.ceil(size / Math.max(1, least, Math.min(wanted, most))));
   return { ...tile, parts: Math.max(1, Math.ceil(size / chunk)), chunk };
 };
 
 /**
- * Geometry that joins the states of `parts` parts of `states` sums in one pass, in an order that follows from the
- * number of parts alone.
+ * Geometry that joins the states of `parts` parts of `states` sums in one pass, in an order that depends only on the
+ * number of parts.
  */
 export const partsGeometry = (parts: number, states: number): ColumnGeometry => {
   const lanes = states % 4 === 0 ? 4 : 1;
@@ -64,9 +68,9 @@ export const partsGeometry = (parts: number, states: number): ColumnGeometry => 
 };
 
 /**
- * Fold the middle of a dense [outer, size, inner]: invocations beside each other take columns beside each
- * other, those below each other take rows in turn and join at the end. The states of part p go to `p · outer · inner
- * …`. Reads everything once.
+ * Fold the middle of a dense [outer, size, inner]. Invocations in the same row of a workgroup process adjacent columns;
+ * invocations in the same column process interleaved rows and join at the end. The states of part p are written to `p ·
+ * outer · inner …`. Reads all data once.
  */
 export const columnsPass = (
   fold: Fold,
@@ -78,7 +82,7 @@ export const columnsPass = (
   const code = wgsl`
     ${foldText(fold, lanes, false)}
     ${source.code(lanes, false)}
-    ${turnText(source, lanes)}
+    ${unrolledText(source, lanes)}
     ${sink.code(lanes)}
     ${treeText(fold, "State", lanes, down, across)}
     fn main(group: u32, lane: u32) {
@@ -92,7 +96,7 @@ export const columnsPass = (
       let step = ${down}u * sizes.registers;
       var s = start_State();
       var row = first + rank;
-      for (; row + ${(turn - 1) * down}u < stop; row += ${turn * down}u) { s = join_State(s, lift_turn(base + row * sizes.registers, step, row, ${down}u, column)); }
+      for (; row + ${(unroll - 1) * down}u < stop; row += ${unroll * down}u) { s = join_State(s, lift_turn(base + row * sizes.registers, step, row, ${down}u, column)); }
       for (; row < stop; row += ${down}u) { s = join_State(s, lift(base + row * sizes.registers, row, column)); }
       let result = tree(lane, rank, s);
       if (rank == 0u && column < sizes.registers) { store((part * ${outer}u + line) * sizes.registers + column, result); }

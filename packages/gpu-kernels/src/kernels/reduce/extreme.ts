@@ -8,7 +8,7 @@ import { type Fold, type Lanes, laneType, type Sink, type Source, workgroupSize 
 import { type KeyKind, keyFunction, keyKindOf, leastKey, unkeyFunction } from "./order-keys.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** The greatest key; the least element is the greatest of flipped keys. */
+/** The largest key. The smallest element has the largest flipped key. */
 const extremeFold = (which: "max" | "min", kind: KeyKind): Fold => ({
   label: `reduce-${which}`,
   fields: [{ name: "key", type: "u32", start: leastKey(kind) }],
@@ -46,7 +46,7 @@ const valueSink = (kind: Exclude<KeyKind, "magnitude">, flip: boolean): Sink => 
   },
 });
 
-/** Four keys of bytes into a word. */
+/** Pack four keys of bytes into a word. */
 const packPass = (count: number, kind: "byte" | "bool", flip: boolean, keys: Binding["source"]): Pass => ({
   label: "pack bytes",
   bindings: [
@@ -68,8 +68,9 @@ const packPass = (count: number, kind: "byte" | "bool", flip: boolean, keys: Bin
 });
 
 /**
- * Greatest or least over `steps`, as the greatest of keys, so that NaN is met as the reference meets it and the bits of
- * the winner come back. Everything read once; bytes need a further pass, since whoever writes them owns whole words.
+ * Maximum or minimum over `steps`, as the maximum of keys, so that NaN is treated as in the reference, and the exact
+ * bits of the result are returned. Reads all data once. Bytes need an additional pass, because complete words must be
+ * written.
  */
 export const extremePlan = (
   which: "max" | "min",

@@ -9,8 +9,8 @@ const take = (fold: Fold, blocks: ScratchBlocks, states: number): StateBlocks =>
   fold.fields.map(() => blocks.take(states));
 
 /**
- * Fold step by step from `source` to `sink`; what several workgroups share is joined by further passes. Work: one join
- * per element; memory: everything read once, and a state per part written and read.
+ * Fold step by step from `source` to `sink`. Parts of several workgroups are joined by additional passes. Work: one
+ * join per element. Memory: all data read once, and one state per part written and read.
  */
 export const foldPasses = (
   fold: Fold,

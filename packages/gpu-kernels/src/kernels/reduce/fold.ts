@@ -1,41 +1,41 @@
 import type { Binding, BindingSource } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Elements that an invocation handles in one register. */
+/** Elements per register of an invocation. */
 export type Lanes = 1 | 4;
 
-/** Invocations of a workgroup; every device allows so many. */
+/** Invocations per workgroup. Every device supports this number. */
 export const workgroupSize = 256;
 
-/** A word of a partial result. */
+/** A word of a fold's state. */
 export interface Field {
   readonly name: string;
   readonly type: "f32" | "u32";
-  /** The value that changes nothing when it is joined. */
+  /** Neutral value of the join. */
   readonly start: string;
 }
 
-/** What is kept of the elements seen so far, and how two such states become one. Associative up to rounding. */
+/** State of the elements seen so far, and the operation that joins two such states. Associative up to rounding. */
 export interface Fold {
   readonly label: string;
   readonly fields: readonly Field[];
-  /** Fields of the joined state, as expressions over `a.<field>` and `b.<field>`; `before` is put in front of them. */
+  /** Fields of the joined state, as expressions over `a.<field>` and `b.<field>`. `before` is inserted before them. */
   readonly join: (lanes: Lanes) => { readonly before?: string; readonly fields: readonly string[] };
 }
 
-/** Where states come from: `fn lift(at: u32, place: u32, column: u32) -> State` of the elements `lanes · at …`. */
+/** Source of states: `fn lift(at: u32, place: u32, column: u32) -> State` of the elements `lanes · at …`. */
 export interface Source {
   readonly bindings: (lanes: Lanes, along: boolean) => readonly Binding[];
   /**
-   * @param along the elements of a register follow each other along the folded dimension, the first at `place`;
-   * otherwise they are neighbours at one `place`. `column` counts registers across the folded dimension.
+   * @param along whether the elements of a register are consecutive along the folded dimension, the first at `place`.
+   * Otherwise they are adjacent elements at one `place`. `column` counts registers across the folded dimension.
    */
   readonly code: (lanes: Lanes, along: boolean) => string;
-  /** `fn lift_turn`, see `turnText`, where many elements are folded in a better way than by joining them. */
-  readonly turn?: (lanes: Lanes) => string;
+  /** `fn lift_turn`, see `unrolledText`, for folds with a better method for several elements than joins. */
+  readonly unrolled?: (lanes: Lanes) => string;
 }
 
-/** Where states go: `fn store(at: u32, s: Result)`, the states `lanes · at …`. */
+/** Destination of states: `fn store(at: u32, s: Result)`, the states `lanes · at …`. */
 export interface Sink {
   readonly bindings: (lanes: Lanes) => readonly Binding[];
   readonly code: (lanes: Lanes) => string;
@@ -57,8 +57,8 @@ const structText = ({ fields, join }: Fold, name: string, lanes: Lanes): string 
 };
 
 /**
- * Types and functions of a fold: `State` of `lanes` elements, `Result` of one where `narrow`s, else the same, and
- * `fn narrow(s: State) -> Result`.
+ * Types and functions of a fold: `State` of `lanes` elements, `Result` of one element if `narrows`, otherwise the same
+ * as `State`, and `fn narrow(s: State) -> Result`.
  */
 export const foldText = (fold: Fold, lanes: Lanes, narrows: boolean): string => {
   const state = structText(fold, "State", lanes);
@@ -79,8 +79,9 @@ export const foldText = (fold: Fold, lanes: Lanes, narrows: boolean): string => 
 };
 
 /**
- * `fn tree(lane: u32, rank: u32, own: Result) -> Result`: join the states of `count` invocations that lie `stride`
- * apart; the one of rank 0 gets the result. The order of joins depends on `count` alone. Called by the whole workgroup.
+ * `fn tree(lane: u32, rank: u32, own: Result) -> Result`: join the states of `count` invocations that are `stride`
+ * apart. The invocation of rank 0 gets the result. The order of joins depends only on `count`. Must be called by the
+ * complete workgroup.
  */
 export const treeText = (
   fold: Fold,
@@ -97,7 +98,7 @@ export const treeText = (
   const steps: string[] = [];
   for (let step = half; step >= 1; step /= 2) {
     const other = `lane + ${step * stride}u`;
-    // What the last step joins is in registers; nobody reads it from memory.
+    // The result of the last step is in registers and is not read from memory.
     steps.push(wgsl`
       workgroupBarrier();
       if (rank < ${step}u && rank + ${step}u < ${count}u) {
@@ -117,7 +118,7 @@ export const treeText = (
   `;
 };
 
-/** States between passes: a block of memory for each field. */
+/** States between passes: one memory block per field. */
 export type StateBlocks = readonly BindingSource[];
 
 const stateBindings = (
@@ -134,14 +135,14 @@ const stateBindings = (
     access,
   }));
 
-/** States that an earlier pass left. */
+/** States of an earlier pass. */
 export const stateSource = (fold: Fold, blocks: StateBlocks): Source => ({
   bindings: (lanes) => stateBindings(fold, blocks, lanes, "from", "read"),
   code: () =>
     `fn lift(at: u32, place: u32, column: u32) -> State { return State(${fold.fields.map(({ name }) => `from_${name}[at]`).join(", ")}); }`,
 });
 
-/** States for a later pass. */
+/** Writes states for a later pass. */
 export const stateSink = (fold: Fold, blocks: StateBlocks): Sink => ({
   bindings: (lanes) => stateBindings(fold, blocks, lanes, "to", "write"),
   code: () =>

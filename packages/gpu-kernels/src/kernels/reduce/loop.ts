@@ -1,18 +1,18 @@
 import type { Lanes, Source } from "./fold.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Registers that one turn of a loop loads before it joins them: enough to hide the latency of memory. */
-export const turn = 8;
+/** Registers that one iteration of a loop loads before it joins them: enough to hide the latency of memory. */
+export const unroll = 8;
 
 /**
  * `fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State`: the state of `turn` registers,
- * `step` apart in memory and `place_step` along the folded dimension. Joined as a tree, so that rounding grows with the
- * logarithm of the turn.
+ * `step` apart in memory and `place_step` apart along the folded dimension. Joined as a tree, so that the rounding
+ * error grows with the logarithm of `turn`.
  */
-export const turnText = (source: Source, lanes: Lanes): string => {
-  if (source.turn !== undefined) return source.turn(lanes);
+export const unrolledText = (source: Source, lanes: Lanes): string => {
+  if (source.unrolled !== undefined) return source.unrolled(lanes);
   const lifts = Array.from(
-    { length: turn },
+    { length: unroll },
     (_, i) => `let s${i} = lift(at + ${i}u * step, place + ${i}u * place_step, column);`,
   );
   let names = lifts.map((_, i) => `s${i}`);

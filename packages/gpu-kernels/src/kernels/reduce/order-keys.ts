@@ -2,10 +2,10 @@ import type { DType } from "@skein/tensor-core";
 import type { Lanes } from "./fold.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Keys: u32 whose order is the order of the values, so that comparisons are exact whatever a shader compiler assumes
-// about floats. NaN is above everything, -0 equals +0; `flip` turns the order of all but NaN around.
+// Keys: u32 whose order is the order of the values, so that comparisons are exact, whatever a shader compiler assumes
+// about floats. NaN is above everything, and -0 equals +0. `flip` reverses the order of all keys except NaN.
 
-/** How values become keys: f32 by value or magnitude, or integers by their bits and a mask. */
+/** Conversion from values to keys: f32 by value or magnitude, or integers by their bits and a mask. */
 export type KeyKind = "value" | "magnitude" | "signed" | "unsigned" | "byte" | "bool";
 
 export const keyKindOf: { readonly [dtype in DType]?: KeyKind } = {
@@ -25,7 +25,7 @@ const flips: { readonly [kind in KeyKind]: string } = {
   bool: "1u",
 };
 
-/** The key below all others, which stands where nothing is folded: −∞ of floats, the least integer. */
+/** The smallest key, for empty folds: −∞ for floats, the smallest integer. */
 export const leastKey = (kind: KeyKind): string => (kind === "value" ? "0x007fffffu" : "0u");
 
 const wide = (lanes: Lanes, value: string): string => (lanes === 1 ? value : `vec4<u32>(${value})`);
@@ -57,9 +57,7 @@ export const keyFunction = (kind: KeyKind, flip: boolean, lanes: Lanes): string 
   `;
 };
 
-/**
- * `fn bits_of(key: u32) -> u32`: the inverse of `key_of`. What was NaN becomes the quiet NaN, what was -0 becomes 0.
- */
+/** `fn bits_of(key: u32) -> u32`: the inverse of `key_of`. NaN becomes the quiet NaN, and -0 becomes 0. */
 export const unkeyFunction = (kind: Exclude<KeyKind, "magnitude">, flip: boolean): string => {
   const mask = flip ? ` ^ ${flips[kind]}` : "";
   const bodies: { readonly [kind in Exclude<KeyKind, "magnitude">]: string } = {

@@ -13,8 +13,8 @@ const software: DeviceFacts = { ...leastDevice, software: true };
 const exact = { absolute: 0, relative: 0 };
 
 /**
- * Shapes that take every way: short rows, rows of a workgroup, rows of many, beginnings between registers, narrow, wide
- * and split columns, chains.
+ * Shapes that cover all code paths: short rows, rows of one and of several workgroups, starts between registers,
+ * narrow, wide and split columns, chains.
  */
 const shapes: readonly (readonly [shape: Shape, dims: readonly number[]])[] = [
   [[1], [0]],
@@ -46,7 +46,7 @@ const values = (shape: Shape, dtype: DType): NdArray => {
 };
 
 describe("plans of reductions", () => {
-  test("join neighbouring dimensions and fold the innermost run first", () => {
+  test("merge adjacent dimensions and fold the innermost run first", () => {
     expect(reductionSteps([2, 3, 4, 5], [2, 3])).toEqual([{ outer: 6, size: 20, inner: 1 }]);
     expect(reductionSteps([2, 3, 4, 5], [0, 2])).toEqual([
       { outer: 6, size: 4, inner: 5 },
@@ -55,7 +55,7 @@ describe("plans of reductions", () => {
     expect(reductionSteps([1, 1], [0])).toEqual([{ outer: 1, size: 1, inner: 1 }]);
   });
 
-  test("spread one long row over the device, and many short ones within workgroups", () => {
+  test("spread one long row over the device, and keep many short rows within workgroups", () => {
     const labels = (shape: Shape, dims: readonly number[], facts = leastDevice): string[] =>
       planNode("sum", [{ dtype: "f32", shape }], { dims: [...dims] }, facts).passes.map(({ label }) => label);
     expect(labels([10_000_000], [0])).toEqual(["sum rows, 512 workgroups each", "sum columns, 1 by 16"]);
@@ -119,7 +119,7 @@ describe.skipIf(!hasAdapter)("reductions on a device", () => {
     }
   });
 
-  test("NaN, infinities and signed zeros wherever they stand", async () => {
+  test("NaN, infinities and signed zeros at any position", async () => {
     const odd = [NaN, -Infinity, -0, 1e-40];
     for (const size of [7, 40_000]) {
       for (const [i, value] of odd.entries()) {
@@ -133,19 +133,19 @@ describe.skipIf(!hasAdapter)("reductions on a device", () => {
     }
   });
 
-  test("the first of equals wins across workgroups", async () => {
+  test("the first of equal elements wins across workgroups", async () => {
     const x = NdArray.zeros("f32", [300_000]);
     for (const op of ["argmax", "argmin"]) await checkNode(backend, op, [x], { dim: 0 });
     (x.data as Float32Array).fill(NaN, 170_001);
     for (const op of ["argmax", "argmin"]) await checkNode(backend, op, [x], { dim: 0 });
   });
 
-  test("all of no numbers are worth the dtype's ends", async () => {
+  test("all of an empty reduction returns the dtype's extremes", async () => {
     const [least] = await runNode(backend, "reduce-max", [NdArray.zeros("f32", [0, 3])], { dims: [0] });
     expect([...least!.toNumbers()]).toEqual([-Infinity, -Infinity, -Infinity]);
   });
 
-  test("more workgroups than one dimension of a grid takes", async () => {
+  test("more workgroups than one dimension of a grid has", async () => {
     const columns = [65_600, 2, 2];
     expect(planNode("sum", [{ dtype: "i32", shape: columns }], { dims: [1] }).passes[0]!.groups).toBe(65_600);
     await checkNode(backend, "sum", [normalArray(columns, 2, "i32")], { dims: [1] });

@@ -1,47 +1,47 @@
 import type { DeviceFacts, Pass } from "../../kernel.ts";
 import { powerOfTwoAbove } from "../power-of-two.ts";
 import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, workgroupSize } from "./fold.ts";
-import { turn, turnText } from "./loop.ts";
+import { unroll, unrolledText } from "./loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** How rows of neighbours are spread over invocations. */
+/** Distribution of rows over invocations. */
 export interface RowGeometry {
   readonly lanes: Lanes;
-  /** Invocations that share a row, a power of two. */
+  /** Invocations per row, a power of two. */
   readonly perRow: number;
-  /** Workgroups that share a row; only where `perRow` is the whole workgroup. */
+  /** Workgroups per row; more than 1 only if `perRow` is the complete workgroup. */
   readonly parts: number;
-  /** Registers of a part. */
+  /** Registers per part. */
   readonly chunk: number;
 }
 
-/** Workgroups that fill a device. */
+/** Number of workgroups that fill a device. */
 export const workgroupsWanted = (facts: DeviceFacts): number => (facts.software ? 32 : 512);
 
-/** Registers that one invocation joins one after the other at most: bounds the rounding of long sums. */
-const longestChain = 64 * turn;
+/** Maximum number of registers that one invocation joins in sequence. Bounds the rounding error of long sums. */
+const maxChain = 64 * unroll;
 
 /**
- * Geometry of rows of `size` neighbours. The number of rows has no say: the order of a row's joins follows from the
- * geometry, and a row has the same bits alone and among others.
+ * Geometry of rows of `size` elements. Does not depend on the number of rows: the order of a row's joins follows from
+ * the geometry, so a row has the same bits alone and in a batch.
  *
- * @param groupsWanted workgroups that share one long row at most.
+ * @param groupsWanted maximum number of workgroups that share one long row.
  */
 export const rowGeometry = (size: number, groupsWanted: number): RowGeometry => {
   const lanes = size % 4 === 0 ? 4 : 1;
   const registers = Math.max(1, size / lanes);
-  // A turn each.
-  const perRow = Math.min(workgroupSize, powerOfTwoAbove(registers / (turn + 1)));
+  // One loop iteration per invocation.
+  const perRow = Math.min(workgroupSize, powerOfTwoAbove(registers / (unroll + 1)));
   if (perRow < workgroupSize) return { lanes, perRow, parts: 1, chunk: registers };
-  const most = Math.max(1, Math.floor(registers / (workgroupSize * turn)));
-  const least = Math.ceil(registers / (workgroupSize * longestChain));
+  const most = Math.max(1, Math.floor(registers / (workgroupSize * unroll)));
+  const least = Math.ceil(registers / (workgroupSize * maxChain));
   const chunk = Math.ceil(registers / Math.max(least, Math.min(groupsWanted, most)));
   return { lanes, perRow, parts: Math.ceil(registers / chunk), chunk };
 };
 
 /**
- * Fold each of `rows` rows of `size` neighbours, in registers of `lanes`. The state of part p of row r goes to
- * `p · rows + r`. Reads everything once.
+ * Fold each of `rows` rows of `size` elements, in registers of `lanes`. The state of part p of row r is written to `p ·
+ * rows + r`. Reads all data once.
  */
 export const rowsPass = (
   fold: Fold,
@@ -54,7 +54,7 @@ export const rowsPass = (
   const code = wgsl`
     ${foldText(fold, lanes, true)}
     ${source.code(lanes, true)}
-    ${turnText(source, lanes)}
+    ${unrolledText(source, lanes)}
     ${sink.code(1)}
     ${treeText(fold, lanes === 1 ? "State" : "Result", 1, perRow, 1)}
     fn main(group: u32, lane: u32) {
@@ -67,7 +67,7 @@ export const rowsPass = (
       let stop = min(begin + sizes.chunk, end);
       var s = start_State();
       var v = begin + rank;
-      for (; v + ${(turn - 1) * perRow}u < stop; v += ${turn * perRow}u) { s = join_State(s, lift_turn(v, ${perRow}u, ${lanes}u * (v - first), ${lanes * perRow}u, row)); }
+      for (; v + ${(unroll - 1) * perRow}u < stop; v += ${unroll * perRow}u) { s = join_State(s, lift_turn(v, ${perRow}u, ${lanes}u * (v - first), ${lanes * perRow}u, row)); }
       for (; v < stop; v += ${perRow}u) { s = join_State(s, lift(v, ${lanes}u * (v - first), row)); }
       let result = tree(lane, rank, narrow(s));
       if (rank == 0u && row < sizes.rows) { store(part * sizes.rows + row, result); }

@@ -7,7 +7,7 @@ import type { WebGpuBackend } from "../../webgpu-backend.ts";
 import { type RotaryParams, rotaryPlan } from "./rotary.ts";
 
 describe("rotary", () => {
-  test("keeps nothing per position, and batches share a pipeline", () => {
+  test("stores nothing per position, and batches share a pipeline", () => {
     const params: RotaryParams = { base: 10_000, offset: 0, sign: 1 };
     const plans = [8, 800].map((batch) => rotaryPlan({ dtype: "f32", shape: [batch, 4096, 64] }, params));
     expect(plans[0]!.constants![0]!.byteLength).toBe(3 * 4 * 32);
@@ -29,8 +29,8 @@ describe.skipIf(!hasAdapter)("rotary on WebGPU", () => {
     [[9, 11, 16], { base: 2, offset: 2.5, sign: 1 }],
   ];
 
-  // A table in f32, or angles in f32, would be off by 1e-7 times the position.
-  test.each(cases)("%j turned by %j is exact at any position", async (shape, params) => {
+  // A table or angles in f32 would have errors of 1e-7 times the position.
+  test.each(cases)("%j rotated by %j is exact at any position", async (shape, params) => {
     const x = normalArray(shape, 1);
     const spec = { dtype: "f32", shape } as const;
     const [first] = await runPlan(backend.device, rotaryPlan(spec, params), [x], [spec]);

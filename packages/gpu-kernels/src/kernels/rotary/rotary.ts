@@ -13,13 +13,13 @@ const workgroupSize = 64;
 
 const word = 2 ** 32;
 
-/** The part behind the point. */
+/** The fractional part. */
 const fraction = (x: number): number => x - Math.floor(x);
 
 /**
- * Per pair i: its frequency `base^(−2i/D) / 2π` in turns per position as two words behind the binary point, then the
- * turns at `offset` as one. Position times frequency, kept to one turn, is then a product of whole numbers without any
- * rounding that grows with the position, and no table of all positions is needed.
+ * Per pair i: its frequency `base^(−2i/D) / 2π` in turns per position as two words after the binary point, then the
+ * turns at `offset` as one word. Position times frequency, modulo one turn, is then an integer product, whose rounding
+ * does not grow with the position. No table of all positions is needed.
  */
 const frequencies = (half: number, { base, offset }: RotaryParams): Uint32Array => {
   const words = new Uint32Array(3 * half);
@@ -32,9 +32,9 @@ const frequencies = (half: number, { base, offset }: RotaryParams): Uint32Array 
 };
 
 /**
- * Turn the pairs (i, i + D/2) of each row by `sign · (t + offset) · base^(−2i/D)`. Rows at one position have one
- * invocation for up to `rowsEach` of them, which find the angle once; where D/2 is a multiple of 4, each works on four
- * pairs.
+ * Rotate the pairs (i, i + D/2) of each row by `sign · (t + offset) · base^(−2i/D)`. One invocation processes up to
+ * `rowsEach` rows at one position, and computes their angle once. If D/2 is a multiple of 4, each invocation processes
+ * four pairs.
  *
  * Error of an angle: 2⁻³² turns. Flops per element: 3, and about 40 per angle.
  */

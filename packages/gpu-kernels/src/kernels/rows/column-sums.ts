@@ -2,13 +2,15 @@ import type { BindingSource, DeviceFacts, Pass } from "../../kernel.ts";
 import { vectorFunctions } from "./row-program.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Sums over rows of several terms per column, in two steps with a fixed order: blocks of rows, then blocks. */
+/**
+ * Sums over rows of several terms per column, in two steps with a fixed order: within blocks of rows, then over blocks.
+ */
 export interface ColumnSums {
   readonly width: 1 | 2 | 4;
-  /** Vectors of a row. */
+  /** Number of vectors of a row. */
   readonly columns: number;
   readonly blocks: number;
-  /** Where the sums of blocks lie: `values[block][term][column]`. */
+  /** Scratch block of the sums of blocks: `values[block][term][column]`. */
   readonly partials: number;
   readonly outputs: readonly number[];
 }
@@ -31,7 +33,7 @@ export const partialBinding = (
 
 const [columnLanes, rowLanes] = [16, 16];
 
-/** Sum the blocks. Without blocks (no rows) the sums are zero. */
+/** Sum the blocks. Without blocks (no rows), the sums are zero. */
 export const sumBlocks = (label: string, sums: ColumnSums): Pass => {
   const { width, columns, blocks, outputs } = sums;
   const all = columns * outputs.length;
@@ -70,7 +72,7 @@ export const sumBlocks = (label: string, sums: ColumnSums): Pass => {
   };
 };
 
-/** What a pass over rows and columns adds up: WGSL over `row`, `at` (index of the vector) and `column`. */
+/** Terms that a pass over rows and columns sums: WGSL in terms of `row`, `at` (index of the vector) and `column`. */
 export interface ColumnTerms {
   readonly bindings: readonly {
     readonly name: string;
@@ -83,7 +85,7 @@ export interface ColumnTerms {
 
 const [tileColumns, tileRows] = [32, 8];
 
-/** How many blocks of rows keep a device busy and sums short. */
+/** Number of blocks of rows that keeps a device busy and sums short. */
 export const blocksForTiles = (rows: number, columns: number, facts: DeviceFacts): number =>
   Math.max(
     1,
@@ -94,7 +96,8 @@ export const blocksForTiles = (rows: number, columns: number, facts: DeviceFacts
   );
 
 /**
- * Sums of the terms over each block of rows, for rows of any length: a workgroup takes a tile of columns down a block.
+ * Sums of the terms over each block of rows, for rows of any length. A workgroup processes a tile of columns of one
+ * block.
  */
 export const tileSums = (
   label: string,

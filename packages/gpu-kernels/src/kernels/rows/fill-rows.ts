@@ -1,7 +1,7 @@
 import type { Pass } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** One number for each row in several outputs: what sums over rows without entries come to. */
+/** Write one number per row to several outputs: the results of rows without entries. */
 export const fillRows = (
   label: string,
   rows: number,

@@ -16,26 +16,26 @@ import { planWith, rowsOf } from "./row-plan.ts";
 import { type RowProgram, vectorWidth } from "./row-program.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** `layer-norm` (centred: a mean is subtracted, β is added) or `rms-norm`. */
+/** `layer-norm` (centred: the mean is subtracted and β is added) or `rms-norm`. */
 export interface NormKind {
   readonly centred: boolean;
   readonly columns: number;
 }
 
 /**
- * Standard deviations between 0 and a mean whose rounding is corrected: below it, the rounding is some 1e-6 of a
- * standard deviation.
+ * Ratio of the mean to the standard deviation from which the rounding of the mean is corrected. Below this ratio, the
+ * rounding is about 1e-6 of a standard deviation.
  */
 const farFromZero = "16.0";
 
-/** x̂ of vector `id`, up to what f32 rounds off the mean. */
+/** x̂ of vector `id`, up to the rounding error of the mean. */
 const normal = ({ centred }: NormKind, id: string): string => (centred ? `(x${id} - center) * rstd` : `x${id} * rstd`);
 
-/** x̂ of vector `id`, once `rest` is known, the rounding error of the row's mean. */
+/** x̂ of vector `id`, given `rest`, the rounding error of the row's mean. */
 const exactNormal = (kind: NormKind, id: string): string =>
   kind.centred ? `((x${id} - center) - rest) * rstd` : normal(kind, id);
 
-/** The operands of each row: what the forward pass has kept of it. */
+/** Operands with one entry per row: statistics of the forward pass. */
 const rowInputs = ({ centred }: NormKind): RowProgram["inputs"] => [
   ...(centred ? [{ name: "means", per: "row" as const, source: { input: 2 } }] : []),
   { name: "rstds", per: "row", source: { input: centred ? 3 : 2 } },
@@ -47,11 +47,11 @@ const prologue = ({ centred }: NormKind): string => wgsl`
 `;
 
 /**
- * `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ; without Σh where nothing was centred. Both sums go into two
- * numbers per row. The mean of a row far from zero was rounded by much of a standard deviation: `rest`, the mean of
- * x − mean, corrects x̂.
+ * `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ; without Σh if not centred. Both sums are in two numbers per
+ * row. If a row is far from zero, the rounding of its mean is a large fraction of a standard deviation. `rest`, the
+ * mean of x − mean, corrects x̂.
  *
- * @param restsAt scratch block that takes `rest` of each row. Absent: it is not kept.
+ * @param restsAt scratch block for `rest` of each row. Absent: `rest` is not stored.
  */
 export const normBackwardProgram = (kind: NormKind, restsAt?: number): RowProgram => {
   const { centred, columns } = kind;
@@ -107,10 +107,10 @@ export const normBackwardProgram = (kind: NormKind, restsAt?: number): RowProgra
   };
 };
 
-/** Floats of one operand in a lane's registers: x, g, γ and the sums are all there. */
+/** Floats per operand in a lane's registers, which hold x, g, γ and the sums. */
 const floatsPerLane = 16;
 
-/** Lanes of a row and blocks of rows; nothing where a row does not fit in registers. */
+/** Lanes of a row and blocks of rows. Undefined if a row does not fit in registers. */
 export const blockLayout = (
   rows: number,
   columns: number,
@@ -125,8 +125,8 @@ export const blockLayout = (
   const workgroupSize = Math.max(lanes, 256);
   if (workgroupSize > Math.min(512, facts.maxWorkgroupSize)) return undefined;
   const together = workgroupSize / lanes;
-  // Enough blocks to keep the device busy, few enough that handing sums on inside and between them is a small part of
-  // the work.
+  // Enough blocks to keep the device busy, but few enough that combining sums within and between blocks is a small part
+  // of the work.
   const blocksWanted = facts.software
     ? Math.min(64, Math.max(8, Math.ceil(rows / 512)))
     : Math.min(512, Math.max(128, Math.ceil(rows / 16)));
@@ -139,7 +139,7 @@ export const blockLayout = (
   };
 };
 
-/** dx of a block of rows and the block's column sums, in one reading of x and g. */
+/** dx of a block of rows and the block's column sums, reading x and g once. */
 const blockPass = (kind: NormKind, layout: RowLayout, rowsEach: number, sums: ColumnSums, rows: number): Pass => {
   const program = normBackwardProgram(kind);
   const { lanes, workgroupSize, columns } = layout;
@@ -158,8 +158,8 @@ const blockPass = (kind: NormKind, layout: RowLayout, rowsEach: number, sums: Co
         }
       `;
   const { begin, accumulate, settle } = program.statistics!;
-  // A loop whose length the compiler does not know: unrolled, its barriers take seconds to compile on software
-  // adapters.
+  // A loop whose length the compiler does not know. If the loop were unrolled, its barriers would take seconds to
+  // compile on software adapters.
   const combine =
     together === 1
       ? ""
@@ -260,8 +260,8 @@ const columnTerms = (kind: NormKind, restsAt: number): ColumnTerms => ({
 });
 
 /**
- * Gradients of a normalisation: dx per row, and the sums over rows for γ (and β) in two steps of fixed order. Rows up
- * to 4096 entries are read once; longer ones twice more.
+ * Gradients of a normalization: dx per row, and the sums over rows for γ (and β) in two steps of fixed order. Rows of
+ * up to 4096 entries are read once; longer rows are read two more times.
  */
 export const normBackwardPlan = (centred: boolean, x: TensorSpec, facts: DeviceFacts): KernelPlan => {
   const { rows, columns } = rowsOf(x);

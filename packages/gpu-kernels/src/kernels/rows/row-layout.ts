@@ -3,47 +3,49 @@ import { powerOfTwoAbove } from "../power-of-two.ts";
 import { vectorWidth } from "./row-program.ts";
 import type { RowLanes } from "./row-reduce.ts";
 
-/** How rows lie on invocations. */
+/** Distribution of rows over invocations. */
 export interface RowLayout extends RowLanes {
-  /** Neighbours per vector. */
+  /** Elements per vector. */
   readonly width: 1 | 2 | 4;
-  /** Vectors of a row. */
+  /** Vectors per row. */
   readonly columns: number;
-  /** Workgroups of one row; 1 where a workgroup takes whole rows. */
+  /** Workgroups per row; 1 if a workgroup processes complete rows. */
   readonly parts: number;
   readonly kind: "resident" | "streamed";
 }
 
 const powerOfTwoBelow = (value: number): number => 2 ** Math.floor(Math.log2(Math.max(1, value)));
 
-/** Floats of one operand that a lane keeps in registers. */
+/** Floats per operand that a lane keeps in registers. */
 const floatsPerLane = 32;
-/** Enough loads in flight that memory never waits for a lane; more only costs registers. */
+/** Number of loads in flight per lane: enough to keep memory busy. More would only use registers. */
 const vectorsInFlight = 4;
-/** Most vectors that a lane adds up one after the other on a processor: bounds the rounding of its sums. */
-const longestChain = 512;
-/** Longest row that one workgroup reads. */
-const longestOfGroup = 131_072;
-/** Most workgroups of a row: as many as keep a large device busy with one row. */
+/**
+ * Maximum number of vectors that a lane adds in sequence on a software adapter. Bounds the rounding error of its sums.
+ */
+const maxChain = 512;
+/** Maximum row length for one workgroup. */
+const maxGroupColumns = 131_072;
+/** Maximum number of workgroups per row, enough to keep a large device busy with one row. */
 const mostParts = 128;
 
 /**
- * Neighbours that surely share a subgroup. Invocations of a one-dimensional workgroup fill subgroups in order on every
- * platform.
+ * Number of adjacent invocations that are certainly in the same subgroup. Invocations of a one-dimensional workgroup
+ * fill subgroups in order on every platform.
  */
 export const shuffledLanes = ({ subgroups, minSubgroupSize }: DeviceFacts): number =>
   subgroups ? powerOfTwoBelow(minSubgroupSize) : 1;
 
 /**
- * Lay rows of `columns` entries out: a few lanes for a short row, a subgroup where the row fits in its registers, a
- * workgroup for a long one. Rows stay in registers between their statistics and their results up to 16,384 entries;
- * longer ones are read twice, above 131,072 by several workgroups. Software adapters get few lanes for rows that are
- * not too long, and no barriers.
+ * Choose the layout of rows of `columns` entries: a few lanes for a short row, a subgroup if the row fits in its
+ * registers, a workgroup for a long row. Rows of up to 16,384 entries stay in registers between their statistics and
+ * their results. Longer rows are read twice; above 131,072 entries, several workgroups share a row. Software adapters
+ * get few lanes for rows of moderate length, and no barriers.
  *
- * The number of rows has no say: the order of a row's sums follows from its layout, and a row has the same bits alone
- * and among others.
+ * The layout does not depend on the number of rows: the order of a row's sums follows from the layout, so a row has the
+ * same bits alone and in a batch.
  *
- * @param keep whether something is written per element, so that keeping a row saves reading it again.
+ * @param keep whether results are written per element, so that keeping a row in registers saves a second read.
  */
 export const rowLayout = (
   columns: number,
@@ -57,11 +59,11 @@ export const rowLayout = (
   const largest = powerOfTwoBelow(Math.min(1024, facts.maxWorkgroupSize));
   const perLane = floats / width;
   const shared = { width, columns: vectors, shuffled };
-  // Processors read a row again from their cache, and stop all lanes at a barrier.
-  if (facts.software && vectors <= shuffled * longestChain && (!keep || vectors > shuffled * perLane))
+  // CPUs read a row again from their cache, and stop all lanes at a barrier.
+  if (facts.software && vectors <= shuffled * maxChain && (!keep || vectors > shuffled * perLane))
     return { ...shared, lanes: shuffled, workgroupSize: Math.max(shuffled, 64), parts: 1, kind: "streamed" };
   const isResident = keep && vectors <= perLane * Math.min(512, largest);
-  if (isResident || (!keep && columns <= longestOfGroup)) {
+  if (isResident || (!keep && columns <= maxGroupColumns)) {
     const narrow = Math.min(8, powerOfTwoAbove(vectors));
     let lanes = Math.max(narrow, powerOfTwoAbove(vectors / vectorsInFlight));
     if (lanes > shuffled && vectors <= shuffled * perLane) lanes = Math.max(narrow, shuffled);
@@ -75,9 +77,9 @@ export const rowLayout = (
       kind: keep ? "resident" : "streamed",
     };
   }
-  // Few workgroups of many lanes: the second reading of their rows should still find them in the cache.
+  // Few workgroups with many lanes, so that the second read of their rows is still in the cache.
   const lanes = largest;
   const most = Math.ceil(vectors / (lanes * vectorsInFlight));
-  const parts = columns <= longestOfGroup ? 1 : Math.max(1, Math.min(most, lanes, mostParts));
+  const parts = columns <= maxGroupColumns ? 1 : Math.max(1, Math.min(most, lanes, mostParts));
   return { ...shared, lanes, workgroupSize: lanes, parts, kind: "streamed" };
 };

@@ -4,7 +4,7 @@ import { elementNames, operandBindings, programFunctions, type RowProgram, vecto
 import { rowReductions } from "./row-reduce.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** WGSL of a pass over rows from the body of `main`, with everything that the body calls. */
+/** WGSL of a pass over rows from the body of `main`, with all functions that the body calls. */
 export const rowPass = (
   program: RowProgram,
   layout: RowLayout,
@@ -16,13 +16,13 @@ export const rowPass = (
 ): Pass => {
   const subgroups = layout.shuffled > 1;
   const functions = programFunctions(program);
-  const ofSubgroup = subgroups ? ", subgroup_lane: u32, subgroup_size: u32" : "";
+  const subgroupParameters = subgroups ? ", subgroup_lane: u32, subgroup_size: u32" : "";
   const code = wgsl`
     var<private> never: u32 = 0u;
     ${vectorFunctions(layout.width)}
     ${rowReductions(functions + body, layout)}
     ${functions}
-    fn main(group: u32, lane: u32${ofSubgroup}) {
+    fn main(group: u32, lane: u32${subgroupParameters}) {
       ${body}
     }
   `;
@@ -38,8 +38,8 @@ export const rowPass = (
 };
 
 /**
- * `live`, `row`, `row_columns` and `base` of a lane whose workgroup takes whole rows. Lanes behind the last row repeat
- * it, so that barriers stay uniform.
+ * `live`, `row`, `row_columns` and `base` of a lane whose workgroup processes complete rows. Lanes after the last row
+ * repeat the last row, so that barriers stay uniform.
  */
 const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
   wgsl`
@@ -62,8 +62,8 @@ const load = (program: RowProgram, id: string, column: string): string =>
     ${elementNames(program).map((name) => `let ${name}${id} = ${name}[at${id}];`)}
   `;
 
-/** `body` where `condition` holds; nothing where there is nothing to do. */
-const where = (condition: string, body: string): string =>
+/** `body` under `condition`. Empty if `body` is empty. */
+const conditional = (condition: string, body: string): string =>
   body === ""
     ? ""
     : wgsl`
@@ -87,7 +87,7 @@ export const residentPass = (program: RowProgram, layout: RowLayout, rows: numbe
       : wgsl`
         ${statistics.begin}
         ${ids.length > 0 ? statistics.accumulate(ids) : ""}
-        ${tail === undefined ? "" : where("in_tail", statistics.accumulate([tail]))}
+        ${tail === undefined ? "" : conditional("in_tail", statistics.accumulate([tail]))}
         let state = join(lane, ${statistics.settle});
       `);
   const loadTail = (): string => wgsl`
@@ -107,9 +107,9 @@ export const residentPass = (program: RowProgram, layout: RowLayout, rows: numbe
     ${collect}
     ${row}
     if (!live) { return; }
-    ${where("own == 0u", perRow)}
+    ${conditional("own == 0u", perRow)}
     ${ids.map((id) => finishResident!(id))}
-    ${tail === undefined ? "" : where("in_tail", finishResident!(tail))}
+    ${tail === undefined ? "" : conditional("in_tail", finishResident!(tail))}
   `;
   return rowPass(program, layout, rowGroups(layout, rows), rows, `in registers, ${lanes} lanes`, body);
 };
@@ -138,7 +138,7 @@ const forward = (
   `;
 };
 
-/** As `forward`, last vectors first: what was read last is still in the cache. */
+/** `forward` in reverse order, because the vectors that were read last are still in the cache. */
 const backward = (
   program: RowProgram,
   { lanes }: RowLayout,
@@ -160,7 +160,10 @@ const backward = (
   `;
 };
 
-/** A row by its lanes, read for the statistics, if there are any, and for what is written per element. */
+/**
+ * A row processed by its lanes. Read once for the statistics, if the program has statistics, and once for results per
+ * element.
+ */
 export const streamedPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;
   const columns = `${layout.columns}u`;
@@ -180,14 +183,14 @@ export const streamedPass = (program: RowProgram, layout: RowLayout, rows: numbe
     ${collect}
     ${row}
     if (!live) { return; }
-    ${where("own == 0u", perRow)}
+    ${conditional("own == 0u", perRow)}
     ${finish === undefined ? "" : backward(program, layout, "0u", columns, finish)}
   `;
   return rowPass(program, layout, rowGroups(layout, rows), rows, `streamed, ${layout.lanes} lanes`, body);
 };
 
 /**
- * `row`, `row_columns`, `base`, and the columns from `begin` to `end` of a workgroup that takes one of `parts` of a
+ * `row`, `row_columns`, `base`, and the columns from `begin` to `end` of a workgroup that processes one of `parts` of a
  * row.
  */
 const partOf = ({ parts, columns, lanes }: RowLayout): string => {
@@ -203,7 +206,7 @@ const partOf = ({ parts, columns, lanes }: RowLayout): string => {
   `;
 };
 
-/** Statistics of a part of a row, to `partials[row · parts + part]`. */
+/** Statistics of a part of a row, written to `partials[row · parts + part]`. */
 export const partialPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { begin, accumulate, settle, fields } = program.statistics!;
   const packed = [0, 1, 2, 3].map((i) => (fields[i] === undefined ? "0.0" : `joined.${fields[i]}`)).join(", ");
@@ -223,8 +226,8 @@ export const partialPass = (program: RowProgram, layout: RowLayout, rows: number
 };
 
 /**
- * Results of a part of a row from the statistics of all its parts; of the whole row where there is only one result per
- * row.
+ * Results of a part of a row from the statistics of all its parts. If there is only one result per row, results of the
+ * complete row.
  */
 export const applyPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;
@@ -247,7 +250,7 @@ export const applyPass = (program: RowProgram, layout: RowLayout, rows: number):
     ${prologue}
     ${joinParts}
     ${row}
-    ${where("lane == 0u && part == 0u", perRow)}
+    ${conditional("lane == 0u && part == 0u", perRow)}
     ${finish === undefined ? "" : backward(program, layout, "begin", "end", finish)}
   `;
   return rowPass(

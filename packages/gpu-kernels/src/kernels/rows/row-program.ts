@@ -10,9 +10,9 @@ export interface RowOperand {
 }
 
 /**
- * What an operator does to each row, free of how rows lie on invocations. WGSL in which a row is seen in vectors of
- * type `values` (1, 2 or 4 neighbours); vector `id` of a lane has column vector `c<id>`, index `at<id>` in all
- * elements, and operand registers `<operand><id>`.
+ * An operator's computation on each row, independent of the distribution of rows over invocations. The WGSL processes a
+ * row in vectors of type `values` (1, 2 or 4 elements). Vector `id` of a lane has column vector `c<id>`, index `at<id>`
+ * in all elements, and operand registers `<operand><id>`.
  */
 export interface RowProgram {
   readonly label: string;
@@ -20,39 +20,39 @@ export interface RowProgram {
   readonly outputs: readonly RowOperand[];
   /** Functions and constants of this program. */
   readonly functions?: string;
-  /** Statements before elements are loaded, when `row` is known. */
+  /** Statements before elements are loaded. May use `row`. */
   readonly prologue?: string;
-  /** What a lane learns from its vectors; absent where rows need no sums of themselves. */
+  /** Statistics that a lane computes from its vectors. Absent: rows need no statistics. */
   readonly statistics?: {
-    /** f32 fields of `State`, four at most. */
+    /** f32 fields of `State`, at most four. */
     readonly fields: readonly string[];
-    /** `var`s of a lane that has seen nothing. */
+    /** Declarations of `var`s, initialized for a lane without elements. */
     readonly begin: string;
     readonly accumulate: (ids: readonly string[]) => string;
     /** Expression of the lane's `State`. */
     readonly settle: string;
-    /** Body of `fn join(lane: u32, own: State) -> State`: states of a row's lanes become one. */
+    /** Body of `fn join(lane: u32, own: State) -> State`, which joins the states of a row's lanes. */
     readonly join: string;
     /**
-     * Another way where a lane's vectors are all in registers: statements that end in `let state`, and what they put in
-     * registers.
+     * Alternative computation if all of a lane's vectors are in registers: statements that end with `let state`, and
+     * may store values in registers. Absent: `accumulate` is used.
      */
     readonly resident?: (ids: readonly string[], tail: string | undefined) => string;
   };
   /** Statements after `state` is known, before the row's elements are written. */
   readonly row?: string;
-  /** Statements of one lane, once per `row`. */
+  /** Statements that one lane executes, once per `row`. */
   readonly perRow?: string;
-  /** Statements that write vector `id`; absent where nothing is written per element. */
+  /** Statements that write vector `id`. Absent: there are no results per element. */
   readonly finish?: (id: string) => string;
-  /** As `finish`, behind `statistics.resident`. */
+  /** `finish` after `statistics.resident`. */
   readonly finishResident?: (id: string) => string;
 }
 
-/** Neighbours that are loaded at once: rows that are no multiple of it would not be aligned. */
+/** Elements that are loaded at once. Rows whose length is not a multiple would not be aligned. */
 export const vectorWidth = (columns: number): 1 | 2 | 4 => (columns % 4 === 0 ? 4 : columns % 2 === 0 ? 2 : 1);
 
-/** Names for vectors of `width` neighbours: types, sums and maxima over the entries. */
+/** Functions for vectors of `width` elements: types, sums and maxima over the components. */
 export const vectorFunctions = (width: 1 | 2 | 4): string => {
   const [values, words] = width === 1 ? ["f32", "u32"] : [`vec${width}<f32>`, `vec${width}<u32>`];
   const over = (combine: (a: string, b: string) => string): string =>
@@ -76,7 +76,7 @@ const bindingOf = ({ name, per, source, type = "f32" }: RowOperand, access: "rea
   access,
 });
 
-/** Bindings of the operands whose names `code` mentions. */
+/** Bindings of the operands that `code` uses. */
 export const operandBindings = ({ inputs, outputs }: RowProgram, code: string, width: 1 | 2 | 4): Binding[] => {
   const type = width === 1 ? "array<f32>" : `array<vec${width}<f32>>`;
   return [
@@ -87,7 +87,7 @@ export const operandBindings = ({ inputs, outputs }: RowProgram, code: string, w
     .map((binding) => (binding.type === "array<values>" ? { ...binding, type } : binding));
 };
 
-/** Operands that are loaded vector by vector. */
+/** Names of operands that are loaded vector by vector. */
 export const elementNames = (program: RowProgram): string[] =>
   program.inputs.flatMap(({ name, per }) => (per === "element" ? [name] : []));
 

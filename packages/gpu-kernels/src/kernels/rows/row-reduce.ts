@@ -1,19 +1,19 @@
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Which invocations share a row: `lanes` neighbours (a power of two) of a workgroup; and how many neighbours may
- * shuffle.
+ * Invocations per row: `lanes` adjacent invocations (a power of two) of a workgroup, and the number of adjacent
+ * invocations that may shuffle.
  */
 export interface RowLanes {
   readonly lanes: number;
   readonly workgroupSize: number;
-  /** Neighbours that surely lie in one subgroup; 1 without subgroups. */
+  /** Number of adjacent invocations that are certainly in the same subgroup; 1 without subgroups. */
   readonly shuffled: number;
 }
 
 type Reduced = "f32" | "vec2<f32>";
 
-/** Above so many values, each lane reading all of them costs more than a second barrier. */
+/** Number of values above which a second barrier costs less than letting each lane read all values. */
 const readByAll = 32;
 const fanIn = 16;
 
@@ -30,9 +30,9 @@ const serial = (
   `;
 
 /**
- * `fn <name>(lane: u32, value: T) -> T`: the value combined over the lanes of a row, the same bits in each. A butterfly
- * of shuffles inside a subgroup; what is left goes through workgroup memory in one step, or in two where there is much.
- * Must be called in uniform control flow.
+ * `fn <name>(lane: u32, value: T) -> T`: the value combined over the lanes of a row, with the same bits in each lane. A
+ * butterfly of shuffles within a subgroup; the remaining values are combined through workgroup memory in one step, or
+ * in two steps if there are many. Must be called in uniform control flow.
  */
 const reduction = (
   name: string,
@@ -66,7 +66,7 @@ const reduction = (
     const groups = entries / fanIn;
     shared.push(`var<workgroup> ${name}_groups: array<${type}, ${(workgroupSize / lanes) * groups}>;`);
     const [row, own] = [`(lane / ${lanes}u)`, `lane % ${lanes}u`];
-    // The next call writes the first array behind this barrier, and the second behind its own first barrier.
+    // The next call writes the first array after this barrier, and the second array after its own first barrier.
     lines.push(wgsl`
       if (${own} < ${groups}u) {
         ${serial(`${name}_shared`, `${row} * ${entries}u + (${own}) * ${fanIn}u`, fanIn, type, combine)}
@@ -94,8 +94,8 @@ const reduction = (
 const sum = (a: string, b: string): string => `${a} + ${b}`;
 
 /**
- * Those of `row_sum`, `row_sum2` (of pairs) and `row_max` that `code` calls. `row_max` takes numbers and infinities, no
- * NaN.
+ * The functions among `row_sum`, `row_sum2` (of pairs) and `row_max` that `code` calls. `row_max` accepts numbers and
+ * infinities, but not NaN.
  */
 export const rowReductions = (code: string, layout: RowLanes): string[] => [
   /\brow_sum\(/.test(code) ? reduction("row_sum", "f32", sum, layout) : "",

@@ -110,7 +110,7 @@ describe("plans of row kernels", () => {
       }
   });
 
-  test("a row that fits in registers is read by one pass", () => {
+  test("reads a row that fits in registers in one pass", () => {
     for (const columns of [1, 7, 128, 768, 4096, 8192]) {
       expect(rowLayout(columns, leastDevice, true)).toMatchObject({ kind: "resident", parts: 1 });
       // biome-ignore format: one call
@@ -118,13 +118,13 @@ describe("plans of row kernels", () => {
     }
   });
 
-  test("a subgroup takes a row without workgroup memory where it can", () => {
+  test("a subgroup processes a row without workgroup memory if possible", () => {
     const layout = rowLayout(768, large, true);
     expect(layout.lanes).toBe(32);
     expect(planWith(softmaxProgram, layout, 4096).passes[0]!.code).not.toContain("workgroup");
   });
 
-  test("long rows are spread over many workgroups, and rows of a vocabulary over one each", () => {
+  test("long rows are split over many workgroups, and rows of a vocabulary use one workgroup each", () => {
     expect(planWith(softmaxProgram, rowLayout(1_000_000, leastDevice, true), 1).passes[0]!.groups).toBeGreaterThan(100);
     expect(planWith(softmaxProgram, rowLayout(50_257, leastDevice, true), 4096).passes).toHaveLength(1);
   });
@@ -169,7 +169,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     [2, 50_257],
   ];
 
-  // As a GPU: an odd row in registers, and one that is spread over workgroups.
+  // With GPU facts: an odd row in registers, and a row that is split over workgroups.
   test.each(rowOps)("%s equals the reference for short, odd and long rows", (op) =>
     checkSizes(op, [short!, [7, 258]], [uneven!, long!]),
   );
@@ -177,7 +177,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     checkSizes(op, [[130, 10], [5, 768], uneven!, long!], []),
   );
 
-  /** One that keeps a row in registers, and one that splits it. */
+  /** A layout that keeps a row in registers, and a layout that splits it. */
   const twoLayouts = (columns: number): RowLayout[] =>
     layoutsOf(columns, backend.facts).filter(
       ({ kind, parts, shuffled }) => shuffled === 1 && (kind === "resident" || parts > 1),
@@ -219,7 +219,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     ] as const) {
       const call = callOf(op, rows, columns);
       const expected = reference(call, specsOf(call).outputs);
-      // A sum over so many rows of terms of both signs rounds by the size of its terms, not of the sum.
+      // A sum of many terms of both signs has a rounding error proportional to its terms, not to the sum.
       const wide = { absolute: 1e-5 * Math.sqrt(rows), relative: 3e-5 };
       for (const [name, facts] of Object.entries(factsToRun)) {
         const plan = planOf(call, facts);
@@ -252,7 +252,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     ["zeros of both signs", (_, column) => (column % 2 === 0 ? 0 : -0)],
   ];
 
-  test.each(odd)("softmax and its kin on rows that hold: %s", async (_, value) => {
+  test.each(odd)("softmax and related operators on rows with: %s", async (_, value) => {
     const rows = 3;
     const columns = 301;
     const x = filled(rows, columns, value);
@@ -268,7 +268,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
   });
 
   test.each([-3.4028234663852886e38, 3.4028234663852886e38])(
-    "rows of nothing but %f, as a mask leaves them, are uniform",
+    "rows of only %f, as a mask leaves them, are uniform",
     async (value) => {
       const columns = 301;
       for (const [op, entry] of [
@@ -285,7 +285,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     },
   );
 
-  test("norms of rows far from zero, of equal entries, and with one outlier keep their digits", async () => {
+  test("norms keep their digits for rows far from zero, of equal entries, and with one outlier", async () => {
     const rows = 4;
     const columns = 1030;
     const samples: readonly NdArray[] = [
@@ -310,7 +310,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     }
   });
 
-  test("a label outside the classes makes its row NaN, and no other", async () => {
+  test("a label that is not a class makes only its row NaN", async () => {
     const [rows, columns] = [6, 9];
     const labels = NdArray.from([0, -1, 9, 8, 2 ** 31 - 1, 3], [rows], "i32");
     const x = outliers([rows, columns]);

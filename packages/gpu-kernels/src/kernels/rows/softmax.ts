@@ -1,7 +1,7 @@
 import type { RowProgram } from "./row-program.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** WGSL for a row's largest entry and its sum of exponentials, without overflow, in one reading. */
+/** WGSL for a row's maximum and its sum of exponentials, without overflow, in one pass. */
 const exponentials = wgsl`
   const lowest = -3.4028234663852886e38;
   fn infinity(sign: u32) -> f32 { return bitcast<f32>(0x7f800000u | sign | never); }
@@ -25,9 +25,9 @@ const fold = (names: readonly string[], f: (a: string, b: string) => string): st
 const maximum = (a: string, b: string): string => `max(${a}, ${b})`;
 
 /**
- * `largest` and `total = Σ exp(x − largest)` of each row. A lane keeps both for what it has seen and rescales the sum
- * when the largest grows (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"), once for several
- * vectors.
+ * `largest` and `total = Σ exp(x − largest)` of each row. A lane keeps both for the elements so far and rescales the
+ * sum when the maximum grows (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"), once for
+ * several vectors.
  */
 export const sumOfExponentials: NonNullable<RowProgram["statistics"]> = {
   fields: ["largest", "total"],
@@ -59,7 +59,7 @@ const functions = wgsl`
   }
 `;
 
-/** Registers: x becomes exp(x − largest), so that each exponential is taken once. */
+/** In registers: x is replaced by exp(x − largest), so that each exponential is computed once. */
 const residentExponentials = (ids: readonly string[], tail: string | undefined): string => {
   const all = tail === undefined ? ids : [...ids, tail];
   const guarded = (id: string, text: string): string => (id === tail ? `if (in_tail) { ${text} }` : text);
@@ -74,7 +74,7 @@ const residentExponentials = (ids: readonly string[], tail: string | undefined):
   `;
 };
 
-/** `exp(x − max x) / Σ exp(x − max x)`. A row that holds NaN or +inf, or nothing but -inf, is NaN. */
+/** `exp(x − max x) / Σ exp(x − max x)`. A row that contains NaN or +inf, or only -inf, is NaN. */
 export const softmaxProgram: RowProgram = {
   label: "softmax",
   inputs: [{ name: "x", per: "element", source: { input: 0 } }],
@@ -86,7 +86,7 @@ export const softmaxProgram: RowProgram = {
   finishResident: (id) => `y[at${id}] = e${id} * scale;`,
 };
 
-/** `x − log Σ exp(x)`, as two subtractions: the logarithm of the sum would be lost beside a large maximum. */
+/** `x − log Σ exp(x)`, as two subtractions: the logarithm of the sum would be lost next to a large maximum. */
 export const logSoftmaxProgram: RowProgram = {
   label: "log-softmax",
   inputs: softmaxProgram.inputs,
@@ -131,8 +131,8 @@ export const logSoftmaxBackwardProgram: RowProgram = {
 };
 
 /**
- * `logsumexp(logits) − logits[label]`, and the row's maximum and sum of exponentials (NaN where there is no softmax),
- * one reading of the logits. A label that names no class gives NaN.
+ * `logsumexp(logits) − logits[label]`, and the row's maximum and sum of exponentials (NaN if the softmax is undefined).
+ * Reads the logits once. A label that is not a class gives NaN.
  */
 export const crossEntropyProgram = (classes: number): RowProgram => ({
   label: "cross-entropy",
@@ -158,7 +158,7 @@ export const crossEntropyProgram = (classes: number): RowProgram => ({
   `,
 });
 
-/** `(exp(logits − maximum) / total − onehot(label)) · g`; a row whose label names no class is NaN. */
+/** `(exp(logits − maximum) / total − onehot(label)) · g`. A row whose label is not a class is NaN. */
 export const crossEntropyBackwardProgram = (classes: number): RowProgram => ({
   label: "cross-entropy-backward",
   inputs: [

@@ -12,26 +12,29 @@ export interface ColumnScan extends ReductionStep {
   readonly reverse: boolean;
 }
 
-/** A column is cut into `segments` of `length`; each invocation runs down one segment of a register of columns. */
+/** A column is divided into `segments` of `length`. Each invocation sums one segment of a register of columns. */
 interface Segments {
   readonly lanes: Lanes;
   readonly length: number;
   readonly segments: number;
 }
 
-/** Bounds the rounding of sums that one invocation adds up, and the passes of small tensors. */
-const [shortest, longest] = [32, 512];
+/**
+ * Minimum and maximum segment length. Bounds the rounding error of the sums of one invocation, and the passes of small
+ * tensors.
+ */
+const [minLength, maxLength] = [32, 512];
 
 const segmentsOf = ({ type, outer, size, inner }: ColumnScan, facts: DeviceFacts): Segments => {
   const lanes = inner % 4 === 0 ? 4 : 1;
   const wanted = (workgroupsWanted(facts) * workgroupSize) / 4;
-  // Sums of floats have one order, whatever the size of `outer`; integers give the same bits in any.
+  // Sums of floats have a fixed order, whatever the size of `outer`. Integers give the same bits in any order.
   const lines = type === "u32" ? outer : 1;
-  const length = Math.min(longest, Math.max(shortest, Math.floor((size * lines * inner) / lanes / wanted)));
+  const length = Math.min(maxLength, Math.max(minLength, Math.floor((size * lines * inner) / lanes / wanted)));
   return { lanes, length, segments: Math.ceil(size / length) };
 };
 
-/** Runs down segments and, where `target` is `sums`, only tells their sums. */
+/** Sums over segments. If `target` is `sums`, only the total of each segment is written. */
 const segmentPass = (
   { type, outer, size, inner, reverse }: ColumnScan,
   { lanes, length, segments }: Segments,
@@ -90,7 +93,7 @@ const segmentPass = (
 };
 
 /**
- * Running sums of columns: one pass over short ones, else sums of segments, their running sums by the same means, and
+ * Running sums of columns. Short columns: one pass. Otherwise: sums of segments, their running sums (recursively), and
  * running sums within segments.
  */
 export const columnScanPasses = (

@@ -71,7 +71,7 @@ describe.skipIf(!hasAdapter)("running sums on a device", () => {
     expect([...y!.toNumbers()]).toEqual([2 ** 31 - 1, -(2 ** 31), -(2 ** 31) + 5]);
   });
 
-  test("what stands behind the scanned end of a row does not leak in", async () => {
+  test("memory after the end of a row does not leak into the row", async () => {
     const x = normalArray([4, 1_001], 2);
     (x.data as Float32Array)[1_001] = Infinity;
     await checkNode(
@@ -83,7 +83,7 @@ describe.skipIf(!hasAdapter)("running sums on a device", () => {
     );
   });
 
-  test("more workgroups than one dimension of a grid takes", async () => {
+  test("more workgroups than one dimension of a grid has", async () => {
     const shape = [1, 2 ** 24 + 1];
     expect(planNode("cumsum", [{ dtype: "i32", shape }], { dim: 0, reverse: false }).passes[0]!.groups).toBe(65_537);
     const x = new NdArray(
@@ -97,7 +97,7 @@ describe.skipIf(!hasAdapter)("running sums on a device", () => {
 
   test.each([false, true])("the naive variant has the same bits, from the end %s", async (reverse) => {
     const shape = [2, 9_001];
-    const x = normalArray(shape, 4, "i32"); // added up as words
+    const x = normalArray(shape, 4, "i32"); // summed as words
     const [clever, naive] = await Promise.all(
       [
         cumsumPlan("u32", { outer: 2, size: 9_001, inner: 1 }, reverse, leastDevice),

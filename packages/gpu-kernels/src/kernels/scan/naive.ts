@@ -4,7 +4,7 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
-/** The definition: one invocation per row adds its elements up, one after the other. What scans are tested against. */
+/** The definition: one invocation per row adds its elements in sequence. Reference for tests of scans. */
 export const cumsumNaive = ({ type, rows, size, reverse }: RowScan): KernelPlan => ({
   passes: [
     {

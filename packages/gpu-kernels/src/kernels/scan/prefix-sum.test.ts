@@ -7,7 +7,7 @@ import type { WebGpuBackend } from "../../webgpu-backend.ts";
 import { prefixSumBlock, prefixSumPasses } from "./prefix-sum.ts";
 
 describe("prefix sum", () => {
-  test("takes one pass within a block, three within a block of blocks, five beyond", () => {
+  test("takes one pass within a block, three within a block of blocks, otherwise five", () => {
     const passes = (count: number): number[] =>
       prefixSumPasses({ input: 0 }, { output: 0 }, count).passes.map(({ groups }) => groups);
     expect(passes(prefixSumBlock)).toEqual([1]);
@@ -15,7 +15,7 @@ describe("prefix sum", () => {
     expect(passes(2 ** 31)).toEqual([524_288, 128, 1, 128, 524_288]);
   });
 
-  test("numbers its scratch blocks from where it is told", () => {
+  test("numbers its scratch blocks from the given index", () => {
     const { passes, scratch } = prefixSumPasses({ input: 0 }, { output: 0 }, 2 ** 31, 5);
     const used = passes.flatMap(({ bindings }) =>
       bindings.flatMap(({ source }) => ("scratch" in source ? [source.scratch] : [])),

@@ -4,10 +4,10 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
-/** Vectors of four that one invocation adds up. */
+/** Vectors of four per invocation. */
 const vectorsPerLane = 4;
 
-/** Numbers that one workgroup adds up. */
+/** Numbers per workgroup. */
 export const prefixSumBlock: number = lanes * vectorsPerLane * 4;
 
 /** Passes, and bytes of the scratch blocks that they use. */
@@ -45,7 +45,7 @@ const reducePass = (source: BindingSource, sums: BindingSource, blocks: number):
   `,
 });
 
-/** Scan within each block, on top of the sum of the blocks before it, if there are any. */
+/** Scan within each block, starting from the sum of the previous blocks, if any. */
 const scanPass = (
   source: BindingSource,
   target: BindingSource,
@@ -86,12 +86,12 @@ const scanPass = (
 
 /**
  * Exclusive prefix sum of `count` u32 numbers, `target[i] = Σ source[j < i]` modulo 2³²: reduce blocks of 4096, scan
- * their sums the same way, then scan within blocks. The target may be the source.
+ * their sums recursively, then scan within blocks. The target may be the source.
  *
- * What is behind the last number may be anything: it is added to nothing before it.
- * Cost: 2·count reads and count writes; one pass up to 4096 numbers, three up to 2²⁴, five up to 2³⁶.
+ * Memory after the last number may have any content, which affects no earlier sum. Cost: 2·count reads and count
+ * writes; one pass up to 4096 numbers, three up to 2²⁴, five up to 2³⁶.
  *
- * @param firstScratch position of the first of the scratch blocks returned among those of the kernel's plan.
+ * @param firstScratch index, in the kernel's plan, of the first of the returned scratch blocks.
  */
 export const prefixSumPasses = (
   source: BindingSource,

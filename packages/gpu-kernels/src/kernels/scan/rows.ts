@@ -6,30 +6,31 @@ import type { ScratchBlocks } from "../scratch-blocks.ts";
 import { workgroupScan } from "./workgroup-scan.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Running sums along rows: [rows, size], each position included. */
+/** Inclusive running sums along rows: [rows, size]. */
 export interface RowScan {
   readonly type: SumType;
   readonly rows: number;
   readonly size: number;
-  /** From the end of each row. */
+  /** Whether sums run from the end of each row. */
   readonly reverse: boolean;
 }
 
-/** How tiles lie over rows: `registers` registers of `lanes` elements for each of `perRow` invocations. */
+/** Tiling of rows: `registers` registers of `lanes` elements for each of `perRow` invocations. */
 interface Tile {
   readonly lanes: Lanes;
   readonly perRow: number;
   readonly registers: 1 | 4;
-  /** Tiles of a row. */
+  /** Tiles per row. */
   readonly tiles: number;
 }
 
 const tileOf = ({ type, rows, size }: RowScan): Tile => {
-  // Floats of a row have one order of additions, whatever the number of rows; integers give the same bits in any.
+  // Floats of a row have a fixed order of additions, whatever the number of rows. Integers give the same bits in any
+  // order.
   const free = type === "u32";
   const lanes = size % 4 === 0 || (free && rows === 1) ? 4 : 1;
   const vectors = Math.ceil(size / lanes);
-  // Four registers for one scan over invocations, unless that leaves most of them idle.
+  // Four registers for one scan over invocations, unless most invocations would be idle.
   const registers = vectors > workgroupSize || (free && vectors >= 16 && rows * vectors > 65_536) ? 4 : 1;
   const perRow = Math.min(workgroupSize, powerOfTwoAbove(Math.ceil(vectors / registers)));
   return { lanes, perRow, registers, tiles: Math.ceil(vectors / (perRow * registers)) };
@@ -39,8 +40,8 @@ const each = (registers: number, line: (j: number) => string): string[] =>
   Array.from({ length: registers }, (_, j) => line(j));
 
 /**
- * `fn load(row, v)`, register v of a row in the order of the scan, zeros behind its end; `row`, `tile`, `rank` of an
- * invocation.
+ * `fn load(row, v)`, register v of a row in the order of the scan, with zeros after its end; and `row`, `tile`, `rank`
+ * of an invocation.
  */
 const loadText = ({ type, rows, size, reverse }: RowScan, { lanes, perRow, tiles }: Tile): string => {
   const vector = laneType(type, lanes);
@@ -48,8 +49,8 @@ const loadText = ({ type, rows, size, reverse }: RowScan, { lanes, perRow, tiles
   const at = reverse ? "sizes.vectors - 1u - v" : "v";
   const elements = masked ? `let element = 4u * (${at}) + vec4<u32>(0u, 1u, 2u, 3u);` : "";
   const inside = masked ? `select(${vector}(), x[place(row, v)], element < vec4<u32>(sizes.size))` : "x[place(row, v)]";
-  const ofTiles = tiles === 1 ? "group" : `group / ${tiles}u`;
-  const row = perRow === workgroupSize ? ofTiles : `group * ${workgroupSize / perRow}u + lane / ${perRow}u`;
+  const rowOfTile = tiles === 1 ? "group" : `group / ${tiles}u`;
+  const row = perRow === workgroupSize ? rowOfTile : `group * ${workgroupSize / perRow}u + lane / ${perRow}u`;
   return wgsl`
     fn place(row: u32, v: u32) -> u32 { return row * sizes.vectors + ${at}; }
     fn load(row: u32, v: u32) -> ${vector} {
@@ -107,7 +108,7 @@ const sumsPass = (scan: RowScan, tile: Tile, from: BindingSource, sums: BindingS
   };
 };
 
-/** Running sums within tiles, on top of `before`, the running sums of the tiles' sums. */
+/** Running sums within tiles, starting from `before`, the running sums of the tiles' sums. */
 const scanPass = (
   scan: RowScan,
   tile: Tile,
@@ -170,9 +171,9 @@ const scanPass = (
 };
 
 /**
- * Running sums of rows: one pass where a row fits a tile of 4096, else sums of tiles, their running sums by the same
- * means, and running sums within tiles (reduce, then scan: the order of additions depends on the shape alone). Reads
- * twice, writes once.
+ * Running sums of rows. If a row fits in a tile of 4096: one pass. Otherwise: sums of tiles, their running sums
+ * (recursively), and running sums within tiles (reduce, then scan: the order of additions depends only on the shape).
+ * Reads twice, writes once.
  */
 export const rowScanPasses = (scan: RowScan, from: BindingSource, to: BindingSource, blocks: ScratchBlocks): Pass[] => {
   const tile = tileOf(scan);

@@ -5,12 +5,13 @@ import { keyFunction } from "../reduce/order-keys.ts";
 import { elementsBinding, type Selection, winText } from "./selection.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Rows up to this long are ranked element by element. */
-export const longestRanked: number = workgroupSize;
+/** Maximum row length for ranking element by element. */
+export const maxRankedSize: number = workgroupSize;
 
 /**
- * Short rows, such as the gates of a mixture of experts: an invocation per element counts those before it, which is its
- * rank. size² comparisons per row, one barrier when sorted and two otherwise, whatever k.
+ * Selection for short rows, such as the gates of a mixture of experts: one invocation per element counts the elements
+ * before it in the order, which is its rank. size² comparisons per row, one barrier if sorted and two otherwise,
+ * whatever k.
  */
 export const byRankPass = ({ rows, size, k, by }: Selection, sorted: boolean): Pass => {
   const perRow = powerOfTwoAbove(size);

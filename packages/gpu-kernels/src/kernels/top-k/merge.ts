@@ -4,13 +4,13 @@ import { beforeText, elementsBinding, type Selection, type Winners, winnerBindin
 import { sortTile } from "./tile-sort.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Results of an invocation. */
+/** Results per invocation. */
 const each = sortTile / workgroupSize;
 
 /**
- * Merge neighbouring sorted runs of `run` winners into runs of twice the length. A workgroup makes 1024 results: it
- * finds by bisection which stretches of both runs they come from, and so does each invocation for its four (Green,
- * McColl and Bader, GPU Merge Path, 2012). Reads and writes every winner once, and log₂(run) keys for each workgroup.
+ * Merge adjacent sorted runs of `run` winners into runs of twice the length. A workgroup writes 1024 results. It finds
+ * the corresponding parts of both runs by bisection, and so does each invocation for its four results (Green, McColl
+ * and Bader, GPU Merge Path, 2012). Reads and writes every winner once, and log₂(run) keys per workgroup.
  */
 export const mergePass = ({ rows, size, k }: Selection, run: number, from: Winners, to: Winners | undefined): Pass => {
   const win = winText(to);

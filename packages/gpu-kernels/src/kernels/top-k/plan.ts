@@ -1,7 +1,7 @@
 import type { DeviceFacts, KernelPlan, Pass } from "../../kernel.ts";
 import { workgroupSize } from "../reduce/fold.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
-import { byRankPass, longestRanked } from "./by-rank.ts";
+import { byRankPass, maxRankedSize } from "./by-rank.ts";
 import { mergePass } from "./merge.ts";
 import { radixSelectPasses } from "./radix-select.ts";
 import { rowSelectPass } from "./row-select.ts";
@@ -9,7 +9,7 @@ import { elementsBinding, type Selection, type Winners, winText } from "./select
 import { sortTile, tileSortPass } from "./tile-sort.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Everything wins, in order of position. */
+/** Select all elements, in order of position. */
 const copyPass = ({ rows, size }: Selection): Pass => {
   const win = winText(undefined);
   return {
@@ -30,10 +30,10 @@ const copyPass = ({ rows, size }: Selection): Pass => {
 
 const take = ({ rows, k }: Selection, blocks: ScratchBlocks): Winners => ({
   keys: blocks.take(rows * k),
-  places: blocks.take(rows * k),
+  positions: blocks.take(rows * k),
 });
 
-/** Sort [rows, k] items into the results, greatest first. */
+/** Sort [rows, k] items into the results, largest first. */
 const sortPasses = (selection: Selection, from: Winners | "elements", blocks: ScratchBlocks): Pass[] => {
   const { k } = selection;
   if (k <= sortTile) return [tileSortPass(selection, from, k, undefined)];
@@ -47,18 +47,20 @@ const sortPasses = (selection: Selection, from: Winners | "elements", blocks: Sc
   return passes;
 };
 
-/** Rows that one workgroup each selects from rather than many workgroups. */
-const selectsAlone = ({ rows, size }: Selection, facts: DeviceFacts): boolean =>
+/** Whether one workgroup per row is faster than many workgroups per row. */
+const usesOneWorkgroup = ({ rows, size }: Selection, facts: DeviceFacts): boolean =>
   size <= 4096 || rows >= (facts.software ? 8 : 256);
 
-/** The k greatest of each row, in order of rank or of position; see the passes for what each way costs. */
+/** The k largest of each row, in order of rank or of position. Each pass documents its cost. */
 export const topKPlan = (selection: Selection, sorted: boolean, facts: DeviceFacts): KernelPlan => {
   const { size, k } = selection;
   const blocks = new ScratchBlocks();
   const select = (to: Winners | undefined): Pass[] =>
-    selectsAlone(selection, facts) ? [rowSelectPass(selection, to)] : radixSelectPasses(selection, to, blocks, facts);
+    usesOneWorkgroup(selection, facts)
+      ? [rowSelectPass(selection, to)]
+      : radixSelectPasses(selection, to, blocks, facts);
   const passes = (): Pass[] => {
-    if (size <= longestRanked) return [byRankPass(selection, sorted)];
+    if (size <= maxRankedSize) return [byRankPass(selection, sorted)];
     if (!sorted) return k === size ? [copyPass(selection)] : select(undefined);
     if (size <= sortTile) return [tileSortPass(selection, "elements", size, undefined)];
     if (k === size) return sortPasses(selection, "elements", blocks);

@@ -3,19 +3,19 @@ import { keyFunction } from "../reduce/order-keys.ts";
 import type { Selection } from "./selection.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Registers of an invocation in a tile. */
+/** Registers per invocation in a tile. */
 export const registers = 4;
 
-/** How the registers and tiles of a radix selection lie over its rows. */
+/** Tiling of the rows of a radix selection. */
 export interface Layout {
   readonly lanes: Lanes;
-  /** Registers of a row. */
+  /** Registers per row. */
   readonly vectors: number;
-  /** Tiles of a row, 256 times `registers` registers each. */
+  /** Tiles per row, 256 times `registers` registers each. */
   readonly tiles: number;
   /**
-   * Counts of a row: whole registers, so that one pass sums those of 4096 tiles. What stands behind the last tile's is
-   * added to nothing.
+   * Counts per row, rounded up to complete registers, so that one pass sums the counts of 4096 tiles. Counts after the
+   * last tile affect no sum.
    */
   readonly stride: number;
 }
@@ -37,8 +37,8 @@ export const keySizes = (
 });
 
 /**
- * `fn keys_at(row, v) -> <keys>` and `fn is_there(v) -> <bools>`: register v of a row, and which of it belongs to the
- * row.
+ * `fn keys_at(row, v) -> <keys>` and `fn is_there(v) -> <bools>`: register v of a row, and whether each of its elements
+ * belongs to the row.
  */
 export const keysText = ({ by, size }: Selection, { lanes }: Layout): string => {
   const ends = lanes === 4 && size % 4 !== 0;

@@ -7,9 +7,9 @@ import { compactPass, tileCountPass } from "./radix-tiles.ts";
 import type { Selection, Winners } from "./selection.ts";
 
 /**
- * Long rows, many workgroups each: three rounds of counting and picking find the k-th greatest key, the counts of tiles
- * become the places of their winners, and the winners move. Reads everything five times, writes the winners once; the
- * same places whatever the schedule, as only counts are added by atomics.
+ * Selection for long rows, with many workgroups per row: three rounds of counting and picking find the k-th largest
+ * key, the counts of tiles become the positions of their winners, and the winners are copied. Reads all data five
+ * times, writes the winners once. Positions do not depend on the schedule, because only counts are added with atomics.
  */
 export const radixSelectPasses = (
   selection: Selection,

@@ -6,7 +6,7 @@ import { componentsOf, keySizes, keysText, type Layout } from "./radix-layout.ts
 import { elementsBinding, type Selection } from "./selection.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// The k-th greatest key of each row: three rounds, each of which counts keys by their next digit and picks one.
+// The k-th largest key of each row, in three rounds. Each round counts keys by their next digit and picks a digit.
 
 /** Digits of a key from the top: 11, 11 and 10 bits. */
 export const rounds = [
@@ -18,7 +18,7 @@ export const rounds = [
 /** Bins of all rounds. */
 export const binsPerRow: number = rounds.reduce((sum, { bins }) => sum + bins, 0);
 
-/** Digits of the threshold so far, and how many of the keys that share them to take: [round, row]. */
+/** Digits of the threshold so far, and the number of keys with these digits still to be selected: [round, row]. */
 export const state = (source: BindingSource, access: "read" | "write"): Binding => ({
   name: "states",
   type: "array<vec2<u32>>",
@@ -26,10 +26,10 @@ export const state = (source: BindingSource, access: "read" | "write"): Binding 
   access,
 });
 
-/** Where the states of the round before lie. */
+/** Offset of the states of the previous round. */
 const statesBefore = (rows: number, round: number): number => Math.max(0, round - 1) * rows;
 
-/** Empty the bins of all rounds. */
+/** Clear the bins of all rounds. */
 export const clearPass = (bins: BindingSource, words: number): Pass => ({
   label: "top-k, clear bins",
   bindings: [{ name: "bins", type: "array<vec4<u32>>", source: bins, access: "write" }],
@@ -44,7 +44,9 @@ export const clearPass = (bins: BindingSource, words: number): Pass => ({
   sizes: { words },
 });
 
-/** Count keys that share the digits picked so far by their next one: in workgroup memory, then onto the row's bins. */
+/**
+ * Count the keys with the digits picked so far by their next digit: in workgroup memory, then added to the row's bins.
+ */
 export const countPass = (
   selection: Selection,
   layout: Layout,
@@ -59,7 +61,7 @@ export const countPass = (
   const offset = rounds.slice(0, round).reduce((sum, other) => sum + other.bins, 0);
   const above = round === 0 ? 32 : rounds[round - 1]!.shift;
   const turn = workgroupSize * 4;
-  // At least eight registers for each invocation, so that bins are filled more often than they are emptied.
+  // At least eight registers per invocation, so that counting takes longer than adding the bins.
   const parts = Math.max(1, Math.min(Math.ceil(workgroupsWanted(facts) / rows), Math.floor(vectors / (2 * turn))));
   const chunk = Math.ceil(vectors / parts);
   const matches = (key: string): string => (round === 0 ? "" : ` && (${key} >> ${above}u) == prefix`);
@@ -108,8 +110,8 @@ export const countPass = (
 };
 
 /**
- * Pick the digit at which the count from above reaches what remains to be found: states are the digits so far, and how
- * many of them to take.
+ * Pick the digit at which the count from above reaches the number of missing keys. States are the digits so far, and
+ * the number of keys with these digits to select.
  */
 export const pickPass = ({ rows, k }: Selection, round: number, bins: BindingSource, states: BindingSource): Pass => {
   const { shift, bins: count } = rounds[round]!;

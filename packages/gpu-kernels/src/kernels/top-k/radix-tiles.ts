@@ -6,13 +6,13 @@ import { rounds, state } from "./radix-threshold.ts";
 import { elementsBinding, type Selection, type Winners, winText } from "./selection.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Of each row, what lies above the threshold and the first of what equals it, in order of position.
+// For each row, the keys above the threshold and the first keys equal to the threshold, in order of position.
 
 const lastRound = rounds.length - 1;
 
 /**
- * What the passes over tiles share: the threshold, and keys above and equal to it in registers, packed as counts in
- * halves of a word.
+ * Common code of the passes over tiles: the threshold, and the keys above and equal to it in registers, packed as
+ * counts in halves of a word.
  */
 const tileText = (selection: Selection, layout: Layout): string => {
   const { lanes } = layout;
@@ -28,7 +28,7 @@ const tileText = (selection: Selection, layout: Layout): string => {
   `;
 };
 
-/** Of every tile, how many keys are above the threshold and how many equal it: counts[row, 2, tile]. */
+/** For every tile, the number of keys above and equal to the threshold: counts[row, 2, tile]. */
 export const tileCountPass = (
   selection: Selection,
   layout: Layout,
@@ -91,7 +91,7 @@ export const compactPass = (
   const components = componentsOf(lanes);
   const js = Array.from({ length: registers }, (_, j) => j);
   const at = (j: number): string => `v + ${j * workgroupSize}u`;
-  const ofTile = js.map((j) => `packed(k${j}, threshold, ${at(j)})`).join(", ");
+  const packedKeys = js.map((j) => `packed(k${j}, threshold, ${at(j)})`).join(", ");
   const write = (j: number): string => wgsl`
     {
       let g = greater(k${j}, threshold, ${at(j)});
@@ -133,7 +133,7 @@ export const compactPass = (
         let threshold = state.x;
         let v = tile * ${registers * workgroupSize}u + lane;
         ${js.map((j) => `let k${j} = keys_at(row, ${at(j)});`)}
-        let ahead = scan(lane, vec4<u32>(${ofTile}));
+        let ahead = scan(lane, vec4<u32>(${packedKeys}));
         let all = scan_total(lane);
         var carry = vec2<u32>();
         if (tile > 0u) {

@@ -9,9 +9,10 @@ import { wgsl } from "../../wgsl.ts";
 const each = 4;
 
 /**
- * A workgroup per row finds the k-th greatest key, a byte at a time from the top: count what shares the bytes so far by
- * its next byte, and pick the byte at which the count from above reaches k. Then it writes what is above, and the first
- * equals, in order of position. Reads each row five times; all but the first come from caches.
+ * One workgroup per row finds the k-th largest key, byte by byte from the top: it counts the keys with the bytes so far
+ * by their next byte, and picks the byte at which the count from above reaches k. Then it writes the keys above the
+ * threshold, and the first equal keys, in order of position. Reads each row five times; all reads except the first come
+ * from caches.
  */
 export const rowSelectPass = ({ rows, size, k, by }: Selection, to: Winners | undefined): Pass => {
   const win = winText(to);

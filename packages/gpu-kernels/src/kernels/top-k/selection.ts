@@ -2,7 +2,7 @@ import type { Binding, BindingSource } from "../../kernel.ts";
 import type { KeyKind } from "../reduce/order-keys.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** The `k` greatest of each row of [rows, size]: NaN greatest, lower positions first among equals. */
+/** The `k` largest of each row of [rows, size]. NaN is largest, and lower positions come first among equal keys. */
 export interface Selection {
   readonly rows: number;
   readonly size: number;
@@ -10,13 +10,13 @@ export interface Selection {
   readonly by: KeyKind;
 }
 
-/** Winners between passes: keys and positions within their rows, [rows, k]. */
+/** Winners between passes: keys, and positions within their rows, [rows, k]. */
 export interface Winners {
   readonly keys: BindingSource;
-  readonly places: BindingSource;
+  readonly positions: BindingSource;
 }
 
-/** The elements as bits, so that they come back as they were. */
+/** The elements as bits, so that they are returned unchanged. */
 export const elementsBinding = (vector = false): Binding => ({
   name: "x",
   type: vector ? "array<vec4<u32>>" : "array<u32>",
@@ -32,8 +32,8 @@ const words = (name: string, source: BindingSource, access: "read" | "write"): B
 });
 
 /**
- * `fn win(at: u32, bits: u32, key: u32, place: u32)`: put a winner at `row · k + rank`, into the results or where it
- * will be sorted.
+ * `fn win(at: u32, bits: u32, key: u32, place: u32)`: write a winner to `row · k + rank`, in the results or in the
+ * input of the sort.
  */
 export const winText = (to: Winners | undefined): { readonly bindings: readonly Binding[]; readonly code: string } =>
   to === undefined
@@ -42,14 +42,14 @@ export const winText = (to: Winners | undefined): { readonly bindings: readonly 
         code: "fn win(at: u32, bits: u32, key: u32, place: u32) { values[at] = bits; indices[at] = place; }",
       }
     : {
-        bindings: [words("to_keys", to.keys, "write"), words("to_places", to.places, "write")],
+        bindings: [words("to_keys", to.keys, "write"), words("to_places", to.positions, "write")],
         code: "fn win(at: u32, bits: u32, key: u32, place: u32) { to_keys[at] = key; to_places[at] = place; }",
       };
 
-/** Winners to be read. */
-export const winnerBindings = ({ keys, places }: Winners): readonly Binding[] => [
+/** Bindings for reading winners. */
+export const winnerBindings = ({ keys, positions: positions }: Winners): readonly Binding[] => [
   words("from_keys", keys, "read"),
-  words("from_places", places, "read"),
+  words("from_places", positions, "read"),
 ];
 
 /** `fn before(key_a, place_a, key_b, place_b) -> bool`: the order of winners, without ties. */

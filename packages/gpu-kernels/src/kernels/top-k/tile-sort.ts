@@ -5,16 +5,17 @@ import { keyFunction } from "../reduce/order-keys.ts";
 import { beforeText, elementsBinding, type Selection, type Winners, winnerBindings, winText } from "./selection.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** What one workgroup sorts: 8 KiB of keys and positions. */
+/** Elements that one workgroup sorts: 8 KiB of keys and positions. */
 export const sortTile = 1024;
 
 /**
- * Sort tiles of each row, greatest first (Batcher, Sorting networks and their applications, 1968; every stage begins
- * with a mirrored step, so that all comparisons point the same way). log₂² of the tile over two steps, a barrier each.
- * Several short rows share a workgroup.
+ * Sort tiles of each row, largest first (Batcher, Sorting networks and their applications, 1968; every stage begins
+ * with a mirrored step, so that all comparisons have the same direction). log₂² of the tile over two steps, with a
+ * barrier each. Several short rows share a workgroup.
  *
  * @param from winners, or the elements themselves.
- * @param count items of a row that are sorted; of a row that fits a tile, the first k go `to`, or into the results.
+ * @param count number of items of a row to sort. If a row fits in a tile, its first k items are written to `to`, or to
+ * the results.
  */
 export const tileSortPass = (
   selection: Selection,

@@ -6,7 +6,7 @@ import { planNode } from "../../../test/run-node.ts";
 import { checkSelection } from "../../../test/selections.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
 
-// Millions of rows or numbers: seconds on a GPU, many on a processor.
+// Millions of rows or numbers: takes seconds on a GPU, much longer on a CPU.
 describe.skipIf(!hasAdapter)("large selections on a device", () => {
   let backend: WebGpuBackend;
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describe.skipIf(!hasAdapter)("large selections on a device", () => {
     await checkSelection(backend, x, 100_000, false, "magnitude");
   });
 
-  test("more workgroups than one dimension of a grid takes", async () => {
+  test("more workgroups than one dimension of a grid has", async () => {
     const shape = [65_600, 129];
     expect(planNode("top-k", [{ dtype: "f32", shape }], { k: 1, sorted: false, by: "value" }).passes[0]!.groups).toBe(
       65_600,

@@ -17,7 +17,7 @@ const labels = (shape: Shape, k: number, sorted: boolean, facts = leastDevice): 
   planNode("top-k", [{ dtype: "f32", shape }], { k, sorted, by: "value" }, facts).passes.map(({ label }) => label);
 
 describe("plans of selections", () => {
-  test("are one pass for short rows, and for rows that one workgroup sorts", () => {
+  test("take one pass for short rows, and for rows that one workgroup sorts", () => {
     expect(labels([8192, 8], 2, true)).toEqual(["top-k by rank, 8 invocations each"]);
     expect(labels([4096, 64], 2, false)).toEqual(["top-k by rank, 64 invocations each"]);
     expect(labels([30, 1000], 7, true)).toEqual(["top-k, sort tiles of 1024"]);
@@ -26,7 +26,7 @@ describe("plans of selections", () => {
     expect(labels([9, 32_000], 50, false, software)).toEqual(["top-k, a workgroup per row"]);
   });
 
-  test("read long rows a bounded number of times, whatever k", () => {
+  test("read long rows a bounded number of times, for any k", () => {
     expect(labels([10_000_000], 10_000, false).length).toBe(10);
     expect(labels([10_000_000], 100_000, false).length).toBe(10);
     expect(labels([10_000_000], 100_000, true).length).toBe(18);
@@ -53,7 +53,7 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
   });
   afterAll(() => backend.close());
 
-  /** Every hundredth twenty times as large, and some of everything that floats can be. */
+  /** Every hundredth value twenty times as large, and all kinds of special float values. */
   const wild = (shape: Shape): NdArray => {
     const x = normalArray(shape, 5);
     const data = x.data as Float32Array;
@@ -75,14 +75,14 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
     [[1, 30_002], 2500],
     [[2, 20_000], 7],
     [[2, 3000], 3000],
-  ] as const)("of %j the greatest %i", async (shape, k) => {
+  ] as const)("of %j the largest %i", async (shape, k) => {
     const x = wild(shape);
     await checkSelection(backend, x, k, true, "value");
     await checkSelection(backend, x, k, false, "magnitude");
     await checkSelection(backend, x, k, true, "magnitude", { facts: software });
   });
 
-  test("of equals, those in front", async () => {
+  test("of equal elements, the first positions", async () => {
     for (const [size, k] of [
       [200, 77],
       [3000, 1500],
@@ -92,7 +92,7 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
         await checkSelection(backend, new NdArray("f32", [size], new Float32Array(size)), k, true, "value");
       const few = Float32Array.from({ length: size }, (_, i) => ((i * 7919) % 3) - 1);
       await checkSelection(backend, new NdArray("f32", [size], few), k, false, "magnitude");
-      // The cut goes through the zeros, and ones follow behind those that are left out.
+      // The k-th element is one of several zeros, and ones follow after the zeros that are omitted.
       await checkSelection(backend, new NdArray("f32", [size], few), k, false, "value");
       await checkSelection(backend, new NdArray("f32", [size], new Float32Array(size).fill(NaN, 5)), k, false, "value");
     }
@@ -103,7 +103,7 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
   });
 
   test("the naive variant has the same bits in the same order", async () => {
-    const [rows, size, k] = [2, 20_000, 7]; // as above, so that there is nothing to compile
+    const [rows, size, k] = [2, 20_000, 7]; // as above, so that nothing is compiled again
     const selection = { rows, size, k, by: "value" } as const;
     const plan = topKPlan(selection, true, leastDevice);
     expect(plan.passes.map(({ label }) => label)).toContain("top-k, count digit 1");
