@@ -9,11 +9,11 @@ export const isSpec = (value: unknown): value is TensorSpec =>
   "dtype" in value &&
   Array.isArray((value as { readonly shape?: unknown }).shape);
 
-/** Whether a value can be awaited. */
+/** Whether a value is a promise (has a `then` method). */
 export const isPromise = (value: unknown): boolean =>
   typeof (value as { readonly then?: unknown } | null | undefined)?.then === "function";
 
-/** Whether a value is a list whose first number, however deep, is one. */
+/** Whether a value is a list, nested to any depth, whose first element is a number. */
 export const isNumberList = (value: unknown): boolean => {
   let first = value;
   while (Array.isArray(first)) first = first[0];
@@ -21,7 +21,7 @@ export const isNumberList = (value: unknown): boolean => {
 };
 
 /**
- * Say what stands where something else is due, in the words that a user has for it.
+ * Describe an unexpected value for an error message, in words that users know.
  *
  * @example describe(new Float32Array(3)); // "a Float32Array of 3 values"
  */
