@@ -1,6 +1,6 @@
 import { excerpt } from "./excerpt.ts";
 import { formatSpec, type TensorSpec } from "./shape.ts";
-import { Shown } from "./shown.ts";
+import { Printable } from "./printable.ts";
 
 /** Whether a value has a dtype and a shape, as arrays and specs have. */
 export const isSpec = (value: unknown): value is TensorSpec =>
@@ -27,7 +27,7 @@ export const isNumberList = (value: unknown): boolean => {
  */
 export const describe = (value: unknown): string => {
   if (value === undefined) return "missing";
-  if (value instanceof Shown) return `${value}`;
+  if (value instanceof Printable) return `${value}`;
   if (isSpec(value)) return `an object with the spec ${formatSpec(value)}`;
   if (ArrayBuffer.isView(value))
     return `a ${Object.prototype.toString.call(value).slice(8, -1)} of ${(value as Float32Array).length} values`;

@@ -1,6 +1,6 @@
 import type { Backend, DeviceArray, Executable } from "./execution/backend.ts";
 import type { Communicators } from "./communicator.ts";
-import { agreeOnOrder, tellFailure } from "./execution/agree-on-order.ts";
+import { agreeOnOrder, broadcastFailure } from "./execution/agree-on-order.ts";
 import { retryAfterReclaim } from "./execution/memory-reclaimer.ts";
 import { type Mesh, type MeshPlace, requirePlace } from "./graph/emit.ts";
 import { describe, isPromise, isSpec } from "./describe.ts";
@@ -154,7 +154,7 @@ export const jit = <Args extends readonly unknown[], Result>(
   };
 
   const reportFailure = async (error: unknown, communicators: Communicators): Promise<never> => {
-    await tellFailure(error, communicators);
+    await broadcastFailure(error, communicators);
     throw error;
   };
 

@@ -13,13 +13,13 @@ import { describe } from "./describe.ts";
 import { excerpt } from "./excerpt.ts";
 import { type NestedNumbers, readNested } from "./nested-numbers.ts";
 import { elementCount, formatShape, requireDType, requireShape, type Shape } from "./shape.ts";
-import { Shown } from "./shown.ts";
+import { Printable } from "./printable.ts";
 
 /** Number of values shown when an array is printed. */
 const printedValues = 6;
 
 /** Array on the host: dense row-major, 16-bit floats as bit patterns. The caller owns `data`. */
-export class NdArray extends Shown {
+export class NdArray extends Printable {
   readonly dtype: DType;
   readonly shape: Shape;
   readonly data: HostData;

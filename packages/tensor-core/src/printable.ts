@@ -15,7 +15,7 @@ const cures = {
  * A value with a dtype and a shape that prints as one short line, and that throws if a JavaScript operator uses it as a
  * number, because objects cannot overload operators.
  */
-export abstract class Shown implements TensorSpec {
+export abstract class Printable implements TensorSpec {
   abstract readonly dtype: DType;
   abstract readonly shape: Shape;
   protected abstract readonly kind: keyof typeof cures;
@@ -34,7 +34,7 @@ export abstract class Shown implements TensorSpec {
     // Node and compatible runtimes look up the output of `console.log` under this symbol; the symbol is registered, so
     // no import of Node is needed.
     Object.defineProperty(this.prototype, Symbol.for("nodejs.util.inspect.custom"), {
-      value(this: Shown): string {
+      value(this: Printable): string {
         return this.toString();
       },
     });
@@ -49,7 +49,7 @@ export abstract class Shown implements TensorSpec {
   }
 }
 
-abstract class ShownOnDevice extends Shown {
+abstract class PrintableOnDevice extends Printable {
   protected get kind(): "DeviceArray" {
     return "DeviceArray";
   }
@@ -61,7 +61,7 @@ abstract class ShownOnDevice extends Shown {
     // Browsers of 2025 may lack the symbol.
     if (Symbol.dispose !== undefined)
       Object.defineProperty(this.prototype, Symbol.dispose, {
-        value(this: ShownOnDevice): void {
+        value(this: PrintableOnDevice): void {
           this.dispose();
         },
       });
@@ -69,4 +69,4 @@ abstract class ShownOnDevice extends Shown {
 }
 
 /** Base class of values on a device. `using` calls their `dispose`. */
-export const ShownDeviceArray: abstract new () => ShownOnDevice & Disposing = ShownOnDevice as never;
+export const PrintableDeviceArray: abstract new () => PrintableOnDevice & Disposing = PrintableOnDevice as never;
