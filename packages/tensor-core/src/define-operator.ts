@@ -80,7 +80,10 @@ const plainParam = (op: string, path: string, value: unknown, outer: readonly un
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number" && Number.isFinite(value) && !Object.is(value, -0)) return value;
   if (outer.includes(value))
-    throw new OperatorError(op, `parameter ${path} contains itself; parameters must be plain data that JSON can represent`);
+    throw new OperatorError(
+      op,
+      `parameter ${path} contains itself; parameters must be plain data that JSON can represent`,
+    );
   const inner = [...outer, value];
   if (Array.isArray(value)) return value.map((item, i) => plainParam(op, `${path}.${i}`, item, inner));
   if (typeof value === "object" && [Object.prototype, null].includes(Object.getPrototypeOf(value) as null)) {
@@ -189,10 +192,7 @@ export const defineOperator = <const Results extends readonly unknown[], P exten
   const { arity } = definition;
   const call = (inputs: readonly Tensor[], params: Params = {}): readonly Tensor[] => {
     if (!Array.isArray(inputs))
-      throw new OperatorError(
-        name,
-        `its operands are ${describe(inputs)}; pass a list of tensors, such as [x]`,
-      );
+      throw new OperatorError(name, `its operands are ${describe(inputs)}; pass a list of tensors, such as [x]`);
     if (arity !== undefined && inputs.length !== arity)
       throw new OperatorError(name, `got ${inputs.length} operands, expected ${arity}; pass ${arity}`);
     const plain = plainParam(name, "params", params);

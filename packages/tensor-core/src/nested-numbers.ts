@@ -66,7 +66,9 @@ export const readNested = (
     }
   };
   const ragged = (found: string, expected: string): ArgumentError =>
-    new ArgumentError(`${op}: ${found}, ${expected}; lists of the same depth must have the same length, pad the short ones`);
+    new ArgumentError(
+      `${op}: ${found}, ${expected}; lists of the same depth must have the same length, pad the short ones`,
+    );
   visit(values);
   return { flat, shape };
 };

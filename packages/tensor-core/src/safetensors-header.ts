@@ -42,7 +42,10 @@ class HeaderReader {
   }
 
   fault(rule: string): never {
-    const found = this.position < this.text.length ? excerpt(this.text.slice(this.position, this.position + shownCharacters)) : "its end";
+    const found =
+      this.position < this.text.length
+        ? excerpt(this.text.slice(this.position, this.position + shownCharacters))
+        : "its end";
     throw new SafetensorsError(
       `at character ${this.position} of the header there must be ${rule}, but there is ${found}; the file is damaged or of another format, restore it from another copy`,
     );

@@ -91,7 +91,7 @@ export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
     if (sizeA !== sizeB && sizeA !== 1 && sizeB !== 1) {
       throw new ShapeError(
         op,
-        `${formatShape(a)} and ${formatShape(b)} do not fit: aligned at the last dimension, sizes must be equal or 1, here ${sizeA} meets ${sizeB}; reshape or transpose one of them`,
+        `${formatShape(a)} and ${formatShape(b)} do not match: aligned at the last dimension, sizes must be equal or 1, here ${sizeA} meets ${sizeB}; reshape or transpose one of them`,
       );
     }
     return sizeA === 1 ? sizeB : sizeA;

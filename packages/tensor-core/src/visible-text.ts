@@ -35,4 +35,6 @@ export const boundedLine = (message: string): string =>
 export const visibleText = (text: string): string =>
   text
     .replaceAll("\r\n", "\n")
-    .replaceAll(controlCharacters, (character) => (character === "\n" || character === "\t" ? character : escapeCharacter(character)));
+    .replaceAll(controlCharacters, (character) =>
+      character === "\n" || character === "\t" ? character : escapeCharacter(character),
+    );

@@ -54,7 +54,8 @@ class TensorsOf<T> {
   }
 }
 
-const describeTree = (value: unknown): string => (value instanceof Tensor ? "a tensor" : `[${leafPaths(value).join(", ")}]`);
+const describeTree = (value: unknown): string =>
+  value instanceof Tensor ? "a tensor" : `[${leafPaths(value).join(", ")}]`;
 
 /** Checked gradients of the tensors of one argument. */
 const gradientsFor = (arg: unknown, gradient: unknown, position: number): (Tensor | undefined)[] => {

@@ -29,7 +29,9 @@ const createPullback = <P, Result>(
     const tapGradients = gradients.slice(flat.leaves.length);
     return {
       grads: unflattenTree<P>(flat.structure, gradients.slice(0, flat.leaves.length)),
-      taps: Object.fromEntries([...taps].map(([name, tapped], i) => [name, { value: tapped, cotangent: tapGradients[i]! }])),
+      taps: Object.fromEntries(
+        [...taps].map(([name, tapped], i) => [name, { value: tapped, cotangent: tapGradients[i]! }]),
+      ),
     };
   };
 };

@@ -48,8 +48,7 @@ const refusals: { readonly [state in Fate | "given"]: string } = {
   given:
     "is donated to a call that has not ended, and may be partly overwritten; await that call and use the array that it returns",
   freed: "was freed and cannot be used again; free it later, or upload it again",
-  donated:
-    "was donated to a compiled function and cannot be used again; keep the array that the call returned instead",
+  donated: "was donated to a compiled function and cannot be used again; keep the array that the call returned instead",
   lost: "was donated to a call that failed, which may have overwritten it; continue from values that you have elsewhere, such as the last checkpoint",
 };
 

@@ -22,7 +22,9 @@ export const kernelTable = <K extends { readonly op: string }>(
       );
     if (Object.hasOwn(table, op)) throw new ArgumentError(`two kernels were given for operator "${op}"; pass one`);
     if (typeof kernel[binds] !== "function")
-      throw new ArgumentError(`the kernel for operator "${op}" has no ${binds}(); each kernel of this backend must have one`);
+      throw new ArgumentError(
+        `the kernel for operator "${op}" has no ${binds}(); each kernel of this backend must have one`,
+      );
     table[op] = kernel;
   }
   return table;

@@ -98,7 +98,8 @@ const contract = (one: Term, other: Term, wanted: Labels, sizes: ReadonlyMap<str
   const rows = a.labels.filter((label) => !shared.includes(label));
   const columns = b.labels.filter((label) => !shared.includes(label));
   const positionOf = (labels: Labels): number => wanted.indexOf(labels[0]!);
-  if (rows.length > 0 && columns.length > 0 && positionOf(columns) < positionOf(rows)) return contract(other, one, wanted, sizes);
+  if (rows.length > 0 && columns.length > 0 && positionOf(columns) < positionOf(rows))
+    return contract(other, one, wanted, sizes);
   const shapeOf = (labels: Labels): number[] => labels.map((label) => sizes.get(label)!);
   const labels = [...batch, ...rows, ...columns];
   if (inner.length === 0 || (rows.length === 0 && columns.length === 0)) {
@@ -151,7 +152,10 @@ export const einsum = (expression: string, ...operands: readonly Tensor[]): Tens
   const { inputs, output, sizes } = parseEinsum(expression, operands);
   for (const operand of operands)
     if (operand.dtype !== "f32")
-      throw new ShapeError("einsum", `operand ${formatSpec(operand)} is not supported, einsum takes f32; cast it first`);
+      throw new ShapeError(
+        "einsum",
+        `operand ${formatSpec(operand)} is not supported, einsum takes f32; cast it first`,
+      );
   let terms = inputs.map((labels, i) => dropBroadcast(diagonal({ x: operands[i]!, labels }), sizes));
   while (terms.length > 1) {
     const [i, j] = cheapestPair(terms, sizes);

@@ -34,8 +34,7 @@ export const ones = (shape: Shape, dtype: DType = "f32"): Tensor => full(shape, 
 
 /** Tensor with the shape and dtype of `like`, filled with `value`. */
 export const fullLike = (like: TensorSpec, value: number): Tensor => {
-  if (!isSpec(like))
-    throw new ArgumentError(`fullLike: ${describe(like)} has no dtype and shape; pass a Tensor`);
+  if (!isSpec(like)) throw new ArgumentError(`fullLike: ${describe(like)} has no dtype and shape; pass a Tensor`);
   return full(like.shape, value, like.dtype);
 };
 

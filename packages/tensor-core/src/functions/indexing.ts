@@ -93,7 +93,10 @@ export const invertPermutation = (permutation: Tensor): Tensor => {
   requireOperands("invertPermutation", [permutation]);
   const { dtype, shape } = permutation;
   if (dtype !== "i32" || shape.length !== 1)
-    throw new ShapeError("invertPermutation", `${formatSpec(permutation)} is not a permutation; it must be i32 of rank 1`);
+    throw new ShapeError(
+      "invertPermutation",
+      `${formatSpec(permutation)} is not a permutation; it must be i32 of rank 1`,
+    );
   return scatterAdd(full(shape, -1, "i32"), permutation, add(arange(shape[0]!), 1));
 };
 

@@ -170,9 +170,7 @@ export const slice = (
 
 const requireList = (op: string, tensors: readonly Tensor[]): void => {
   if (!Array.isArray(tensors))
-    throw new ArgumentError(
-      `${op}: got ${describe(tensors)} instead of a list of tensors; write ${op}([a, b])`,
-    );
+    throw new ArgumentError(`${op}: got ${describe(tensors)} instead of a list of tensors; write ${op}([a, b])`);
   requireOperands(op, tensors);
 };
 
@@ -194,7 +192,9 @@ export const split = (x: Tensor, parts: number | readonly number[], options: Dim
   const { dim = 0 } = checkOptions("split(x, parts)", options, { dim: true });
   requireOperands("split", [x]);
   if (!Array.isArray(parts) && !(Number.isInteger(parts) && (parts as number) >= 0 && (parts as number) < 2 ** 32))
-    throw new ArgumentError(`split: its parts are ${describe(parts)}; pass the number of parts, or a list of their sizes`);
+    throw new ArgumentError(
+      `split: its parts are ${describe(parts)}; pass the number of parts, or a list of their sizes`,
+    );
   const along = resolveDim(dim, x.rank, "split");
   const size = x.shape[along]!;
   const sizes = typeof parts === "number" ? Array.from({ length: parts }, () => size / parts) : parts;

@@ -24,8 +24,7 @@ const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
     const outer = { scope: state.scope, phase: state.phase, region: state.region };
     if (path !== "") state.scope = outer.scope === "" ? path : `${outer.scope}/${path}`;
     if (phase !== "forward") state.phase = phase;
-    if (region !== "")
-      state.region = outer.region === "" ? renumber(region) : `${outer.region}/${renumber(region)}`;
+    if (region !== "") state.region = outer.region === "" ? renumber(region) : `${outer.region}/${renumber(region)}`;
     try {
       return fn();
     } finally {

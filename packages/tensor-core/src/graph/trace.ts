@@ -80,7 +80,10 @@ const refuseArgument = (args: unknown, path: string): never => {
   for (const step of path.split(".")) {
     if (location !== "" && isNumberList(value)) break;
     value = (value as Record<string, unknown>)[step];
-    location = location === "" ? `argument ${Number(step) + 1}` : `${location}${location.includes(" at ") ? "." : " at "}${step}`;
+    location =
+      location === ""
+        ? `argument ${Number(step) + 1}`
+        : `${location}${location.includes(" at ") ? "." : " at "}${step}`;
   }
   throw new ArgumentError(
     `${location} of a traced function is ${describe(value)}, expected an array; ${cureOf(value)}`,
@@ -116,9 +119,7 @@ export const trace = <Args extends readonly unknown[], Result>(
   requirePlace("trace", state.mesh, state.place);
   const { leaves, structure } = flattenTree<TensorSpec>(args);
   if (typeof structure === "string" || !("list" in structure))
-    throw new ArgumentError(
-      `got ${describe(args)} as the arguments to trace with; pass a list, as in trace(fn, [x])`,
-    );
+    throw new ArgumentError(`got ${describe(args)} as the arguments to trace with; pass a list, as in trace(fn, [x])`);
   const inputs = leaves.map((leaf, index) => {
     if (!isSpec(leaf)) refuseArgument(args, leafPaths(args)[index]!);
     requireDType("trace", leaf.dtype);

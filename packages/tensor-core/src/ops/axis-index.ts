@@ -3,7 +3,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength } from "../shape.ts";
 import type { CollectiveParams } from "./shared/collective.ts";
 
-/** This rank's position along a mesh axis, an i32 scalar. Moves no bytes. */
+/** This rank's coordinate along a mesh axis, an i32 scalar. Moves no bytes. */
 export const axisIndexOperator: Operator = defineOperator<CollectiveParams>({
   name: "axis-index",
   role: "position",

@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise, floating } from "./shared/elementwise.ts";
 
-/** The least integer not below x. No gradient flows. */
+/** Smallest integer not below x. No gradient flows. */
 export const ceilOperator: Operator = elementwise({
   name: "ceil",
   arity: 1,

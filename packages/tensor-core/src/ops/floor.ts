@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise, floating } from "./shared/elementwise.ts";
 
-/** The greatest integer not above x. No gradient flows. */
+/** Largest integer not above x. No gradient flows. */
 export const floorOperator: Operator = elementwise({
   name: "floor",
   arity: 1,

@@ -18,7 +18,9 @@ const requireParts = (label: unknown, parts: unknown): void => {
   if (typeof label !== "function")
     throw new ArgumentError(`partition: its label is ${describe(label)}, but it must be a function; ${rightCall}`);
   if (typeof parts !== "object" || parts === null || Array.isArray(parts))
-    throw new ArgumentError(`partition: its parts are ${describe(parts)}, but they must be a record by name; ${rightCall}`);
+    throw new ArgumentError(
+      `partition: its parts are ${describe(parts)}, but they must be a record by name; ${rightCall}`,
+    );
   for (const [name, part] of Object.entries(parts as Readonly<Record<string, Partial<GradientTransformation<never>>>>))
     if (typeof part?.init !== "function" || typeof part.update !== "function")
       throw new ArgumentError(

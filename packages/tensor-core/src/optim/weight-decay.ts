@@ -17,7 +17,8 @@ export const decayMatrices: DecayMask = (_, param) => param.rank >= 2;
 
 const factorOf = (mask: DecayMask, path: string, param: Tensor): number => {
   const result: unknown = mask(path, param);
-  if (typeof result === "boolean" || (typeof result === "number" && result >= 0 && result < Infinity)) return Number(result);
+  if (typeof result === "boolean" || (typeof result === "number" && result >= 0 && result < Infinity))
+    return Number(result);
   throw new ArgumentError(
     `addDecayedWeights: its mask returned ${describe(result)} for ${path}; return true, false, or a factor of the decay from 0`,
   );

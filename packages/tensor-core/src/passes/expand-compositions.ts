@@ -62,7 +62,12 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
     }
     return part.outputs.map(resolve);
   };
-  const insertNode = (part: Graph, node: Node, inputs: readonly ValueRef[], enclosing: EnclosingOrigin): readonly ValueRef[] => {
+  const insertNode = (
+    part: Graph,
+    node: Node,
+    inputs: readonly ValueRef[],
+    enclosing: EnclosingOrigin,
+  ): readonly ValueRef[] => {
     const origin = { ...originOf(node), ...enclosing, scope: joinScopes(enclosing.scope, node.scope) };
     const operator = operatorOf(part, node.op);
     const kernelNode = kernelNodeOf(part, node);

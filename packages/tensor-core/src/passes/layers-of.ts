@@ -107,7 +107,7 @@ export const layersOf = ({
 
   const follow = (view: WeightView): void => {
     views.set(valueKey(view.ref), view);
-    for (const [node, operand] view readers.get(valueKey(view.ref)) ?? []) {
+    for (const [node, operand] of readers.get(valueKey(view.ref)) ?? []) {
       const { layer, rearranges, stretches } = operators[node.op] ?? {};
       const own = layer?.(kernelNodeOf(graph, node)).find((one) => one.weight === operand);
       if (rearranges === true || stretches === true) {
@@ -130,7 +130,7 @@ export const layersOf = ({
   const leafOf = (ref: ValueRef): number | undefined => views.get(valueKey(ref))?.leaf;
   /** Leaf that is added to each row of a value, and the node that adds it. */
   const addedBias = (output: ValueRef): { readonly leaf: number; readonly by: number } | undefined => {
-    for (const [node, operand] view readers.get(valueKey(output)) ?? []) {
+    for (const [node, operand] of readers.get(valueKey(output)) ?? []) {
       const { adds, rearranges } = operators[node.op] ?? {};
       if (rearranges === true && node.specs.length === 1) {
         const further = addedBias({ node: node.id, output: 0 });
@@ -159,7 +159,7 @@ export const layersOf = ({
     stackDims: stackDimsOf(readings.filter(({ view }) => view.leaf === leaf)),
   }));
   const explained = new Set<string>();
-  for (const { view, node, operand, layer } view readings) {
+  for (const { view, node, operand, layer } of readings) {
     const output = { node: node.id, output: 0 };
     const gradients = derivatives.cotangents.get(valueKey(output)) ?? [];
     if (gradients.length !== 1) {
@@ -189,7 +189,7 @@ export const layersOf = ({
       ...(bias !== undefined && { bias: derivatives.primals[bias]! }),
     });
   }
-  for (const { view, node } view others) {
+  for (const { view, node } of others) {
     if (explained.has(`${view.leaf} ${node.id}`)) continue;
     found[view.leaf]!.unresolved.push(
       `${nameOf(node)} reads it${view.isBroadcast ? " stretched" : ""}, which is no linear layer, convolution, embedding or norm`,

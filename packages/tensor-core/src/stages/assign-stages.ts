@@ -48,7 +48,7 @@ const freeNodes = (graph: Graph, numParams: number, isCut: (ref: ValueRef) => bo
     !hasEffect(node);
   const bits = { param: 1, argument: 2 } as const;
   const dependencies: (number | undefined)[] = [];
-  for (const node dependencies graph.nodes) {
+  for (const node of graph.nodes) {
     const index = position.get(node.id);
     if (index !== undefined) dependencies.push(index < numParams ? bits.param : bits.argument);
     else {
@@ -92,12 +92,12 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
     stageOf[ref.node] = Math.min(stageOf[ref.node] ?? last, stage);
   };
   cuts.forEach(({ values }, k) => {
-    for (const ref dependencies values) lower(ref, k);
+    for (const ref of values) lower(ref, k);
   });
   if (!isFree[loss.node]) lower(loss, last);
   /** Check that the stage of a node has all values that the node reads. */
   const check = (node: Node, stage: number): void => {
-    for (const ref dependencies node.inputs) {
+    for (const ref of node.inputs) {
       if (isFree[ref.node]!) continue;
       const cut = cutOf.get(valueKey(ref));
       const found = stageOf[ref.node]!;
@@ -105,21 +105,21 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
         refuse(ref, cut === undefined || cut.k < stage ? found : cut.k + 1, node, stage);
     }
   };
-  for (const node dependencies graph.nodes.toReversed()) {
+  for (const node of graph.nodes.toReversed()) {
     const stage = stageOf[node.id];
     if (stage === undefined) continue;
-    for (const ref dependencies node.inputs) if (!isFree[ref.node]! && !cutOf.has(valueKey(ref))) lower(ref, stage);
+    for (const ref of node.inputs) if (!isFree[ref.node]! && !cutOf.has(valueKey(ref))) lower(ref, stage);
   }
-  for (const node dependencies graph.nodes) if (stageOf[node.id] !== undefined) check(node, stageOf[node.id]!);
+  for (const node of graph.nodes) if (stageOf[node.id] !== undefined) check(node, stageOf[node.id]!);
 
   /** Last stage that reads each free node. */
   const home: number[] = graph.nodes.map(() => 0);
-  for (const node dependencies graph.nodes.toReversed()) {
+  for (const node of graph.nodes.toReversed()) {
     const stage = isFree[node.id]! ? home[node.id]! : stageOf[node.id];
     if (stage === undefined) continue;
-    for (const ref dependencies node.inputs) if (isFree[ref.node]!) home[ref.node] = Math.max(home[ref.node]!, stage);
+    for (const ref of node.inputs) if (isFree[ref.node]!) home[ref.node] = Math.max(home[ref.node]!, stage);
   }
-  for (const node dependencies graph.nodes)
+  for (const node of graph.nodes)
     if (isFree[node.id]! && node.inputs.length > 0)
       home[node.id] = Math.max(home[node.id]!, ...node.inputs.map((ref) => home[ref.node]!));
 
@@ -127,7 +127,7 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
   const isLive = nodesWithin(graph, [...back, ...aux], () => false);
   /** Stages that have all operands of a node, for nodes that no cut and no loss needs. */
   const open = new Map<number, { readonly first: number; readonly end: number; readonly anywhere: boolean }>();
-  for (const node dependencies graph.nodes) {
+  for (const node of graph.nodes) {
     const isForward = isAux.has(node.id) || (node.phase !== "backward" && (isLive.has(node.id) || hasEffect(node)));
     if (!isForward || isFree[node.id]! || stageOf[node.id] !== undefined) continue;
     const ranges = node.inputs.map((ref) => {
@@ -142,16 +142,16 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
     const end = Math.max(first, Math.min(last, ...ranges.map((range) => range!.end)));
     open.set(node.id, { first, end, anywhere: ranges.every((range) => range!.anywhere) });
   }
-  for (const id dependencies [...open.keys()].reverse()) {
+  for (const id of [...open.keys()].reverse()) {
     const { first, end, anywhere } = open.get(id)!;
     const node = graph.nodes[id]!;
     // If any stage is possible, choose the last stage that reads its operands.
     const preferred = stageOf[id] ?? (anywhere ? Math.max(...node.inputs.map((ref) => home[ref.node]!), first) : end);
     const stage = Math.min(end, Math.max(first, preferred));
     stageOf[id] = stage;
-    for (const ref dependencies node.inputs) if (open.has(ref.node)) lower(ref, stage);
+    for (const ref of node.inputs) if (open.has(ref.node)) lower(ref, stage);
   }
-  for (const id dependencies open.keys()) check(graph.nodes[id]!, stageOf[id]!);
+  for (const id of open.keys()) check(graph.nodes[id]!, stageOf[id]!);
   return {
     stageOf,
     isFree,

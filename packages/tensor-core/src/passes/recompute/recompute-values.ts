@@ -67,7 +67,8 @@ const createRepeater = (graph: Graph, { groups, keeps }: Repetition, builder: Gr
         const key = `${group} ${valueKey(ref)}`;
         if (isRepeated(ref, group)) {
           if (!copies.has(key)) stack.push(ref.node);
-        } else if (!isLiteral(graph.nodes[ref.node]!) && !barrierOutputs.has(key)) outside.set(key, builder.resolve(ref));
+        } else if (!isLiteral(graph.nodes[ref.node]!) && !barrierOutputs.has(key))
+          outside.set(key, builder.resolve(ref));
       }
     }
     if (needed.size === 0) return;

@@ -51,7 +51,9 @@ const shapeOf = (graph: Graph): { readonly step: StepShape; readonly ids: readon
     const isArgument = roleOf(node) === "argument";
     const view = !isArgument && isView(graph, node);
     const outputs = node.specs.map((spec, output) => {
-      const viewedNumber = view ? numbers.get(valueKey(node.inputs[Math.min(output, node.inputs.length - 1)]!)) : undefined;
+      const viewedNumber = view
+        ? numbers.get(valueKey(node.inputs[Math.min(output, node.inputs.length - 1)]!))
+        : undefined;
       const number = viewedNumber ?? bytes.push(isArgument ? 0 : byteLength(spec)) - 1;
       numbers.set(valueKey({ node: node.id, output }), number);
       return number;
