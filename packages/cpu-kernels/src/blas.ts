@@ -8,12 +8,6 @@ export interface ThreadProduct {
   readonly data: unknown;
 }
 
-/** URL of the module. */
-  readonly module: string;
-  /** May be posted. */
-  readonly data: unknown;
-}
-
 /**
  * y = alpha · op(a) · op(b) + beta · y, f32, row-major, on the shared memory: `batch` products in sequence.
  *

@@ -1,4 +1,4 @@
-// The door for those who write backends, kernels and passes; the one for users is index.ts.
+// Entry point for authors of backends, kernels and passes. The entry point for users is index.ts.
 export type { CompileOptions, Executable } from "./execution/backend.ts";
 export type { CollectiveHandle, CollectiveKind, CollectiveRequest, RaggedRows } from "./communicator.ts";
 export { checkRowCounts, readRowCounts } from "./ragged-rows.ts";

@@ -1,9 +1,9 @@
-/** Entries of which the first in an order is taken first. O(log n) for each that comes or goes. */
+/** Binary heap: a priority queue over any order. Push and pop cost O(log n). */
 export class BinaryHeap<T> {
   private readonly isBefore: (a: T, b: T) => boolean;
   private readonly entries: T[] = [];
 
-  /** @param isBefore which of two goes first; of equals any. */
+  /** @param isBefore whether `a` is popped before `b`. Equal entries are popped in any order. */
   constructor(isBefore: (a: T, b: T) => boolean) {
     this.isBefore = isBefore;
   }
@@ -12,7 +12,7 @@ export class BinaryHeap<T> {
     return this.entries.length;
   }
 
-  /** The next to be taken; undefined where there is none. */
+  /** Next entry to pop, which stays in the heap; undefined if the heap is empty. */
   get first(): T | undefined {
     return this.entries[0];
   }
@@ -29,7 +29,7 @@ export class BinaryHeap<T> {
     entries[at] = entry;
   }
 
-  /** Take the first. */
+  /** Remove and return the first entry; undefined if the heap is empty. */
   pop(): T | undefined {
     const { entries } = this;
     const [first, last] = [entries[0], entries.pop()];

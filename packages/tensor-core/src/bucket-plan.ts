@@ -1,6 +1,6 @@
 /**
- * Which gradients travel together: for each bucket the paths of its tensors (`leafPaths`), in the order in which they
- * lie in it. Buckets stand in the order in which they become ready. Plain data: planners make it, exchanges take it;
- * all ranks must use the same.
+ * Assignment of gradients to communication buckets: per bucket, the paths of its tensors (`leafPaths`) in memory order.
+ * Buckets are listed in the order in which their gradients become ready. Plain data that planners produce and gradient
+ * exchanges consume; all ranks must use the same plan.
  */
 export type BucketPlan = readonly (readonly string[])[];

@@ -11,36 +11,36 @@ import { Tensor } from "./graph/tensor.ts";
 import { interpretWorld } from "./reference/interpret.ts";
 import { byteLength, elementCount, type TensorSpec } from "./shape.ts";
 
-/** One thing for each result, with as many of them as the rule or composition is known to return. */
+/** One item per result. The length is as precise as the type of the rule or composition. */
 type PerResult<Results extends readonly unknown[], Item> = { readonly [K in keyof Results]: Item };
 
 /**
- * What a user tells of an operator. It needs `composition`, or `infer` and `reference`; what else is missing follows
- * from the composition.
+ * Definition of a user's operator. Needs `composition`, or both `infer` and `reference`; other missing fields are
+ * derived from the composition.
  */
 export interface OperatorDefinition<P extends Params, Results extends readonly unknown[]> {
   /** `owner/name`, such as `acme/mish`. One definition per name and graph. */
   readonly name: string;
-  /** How many operands it takes. Default: any number. */
+  /** Number of operands. Default: any number. */
   readonly arity?: number;
-  /** Shape rule: dtypes and shapes of the results. Throws for operands that do not fit. */
+  /** Shape rule: dtype and shape of each result. Throws if the operands are invalid. */
   readonly infer?: (inputs: readonly TensorSpec[], params: P) => PerResult<Results, TensorSpec>;
   /**
-   * The operator as a traced function of others: what a backend runs that has no kernel for it. May hold collectives
-   * and users' operators, not itself.
+   * The operator as a traced function of other operators; a backend without a kernel for this operator runs the
+   * composition. May contain collectives and users' operators, except itself.
    */
   readonly composition?: (inputs: readonly Tensor[], params: P) => PerResult<Results, Tensor>;
   /**
-   * Traced gradient rule: one entry per operand, of its dtype and shape, `undefined` where nothing flows. Default: that
-   * of the composition.
+   * Traced gradient rule: one entry per operand, with the operand's dtype and shape; `undefined` if no gradient flows
+   * to the operand. Default: gradient of the composition.
    */
   readonly vjp?: (context: VjpContext<P>) => readonly (Tensor | undefined)[];
   /**
-   * Work from shapes alone. Default: flops of the composition, or one for each element of the results; each operand
-   * read and each result written once.
+   * Cost computed from shapes alone. Default: flops of the composition, or one flop per result element; each operand is
+   * read once and each result written once.
    */
   readonly cost?: (inputs: readonly TensorSpec[], outputs: readonly TensorSpec[], params: P) => Cost;
-  /** f64, slow and right: the data of each result. Default: the composition in f64. */
+  /** Reference implementation in f64, slow and exact: data of each result. Default: the composition in f64. */
   readonly reference?: (
     inputs: readonly ReferenceArray[],
     params: P,
@@ -48,10 +48,10 @@ export interface OperatorDefinition<P extends Params, Results extends readonly u
   ) => readonly Float64Array[];
 }
 
-/** A user's operator: call it on symbolic tensors inside of a traced function. */
+/** A user's operator: call it on symbolic tensors inside a traced function. */
 export interface DefinedOperator<P extends Params, Results extends readonly unknown[]> {
   (inputs: readonly Tensor[], ...params: Params extends P ? [params?: P] : [params: P]): PerResult<Results, Tensor>;
-  /** What the system knows of it; `operator.name` is what kernels are given under. */
+  /** The operator record that the system uses. Kernels are registered under `operator.name`. */
   readonly operator: Operator;
 }
 
@@ -61,13 +61,13 @@ const checkDefinition = (definition: Partial<OperatorDefinition<never, readonly 
   const { name, arity, infer, composition, reference } = definition ?? {};
   if (typeof name !== "string" || !/^[^\s/]+(\/[^\s/]+)+$/.test(name))
     throw new ArgumentError(
-      `an operator was named ${JSON.stringify(name)}; users' operators are named owner/name, such as "acme/mish", so that they never meet those of Skein`,
+      `an operator was named ${JSON.stringify(name)}; users' operators are named owner/name, such as "acme/mish", so that they never collide with operators of Skein`,
     );
   for (const key of functions)
     if (definition[key] !== undefined && typeof definition[key] !== "function")
-      throw new OperatorError(name, `${key} is ${String(definition[key])}; it is a function, or left out`);
+      throw new OperatorError(name, `${key} is ${String(definition[key])}; pass a function, or leave it out`);
   if (arity !== undefined && !(Number.isInteger(arity) && arity >= 0))
-    throw new OperatorError(name, `arity is ${String(arity)}; it is a whole number of operands, or left out`);
+    throw new OperatorError(name, `arity is ${String(arity)}; pass a whole number of operands, or leave it out`);
   if (composition === undefined && (infer === undefined || reference === undefined))
     throw new OperatorError(
       name,
@@ -75,12 +75,15 @@ const checkDefinition = (definition: Partial<OperatorDefinition<never, readonly 
     );
 };
 
-/** A copy of what is plain data. */
+/** Copy of a parameter, checked to be plain data. Throws OperatorError otherwise. */
 const plainParam = (op: string, path: string, value: unknown, outer: readonly unknown[] = []): ParamValue => {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number" && Number.isFinite(value) && !Object.is(value, -0)) return value;
   if (outer.includes(value))
-    throw new OperatorError(op, `parameter ${path} holds itself; parameters are plain data that JSON can carry`);
+    throw new OperatorError(
+      op,
+      `parameter ${path} contains itself; parameters must be plain data that JSON can represent`,
+    );
   const inner = [...outer, value];
   if (Array.isArray(value)) return value.map((item, i) => plainParam(op, `${path}.${i}`, item, inner));
   if (typeof value === "object" && [Object.prototype, null].includes(Object.getPrototypeOf(value) as null)) {
@@ -96,7 +99,7 @@ const plainParam = (op: string, path: string, value: unknown, outer: readonly un
         : typeof value;
   throw new OperatorError(
     op,
-    `parameter ${path} is ${what}; parameters are plain data that JSON can carry (${
+    `parameter ${path} is ${what}; parameters must be plain data that JSON can represent (${
       typeof value === "number"
         ? "use encodeNumber()"
         : value instanceof Tensor
@@ -116,19 +119,19 @@ const checkedSpecs = (op: string, specs: unknown): TensorSpec[] => {
     return (specs as TensorSpec[]).map(({ dtype, shape }) => ({ dtype, shape: [...shape] }));
   throw new OperatorError(
     op,
-    `its shape rule (infer) gave ${JSON.stringify(specs) ?? String(specs)}; it returns a list with { dtype, shape } of each result, shapes of whole numbers of 0 or more`,
+    `its shape rule (infer) returned ${JSON.stringify(specs) ?? String(specs)}; it must return a list with { dtype, shape } of each result, with sizes that are whole numbers of 0 or more`,
   );
 };
 
 const bytesOf = (specs: readonly TensorSpec[]): number => specs.reduce((sum, spec) => sum + byteLength(spec), 0);
 
-const completed = (definition: OperatorDefinition<Params, readonly unknown[]>): Operator => {
+const completeDefinition = (definition: OperatorDefinition<Params, readonly unknown[]>): Operator => {
   const { name, infer, composition, vjp: rule, cost, reference } = definition;
   const composed = (inputs: readonly TensorSpec[], params: Params): Graph => traceComposition(operator, inputs, params);
   const operator: Operator = {
     name,
     infer: (inputs, params) => {
-      // Specs alone, as when a graph is checked later: a shape rule traces nothing.
+      // Only specs, as in a later check of the graph: a shape rule does not trace.
       const specs = inputs.map(({ dtype, shape }) => ({ dtype, shape }));
       if (infer !== undefined) return checkedSpecs(name, infer(specs, params));
       const graph = composed(specs, params);
@@ -164,17 +167,17 @@ const completed = (definition: OperatorDefinition<Params, readonly unknown[]>): 
 };
 
 /**
- * Define an operator of one's own: a function of tensors with a shape rule, a derivative, a cost and an f64 reference,
- * that every pass and backend treats as it does ours. A backend runs its kernel where it was given one
- * (`createCpuBackend({ kernels })`, `createWebGpuBackend({ kernels })`), and the composition where not.
+ * Define a custom operator: a function of tensors with a shape rule, a derivative, a cost and an f64 reference. Every
+ * pass and backend treats it like a built-in operator. A backend runs the kernel registered for the operator
+ * (`createCpuBackend({ kernels })`, `createWebGpuBackend({ kernels })`), or the composition if no kernel is registered.
  *
- * Promises that passes rely on: results follow from operands and parameters alone, so equal nodes are merged and unread
- * ones dropped; results are new values, neither views of operands nor written over them.
+ * Passes rely on two properties. Results depend on operands and parameters alone, so equal nodes are merged and unused
+ * nodes are removed. Results are new values: not views of operands, and not written over operands.
  *
- * @returns a function of a list of tensors and of plain parameters, for use inside of traced functions. Graphs carry
- * the definition along; one that was saved as data gets it back by `withOperators`.
- * @throws ArgumentError for a name that is not `owner/name`, OperatorError for a definition that lacks something; the
- * function throws OperatorError where a part of the definition breaks what is said here, also later, when graphs are
+ * @returns a function of a list of tensors and plain parameters, for use inside traced functions. Graphs carry the
+ * definition; a graph that was saved as data gets its definitions back from `withOperators`.
+ * @throws ArgumentError if the name is not `owner/name`, OperatorError if the definition is incomplete. The returned
+ * function throws OperatorError if a part of the definition violates its contract, also later, when graphs are
  * compiled.
  * @example
  * const mish = defineOperator({ name: "acme/mish", composition: ([x]) => [multiply(x, tanh(softplus(x)))] });
@@ -184,22 +187,19 @@ export const defineOperator = <const Results extends readonly unknown[], P exten
   definition: OperatorDefinition<P, Results>,
 ): DefinedOperator<P, Results> => {
   checkDefinition(definition as never);
-  const operator = completed(definition as never);
+  const operator = completeDefinition(definition as never);
   const { name } = operator;
   const { arity } = definition;
   const call = (inputs: readonly Tensor[], params: Params = {}): readonly Tensor[] => {
     if (!Array.isArray(inputs))
-      throw new OperatorError(
-        name,
-        `its operands were given as ${describe(inputs)}; give a list of tensors, such as [x]`,
-      );
+      throw new OperatorError(name, `its operands are ${describe(inputs)}; pass a list of tensors, such as [x]`);
     if (arity !== undefined && inputs.length !== arity)
-      throw new OperatorError(name, `it was given ${inputs.length} operands; it takes ${arity}`);
+      throw new OperatorError(name, `got ${inputs.length} operands, expected ${arity}; pass ${arity}`);
     const plain = plainParam(name, "params", params);
     if (typeof plain !== "object" || plain === null || Array.isArray(plain))
       throw new OperatorError(
         name,
-        `its parameters were given as ${JSON.stringify(plain)}; give a record, such as { limit: 1 }, or nothing`,
+        `its parameters are ${JSON.stringify(plain)}; pass a record, such as { limit: 1 }, or nothing`,
       );
     return emitDefined(operator, inputs as readonly Tensor[], plain as Params);
   };
@@ -209,10 +209,10 @@ export const defineOperator = <const Results extends readonly unknown[], P exten
 const describe = (value: unknown): string => (value instanceof Tensor ? "a tensor" : String(value));
 
 /**
- * Give a graph that was saved or posted as data the definitions of its users' operators back.
+ * Restore the definitions of users' operators in a graph that was saved or posted as data.
  *
- * @param mesh with `place`, ranks along each mesh axis, and the rank's place among them, as in `trace`; for
- * compositions that hold collectives or ask for their place.
+ * @param mesh and `place`: number of ranks along each mesh axis, and the rank's coordinates, as in `trace`; for
+ * compositions that contain collectives or read their coordinates.
  */
 export const withOperators = (
   graph: Graph,
@@ -223,7 +223,7 @@ export const withOperators = (
   for (const defined of operators) {
     if (typeof defined?.operator?.name !== "string")
       throw new ArgumentError(
-        `withOperators was given ${String(defined)}; give a list of what defineOperator returned`,
+        `withOperators: got ${String(defined)}; pass a list of operators that defineOperator returned`,
       );
     addDefinition(added, defined.operator);
   }

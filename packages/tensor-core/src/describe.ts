@@ -1,6 +1,6 @@
 import { excerpt } from "./excerpt.ts";
 import { formatSpec, type TensorSpec } from "./shape.ts";
-import { Shown } from "./shown.ts";
+import { Printable } from "./printable.ts";
 
 /** Whether a value has a dtype and a shape, as arrays and specs have. */
 export const isSpec = (value: unknown): value is TensorSpec =>
@@ -9,11 +9,11 @@ export const isSpec = (value: unknown): value is TensorSpec =>
   "dtype" in value &&
   Array.isArray((value as { readonly shape?: unknown }).shape);
 
-/** Whether a value can be awaited. */
+/** Whether a value is a promise (has a `then` method). */
 export const isPromise = (value: unknown): boolean =>
   typeof (value as { readonly then?: unknown } | null | undefined)?.then === "function";
 
-/** Whether a value is a list whose first number, however deep, is one. */
+/** Whether a value is a list, nested to any depth, whose first element is a number. */
 export const isNumberList = (value: unknown): boolean => {
   let first = value;
   while (Array.isArray(first)) first = first[0];
@@ -21,13 +21,13 @@ export const isNumberList = (value: unknown): boolean => {
 };
 
 /**
- * Say what stands where something else is due, in the words that a user has for it.
+ * Describe an unexpected value for an error message, in words that users know.
  *
  * @example describe(new Float32Array(3)); // "a Float32Array of 3 values"
  */
 export const describe = (value: unknown): string => {
   if (value === undefined) return "missing";
-  if (value instanceof Shown) return `${value}`;
+  if (value instanceof Printable) return `${value}`;
   if (isSpec(value)) return `an object with the spec ${formatSpec(value)}`;
   if (ArrayBuffer.isView(value))
     return `a ${Object.prototype.toString.call(value).slice(8, -1)} of ${(value as Float32Array).length} values`;

@@ -1,8 +1,8 @@
 /**
- * Count the edits (insert, delete, replace, swap neighbours) between two words. Source: Damerau 1964, restricted form.
+ * Edit distance (insert, delete, replace, swap of neighbors) between two words. Source: Damerau 1964, restricted form.
  *
- * Own code: libraries count a swap as two edits (fastest-levenshtein 1.0.16). Of the 1119 words that one swap makes of
- * the words of a job file, 164 would find no suggestion ("rnaks"), and this package has no dependency.
+ * Implemented here because libraries count a swap as two edits (fastest-levenshtein 1.0.16): of the 1119 words that one
+ * swap makes of the words of a job file, 164 would get no suggestion ("rnaks"). Also, this package has no dependency.
  */
 export const editDistance = (a: string, b: string): number => {
   let beforeLast: number[] = [];
@@ -24,8 +24,8 @@ export const editDistance = (a: string, b: string): number => {
 const allowedEdits = (candidate: string): number => Math.max(1, Math.floor(candidate.length / 3));
 
 /**
- * The word that was probably meant: the nearest, when no more than a third of it is wrong. Cost: bounded by `known`,
- * however long the word is.
+ * Known word that was probably meant: the nearest one, if at most a third of it differs; otherwise undefined. Cost:
+ * bounded by `known`, independent of the length of `word`.
  */
 export const didYouMean = (word: string, known: readonly string[]): string | undefined => {
   const ranked = known

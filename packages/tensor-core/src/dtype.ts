@@ -3,7 +3,7 @@
  */
 export type DType = "f32" | "f16" | "bf16" | "i32" | "u32" | "u8" | "bool";
 
-/** Floats of 16 bits: what operands and results of products may be stored as. */
+/** 16-bit floats: storage types of operands and results of matrix products. */
 export type HalfDType = "f16" | "bf16";
 
 /** All element types. */
@@ -29,7 +29,7 @@ export const bytesPerElement: Readonly<Record<DType, number>> = {
   bool: 1,
 };
 
-/** Host storage of each dtype; 16-bit floats travel as their bit patterns. */
+/** Host storage of each dtype; 16-bit floats are stored as bit patterns. */
 export interface HostStorage {
   readonly f32: Float32Array;
   readonly f16: Uint16Array;
@@ -40,10 +40,10 @@ export interface HostStorage {
   readonly bool: Uint8Array;
 }
 
-/** The typed array that a tensor's elements lie in on the host; f16 and bf16 as their bits. */
+/** Typed array that holds a tensor's elements on the host; f16 and bf16 as bit patterns. */
 export type HostData = HostStorage[DType];
 
-/** By element type, the typed array that holds it on the host; f16 and bf16 as their bits. */
+/** Typed array constructor of each element type, for storage on the host; f16 and bf16 as bit patterns. */
 export const hostArrayType: {
   readonly [D in DType]: new (
     buffer: ArrayBufferLike,
@@ -60,13 +60,13 @@ export const hostArrayType: {
   bool: Uint8Array,
 };
 
-/** Whether a dtype holds real numbers, so that gradients flow through it. */
+/** Whether a dtype is floating-point, so that gradients flow through it. */
 export const isFloat = (dtype: DType): boolean => dtype === "f32" || dtype === "f16" || dtype === "bf16";
 
-/** Whether a dtype is a float of 16 bits. */
+/** Whether a dtype is a 16-bit float. */
 export const isHalf = (dtype: DType): dtype is HalfDType => dtype === "f16" || dtype === "bf16";
 
-/** Least and greatest value of each integer dtype. */
+/** Smallest and largest value of each integer dtype. */
 export const integerRange: { readonly [dtype in DType]?: readonly [least: number, greatest: number] } = {
   i32: [-(2 ** 31), 2 ** 31 - 1],
   u32: [0, 2 ** 32 - 1],
@@ -92,7 +92,7 @@ export const toBf16Bits = (value: number): number => {
   return ((bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16) & 0xffff;
 };
 
-/** The number that 16 bits are as a bf16. Exact. */
+/** Decode the bits of a bf16. Exact. */
 export const fromBf16Bits = (bits: number): number => floatOf((bits << 16) >>> 0);
 
 /** Round to the nearest IEEE half (ties to even, subnormals kept) and return its 16 bits. */
@@ -103,7 +103,8 @@ export const toF16Bits = (value: number): number => {
   if (magnitude > 0x7f800000) return sign | 0x7e00;
   if (magnitude >= 0x477ff000) return sign | 0x7c00; // 65520 and above round to infinity
   if (magnitude < 0x38800000) {
-    // Below 2^-14: a subnormal half counts units of 2^-24; scaling by a power of two is exact, so one rounding happens.
+    // Below 2^-14: a subnormal half counts units of 2^-24. Scaling by a power of two is exact, so only one rounding
+    // happens.
     const units = Math.abs(floatOf(magnitude)) * 2 ** 24;
     const floor = Math.floor(units);
     const rest = units - floor;
@@ -114,7 +115,7 @@ export const toF16Bits = (value: number): number => {
   return sign | (((rebased + 0xfff + ((rebased >>> 13) & 1)) >>> 13) & 0x7fff);
 };
 
-/** The number that 16 bits are as an IEEE half. Exact. */
+/** Decode the bits of an IEEE half. Exact. */
 export const fromF16Bits = (bits: number): number => {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >>> 10) & 0x1f;
@@ -125,8 +126,8 @@ export const fromF16Bits = (bits: number): number => {
 };
 
 /**
- * Bring a real number to the nearest value that `dtype` can hold; `f32` is left in f64 precision on purpose (reference
- * use).
+ * Convert a real number to the nearest value that `dtype` can represent. `f32` keeps f64 precision on purpose
+ * (reference use).
  */
 export const roundToStorage = (value: number, dtype: DType): number => {
   switch (dtype) {

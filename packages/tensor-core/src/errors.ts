@@ -1,12 +1,15 @@
-/** Whose turn it is to act: the caller, the surroundings (retry or rebuild), or us. */
+/**
+ * Who can resolve an error: the caller ("user"), the environment (retry or rebuild), or Skein's developers
+ * ("invariant").
+ */
 export type ErrorKind = "user" | "environment" | "invariant";
 
 /**
- * Base of every error that Skein throws. `code` is stable and may be matched on; the message says what happened,
+ * Base class of every error that Skein throws. `code` is stable and safe to match on. The message states what happened,
  * both values, the rule and the cure.
  */
 export class SkeinError extends Error {
-  // Written out in each class: a minifier shortens the names of classes, and with them `new.target.name`.
+  // Set explicitly in each class: a minifier shortens class names, and `new.target.name` with them.
   override name = "SkeinError";
 
   readonly code: string;
@@ -19,7 +22,7 @@ export class SkeinError extends Error {
   }
 }
 
-/** Shapes or dtypes that an operator cannot take. Names the operator and the caller's line. */
+/** Shapes or dtypes that an operator does not accept. The message names the operator and the caller's line. */
 export class ShapeError extends SkeinError {
   override name = "ShapeError";
 
@@ -32,7 +35,7 @@ export class ShapeError extends SkeinError {
   }
 }
 
-/** A value that an option or argument cannot take. */
+/** A value that an option or argument does not accept. */
 export class ArgumentError extends SkeinError {
   override name = "ArgumentError";
 
@@ -42,8 +45,8 @@ export class ArgumentError extends SkeinError {
 }
 
 /**
- * A graph names an operator that nobody has defined, or what a user's operator was defined with breaks its own
- * contract. Names the operator.
+ * A graph contains an undefined operator, or the definition of a user's operator violates its contract. The message
+ * names the operator.
  */
 export class OperatorError extends SkeinError {
   override name = "OperatorError";
@@ -57,7 +60,7 @@ export class OperatorError extends SkeinError {
 }
 
 /**
- * An operator, dtype or feature that a backend lacks; raised when a graph is compiled, never in the middle of a run.
+ * An operator, dtype or feature that a backend does not support; thrown when a graph is compiled, never during a run.
  */
 export class UnsupportedError extends SkeinError {
   override name = "UnsupportedError";
@@ -68,7 +71,7 @@ export class UnsupportedError extends SkeinError {
 }
 
 /**
- * The graphs of a world's ranks do not fit together: no order of their collectives suits all. Raised when they are
+ * The graphs of the ranks are incompatible: no order of collectives is valid on all ranks. Thrown when the graphs are
  * compiled.
  */
 export class CollectiveOrderError extends SkeinError {
@@ -76,13 +79,13 @@ export class CollectiveOrderError extends SkeinError {
 
   constructor(
     difference: string,
-    cure = "ranks of a group must trace the same collectives, with the same sizes and priorities, in the same order, and use the result of each on all of them or on none, whatever they compute beside: trace them on every rank, and what one rank has for another by sendReceive",
+    cure = "ranks of a group must trace the same collectives, with the same sizes and priorities, in the same order, and use the result of each on all of them or on none, whatever else they compute: trace collectives on every rank, and send values from one rank to another by sendReceive",
   ) {
     super("user", "collective-order", `${difference}; ${cure}`);
   }
 }
 
-/** A device array was used after it was freed or given away, or on a backend that is not its own. */
+/** A device array was used after it was freed or donated, or on a backend that does not own the array. */
 export class ArrayStateError extends SkeinError {
   override name = "ArrayStateError";
 
@@ -91,7 +94,7 @@ export class ArrayStateError extends SkeinError {
   }
 }
 
-/** A broken promise of our own. Seeing one is a bug in Skein. */
+/** An internal invariant was violated. Always a bug in Skein. */
 export class InvariantError extends SkeinError {
   override name = "InvariantError";
 
@@ -100,26 +103,26 @@ export class InvariantError extends SkeinError {
   }
 }
 
-// Undefined in a bundle for CommonJS, which has no place of its own; then no line is found.
-const here: string = ((import.meta.url as string | undefined) ?? "").replace(/[^/]*$/, "");
+// Undefined in a CommonJS bundle, which has no URL of its own; then no line is found.
+const packageUrl: string = ((import.meta.url as string | undefined) ?? "").replace(/[^/]*$/, "");
 
 /**
- * The first line of the stack outside this package: where the user called the operator. Tests of this package count as
+ * First line of the stack outside this package: where the user called the operator. Tests of this package count as
  * users.
  */
 export const callersLine = (): string | undefined => {
   const limit = Error.stackTraceLimit;
-  Error.stackTraceLimit = 60; // model code nests scopes and transformations; ten frames would not reach the user
+  Error.stackTraceLimit = 60; // model code nests scopes and transformations; ten frames would not reach the user's code
   const stack = new Error("where").stack ?? "";
   Error.stackTraceLimit = limit;
   for (const frame of stack.split("\n").slice(1)) {
-    const place = frame
+    const location = frame
       .trim()
       .replace(/^at /, "")
       .replace(/^.*\((.*)\)$/, "$1");
-    const own = place.includes(here) || place.includes(here.replace(/^file:\/\//, ""));
-    if (!own && !place.startsWith("node:") && place !== "<anonymous>") return place;
-    if (own && /\.test\.ts/.test(place)) return place;
+    const own = location.includes(packageUrl) || location.includes(packageUrl.replace(/^file:\/\//, ""));
+    if (!own && !location.startsWith("node:") && location !== "<anonymous>") return location;
+    if (own && /\.test\.ts/.test(location)) return location;
   }
   return undefined;
 };

@@ -1,23 +1,23 @@
 import { visibleLine } from "./visible-text.ts";
 
-/** Characters of a value that messages show unless told otherwise. */
-const shownCharacters = 60;
+/** Default number of characters of a value that messages show. */
+const defaultCharacters = 60;
 
-/** As JSON writes a string; and what a terminal could take for a command is escaped, too. */
+/** JSON string literal in which characters that terminals interpret are escaped, too. */
 const quote = (text: string): string => visibleLine(JSON.stringify(text));
 
 /**
- * Show a value of unknown origin in a message: as JSON on one line, cut after `most` characters. The value may be of
- * any size and depth, and may hold itself.
+ * Format a value of unknown origin for a message: as JSON on one line, cut after `most` characters. The value may have
+ * any size and depth, and may contain itself.
  *
- * Cost: O(most), but for an object, whose keys are listed before the first is shown.
+ * Cost: O(most), except for an object, whose keys are all listed before the first is shown.
  * @example
  * excerpt({ a: [1, "b"] }); // {"a":[1,"b"]}
  * excerpt("x".repeat(1e6), 8); // "xxxx...
  */
-export const excerpt = (value: unknown, most: number = shownCharacters): string => {
+export const excerpt = (value: unknown, most: number = defaultCharacters): string => {
   let text = "";
-  // Each call writes a character before it goes deeper, so that depth is bounded by what is shown.
+  // Each call writes a character before it recurses, so the depth is bounded by the number of characters shown.
   const write = (part: unknown): void => {
     if (text.length > most) return;
     if (typeof part === "string") text += quote(part.slice(0, most + 1));
@@ -45,13 +45,13 @@ export const excerpt = (value: unknown, most: number = shownCharacters): string 
 };
 
 /**
- * Show a name of unknown origin in a message: as `excerpt`, but what is longer than `most` is cut in its middle. Names
- * of one kind, such as those of a model's tensors, differ at their ends.
+ * Format a name of unknown origin for a message: like `excerpt`, but a name longer than `most` is cut in its middle,
+ * because similar names, such as tensor names of a model, often differ at their ends.
  *
  * Cost: O(most).
  * @example excerptName("encoder.layers.10.attention.output.bias", 24); // "encoder....output.bias"
  */
-export const excerptName = (name: string, most: number = shownCharacters): string => {
+export const excerptName = (name: string, most: number = defaultCharacters): string => {
   const text = quote(name.length > 2 * most ? name.slice(0, most) + name.slice(-most) : name);
   if (text.length <= most) return text;
   const begin = Math.floor(most / 3);

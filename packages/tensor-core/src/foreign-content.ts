@@ -1,4 +1,4 @@
-/** What a file must hold, as its reader knows. */
+/** Content that the reader of a file expects. */
 export type FileContent =
   | "text"
   | "html"
@@ -15,13 +15,13 @@ export type FileContent =
   | "tokens";
 
 interface Content {
-  /** As messages call it. */
+  /** Noun for the content in messages. */
   readonly noun: string;
-  /** Formats that the reader takes. */
+  /** File formats that the reader accepts. */
   readonly takes?: readonly Format[];
-  /** Whether the file is text: UTF-8 without bytes of 0. */
+  /** Whether the file is text: UTF-8 without zero bytes. */
   readonly isText?: boolean;
-  /** Whether any bytes may begin the file, so that only long signatures are evidence of another format. */
+  /** Whether the file may begin with any bytes, so that only long signatures are evidence of another format. */
   readonly isRaw?: boolean;
 }
 
@@ -43,19 +43,19 @@ const contents: Readonly<Record<FileContent, Content>> = {
   tokens: { noun: "a file of plain tokens", isRaw: true, takes: ["npy"] },
 };
 
-/** A format that is known by its first bytes. */
+/** A format that is recognized by its first bytes. */
 interface Signature {
-  /** As messages call a file of the format. */
+  /** Noun for a file of the format in messages. */
   readonly noun: string;
   readonly cure: string;
-  /** What the file should be, in place of what its reader asks for. */
+  /** Noun for the expected content in messages. Default: the noun of the reader's content. */
   readonly instead?: string;
   matches(head: Uint8Array): boolean;
-  /** Whether a file of plain numbers may well begin so. */
+  /** Whether a file of raw numbers may begin with the same bytes by chance. */
   readonly isShort?: boolean;
 }
 
-/** Bytes of a file that `foreignContent` looks at. */
+/** Leading bytes of a file that `foreignContent` examines. */
 export const headBytes = 512;
 
 const beginsWith = (head: Uint8Array, bytes: string, at = 0): boolean => {
@@ -63,12 +63,12 @@ const beginsWith = (head: Uint8Array, bytes: string, at = 0): boolean => {
   return true;
 };
 
-/** The head as text, a character for each byte. */
+/** Bytes as text, one character per byte. */
 const textOf = (head: Uint8Array): string => String.fromCharCode(...head);
 
 const unpack = (program: string): string => `unpack it, for example with ${program}`;
 
-/** Methods, times and systems that RFC 1952 knows are checked, too. */
+/** Also checks the flags, extra flags (compression level) and operating systems that RFC 1952 defines. */
 const isGzip = (head: Uint8Array): boolean =>
   beginsWith(head, "\x1f\x8b\x08") &&
   head.length >= 10 &&
@@ -82,7 +82,10 @@ const isZip = (head: Uint8Array): boolean =>
 const isSafetensors = (head: Uint8Array): boolean =>
   head.length >= 10 && beginsWith(head, "\0\0\0\0", 4) && head[8] === 0x7b && (head[9] === 0x22 || head[9] === 0x7d);
 
-/** Protocols 4 and 5 begin with a frame, whose length has eight bytes; files of older PyTorch with a number. */
+/**
+ * Protocols 4 and 5 begin with a frame, which has an eight-byte length; files of older PyTorch begin with a magic
+ * number.
+ */
 const isLongPickle = (head: Uint8Array): boolean =>
   beginsWith(head, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20") ||
   (head[0] === 0x80 && (head[1] === 4 || head[1] === 5) && head[2] === 0x95 && beginsWith(head, "\0\0\0", 8));
@@ -131,12 +134,12 @@ const formats = {
   },
   npy: {
     noun: "an array of NumPy (.npy)",
-    cure: "use what reads arrays, such as data: {kind: numpy} or {kind: tokens}",
+    cure: "use a reader of arrays, such as data: {kind: numpy} or {kind: tokens}",
     matches: (head) => beginsWith(head, "\x93NUMPY"),
   },
   parquet: {
     noun: "a Parquet file",
-    cure: "use what reads Parquet, such as data: {kind: text, file: texts.parquet}",
+    cure: "use a reader of Parquet, such as data: {kind: text, file: texts.parquet}",
     matches: (head) => beginsWith(head, "PAR1") || beginsWith(head, "PARE"),
   },
   arrow: {
@@ -146,7 +149,7 @@ const formats = {
   },
   gguf: {
     noun: "a GGUF file, of llama.cpp",
-    cure: "name the files that it was made of",
+    cure: "name the files that it was converted from",
     matches: (head) => beginsWith(head, "GGUF") && head[4]! < 16 && beginsWith(head, "\0\0\0", 5),
   },
   safetensors: { noun: "a safetensors file", cure: "name another file", matches: isSafetensors },
@@ -160,7 +163,7 @@ const formats = {
     cure: "write what it holds in another format",
     matches: (head) => beginsWith(head, "SQLite format 3\0"),
   },
-  pdf: { noun: "a PDF", cure: "take the text out of it first", matches: (head) => beginsWith(head, "%PDF-") },
+  pdf: { noun: "a PDF", cure: "extract its text first", matches: (head) => beginsWith(head, "%PDF-") },
   tar: { noun: "a tar file", cure: unpack("tar -xf"), matches: (head) => beginsWith(head, "ustar", 257) },
   utf16: {
     noun: "encoded in UTF-16 or UTF-32",
@@ -171,7 +174,7 @@ const formats = {
   },
 } as const satisfies Readonly<Record<string, Signature>>;
 
-/** Whether bytes are of Latin letters in UTF-16 without a mark: every other one is 0. */
+/** Whether bytes are Latin letters in UTF-16 without a byte order mark: every other byte is 0. */
 const isWide = (head: Uint8Array): boolean => {
   if (head.length < 4) return false;
   const even = head.subarray(0, head.length & ~1);
@@ -180,22 +183,22 @@ const isWide = (head: Uint8Array): boolean => {
   return zeros.includes(0) && zeros.includes(even.length / 2);
 };
 
-/** Numbers hardly ever look like so many characters. */
+/** Minimum number of ASCII bytes that are evidence of text; raw numbers hardly ever match that many. */
 const enoughCharacters = 64;
-/** Whether a byte is a character of ASCII that text has. */
+/** Whether a byte is a printable ASCII character or white space. */
 const isAscii = (byte: number): boolean => (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d);
 
 /**
- * Recognizes a file that is not what its reader asks for by the file's first bytes.
+ * Recognize by its first bytes a file that does not have the content that its reader expects.
  *
- * @param head first `headBytes` bytes of the file, or the whole of a shorter one.
- * @returns what the file is instead, with a cure: the end of a sentence that begins with the file's name. Undefined if
- * the file may hold what it must.
+ * @param head first `headBytes` bytes of the file, or the whole file if it is shorter.
+ * @returns the actual content and a cure, as the end of a sentence that begins with the file name. Undefined if the
+ * file may have the expected content.
  */
 export const foreignContent = (head: Uint8Array, holds: FileContent): string | undefined => {
   const { noun, takes = [], isText = false, isRaw = false }: Content = contents[holds];
   const bytes = head.subarray(0, headBytes);
-  // A number at the beginning of a sound file may look like a short signature.
+  // Numbers at the beginning of a valid file may look like a short signature.
   if (takes.some((format) => formats[format].matches(bytes))) return undefined;
   for (const { noun: found, cure, instead = noun, matches, isShort = false } of Object.values<Signature>(formats)) {
     if ((isShort && isRaw) || !matches(bytes)) continue;

@@ -1,6 +1,6 @@
 import type { Backend, DeviceArray, Executable } from "./execution/backend.ts";
 import type { Communicators } from "./communicator.ts";
-import { agreeOnOrder, tellFailure } from "./execution/agree-on-order.ts";
+import { agreeOnOrder, broadcastFailure } from "./execution/agree-on-order.ts";
 import { retryAfterReclaim } from "./execution/memory-reclaimer.ts";
 import { type Mesh, type MeshPlace, requirePlace } from "./graph/emit.ts";
 import { describe, isPromise, isSpec } from "./describe.ts";
@@ -16,30 +16,31 @@ import { formatSpec, sameSpec, type TensorSpec } from "./shape.ts";
 import { spanned, type SpanSink } from "./span-sink.ts";
 import { flattenTree, leavesAlong, type MapTree, type TreeStructure, unflattenTree } from "./tree.ts";
 
-/** How a function is compiled: what it may overwrite, and for which rank of which mesh. */
+/** Compilation options of a function: donated arguments, mesh and rank, and passes. */
 export interface JitOptions {
-  /** Positions of arguments whose arrays are given away, so that results may be written into them. Default: none. */
+  /** Indices of donated arguments: results may be written into the memory of their arrays. Default: none. */
   readonly donate?: readonly number[];
-  /** Ranks along each mesh axis; taken from `communicators` where absent. */
+  /** Number of ranks along each mesh axis. Default: the sizes of `communicators`. */
   readonly mesh?: Mesh;
   /**
-   * The rank that functions are traced for: what `meshPlace` tells them. Taken from `communicators` where absent.
+   * Mesh coordinates of the rank that functions are traced for, as `meshPlace` returns them. Default: the ranks of
+   * `communicators`.
    */
   readonly place?: MeshPlace;
   readonly communicators?: Communicators;
   readonly spanSink?: SpanSink;
-  /** What the function is called in traces. Default: its own name. */
+  /** Name of the function in traces. Default: the function's own name. */
   readonly name?: string;
   /**
-   * Most signatures that are kept compiled, each with a workspace; beyond, the one that was not called for longest is
-   * released. The same on all ranks, which compile together. Default: 32.
+   * Maximum number of signatures kept compiled, each with its workspace; beyond it, the least recently called signature
+   * is released. Must be equal on all ranks, which compile together. Default: 32.
    */
   readonly maxExecutables?: number;
-  /** Rewrites of the traced graph, in order, before it is compiled: `mixedPrecision`. Default: none. */
+  /** Rewrites of the traced graph, applied in order before compilation, such as `mixedPrecision`. Default: none. */
   readonly passes?: readonly ((graph: Graph) => Graph)[];
   /**
-   * Most bytes of intermediates. Where keeping all that backward reads takes more, it is chosen what to compute again:
-   * see `recomputeWithin`. Default: no bound.
+   * Maximum bytes of intermediates. If keeping every value that the backward pass reads takes more, some values are
+   * chosen to be recomputed, see `recomputeWithin`. Default: no limit.
    */
   readonly maxWorkspaceBytes?: number;
 }
@@ -49,13 +50,13 @@ export type ArrayTree<T> = MapTree<T, Tensor, DeviceArray | NdArray>;
 
 export interface CompiledFunction<Args extends readonly unknown[], Result> {
   (...args: { [K in keyof Args]: ArrayTree<Args[K]> }): Promise<MapTree<Result, Tensor, DeviceArray>>;
-  /** Executables at hand, one per signature: at most `maxExecutables`. */
+  /** Number of cached executables, one per signature; at most `maxExecutables`. */
   readonly cacheSize: number;
-  /** Give back the workspaces of all executables. */
+  /** Release the workspaces of all executables. */
   release(): void;
 }
 
-/** One signature of a compiled function. */
+/** Cached compilation of one signature. */
 interface CacheEntry {
   readonly structure: TreeStructure;
   readonly specs: readonly TensorSpec[];
@@ -64,27 +65,27 @@ interface CacheEntry {
   readonly outputs: TreeStructure;
 }
 
-const giveBack = ({ executable }: CacheEntry): void => {
+const releaseEntry = ({ executable }: CacheEntry): void => {
   if (executable instanceof Promise)
     executable.then(
       (made) => made.release(),
-      () => undefined, // whoever called hears it
+      () => undefined, // the failure is reported to the caller that compiled
     );
   else executable.release();
 };
 
 /**
  * Compile a plain function over trees of tensors for a backend. The function is traced once per input signature (tree
- * structure, dtypes, shapes) and run from the compiled graph ever after, until `maxExecutables` other signatures were
+ * structure, dtypes, shapes); later calls run the compiled graph, until `maxExecutables` other signatures have been
  * called since.
  *
  * @returns an async function from arrays to arrays on the device. Host arrays among the arguments are uploaded for the
- * call and freed after it. Returned arrays belong to the caller. With communicators of more than one rank, all ranks of
- * their world compile together and agree on the order of collectives. Each traces for its own place (`meshPlace`), so
- * their graphs may differ beside those.
- * @throws ShapeError while tracing, UnsupportedError while compiling, CollectiveOrderError where ranks' collectives do
- * not fit together, ArgumentError for a bound that is no whole number of 1 or more, or that no choice of what to
- * recompute meets.
+ * call and freed after the call. Returned arrays belong to the caller. With communicators of more than one rank, all
+ * ranks of the world compile together and agree on the order of collectives. Each rank traces for its own coordinates
+ * (`meshPlace`), so graphs may differ between ranks in everything except collectives.
+ * @throws ShapeError while tracing, UnsupportedError while compiling, CollectiveOrderError if the collectives of the
+ * ranks are incompatible, ArgumentError for a limit that is not a whole number of 1 or more, or that no choice of
+ * recomputation meets.
  * @example
  * const square = jit((x: Tensor) => multiply(x, x), backend);
  * const y = await backend.download(await square(NdArray.from([1, 2, 3])));
@@ -96,38 +97,38 @@ export const jit = <Args extends readonly unknown[], Result>(
 ): CompiledFunction<Args, Result> => {
   if (typeof fn !== "function")
     throw new ArgumentError(
-      `jit: ${describe(fn)} was given where a function is due; pass the function itself: jit(fn, backend)`,
+      `jit: the first argument is ${describe(fn)}, expected a function; pass the function itself: jit(fn, backend)`,
     );
   if (typeof backend?.compile !== "function")
     throw new ArgumentError(
-      `jit: its backend is ${describe(backend)}; ${isPromise(backend) ? "await what makes it: jit(fn, await …)" : "pass one: jit(fn, referenceBackend()), or that of @skein/cpu-kernels or @skein/gpu-kernels"}`,
+      `jit: its backend is ${describe(backend)}; ${isPromise(backend) ? "await it: jit(fn, await …)" : "pass a backend: jit(fn, referenceBackend()), or one of @skein/cpu-kernels or @skein/gpu-kernels"}`,
     );
-  const { maxExecutables = 32, donate: given = [], passes = [], maxWorkspaceBytes } = options;
+  const { maxExecutables = 32, donate: donatedPositions = [], passes = [], maxWorkspaceBytes } = options;
   for (const [name, list] of [
-    ["donate", given],
+    ["donate", donatedPositions],
     ["passes", passes],
   ] as const)
     if (!Array.isArray(list))
-      throw new ArgumentError(`jit: ${name} is ${describe(list)}, but it is a list; put it into brackets`);
+      throw new ArgumentError(`jit: ${name} is ${describe(list)}, but it must be a list; put the value into brackets`);
   if (!Number.isInteger(maxExecutables) || maxExecutables < 1)
     throw new ArgumentError(
-      `maxExecutables is ${maxExecutables}; it is a whole number of executables to keep, 1 or more`,
+      `maxExecutables is ${maxExecutables}; it must be a whole number of executables to keep, 1 or more`,
     );
   if (maxWorkspaceBytes !== undefined && !(maxWorkspaceBytes > 0))
-    throw new ArgumentError(`maxWorkspaceBytes is ${maxWorkspaceBytes}; it is a number of bytes, above 0`);
-  const within = (graph: Graph, maxBytes: number, donate: readonly number[]): Graph =>
+    throw new ArgumentError(`maxWorkspaceBytes is ${maxWorkspaceBytes}; it must be a number of bytes above 0`);
+  const recomputeToFit = (graph: Graph, maxBytes: number, donate: readonly number[]): Graph =>
     recomputeWithin(graph, {
       maxBytes,
       workspaceBytes: (one) =>
         backend.workspaceBytes?.(one, { donate }) ?? planMemory(optimize(one), { donate }).workspaceBytes,
     }).graph;
-  /** Called last comes first. */
+  /** Most recently called first. */
   const cache: CacheEntry[] = [];
   const groups = Object.entries(options.communicators ?? {});
   const mesh: Mesh = options.mesh ?? Object.fromEntries(groups.map(([axis, { worldSize }]) => [axis, worldSize]));
   const place: MeshPlace =
     options.place ??
-    // A communicator of another size than the mesh is refused when the graph is run, with its axis.
+    // A communicator whose size differs from the mesh is rejected when the graph is run, with the name of its axis.
     Object.fromEntries(
       groups.flatMap(([axis, { rank, worldSize }]) => (mesh[axis] === worldSize ? [[axis, rank]] : [])),
     );
@@ -140,9 +141,9 @@ export const jit = <Args extends readonly unknown[], Result>(
     const isFirst = !compiledBefore;
     compiledBefore = true;
     const refuse = (error: unknown): Promise<never> => {
-      // Later on, ranks that have the signature compiled would not hear it.
+      // At a later call, ranks that have the signature compiled would not receive the report.
       if (!isFirst || options.communicators === undefined) throw error;
-      return failed(error, options.communicators);
+      return reportFailure(error, options.communicators);
     };
     try {
       const entry = retryAfterReclaim(() => compileAlone(args), reclaim);
@@ -152,8 +153,8 @@ export const jit = <Args extends readonly unknown[], Result>(
     }
   };
 
-  const failed = async (error: unknown, communicators: Communicators): Promise<never> => {
-    await tellFailure(error, communicators);
+  const reportFailure = async (error: unknown, communicators: Communicators): Promise<never> => {
+    await broadcastFailure(error, communicators);
     throw error;
   };
 
@@ -165,15 +166,15 @@ export const jit = <Args extends readonly unknown[], Result>(
     const donate = args.flatMap((arg, position) => {
       const begin = end;
       end += flattenTree(arg).leaves.length;
-      return given.includes(position) ? Array.from({ length: end - begin }, (_, i) => begin + i) : [];
+      return donatedPositions.includes(position) ? Array.from({ length: end - begin }, (_, i) => begin + i) : [];
     });
-    const passed = host("passes", () =>
+    const transformed = host("passes", () =>
       passes.reduce((current, pass) => keepDefinitions(traced.graph, pass(current)), traced.graph),
     );
     const graph =
       maxWorkspaceBytes === undefined
-        ? passed
-        : host("choose what to recompute", () => within(passed, maxWorkspaceBytes, donate));
+        ? transformed
+        : host("choose what to recompute", () => recomputeToFit(transformed, maxWorkspaceBytes, donate));
     const executable = agreeOnOrder(
       (collectiveOrder) =>
         host(`compile for ${backend.name}`, () =>
@@ -189,12 +190,12 @@ export const jit = <Args extends readonly unknown[], Result>(
     const specs = traced.graph.inputs.map((id) => traced.graph.nodes[id]!.specs[0]!);
     const entry: CacheEntry = { structure: traced.inputs, specs, executable, outputs: traced.outputs };
     cache.unshift(entry);
-    cache.splice(maxExecutables).forEach(giveBack);
+    cache.splice(maxExecutables).forEach(releaseEntry);
     return entry;
   };
 
-  /** The executable of an entry, at once where it is there. One that ranks could not agree on is forgotten. */
-  const settled = async (entry: CacheEntry): Promise<Executable> => {
+  /** Executable of an entry; removes the entry from the cache if the ranks could not agree. */
+  const awaitExecutable = async (entry: CacheEntry): Promise<Executable> => {
     try {
       return (entry.executable = await entry.executable);
     } catch (error) {
@@ -212,11 +213,11 @@ export const jit = <Args extends readonly unknown[], Result>(
     }
     const { leaves } = flattenTree<TensorSpec>(args);
     const entry = compileAsSpan(args, leaves);
-    // at once where it is there: another call may release it later
+    // run at once if already compiled: another call may release the executable later
     return run(entry instanceof Promise ? await entry : entry, leaves);
   };
 
-  /** Compile, and record it until all ranks have agreed. */
+  /** Compile an entry and record a span that ends when all ranks have agreed. */
   const compileAsSpan = (args: readonly unknown[], leaves: readonly TensorSpec[]): CacheEntry | Promise<CacheEntry> => {
     const { spanSink, name = fn.name } = options;
     if (spanSink === undefined) return compile(args);
@@ -228,20 +229,20 @@ export const jit = <Args extends readonly unknown[], Result>(
     return spanned(spanSink, span, () => {
       const entry = compile(args);
       if (entry instanceof Promise) return entry;
-      return entry.executable instanceof Promise ? settled(entry).then(() => entry) : entry;
+      return entry.executable instanceof Promise ? awaitExecutable(entry).then(() => entry) : entry;
     });
   };
 
   const run = async (entry: CacheEntry, leaves: readonly TensorSpec[]): Promise<unknown> => {
     const { outputs } = entry;
-    const executable = entry.executable instanceof Promise ? await settled(entry) : entry.executable;
+    const executable = entry.executable instanceof Promise ? await awaitExecutable(entry) : entry.executable;
     const uploaded: DeviceArray[] = [];
     try {
       const inputs: DeviceArray[] = [];
       for (const leaf of leaves) {
         if (leaf instanceof NdArray) {
           const upload = retryAfterReclaim(() => backend.upload(leaf), reclaim);
-          // Wait only if the memory is full: else the run has its arguments before the caller can free them.
+          // Wait only if memory is full; otherwise the run takes its arguments before the caller can free them.
           const array = upload instanceof Promise ? await upload : upload;
           uploaded.push(array);
           inputs.push(array);
@@ -249,13 +250,13 @@ export const jit = <Args extends readonly unknown[], Result>(
       }
       return unflattenTree(outputs, await executable.run(inputs, options.communicators));
     } finally {
-      // Those that the run was given have ended, unless it failed before it began.
+      // The run has finished with the arrays that it was given, unless it failed before it began.
       for (const array of uploaded) backend.free(array);
     }
   };
 
   const release = (): void => {
-    cache.splice(0).forEach(giveBack);
+    cache.splice(0).forEach(releaseEntry);
   };
   return Object.defineProperty(Object.assign(call, { release }), "cacheSize", {
     get: () => cache.length,
@@ -263,7 +264,7 @@ export const jit = <Args extends readonly unknown[], Result>(
 };
 
 /**
- * Run a function once on host arrays and bring the results back: the interactive door.
+ * Run a function once on host arrays and download the results, for interactive use.
  *
  * @example const y = await evaluate((x: Tensor) => multiply(x, x), referenceBackend())(NdArray.from([1, 2, 3]));
  */

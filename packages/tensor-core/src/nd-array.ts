@@ -13,13 +13,13 @@ import { describe } from "./describe.ts";
 import { excerpt } from "./excerpt.ts";
 import { type NestedNumbers, readNested } from "./nested-numbers.ts";
 import { elementCount, formatShape, requireDType, requireShape, type Shape } from "./shape.ts";
-import { Shown } from "./shown.ts";
+import { Printable } from "./printable.ts";
 
-/** Values that are shown where an array is printed. */
-const shownValues = 6;
+/** Number of values shown when an array is printed. */
+const printedValues = 6;
 
-/** Values on the host: dense row-major, 16-bit floats as bit patterns. The caller owns `data`. */
-export class NdArray extends Shown {
+/** Array on the host: dense row-major, 16-bit floats as bit patterns. The caller owns `data`. */
+export class NdArray extends Printable {
   readonly dtype: DType;
   readonly shape: Shape;
   readonly data: HostData;
@@ -29,17 +29,17 @@ export class NdArray extends Shown {
   }
 
   /**
-   * @throws ShapeError for a dtype that does not exist and for a shape that is none; ArgumentError for data of another
-   * type or length. Numbers in lists go through `NdArray.from`.
+   * @throws ShapeError for an unknown dtype or an invalid shape; ArgumentError for data of another type or length. For
+   * lists of numbers, use `NdArray.from`.
    */
   constructor(dtype: DType, shape: Shape, data: HostData) {
     super();
     requireDType("NdArray", dtype);
     requireShape("NdArray", shape);
-    // By its tag, which is the same in every realm, and in Node's Buffer.
+    // Compared by tag, which is the same in every realm, and for Node's Buffer.
     if (Object.prototype.toString.call(data) !== `[object ${hostArrayType[dtype].name}]`)
       throw new ArgumentError(
-        `NdArray: ${dtype} is kept in a ${hostArrayType[dtype].name}, but the data is ${describe(data)}; use NdArray.from(values, shape, "${dtype}"), which converts`,
+        `NdArray: ${dtype} needs data in a ${hostArrayType[dtype].name}, but the data is ${describe(data)}; use NdArray.from(values, shape, "${dtype}"), which converts`,
       );
     if (data.length !== elementCount(shape)) {
       throw new ArgumentError(
@@ -61,24 +61,24 @@ export class NdArray extends Shown {
   item(): number {
     if (this.data.length !== 1)
       throw new ArgumentError(
-        `item() needs one element, this array has ${this.data.length}: ${formatShape(this.shape)}; use toNumbers()`,
+        `item() needs one element, but this array of shape ${formatShape(this.shape)} has ${this.data.length}; use toNumbers()`,
       );
     return this.toNumbers()[0]!;
   }
 
-  /** The bytes as they lie in memory (little-endian), without a copy. */
+  /** Bytes in memory order (little-endian), without a copy. */
   bytes(): Uint8Array {
     return new Uint8Array(this.data.buffer, this.data.byteOffset, this.data.byteLength);
   }
 
-  /** `NdArray f32[2, 3] (1, 2, 3, 4, 5, 6)`, cut after some values. */
+  /** `NdArray f32[2, 3] (1, 2, 3, 4, 5, 6)`, cut after the first values. */
   override toString(): string {
     const first = new NdArray(
       this.dtype,
-      [Math.min(this.data.length, shownValues)],
-      this.data.subarray(0, shownValues),
+      [Math.min(this.data.length, printedValues)],
+      this.data.subarray(0, printedValues),
     );
-    const rest = this.data.length > shownValues ? `, … ${this.data.length - shownValues} more` : "";
+    const rest = this.data.length > printedValues ? `, … ${this.data.length - printedValues} more` : "";
     return `${super.toString()} (${first.toNumbers().map(shortNumber).join(", ")}${rest})`;
   }
 
@@ -97,11 +97,12 @@ export class NdArray extends Shown {
   }
 
   /**
-   * Make an array from numbers in a row, or from nested lists of them; each is rounded to what `dtype` can hold.
+   * Create an array from a flat list of numbers, or from nested lists; each number is rounded to a value that `dtype`
+   * can represent.
    *
-   * @param givenShape by default that of the lists.
-   * @throws ArgumentError for lists of different length, for what is no number, and for more or fewer values than the
-   * shape holds.
+   * @param givenShape default: the shape of the lists.
+   * @throws ArgumentError for lists of different length, for elements that are not numbers, and for more or fewer
+   * values than the shape holds.
    * @example NdArray.from([[1, 2], [3, 4]]); // f32[2, 2]
    */
   static from(numbers: ArrayLike<number> | NestedNumbers, givenShape?: Shape, dtype: DType = "f32"): NdArray {
@@ -130,12 +131,12 @@ export class NdArray extends Shown {
 
   static scalar(value: number, dtype: DType = "f32"): NdArray {
     if (typeof value !== "number")
-      throw new ArgumentError(`NdArray.scalar: ${excerpt(value)} is no number; use NdArray.from for lists`);
+      throw new ArgumentError(`NdArray.scalar: ${excerpt(value)} is not a number; use NdArray.from for lists`);
     return NdArray.from([value], [], dtype);
   }
 }
 
-/** With the digits that an f32 has. */
+/** Number formatted with the digits of an f32. */
 const shortNumber = (value: number): string => String(Number(value.toPrecision(7)));
 
 const allocate = (bytes: number, shape: Shape): ArrayBuffer => {
@@ -144,7 +145,7 @@ const allocate = (bytes: number, shape: Shape): ArrayBuffer => {
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new ArgumentError(
-      `NdArray: shape ${formatShape(shape)} takes ${bytes} bytes, which this host does not give at once; use a smaller one`,
+      `NdArray: shape ${formatShape(shape)} takes ${bytes} bytes, which this host cannot allocate; use a smaller shape`,
     );
   }
 };

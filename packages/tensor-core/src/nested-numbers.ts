@@ -3,34 +3,33 @@ import { describe } from "./describe.ts";
 import { excerpt } from "./excerpt.ts";
 import { formatShape } from "./shape.ts";
 
-/** Nested lists of numbers, as deep as the tensor has dimensions. */
+/** Nested lists of numbers; the depth is the rank of the tensor. */
 export type NestedNumbers = number | readonly NestedNumbers[];
 
-/** A typed array, or anything else that holds numbers in a row. */
+/** Whether a value is a typed array or another flat array-like of numbers. */
 const isFlat = (value: unknown): value is ArrayLike<number> =>
   ArrayBuffer.isView(value) ||
   (typeof value === "object" && value !== null && !Array.isArray(value) && "length" in value);
 
 const isNumbers = (list: readonly unknown[]): list is readonly number[] => {
-  // By index: `every` passes over the holes of a sparse list.
+  // Loop by index, because `every` skips the holes of a sparse list.
   for (let i = 0; i < list.length; i++) if (typeof list[i] !== "number") return false;
   return true;
 };
 
-const refuseElement = (op: string, value: unknown, place: readonly number[]): never => {
-  const where = place.length === 0 ? "" : ` at ${formatShape(place)}`;
+const refuseElement = (op: string, value: unknown, index: readonly number[]): never => {
+  const where = index.length === 0 ? "" : ` at ${formatShape(index)}`;
   throw new ArgumentError(
-    `${op}: ${value === undefined ? "nothing" : describe(value)}${where} is no number; give numbers, a list of numbers, or lists of them of one length`,
+    `${op}: ${value === undefined ? "nothing" : describe(value)}${where} is not a number; pass numbers, a list of numbers, or nested lists of equal length`,
   );
 };
 
 /**
- * The numbers of nested lists in row-major order, and the shape that the lists have. A flat list is handed back as it
- * is.
+ * Numbers of nested lists in row-major order, and the shape of the lists. A flat list is returned unchanged.
  *
- * @param op the caller, for messages.
- * @throws ArgumentError for lists of different length or depth, and for what is no number.
- * Cost: one look at each value, and a copy where lists are nested.
+ * @param op name of the caller, for messages.
+ * @throws ArgumentError for lists of different length or depth, and for elements that are not numbers. Cost: one check
+ * per value, and one copy if lists are nested.
  */
 export const readNested = (
   op: string,
@@ -42,32 +41,34 @@ export const readNested = (
   if (shape.length === 1 && isNumbers(values as readonly unknown[]))
     return { flat: values as readonly number[], shape };
   const flat: number[] = [];
-  const place: number[] = [];
+  const index: number[] = [];
   const visit = (value: unknown): void => {
-    const depth = place.length;
+    const depth = index.length;
     if (depth === shape.length) {
       if (Array.isArray(value))
-        throw ragged(`${excerpt(value)} at ${formatShape(place)} is a list`, "where others hold a number");
-      flat.push(typeof value === "number" ? value : refuseElement(op, value, place));
+        throw ragged(`${excerpt(value)} at ${formatShape(index)} is a list`, "where others hold a number");
+      flat.push(typeof value === "number" ? value : refuseElement(op, value, index));
       return;
     }
     if (!Array.isArray(value)) {
-      if (typeof value !== "number") refuseElement(op, value, place);
-      throw ragged(`${excerpt(value)} at ${formatShape(place)} is a number`, "where others hold a list");
+      if (typeof value !== "number") refuseElement(op, value, index);
+      throw ragged(`${excerpt(value)} at ${formatShape(index)} is a number`, "where others hold a list");
     }
     if (value.length !== shape[depth])
       throw ragged(
-        `the list at ${formatShape(place)} has ${value.length} entries`,
+        `the list at ${formatShape(index)} has ${value.length} entries`,
         `the first of its depth has ${shape[depth]}`,
       );
     for (let i = 0; i < value.length; i++) {
-      place.push(i);
+      index.push(i);
       visit(value[i]);
-      place.pop();
+      index.pop();
     }
   };
   const ragged = (found: string, expected: string): ArgumentError =>
-    new ArgumentError(`${op}: ${found}, ${expected}; lists of one depth must have one length, fill the short ones up`);
+    new ArgumentError(
+      `${op}: ${found}, ${expected}; lists of the same depth must have the same length, pad the short ones`,
+    );
   visit(values);
   return { flat, shape };
 };

@@ -2,15 +2,18 @@ import { describe } from "./describe.ts";
 import { ArgumentError } from "./errors.ts";
 import { excerpt } from "./excerpt.ts";
 
-/** Every option of a function, so that none is forgotten; first the one that a stranger would give without its name. */
+/**
+ * Names of all options of a function; the type requires every name. The first name is the option that callers most
+ * often pass without a name.
+ */
 export type OptionNames<Options> = { readonly [name in keyof Required<Options>]: true };
 
 /**
- * Give the options of a call back, after a look for what JavaScript lets pass: something else in their place, such as
- * the number of `sum(x, 1)`, and names that the function does not know, which would change nothing without a word.
+ * Check and return the options of a call. Detects two mistakes that JavaScript accepts silently: another value instead
+ * of an options object, such as the number in `sum(x, 1)`, and unknown option names.
  *
  * @param call the call without its options, such as `"gather(x, indices)"`, for the message.
- * @throws ArgumentError that shows the right call.
+ * @throws ArgumentError that shows the correct call.
  */
 export const checkOptions = <Options extends object>(
   call: string,
@@ -24,10 +27,10 @@ export const checkOptions = <Options extends object>(
   if (options === undefined) throw new ArgumentError(`${fn}: its options are missing; ${rightCall("…")}`);
   if (typeof options !== "object" || options === null || Array.isArray(options))
     throw new ArgumentError(
-      `${fn}: ${excerpt(options)} was given where its options are due; ${rightCall(excerpt(options))}`,
+      `${fn}: got ${excerpt(options)} instead of an options object; ${rightCall(excerpt(options))}`,
     );
   if (ArrayBuffer.isView(options) || "dtype" in options)
-    throw new ArgumentError(`${fn}: ${describe(options)} was given where its options are due; ${rightCall("…")}`);
+    throw new ArgumentError(`${fn}: got ${describe(options)} instead of an options object; ${rightCall("…")}`);
   for (const name in options) {
     if (known.includes(name)) continue;
     const meant = known.find(
@@ -35,21 +38,21 @@ export const checkOptions = <Options extends object>(
         name.startsWith(option) || option.startsWith(name) || (/^ax[ei]s$/.test(name) && /^dims?$/.test(option)),
     );
     throw new ArgumentError(
-      `${fn}: it has no option ${excerpt(name)}; its options are ${known.join(", ")}${meant === undefined ? "" : `, ${rightCall(excerpt((options as Record<string, unknown>)[name]), meant)}`}`,
+      `${fn}: unknown option ${excerpt(name)}; its options are ${known.join(", ")}${meant === undefined ? "" : `, ${rightCall(excerpt((options as Record<string, unknown>)[name]), meant)}`}`,
     );
   }
   return options;
 };
 
-/** Which numbers an option takes. */
+/** Range of valid numbers of an option. */
 export interface NumberRange {
   readonly from: number;
   readonly below?: number;
-  /** A value that is usual, for the message. */
+  /** A typical value, for the message. */
   readonly usual: number;
 }
 
-/** @throws ArgumentError unless the value is a finite number of the range. */
+/** @throws ArgumentError unless the value is a finite number in the range. */
 export const checkNumber = (fn: string, name: string, value: number, { from, below, usual }: NumberRange): void => {
   if (typeof value === "number" && Number.isFinite(value) && value >= from && (below === undefined || value < below))
     return;
@@ -59,5 +62,5 @@ export const checkNumber = (fn: string, name: string, value: number, { from, bel
       : below === undefined
         ? `a finite number from ${from}`
         : `a number from ${from} to below ${below}`;
-  throw new ArgumentError(`${fn}: ${name} is ${describe(value)}, but it is ${rule}; use for example ${usual}`);
+  throw new ArgumentError(`${fn}: ${name} is ${describe(value)}, but it must be ${rule}; use for example ${usual}`);
 };

@@ -1,6 +1,6 @@
-// Types of the platform in our interfaces, as the settings of whoever uses us know them: without `lib: dom` TypeScript
-// has no `WebAssembly`, and its name in our declarations would be an error there. Where it has it, these are the very
-// same types.
+// Platform types in exported interfaces, resolved by the user's compiler settings. Without `lib: dom`, TypeScript has
+// no `WebAssembly`, and its name in our declarations would be an error. If the settings have it, these types are
+// identical to the platform's.
 
 /** `WebAssembly.Memory`. */
 export type WasmMemory = typeof globalThis extends { WebAssembly: { Memory: { prototype: infer Memory } } }
@@ -12,7 +12,9 @@ export type WasmModule = typeof globalThis extends { WebAssembly: { Module: { pr
   ? Module
   : object;
 
-/** Has `[Symbol.dispose]()`, which `using` calls, if the settings know that symbol (`lib: esnext.disposable`). */
+/**
+ * Has `[Symbol.dispose]()`, which `using` calls, if the compiler settings know that symbol (`lib: esnext.disposable`).
+ */
 export type Disposing = SymbolConstructor extends { readonly dispose: infer Key extends symbol }
   ? { readonly [key in Key]: () => void }
   : object;

@@ -1,13 +1,13 @@
 import { ArgumentError } from "./errors.ts";
 
-/** Row counts as numbers. A copy: what they say cannot change between the check and the use. */
+/** Row counts as numbers. A copy, so that the counts cannot change between check and use. */
 export const readRowCounts = (bytes: Uint8Array): number[] => [...new Int32Array(new Uint8Array(bytes).buffer)];
 
 /**
- * Check how many rows a rank is about to send.
+ * Check the row counts that a rank is about to send.
  *
- * @param counts one for each peer, or one for all.
- * @throws ArgumentError naming the rank, the count and the capacity.
+ * @param counts one count per peer, or a single count for all peers.
+ * @throws ArgumentError with the rank, the count and the capacity.
  */
 export const checkRowCounts = (kind: string, rank: number, counts: readonly number[], capacity: number): void => {
   const wrong = counts.findIndex((count) => !(Number.isInteger(count) && count >= 0 && count <= capacity));

@@ -5,8 +5,8 @@ const rotations: readonly number[] = [13, 15, 26, 6, 17, 29, 16, 24];
 const parity = 0x1bd11bda;
 
 /**
- * Threefry2x32 with 20 rounds: a keyed bijection of counters that passes the statistical batteries. The stream that
- * kernels draw on the device, here on the host.
+ * Threefry2x32 with 20 rounds: a keyed bijection of counters that passes the statistical test batteries. Generates on
+ * the host the same stream that kernels generate on the device.
  *
  * @param key two 32-bit words. @param counter two 32-bit words.
  * Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11, §4.
@@ -33,7 +33,7 @@ export const threefryWord = (key: ArrayLike<number>, index: number): number =>
   threefry2x32(key, [Math.floor(index / 2), 0])[index % 2]!;
 
 /**
- * A key (u32[2]) from a seed, to be passed into traced functions.
+ * Create a key (u32[2]) from a seed, to pass into traced functions.
  *
  * @param seed integer, 0 ≤ seed < 2⁵³.
  */
@@ -43,11 +43,12 @@ export const randomKey = (seed: number): NdArray => {
   return NdArray.from([seed % 2 ** 32, Math.floor(seed / 2 ** 32)], [2], "u32");
 };
 
-/** `foldIn` on the host: the key that the traced function of this name derives. */
+/** `foldIn` on the host: returns the same key as the traced function `foldIn`. */
 export const foldInKey = (key: ArrayLike<number>, data: number): [number, number] => threefry2x32(key, [data >>> 0, 1]);
 
 /**
- * The numbers 0 … count-1 in an order fixed by `key`, each order equally likely up to a bias of count / 2³².
+ * Random permutation of the numbers 0 … count-1, determined by `key`; each order is equally likely up to a bias of
+ * count / 2³².
  *
  * @param key two words, such as `randomKey(seed).data`.
  * Source: Fisher and Yates, in Durstenfeld's form.
@@ -55,7 +56,7 @@ export const foldInKey = (key: ArrayLike<number>, data: number): [number, number
 export const permutation = (key: ArrayLike<number>, count: number): Int32Array => {
   const order = new Int32Array(count);
   for (let i = 0; i < count; i++) order[i] = i;
-  // Words 2k and 2k+1 of the stream are those of one counter: drawn once for the two.
+  // Words 2k and 2k+1 of the stream share one counter, so both are computed at once.
   let words = threefry2x32(key, [Math.floor(count / 2), 0]);
   for (let i = count - 1; i > 0; i--) {
     if (i % 2 === 1) words = threefry2x32(key, [(i - 1) / 2, 0]);

@@ -1,16 +1,16 @@
-/** A file that is open, as `FileHandle` of Node's is. */
+/** An open file, such as Node's `FileHandle`. */
 export interface RangeSource {
   read(target: Uint8Array, offset: number, length: number, position: number): Promise<{ readonly bytesRead: number }>;
 }
 
-/** What Node reads or writes in one call is below 2 GiB. */
+/** Maximum bytes per read or write call; Node's limit is below 2 GiB. */
 export const mostBytesPerCall: number = 2 ** 30;
 
 /**
- * Read a range of a file, without keeping the thread waiting.
+ * Read a range of a file without blocking the thread.
  *
- * @returns bytes `begin` to `end` − 1, in memory of their own; fewer where the file ends before.
- * Cost: a call for each GiB, and more where the system gives less than was asked for.
+ * @returns bytes `begin` to `end` − 1, in a new buffer; fewer if the file ends earlier. Cost: one call per GiB, and
+ * more if the system returns less than requested.
  */
 export const readRange = async (file: RangeSource, begin: number, end: number): Promise<Uint8Array> => {
   const bytes = new Uint8Array(end - begin);

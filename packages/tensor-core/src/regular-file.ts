@@ -7,7 +7,7 @@ interface Stats {
   isFile(): boolean;
 }
 
-/** The functions of Node's `fs` that are needed; this package does not import Node. */
+/** Subset of Node's `fs` functions; this package does not import Node. */
 interface FileSystem<Facts extends Stats = Stats> {
   readonly constants: { readonly O_RDONLY: number; readonly O_NONBLOCK?: number; readonly O_NOFOLLOW?: number };
   openSync(path: string, flags: number): number;
@@ -16,24 +16,24 @@ interface FileSystem<Facts extends Stats = Stats> {
   closeSync(file: number): void;
 }
 
-/** What a reader says of a file that it cannot use. */
+/** How a reader checks a file and reports errors. */
 interface FileRules {
-  /** What the file must hold. */
+  /** Content that the file must have. */
   readonly holds: FileContent;
-  /** What to do about a file that cannot be read: the end of the message. */
+  /** What to do if the file cannot be read: the end of the error message. */
   readonly cure: string;
-  /** Makes the error of the reader. */
+  /** Creates the error to throw. */
   readonly fault: (message: string, options?: ErrorOptions) => Error;
 }
 
-/** A regular file that is open. */
+/** An open regular file. */
 interface RegularFile {
-  /** Its descriptor. */
+  /** File descriptor. */
   readonly file: number;
   readonly sizeBytes: number;
 }
 
-/** Reads until `target` is full or the file ends. @returns the number of bytes read. */
+/** Read until `target` is full or the file ends. @returns the number of bytes read. */
 const readInto = (fs: FileSystem, file: number, target: Uint8Array, position: number): number => {
   let filled = 0;
   while (filled < target.length) {
@@ -46,10 +46,11 @@ const readInto = (fs: FileSystem, file: number, target: Uint8Array, position: nu
 };
 
 /**
- * Opens a file that others may have put there, if it is a regular file: a device never ends, a pipe never begins.
+ * Open a file that others may have placed, and reject everything except a regular file: a device may never end, and a
+ * pipe may never begin.
  *
  * @param followsLinks whether the last part of the path may be a symbolic link. Default: true.
- * @returns a descriptor that the caller closes, and what the system says of the file.
+ * @returns a file descriptor that the caller closes, and the file's stats.
  * @throws the system's error, or an Error that completes "cannot be read (…)".
  */
 export const openIfRegular = <Facts extends Stats>(
@@ -57,7 +58,7 @@ export const openIfRegular = <Facts extends Stats>(
   path: string,
   followsLinks = true,
 ): { readonly file: number; readonly stats: Facts } => {
-  // Opening a pipe waits for its writer unless the system is asked not to; for regular files the flag means nothing.
+  // Opening a pipe waits for its writer unless O_NONBLOCK is set; regular files ignore the flag.
   const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (followsLinks ? 0 : (constants.O_NOFOLLOW ?? 0));
   const file = openSync(path, flags);
   try {
@@ -72,9 +73,9 @@ export const openIfRegular = <Facts extends Stats>(
 };
 
 /**
- * Opens a file as `openIfRegular` does. Refused, too, is a file whose first bytes are those of another format.
+ * Open a file as `openIfRegular` does. Also rejects a file that begins with the signature of another format.
  *
- * @throws the error that `rules.fault` makes.
+ * @throws the error that `rules.fault` creates.
  */
 export const openRegularFile = (fs: FileSystem, path: string, { holds, cure, fault }: FileRules): RegularFile => {
   let opened: ReturnType<typeof openIfRegular>;
@@ -98,13 +99,13 @@ export const openRegularFile = (fs: FileSystem, path: string, { holds, cure, fau
   }
 };
 
-/** Strings of V8 have fewer bytes than half a gibibyte. */
+/** V8 strings are limited to less than half a gibibyte. */
 const mostTextBytes = 2 ** 29 - 24;
 
 /**
- * Reads a file of UTF-8 whole, without a byte order mark; see `openRegularFile`.
+ * Read a whole UTF-8 file, without its byte order mark; see `openRegularFile`.
  *
- * @throws the error that `rules.fault` makes; for bytes that are not UTF-8, with the place of the first.
+ * @throws the error that `rules.fault` creates; for bytes that are not UTF-8, with the offset of the first.
  */
 export const readRegularText = (fs: FileSystem, path: string, rules: FileRules): string => {
   const { cure, fault } = rules;

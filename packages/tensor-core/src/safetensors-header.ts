@@ -2,8 +2,8 @@ import { SkeinError } from "./errors.ts";
 import { excerpt, excerptName } from "./excerpt.ts";
 
 /**
- * Bytes that are no safetensors file, or a damaged one. Names what was found, what the format demands and the cure; of
- * bounded length.
+ * Bytes that are not a valid safetensors file. The message states the problem, the rule of the format and the cure; its
+ * length is bounded.
  */
 export class SafetensorsError extends SkeinError {
   override name = "SafetensorsError";
@@ -13,68 +13,71 @@ export class SafetensorsError extends SkeinError {
   }
 }
 
-/** What the header says of one tensor, before it is compared with the file. */
+/** Header entry of one tensor, before it is checked against the file. */
 export interface DescribedTensor {
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** Relative to the end of the header. */
+  /** Byte offsets `[begin, end]`, relative to the end of the header. */
   readonly dataOffsets: readonly number[];
 }
 
 interface ParsedHeader {
-  /** In the order of the header. */
+  /** In header order. */
   readonly tensors: ReadonlyMap<string, DescribedTensor>;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** How much of a header a message shows from where it goes wrong. */
+/** Number of header characters, from the fault on, that a message shows. */
 const shownCharacters = 40;
 
 const [quotation, backslash, zero, nine] = [0x22, 0x5c, 0x30, 0x39];
 
-/** Walks through the text of a header; every method takes what it is named after, or throws. */
+/** Parser over the text of a header: every method consumes the token that it is named after, or throws. */
 class HeaderReader {
   private readonly text: string;
-  private at = 0;
+  private position = 0;
 
   constructor(text: string) {
     this.text = text;
   }
 
   fault(rule: string): never {
-    const found = this.at < this.text.length ? excerpt(this.text.slice(this.at, this.at + shownCharacters)) : "its end";
+    const found =
+      this.position < this.text.length
+        ? excerpt(this.text.slice(this.position, this.position + shownCharacters))
+        : "its end";
     throw new SafetensorsError(
-      `at character ${this.at} of the header there must be ${rule}, but there is ${found}; the file is damaged or of another format, restore it from another copy`,
+      `at character ${this.position} of the header there must be ${rule}, but there is ${found}; the file is damaged or of another format, restore it from another copy`,
     );
   }
 
   private skipSpace(): void {
     for (;;) {
-      const code = this.text.charCodeAt(this.at);
+      const code = this.text.charCodeAt(this.position);
       if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
-      this.at++;
+      this.position++;
     }
   }
 
-  /** Whether `character` comes next; if so, it is taken. */
+  /** Whether the next character is `character`; if so, consume it. */
   takes(character: string): boolean {
     this.skipSpace();
-    if (this.text[this.at] !== character) return false;
-    this.at++;
+    if (this.text[this.position] !== character) return false;
+    this.position++;
     return true;
   }
 
   string(what: string): string {
     this.skipSpace();
-    if (this.text.charCodeAt(this.at) !== quotation) this.fault(`${what}, a string`);
-    const begin = this.at;
+    if (this.text.charCodeAt(this.position) !== quotation) this.fault(`${what}, a string`);
+    const begin = this.position;
     for (let end = this.text.indexOf('"', begin + 1); end >= 0; end = this.text.indexOf('"', end + 1)) {
       let escapes = 0;
       while (this.text.charCodeAt(end - 1 - escapes) === backslash) escapes++;
       if (escapes % 2 === 1) continue; // the quotation mark itself is escaped
       try {
         const value = JSON.parse(this.text.slice(begin, end + 1)) as string;
-        this.at = end + 1;
+        this.position = end + 1;
         return value;
       } catch {
         return this.fault(`${what}, a string with escapes as in JSON`);
@@ -83,21 +86,21 @@ class HeaderReader {
     return this.fault(`${what}, a string with an end`);
   }
 
-  /** A whole number from 0 that a double holds exactly. */
+  /** A whole number from 0 that a double represents exactly. */
   integer(what: string): number {
     this.skipSpace();
     let value = 0;
-    let end = this.at;
+    let end = this.position;
     for (; ; end++) {
       const code = this.text.charCodeAt(end);
       if (!(code >= zero && code <= nine)) break;
       value = value * 10 + (code - zero);
       if (value > Number.MAX_SAFE_INTEGER) this.fault(`${what} of at most ${Number.MAX_SAFE_INTEGER}`);
     }
-    const leadingZero = end - this.at > 1 && this.text.charCodeAt(this.at) === zero;
-    if (end === this.at || leadingZero || ".eE".includes(this.text[end] ?? " "))
+    const leadingZero = end - this.position > 1 && this.text.charCodeAt(this.position) === zero;
+    if (end === this.position || leadingZero || ".eE".includes(this.text[end] ?? " "))
       this.fault(`${what}, a whole number from 0`);
-    this.at = end;
+    this.position = end;
     return value;
   }
 
@@ -112,9 +115,9 @@ class HeaderReader {
   }
 
   /**
-   * Members of an object: `member` takes the value of each key.
+   * Parse an object: `member` consumes the value of each key.
    *
-   * @throws SafetensorsError when a key comes twice, too.
+   * @throws SafetensorsError also for a duplicate key.
    */
   object(what: string, member: (key: string) => void): void {
     if (!this.takes("{")) this.fault(`${what}: {`);
@@ -123,7 +126,7 @@ class HeaderReader {
     do {
       const key = this.string(`a key of ${what}`);
       if (keys.has(key))
-        throw new SafetensorsError(`${what} has the key ${excerpt(key)} twice; the file is damaged, write it anew`);
+        throw new SafetensorsError(`${what} has the key ${excerpt(key)} twice; the file is damaged, write it again`);
       keys.add(key);
       if (!this.takes(":")) this.fault(`: after the key ${excerpt(key)}`);
       member(key);
@@ -131,10 +134,10 @@ class HeaderReader {
     if (!this.takes("}")) this.fault(`, or } after a member of ${what}`);
   }
 
-  /** Nothing but white space may be left. */
+  /** Throw unless only white space is left. */
   end(): void {
     this.skipSpace();
-    if (this.at < this.text.length) this.fault("spaces only, after the header's }");
+    if (this.position < this.text.length) this.fault("spaces only, after the header's }");
   }
 }
 
@@ -147,7 +150,7 @@ const readTensor = (reader: HeaderReader, name: string): DescribedTensor => {
     else if (key === "data_offsets") fields.dataOffsets = reader.integers(`the data_offsets of ${what}`);
     else
       throw new SafetensorsError(
-        `${what} has the key ${excerpt(key)}; the format knows dtype, shape and data_offsets, write the file anew`,
+        `${what} has the key ${excerpt(key)}; the format allows only dtype, shape and data_offsets, write the file again`,
       );
   });
   const { dtype, shape, dataOffsets } = fields;
@@ -161,10 +164,10 @@ const readTensor = (reader: HeaderReader, name: string): DescribedTensor => {
 };
 
 /**
- * Parse the JSON of a header. It has a fixed form, and only that is taken: so depth is bounded, a key that comes twice
- * is seen, and reading ends at the first fault.
+ * Parse the JSON of a header. Only the fixed form of a safetensors header is accepted: so the depth is bounded,
+ * duplicate keys are detected, and parsing stops at the first error.
  *
- * Cost: one walk over the text; memory in proportion to it.
+ * Cost: one pass over the text; memory proportional to its length.
  * @throws SafetensorsError for anything else.
  */
 export const parseHeader = (bytes: Uint8Array): ParsedHeader => {
@@ -173,7 +176,7 @@ export const parseHeader = (bytes: Uint8Array): ParsedHeader => {
     text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
     throw new SafetensorsError(
-      "the header is no UTF-8; the file is damaged or of another format, restore it from another copy",
+      "the header is not UTF-8; the file is damaged or of another format, restore it from another copy",
       { cause },
     );
   }

@@ -14,45 +14,45 @@ import {
 
 export { SafetensorsError } from "./safetensors-header.ts";
 
-/** Where one tensor lies: bytes `begin` to `end` (exclusive) of the file. */
+/** Location of one tensor: bytes `begin` to `end` (exclusive) of the file. */
 export type SafetensorsEntry<Spec extends StoredSpec = TensorSpec> = Pick<Spec, "dtype" | "shape"> & {
   readonly name: string;
   readonly begin: number;
   readonly end: number;
 };
 
-/** What the head of a file says. */
+/** Parsed header of a file. */
 export interface SafetensorsHeader<Spec extends StoredSpec = TensorSpec> {
   /** In file order. */
   readonly entries: readonly SafetensorsEntry<Spec>[];
   readonly metadata: Readonly<Record<string, string>>;
-  /** Where the tensor data begins. */
+  /** Byte offset of the tensor data. */
   readonly dataBegin: number;
-  /** Bytes of the whole file. */
+  /** Size of the whole file, bytes. */
   readonly fileBytes: number;
 }
 
-/** What a safetensors file holds: tensors by name, and metadata. */
+/** Content of a safetensors file: tensors by name, and metadata. */
 export interface SafetensorsContent {
   /** In file order. */
   readonly tensors: ReadonlyMap<string, NdArray>;
-  /** Tensors of element types that no `NdArray` has, such as i64: their bytes, in file order. */
+  /** Raw bytes of tensors whose element types `NdArray` does not support, such as i64; in file order. */
   readonly foreign: ReadonlyMap<string, StoredTensor>;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
 /**
- * The reference implementation refuses longer headers: https://github.com/huggingface/safetensors (`MAX_HEADER_SIZE`).
+ * The reference implementation rejects longer headers: https://github.com/huggingface/safetensors (`MAX_HEADER_SIZE`).
  */
 const maxHeaderBytes = 100_000_000;
 const prefixBytes = 8;
 
-/** Dimensions of a tensor. NumPy holds as many at most, and so whatever else reads our files. */
+/** Maximum rank of a tensor: the limit of NumPy, and therefore of most readers of our files. */
 const mostDims = 64;
 
 /**
- * The rule that a shape breaks, if any: its sizes other than zero are few and have a product that can be addressed. (A
- * zero makes the count of elements zero, but not each count on the way to it.)
+ * Rule that a shape violates, or undefined: the number of dimensions is limited, and the product of the nonzero sizes
+ * must be addressable. (A zero size makes the element count zero, but not every partial product before it.)
  */
 const shapeFault = ({ dtype, shape }: StoredSpec): string | undefined => {
   if (shape.length > mostDims) return `has ${shape.length} dimensions, at most ${mostDims} are allowed`;
@@ -96,10 +96,10 @@ const storedDTypes = namesOf(Object.keys(nameOfDType) as StoredDType[]);
 /**
  * Lay out a file without its data, so that a writer can stream the tensors after the head.
  *
- * The layout depends on names and specs alone: wide dtypes first (so that every tensor is aligned to its element), then
- * by name in code-unit order; metadata keys sorted; the header padded with spaces to a multiple of 8.
+ * The layout depends on names and specs alone: wide dtypes first (so that every tensor is aligned to its element size),
+ * then by name in code-unit order; metadata keys sorted; the header padded with spaces to a multiple of 8.
  *
- * @throws ArgumentError for the reserved name `__metadata__`, a shape that no file holds, or a header above 100 MB.
+ * @throws ArgumentError for the reserved name `__metadata__`, a shape that no file can hold, or a header above 100 MB.
  */
 export const layoutSafetensors = <Spec extends StoredSpec>(
   specs: ReadonlyMap<string, Spec>,
@@ -114,7 +114,7 @@ export const layoutSafetensors = <Spec extends StoredSpec>(
       storedBytesPerElement[b.dtype] - storedBytesPerElement[a.dtype] || (nameA < nameB ? -1 : nameA > nameB ? 1 : 0),
   );
   const keys = Object.keys(metadata).sort();
-  // Written by hand: a JavaScript object would put integer-like names first, whatever the order of insertion.
+  // Written by hand: a JavaScript object would put integer-like names first, independent of the order of insertion.
   const fields =
     keys.length === 0
       ? []
@@ -155,12 +155,11 @@ const bytesOf = (name: string, tensor: NdArray | StoredTensor, expected: number)
 };
 
 /**
- * Write tensors as one file, also those of element types that no `NdArray` has. Equal tensors and metadata give equal
- * bytes.
+ * Write tensors as one file, including tensors whose element types `NdArray` does not support. Equal tensors and
+ * metadata give equal bytes.
  *
- * Cost: one copy of the data. For files that should not be held in memory twice, write the parts of
- * `layoutSafetensors`.
- * @throws ArgumentError as `layoutSafetensors`, and for bytes that are not those of a shape.
+ * Cost: one copy of the data. To avoid holding the data in memory twice, write the parts of `layoutSafetensors`.
+ * @throws ArgumentError as `layoutSafetensors`, and if the number of bytes does not match the shape.
  */
 export const writeSafetensors = (
   tensors: ReadonlyMap<string, NdArray | StoredTensor>,
@@ -174,10 +173,11 @@ export const writeSafetensors = (
 };
 
 /**
- * Where the tensor data begins, from the first 8 bytes: read so many bytes, then call `readSafetensorsHeader`.
+ * Byte offset of the tensor data, computed from the first 8 bytes. Read that many bytes, then call
+ * `readSafetensorsHeader`.
  *
- * @param fileBytes size of the whole file, so that no more is read, or made room for, than there is.
- * @throws SafetensorsError when fewer than 8 bytes are given, or the header is longer than 100 MB or than the file.
+ * @param fileBytes size of the whole file, so that no more bytes are read or allocated than the file has.
+ * @throws SafetensorsError if fewer than 8 bytes are given, or the header is longer than 100 MB or than the file.
  */
 export const safetensorsDataBegin = (start: Uint8Array, fileBytes: number = Infinity): number => {
   if (start.length < prefixBytes)
@@ -227,17 +227,18 @@ const checkEntry = <D extends StoredDType>(
 };
 
 /**
- * Read and check the head of a file whose tensors all have element types of ours; others: `readStoredHeader`.
+ * Read and check the header of a file whose tensors all have element types of `DType`. For other files, use
+ * `readStoredHeader`.
  *
  * @param start at least the first `safetensorsDataBegin(start)` bytes.
- * @param fileBytes size of the whole file; `start.length` by default.
- * @throws SafetensorsError when the header is no valid one, a name comes twice, tensors overlap or leave gaps, or the
- * file's size is not what the header says (both numbers are named).
+ * @param fileBytes size of the whole file. Default: `start.length`.
+ * @throws SafetensorsError if the header is invalid, a name is duplicate, tensors overlap or leave gaps, or the file
+ * size differs from the size in the header (the message has both).
  */
 export const readSafetensorsHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader =>
   readHeader(start, fileBytes, ownDTypes);
 
-/** `readSafetensorsHeader` of a file that may hold tensors of element types that we do not compute with. */
+/** `readSafetensorsHeader` for a file that may hold tensors of any stored element type. */
 export const readStoredHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader<StoredSpec> =>
   readHeader(start, fileBytes, storedDTypes);
 
@@ -271,8 +272,8 @@ const readHeader = <D extends StoredDType>(
 };
 
 /**
- * Make an array of one entry from its own bytes (`entry.begin` to `entry.end` of the file). Copies them.
- * @throws SafetensorsError when the byte count differs, or a bool is neither 0 nor 1.
+ * Create an array of one entry from its bytes (`entry.begin` to `entry.end` of the file). Copies the bytes.
+ * @throws SafetensorsError if the byte count differs, or a bool is neither 0 nor 1.
  */
 export const readSafetensorsEntry = (entry: SafetensorsEntry, bytes: Uint8Array): NdArray => {
   if (bytes.length !== entry.end - entry.begin) {
@@ -287,7 +288,7 @@ export const readSafetensorsEntry = (entry: SafetensorsEntry, bytes: Uint8Array)
         `tensor ${excerptName(entry.name)} of bool holds the byte ${bad}; only 0 and 1 are allowed, the file is damaged`,
       );
   }
-  const own = new Uint8Array(bytes); // a copy: aligned, and safe from the caller's buffer
+  const own = new Uint8Array(bytes); // a copy: aligned, and independent of the caller's buffer
   return new NdArray(
     entry.dtype,
     entry.shape,
@@ -299,10 +300,11 @@ const isOwn = (entry: SafetensorsEntry<StoredSpec>): entry is SafetensorsEntry =
   ownDTypes.has(nameOfDType[entry.dtype]);
 
 /**
- * Read a whole file (little-endian hosts, as all that run JavaScript today).
+ * Read a whole file (little-endian hosts, as all JavaScript hosts are today).
  *
- * @returns tensors by name, and the metadata; tensors of element types that no `NdArray` has as bytes, under `foreign`.
- * @throws SafetensorsError for anything that is not a sound file; no other error, whatever the bytes are.
+ * @returns tensors by name, and the metadata; tensors whose element types `NdArray` does not support are returned as
+ * bytes, under `foreign`.
+ * @throws SafetensorsError for anything that is not a valid file; no other error, for any bytes.
  * @example
  * const { tensors } = readSafetensors(writeSafetensors(new Map([["weight", NdArray.from([1, 2, 3])]])));
  * Source: https://huggingface.co/docs/safetensors (format).

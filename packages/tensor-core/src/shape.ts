@@ -2,29 +2,29 @@ import { bytesPerElement, type DType, dtypes, integerRange } from "./dtype.ts";
 import { ShapeError } from "./errors.ts";
 import { excerpt } from "./excerpt.ts";
 
-/** Static shape, outermost dimension first; `[]` is a scalar. Layout is always dense row-major. */
+/** Static shape, outermost dimension first; `[]` is a scalar. The layout is always dense row-major. */
 export type Shape = readonly number[];
 
-/** What is known of a value before the first step. */
+/** Static description of a tensor, known before the first step. */
 export interface TensorSpec {
   readonly dtype: DType;
   readonly shape: Shape;
 }
 
-/** How many elements a shape has: 1 for `[]`. */
+/** Number of elements of a shape; 1 for `[]`. */
 export const elementCount = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
 
 /** Bytes of a dense tensor. */
 export const byteLength = (spec: TensorSpec): number => elementCount(spec.shape) * bytesPerElement[spec.dtype];
 
-/** Whether two shapes are alike in rank and in every size. */
+/** Whether two shapes have the same rank and the same sizes. */
 export const sameShape = (a: Shape, b: Shape): boolean =>
   a.length === b.length && a.every((size, dim) => size === b[dim]);
 
-/** Whether dtype and shape are alike. */
+/** Whether dtype and shape are equal. */
 export const sameSpec = (a: TensorSpec, b: TensorSpec): boolean => a.dtype === b.dtype && sameShape(a.shape, b.shape);
 
-/** A shape as errors and printed graphs show it: `[2, 3]`. */
+/** Format a shape for errors and printed graphs: `[2, 3]`. */
 export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 
 /** `f32[64, 10]` */
@@ -33,7 +33,7 @@ export const formatSpec = (spec: TensorSpec): string => `${spec.dtype}${formatSh
 /** @throws ShapeError unless the sizes are whole numbers from 0. */
 export const requireShape = (op: string, shape: Shape): void => {
   if (!Array.isArray(shape))
-    throw new ShapeError(op, `${excerpt(shape)} was given where a shape is due; write a list of sizes, such as [2, 3]`);
+    throw new ShapeError(op, `got ${excerpt(shape)} instead of a shape; write a list of sizes, such as [2, 3]`);
   for (const [dim, size] of shape.entries())
     if (!Number.isSafeInteger(size) || size < 0)
       throw new ShapeError(
@@ -42,20 +42,20 @@ export const requireShape = (op: string, shape: Shape): void => {
       );
 };
 
-/** @throws ShapeError for a dtype that does not exist. */
+/** @throws ShapeError for an unknown dtype. */
 export const requireDType = (op: string, dtype: DType): void => {
   if (!dtypes.includes(dtype))
     throw new ShapeError(op, `there is no dtype ${excerpt(dtype)}; use one of ${dtypes.join(", ")}`);
 };
 
-/** Elements to step for one step along each dimension. */
+/** Row-major strides of a shape: number of elements between neighbors along each dimension. */
 export const rowMajorStrides = (shape: Shape): number[] => {
   const strides = new Array<number>(shape.length).fill(1);
   for (let dim = shape.length - 2; dim >= 0; dim--) strides[dim] = strides[dim + 1]! * shape[dim + 1]!;
   return strides;
 };
 
-/** Turn a dimension that may count from the end (-1 is the last) into 0 ≤ dim < rank. */
+/** Resolve a dimension that may count from the end (-1 is the last) to 0 ≤ dim < rank. */
 export const resolveDim = (dim: number, rank: number, op: string): number => {
   const resolved = dim < 0 ? dim + rank : dim;
   if (!Number.isInteger(dim) || resolved < 0 || resolved >= rank) {
@@ -67,11 +67,11 @@ export const resolveDim = (dim: number, rank: number, op: string): number => {
   return resolved;
 };
 
-/** Resolve, sort and check a list of dimensions; absent means all of them. */
+/** Resolve, sort and check a list of dimensions. Absent: all dimensions. */
 export const resolveDims = (dims: number | readonly number[] | undefined, rank: number, op: string): number[] => {
   if (dims === undefined) return Array.from({ length: rank }, (_, dim) => dim);
   if (typeof dims !== "number" && !Array.isArray(dims))
-    throw new ShapeError(op, `dims are ${excerpt(dims)}; give a dimension, such as 1, or a list of them`);
+    throw new ShapeError(op, `dims are ${excerpt(dims)}; pass a dimension, such as 1, or a list of dimensions`);
   const resolved = (typeof dims === "number" ? [dims] : dims)
     .map((dim) => resolveDim(dim, rank, op))
     .sort((a, b) => a - b);
@@ -82,7 +82,7 @@ export const resolveDims = (dims: number | readonly number[] | undefined, rank: 
   return resolved;
 };
 
-/** Shape that both operands stretch to (NumPy rule: align at the end, sizes equal or 1). */
+/** Shape that both operands broadcast to (NumPy rule: aligned at the last dimension, sizes equal or 1). */
 export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
   const rank = Math.max(a.length, b.length);
   return Array.from({ length: rank }, (_, dim) => {
@@ -91,7 +91,7 @@ export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
     if (sizeA !== sizeB && sizeA !== 1 && sizeB !== 1) {
       throw new ShapeError(
         op,
-        `${formatShape(a)} and ${formatShape(b)} do not fit: aligned at the last dimension, sizes must be equal or 1, here ${sizeA} meets ${sizeB}; reshape or transpose one of them`,
+        `${formatShape(a)} and ${formatShape(b)} do not match: aligned at the last dimension, sizes must be equal or 1, here ${sizeA} meets ${sizeB}; reshape or transpose one of them`,
       );
     }
     return sizeA === 1 ? sizeB : sizeA;
@@ -99,14 +99,14 @@ export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
 };
 
 /**
- * @throws ShapeError for a number that an integer dtype does not hold, which would be cut to another one without a
- * word. Floats round.
+ * @throws ShapeError for a number that an integer dtype cannot represent, which would silently be converted to another
+ * number. Floats round.
  */
 export const requireNumberOf = (op: string, value: number, dtype: DType): void => {
   const range = integerRange[dtype];
   if (range === undefined || (Number.isInteger(value) && value >= range[0] && value <= range[1])) return;
   throw new ShapeError(
     op,
-    `${value} is no ${dtype}, which holds the whole numbers from ${range[0]} to ${range[1]}; cast the tensor to f32, or use a whole number`,
+    `${value} is not a ${dtype}, which holds the whole numbers from ${range[0]} to ${range[1]}; cast the tensor to f32, or use a whole number`,
   );
 };

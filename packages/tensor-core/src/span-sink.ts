@@ -1,36 +1,36 @@
 import type { Phase } from "./graph/graph.ts";
 
 /**
- * What a rank does beside what else it does, each kind on a track of its own, in the order in which people see them.
+ * Tracks of a rank's trace, one per kind of activity, in display order. Activities on different tracks may overlap.
  *
  * | track | its spans |
  * | --- | --- |
- * | steps | one per training step, from the wish for a batch until the loss is known |
+ * | steps | one per training step, from the request for a batch until the loss is known |
  * | data | getting a batch |
- * | host | what the rank's thread does itself: tracing, compiling, starting collectives, saving |
+ * | host | work of the rank's own thread: tracing, compiling, starting collectives, saving |
  * | compute | kernels; on WebGPU by the device's clock |
- * | collectives | one per collective, from when the communicator was handed it until its result was there; several may be under way at once |
+ * | collectives | one per collective, from its start until its result is available; several may overlap |
  * | waiting | one per wait for a collective: communication that computation did not hide |
  */
 export const tracks = ["steps", "data", "host", "compute", "collectives", "waiting"] as const;
 
-/** The row of a trace that a span lies on. */
+/** Row of a trace that a span is shown in. */
 export type Track = (typeof tracks)[number];
 
-/** What is known of a span. All of it is optional; ranks are those of the world. */
+/** Attributes of a span. All are optional; ranks are world ranks. */
 export interface SpanArgs {
-  /** Of a node: its operator, the scope that it was traced in, and its results, as `f32[64, 10]`. */
+  /** For a node: its operator, the scope that it was traced in, and the specs of its results, such as `f32[64, 10]`. */
   readonly operator?: string;
   readonly scope?: string;
-  /** The part of a step that it belongs to, see `phaseOf`. */
+  /** Phase of the step, see `phaseOf`. */
   readonly phase?: Phase;
   readonly shape?: string;
-  /** Elements and bytes of a node's results; of a collective, those of its operand. */
+  /** Elements and bytes of a node's results; for a collective, of its operand. */
   readonly elements?: number;
   readonly bytes?: number;
   /**
-   * Of a collective: bytes of its result, the mesh axis, the ranks that take part, or those that a rank sends to and
-   * receives from.
+   * For a collective: bytes of its result, the mesh axis, the participating ranks, or the ranks that a rank sends to
+   * and receives from.
    */
   readonly resultBytes?: number;
   readonly axis?: string;
@@ -38,53 +38,55 @@ export interface SpanArgs {
   readonly to?: number;
   readonly from?: number;
   readonly priority?: number;
-  /** How it was carried out, by the names of docs/algorithms.md; "native" where MPI's own collective did it. */
+  /** Algorithm of a collective, by the names of docs/algorithms.md; "native" for MPI's own collective. */
   readonly algorithm?: string;
-  /** Of a compilation: dtypes and shapes of the inputs. */
+  /** For a compilation: dtypes and shapes of the inputs. */
   readonly signature?: string;
-  /** Of a step: milliseconds of waiting that computation did not hide. */
+  /** For a step: waiting time that computation did not hide, milliseconds. */
   readonly exposedMilliseconds?: number;
 }
 
-/** One stretch of what a rank did, in a run or in a simulation. Times are seconds since the span sink began. */
+/**
+ * One interval of a rank's activity, in a run or in a simulation. Times are seconds since the start of the span sink.
+ */
 export interface Span {
-  /** `op scope`, the same in run and simulation. */
+  /** `op scope`, the same in a run and in a simulation. */
   readonly name: string;
   readonly track: Track;
   readonly startSeconds: number;
-  /** Not before `startSeconds`. */
+  /** At or after `startSeconds`. */
   readonly endSeconds: number;
-  /** May be one and the same object in many spans. */
+  /** May be the same object in many spans. */
   readonly args?: SpanArgs;
   /**
-   * Spans of one cause: begun where a collective was started, through the collective itself, ended where it was waited
-   * for.
+   * Links spans of one collective: "begin" on the span that starts the collective, "through" on the collective itself,
+   * "end" on the span that waits for it.
    */
   readonly flow?: { readonly id: number; readonly part: "begin" | "through" | "end" };
 }
 
-/** The spans of one rank. */
+/** Spans of one rank. */
 export interface RankSpans {
   readonly rank: number;
-  /** Host and process that it ran in, where it ran. */
+  /** Host and process of the rank, if it ran in a process. */
   readonly process?: string | undefined;
   readonly spans: readonly Span[];
 }
 
 /** Collects spans of one rank. */
 export interface SpanSink {
-  /** Whether spans are wanted now: who would take trouble for them looks first. */
+  /** Whether spans are recorded now. Check before costly preparation of a span. */
   readonly recording: boolean;
-  /** Seconds since the span sink began. */
+  /** Seconds since the start of the span sink. */
   now(): number;
   record(span: Span): void;
-  /** A number for the `flow` of spans that belong together. */
+  /** New id for the `flow` of related spans. */
   newFlow(): number;
 }
 
 /**
- * A span sink that keeps its spans in memory. `clock` returns milliseconds; `origin` is its time at which the span sink
- * began.
+ * A span sink that keeps its spans in memory. `clock` returns milliseconds; `origin` is the clock's time at the start
+ * of the span sink.
  */
 export class SpanRecorder implements SpanSink {
   readonly spans: Span[] = [];
@@ -112,8 +114,8 @@ export class SpanRecorder implements SpanSink {
 }
 
 /**
- * Do some work and record it as a span, until its promise settles where it returns one. Without a sink that records,
- * only the work.
+ * Run `work` and record it as a span, which ends when a returned promise settles. Without a recording sink, only runs
+ * `work`.
  */
 export const spanned = <T>(
   spanSink: SpanSink | undefined,

@@ -1,7 +1,9 @@
 import { bytesPerElement, type DType } from "./dtype.ts";
 import { elementCount, type Shape } from "./shape.ts";
 
-/** Element types that files have, and no tensor of ours: what has one can be carried from file to file, not read. */
+/**
+ * Element types of files that tensors do not support: such data can be copied between files, but not read as an array.
+ */
 export type ForeignDType =
   | "f64"
   | "c64"
@@ -19,21 +21,21 @@ export type ForeignDType =
   | "f6_e3m2"
   | "f4";
 
-/** Element types that files have. */
+/** Element types of files. */
 export type StoredDType = DType | ForeignDType;
 
-/** What a file says of a tensor. */
+/** File's description of a tensor. */
 export interface StoredSpec {
   readonly dtype: StoredDType;
   readonly shape: Shape;
 }
 
-/** A tensor as its file has it, of any element type. */
+/** A tensor as stored in a file, of any element type. */
 export interface StoredTensor extends StoredSpec {
   readonly bytes: Uint8Array;
 }
 
-/** Bytes of one element; below 1 if elements share bytes. */
+/** Bytes of one element; below 1 if several elements share a byte. */
 export const storedBytesPerElement: Readonly<Record<StoredDType, number>> = {
   ...bytesPerElement,
   f64: 8,
@@ -53,6 +55,9 @@ export const storedBytesPerElement: Readonly<Record<StoredDType, number>> = {
   f4: 0.5,
 };
 
-/** Bytes that a tensor takes in a file; no whole number if its last byte is not full, which no file holds. */
+/**
+ * Bytes that a tensor takes in a file. Not a whole number if the last byte is only partly used; files do not allow such
+ * a tensor.
+ */
 export const storedByteLength = ({ dtype, shape }: StoredSpec): number =>
   elementCount(shape) * storedBytesPerElement[dtype];

@@ -1,10 +1,10 @@
 import { SkeinError } from "./errors.ts";
 
-/** A file that a thread is started from is not where its package looks for it: a bundler has left it behind. */
+/** The file of a worker thread is not where its package looks for it, because a bundler did not copy it. */
 export class ThreadFileError extends SkeinError {
   override name = "ThreadFileError";
 
-  /** The path that was looked at; undefined where a bundle does not know where it lies. */
+  /** Path that was checked; undefined if a bundle does not know its own location. */
   readonly file: string | undefined;
 
   constructor(file: string | undefined, packageName: string) {
@@ -22,12 +22,12 @@ export class ThreadFileError extends SkeinError {
 }
 
 /**
- * The file that a thread of ours is started from. Bundlers move the code that starts it and leave the file where it
- * was: that is told before the thread is started, since it could only say that it has ended.
+ * Locate the file of a worker thread. Bundlers move the code that starts the thread and leave the file behind. This
+ * check reports the missing file before the thread is started, because the thread itself could only exit.
  *
- * @param locate gives the file's URL, relative to `import.meta.url`; the build of our packages finds such a `new URL`
- * in the text and rewrites it.
- * @param packageName whose file it is.
+ * @param locate returns the file's URL, relative to `import.meta.url`; the build of our packages finds such a `new URL`
+ * in the source and rewrites it.
+ * @param packageName package that owns the file.
  * @param exists `existsSync` of Node, which this package does not import.
  * @throws ThreadFileError with the path and the cure.
  */
@@ -44,8 +44,8 @@ export const threadFile = (locate: () => URL, packageName: string, exists: (file
 };
 
 /**
- * Options of Node for a thread of ours. A program that came through standard input or --eval says what language it is
- * in, which Node refuses to be told for a file.
+ * Node options for a worker thread. If the program came from standard input or --eval, its flag states the language of
+ * the source, which Node rejects for a file.
  */
 export const threadFlags = (execArgv: readonly string[]): { execArgv?: string[] } =>
   execArgv.some((flag) => flag.startsWith("--input-type")) ? { execArgv: [] } : {};

@@ -1,20 +1,20 @@
 import { ArgumentError } from "./errors.ts";
 
-/** Nested arrays and plain objects whose leaves are tensors (symbolic, on a device, or on the host). */
+/** Nested arrays and plain objects with tensors as leaves (symbolic, on a device, or on the host). */
 export type Tree<Leaf> = Leaf | readonly Tree<Leaf>[] | { readonly [key: string]: Tree<Leaf> };
 
-/** The same tree with every leaf of type `From` replaced by `To`. */
+/** The same tree type with every leaf of type `From` replaced by `To`. */
 export type MapTree<T, From, To> = T extends From
   ? To
   : T extends readonly (infer Item)[]
     ? number extends T["length"]
-      ? readonly MapTree<Item, From, To>[] // spelled out, since a mapped type over a recursive list never ends
+      ? readonly MapTree<Item, From, To>[] // spelled out, because a mapped type over a recursive list never terminates
       : { [K in keyof T]: MapTree<T[K], From, To> }
     : T extends object
       ? { [K in keyof T]: MapTree<T[K], From, To> }
       : T;
 
-/** Where the leaves of a flat list belong. Plain data; two trees fit together when these are equal. */
+/** Structure of a tree without its leaves. Plain data; two trees have the same structure if these are equal. */
 export type TreeStructure =
   | "leaf"
   | { readonly list: readonly TreeStructure[] }
@@ -30,7 +30,7 @@ const isLeaf = (value: unknown): boolean =>
   value === null ||
   (!Array.isArray(value) && (!isPlainObject(value) || ("dtype" in value && "shape" in value)));
 
-/** Leaves in a fixed order (record keys sorted), with the structure that puts them back. */
+/** Leaves in a fixed order (record keys sorted), with the structure to rebuild the tree. */
 export const flattenTree = <Leaf>(tree: unknown): { leaves: Leaf[]; structure: TreeStructure } => {
   const leaves: Leaf[] = [];
   const visit = (value: unknown): TreeStructure => {
@@ -51,8 +51,8 @@ export const flattenTree = <Leaf>(tree: unknown): { leaves: Leaf[]; structure: T
 };
 
 /**
- * Leaves of a tree that is expected to have this structure, in flattening order; `undefined` if it has another one.
- * Makes no garbage but the list, so that it can be asked in every step.
+ * Leaves of a tree with the expected structure, in flattening order; `undefined` if the structure differs. Allocates
+ * only the list, so that it is cheap enough for every step.
  */
 export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf[] | undefined => {
   const leaves: Leaf[] = [];
@@ -79,9 +79,9 @@ export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf
 };
 
 /**
- * The tree of this structure with these leaves: the inverse of `flattenTree`.
+ * Rebuild the tree with this structure and these leaves: the inverse of `flattenTree`.
  *
- * @throws ArgumentError unless there are as many.
+ * @throws ArgumentError unless the number of leaves matches.
  */
 export const unflattenTree = <T>(structure: TreeStructure, leaves: readonly unknown[]): T => {
   let next = 0;
@@ -108,13 +108,13 @@ export const leafPaths = (tree: unknown): string[] => {
   return paths;
 };
 
-/** Leaves of a tree by their paths, in flattening order. */
+/** Leaves of a tree by path, in flattening order. */
 export const leavesByPath = <Leaf>(tree: unknown): Map<string, Leaf> => {
   const { leaves } = flattenTree<Leaf>(tree);
   return new Map(leafPaths(tree).map((path, i) => [path, leaves[i]!]));
 };
 
-/** Apply `fn` leaf by leaf. */
+/** Apply `fn` to each leaf. */
 export const mapTree = <T, From, To>(tree: T, fn: (leaf: From, path: string) => To): MapTree<T, From, To> => {
   const { leaves, structure } = flattenTree<From>(tree);
   const paths = leafPaths(tree);
@@ -124,7 +124,7 @@ export const mapTree = <T, From, To>(tree: T, fn: (leaf: From, path: string) => 
   );
 };
 
-/** Apply `fn` to the leaves of several trees of one structure; the result has the structure of the first. */
+/** Apply `fn` to the leaves of several trees with the same structure; the result has the structure of the first. */
 export const zipTrees = <T, Result = T>(fn: (...leaves: never[]) => unknown, first: T, ...rest: unknown[]): Result => {
   const { leaves, structure } = flattenTree<never>(first);
   const others = rest.map((tree, i) => {

@@ -1,4 +1,7 @@
-/** Sizes of the first continuation byte that Unicode allows behind some lead bytes; others take 0x80 to 0xbf. */
+/**
+ * Range of the first continuation byte after some lead bytes, by the Unicode standard; after other lead bytes the range
+ * is 0x80 to 0xbf.
+ */
 const firstContinuation: Readonly<Record<number, readonly [least: number, greatest: number]>> = {
   0xe0: [0xa0, 0xbf],
   0xed: [0x80, 0x9f],
@@ -10,22 +13,22 @@ const continuationsOf = (lead: number): number =>
   lead < 0x80 ? 0 : lead < 0xc2 ? -1 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : lead < 0xf5 ? 3 : -1;
 
 /**
- * Index of the first byte that is not UTF-8: of the lead byte, if the character that it begins is damaged. Undefined
- * if all bytes are UTF-8.
+ * Index of the first byte that is not UTF-8; if a character is damaged, the index of its lead byte. Undefined if all
+ * bytes are UTF-8.
  *
  * Source: The Unicode Standard, table 3-7, well-formed UTF-8 byte sequences.
  */
 export const utf8Fault = (bytes: Uint8Array): number | undefined => {
-  for (let at = 0; at < bytes.length; ) {
-    const lead = bytes[at]!;
+  for (let index = 0; index < bytes.length; ) {
+    const lead = bytes[index]!;
     const count = continuationsOf(lead);
-    if (count < 0) return at;
+    if (count < 0) return index;
     for (let i = 1; i <= count; i++) {
       const [least, greatest] = (i === 1 && firstContinuation[lead]) || [0x80, 0xbf];
-      const byte = bytes[at + i];
-      if (byte === undefined || byte < least || byte > greatest) return at;
+      const byte = bytes[index + i];
+      if (byte === undefined || byte < least || byte > greatest) return index;
     }
-    at += 1 + count;
+    index += 1 + count;
   }
   return undefined;
 };

@@ -1,27 +1,29 @@
 /**
- * Characters that a terminal obeys instead of showing them: controls, halves of characters, marks that turn the
- * direction of text, and what ends a line in other ways than a newline.
+ * Characters that a terminal interprets instead of displaying: control characters, lone surrogates, marks that change
+ * the text direction, and line terminators other than a newline.
  */
-const obeyed = /[\p{Cc}\p{Cs}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
+const controlCharacters = /[\p{Cc}\p{Cs}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
 
-const escaped = (character: string): string => {
+const escapeCharacter = (character: string): string => {
   const json = JSON.stringify(character).slice(1, -1);
   return json === character ? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}` : json;
 };
 
 /**
- * Text of unknown origin on one line, as a terminal may show it: what the terminal would obey is written as JSON writes
- * it in strings, so that JSON itself keeps its meaning.
+ * Text of unknown origin as one line that is safe to print on a terminal: characters that the terminal would interpret
+ * are escaped as in JSON strings, so that JSON itself keeps its meaning.
  *
  * @example
  * visibleLine("a\u001b[2J\n"); // a\u001b[2J\n, in letters
  */
-export const visibleLine = (text: string): string => text.replaceAll(obeyed, escaped);
+export const visibleLine = (text: string): string => text.replaceAll(controlCharacters, escapeCharacter);
 
-/** Characters that `boundedLine` keeps of the beginning of a message, and of its end, where the cure is. */
+/**
+ * Number of characters that `boundedLine` keeps from the beginning of a message, and from its end, which has the cure.
+ */
 const [firstCharacters, lastCharacters] = [2500, 1000];
 
-/** `visibleLine` of a message that may quote names of any length: the middle of a long message is left out. */
+/** `visibleLine` of a message that may quote names of any length: the middle of a long message is omitted. */
 export const boundedLine = (message: string): string =>
   visibleLine(
     message.length <= firstCharacters + lastCharacters
@@ -29,8 +31,10 @@ export const boundedLine = (message: string): string =>
       : `${message.slice(0, firstCharacters)} … ${message.slice(-lastCharacters)}`,
   );
 
-/** `visibleLine` of text in several lines: newlines and tabs stay as they are. */
+/** `visibleLine` of text with several lines: newlines and tabs are kept. */
 export const visibleText = (text: string): string =>
   text
     .replaceAll("\r\n", "\n")
-    .replaceAll(obeyed, (character) => (character === "\n" || character === "\t" ? character : escaped(character)));
+    .replaceAll(controlCharacters, (character) =>
+      character === "\n" || character === "\t" ? character : escapeCharacter(character),
+    );

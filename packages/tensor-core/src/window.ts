@@ -8,12 +8,12 @@ export type Pair = readonly [number, number];
 export type Padding = readonly [Pair, Pair];
 
 /**
- * How a user may write padding: keep the size (divided by the stride), add nothing, as much on all sides, or `[rows,
- * columns]`, each as one number for both of its sides or as a pair.
+ * Padding as users write it: "same" keeps the size (divided by the stride), "valid" adds nothing, a number pads all
+ * sides, and `[rows, columns]` pads per direction, each with one number for both sides or a pair.
  */
 export type PaddingOption = "same" | "valid" | number | readonly [rows: number | Pair, columns: number | Pair];
 
-/** Resolved geometry of a window that slides over an image; parameters of convolution and pooling operators. */
+/** Resolved geometry of a sliding window; parameters of convolution and pooling operators. */
 export type Sliding = {
   readonly stride: Pair;
   readonly padding: Padding;
@@ -24,7 +24,7 @@ export type Sliding = {
 export const resolvePair = (value: number | Pair, name: string, op: string, least = 1): Pair => {
   if (typeof value !== "number" && !(Array.isArray(value) && value.length === 2))
     throw new ArgumentError(
-      `${op}: ${name} is ${describe(value)}, but it is a whole number of at least ${least}, or a pair of them; write ${name.includes("padding") ? "padding: 1" : `${name}: 2, or ${name}: [2, 2]`}`,
+      `${op}: ${name} is ${describe(value)}, but it must be a whole number of at least ${least}, or a pair of such numbers; write ${name.includes("padding") ? "padding: 1" : `${name}: 2, or ${name}: [2, 2]`}`,
     );
   const [height, width] = typeof value === "number" ? [value, value] : value;
   if (!Number.isInteger(height) || !Number.isInteger(width) || height < least || width < least) {
@@ -36,8 +36,8 @@ export const resolvePair = (value: number | Pair, name: string, op: string, leas
 };
 
 /**
- * Turn a padding option into elements per side. `"same"` gives ⌈size / stride⌉ positions and, where the padding is odd,
- * puts the larger half at the bottom and right (the rule of TensorFlow and XLA).
+ * Resolve a padding option to the number of elements per side. `"same"` gives ⌈size / stride⌉ positions; if the total
+ * padding is odd, the larger half is at the bottom and right (the rule of TensorFlow and XLA).
  */
 export const resolvePadding = (
   option: PaddingOption,
@@ -66,13 +66,14 @@ export const resolvePadding = (
   }
   if (!Array.isArray(option) || option.length !== 2)
     throw new ArgumentError(
-      `${op}: padding is ${describe(option)}, but it is "same", "valid", a number for all sides, or [rows, columns]; write padding: 1 for a border of 1`,
+      `${op}: padding is ${describe(option)}, but it must be "same", "valid", a number for all sides, or [rows, columns]; write padding: 1 for a border of 1`,
     );
   return [resolvePair(option[0], "padding of rows", op, 0), resolvePair(option[1], "padding of columns", op, 0)];
 };
 
 /**
- * Positions of a window along one direction: ⌊(size + padding − reach) / stride⌋ + 1. Throws where not even one fits.
+ * Number of positions of a window along each direction: ⌊(size + padding − reach) / stride⌋ + 1. Throws if the window
+ * does not fit even once.
  */
 export const slidingPositions = (
   size: Pair,

@@ -3,17 +3,18 @@ import { ArgumentError } from "../errors.ts";
 import { currentTrace } from "../graph/emit.ts";
 
 /**
- * Compute what is inside of a function again in the backward pass instead of keeping it: memory for time.
+ * Recompute the intermediates of a function in the backward pass instead of keeping them: less memory, more time.
  *
- * Kept are the values that it reads from outside, those that others read of it in the forward pass, and the results of
- * collectives, which are never repeated. Everything else that derivatives read of it is computed again, just before it
- * is read: random numbers follow from their keys. Checkpoints may be nested: what is inside of an inner one is then
- * computed once more for the backward pass of the outer one. See `recomputeRegions`.
+ * Three kinds of values are kept: values that the function reads from outside, values that other nodes of the forward
+ * pass read from it, and results of collectives, which are never repeated. All other values that derivatives read are
+ * recomputed just before they are read; random numbers are reproduced from their keys. Checkpoints may be nested:
+ * intermediates of an inner checkpoint are then recomputed once more for the backward pass of the outer one. See
+ * `recomputeRegions`.
  *
- * Loss and gradients have the same bits as without, but for builds with fused multiply-add, where a product and a sum
- * are rounded once if they stand in one fused kernel: what is fused with what may be another.
+ * Loss and gradients have the same bits as without checkpoints. Exception: in builds with fused multiply-add, a product
+ * and a sum in the same fused kernel are rounded once, and checkpoints may change which nodes are fused.
  *
- * Cost: up to one more forward pass of `fn`. Without differentiation it does nothing.
+ * Cost: up to one more forward pass of `fn`. Without differentiation it has no effect.
  * Source: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost", arXiv:1604.06174; `jax.checkpoint`.
  * @example const y = blocks.reduce((x, block) => checkpoint(applyBlock)(block, x), embedded);
  */
@@ -21,7 +22,7 @@ export const checkpoint = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
 ): ((...args: Args) => Result) => {
   if (typeof fn !== "function")
-    throw new ArgumentError(`checkpoint: ${describe(fn)} was given where a function is due; write checkpoint(fn)(x)`);
+    throw new ArgumentError(`checkpoint: got ${describe(fn)} instead of a function; write checkpoint(fn)(x)`);
   return (...args) => {
     const state = currentTrace("checkpoint");
     const outer = state.region;

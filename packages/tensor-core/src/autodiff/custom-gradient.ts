@@ -6,8 +6,8 @@ import { formatSpec, sameSpec } from "../shape.ts";
 import { flattenTree, leafPaths, leavesAlong, type TreeStructure, unflattenTree } from "../tree.ts";
 
 /**
- * A tree like `T`; `undefined` in place of a leaf, or of all of it, where no gradient flows. Lists have as many entries
- * as those of `T`, which is checked when it runs.
+ * A tree like `T`, with `undefined` for a leaf, or for the whole tree, if no gradient flows to it. Lists have the same
+ * length as in `T`, which is checked at run time.
  */
 export type GradientOf<T> =
   | undefined
@@ -19,15 +19,15 @@ export type GradientOf<T> =
           ? { readonly [K in keyof T]: GradientOf<T[K]> }
           : T);
 
-/** What a gradient rule of one's own is given: arguments, result, and what is carried back to the result. */
+/** Arguments of a custom gradient rule. */
 export interface CustomGradientContext<Args, Result> {
   readonly args: Args;
   readonly value: Result;
-  /** A tree like `value`; zeros where a result was not used. */
+  /** Cotangents of the result, a tree like `value`; zeros for unused results. */
   readonly cotangents: Result;
 }
 
-/** A tree taken apart: its tensors, and everything to put others in their places. */
+/** A flattened tree whose tensors can be replaced. */
 class TensorsOf<T> {
   readonly tensors: readonly Tensor[];
   private readonly leaves: readonly unknown[];
@@ -40,7 +40,7 @@ class TensorsOf<T> {
     this.tensors = leaves.filter((leaf) => leaf instanceof Tensor);
   }
 
-  /** The tree with other tensors in it; what is no tensor stays. */
+  /** The tree with other tensors; leaves that are not tensors are unchanged. */
   with(tensors: readonly Tensor[]): T {
     let next = 0;
     return unflattenTree<T>(
@@ -54,15 +54,16 @@ class TensorsOf<T> {
   }
 }
 
-const show = (value: unknown): string => (value instanceof Tensor ? "a tensor" : `[${leafPaths(value).join(", ")}]`);
+const describeTree = (value: unknown): string =>
+  value instanceof Tensor ? "a tensor" : `[${leafPaths(value).join(", ")}]`;
 
-/** What the rule says flows to the tensors of one argument, checked. */
+/** Checked gradients of the tensors of one argument. */
 const gradientsFor = (arg: unknown, gradient: unknown, position: number): (Tensor | undefined)[] => {
   const { leaves, structure } = flattenTree<unknown>(arg);
   const given = gradient === undefined ? leaves.map(() => undefined) : leavesAlong<unknown>(structure, gradient);
   if (given === undefined)
     throw new ArgumentError(
-      `customGradient: the rule gave ${show(gradient)} for argument ${position} of ${show(arg)}; it gives a tree of the same structure, or undefined where nothing flows`,
+      `customGradient: the rule returned ${describeTree(gradient)} for argument ${position} of ${describeTree(arg)}; return a tree of the same structure, or undefined if no gradient flows`,
     );
   const paths = leafPaths(arg);
   return leaves.flatMap((leaf, i): (Tensor | undefined)[] => {
@@ -71,27 +72,26 @@ const gradientsFor = (arg: unknown, gradient: unknown, position: number): (Tenso
     if (own !== undefined && (!(own instanceof Tensor) || !sameSpec(own, leaf)))
       throw new ShapeError(
         "customGradient",
-        `the rule gave ${own instanceof Tensor ? formatSpec(own) : `no tensor but ${String(own)}`} for argument ${position}${paths[i] === "" ? "" : ` (${paths[i]})`} of ${formatSpec(leaf)}; a gradient has the dtype and shape of its argument, sumTo(), broadcastTo() or cast() it`,
+        `the rule returned ${own instanceof Tensor ? formatSpec(own) : `${String(own)} instead of a tensor`} for argument ${position}${paths[i] === "" ? "" : ` (${paths[i]})`} of ${formatSpec(leaf)}; a gradient must have the dtype and shape of its argument: use sumTo(), broadcastTo() or cast()`,
       );
     return [own];
   });
 };
 
 /**
- * Give a function a derivative of one's own: straight-through estimators, clipped gradients, formulas that lose fewer
- * digits.
+ * Give a function a custom derivative: straight-through estimators, clipped gradients, or formulas that are numerically
+ * better.
  *
- * @param fn a traced function of trees of tensors; what is no tensor among its arguments is passed on as it is. Returns
- * a tree of tensors.
- * @param rule traced too: from arguments, value and cotangents to a list with one entry per argument, a tree like it of
- * the same dtypes and shapes. `undefined` stands where nothing flows. What it computes of `args` and `value` again as
- * `fn` did is computed once.
- * @returns a function like `fn`. It may be differentiated again: what the rule computes has the derivatives of its
+ * @param fn a traced function of trees of tensors; arguments that are not tensors are passed on unchanged. Returns a
+ * tree of tensors.
+ * @param rule also traced: returns a list with one entry per argument, a tree of the same structure, dtypes and shapes.
+ * `undefined` if no gradient flows. Computations on `args` and `value` that `fn` already contains are computed once.
+ * @returns a function like `fn`. It can be differentiated again: the rule's computations have the derivatives of their
  * operators.
  * @throws ArgumentError or ShapeError, when the gradient is traced, for a rule that returns other trees or shapes, and
- * where `fn` reads a tensor that is differentiated and none of its arguments.
+ * if `fn` reads a differentiated tensor that is not one of its arguments.
  *
- * Cost: none; no node of the graph remains of it.
+ * Cost: none; the graph has no additional nodes.
  * @example const roundStraightThrough = customGradient((x: Tensor) => round(x), ({ cotangents }) => [cotangents]);
  */
 export const customGradient = <Args extends readonly unknown[], Result>(
@@ -99,13 +99,13 @@ export const customGradient = <Args extends readonly unknown[], Result>(
   rule: (context: CustomGradientContext<Args, Result>) => { readonly [K in keyof Args]: GradientOf<Args[K]> },
 ): ((...args: Args) => Result) => {
   if (typeof fn !== "function" || typeof rule !== "function")
-    throw new ArgumentError("customGradient takes two functions: one that computes, and the rule of its gradient");
+    throw new ArgumentError("customGradient takes two functions: the function itself, and its gradient rule");
   return (...args) => {
     const given = new TensorsOf(args);
     const computed = new TensorsOf(fn(...given.with(given.tensors.map(stopGradient))));
     if (!computed.allTensors)
       throw new ArgumentError(
-        "customGradient: the function returned something else than a tree of tensors; wrap numbers in constant()",
+        "customGradient: the function must return a tree of tensors only; wrap numbers in constant()",
       );
     const numValues = computed.tensors.length;
     const results = emitWithGradient(given.tensors, computed.tensors, ({ inputs, outputs, cotangents }) => {
@@ -117,7 +117,7 @@ export const customGradient = <Args extends readonly unknown[], Result>(
       });
       if (!Array.isArray(gradients) || gradients.length !== args.length)
         throw new ArgumentError(
-          `customGradient: the rule gave ${Array.isArray(gradients) ? `a list of ${gradients.length}` : gradients === undefined ? "nothing" : show(gradients)} for ${args.length} arguments; it returns a list with one entry for each, such as [gradient]`,
+          `customGradient: the rule returned ${Array.isArray(gradients) ? `a list of ${gradients.length}` : gradients === undefined ? "nothing" : describeTree(gradients)} for ${args.length} arguments; return a list with one entry per argument, such as [gradient]`,
         );
       return [
         ...own.flatMap((arg, i) => gradientsFor(arg, gradients[i], i)),

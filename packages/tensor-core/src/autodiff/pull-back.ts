@@ -9,32 +9,33 @@ import { Tensor } from "../graph/tensor.ts";
 import { formatSpec, sameSpec } from "../shape.ts";
 
 /**
- * One cotangent for each output, of its dtype and shape: nothing is stretched, since the gradient of a stretch would be
- * a sum.
+ * Check that there is one cotangent per output, of the same dtype and shape. Cotangents are not broadcast, because the
+ * gradient of a broadcast would be a sum.
  */
 const checkCotangents = (outputs: readonly Tensor[], cotangents: readonly Tensor[]): void => {
   if (cotangents.length !== outputs.length)
     throw new ShapeError(
       "pullback",
-      `${cotangents.length} cotangents were given for ${outputs.length} results; give one for each`,
+      `${cotangents.length} cotangents were given for ${outputs.length} results; pass one per result`,
     );
   outputs.forEach((output, i) => {
     const cotangent = cotangents[i]!;
     if (!(cotangent instanceof Tensor) || !sameSpec(cotangent, output))
       throw new ShapeError(
         "pullback",
-        `cotangent ${i} is ${cotangent instanceof Tensor ? formatSpec(cotangent) : describe(cotangent)}, its result ${formatSpec(output)}; a cotangent has the dtype and shape of its result, broadcastTo() or cast() it`,
+        `cotangent ${i} is ${cotangent instanceof Tensor ? formatSpec(cotangent) : describe(cotangent)}, its result ${formatSpec(output)}; a cotangent must have the dtype and shape of its result: use broadcastTo() or cast()`,
       );
   });
 };
 
 /**
- * Reverse-mode differentiation as a graph transformation: append the nodes that carry `cotangents` of `outputs` back
- * to `wrt`. Walks the trace once, newest node first, so gradients of late layers are ready first.
+ * Reverse-mode differentiation as a graph transformation: append the nodes that propagate `cotangents` of `outputs`
+ * back to `wrt`. Walks the trace once, newest node first, so gradients of late layers are ready first.
  *
  * Cost: about twice the forward flops. Returns zeros for tensors that the outputs do not depend on.
  *
- * @param taps values on the way whose cotangents are returned behind those of `wrt`; what flows to them flows on.
+ * @param taps intermediate values whose cotangents are returned after those of `wrt`; their cotangents are propagated
+ * further as usual.
  *
  * @throws ShapeError for a cotangent whose dtype or shape is not that of its output.
  */
@@ -45,7 +46,7 @@ export const pullBack = (
   taps: readonly Tensor[] = [],
 ): Tensor[] => inPhase("backward", () => walkBack(outputs, cotangents, wrt, taps));
 
-/** Where the derivative of what lies in `scope` lies, within the scope that runs, which is named but once. */
+/** Scope of the derivative of nodes in scope `path`, relative to the running scope, which is not repeated. */
 const backwardScope = (path: string, running: string): string => {
   const own =
     path === running ? "" : running !== "" && path.startsWith(`${running}/`) ? path.slice(running.length + 1) : path;
@@ -60,9 +61,9 @@ const walkBack = (
 ): Tensor[] => {
   const state = currentTrace("pullback");
   checkCotangents(outputs, cotangents);
-  const asked = [...wrt, ...taps.filter(({ dtype }) => isFloat(dtype))];
-  const active = new Set(asked.map((tensor) => valueKey(tensor.ref)));
-  const first = Math.min(...asked.map((tensor) => tensor.ref.node));
+  const requested = [...wrt, ...taps.filter(({ dtype }) => isFloat(dtype))];
+  const active = new Set(requested.map((tensor) => valueKey(tensor.ref)));
+  const first = Math.min(...requested.map((tensor) => tensor.ref.node));
   const last = Math.max(...outputs.map((tensor) => tensor.ref.node));
   for (const node of state.nodes.slice(first, last + 1)) {
     if (!node.inputs.some((ref) => active.has(valueKey(ref))) || operatorIn(state, node.op)?.stopsGradient === true)
@@ -101,16 +102,16 @@ const walkBack = (
     const custom = state.gradientRules.get(id);
     if (custom !== undefined && node.inputs.slice(custom.numArguments).some((ref) => active.has(valueKey(ref))))
       throw new ArgumentError(
-        `a function with a custom gradient${node.scope === "" ? "" : ` (used in ${node.scope})`} reads a tensor that is differentiated and none of its arguments, so its rule cannot say what flows there; pass the tensor as an argument, or stopGradient() it`,
+        `a function with a custom gradient${node.scope === "" ? "" : ` (used in ${node.scope})`} reads a differentiated tensor that is not one of its arguments, so its rule cannot return a gradient for it; pass the tensor as an argument, or wrap it in stopGradient()`,
       );
     const rule = custom?.rule ?? operatorIn(state, node.op)!.vjp;
     if (rule === undefined) {
       throw new ArgumentError(
-        `${node.op} has no gradient rule${node.scope === "" ? "" : ` (used in ${node.scope})`}; wrap its input in stopGradient() if none should flow`,
+        `${node.op} has no gradient rule${node.scope === "" ? "" : ` (used in ${node.scope})`}; wrap its input in stopGradient() if no gradient should flow`,
       );
     }
     const inputs = node.inputs.map((ref) => new Tensor(state.nodes[ref.node]!.specs[ref.output]!, ref, state));
-    const flowing = scope(backwardScope(node.scope, state.scope), () =>
+    const operandGradients = scope(backwardScope(node.scope, state.scope), () =>
       rule({
         inputs,
         outputs: node.specs.map((spec, output) => new Tensor(spec, { node: id, output }, state)),
@@ -120,23 +121,23 @@ const walkBack = (
     );
     const fault = (what: string): Error =>
       isUsersOperator(node.op) ? new OperatorError(node.op, what) : new InvariantError(`${node.op}: ${what}`);
-    if (!Array.isArray(flowing) || flowing.length !== inputs.length)
+    if (!Array.isArray(operandGradients) || operandGradients.length !== inputs.length)
       throw fault(
-        `its gradient rule gave ${Array.isArray(flowing) ? `${flowing.length} entries` : String(flowing)} for ${inputs.length} operands; it returns a list with one for each, undefined where nothing flows`,
+        `its gradient rule returned ${Array.isArray(operandGradients) ? `${operandGradients.length} entries` : String(operandGradients)} for ${inputs.length} operands; return a list with one entry per operand, undefined if no gradient flows`,
       );
     node.inputs.forEach((ref, i) => {
-      const gradient = flowing[i];
+      const gradient = operandGradients[i];
       if (gradient === undefined || !active.has(valueKey(ref))) return;
       if (!(gradient instanceof Tensor) || !sameSpec(gradient, inputs[i]!))
         throw fault(
-          `its gradient rule gave ${gradient instanceof Tensor ? formatSpec(gradient) : `no tensor but ${String(gradient)}`} for operand ${i} of ${formatSpec(inputs[i]!)}; both must be alike`,
+          `its gradient rule returned ${gradient instanceof Tensor ? formatSpec(gradient) : `${String(gradient)} instead of a tensor`} for operand ${i} of ${formatSpec(inputs[i]!)}; dtype and shape of both must be equal`,
         );
       accumulate(valueKey(ref), gradient);
     });
-    // The cotangent of this node is fully used; only those of `wrt` are kept.
+    // The cotangent of this node is fully used; only cotangents of `wrt` are kept.
     for (const key of keys) gradients.delete(key);
   }
-  const carried = (tensor: Tensor): Tensor | undefined =>
+  const cotangentOf = (tensor: Tensor): Tensor | undefined =>
     gradients.get(valueKey(tensor.ref)) ?? tapped.get(valueKey(tensor.ref));
-  return [...wrt, ...taps].map((tensor) => carried(tensor) ?? full(tensor.shape, 0, tensor.dtype));
+  return [...wrt, ...taps].map((tensor) => cotangentOf(tensor) ?? full(tensor.shape, 0, tensor.dtype));
 };

@@ -4,12 +4,12 @@ import { identity } from "../functions/elementwise.ts";
 import { currentTrace, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
-/** A value on the way from parameters to a loss. */
+/** A named intermediate value of a differentiated function. */
 export interface Tap {
   readonly value: Tensor;
   /**
-   * What is carried back to it: the derivative of the loss with respect to it. Zeros for integers, and where the loss
-   * does not depend on it.
+   * Cotangent of the value: the derivative of the loss with respect to it. Zeros for integers, and if the loss does not
+   * depend on the value.
    */
   readonly cotangent: Tensor;
 }
@@ -17,21 +17,21 @@ export interface Tap {
 /** Tapped values by name. */
 export type Taps = { readonly [name: string]: Tap };
 
-/** Ask for what `tap` has named. */
+/** Request the values that `tap` has named. */
 export interface TapOptions {
   readonly taps: true;
 }
 
 /**
- * Give a value a name, by which `valueAndGrad(fn, { taps: true })` returns it and its cotangent: statistics of layers
- * without hooks.
+ * Name an intermediate value, so that `valueAndGrad(fn, { taps: true })` returns it and its cotangent: statistics of
+ * layers without hooks.
  *
- * Names are those of one differentiated function; the innermost that asks for taps gets them. Where none asks, it does
- * nothing, and so it does in the composition of a user's operator. What is returned and not used is not computed.
+ * Names belong to one differentiated function; the innermost function that requests taps gets them. If no function
+ * requests taps, and in the composition of a user's operator, `tap` has no effect. Unused taps are not computed.
  *
- * @param name not yet given to another value of the function.
- * @returns the same value; what is computed of it goes on from there.
- * @throws ArgumentError for a name that is taken.
+ * @param name unique among the taps of the function.
+ * @returns the same value; use it in the following computation instead of `x`.
+ * @throws ArgumentError for a name that is already used.
  * @example const hidden = relu(tap("hidden", dense(params, x)));
  */
 export const tap = (name: string, x: Tensor): Tensor => {
@@ -41,7 +41,7 @@ export const tap = (name: string, x: Tensor): Tensor => {
   if (taps === undefined) return x;
   if (taps.values.has(name))
     throw new ArgumentError(
-      `tap: "${name}" already names another value of this function; a name stands for one value, so put what tells them apart in front, such as "block-0/${name}"`,
+      `tap: "${name}" already names another value of this function; names must be unique, add a prefix, such as "block-0/${name}"`,
     );
   const named = taps.mark(x, name);
   taps.values.set(name, named);
@@ -49,9 +49,9 @@ export const tap = (name: string, x: Tensor): Tensor => {
 };
 
 /**
- * Run `fn`, and gather what it taps.
+ * Run `fn`, and collect its taps.
  *
- * @param mark makes of a value a node of its own, which the name then stands for.
+ * @param mark turns a value into a separate node, which gets the name.
  */
 export const gatherTaps = <T>(
   fn: () => T,

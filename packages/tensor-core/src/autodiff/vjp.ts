@@ -10,35 +10,35 @@ import { flattenTree, leafPaths, leavesAlong, mapTree, unflattenTree } from "../
 import { pullBack } from "./pull-back.ts";
 import { gatherTaps, type TapOptions, type Taps } from "./tap.ts";
 
-/**
- * What carries a cotangent of `value` back to the primals that it was computed of, and to what was tapped on the way.
- */
-const pullingBack = <P, Result>(
+/** Function that propagates a cotangent of `value` back to the primals, and to tapped values. */
+const createPullback = <P, Result>(
   value: Result,
   primals: P,
   taps: ReadonlyMap<string, Tensor>,
 ): ((cotangents: Result) => { readonly grads: P; readonly taps: Taps }) => {
   const { leaves: outputs, structure } = flattenTree<Tensor>(value);
-  requireOperands("the result of what is differentiated", outputs);
+  requireOperands("the result of the differentiated function", outputs);
   const flat = flattenTree<Tensor>(primals);
   return (cotangents) => {
     const leaves = leavesAlong<Tensor>(structure, cotangents);
     if (leaves === undefined)
       throw new ArgumentError(
-        `pullback was given cotangents [${leafPaths(cotangents).join(", ")}] for results [${leafPaths(value).join(", ")}]; both trees must have the same structure`,
+        `pullback: got cotangents [${leafPaths(cotangents).join(", ")}] for results [${leafPaths(value).join(", ")}]; both trees must have the same structure`,
       );
     const gradients = pullBack(outputs, leaves, flat.leaves, [...taps.values()]);
-    const behind = gradients.slice(flat.leaves.length);
+    const tapGradients = gradients.slice(flat.leaves.length);
     return {
       grads: unflattenTree<P>(flat.structure, gradients.slice(0, flat.leaves.length)),
-      taps: Object.fromEntries([...taps].map(([name, tapped], i) => [name, { value: tapped, cotangent: behind[i]! }])),
+      taps: Object.fromEntries(
+        [...taps].map(([name, tapped], i) => [name, { value: tapped, cotangent: tapGradients[i]! }]),
+      ),
     };
   };
 };
 
 /**
- * Fresh identities: whatever a differentiated function closes over counts as constant, even when it was computed from
- * the same primals.
+ * New identity nodes: everything else that a differentiated function closes over counts as constant, even if it was
+ * computed from the same primals.
  */
 const freshPrimals = <P>(primals: P): P => {
   requireOperands("vjp", flattenTree(primals).leaves);
@@ -49,7 +49,7 @@ const freshPrimals = <P>(primals: P): P => {
  * Evaluate `fn(primals)` and return its vector-Jacobian product.
  *
  * @returns `value`, and `pullback(cotangents)`: a tree like `primals`, valid inside the same trace. Cotangents are a
- * tree like `value`, each leaf of its dtype and shape; `pullback` throws ShapeError or ArgumentError for others.
+ * tree like `value`, with equal dtypes and shapes; `pullback` throws ShapeError or ArgumentError for others.
  */
 export const vjp = <P, Result>(
   fn: (primals: P) => Result,
@@ -59,22 +59,22 @@ export const vjp = <P, Result>(
   requireFunction("vjp", fn);
   if (rest.length > 0)
     throw new ArgumentError(
-      `vjp: ${1 + rest.length} primals were given; it takes one, which may be a list or a plain object: vjp(([a, b]) => …, [a, b])`,
+      `vjp: ${1 + rest.length} primals were given; pass one, which may be a list or a plain object: vjp(([a, b]) => …, [a, b])`,
     );
   const own = freshPrimals(primals);
   const value = fn(own);
-  const pullback = pullingBack(value, own, new Map());
+  const pullback = createPullback(value, own, new Map());
   return { value, pullback: (cotangents) => pullback(cotangents).grads };
 };
 
 const requireFunction = (caller: string, fn: unknown): void => {
   if (typeof fn !== "function")
     throw new ArgumentError(
-      `${caller}: ${describe(fn)} was given where a function is due; pass the function itself, and its arguments to what is returned: ${caller === "vjp" ? "vjp(fn, primals)" : `${caller}(fn)(params)`}`,
+      `${caller}: got ${describe(fn)} instead of a function; pass the function itself, and its arguments to the returned function: ${caller === "vjp" ? "vjp(fn, primals)" : `${caller}(fn)(params)`}`,
     );
 };
 
-/** @param caller that needs a loss, for the message. */
+/** Check that a loss is a floating-point scalar. @param caller name of the calling function, for the message. */
 export const scalarLoss = (caller: string, loss: Tensor): Tensor => {
   if (!(loss instanceof Tensor))
     throw new ArgumentError(
@@ -86,12 +86,12 @@ export const scalarLoss = (caller: string, loss: Tensor): Tensor => {
     );
   if (!isFloat(loss.dtype))
     throw new ArgumentError(
-      `${caller} needs a loss of real numbers, got dtype ${loss.dtype}, through which no gradient flows; cast() what it is made of`,
+      `${caller} needs a loss of real numbers, got dtype ${loss.dtype}, through which no gradient flows; cast() its operands`,
     );
   return loss;
 };
 
-/** Loss, further results, gradients and taps of a function of parameters. */
+/** Loss, auxiliary results, gradients and taps of a function of parameters. */
 const withGradients = <P, Aux>(
   fn: (params: P) => readonly [Tensor, Aux],
   params: P,
@@ -101,15 +101,15 @@ const withGradients = <P, Aux>(
   const run = (): readonly [Tensor, Aux] => fn(own);
   const { result, taps } = tapped ? gatherTaps(run) : { result: run(), taps: new Map<string, Tensor>() };
   const [loss, aux] = [scalarLoss("valueAndGrad", result[0]), result[1]];
-  return { value: loss, aux, ...pullingBack(loss, own, taps)(full([], 1, loss.dtype)) };
+  return { value: loss, aux, ...createPullback(loss, own, taps)(full([], 1, loss.dtype)) };
 };
 
-const wantsTaps = (caller: string, options: TapOptions | undefined): boolean => {
+const shouldReturnTaps = (caller: string, options: TapOptions | undefined): boolean => {
   if (options === undefined) return false;
   return checkOptions(`${caller}(fn)`, options, { taps: true } as const).taps === true;
 };
 
-/** Of `valueAndGrad`: parameters come first among the arguments, and gradients are a tree like them. */
+/** Signatures of `valueAndGrad`: parameters are the first argument, and gradients are a tree like them. */
 export interface ValueAndGrad {
   <P, Rest extends readonly unknown[]>(
     fn: (params: P, ...rest: Rest) => Tensor,
@@ -121,10 +121,10 @@ export interface ValueAndGrad {
 }
 
 /**
- * Turn a scalar function into one that also returns its gradient with respect to the first argument.
+ * Turn a scalar function into a function that also returns its gradient with respect to the first argument.
  *
- * @param options with `taps: true` it returns `{ value, grads, taps }`: values that `fn` has named by `tap`, and their
- * cotangents.
+ * @param options with `taps: true` the function returns `{ value, grads, taps }`: values that `fn` has named by `tap`,
+ * and their cotangents.
  * @example const [loss, gradients] = valueAndGrad(model.loss)(params, batch);
  * @example const { taps } = valueAndGrad(loss, { taps: true })(params, batch); taps["hidden"].cotangent
  */
@@ -133,14 +133,14 @@ export const valueAndGrad: ValueAndGrad = (<P, Rest extends readonly unknown[]>(
   options?: TapOptions,
 ) => {
   requireFunction("valueAndGrad", fn);
-  const tapped = wantsTaps("valueAndGrad", options);
+  const tapped = shouldReturnTaps("valueAndGrad", options);
   return (params: P, ...rest: Rest) => {
     const { value, grads, taps } = withGradients((own: P) => [fn(own, ...rest), undefined] as const, params, tapped);
     return tapped ? { value, grads, taps } : [value, grads];
   };
 }) as ValueAndGrad;
 
-/** Of `valueAndGradWithAux`. */
+/** Signatures of `valueAndGradWithAux`. */
 export interface ValueAndGradWithAux {
   <P, Aux, Rest extends readonly unknown[]>(
     fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux, ...unknown[]],
@@ -155,7 +155,7 @@ export interface ValueAndGradWithAux {
 }
 
 /**
- * As `valueAndGrad`, for a function that returns its loss and a tree of further results through which no gradient
+ * Like `valueAndGrad`, for a function that returns its loss and a tree of auxiliary results through which no gradient
  * flows. Entries after these two are ignored.
  */
 export const valueAndGradWithAux: ValueAndGradWithAux = (<P, Aux, Rest extends readonly unknown[]>(
@@ -163,7 +163,7 @@ export const valueAndGradWithAux: ValueAndGradWithAux = (<P, Aux, Rest extends r
   options?: TapOptions,
 ) => {
   requireFunction("valueAndGradWithAux", fn);
-  const tapped = wantsTaps("valueAndGradWithAux", options);
+  const tapped = shouldReturnTaps("valueAndGradWithAux", options);
   return (params: P, ...rest: Rest) => {
     const checked = (own: P): readonly [Tensor, Aux] => {
       const result = fn(own, ...rest);

@@ -5,7 +5,8 @@ import { spanned, type SpanSink } from "../span-sink.ts";
 import { canonicalOrder, type RankCollectives } from "../passes/collective-order.ts";
 
 /**
- * 64 bits of a text, in hexadecimal: FNV-1a over two words, each begun differently. For comparing, not against forgers.
+ * 64-bit digest of a text, in hexadecimal: FNV-1a over two words with different initial values. For comparison only,
+ * not secure against forgery.
  */
 export const digestOf = (text: string): string => {
   let [low, high] = [0x811c9dc5, 0xcbf29ce4];
@@ -16,36 +17,36 @@ export const digestOf = (text: string): string => {
   return [low, high].map((word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
 };
 
-/** What tells a failure from a digest, which has none but hexadecimal digits. */
+/** Prefix that distinguishes a failure from a digest, which has only hexadecimal digits. */
 const failureMark = "failed: ";
 
-/** A group by which all ranks of the world hear each other, whatever part of it the group is. */
+/** Any group: `exchangeTexts` of every group reaches all ranks of the world. */
 const anyGroup = (communicators: Communicators): Communicator | undefined => Object.values(communicators)[0];
 
 /**
- * Tell the ranks that wait to agree that this one has no graph: it could not be traced or compiled for its place. They
- * then fail, too, instead of waiting for it. For where all ranks are known to compile.
+ * Report to the ranks that wait for agreement that this rank has no graph, because it could not be traced or compiled
+ * for its coordinates. The other ranks then fail, too, instead of waiting. Call only if all ranks are known to compile.
  */
-export const tellFailure = async (error: unknown, communicators: Communicators): Promise<void> => {
+export const broadcastFailure = async (error: unknown, communicators: Communicators): Promise<void> => {
   const text = `${failureMark}${error instanceof Error ? error.message : String(error)}`;
   try {
     await anyGroup(communicators)?.exchangeTexts(text);
   } catch {
-    // What made this rank fail is what its caller hears, whatever has become of the others.
+    // The caller gets the error of this rank, even if the report fails.
   }
 };
 
 /**
- * Compile a graph so that all ranks of a world start their collectives in one order. Ranks compare a digest of their
- * orders; where graphs are the same that is all. Where they differ, ranks tell each other their collectives, and each
- * compiles again for the order that follows from all of them. So graphs may differ by what ranks compute, but not by
- * the collectives that ranks of a group go through together.
+ * Compile a graph so that all ranks of a world start their collectives in the same order. Ranks compare a digest of
+ * their orders; if the graphs are equal, no more is needed. If digests differ, ranks exchange their lists of
+ * collectives, and each rank compiles again for the common order. So graphs may differ in what ranks compute, but not
+ * in the collectives that ranks of a group share.
  *
- * Every rank of the world compiles at the same place among its collectives. Cost: one small all-gather, or two and a
+ * Every rank of the world compiles at the same position among its collectives. Cost: one small all-gather, or two and a
  * larger one.
  *
- * @throws CollectiveOrderError, the same on every rank, where collectives differ or no order suits all, and where a
- * rank has none to compare, see `tellFailure`.
+ * @throws CollectiveOrderError, the same on every rank, if collectives differ or no common order exists, and if a rank
+ * has failed, see `broadcastFailure`.
  */
 export const agreeOnOrder = (
   compile: (order?: readonly number[]) => Executable,
@@ -56,13 +57,14 @@ export const agreeOnOrder = (
   const group = anyGroup(communicators);
   if (group === undefined) return executable;
   const span = { name: "agree on the order of collectives", track: "host" } as const;
-  const agree = (): Promise<Executable> => agreed(executable, compile, communicators, group);
-  // A world of one rank has nobody to agree with; that a rank alone in its groups is in a larger one is not seen here.
+  const agree = (): Promise<Executable> => agreeWithRanks(executable, compile, communicators, group);
+  // A world of one rank needs no agreement. Whether a rank that is alone in its groups belongs to a larger world is not
+  // known here.
   const isAlone = Object.values(communicators).every(({ worldSize }) => worldSize === 1);
   return isAlone ? agree() : spanned(spanSink, span, agree);
 };
 
-const agreed = async (
+const agreeWithRanks = async (
   executable: Executable,
   compile: (order: readonly number[]) => Executable,
   communicators: Communicators,
@@ -71,14 +73,14 @@ const agreed = async (
   const { collectives, order } = executable.collectives;
   let canonical: readonly number[] = order;
   try {
-    // With their places in the trace: two that are alike in all else would be taken for each other.
+    // Includes positions in the trace: otherwise, two equal collectives would be confused.
     const starts = order.map((position) => `${position} ${collectives[position]!.what}`);
     const digests = await group.exchangeTexts(digestOf(starts.join("\n")));
     const failed = digests.findIndex((text) => text.startsWith(failureMark));
     if (failed >= 0)
       throw new CollectiveOrderError(
         `rank ${failed} could not compile its graph: ${digests[failed]!.slice(failureMark.length)}`,
-        "all ranks of a world compile together; mend what that rank computes for its place",
+        "all ranks of a world compile together; fix the function that this rank traces",
       );
     if (digests.some((digest) => digest !== digests[0])) {
       const own: RankCollectives = {

@@ -4,7 +4,7 @@ import { type Graph, specOf } from "../graph/graph.ts";
 import type { MemoryPlan } from "../memory/memory-plan.ts";
 import type { ArrayLedger, OwnedArray } from "./array-ledger.ts";
 
-/** A compiled graph, as far as its arguments and results go. */
+/** Compiled graph, memory plan and donated inputs of an executable. */
 export interface Signature {
   readonly graph: Graph;
   readonly plan: MemoryPlan;
@@ -12,12 +12,12 @@ export interface Signature {
 }
 
 /**
- * The arguments of one run, lent by their owner until the run has ended in one of three ways: it went well (`settle`),
- * it failed before it wrote anything (`giveBack`), or it failed later (`lose`). Donated arguments are the run's own
- * meanwhile; others may be read by several runs.
+ * Arguments of one run, borrowed from their owner until the run ends in one of three ways: success (`settle`), failure
+ * before anything was written (`giveBack`), or a later failure (`lose`). Donated arguments belong exclusively to the
+ * run; others may be read by several runs.
  */
 export class ArgumentLoan<Memory> {
-  /** Where each argument lies. */
+  /** Memory of each argument. */
   readonly memories: readonly Memory[];
   private readonly signature: Signature;
   private readonly ledger: ArrayLedger<Memory>;
@@ -26,8 +26,8 @@ export class ArgumentLoan<Memory> {
   /**
    * Borrow all arguments, or none.
    *
-   * @throws ArrayStateError for an array of another backend, one that has ended, one that another run was given, and
-   * one that is given away while it is passed or read elsewhere.
+   * @throws ArrayStateError for an array of another backend, an array that has ended, an array donated to another run,
+   * and a donated array that is passed twice or read elsewhere.
    */
   constructor(signature: Signature, ledger: ArrayLedger<Memory>, inputs: readonly DeviceArray[]) {
     const { graph, donate } = signature;
@@ -40,7 +40,7 @@ export class ArgumentLoan<Memory> {
       );
       if (twice !== undefined)
         throw new ArrayStateError(
-          `argument leaf ${twice} is given away (donated) but is also passed at another position; pass a copy there`,
+          `argument leaf ${twice} is donated but also passed at another position; pass a copy there`,
         );
     }
     const memories: Memory[] = [];
@@ -57,36 +57,36 @@ export class ArgumentLoan<Memory> {
   }
 
   /**
-   * The run went well: end what was donated, and make arrays of the results.
+   * The run succeeded: end donated arrays, and create arrays for the results.
    *
-   * @param memoryOf memory of output `index` that is no argument's.
+   * @param memoryOf memory of output `index` that does not reuse an argument's memory.
    */
   settle(memoryOf: (index: number) => Memory): OwnedArray<Memory>[] {
     const { graph, plan, donate } = this.signature;
-    const takenOver = new Set<number>();
+    const reused = new Set<number>();
     const outputs = plan.outputs.map((place, index) => {
       const spec = specOf(graph, graph.outputs[index]!);
       if (place.region !== "input") return this.ledger.open(spec, memoryOf(index));
-      takenOver.add(place.index);
+      reused.add(place.index);
       return this.ledger.takeOver(this.arrays[place.index]!, spec);
     });
     this.arrays.forEach((array, position) => {
-      if (takenOver.has(position)) return;
+      if (reused.has(position)) return;
       if (donate.includes(position)) this.ledger.consume(array);
       else this.ledger.giveBack(array);
     });
     return outputs;
   }
 
-  /** The run failed before it wrote anything: all arrays are as they were. */
+  /** The run failed before it wrote anything: all arrays are unchanged. */
   giveBack(): void {
     for (const array of this.arrays) this.ledger.giveBack(array);
   }
 
   /**
-   * The run failed: what was donated is lost.
+   * The run failed: donated arrays are lost.
    *
-   * @param inUse positions of arguments that a collective may go on reading or writing.
+   * @param inUse indices of arguments that a collective may still read or write.
    */
   lose(inUse: ReadonlySet<number> = new Set()): void {
     this.arrays.forEach((array, position) => {

@@ -2,56 +2,58 @@ import type { DeviceArray } from "./backend.ts";
 import type { DType } from "../dtype.ts";
 import { ArrayStateError } from "../errors.ts";
 import { byteLength, formatSpec, type Shape, type TensorSpec } from "../shape.ts";
-import { ShownDeviceArray } from "../shown.ts";
+import { PrintableDeviceArray } from "../printable.ts";
 import { foreignArray } from "./foreign-array.ts";
 import { MemoryReclaimer } from "./memory-reclaimer.ts";
 
-/** An owned block and the bytes of its array; `memory` is `undefined` after the block was given back. */
+/** An owned block and the byte size of its array; `memory` is `undefined` after the block was released. */
 interface Lease<Memory> {
   memory: Memory | undefined;
   bytes: number;
 }
 
 /**
- * Bytes by which live arrays may grow before a run collects garbage: few enough that 16 ranks of one process fit into
- * its 4 GiB, many enough that a collection (a few milliseconds) is rare.
+ * Bytes by which live arrays may grow before a run collects garbage: small enough that 16 ranks of one process fit into
+ * its 4 GiB, large enough that a collection (a few milliseconds) is rare.
  */
 const growthBytes = 128 * 2 ** 20;
 /**
- * The same for the number of live arrays: a scalar has 4 bytes, but its block takes 64, and its objects and the record
- * of its finalizer some hundred.
+ * Number of arrays by which live arrays may grow before a run collects garbage: a scalar has 4 bytes, but its block
+ * takes 64, and its objects and finalizer record some hundred.
  */
 const growthCount = 2 ** 16;
 
-/** The right to a block of device memory. Whoever holds it keeps the memory; when nobody does, it goes back. */
+/**
+ * Ownership of a block of device memory. The memory is kept as long as an object refers to the holding; otherwise it is
+ * released.
+ */
 class Holding<Memory> {
   readonly lease: Lease<Memory> = { memory: undefined, bytes: 0 };
 }
 
-/** What has become of an array that has ended. */
+/** Reason why an array has ended. */
 type Fate = "freed" | "donated" | "lost";
 
 /**
- * - `owned`: the caller's, to read, pass, give away or free.
- * - `lent`: a run reads it, and its memory stays until that has ended. The caller may go on reading it and pass it to
- *   other runs.
- * - `given`: a run may write into it. Nobody else may touch it until that has ended.
- * - `freed`, `donated`: ended by its owner, or by a run that it was given to.
- * - `lost`: given to a run that failed, which may have written half of it.
+ * - `owned`: belongs to the caller, who may read, pass, donate or free the array.
+ * - `lent`: a run reads the array, and its memory stays until the run has ended. The caller may still read the array
+ *   and pass it to other runs.
+ * - `given`: donated to a run, which may write into the array. Nobody else may use it until the run has ended.
+ * - `freed`, `donated`: ended by its owner, or by the run that it was donated to.
+ * - `lost`: donated to a run that failed and may have overwritten a part of it.
  */
 export type ArrayState = "owned" | "lent" | "given" | Fate;
 
 const refusals: { readonly [state in Fate | "given"]: string } = {
   given:
-    "is given away (donated) to a call that has not ended, and may be half overwritten; await that call and use the array that it returns",
+    "is donated to a call that has not ended, and may be partly overwritten; await that call and use the array that it returns",
   freed: "was freed and cannot be used again; free it later, or upload it again",
-  donated:
-    "was given away to a compiled function (donated) and cannot be used again; keep the array that the call returned instead",
-  lost: "was given away (donated) to a call that failed, which may have overwritten it; go on from values that you have elsewhere, such as the last checkpoint",
+  donated: "was donated to a compiled function and cannot be used again; keep the array that the call returned instead",
+  lost: "was donated to a call that failed, which may have overwritten it; continue from values that you have elsewhere, such as the last checkpoint",
 };
 
 /** An array in the memory of one backend. */
-export class OwnedArray<Memory> extends ShownDeviceArray implements DeviceArray {
+export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceArray {
   readonly dtype: DType;
   readonly shape: Shape;
   readonly bytes: number;
@@ -83,7 +85,7 @@ export class OwnedArray<Memory> extends ShownDeviceArray implements DeviceArray 
     return `${super.toString()} (${this.state})`;
   }
 
-  /** Where the values lie. @throws ArrayStateError once the array has ended, and while a run may write into it. */
+  /** Memory of the values. @throws ArrayStateError after the array has ended, and while a run may write into it. */
   get memory(): Memory {
     const { state } = this;
     if (state !== "owned" && state !== "lent") throw new ArrayStateError(`${formatSpec(this)} ${refusals[state]}`);
@@ -91,9 +93,9 @@ export class OwnedArray<Memory> extends ShownDeviceArray implements DeviceArray 
   }
 
   /**
-   * Let a run read it, or with `toWrite` have it.
+   * Lend the array to a run for reading, or with `toWrite` donate it.
    *
-   * @throws ArrayStateError where that may not be; then nothing has changed.
+   * @throws ArrayStateError if this is not allowed; then nothing has changed.
    */
   lend(toWrite: boolean): Memory {
     const { memory } = this;
@@ -101,23 +103,23 @@ export class OwnedArray<Memory> extends ShownDeviceArray implements DeviceArray 
     else if (this.readers === 0) this.given = true;
     else
       throw new ArrayStateError(
-        `${formatSpec(this)} is given away (donated), but ${this.readers === 1 ? "a call" : `${this.readers} calls`} that still ${this.readers === 1 ? "reads" : "read"} it; await ${this.readers === 1 ? "that" : "those"} first, or pass a copy`,
+        `${formatSpec(this)} is donated, but ${this.readers === 1 ? "a call still reads" : `${this.readers} calls still read`} it; await ${this.readers === 1 ? "that call" : "those calls"} first, or pass a copy`,
       );
     return memory;
   }
 
-  /** Take it back from a run that has not written into it. */
+  /** Return the array from a run that has not written into it. */
   takeBack(): void {
     if (this.given) this.given = false;
     else this.readers--;
   }
 
-  /** End this array, unless it has ended. */
+  /** End this array, unless it has already ended. */
   end(fate: Fate): void {
     this.fate ??= fate;
   }
 
-  /** Hand out the right to the memory once the array has ended and no run uses it any more. */
+  /** Hand over the holding once the array has ended and no run uses it any more; undefined before that. */
   surrender(): Holding<Memory> | undefined {
     if (this.fate === undefined || this.given || this.readers > 0) return undefined;
     const { holding } = this;
@@ -127,19 +129,20 @@ export class OwnedArray<Memory> extends ShownDeviceArray implements DeviceArray 
 }
 
 /**
- * Who owns which memory of a backend, and who has borrowed it. Memory goes back when its array has ended and no run
- * uses it. An array that its owner drops without freeing it is freed after the engine has collected it; runs make the
- * engine collect when live arrays have grown by 128 MiB or 65,536 arrays since the last collection.
+ * Records which array owns which memory of a backend, and which runs have borrowed it. Memory is released when its
+ * array has ended and no run uses it. An array that the program drops without freeing it is freed after the engine has
+ * collected it; runs trigger a collection when live arrays have grown by 128 MiB or 65,536 arrays since the last
+ * collection.
  *
- * @param release takes a block back.
+ * @param release releases a block.
  */
 export class ArrayLedger<Memory> {
   private readonly reclaimer = new MemoryReclaimer();
   private readonly release: (memory: Memory) => void;
-  // V8 keeps a record of each registration until the next full collection, so holdings are used again: a training step
+  // V8 keeps a record of each registration until the next full collection, so holdings are reused: a training step
   // registers nothing.
   private readonly idle: Holding<Memory>[] = [];
-  // Arrays that a failed collective may still read: never collected, so that their memory is not used again.
+  // Arrays that a failed collective may still read: never collected, so that their memory is not reused.
   private readonly pinned = new Set<OwnedArray<Memory>>();
   private count = 0;
   private bytes = 0;
@@ -150,7 +153,7 @@ export class ArrayLedger<Memory> {
     this.release = release;
   }
 
-  /** Number of arrays that have memory, and their bytes. Arrays that were dropped count until they are collected. */
+  /** Number of arrays that have memory, and their bytes. Dropped arrays count until they are collected. */
   get live(): { readonly count: number; readonly bytes: number } {
     return { count: this.count, bytes: this.bytes };
   }
@@ -160,7 +163,7 @@ export class ArrayLedger<Memory> {
     return `${this.count} live ${this.count === 1 ? "array holds" : "arrays hold"} ${this.bytes} bytes`;
   }
 
-  /** An array over memory that was allocated from the backend, and belongs to the array from now on. */
+  /** Create an array that owns memory allocated from the backend. */
   open(spec: TensorSpec, memory: Memory): OwnedArray<Memory> {
     let holding = this.idle.pop();
     if (holding === undefined) {
@@ -176,8 +179,8 @@ export class ArrayLedger<Memory> {
   }
 
   /**
-   * Give back the blocks that `blocks` holds when `owner`, such as an executable with its workspace, has been
-   * collected. An owner that gives blocks back itself takes them out of the list.
+   * Release the blocks in `blocks` when `owner`, such as an executable with its workspace, has been collected. An owner
+   * that releases blocks itself removes them from the list.
    */
   attach(owner: object, blocks: Memory[]): void {
     const { release } = this;
@@ -185,8 +188,8 @@ export class ArrayLedger<Memory> {
   }
 
   /**
-   * Collect arrays that were dropped, if live arrays have grown by 128 MiB or 65,536 arrays since the last collection.
-   * Called by each run, before it allocates.
+   * Collect dropped arrays, if live arrays have grown by 128 MiB or 65,536 arrays since the last collection. Called by
+   * each run, before it allocates.
    *
    * @returns undefined if there is nothing to wait for.
    */
@@ -200,58 +203,58 @@ export class ArrayLedger<Memory> {
   }
 
   /**
-   * Collect arrays that were dropped.
+   * Collect dropped arrays.
    *
-   * @param isEnough ends the collection early, so that some garbage may be left. Default: all garbage is collected.
+   * @param isEnough stops the collection early, so that some garbage may be left. Default: all garbage is collected.
    */
   async reclaim(isEnough?: () => boolean): Promise<void> {
     await this.reclaimer.collect(isEnough);
     if (isEnough?.() !== true) Object.assign(this.floor, this.live);
   }
 
-  /** An array of this backend. @throws ArrayStateError for one of another. */
+  /** Check that an array belongs to this backend. @throws ArrayStateError otherwise. */
   own(array: DeviceArray): OwnedArray<Memory> {
     if (array instanceof OwnedArray && array.ledger === (this as unknown)) return array as OwnedArray<Memory>;
     throw foreignArray(array);
   }
 
   /**
-   * End an array. Its memory goes back at once, or when the runs that use it have ended. Freeing what has ended does
-   * nothing.
+   * End an array. Its memory is released at once, or when the runs that use it have ended. Freeing an ended array has
+   * no effect.
    */
   free(array: OwnedArray<Memory>): void {
     array.end("freed");
     this.close(array);
   }
 
-  /** A run has read this array and uses it no more. */
+  /** Return an array that a run has finished reading. */
   giveBack(array: OwnedArray<Memory>): void {
     array.takeBack();
     this.close(array);
   }
 
-  /** End an array that a run was given: its memory is of no more use. */
+  /** End an array that was donated to a run and whose memory is no longer needed. */
   consume(array: OwnedArray<Memory>): void {
     array.end("donated");
     this.giveBack(array);
   }
 
-  /** End an array that a run was given and has spoilt. */
+  /** End an array that was donated to a failed run. */
   lose(array: OwnedArray<Memory>): void {
     array.end("lost");
     this.giveBack(array);
   }
 
   /**
-   * Something beyond our control may use the memory of a lent array for ever: never give it back. An array that was
-   * given is lost.
+   * Never release the memory of a lent array, because code outside our control may still use it. A donated array is
+   * lost.
    */
   abandon(array: OwnedArray<Memory>): void {
     if (array.state === "given") array.end("lost");
     this.pinned.add(array);
   }
 
-  /** End an array that a run was given and whose memory lives on in a new one. */
+  /** End an array that was donated to a run and whose memory continues in a new array. */
   takeOver(array: OwnedArray<Memory>, spec: TensorSpec): OwnedArray<Memory> {
     array.end("donated");
     array.takeBack();
@@ -267,7 +270,7 @@ export class ArrayLedger<Memory> {
     this.idle.push(holding);
   }
 
-  /** Give a block back, unless that was done. Returns whether it was given back now. */
+  /** Release a block, unless it was released before. Returns whether it was released now. */
   private end(lease: Lease<Memory>): boolean {
     const { memory, bytes } = lease;
     if (memory === undefined) return false;

@@ -12,31 +12,31 @@ import { operators } from "../ops/table.ts";
 import { checkRowCounts, readRowCounts } from "../ragged-rows.ts";
 import { byteLength } from "../shape.ts";
 
-/** What a `collective-start` node asks of the communicator, but for the addresses. */
+/** Request of a `collective-start` node to the communicator, without addresses. */
 export interface CollectivePlan {
   readonly axis: string;
   readonly axisSize: number;
-  /** Bytes of each operand: what travels, and where only a part of it does, the row counts. */
+  /** Bytes of each operand: the data, and for ragged collectives the row counts. */
   readonly inputBytes: readonly number[];
-  /** Bytes of each result: what came, and where only a part did, the row counts. */
+  /** Bytes of each result: the received data, and for ragged collectives the row counts. */
   readonly outputBytes: readonly number[];
   readonly request: Omit<CollectiveRequest, "input" | "output" | "ragged">;
-  /** Of ragged collectives: rows per chunk. */
+  /** Rows per chunk of a ragged collective. Absent: not ragged. */
   readonly capacity?: number;
-  /** Of `send-receive`: who sends to whom. A rank looks up its own peers. */
+  /** Sender and receiver ranks of a `send-receive`. A rank looks up its own peers. */
   readonly pairs?: readonly (readonly [from: number, to: number])[];
 }
 
-/** What an executor hands to a communicator for this node. @throws InvariantError for a node that is malformed. */
+/** Plan the request of a collective node. @throws InvariantError for a malformed node. */
 export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
   const { collective, axis, axisSize, reduction, root, pairs, priority } = node.params;
   const op = String(collective);
   const ragged = operators[op]?.ragged;
   const inputs = node.inputs.map((ref) => specOf(graph, ref));
-  const wanted = ragged === undefined ? 1 : 2;
-  if (inputs.length !== wanted || node.specs.length !== wanted)
+  const numExpected = ragged === undefined ? 1 : 2;
+  if (inputs.length !== numExpected || node.specs.length !== numExpected)
     throw new InvariantError(
-      `collective ${op} has ${inputs.length} operands and ${node.specs.length} results instead of ${wanted} each`,
+      `collective ${op} has ${inputs.length} operands and ${node.specs.length} results instead of ${numExpected} each`,
     );
   return {
     axis: String(axis),
@@ -55,7 +55,7 @@ export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
   };
 };
 
-/** The communicator of an axis, when the graph was traced for more than one rank along it. */
+/** Communicator of an axis; undefined if the graph was traced for a single rank along the axis. */
 const groupOf = (axis: string, axisSize: number, communicators: Communicators): Communicator | undefined => {
   const group = communicators[axis];
   if (group === undefined) {
@@ -72,11 +72,11 @@ const groupOf = (axis: string, axisSize: number, communicators: Communicators): 
   return group;
 };
 
-/** Position of this rank along the axis that a node of role `position` names. */
+/** Coordinate of this rank along the axis of a node of role `position`. */
 export const rankAlong = ({ params }: Node, communicators: Communicators): number =>
   groupOf(String(params["axis"]), Number(params["axisSize"]), communicators)?.rank ?? 0;
 
-/** The row counts of a ragged collective, checked; `undefined` for others. */
+/** Checked row counts of a ragged collective; `undefined` for others. */
 const raggedRows = (
   { request, capacity }: CollectivePlan,
   rank: number,
@@ -88,7 +88,7 @@ const raggedRows = (
   return { capacity, rows, receivedRows };
 };
 
-/** What a collective does on an axis of one rank: everything comes from this rank. */
+/** Collective on an axis of one rank: all data comes from this rank. */
 const exchangeAlone = (input: Uint8Array, output: Uint8Array, ragged: RaggedRows | undefined): void => {
   if (ragged === undefined) {
     if (input.buffer !== output.buffer || input.byteOffset !== output.byteOffset) output.set(input);
@@ -102,12 +102,12 @@ const exchangeAlone = (input: Uint8Array, output: Uint8Array, ragged: RaggedRows
 };
 
 /**
- * Hand a collective to its communicator. On an axis of one rank the result is the operand, copied if need be.
+ * Start a collective on its communicator. On an axis of one rank the result is the operand, copied if necessary.
  *
- * @param inputs as many bytes each as `plan.inputBytes` says, `outputs` as `plan.outputBytes`, in memory that the
+ * @param inputs buffers of `plan.inputBytes` bytes each; `outputs` of `plan.outputBytes`, in memory that the
  * communicator can read.
- * @returns the handle to wait for, `undefined` when the result is there already.
- * @throws ArgumentError where a row count lies outside 0 to the capacity; then nothing was sent.
+ * @returns the handle to wait for, `undefined` if the result is already available.
+ * @throws ArgumentError if a row count is outside 0 to the capacity; then nothing was sent.
  */
 export const beginCollective = (
   plan: CollectivePlan,

@@ -1,12 +1,12 @@
 import { ArrayStateError } from "../errors.ts";
 
-/** Guards an executable, whose one workspace serves one run at a time, until it is released. */
+/** Guards an executable, whose single workspace serves one run at a time, until it is released. */
 export class ExclusiveRun {
   private released = false;
   private running = false;
   private give: (() => void) | undefined;
 
-  /** @throws ArrayStateError while another run is under way, and after the release. */
+  /** @throws ArrayStateError while another run is in progress, and after the release. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.released) throw new ArrayStateError("this executable was released; compile the function again");
     if (this.running)
@@ -18,19 +18,19 @@ export class ExclusiveRun {
       return await work();
     } finally {
       this.running = false;
-      this.giveOnce();
+      this.releaseOnce();
     }
   }
 
-  /** Let nothing run any more. `give` is called once: now, or when the run under way has ended. */
+  /** Reject further runs. `give` is called once: now, or when the current run has ended. */
   release(give: () => void): void {
     if (this.released) return;
     this.released = true;
     this.give = give;
-    if (!this.running) this.giveOnce();
+    if (!this.running) this.releaseOnce();
   }
 
-  private giveOnce(): void {
+  private releaseOnce(): void {
     const { give } = this;
     this.give = undefined;
     give?.();

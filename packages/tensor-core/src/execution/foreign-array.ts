@@ -1,8 +1,8 @@
 import { describe } from "../describe.ts";
 import { ArrayStateError } from "../errors.ts";
 
-/** What a backend throws for an array that it did not make. */
+/** Error for an array that belongs to another backend. */
 export const foreignArray = (array: unknown): ArrayStateError =>
   new ArrayStateError(
-    `${describe(array)} is no array of this backend; give it an NdArray or what it made itself, and bring an array of another backend here by download and upload`,
+    `${describe(array)} is not an array of this backend; pass an NdArray or an array that this backend created, and transfer an array of another backend by download and upload`,
   );

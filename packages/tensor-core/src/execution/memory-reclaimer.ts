@@ -1,14 +1,14 @@
 import { SkeinError } from "../errors.ts";
 
 /**
- * Bytes of a throw-away `ArrayBuffer`. V8 counts array buffers as external memory and starts a full collection after
- * 64 MiB of them. Their pages are never touched, so they take address space and no memory.
+ * Bytes of a throw-away `ArrayBuffer`. V8 counts array buffers as external memory and starts a full collection after 64
+ * MiB of them. Their pages are never touched, so they take address space but no memory.
  */
 const pressureBytes = 64 * 2 ** 20;
 
 /**
  * Maximum number of throw-away buffers per collection. Two cycles take 2 to 25 in Node 24 and Chromium 156, and 26 to
- * 151 in Node 22. The bound is for engines that do not count array buffers.
+ * 151 in Node 22. The limit is for engines that do not count array buffers.
  */
 const maxRounds = 1024;
 
@@ -16,12 +16,12 @@ const maxRounds = 1024;
 const isMemoryRefusal = (error: unknown): boolean => error instanceof SkeinError && error.code === "out-of-memory";
 
 /**
- * Resolves in a new task of the event loop. Engines call finalizers only between tasks; promises that settle in turn
- * never leave the current one.
+ * Resolves in a new task of the event loop. Engines call finalizers only between tasks; promise reactions all run
+ * within the current task.
  */
 const nextTask = (): Promise<void> =>
   new Promise((resolve) => {
-    // Browsers delay nested timers by 4 ms or more, messages not at all.
+    // Browsers delay nested timers by 4 ms or more, but not messages.
     const { setImmediate } = globalThis as { readonly setImmediate?: (callback: () => void) => unknown };
     if (setImmediate !== undefined) {
       setImmediate(resolve);
@@ -42,16 +42,16 @@ const pressCollector = (): ArrayBuffer | undefined => {
   try {
     return new ArrayBuffer(pressureBytes);
   } catch (error) {
-    // The engine has no address space left. It has collected before it refused.
+    // The engine has no address space left. It has run a collection before it failed.
     if (!(error instanceof RangeError)) throw error;
     return undefined;
   }
 };
 
 /**
- * Runs a callback for each watched object after the engine has collected the object, and makes the engine collect when
- * memory is short. The engine cannot know by itself: an array of 100 MB on a device is an object of a few bytes to it,
- * so a loop that leaves its results to the collector fills the device before a collection starts.
+ * Runs a callback for each watched object after the engine has collected the object, and triggers a collection when
+ * memory is short. The engine does not know the device memory: an array of 100 MB on a device is an object of a few
+ * bytes on its heap, so a loop that drops its results fills the device before a collection starts.
  */
 export class MemoryReclaimer {
   private readonly registry: FinalizationRegistry<() => void> = new FinalizationRegistry((callback) => callback());
@@ -63,10 +63,9 @@ export class MemoryReclaimer {
   }
 
   /**
-   * Make the engine collect what the program no longer refers to, and wait until the callbacks have run. One collection
-   * runs at a time.
+   * Make the engine collect unreachable objects, and wait until the callbacks have run. One collection runs at a time.
    *
-   * @param isEnough ends the collection early. Default: everything is collected.
+   * @param isEnough stops the collection early. Default: everything is collected.
    */
   async collect(isEnough: () => boolean = () => false): Promise<void> {
     while (this.collection !== undefined) {
@@ -82,9 +81,10 @@ export class MemoryReclaimer {
   }
 
   private async collectGarbage(isEnough: () => boolean): Promise<void> {
-    await nextTask(); // a collection may have ended, and only its callbacks be missing
+    await nextTask(); // a collection may have ended, with only its callbacks pending
     let rounds = 0;
-    // A cycle that was under way when this began keeps what became garbage after it was marked; the next one does not.
+    // A cycle that was already running keeps objects that became garbage after they were marked; the next cycle does
+    // not.
     for (let cycle = 0; cycle < 2; cycle++) {
       const isOver = this.watchCycle();
       while (!isOver() && rounds++ < maxRounds) {
@@ -96,20 +96,20 @@ export class MemoryReclaimer {
     await nextTask(); // callbacks of the same collection may follow that of the marker
   }
 
-  /** Returns a function that says whether a collection has ended since. */
+  /** Returns a function that returns whether a collection has ended since. */
   private watchCycle(): () => boolean {
-    let over = false;
+    let hasEnded = false;
     this.watch({}, () => {
-      over = true;
+      hasEnded = true;
     });
-    return () => over;
+    return () => hasEnded;
   }
 }
 
 /**
  * Allocate, and if the memory is full, collect garbage and try once more.
  *
- * @param reclaim collects. Absent: the first error is thrown.
+ * @param reclaim collects garbage. Absent: the first error is thrown.
  * @throws the error of the second try.
  */
 export const retryAfterReclaim = <T>(allocate: () => T, reclaim: (() => Promise<void>) | undefined): T | Promise<T> => {

@@ -5,10 +5,10 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 import type { SpanArgs, SpanSink } from "../span-sink.ts";
 import type { CollectivePlan } from "./collective-plan.ts";
 
-/** The name of a node's span: `op scope`. */
+/** Name of a node's span: `op scope`. */
 export const spanNameOf = (op: string, scope: string): string => (scope === "" ? op : `${op} ${scope}`);
 
-/** What a kernel's span says of its node: made once, and the same object in every run. */
+/** Attributes of a kernel's span: created once per node, and the same object in every run. */
 export const nodeArgsOf = (node: Node): SpanArgs => ({
   operator: node.op,
   ...(node.scope !== "" && { scope: node.scope }),
@@ -43,16 +43,16 @@ const collectiveArgsOf = ({ scope }: Node, plan: CollectivePlan, communicators: 
 };
 
 /**
- * Records one collective of a run as three spans, joined by a flow: where the host started it, how long it was under
- * way, and how long somebody waited for it. A backend tells its moments in order; what it does not tell is now.
+ * Records one collective of a run as three spans, linked by a flow: its start on the host, the collective itself, and
+ * the wait for its result. A backend calls the methods in order; an omitted time is the current time.
  */
 export class CollectiveSpans {
   private readonly spanSink: SpanSink;
   private readonly name: string;
   private readonly args: SpanArgs;
   private readonly flow: number;
-  private begunSeconds = 0;
-  private reachedSeconds = 0;
+  private startSeconds = 0;
+  private waitSeconds = 0;
 
   constructor(spanSink: SpanSink, node: Node, plan: CollectivePlan, communicators: Communicators) {
     this.spanSink = spanSink;
@@ -61,7 +61,7 @@ export class CollectiveSpans {
     this.flow = spanSink.newFlow();
   }
 
-  /** The host came to its start at `since`, and has done its part of it. */
+  /** The host began the start of the collective at `since`, and has completed it. */
   started(since: number): void {
     const span = {
       name: `start ${this.name}`,
@@ -71,20 +71,20 @@ export class CollectiveSpans {
       args: this.args,
     } as const;
     this.spanSink.record({ ...span, flow: { id: this.flow, part: "begin" } });
-    this.begunSeconds = since;
+    this.startSeconds = since;
   }
 
-  /** The communicator is about to be handed the request, if that is later than the start. */
+  /** The request is about to be passed to the communicator, if that is later than the start. */
   handedOver(): void {
-    this.begunSeconds = this.spanSink.now();
+    this.startSeconds = this.spanSink.now();
   }
 
-  /** The host begins to wait for it. */
+  /** The host begins to wait for the collective. */
   reached(since: number = this.spanSink.now()): void {
-    this.reachedSeconds = since;
+    this.waitSeconds = since;
   }
 
-  /** Its result is there. */
+  /** The result is available. */
   done(plan: CollectivePlan, handle: CollectiveHandle | undefined, communicators: Communicators): void {
     const endSeconds = this.spanSink.now();
     const algorithm = handle && communicators[plan.axis]?.algorithmOf?.(handle);
@@ -95,14 +95,14 @@ export class CollectiveSpans {
       ...span,
       name,
       track: "collectives",
-      startSeconds: this.begunSeconds,
+      startSeconds: this.startSeconds,
       flow: { id, part: "through" },
     });
     this.spanSink.record({
       ...span,
       name: `wait ${name}`,
       track: "waiting",
-      startSeconds: this.reachedSeconds,
+      startSeconds: this.waitSeconds,
       flow: { id, part: "end" },
     });
   }

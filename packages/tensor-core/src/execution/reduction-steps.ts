@@ -1,13 +1,16 @@
 import { elementCount } from "../shape.ts";
 
-/** A dense shape seen as [outer, size, inner], to be folded or walked along its middle. */
+/** A dense shape viewed as [outer, size, inner], to be reduced or scanned along its middle dimension. */
 export interface ReductionStep {
   readonly outer: number;
   readonly size: number;
   readonly inner: number;
 }
 
-/** Fold any set of dimensions by folding one run of neighbours after the other, innermost first. At least one step. */
+/**
+ * Split a reduction over any set of dimensions into steps, one per run of adjacent dimensions, innermost first. At
+ * least one step.
+ */
 export const reductionSteps = (shape: readonly number[], dims: readonly number[]): ReductionStep[] => {
   const runs: { size: number; reduced: boolean }[] = [];
   shape.forEach((size, dim) => {
@@ -26,7 +29,7 @@ export const reductionSteps = (shape: readonly number[], dims: readonly number[]
   return steps.length > 0 ? steps : [{ outer: inner, size: 1, inner: 1 }];
 };
 
-/** A shape seen from one of its dimensions. */
+/** A dense shape viewed as [outer, size, inner] around dimension `dim`. */
 export const alongDim = (shape: readonly number[], dim: number): ReductionStep => ({
   outer: elementCount(shape.slice(0, dim)),
   size: shape[dim]!,

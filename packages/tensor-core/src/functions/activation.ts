@@ -8,12 +8,12 @@ import { add, exp, greater, multiply, stopGradient, subtract, tanh, where } from
 /** `max(x, 0)`; the gradient at 0 is 0. */
 export const relu = (x: Tensor): Tensor => emitOne("relu", [x]);
 
-/** Gaussian error linear unit. `approximate: "tanh"` takes the cheaper formula that GPT-2 was trained with. */
+/** Gaussian error linear unit. `approximate: "tanh"` selects the cheaper formula that GPT-2 was trained with. */
 export const gelu = (x: Tensor, options: { readonly approximate?: "none" | "tanh" } = {}): Tensor => {
   const { approximate = "none" } = checkOptions("gelu(x)", options, { approximate: true });
   if (approximate !== "none" && approximate !== "tanh")
     throw new ArgumentError(
-      `gelu: approximate is ${excerpt(approximate)}, but it is "none" or "tanh"; choose one of them`,
+      `gelu: approximate is ${excerpt(approximate)}, but it must be "none" or "tanh"; choose one of them`,
     );
   return emitOne("gelu", [x], { approximate: approximate === "tanh" });
 };
@@ -32,8 +32,8 @@ export const leakyRelu = (x: Tensor, options: { readonly slope?: number } = {}):
 };
 
 /**
- * Exponential linear unit: `x` above 0, `alpha · (e^x − 1)` elsewhere. Default: alpha 1. Keeps the digits of `e^x − 1`
- * near 0.
+ * Exponential linear unit: `x` above 0, `alpha · (e^x − 1)` elsewhere. Default: alpha 1. Computes `e^x − 1` near 0
+ * without cancellation.
  *
  * Source: Clevert et al. 2015, arXiv 1511.07289.
  */
@@ -44,8 +44,8 @@ export const elu = (x: Tensor, options: { readonly alpha?: number } = {}): Tenso
   const below = where(positive, 0, x);
   const grown = exp(below);
   const rough = subtract(grown, 1);
-  // tanh(x/2) · (e^x + 1) equals e^x − 1 without its cancellation, but is a poor thing to differentiate: values come
-  // from the one, gradients from the other. The two are close, so that their difference is exact.
+  // tanh(x/2) · (e^x + 1) equals e^x − 1 without its cancellation, but its derivative is less accurate. So the value is
+  // taken from this form, and the gradient from e^x − 1. The two are so close that their difference is exact.
   const fine = multiply(tanh(multiply(below, 0.5)), add(grown, 1));
   return where(positive, x, multiply(add(rough, stopGradient(subtract(fine, rough))), alpha));
 };

@@ -7,23 +7,26 @@ import { full } from "./elementwise.ts";
 import { concat, reshape } from "./movement.ts";
 
 export interface AttentionOptions {
-  /** Query i sees keys 0 ≤ j ≤ i + (keys − queries) only: the last query sees all keys. Default: false. */
+  /**
+   * Whether query i attends only to keys 0 ≤ j ≤ i + (keys − queries), so that the last query sees all keys. Default:
+   * false.
+   */
   readonly causal?: boolean;
   /** Factor of the scores. Default: 1/√D. */
   readonly scale?: number;
   /**
-   * i32 [B]: how many keys each batch entry has; those at or behind it are not seen, whatever they hold. Clamped to 0 …
-   * Tk. Default: Tk.
+   * Number of keys of each batch entry, i32 [B]; later keys are masked and may hold anything. Clamped to 0 … Tk.
+   * Default: Tk.
    */
   readonly keyLengths?: Tensor;
   /**
-   * i32 [B], causal only: query i of a batch entry sees keys j ≤ i + start. Default: Tk − Tq; of a cache, how many keys
-   * came before the queries.
+   * Position of the first query of each batch entry, i32 [B], causal only: query i sees keys j ≤ i + start. With a
+   * cache, this is the number of keys before the queries. Default: Tk − Tq.
    */
   readonly queryStarts?: Tensor;
 }
 
-/** Operand 3 of the operator, where there is anything to limit. */
+/** Operand 3 of the operator, present if key lengths or query starts are given. */
 const limitsOf = (q: Tensor, k: Tensor, { keyLengths, queryStarts }: AttentionOptions): Tensor[] => {
   if (keyLengths === undefined && queryStarts === undefined) return [];
   const [batch = 0, , queries = 0] = q.shape;
@@ -45,17 +48,16 @@ const limitsOf = (q: Tensor, k: Tensor, { keyLengths, queryStarts }: AttentionOp
  * Scaled dot-product attention `softmax(scale · q kᵀ) v`, per batch entry and head.
  *
  * Computed tile by tile with a running maximum and sum, so that no queries × keys matrix is ever stored; the backward
- * pass computes the tiles anew from the saved logsumexp. A query that sees no key yields zeros, and no gradient flows
- * from it.
+ * pass recomputes the tiles from the saved logsumexp. A query that sees no key yields zeros, and its gradient is zero.
  *
- * k and v may have fewer heads than q (grouped-query attention): H/Hk neighbouring heads of q share one of theirs.
+ * k and v may have fewer heads than q (grouped-query attention): H/Hk neighboring heads of q share one head of k and v.
  *
  * @param q f32, f16 or bf16 [B, H, Tq, D].  @param k [B, Hk, Tk, D], H a multiple of Hk.  @param v [B, Hk, Tk, D], all
  * of one dtype; sums and softmax are f32.
  * @returns [B, H, Tq, D] of that dtype.
- * Cost: 4·B·H·Tq·Tk·D flops, half of it when causal, less where key lengths are less; 2.5 times that backward. Memory
- * beside the operands: B·H·Tq values.
- * @throws ShapeError where shapes or dtypes do not fit. ArgumentError for query starts without `causal`.
+ * Cost: 4·B·H·Tq·Tk·D flops, half of it when causal, less if key lengths are shorter; the backward pass takes 2.5 times
+ * as much. Memory in addition to the operands: B·H·Tq values.
+ * @throws ShapeError if shapes or dtypes do not match. ArgumentError for query starts without `causal`.
  * Source: Dao et al. 2022, arXiv 2205.14135; Ainslie et al. 2023, arXiv 2305.13245, for grouped heads.
  * @example const out = attention(q, keys, values, { causal: true, keyLengths, queryStarts: subtract(keyLengths,
  * newTokens) });
@@ -71,7 +73,7 @@ export const attention = (q: Tensor, k: Tensor, v: Tensor, options: AttentionOpt
   checkNumber("attention", "scale", scale, { from: -Infinity, usual: 0.125 });
   if (options.queryStarts !== undefined && !causal)
     throw new ArgumentError(
-      "attention: queryStarts say what causal queries see, but causal is false; set causal, or leave them out",
+      "attention: queryStarts apply to causal attention only, but causal is false; set causal, or leave queryStarts out",
     );
   return emit("attention", [q, k, v, ...limitsOf(q, k, options)], { causal, scale })[0]!;
 };

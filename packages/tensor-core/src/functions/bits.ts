@@ -2,15 +2,15 @@ import { emitOne } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
 /**
- * 32 bools to a word, along the last dimension: one bit per value on the wire.
+ * Pack 32 bools per word along the last dimension, for example to send one bit per value.
  *
  * @param x bool [..., n].
- * @returns u32 [..., ⌈n/32⌉]; element i is bit `i mod 32` of word `⌊i/32⌋`, bits behind the last element are 0.
+ * @returns u32 [..., ⌈n/32⌉]; element i is bit `i mod 32` of word `⌊i/32⌋`, bits after the last element are 0.
  */
 export const packBits = (x: Tensor): Tensor => emitOne("pack-bits", [x]);
 
 /**
- * The bools that `packBits` packed.
+ * Unpack bools from words: the inverse of `packBits`.
  *
  * @param words u32 [..., ⌈count/32⌉].
  * @returns bool [..., count].

@@ -7,14 +7,15 @@ import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
 import { full, multiply } from "./elementwise.ts";
 
-// Along an axis with one rank every collective is the value itself, so a function written for many ranks leaves no
-// trace of them in a graph for one, and needs no communicator there. The ragged ones alone stay, also without a
-// communicator: they drop rows beyond the count, and refuse a wrong one, on one rank as on many.
+// Along an axis with one rank every collective returns its operand, so a function written for many ranks leaves no
+// collectives in a graph for one rank, and needs no communicator there. Ragged collectives are the exception: they
+// stay, also without a communicator, because they drop rows beyond the count, and reject an invalid count, on one rank
+// as on many.
 
 export interface CollectiveOptions {
   /**
-   * Which collectives go first, 0 to 3, see `CollectiveRequest`. A gradient travels with the priority of its value.
-   * Default: that of the communicator.
+   * Scheduling priority, 0 to 3, see `CollectiveRequest`. The collective of a gradient has the priority of its forward
+   * collective. Default: the communicator's default.
    */
   readonly priority?: number | undefined;
 }
@@ -29,7 +30,7 @@ const paramsOf = (
   const { priority } = checkOptions(`${op}(…)`, options, { priority: true });
   if (typeof axis !== "string" || axis === "")
     throw new ArgumentError(
-      `${op}: its axis is ${describe(axis)}; name the axis of the mesh along which ranks take part, such as "data"`,
+      `${op}: its axis is ${describe(axis)}; name the mesh axis of the participating ranks, such as "data"`,
     );
   if (priority === undefined) return { axis, axisSize: axisSize(axis) };
   if (!Number.isInteger(priority) || priority < 0 || priority > 3)
@@ -65,7 +66,7 @@ export const axisIndex = (axis: string): Tensor => {
 };
 
 /**
- * Combine `x` of all ranks of `axis`; every rank gets the result. f32, f16, bf16, i32, u32. Gradients flow for "sum"
+ * Reduce `x` over all ranks of `axis`; every rank gets the result. f32, f16, bf16, i32, u32. Gradients flow for "sum"
  * only.
  *
  * Cost: 2(P−1)/P of the bytes of `x` sent per rank.
@@ -87,7 +88,7 @@ export const allReduceMean = (x: Tensor, axis: string, options: CollectiveOption
   return sum === x ? x : multiply(sum, 1 / axisSize(axis));
 };
 
-/** Combine `[P·n, …]` of all ranks; rank r gets chunk r, `[n, …]`. Cost: (P−1)/P of the bytes of `x` sent per rank. */
+/** Reduce `[P·n, …]` over all ranks; rank r gets chunk r, `[n, …]`. Cost: (P−1)/P of the bytes of `x` sent per rank. */
 export const reduceScatter = (
   x: Tensor,
   axis: string,
@@ -100,7 +101,8 @@ export const reduceScatter = (
 };
 
 /**
- * `[n, …]` of all ranks along dimension 0, in rank order: `[P·n, …]`. Cost: P−1 times the bytes of `x` sent per rank.
+ * Concatenate `[n, …]` of all ranks along dimension 0, in rank order: `[P·n, …]`. Cost: P−1 times the bytes of `x` sent
+ * per rank.
  */
 export const allGather = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
   const params = paramsOf("allGather", [x], axis, options);
@@ -108,8 +110,8 @@ export const allGather = (x: Tensor, axis: string, options: CollectiveOptions = 
 };
 
 /**
- * Split dimension 0 into P chunks, send chunk r to rank r; chunk r of the result came from rank r. Cost: (P−1)/P of the
- * bytes of `x` sent per rank.
+ * Split dimension 0 into P chunks and send chunk r to rank r; chunk r of the result is received from rank r. Cost:
+ * (P−1)/P of the bytes of `x` sent per rank.
  */
 export const allToAll = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
   const params = paramsOf("allToAll", [x], axis, options);
@@ -117,12 +119,13 @@ export const allToAll = (x: Tensor, axis: string, options: CollectiveOptions = {
 };
 
 /**
- * What a ragged collective gives: rows in chunks of equal room, zeros behind them, and how many came from each rank.
+ * Result of a ragged collective: received rows in chunks of fixed capacity, padded with zeros, and the number of rows
+ * from each rank.
  */
 export interface RaggedResult {
-  /** `[P·C, …]`: chunk r holds the rows that came from rank r, and zeros after them. */
+  /** `[P·C, …]`: chunk r holds the rows received from rank r, followed by zeros. */
   readonly x: Tensor;
-  /** i32[P]. */
+  /** Number of rows received from each rank, i32[P]. */
   readonly rows: Tensor;
 }
 
@@ -132,14 +135,15 @@ const ragged = (op: string, x: Tensor, rows: Tensor, params: CollectiveParams): 
 };
 
 /**
- * All-to-all of as many rows as there are: chunk r of `x` has room for C rows, of which the first `rows[r]` go to rank
- * r. What lies behind them stays at home. Shapes stay fixed, so the graph is compiled once; counts may differ in every
+ * All-to-all with a variable number of rows: chunk r of `x` has capacity for C rows, and its first `rows[r]` rows are
+ * sent to rank r. Other rows are not sent. Shapes stay fixed, so the graph is compiled once; counts may differ in every
  * run.
  *
- * Cost: the rows that go to others, and 4 (P − 1) bytes of counts, sent per rank.
+ * Cost: the rows for other ranks, and 4 (P − 1) bytes of counts, sent per rank.
  *
- * @param x `[P·C, …]`, any dtype; for example 4 ranks with room for 32 tokens each: `[128, 512]`.
- * @param rows i32[P], each 0 to C. A run with another count fails with an `ArgumentError`, before anything is sent.
+ * @param x `[P·C, …]`, any dtype; for example 4 ranks with capacity for 32 tokens each: `[128, 512]`.
+ * @param rows i32[P], each 0 to C. A run with a count outside this range fails with an `ArgumentError`, before anything
+ * is sent.
  * @example const arrived = raggedAllToAll(tokens, counts, "expert"); // and back: raggedAllToAll(done, arrived.rows,
  * "expert")
  */
@@ -147,19 +151,20 @@ export const raggedAllToAll = (x: Tensor, rows: Tensor, axis: string, options: C
   ragged("ragged-all-to-all", x, rows, paramsOf("raggedAllToAll", [x, rows], axis, options));
 
 /**
- * All-gather of as many rows as each rank has: the first `rows` of `x`. Shapes stay fixed; counts may differ by rank
- * and run.
+ * All-gather with a variable number of rows per rank: the first `rows` rows of `x`. Shapes stay fixed; counts may
+ * differ by rank and run.
  *
- * Cost: P − 1 times the rows that count, and 4 (P − 1) bytes of counts, sent per rank.
+ * Cost: P − 1 times the counted rows, and 4 (P − 1) bytes of counts, sent per rank.
  *
  * @param x `[C, …]`, any dtype.
- * @param rows i32 scalar, 0 to C. A run with another count fails with an `ArgumentError`, before anything is sent.
- * @example const all = raggedAllGather(largest, kept, "data"); // what a threshold left over, of every rank
+ * @param rows i32 scalar, 0 to C. A run with a count outside this range fails with an `ArgumentError`, before anything
+ * is sent.
+ * @example const all = raggedAllGather(largest, count, "data"); // the entries above a threshold, from every rank
  */
 export const raggedAllGather = (x: Tensor, rows: Tensor, axis: string, options: CollectiveOptions = {}): RaggedResult =>
   ragged("ragged-all-gather", x, rows, paramsOf("raggedAllGather", [x, rows], axis, options));
 
-/** Rank `root`'s `x` on every rank. */
+/** Copy `x` of rank `root` to every rank. */
 export const broadcastFromRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
   checkRank("broadcast", "root", root, axis);
   const params = paramsOf("broadcast", [x], axis, options);
@@ -167,12 +172,12 @@ export const broadcastFromRoot = (x: Tensor, axis: string, root = 0, options: Co
 };
 
 /**
- * Sum of `x` over the ranks of `axis` at rank `root`, zeros on all others. f32, f16, bf16, i32, u32. Every rank of the
- * axis calls it, whether or not it reads the result. Gradient: the root's, on every rank.
+ * Sum of `x` over the ranks of `axis` on rank `root`, zeros on all others. f32, f16, bf16, i32, u32. Every rank of the
+ * axis must call this function, even if the rank does not use the result. Gradient: the root's gradient, on every rank.
  *
- * Cost: the bytes of `x` sent per rank, about half of what `allReduce` sends.
+ * Cost: the bytes of `x` sent per rank, about half of the traffic of `allReduce`.
  *
- * @throws ArgumentError where `root` is not a rank of the axis.
+ * @throws ArgumentError if `root` is not a rank of the axis.
  * @example const factor = reduceToRoot(ownFactor, "data", owner); // rank `owner` inverts it
  */
 export const reduceToRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
@@ -181,17 +186,17 @@ export const reduceToRoot = (x: Tensor, axis: string, root = 0, options: Collect
   return params.axisSize === 1 ? x : emitOne("reduce", [x], { ...params, root });
 };
 
-/** Mean of `x` over the ranks of `axis` at rank `root`, f32: the sum times 1/P; zeros on all others. */
+/** Mean of `x` over the ranks of `axis` on rank `root`, f32: the sum times 1/P; zeros on all others. */
 export const reduceMeanToRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
   const sum = reduceToRoot(x, axis, root, options);
   return sum === x ? x : multiply(sum, 1 / axisSize(axis));
 };
 
 /**
- * Point to point: for each pair, rank `to` gets the `x` of rank `from`; a rank that nobody sends to gets zeros.
+ * Point-to-point transfer: for each pair, rank `to` receives `x` of rank `from`; a rank without a sender gets zeros.
  *
  * @param pairs each rank at most once as `from` and at most once as `to`.
- * @example sendReceive(x, "pipeline", [[0, 1], [1, 2], [2, 3]]); // hand on to the next stage
+ * @example sendReceive(x, "pipeline", [[0, 1], [1, 2], [2, 3]]); // pass x on to the next stage
  */
 export const sendReceive = (
   x: Tensor,
@@ -201,7 +206,7 @@ export const sendReceive = (
 ): Tensor => {
   if (!Array.isArray(pairs) || !pairs.every((pair) => Array.isArray(pair) && pair.length === 2))
     throw new ArgumentError(
-      `sendReceive: its pairs are ${describe(pairs)}; give a list of [from, to], such as [[0, 1], [1, 0]]`,
+      `sendReceive: its pairs are ${describe(pairs)}; pass a list of [from, to], such as [[0, 1], [1, 0]]`,
     );
   for (const [from, to] of pairs) {
     checkRank("sendReceive", "from", from, axis);

@@ -10,7 +10,7 @@ import { reshape } from "./movement.ts";
 import { convTranspose2d, type ConvTranspose2dOptions } from "./transposed-convolution.ts";
 
 export interface Conv1dOptions extends Pick<Conv2dOptions, "groups" | "bias"> {
-  /** Steps of the window. Default: 1. */
+  /** Step of the window. Default: 1. */
   readonly stride?: number;
   /** Zeros before and after: "same", "valid", one number for both ends, or `[before, after]`. Default: "valid". */
   readonly padding?: "same" | "valid" | number | Pair;
@@ -18,7 +18,7 @@ export interface Conv1dOptions extends Pick<Conv2dOptions, "groups" | "bias"> {
   readonly dilation?: number;
 }
 
-/** As of the `conv1d` whose shapes this one takes back. */
+/** Options of the `conv1d` that this function transposes, and the output padding. */
 export interface ConvTranspose1dOptions extends Conv1dOptions {
   /** Positions added at the end of the result, below the stride. Default: 0. */
   readonly outputPadding?: number;
@@ -33,7 +33,10 @@ const conv1dNames: OptionNames<Conv1dOptions> = {
 };
 const transposedNames: OptionNames<ConvTranspose1dOptions> = { ...conv1dNames, outputPadding: true };
 
-/** A sequence is an image of one row. Checked here, so that messages show what was given and not a pair made of it. */
+/**
+ * Options of the equivalent `conv2d` on an image with one row. Checked here, so that messages show the values that the
+ * caller passed.
+ */
 const onOneRow = (
   op: string,
   { stride = 1, padding = "valid", dilation = 1, groups = 1, bias }: Conv1dOptions,
@@ -67,12 +70,12 @@ const asImage = (x: Tensor): Tensor => reshape(x, [x.shape[0]!, 1, x.shape[1]!, 
 const asRow = (w: Tensor): Tensor => reshape(w, [1, ...w.shape]);
 const asSequence = (y: Tensor): Tensor => reshape(y, [y.shape[0]!, y.shape[2]!, y.shape[3]!]);
 
-/** Checked here, so that a message shows the shapes that were given and not those of an image. */
+/** Checked here, so that messages show the shapes that the caller passed instead of the shapes of an image. */
 const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boolean): void => {
   if (x.rank !== 3 || w.rank !== 3 || !fits)
     throw new ShapeError(
       op,
-      `takes a sequence [N, T, C] and a weight ${weight}, got ${formatShape(x.shape)} and ${formatShape(w.shape)}, which do not fit; reshape them to 3 dimensions and the same C`,
+      `takes a sequence [N, T, C] and a weight ${weight}, got ${formatShape(x.shape)} and ${formatShape(w.shape)}, which do not match; reshape them to 3 dimensions and the same C`,
     );
 };
 
@@ -81,11 +84,11 @@ const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boo
  * over one row.
  *
  * @param x f32, or f16 or bf16 with sums in f32: [N, T, C].
- * @param w of `x`'s dtype, [kernel width, C / groups, O].
+ * @param w dtype of `x`, [kernel width, C / groups, O].
  * @returns [N, T', O], T' as in `conv2d`.
- * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding or
+ * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError for a stride, padding or
  * dilation out of range.
- * @example conv1d(x, w, { padding: [2, 0] }) // with 3 taps: no output looks ahead
+ * @example conv1d(x, w, { padding: [2, 0] }) // with 3 taps: causal, no output depends on later inputs
  */
 export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tensor => {
   checkOptions("conv1d(x, w)", options, conv1dNames);
@@ -95,10 +98,10 @@ export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tenso
 };
 
 /**
- * The adjoint of `conv1d` in its sequence; see `convTranspose2d`.
+ * Transposed convolution: the adjoint of `conv1d` with respect to its sequence; see `convTranspose2d`.
  *
  * @param x f32, or f16 or bf16 with sums in f32: [N, T, C].
- * @param w of `x`'s dtype: [kernel width, O / groups, C].
+ * @param w dtype of `x`: [kernel width, O / groups, C].
  * @returns [N, T', O] with T' = (T − 1)·stride + (width − 1)·dilation + 1 − padding + outputPadding; with "same", T' =
  * T·stride.
  * @throws as `convTranspose2d`.

@@ -8,15 +8,15 @@ import { type Pair, type PaddingOption, resolvePadding, resolvePair } from "../w
 import { add, cast } from "./elementwise.ts";
 
 export interface Conv2dOptions {
-  /** Steps of the window. Default: 1. */
+  /** Step of the window. Default: 1. */
   readonly stride?: number | Pair;
   /** Zeros around the image. Default: "valid". */
   readonly padding?: PaddingOption;
   /** Distance between the taps of the kernel. Default: 1. */
   readonly dilation?: number | Pair;
-  /** Split channels into this many independent convolutions. Default: 1. */
+  /** Number of independent convolutions that channels are split into. Default: 1. */
   readonly groups?: number;
-  /** Added to every pixel, f32 [O]. Default: none. */
+  /** Bias added to every pixel, f32 [O]. Default: none. */
   readonly bias?: Tensor;
 }
 
@@ -29,8 +29,8 @@ const optionNames: OptionNames<Conv2dOptions> = {
 };
 
 /**
- * The product of an image and a weight, with a bias for each output channel. Operands of f16 or bf16 have their sums
- * and the bias added in f32, and are rounded then.
+ * Product of an image and a weight, plus a bias per output channel. For f16 and bf16 operands, sums and the bias are
+ * added in f32 and then rounded.
  */
 export const withBias = (
   op: string,
@@ -44,7 +44,7 @@ export const withBias = (
   if (bias.rank !== 1 || bias.shape[0] !== y.shape.at(-1) || bias.dtype !== "f32")
     throw new ShapeError(
       op,
-      `bias ${formatSpec(bias)} does not fit the result ${formatSpec(y)}; it takes one number for each output channel, f32[${y.shape.at(-1)}]`,
+      `bias ${formatSpec(bias)} does not match the result ${formatSpec(y)}; pass one number per output channel, f32[${y.shape.at(-1)}]`,
     );
   return cast(add(y, bias), x.dtype);
 };
@@ -54,10 +54,10 @@ export const withBias = (
  * bias[o]`.
  *
  * @param x f32, or f16 or bf16 with sums in f32: [N, H, W, C], e.g. [64, 28, 28, 32].
- * @param w of `x`'s dtype, [kernel height, kernel width, C / groups, O], e.g. [3, 3, 32, 64].
+ * @param w dtype of `x`, [kernel height, kernel width, C / groups, O], e.g. [3, 3, 32, 64].
  * @returns [N, H', W', O] with H' = ⌊(H + padding − (height − 1)·dilation − 1) / stride⌋ + 1; with "same", H' = ⌈H /
  * stride⌉.
- * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding or
+ * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError for a stride, padding or
  * dilation out of range.
  * Cost: 2·N·H'·W'·O·height·width·C/groups flops.
  */

@@ -22,11 +22,11 @@ import { broadcastTo, expandDims, swapDims } from "./movement.ts";
 import { reduceMax } from "./reduce.ts";
 
 export interface TriangularSolveOptions {
-  /** Which triangle of `l` is read: the lower one, or the upper one. */
+  /** Whether the lower triangle of `l` is read; otherwise the upper triangle. */
   readonly lower: boolean;
-  /** Solve `lᵀ x = b` instead of `l x = b`. */
+  /** Whether to solve `lᵀ x = b` instead of `l x = b`. */
   readonly transpose: boolean;
-  /** Take the diagonal as ones and do not read it. Default: false. */
+  /** Whether to assume a diagonal of ones, which is not read. Default: false. */
   readonly unitDiagonal?: boolean;
 }
 
@@ -35,8 +35,8 @@ export interface TriangularSolveOptions {
  *
  * @param a f32 [..., n, n], symmetric positive definite; only the lower triangle is read.
  * @returns f32 [..., n, n], zero above the diagonal. A matrix that is not positive definite yields NaN: in every row
- * from the failing pivot on, all entries from the pivot's column to the diagonal. The columns before it are right.
- * Cost: n³/3 flops per matrix.
+ * from the failing pivot on, all entries from the pivot's column to the diagonal. The columns before the pivot are
+ * correct. Cost: n³/3 flops per matrix.
  */
 export const cholesky = (a: Tensor): Tensor => emitOne("cholesky", [a]);
 
@@ -44,7 +44,7 @@ export const cholesky = (a: Tensor): Tensor => emitOne("cholesky", [a]);
  * Solve `l x = b`, or `lᵀ x = b`, for a triangular matrix.
  *
  * @param l f32 [..., n, n]; the other triangle is not read.
- * @param b f32 [..., n, m]. Leading dimensions stretch to each other as in `add`.
+ * @param b f32 [..., n, m]. Leading dimensions broadcast as in `add`.
  * @returns f32 [..., n, m].
  * Cost: n²·m flops per matrix.
  */
@@ -65,13 +65,13 @@ export const triangularSolve = (l: Tensor, b: Tensor, options: TriangularSolveOp
   return emitOne("triangular-solve", stretched, { lower, transpose, unitDiagonal });
 };
 
-/** `x` with `a x = b`, given the Cholesky factor `l` of `a`: two triangular solves, 2·n²·m flops per matrix. */
+/** Solve `a x = b`, given the Cholesky factor `l` of `a`: two triangular solves, 2·n²·m flops per matrix. */
 export const choleskySolve = (l: Tensor, b: Tensor): Tensor =>
   triangularSolve(l, triangularSolve(l, b, { lower: true, transpose: false }), { lower: true, transpose: true });
 
 /**
- * `a⁻¹`, given the Cholesky factor `l` of `a`; to multiply it with something once, `choleskySolve` is cheaper and more
- * accurate.
+ * Inverse `a⁻¹`, given the Cholesky factor `l` of `a`. For a single product with the inverse, `choleskySolve` is
+ * cheaper and more accurate.
  */
 export const inverseFromCholesky = (l: Tensor): Tensor => {
   requireOperands("inverseFromCholesky", [l]);
@@ -83,7 +83,7 @@ export const inverseFromCholesky = (l: Tensor): Tensor => {
 export interface Eigendecomposition {
   /** λ, f32 [..., n], ascending. */
   readonly values: Tensor;
-  /** v, f32 [..., n, n]: column j belongs to value j. */
+  /** v, f32 [..., n, n]: column j is the eigenvector of value j. */
   readonly vectors: Tensor;
 }
 
@@ -91,16 +91,17 @@ export interface Eigendecomposition {
  * Eigenvalues and eigenvectors of a symmetric matrix: `a = v diag(λ) vᵀ`.
  *
  * @param a f32 [..., n, n], symmetric; only the lower triangle is read.
- * @returns `values` λ, f32 [..., n], ascending, and `vectors` v, f32 [..., n, n], orthonormal columns, in each of which
- * the entry of largest magnitude is positive, the first one of equals. Vectors of equal values span the right space, in
- * which basis is not said. A NaN or an infinity in the triangle makes everything NaN.
+ * @returns `values` λ, f32 [..., n], ascending, and `vectors` v, f32 [..., n, n], with orthonormal columns. In each
+ * column the entry of largest magnitude (the first, if several are equal) is positive. Vectors of equal values span the
+ * correct eigenspace; the basis within it is unspecified. A NaN or an infinity in the triangle makes all results NaN.
  *
- * Values are off by the rounding of f32 of the largest magnitude among them. Where values are equal, the gradient takes
- * the part between their vectors as 0: finite, and right for what depends on equal values alike and not on their
- * vectors, as their sum is. It is not the derivative of a function of the whole matrix there.
+ * The error of the values is an f32 rounding of the largest magnitude among them. For equal values, the gradient treats
+ * the part between their vectors as 0. The gradient is then finite, and correct for functions that treat equal values
+ * alike and do not depend on their vectors, such as the sum of the values. For other functions it is not the derivative
+ * with respect to the matrix.
  * Cost: about 17/3·n³ flops per matrix.
  *
- * @throws ShapeError for what is not square or not f32.
+ * @throws ShapeError for an operand that is not square or not f32.
  * @example const { values, vectors } = eigh(matmul(x, x, { transposeA: true }));
  */
 export const eigh = (a: Tensor): Eigendecomposition => {
@@ -108,7 +109,7 @@ export const eigh = (a: Tensor): Eigendecomposition => {
   return { values, vectors };
 };
 
-/** Orthonormal columns and a triangle: `a = q r`. */
+/** QR factors, orthonormal columns and a triangle: `a = q r`. */
 export interface QrFactors {
   /** f32 [..., n, m]. */
   readonly q: Tensor;
@@ -120,12 +121,12 @@ export interface QrFactors {
  * Thin QR factors `a = q r` by Householder reflections.
  *
  * @param a f32 [..., n, m] with n ≥ m.
- * @returns `q`, f32 [..., n, m], with orthonormal columns, whatever the rank of `a` is; `r`, f32 [..., m, m], upper
- * triangular with a diagonal that is not negative, which makes both unique where the columns of `a` are independent.
- * There the gradient exists, too. A NaN or an infinity in `a` makes everything NaN.
+ * @returns `q`, f32 [..., n, m], with orthonormal columns for any rank of `a`; `r`, f32 [..., m, m], upper triangular
+ * with a nonnegative diagonal. If the columns of `a` are independent, both factors are unique and the gradient exists.
+ * A NaN or an infinity in `a` makes all results NaN.
  * Cost: 4·m²·(n − m/3) flops per matrix.
  *
- * @throws ShapeError for fewer rows than columns, or what is not f32.
+ * @throws ShapeError for fewer rows than columns, or an operand that is not f32.
  * @example const { q } = qr(normal(key, [512, 32]));
  */
 export const qr = (a: Tensor): QrFactors => {
@@ -140,8 +141,8 @@ const positions = (a: Tensor): { rows: Tensor; columns: Tensor } => {
 };
 
 /**
- * Gradient of `cholesky` for the lower triangle of `a`: with Φ, which halves the diagonal and drops what lies above it,
- * `S = l⁻ᵀ Φ(lᵀ g) l⁻¹` and the result is `Φ(S + Sᵀ)`.
+ * Gradient of `cholesky` for the lower triangle of `a`: with Φ, which halves the diagonal and zeroes the entries above
+ * it, `S = l⁻ᵀ Φ(lᵀ g) l⁻¹` and the result is `Φ(S + Sᵀ)`.
  *
  * Source: Murray 2016, arXiv 1602.07527, equations 9 and 10.
  */
@@ -160,8 +161,8 @@ export const choleskyGradient = (l: Tensor, g: Tensor): Tensor => {
 };
 
 /**
- * Gradients of `triangularSolve` for `l` and `b`: `db = op(l)⁻ᵀ g`, and `dl = −db xᵀ` (its transpose where op
- * transposes) on the triangle that was read.
+ * Gradients of `triangularSolve` for `l` and `b`: `db = op(l)⁻ᵀ g`, and `dl = −db xᵀ` (transposed if op transposes) on
+ * the triangle that was read.
  */
 export const solveGradients = (
   l: Tensor,
@@ -183,25 +184,25 @@ const withoutSymmetric = (x: Tensor): Tensor => subtract(x, swapDims(x, -1, -2))
 
 /**
  * Gradient of `eigh` for the lower triangle of `a`. With `M = vᵀ gᵥ` and `F[i][j] = 1/(λ[j] − λ[i])`,
- * `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is that for all of `a`. An entry of the triangle stands for two: the result
- * is `S + Sᵀ` below the diagonal, `S` on it.
+ * `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is the gradient for all of `a`. An entry of the triangle represents two
+ * entries: the result is `S + Sᵀ` below the diagonal, `S` on the diagonal.
  *
- * Values that differ by less than n roundings of the largest magnitude are taken as equal, and F as 0 there, where
- * `M − Mᵀ` is 0, too, for whatever does not depend on the choice among their vectors, and 0/0 says nothing.
+ * Values that differ by less than n roundings of the largest magnitude are treated as equal, with F = 0. For equal
+ * values, `M − Mᵀ` is also 0 if the loss does not depend on the choice of their vectors, and 0/0 is undefined.
  *
  * Source: Giles 2008, An extended collection of matrix derivative results, section 3.1; for symmetric `a`.
  */
-export const eighGradient = (values: Tensor, vectors: Tensor, ofValues: Tensor, ofVectors: Tensor): Tensor => {
+export const eighGradient = (values: Tensor, vectors: Tensor, gradValues: Tensor, gradVectors: Tensor): Tensor => {
   const size = values.shape.at(-1)!;
   const { rows, columns } = positions(vectors);
   const gap = subtract(expandDims(values, { dims: -2 }), expandDims(values, { dims: -1 }));
   const least = multiply(reduceMax(absolute(values), { dims: [-1], keepDims: true }), size * 2 ** -24);
   const distinct = greater(absolute(gap), expandDims(least, { dims: -1 }));
-  const turn = multiply(withoutSymmetric(matmul(vectors, ofVectors, { transposeA: true })), 0.5);
+  const turn = multiply(withoutSymmetric(matmul(vectors, gradVectors, { transposeA: true })), 0.5);
   const diagonal = broadcastTo(equal(rows, columns), vectors.shape);
   const inner = where(
     diagonal,
-    expandDims(ofValues, { dims: -1 }),
+    expandDims(gradValues, { dims: -1 }),
     where(distinct, divide(turn, where(distinct, gap, 1)), 0),
   );
   const whole = matmul(matmul(vectors, inner), vectors, { transposeB: true });
@@ -214,15 +215,15 @@ export const eighGradient = (values: Tensor, vectors: Tensor, ofValues: Tensor, 
 
 /**
  * Gradient of `qr`, for independent columns: with `M = r g_rᵀ − g_qᵀ q` and `C` its lower triangle mirrored above the
- * diagonal, `(g_q + q C) r⁻ᵀ`. Only the upper triangle of g_r counts.
+ * diagonal, `(g_q + q C) r⁻ᵀ`. Only the upper triangle of g_r is used.
  *
  * Source: Walter and Lehmann 2010, arXiv 1001.1654; Seeger et al. 2017, arXiv 1710.08717.
  */
-export const qrGradient = (q: Tensor, r: Tensor, ofQ: Tensor, ofR: Tensor): Tensor => {
+export const qrGradient = (q: Tensor, r: Tensor, gradQ: Tensor, gradR: Tensor): Tensor => {
   const { rows, columns } = positions(r);
   const lower = broadcastTo(greaterEqual(rows, columns), r.shape);
   const upper = broadcastTo(greaterEqual(columns, rows), r.shape);
-  const m = subtract(matmul(r, where(upper, ofR, 0), { transposeB: true }), matmul(ofQ, q, { transposeA: true }));
-  const sum = add(ofQ, matmul(q, where(lower, m, swapDims(m, -1, -2))));
+  const m = subtract(matmul(r, where(upper, gradR, 0), { transposeB: true }), matmul(gradQ, q, { transposeA: true }));
+  const sum = add(gradQ, matmul(q, where(lower, m, swapDims(m, -1, -2))));
   return swapDims(triangularSolve(r, swapDims(sum, -1, -2), { lower: false, transpose: false }), -1, -2);
 };

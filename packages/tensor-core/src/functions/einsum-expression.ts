@@ -2,28 +2,28 @@ import { ArgumentError, ShapeError } from "../errors.ts";
 import { formatSpec, type TensorSpec } from "../shape.ts";
 
 /**
- * Names of the dimensions of an operand or result: letters, and for what "..." stands for "…0", "…1", counted from the
- * last one, so that operands of different rank are aligned at the end.
+ * Dimension names of an operand or result: letters. The dimensions of "..." are named "…0", "…1", counted from the last
+ * dimension, so that operands of different rank are aligned at the end.
  */
 export type Labels = readonly string[];
 
-/** An expression whose names are checked against the operands. */
+/** Parsed expression, checked against the operands. */
 export interface EinsumExpression {
   readonly inputs: readonly Labels[];
   readonly output: Labels;
-  /** Of each name; for "…" the stretched size. */
+  /** Size of each name; for "…" the broadcast size. */
   readonly sizes: ReadonlyMap<string, number>;
 }
 
 const isEllipsis = (label: string): boolean => label.startsWith("…");
 
-/** Letters of one operand, "..." as one entry. */
+/** Letters of one operand; "..." is one entry. */
 const tokensOf = (part: string, expression: string): string[] => {
   const tokens = part.match(/\.\.\.|[^]/g) ?? [];
   const strange = tokens.find((token) => token !== "..." && !/^[A-Za-z]$/.test(token));
   if (strange !== undefined)
     throw new ArgumentError(
-      `einsum: "${strange}" in "${expression}" names no dimension; use a letter for each dimension, "..." for all others, as in "bij,bjk->bik"`,
+      `einsum: "${strange}" in "${expression}" is not a dimension name; use a letter for each dimension, "..." for all others, as in "bij,bjk->bik"`,
     );
   if (tokens.filter((token) => token === "...").length > 1)
     throw new ArgumentError(
@@ -49,7 +49,8 @@ const labelsOf = (tokens: readonly string[], operand: TensorSpec, position: numb
 };
 
 /**
- * What is written on no right side: the dimensions of "...", then in alphabetical order the letters that stand once.
+ * Result of an expression without a right side: the dimensions of "...", then in alphabetical order the letters that
+ * occur once.
  */
 const impliedOutput = (inputs: readonly Labels[]): string[] => {
   const all = inputs.flat();
@@ -66,17 +67,17 @@ const statedOutput = (part: string, inputs: readonly Labels[], expression: strin
   const others = [...known].filter(isEllipsis).length;
   if (others > 0 && !tokens.includes("..."))
     throw new ArgumentError(
-      `einsum: "${expression}" has "..." on the left only; write it on the right too, or name what is to be summed over`,
+      `einsum: "${expression}" has "..." on the left only; write it on the right too, or name the dimensions to sum over`,
     );
   const output = expand(tokens, others);
   output.forEach((label, i) => {
     if (!known.has(label))
       throw new ArgumentError(
-        `einsum: "${label}" on the right of "${expression}" stands nowhere on the left; name it in an operand`,
+        `einsum: "${label}" on the right of "${expression}" is missing on the left; name it in an operand`,
       );
     if (output.indexOf(label) !== i)
       throw new ArgumentError(
-        `einsum: "${label}" stands twice on the right of "${expression}"; a result has each dimension once`,
+        `einsum: "${label}" occurs twice on the right of "${expression}"; name each dimension of the result once`,
       );
   });
   return output;
@@ -98,7 +99,7 @@ const sizesOf = (
       if (known !== size && !stretches)
         throw new ShapeError(
           "einsum",
-          `${isEllipsis(label) ? `a dimension of "..."` : `"${label}"`} in "${expression}" is ${known} in ${formatSpec(first.get(label)!)} and ${size} in ${formatSpec(operand)}; a name has one size`,
+          `${isEllipsis(label) ? `a dimension of "..."` : `"${label}"`} in "${expression}" is ${known} in ${formatSpec(first.get(label)!)} and ${size} in ${formatSpec(operand)}; a name must have the same size everywhere`,
         );
       if (!sizes.has(label) || known === 1) {
         sizes.set(label, size);
@@ -110,9 +111,9 @@ const sizesOf = (
 };
 
 /**
- * Read an expression such as `"bij,bjk->bik"` for the given operands.
+ * Parse an expression such as `"bij,bjk->bik"` for the given operands.
  *
- * @throws ArgumentError for an expression that says nothing sensible, ShapeError where the operands do not fit it.
+ * @throws ArgumentError for an invalid expression, ShapeError if the operands do not match it.
  */
 export const parseEinsum = (expression: string, operands: readonly TensorSpec[]): EinsumExpression => {
   const [left, right, ...more] = expression.replaceAll(" ", "").split("->");

@@ -5,17 +5,17 @@ import { resolveDims } from "../shape.ts";
 import { arange, subtract } from "./elementwise.ts";
 
 /**
- * `x` with the order of its entries turned around along `dims` (all of them by default). Any dtype.
+ * Reverse the order of entries along `dims` (all dimensions by default). Any dtype.
  *
  * Cost: one read and one write of `x` for each dimension.
  */
 export const flip = (x: Tensor, options: { readonly dims?: number | readonly number[] } = {}): Tensor => {
   const { dims } = checkOptions("flip(x)", options, { dims: true });
   requireOperands("flip", [x]);
-  return resolveDims(dims, x.rank, "flip").reduce((turned, dim) => {
+  return resolveDims(dims, x.rank, "flip").reduce((flipped, dim) => {
     const size = x.shape[dim]!;
-    if (size < 2) return turned;
-    return emitOne("gather", [turned, subtract(size - 1, arange(size))], {
+    if (size < 2) return flipped;
+    return emitOne("gather", [flipped, subtract(size - 1, arange(size))], {
       dim,
       outside: "invalid",
       permutation: true,

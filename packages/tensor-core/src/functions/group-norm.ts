@@ -8,8 +8,8 @@ import { reshape, transpose } from "./movement.ts";
 
 export interface GroupNormOptions {
   /**
-   * Into how many groups of neighbours the channels are split; 1 takes all of a sample together, C each channel alone
-   * (instance norm).
+   * Number of groups of adjacent channels. 1 normalizes all channels of a sample together, C normalizes each channel
+   * alone (instance norm).
    */
   readonly groups: number;
   /** Added to the variance. Default: 1e-5, as in PyTorch. */
@@ -17,15 +17,14 @@ export interface GroupNormOptions {
 }
 
 /**
- * Group normalisation: `(x − mean) / √(variance + ε) · γ + β` with the mean and variance of each sample's group of
- * channels, over all its pixels. Unlike batch normalisation it needs no running statistics and treats each sample
- * alone.
+ * Group normalization: `(x − mean) / √(variance + ε) · γ + β` with the mean and variance of each sample's group of
+ * channels, over all its pixels. Unlike batch normalization, it needs no running statistics, and samples do not affect
+ * each other.
  *
  * @param x f32 [N, ..., C], images as [N, H, W, C].  @param gamma f32 [C].  @param beta f32 [C].
- * @throws ShapeError where channels and groups, γ or β do not fit.
+ * @throws ShapeError if channels and groups, γ or β do not match.
  * @example groupNorm(x, gamma, beta, { groups: 8 })
- * Cost: a layer normalisation of rows of H·W·C / groups entries; with more than one group also a transposition there
- * and back.
+ * Cost: a layer normalization of rows of H·W·C / groups entries; with more than one group also two transpositions.
  * Source: Wu and He 2018, arXiv 1803.08494.
  */
 export const groupNorm = (x: Tensor, gamma: Tensor, beta: Tensor, options: GroupNormOptions): Tensor => {
@@ -53,7 +52,7 @@ export const groupNorm = (x: Tensor, gamma: Tensor, beta: Tensor, options: Group
     if (value.dtype !== "f32" || value.rank !== 1 || value.shape[0] !== channels)
       throw new ShapeError(
         "groupNorm",
-        `${name} ${formatSpec(value)} does not fit ${formatSpec(x)}; it takes one number for each channel, f32[${channels}]`,
+        `${name} ${formatSpec(value)} does not match ${formatSpec(x)}; pass one number per channel, f32[${channels}]`,
       );
   const [samples, pixels, own] = [x.shape[0]!, elementCount(x.shape.slice(1, -1)), channels / groups];
   const row = pixels * own;

@@ -6,17 +6,17 @@ import { formatSpec, requireShape, resolveDim, sameShape } from "../shape.ts";
 import { add, arange, type DimOption, full, zeros } from "./elementwise.ts";
 
 export interface GatherOptions extends DimOption {
-  /** What an index outside the dimension yields. Default: "invalid". */
+  /** Value for an index outside the dimension. Default: "invalid". */
   readonly outside?: "invalid" | "zero";
 }
 
 /**
- * Take entries of `x` along `dim` (0 by default) by number: the result has shape `x.shape[:dim] + indices.shape +
+ * Take entries of `x` along `dim` (0 by default) by index: the result has shape `x.shape[:dim] + indices.shape +
  * x.shape[dim+1:]`.
  *
- * An index outside 0 ≤ index < size (negative ones too) cannot raise an error on a device. It yields NaN for floats, so
- * that the step stops at its non-finite check; the least value for i32, the greatest for u32 and u8, true for bool; or
- * zeros with `outside: "zero"`.
+ * An index outside 0 ≤ index < size (also a negative one) cannot throw on a device. With `outside: "invalid"` it yields
+ * NaN for floats, so that the step stops at its non-finite check; the smallest value for i32, the largest for u32 and
+ * u8, true for bool. With `outside: "zero"` it yields zeros.
  *
  * @param indices i32, any shape.
  */
@@ -27,14 +27,14 @@ export const gather = (x: Tensor, indices: Tensor, options: GatherOptions = {}):
 };
 
 /**
- * Rows of `table` [entries, width] by number: indices [...] → [..., width]. An index without a row yields NaN, see
+ * Rows of `table` [entries, width] by index: indices [...] → [..., width]. An index out of range yields NaN, see
  * `gather`.
  */
 export const embedding = (table: Tensor, indices: Tensor): Tensor => gather(table, indices);
 
 /**
- * `base` with `updates` added at `indices` along `dim` (0 by default); equal indices add up, in the order of `indices`.
- * An index outside the dimension is left out.
+ * `base` with `updates` added at `indices` along `dim` (0 by default); updates with equal indices are added in the
+ * order of `indices`. Indices outside the dimension are skipped.
  *
  * @param indices i32, any shape.
  * @param updates shape `base.shape[:dim] + indices.shape + base.shape[dim+1:]`, dtype of `base`: f32, i32 or u32.
@@ -46,17 +46,17 @@ export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, optio
 };
 
 /**
- * Add up the rows of `x` that have the same number: row s of the result is the sum of all rows r with `segmentIds[r] =
- * s`, 0 where there is none.
+ * Sum the rows of `x` by segment: row s of the result is the sum of all rows r with `segmentIds[r] = s`, or 0 if the
+ * segment is empty.
  *
- * Numbers come in any order; a row whose number is outside 0 ≤ number < numSegments (a negative one too) is left out.
- * Rows are added in their own order on every backend, so the same input gives the same bits. The gradient of a row is
- * that of its segment.
+ * Segment ids may have any order; a row whose id is outside 0 ≤ id < numSegments (also a negative one) is skipped. Rows
+ * are added in their original order on every backend, so the same input gives the same bits. The gradient of a row is
+ * the gradient of its segment.
  *
  * @param x f32, i32 or u32 [rows, ...]. @param segmentIds i32 [rows]. @returns [numSegments, ...].
- * Cost: that of `scatterAdd` onto zeros: each row once on the CPU; on WebGPU a sort of the numbers of many rows, then
+ * Cost: a `scatterAdd` onto zeros: each row once on the CPU; on WebGPU a sort of the ids if there are many rows, then
  * each row once.
- * @throws ShapeError where the numbers are not one per row, or `numSegments` is no size.
+ * @throws ShapeError if there is not one id per row, or `numSegments` is not a valid size.
  */
 export const segmentSum = (x: Tensor, segmentIds: Tensor, numSegments: number): Tensor => {
   requireOperands("segmentSum", [x, segmentIds]);
@@ -64,17 +64,17 @@ export const segmentSum = (x: Tensor, segmentIds: Tensor, numSegments: number): 
   if (segmentIds.dtype !== "i32" || x.rank === 0 || !sameShape(segmentIds.shape, x.shape.slice(0, 1)))
     throw new ShapeError(
       "segmentSum",
-      `${formatSpec(segmentIds)} does not number the rows of ${formatSpec(x)}; give i32, one number per entry of dimension 0`,
+      `${formatSpec(segmentIds)} does not match the rows of ${formatSpec(x)}; pass i32, one id per entry of dimension 0`,
     );
   return scatterAdd(zeros([numSegments, ...x.shape.slice(1)], x.dtype), segmentIds, x);
 };
 
 /**
- * The entries of `x` along `dim` (0 by default) in another order: `gather` by a permutation. Because no entry is taken
- * twice, the gradient is taken by the inverse permutation, which moves the same bytes again and adds nothing.
+ * Permute the entries of `x` along `dim` (0 by default): `gather` by a permutation. Because no entry is taken twice,
+ * the gradient is a gather by the inverse permutation, which moves the same bytes and needs no additions.
  *
- * @param permutation i32 [x.shape[dim]], each of 0 … size−1 once. One that is none takes NaN where it names no row, and
- * its gradient has NaN where a row was named never.
+ * @param permutation i32 [x.shape[dim]], each of 0 … size−1 once. If it is not a permutation, indices out of range give
+ * NaN, and the gradient of an entry that no index refers to is NaN.
  */
 export const permuteRows = (x: Tensor, permutation: Tensor, options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("permuteRows(x, permutation)", options, { dim: true });
@@ -88,21 +88,24 @@ export const permuteRows = (x: Tensor, permutation: Tensor, options: DimOption =
   return emitOne("gather", [x, permutation], { dim: along, outside: "invalid", permutation: true });
 };
 
-/** The permutation that undoes `permutation` (i32, rank 1); −1 where an entry was named never. */
+/** Inverse of `permutation` (i32, rank 1); −1 for an entry that no index refers to. */
 export const invertPermutation = (permutation: Tensor): Tensor => {
   requireOperands("invertPermutation", [permutation]);
   const { dtype, shape } = permutation;
   if (dtype !== "i32" || shape.length !== 1)
-    throw new ShapeError("invertPermutation", `${formatSpec(permutation)} is no permutation; it must be i32 of rank 1`);
+    throw new ShapeError(
+      "invertPermutation",
+      `${formatSpec(permutation)} is not a permutation; it must be i32 of rank 1`,
+    );
   return scatterAdd(full(shape, -1, "i32"), permutation, add(arange(shape[0]!), 1));
 };
 
 /**
- * Positions of the trues of a vector.
+ * Positions of the true entries of a vector.
  *
  * @param mask bool [n].
- * @param capacity most positions that are returned: those of the first trues.
- * @returns `indices` i32 [capacity], ascending, 0 behind the last one; `count` i32 [], how many of them count, at most
+ * @param capacity maximum number of positions returned: the first true entries.
+ * @returns `indices` i32 [capacity], ascending, padded with 0; `count` i32 [], number of valid positions, at most
  * `capacity`.
  */
 export const nonzero = (mask: Tensor, capacity: number): { readonly indices: Tensor; readonly count: Tensor } => {
@@ -110,23 +113,23 @@ export const nonzero = (mask: Tensor, capacity: number): { readonly indices: Ten
   return { indices: indices!, count: count! };
 };
 
-/** What `compact` returns. */
+/** Result of `compact`. */
 export interface CompactEntries {
-  /** f32 [capacity], zeros behind the last one. */
+  /** Values of the entries, f32 [capacity], padded with zeros. */
   readonly values: Tensor;
-  /** i32 [capacity], ascending, 0 behind the last one. */
+  /** Positions of the entries, i32 [capacity], ascending, padded with 0. */
   readonly indices: Tensor;
-  /** i32 []: how many reach the bound, those without room too. */
+  /** Number of entries that reach the bound, i32 [], including entries beyond the capacity. */
   readonly count: Tensor;
-  /** f32 []: the greatest magnitude of all of the vector, NaN where it holds one. */
+  /** Largest magnitude of the whole vector, f32 []; NaN if the vector contains NaN. */
   readonly greatest: Tensor;
 }
 
 /**
- * The entries of a vector whose magnitude reaches a bound, in one read: the first `capacity` of them. Zeros never reach
- * it. A NaN always does; a bound that is NaN counts as infinite.
+ * Entries of a vector whose magnitude is at least `bound`, in one read: the first `capacity` of them. Zeros are never
+ * included. A NaN entry is always included; a NaN bound counts as infinite.
  *
- * @param x f32 [n]. @param bound f32 [], its sign does not count.
+ * @param x f32 [n]. @param bound f32 [], its sign is ignored.
  */
 export const compact = (x: Tensor, bound: Tensor, capacity: number): CompactEntries => {
   const [values, indices, count, greatest] = emit("compact", [x, bound], { capacity });

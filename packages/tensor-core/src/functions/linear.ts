@@ -6,32 +6,32 @@ import type { Tensor } from "../graph/tensor.ts";
 import { broadcastShapes, elementCount, formatShape, sameShape, type Shape } from "../shape.ts";
 
 export interface MatmulOptions {
-  /** Read `a` as [..., K, M]. Default: false. */
+  /** Whether `a` is stored as [..., K, M]. Default: false. */
   readonly transposeA?: boolean;
-  /** Read `b` as [..., N, K]. Default: false. */
+  /** Whether `b` is stored as [..., N, K]. Default: false. */
   readonly transposeB?: boolean;
-  /** What the product of f16 or bf16 operands is stored as. Default: their dtype. */
+  /** Storage dtype of the product of f16 or bf16 operands. Default: their dtype. */
   readonly resultDtype?: "f32" | HalfDType;
 }
 
 const withShape = (x: Tensor, shape: Shape): Tensor =>
   sameShape(x.shape, shape) ? x : emitOne("reshape", [x], { shape: [...shape] });
 
-const stretchBatch = (x: Tensor, batch: Shape): Tensor => {
+const broadcastBatch = (x: Tensor, batch: Shape): Tensor => {
   const shape = [...batch, ...x.shape.slice(-2)];
   return sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape });
 };
 
 /**
- * Multiply matrices: `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]`, either operand read transposed.
+ * Multiply matrices: `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]`, either operand optionally transposed.
  *
  * @param a f32, or f16 or bf16 with sums in f32: [..., M, K] ([..., K, M] when transposed), e.g. activations [64, 128,
  * 768].
- * @param b of `a`'s dtype, [..., K, N] ([..., N, K] when transposed), e.g. a weight [768, 3072].
- * @returns [..., M, N] of the operands' dtype. Leading dimensions stretch to each other as in `add`. Where `b` is one
- * matrix for all of them, `a` is read as one tall matrix, so that a single product runs and `b` is not copied.
- * @throws ShapeError when an operand is no matrix, the inner dimensions differ, or the leading ones do not fit.
- * Cost: 2·M·N·K flops per matrix.
+ * @param b dtype of `a`, [..., K, N] ([..., N, K] when transposed), e.g. a weight [768, 3072].
+ * @returns [..., M, N] of the operands' dtype. Leading dimensions broadcast as in `add`. If `b` is a single matrix, `a`
+ * is read as one tall matrix, so that a single product runs and `b` is not copied.
+ * @throws ShapeError if an operand is not a matrix, the inner dimensions differ, or the leading dimensions do not
+ * match. Cost: 2·M·N·K flops per matrix.
  */
 export const matmul = (a: Tensor, b: Tensor, options: MatmulOptions = {}): Tensor => {
   const {
@@ -62,5 +62,5 @@ export const matmul = (a: Tensor, b: Tensor, options: MatmulOptions = {}): Tenso
     return withShape(y, [...a.shape.slice(0, -1), y.shape[1]!]);
   }
   const batch = broadcastShapes(batchA, batchB, "matmul");
-  return product(stretchBatch(a, batch), stretchBatch(b, batch));
+  return product(broadcastBatch(a, batch), broadcastBatch(b, batch));
 };

@@ -8,10 +8,11 @@ import { reshape } from "./movement.ts";
 import { reduceMax, type ReduceOptions, sum } from "./reduce.ts";
 
 /**
- * `log Σ exp(x)` over `dims`, f32, without overflow: the maximum is taken out before and added again after.
+ * `log Σ exp(x)` over `dims`, f32, without overflow: the maximum is subtracted before the exponential and added to the
+ * result.
  *
- * −∞ where nothing is summed or all entries are −∞, ∞ where one of them is. The gradient is the softmax over `dims`; it
- * is 0 where the result is −∞, since no entry moves it.
+ * −∞ if there are no entries or all entries are −∞, ∞ if an entry is ∞. The gradient is the softmax over `dims`; it is
+ * 0 if the result is −∞, because no entry changes it.
  *
  * @throws ShapeError for other dtypes than f32.
  * Cost: two reads of `x`.
@@ -20,13 +21,13 @@ export const logSumExp = (x: Tensor, options: ReduceOptions = {}): Tensor => {
   const { dims, keepDims = false } = checkOptions("logSumExp(x)", options, { dims: true, keepDims: true });
   requireOperands("logSumExp", [x]);
   if (x.dtype !== "f32")
-    throw new ShapeError("logSumExp", `${formatSpec(x)} is not supported, it takes f32; cast the operand first`);
+    throw new ShapeError("logSumExp", `${formatSpec(x)} is not supported, logSumExp takes f32; cast the operand first`);
   const over = resolveDims(dims, x.rank, "logSumExp");
   const greatest = stopGradient(reduceMax(x, { dims: over, keepDims: true }));
-  // An infinite maximum is not taken out: ∞ − ∞ is NaN.
+  // An infinite maximum is not subtracted: ∞ − ∞ is NaN.
   const shift = where(isFinite(greatest), greatest, 0);
   const total = sum(exp(subtract(x, shift)), { dims: over, keepDims: true });
-  // The logarithm never reads a 0, where its derivative is infinite.
+  // The logarithm never reads a 0, at which its derivative is infinite.
   const none = equal(total, 0);
   const result = where(none, -Infinity, add(log(where(none, 1, total)), shift));
   return keepDims

@@ -6,35 +6,34 @@ import type { DimOption } from "./elementwise.ts";
 import { checkOptions } from "../options.ts";
 import { elementCount, formatShape, requireShape, resolveDim, resolveDims, type Shape, sameShape } from "../shape.ts";
 
-/** Repeat `x` until it has `shape` (NumPy rule: aligned at the last dimension, sizes equal or 1). */
+/** Broadcast `x` to `shape` (NumPy rule: aligned at the last dimension, sizes equal or 1). */
 export const broadcastTo = (x: Tensor, shape: Shape): Tensor => {
   requireOperands("broadcastTo", [x]);
   requireShape("broadcastTo", shape);
   return sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] });
 };
 
-/** Dimensions of `to` along which a tensor of shape `from` is repeated. */
+/** Dimensions of `to` along which a tensor of shape `from` is broadcast. */
 export const stretchedDims = (from: Shape, to: Shape): number[] => {
   const lead = to.length - from.length;
   return to.flatMap((size, dim) => (dim < lead || (from[dim - lead] === 1 && size !== 1) ? [dim] : []));
 };
 
 /**
- * Add up `x` over all dimensions along which a tensor of `shape` was stretched to `x.shape`: the adjoint of
- * `broadcastTo`.
+ * Sum `x` over all dimensions along which a tensor of `shape` was broadcast to `x.shape`: the adjoint of `broadcastTo`.
  */
 export const sumTo = (x: Tensor, shape: Shape): Tensor => {
   requireOperands("sumTo", [x]);
   requireShape("sumTo", shape);
   const dims = stretchedDims(shape, x.shape);
   if (dims.length === 0) return reshape(x, shape);
-  // 16-bit floats are storage: the sum is taken in f32.
+  // 16-bit floats are storage only: the sum is computed in f32.
   const wide = x.dtype === "f32" ? x : emitOne("cast", [x], { dtype: "f32" });
   const total = reshape(emitOne("sum", [wide], { dims }), shape);
   return x.dtype === "f32" ? total : emitOne("cast", [total], { dtype: x.dtype });
 };
 
-/** The same elements under another shape. One size may be -1: it is what the others leave. */
+/** Same elements with another shape. One size may be -1 and is computed from the others. */
 export const reshape = (x: Tensor, shape: Shape): Tensor => {
   requireOperands("reshape", [x]);
   requireShape("reshape", Array.isArray(shape) ? shape.filter((size) => size !== -1) : shape);
@@ -52,13 +51,13 @@ export const reshape = (x: Tensor, shape: Shape): Tensor => {
 };
 
 export interface FlattenOptions {
-  /** Dimension that the merged ones begin with. Default: 0. */
+  /** First dimension to merge. Default: 0. */
   readonly first?: number;
-  /** Dimension that they end with, included. Default: the last one. */
+  /** Last dimension to merge, inclusive. Default: the last one. */
   readonly last?: number;
 }
 
-/** Merge dimensions `first` to `last`, all of them by default, into one. */
+/** Merge dimensions `first` to `last` into one. Default: all dimensions. */
 export const flatten = (x: Tensor, options: FlattenOptions = {}): Tensor => {
   const { first = 0, last = -1 } = checkOptions("flatten(x)", options, { first: true, last: true });
   requireOperands("flatten", [x]);
@@ -94,13 +93,13 @@ export const squeeze = (x: Tensor, options: { readonly dims?: number | readonly 
   );
 };
 
-/** Insert dimensions of size 1 so that they stand at `dims` of the result. */
+/** Insert dimensions of size 1 at indices `dims` of the result. */
 export const expandDims = (x: Tensor, options: { readonly dims: number | readonly number[] }): Tensor => {
   const { dims } = checkOptions("expandDims(x)", options, { dims: true });
   if (dims === undefined)
     throw new ShapeError(
       "expandDims",
-      "dims are missing; say where the new dimensions stand: expandDims(x, { dims: 0 })",
+      "dims are missing; pass the indices of the new dimensions: expandDims(x, { dims: 0 })",
     );
   requireOperands("expandDims", [x]);
   const added = Array.isArray(dims) ? dims.length : 1;
@@ -120,7 +119,7 @@ export const transpose = (x: Tensor, permutation?: readonly number[]): Tensor =>
   requireOperands("transpose", [x]);
   if (permutation !== undefined && !Array.isArray(permutation))
     throw new ArgumentError(
-      `transpose: its permutation is ${describe(permutation)}; give the order of the dimensions as a list, such as [1, 0]`,
+      `transpose: its permutation is ${describe(permutation)}; pass the order of the dimensions as a list, such as [1, 0]`,
     );
   const order =
     permutation?.map((dim) => resolveDim(dim, x.rank, "transpose")) ?? x.shape.map((_, dim) => x.rank - 1 - dim);
@@ -129,7 +128,7 @@ export const transpose = (x: Tensor, permutation?: readonly number[]): Tensor =>
     : emitOne("transpose", [x], { permutation: order });
 };
 
-/** Exchange two dimensions. */
+/** Swap two dimensions. */
 export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
   requireOperands("swapDims", [x]);
   const [first, second] = [resolveDim(a, x.rank, "swapDims"), resolveDim(b, x.rank, "swapDims")];
@@ -141,7 +140,7 @@ export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
 
 /**
  * Take every `strides[d]`-th index from `starts[d]` up to, not including, `ends[d]`. Negative starts and ends count
- * from the end; lists may be shorter than the rank, the dimensions left over are kept whole.
+ * from the end. Lists may be shorter than the rank; the remaining dimensions are kept whole.
  */
 export const slice = (
   x: Tensor,
@@ -153,12 +152,12 @@ export const slice = (
   for (const [name, list] of Object.entries({ starts, ends, strides }))
     if (!Array.isArray(list) || !list.every(Number.isInteger))
       throw new ArgumentError(
-        `slice: ${name} are ${describe(list)}; give a list of whole numbers, one for each dimension from the first on`,
+        `slice: ${name} are ${describe(list)}; pass a list of whole numbers, one per dimension from the first on`,
       );
   if (starts.length > x.rank || ends.length > x.rank || strides.length > x.rank) {
     throw new ShapeError(
       "slice",
-      `${starts.length} starts, ${ends.length} ends and ${strides.length} strides were given for ${formatShape(x.shape)}; give at most one per dimension`,
+      `${starts.length} starts, ${ends.length} ends and ${strides.length} strides were given for ${formatShape(x.shape)}; pass at most one per dimension`,
     );
   }
   const fromEnd = (index: number, size: number): number => (index < 0 ? index + size : index);
@@ -171,13 +170,11 @@ export const slice = (
 
 const requireList = (op: string, tensors: readonly Tensor[]): void => {
   if (!Array.isArray(tensors))
-    throw new ArgumentError(
-      `${op}: ${describe(tensors)} was given where a list of tensors is due; write ${op}([a, b])`,
-    );
+    throw new ArgumentError(`${op}: got ${describe(tensors)} instead of a list of tensors; write ${op}([a, b])`);
   requireOperands(op, tensors);
 };
 
-/** Lay tensors one after another along `dim`, 0 by default. */
+/** Concatenate tensors along `dim`, 0 by default. */
 export const concat = (tensors: readonly Tensor[], options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("concat(tensors)", options, { dim: true });
   requireList("concat", tensors);
@@ -188,13 +185,16 @@ export const concat = (tensors: readonly Tensor[], options: DimOption = {}): Ten
 };
 
 /**
- * Cut `x` along `dim`, 0 by default: into so many equal parts, or into parts of the sizes given. Undone by `concat`.
+ * Split `x` along `dim`, 0 by default: into `parts` equal parts, or into parts of the given sizes. `concat` is the
+ * inverse.
  */
 export const split = (x: Tensor, parts: number | readonly number[], options: DimOption = {}): Tensor[] => {
   const { dim = 0 } = checkOptions("split(x, parts)", options, { dim: true });
   requireOperands("split", [x]);
   if (!Array.isArray(parts) && !(Number.isInteger(parts) && (parts as number) >= 0 && (parts as number) < 2 ** 32))
-    throw new ArgumentError(`split: its parts are ${describe(parts)}; give how many, or a list of their sizes`);
+    throw new ArgumentError(
+      `split: its parts are ${describe(parts)}; pass the number of parts, or a list of their sizes`,
+    );
   const along = resolveDim(dim, x.rank, "split");
   const size = x.shape[along]!;
   const sizes = typeof parts === "number" ? Array.from({ length: parts }, () => size / parts) : parts;
@@ -204,7 +204,7 @@ export const split = (x: Tensor, parts: number | readonly number[], options: Dim
   ) {
     throw new ShapeError(
       "split",
-      `dimension ${along} of ${formatShape(x.shape)} has size ${size}, which is not cut into [${sizes.join(", ")}]; the parts must be integers that add up to it`,
+      `dimension ${along} of ${formatShape(x.shape)} has size ${size}, which cannot be split into [${sizes.join(", ")}]; the parts must be whole numbers that add up to ${size}`,
     );
   }
   let start = 0;
@@ -219,7 +219,7 @@ export const split = (x: Tensor, parts: number | readonly number[], options: Dim
   });
 };
 
-/** Join tensors of one shape along a new dimension `dim`, 0 by default. */
+/** Stack tensors of one shape along a new dimension `dim`, 0 by default. */
 export const stack = (tensors: readonly Tensor[], options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("stack(tensors)", options, { dim: true });
   requireList("stack", tensors);
@@ -231,17 +231,17 @@ export const stack = (tensors: readonly Tensor[], options: DimOption = {}): Tens
   );
 };
 
-/** Put `value` around `x`: `widths[d]` is how many entries go before and after dimension d. */
+/** Pad `x` with `value`: `widths[d]` is the number of entries before and after dimension d. */
 export const pad = (x: Tensor, widths: readonly (readonly [number, number])[], value = 0): Tensor => {
   requireOperands("pad", [x]);
   if (!Array.isArray(widths) || !widths.every((pair) => Array.isArray(pair) && pair.length === 2))
     throw new ArgumentError(
-      `pad: its widths are ${describe(widths)}; give one [before, after] per dimension of ${formatShape(x.shape)}, such as [${x.shape.map(() => "[0, 1]").join(", ")}]`,
+      `pad: its widths are ${describe(widths)}; pass one [before, after] per dimension of ${formatShape(x.shape)}, such as [${x.shape.map(() => "[0, 1]").join(", ")}]`,
     );
   if (widths.length !== x.rank)
     throw new ShapeError(
       "pad",
-      `${widths.length} pairs were given for ${formatShape(x.shape)}; give one [before, after] per dimension`,
+      `${widths.length} pairs were given for ${formatShape(x.shape)}; pass one [before, after] per dimension`,
     );
   if (widths.every(([low, high]) => low === 0 && high === 0)) return x;
   return emitOne("pad", [x], {
@@ -252,7 +252,7 @@ export const pad = (x: Tensor, widths: readonly (readonly [number, number])[], v
   });
 };
 
-/** `pad` with zeros, `interior[d]` of them also between each two neighbours: the adjoint of a strided `slice`. */
+/** `pad` with zeros, also `interior[d]` zeros between adjacent entries: the adjoint of a strided `slice`. */
 export const padInterior = (
   x: Tensor,
   low: readonly number[],

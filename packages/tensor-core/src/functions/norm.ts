@@ -7,7 +7,7 @@ import { equal, sqrt, square, where } from "./elementwise.ts";
 import { type ReduceOptions, sum } from "./reduce.ts";
 
 /**
- * Euclidean norm `√Σ x²` over `dims`, f32. The gradient is `x / norm`, and 0 where the norm is 0, as in PyTorch.
+ * Euclidean norm `√Σ x²` over `dims`, f32. The gradient is `x / norm`, and 0 if the norm is 0, as in PyTorch.
  *
  * Squares are not scaled: entries above 1.8e19 give Infinity, entries below 1e-23 count as 0.
  *
@@ -18,9 +18,9 @@ export const norm = (x: Tensor, options: ReduceOptions = {}): Tensor => {
   const reduced = checkOptions("norm(x)", options, { dims: true, keepDims: true });
   requireOperands("norm", [x]);
   if (x.dtype !== "f32")
-    throw new ShapeError("norm", `${formatSpec(x)} is not supported, it takes f32; cast the operand first`);
+    throw new ShapeError("norm", `${formatSpec(x)} is not supported, norm takes f32; cast the operand first`);
   const squares = sum(square(x), reduced);
-  // The root never reads a 0, where its derivative is infinite.
-  const none = equal(squares, 0);
-  return where(none, 0, sqrt(where(none, 1, squares)));
+  // The square root never reads a 0, at which its derivative is infinite.
+  const isZero = equal(squares, 0);
+  return where(isZero, 0, sqrt(where(isZero, 1, squares)));
 };

@@ -9,7 +9,7 @@ const checkEpsilon = (op: string, epsilon: number): number => {
 };
 
 /**
- * Layer normalisation over the last dimension: `(x − mean) / √(variance + ε) · γ + β`, variance being the mean square
+ * Layer normalization over the last dimension: `(x − mean) / √(variance + ε) · γ + β`; the variance is the mean squared
  * deviation.
  *
  * @param x f32 [..., D].  @param gamma f32 [D].  @param beta f32 [D].
@@ -19,7 +19,7 @@ export const layerNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5
   emit("layer-norm", [x, gamma, beta], { epsilon: checkEpsilon("layerNorm", epsilon) })[0]!;
 
 /**
- * Root-mean-square normalisation over the last dimension: `x / √(mean x² + ε) · γ`.
+ * Root-mean-square normalization over the last dimension: `x / √(mean x² + ε) · γ`.
  *
  * @param x f32 [..., D].  @param gamma f32 [D].
  * Source: Zhang and Sennrich 2019, arXiv 1910.07467; ε as in Llama.
@@ -28,19 +28,19 @@ export const rmsNorm = (x: Tensor, gamma: Tensor, epsilon = 1e-5): Tensor =>
   emit("rms-norm", [x, gamma], { epsilon: checkEpsilon("rmsNorm", epsilon) })[0]!;
 
 /**
- * What batch normalisation returns while training. No gradient flows through `mean` and `variance`: they are for the
- * running averages.
+ * Result of batch normalization in training. No gradient flows through `mean` and `variance`, which are for running
+ * averages.
  */
 export interface BatchNormResult {
   readonly y: Tensor;
   /** Mean of each channel over the batch, f32 [C]. */
   readonly mean: Tensor;
-  /** Mean square deviation of each channel, divided by the number of values (not by one less), f32 [C]. */
+  /** Mean squared deviation of each channel, divided by the number of values (not by that number minus 1), f32 [C]. */
   readonly variance: Tensor;
 }
 
 /**
- * Batch normalisation of the channels (last dimension) with the statistics of this batch: `(x − mean) / √(variance + ε)
+ * Batch normalization of the channels (last dimension) with the statistics of this batch: `(x − mean) / √(variance + ε)
  * · γ + β`.
  *
  * @param x f32 [..., C], images as [N, H, W, C].  @param gamma f32 [C].  @param beta f32 [C].
@@ -51,7 +51,7 @@ export const batchNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5
   return { y: y!, mean: mean!, variance: variance! };
 };
 
-/** Batch normalisation with given statistics, as in inference: one scale and one shift per channel. */
+/** Batch normalization with given statistics, as in inference: one scale and one shift per channel. */
 export const batchNormInference = (
   x: Tensor,
   gamma: Tensor,

@@ -2,15 +2,14 @@ import { emit } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
 /**
- * Return tensors as they are, and let nothing of what computes them be merged with what reads the results: no pass
- * folds, fuses or moves an operator across, and no two barriers become one. All operands are computed before anything
- * that reads a result.
+ * Return tensors unchanged, and prevent optimizations across the barrier: no pass folds, fuses or moves an operator
+ * across it, and two barriers are never merged. All operands are computed before any node that reads a result.
  *
- * What is computed twice on purpose (again in backward, instead of being kept) reads its operands through one.
- * Cotangents pass a barrier of their own.
+ * Values that are recomputed on purpose (in the backward pass, instead of being kept) read their operands through a
+ * barrier. Cotangents pass through a separate barrier.
  *
- * Cost: nothing; results lie where the operands lie. An operand lives until the barrier, even where nobody reads its
- * result.
+ * Cost: none; results share the memory of the operands. An operand stays alive until the barrier, even if its result is
+ * unused.
  * Source: `jax.lax.optimization_barrier`.
  * @example const [x, y] = optimizationBarrier(a, b);
  */

@@ -6,9 +6,9 @@ import { formatShape } from "../shape.ts";
 import { type Padding, type PaddingOption, type Pair, resolvePadding, resolvePair } from "../window.ts";
 
 export interface Pool2dOptions {
-  /** Rows and columns that one output looks at. */
+  /** Window size, rows and columns. */
   readonly window: number | Pair;
-  /** Steps of the window. Default: the window, so that windows do not overlap. */
+  /** Step of the window. Default: the window size, so that windows do not overlap. */
   readonly stride?: number | Pair;
   /** Padding around the image; smaller than the window on every side. Default: "valid". */
   readonly padding?: PaddingOption;
@@ -16,8 +16,8 @@ export interface Pool2dOptions {
 
 export interface AvgPool2dOptions extends Pool2dOptions {
   /**
-   * Divide by the whole window where it reaches over the edge, as PyTorch does by default, not by the pixels inside.
-   * Default: true.
+   * Whether the divisor is the whole window even at the edges, as PyTorch does by default, instead of the number of
+   * pixels inside the image. Default: true.
    */
   readonly countPadding?: boolean;
 }
@@ -38,7 +38,7 @@ const resolve = (
   padding.forEach((sides, dim) => {
     if (Math.max(...sides) >= window[dim]!) {
       throw new ArgumentError(
-        `${op}: padding [${sides.join(", ")}] with a window of ${window[dim]} lets a window see no pixel; padding must be smaller than the window`,
+        `${op}: padding [${sides.join(", ")}] with a window of ${window[dim]} leaves a window without pixels; padding must be smaller than the window`,
       );
     }
   });
@@ -46,8 +46,8 @@ const resolve = (
 };
 
 /**
- * Largest value of each window, channel by channel; padding never wins. The gradient goes to the first maximum of a
- * window, rows first, as in PyTorch. NaN wins.
+ * Maximum of each window, per channel; padding is never the maximum. The gradient goes to the first maximum of a
+ * window, in row-major order, as in PyTorch. A NaN counts as the maximum.
  *
  * @param x f32 [N, H, W, C]. @returns f32 [N, H', W', C], H' = ⌊(H + padding − window) / stride⌋ + 1.
  * @example maxPool2d(x, { window: 2 })  // [64, 28, 28, 32] to [64, 14, 14, 32]
@@ -55,7 +55,7 @@ const resolve = (
 export const maxPool2d = (x: Tensor, options: Pool2dOptions): Tensor =>
   emitOne("max-pool2d", [x], resolve("max-pool2d", x, checkOptions("maxPool2d(x)", options, poolOptions)));
 
-/** Mean of each window, channel by channel. Shapes as in `maxPool2d`. */
+/** Mean of each window, per channel. Shapes as in `maxPool2d`. */
 export const avgPool2d = (x: Tensor, options: AvgPool2dOptions): Tensor => {
   const { countPadding = true, ...sliding } = checkOptions("avgPool2d(x)", options, {
     ...poolOptions,

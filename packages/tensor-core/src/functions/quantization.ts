@@ -27,25 +27,25 @@ export interface QuantizeOptions {
   /** Bits per code. Default: 8. */
   readonly bits?: 8 | 4 | 2;
   /**
-   * u32[2]. With it codes are rounded up or down at random, such that the expectation is exact; without it to the
+   * Random key, u32[2], for stochastic rounding, with which the expectation of the codes is exact. Absent: round to
    * nearest.
    */
   readonly key?: Tensor;
 }
 
 export interface DequantizeOptions {
-  /** What the codes were made with. Default: 8. */
+  /** Bits per code that `quantize` used. Default: 8. */
   readonly bits?: 8 | 4 | 2;
-  /** Size of the last dimension. Default: as many as fit the codes. */
+  /** Size of the last dimension. Default: the maximum number of codes in the bytes. */
   readonly count?: number;
 }
 
-/** The least f32 that has all of its digits, so that one divided by a scale is finite. */
+/** Smallest normal f32, so that the reciprocal of a scale is finite. */
 const leastScale = 2 ** -126;
 
 const codesPerByte = (op: string, bits: number): number => {
   if (bits !== 8 && bits !== 4 && bits !== 2)
-    throw new ArgumentError(`${op}: ${bits} bits per code are not possible; use 8, 4 or 2`);
+    throw new ArgumentError(`${op}: ${bits} bits per code are not supported; use 8, 4 or 2`);
   return 8 / bits;
 };
 
@@ -55,8 +55,8 @@ const lastDim = (x: Tensor, from: number, to: number): Tensor => {
 };
 
 /**
- * u8 codes: lay part k of `parts` equal parts of each row into bits `bits·k` and up of the bytes: neighbours in memory
- * stay neighbours.
+ * Pack u8 codes: part k of `parts` equal parts of each row is stored in bits `bits·k` and up of the bytes, so that
+ * neighbors in memory stay neighbors.
  */
 const packCodes = (codes: Tensor, bits: number, parts: number): Tensor => {
   if (parts === 1) return codes;
@@ -86,18 +86,18 @@ const unpackCodes = (codes: Tensor, bits: number, parts: number, count: number):
 };
 
 /**
- * Whole multiples of one step per row (last dimension), symmetric around 0: `x ≈ (code − 2^(bits−1)) · scale` with
- * `scale = max|x| / (2^(bits−1) − 1)`, and no less than 2⁻¹²⁶. A row of zeros stays; one with a NaN or an infinity
- * becomes NaN.
+ * Quantize each row (last dimension) to whole multiples of one scale, symmetric around 0: `x ≈ (code − 2^(bits−1)) ·
+ * scale` with `scale = max|x| / (2^(bits−1) − 1)`, at least 2⁻¹²⁶. A row of zeros stays zero; a row with a NaN or an
+ * infinity becomes NaN.
  *
- * Error per element: at most scale/2 to the nearest, halves upwards; below scale, and 0 in expectation, with a key;
- * both within 2⁻¹⁵ of a scale, for single precision has no more digits at the greatest code. With 4 or 2 bits the codes
- * of equal parts of a row share bytes.
+ * Error per element: at most scale/2 with rounding to nearest (halves round up); with a key below scale, and 0 in
+ * expectation. Both bounds hold to within 2⁻¹⁵ of a scale, because single precision has no more digits at the largest
+ * code. With 4 or 2 bits the codes of equal parts of a row share bytes.
  *
  * @param x f32 [..., n].
  * @returns codes u8 [..., ⌈n·bits/8⌉] and scale f32 [..., 1]. No gradient flows back.
- * Bytes: x is read twice to three times, codes are written once.
- * Source: Alistarh et al. 2017, arXiv 1610.02132, with the greatest absolute value in place of the norm.
+ * Bytes: x is read two to three times, codes are written once.
+ * Source: Alistarh et al. 2017, arXiv 1610.02132, with the largest absolute value instead of the norm.
  */
 export const quantize = (
   x: Tensor,
@@ -107,24 +107,24 @@ export const quantize = (
   requireOperands("quantize", [x]);
   const parts = codesPerByte("quantize", bits);
   if (x.dtype !== "f32" || x.rank === 0)
-    throw new ShapeError("quantize", `${formatSpec(x)} was given, it takes f32 [..., n]; cast or reshape it`);
+    throw new ShapeError("quantize", `got ${formatSpec(x)}, expected f32 [..., n]; cast or reshape it`);
   const most = 2 ** (bits - 1) - 1;
   const along = { dims: -1, keepDims: true };
   const greatest = maximum(reduceMax(x, along), negate(reduceMin(x, along)));
   const scale = where(isFinite(greatest), maximum(divide(greatest, most), leastScale), NaN);
-  // One multiply-add per element; the cast cuts off what is behind the point.
+  // One multiply-add per element; the cast truncates the fraction.
   const middle = most + 1;
   const steps = multiply(x, divide(1, scale));
   const codes =
     key === undefined
       ? add(steps, middle + 0.5)
-      : // A draw close to 1 may round a sum beyond the last step.
+      : // A random number close to 1 may round the sum beyond the largest code.
         minimum(add(add(steps, middle), uniform(key, x.shape)), 2 * most + 1);
   return { codes: packCodes(cast(codes, "u8"), bits, parts), scale };
 };
 
 /**
- * The values that `quantize` encoded, to within its error: `(code − 2^(bits−1)) · scale`.
+ * Decode `quantize`, to within its error: `(code − 2^(bits−1)) · scale`.
  *
  * @param codes u8 [..., ⌈count·bits/8⌉]. @param scale f32 [..., 1].
  * @returns f32 [..., count].
@@ -136,7 +136,7 @@ export const dequantize = (codes: Tensor, scale: Tensor, options: DequantizeOpti
   if (codes.dtype !== "u8" || codes.rank === 0)
     throw new ShapeError(
       "dequantize",
-      `codes ${formatSpec(codes)} were given, they are u8 [..., n]; pass what quantize returned`,
+      `codes are ${formatSpec(codes)}, expected u8 [..., n]; pass the codes that quantize returned`,
     );
   const bytes = codes.shape.at(-1)!;
   const size = count ?? bytes * parts;
@@ -144,7 +144,7 @@ export const dequantize = (codes: Tensor, scale: Tensor, options: DequantizeOpti
     const fitting: Shape = [...codes.shape.slice(0, -1), Math.ceil(size / parts)];
     throw new ShapeError(
       "dequantize",
-      `codes ${formatSpec(codes)} were given, ${size} codes of ${bits} bits lie in u8 [${fitting.join(", ")}]; pass the count and bits that were quantized`,
+      `codes are ${formatSpec(codes)}, but ${size} codes of ${bits} bits take u8 [${fitting.join(", ")}]; pass the count and bits that were quantized`,
     );
   }
   return multiply(subtract(cast(unpackCodes(codes, bits, parts, size), "f32"), 2 ** (bits - 1)), scale);

@@ -9,7 +9,7 @@ import { argmax } from "./reduce.ts";
 
 /**
  * Uniform random bits: flat element i is word `i mod 2` of Threefry2x32-20 under `key` at counter `(⌊i/2⌋, 0)`.
- * A key used twice gives the same bits twice: derive one per use with `foldIn` or `splitKey`.
+ * The same key always gives the same bits: derive a new key per use with `foldIn` or `splitKey`.
  *
  * @param key u32[2]
  * @returns u32 of `shape`.
@@ -19,21 +19,21 @@ export const randomBits = (key: Tensor, shape: Shape): Tensor => {
   return emitOne("random-bits", [key], { shape: [...shape] });
 };
 
-/** A new key from a key and a number, such as the step or a layer's position: `threefry(key, (data, 1))`. */
+/** Derive a key from a key and a number, such as the step or a layer index: `threefry(key, (data, 1))`. */
 export const foldIn = (key: Tensor, data: Tensor | number): Tensor => {
   requireOperands("foldIn", [key, data], { numbers: true });
   return emitOne("fold-in", [key, typeof data === "number" ? full([], data, "u32") : cast(data, "u32")]);
 };
 
-/** `count` independent keys. */
+/** Derive `count` independent keys. */
 export const splitKey = (key: Tensor, count = 2): Tensor[] => {
   requireOperands("splitKey", [key]);
   if (!(Number.isInteger(count) && count >= 0 && count < 2 ** 32))
-    throw new ArgumentError(`splitKey: its count is ${describe(count)}; give how many keys you need, a whole number`);
+    throw new ArgumentError(`splitKey: its count is ${describe(count)}; pass the number of keys, a whole number`);
   return Array.from({ length: count }, (_, i) => foldIn(key, i));
 };
 
-/** The upper 24 bits as a fraction: exact in f32, so every backend draws the same numbers. */
+/** Upper 24 bits as a fraction: exact in f32, so every backend generates the same numbers. */
 const fraction = (bits: Tensor): Tensor => multiply(cast(shiftRight(bits, 8), "f32"), 2 ** -24);
 
 /** Uniform f32 in [low, high), in steps of `(high - low) / 2²⁴`. */
@@ -50,7 +50,7 @@ export const uniform = (
 };
 
 /**
- * Normal f32 by Box and Muller: `√(-2 ln u₁) · cos 2πu₂`, with u₁ in (0, 1], so |z| stays below 5.8.
+ * Normal f32 by the Box-Muller transform: `√(-2 ln u₁) · cos 2πu₂`, with u₁ in (0, 1], so |z| stays below 5.8.
  * Cost: two random words per value.
  */
 export const normal = (
@@ -66,12 +66,13 @@ export const normal = (
   return mean === 0 && deviation === 1 ? z : add(multiply(z, deviation), mean);
 };
 
-/** True with probability `probability`, as bool. */
+/** Random bool, true with probability `probability`. */
 export const bernoulli = (key: Tensor, probability: number | Tensor, shape: Shape): Tensor =>
   less(uniform(key, shape), probability);
 
 /**
- * Set each element to 0 with probability `rate` and divide the others by `1 - rate`, so that the expectation stays.
+ * Set each element to 0 with probability `rate` and divide the others by `1 - rate`, so that the expectation is
+ * unchanged.
  *
  * @throws ArgumentError unless 0 ≤ rate < 1.
  * Source: Srivastava et al., Dropout, JMLR 15 (2014), in the inverted form.
@@ -85,10 +86,12 @@ export const dropout = (x: Tensor, rate: number, key: Tensor): Tensor => {
   return rate === 0 ? x : where(bernoulli(key, 1 - rate, x.shape), multiply(x, 1 / (1 - rate)), 0);
 };
 
-/** Draw one class (i32) per row of unnormalised log-probabilities along the last dimension, by the Gumbel-max trick. */
+/**
+ * Sample one class (i32) per row from unnormalized log-probabilities along the last dimension, by the Gumbel-max trick.
+ */
 export const categorical = (key: Tensor, logits: Tensor): Tensor => {
   requireOperands("categorical", [key, logits]);
-  // 23 bits and a half: strictly between 0 and 1, and exact in f32.
+  // 23 bits plus a half: strictly between 0 and 1, and exact in f32.
   const inside = multiply(add(cast(shiftRight(randomBits(key, logits.shape), 9), "f32"), 0.5), 2 ** -23);
   return argmax(add(logits, negate(log(negate(log(inside))))));
 };

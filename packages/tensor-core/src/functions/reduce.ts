@@ -6,9 +6,9 @@ import { elementCount, formatSpec, resolveDim, resolveDims } from "../shape.ts";
 import { type DimOption, multiply, square, subtract } from "./elementwise.ts";
 
 export interface ReduceOptions {
-  /** Dimensions that vanish; all by default. */
+  /** Dimensions to reduce. Default: all. */
   readonly dims?: number | readonly number[];
-  /** Keep each reduced dimension with size 1, so that the result stretches over `x`. Default: false. */
+  /** Whether reduced dimensions are kept with size 1, so that the result broadcasts with `x`. Default: false. */
   readonly keepDims?: boolean;
 }
 
@@ -23,14 +23,19 @@ const reduce = (call: string, op: string, x: Tensor, options: ReduceOptions): Te
   return emitOne("reshape", [result], { shape: x.shape.map((size, dim) => (resolved.includes(dim) ? 1 : size)) });
 };
 
-/** Sum over `dims`; 0 where nothing is summed. Takes f32, i32, u32. */
+/** Sum over `dims`; 0 if there are no entries. Takes f32, i32, u32. */
 export const sum = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("sum(x)", "sum", x, options);
 
-/** Greatest value over `dims`; the least value of the dtype where there is none. Ties share the gradient equally. */
+/**
+ * Maximum over `dims`; the smallest value of the dtype if there are no entries. Equal maxima share the gradient
+ * equally.
+ */
 export const reduceMax = (x: Tensor, options: ReduceOptions = {}): Tensor =>
   reduce("reduceMax(x)", "reduce-max", x, options);
 
-/** Least value over `dims`; the greatest value of the dtype where there is none. Ties share the gradient equally. */
+/**
+ * Minimum over `dims`; the largest value of the dtype if there are no entries. Equal minima share the gradient equally.
+ */
 export const reduceMin = (x: Tensor, options: ReduceOptions = {}): Tensor =>
   reduce("reduceMin(x)", "reduce-min", x, options);
 
@@ -45,23 +50,23 @@ export const all = (x: Tensor, options: ReduceOptions = {}): Tensor =>
 const requireBool = (x: Tensor, op: string): Tensor => {
   requireOperands(op, [x]);
   if (x.dtype !== "bool")
-    throw new ShapeError(op, `takes bool, got ${formatSpec(x)}; compare it with something, for example notEqual(x, 0)`);
+    throw new ShapeError(op, `takes bool, got ${formatSpec(x)}; compare it, for example notEqual(x, 0)`);
   return x;
 };
 
 const reducedCount = (x: Tensor, dims: ReduceOptions["dims"], op: string): number =>
   elementCount(resolveDims(dims, x.rank, op).map((dim) => x.shape[dim]!));
 
-/** A mean of whole numbers is none. */
+/** Integers are rejected because their mean is not an integer. */
 const requireReal = (x: Tensor, op: string): Tensor => {
   requireOperands(op, [x]);
   if (x.dtype !== "f32")
-    throw new ShapeError(op, `takes f32, got ${formatSpec(x)}, whose ${op} it could not hold; cast it to f32 first`);
+    throw new ShapeError(op, `takes f32, got ${formatSpec(x)}, which cannot represent its ${op}; cast it to f32 first`);
   return x;
 };
 
 /**
- * Arithmetic mean over `dims`, f32; NaN where there is nothing to average.
+ * Arithmetic mean over `dims`, f32; NaN if there are no entries.
  *
  * @throws ShapeError for other dtypes: cast integers first.
  */
@@ -69,7 +74,10 @@ export const mean = (x: Tensor, options: ReduceOptions = {}): Tensor =>
   multiply(reduce("mean(x)", "sum", requireReal(x, "mean"), options), 1 / reducedCount(x, options.dims, "mean"));
 
 export interface VarianceOptions extends ReduceOptions {
-  /** 0 for the variance of the values at hand (default), 1 for an unbiased estimate. */
+  /**
+   * Subtracted from n in the divisor: 0 for the population variance, 1 for an unbiased estimate from a sample. Default:
+   * 0.
+   */
   readonly correction?: number;
 }
 
@@ -91,23 +99,21 @@ const argReduce = (op: "argmax" | "argmin", x: Tensor, options: DimOption): Tens
 };
 
 /**
- * Position (i32) of the greatest value along `dim` (the last one by default), the first among equals; a NaN counts as
- * greatest.
+ * Index (i32) of the maximum along `dim` (the last by default), the first among equals; a NaN counts as the maximum.
  */
 export const argmax = (x: Tensor, options: DimOption = {}): Tensor => argReduce("argmax", x, options);
 
 /**
- * Position (i32) of the least value along `dim` (the last one by default), the first among equals; a NaN counts as
- * least.
+ * Index (i32) of the minimum along `dim` (the last by default), the first among equals; a NaN counts as the minimum.
  */
 export const argmin = (x: Tensor, options: DimOption = {}): Tensor => argReduce("argmin", x, options);
 
 export interface CumsumOptions extends DimOption {
-  /** Begin at the end. Default: false. */
+  /** Whether the sum runs from the end. Default: false. */
   readonly reverse?: boolean;
 }
 
-/** Running sum along `dim` (the last one by default); each position includes itself. */
+/** Cumulative sum along `dim` (the last by default); each position includes itself. */
 export const cumsum = (x: Tensor, options: CumsumOptions = {}): Tensor => {
   const { dim = -1, reverse = false } = checkOptions("cumsum(x)", options, { dim: true, reverse: true });
   requireOperands("cumsum", [x]);
@@ -115,18 +121,15 @@ export const cumsum = (x: Tensor, options: CumsumOptions = {}): Tensor => {
 };
 
 export interface TopKOptions {
-  /**
-   * Order the results from greatest to least; otherwise they stand in order of position, which is cheaper. Default:
-   * true.
-   */
+  /** Whether results are in descending order; otherwise in order of position, which is cheaper. Default: true. */
   readonly sorted?: boolean;
-  /** Rank by value (default) or by magnitude; the values come back with their signs either way. */
+  /** Criterion of the ranking; values keep their signs in either case. Default: "value". */
   readonly by?: "value" | "magnitude";
 }
 
 /**
- * The `k` greatest entries along the last dimension. Among equals the lower position comes first; a NaN counts as
- * greatest.
+ * The `k` largest entries along the last dimension. Among equals the lower index comes first; a NaN counts as the
+ * maximum.
  *
  * @returns `[values, indices]`, shaped like `x` with a last dimension of `k`; indices are i32.
  */
@@ -137,13 +140,13 @@ export const topK = (x: Tensor, k: number, options: TopKOptions = {}): [values: 
 };
 
 /**
- * How many values lie in each of `bins` bins of equal width over [low, high]: bin `⌊(x − low)/(high − low) · bins⌋`, `x
- * = high` in the last one.
+ * Number of values in each of `bins` bins of equal width over [low, high]: bin `⌊(x − low)/(high − low) · bins⌋`; `x =
+ * high` is in the last bin.
  *
- * Values outside the range, and NaN, are not counted. Where low = high, all that equal it lie in the last bin (as where
- * the range is narrower than `bins · 2⁻¹²⁸`). Nothing is counted where low > high, where one of them is NaN, and where
- * `high − low ≥ 2¹²⁶`. Every step is rounded to f32, and what is nearer to 0 than 2⁻¹²⁶ counts as 0, so that all
- * backends give the same counts.
+ * Values outside the range, and NaN, are not counted. If low = high, all values equal to it are in the last bin (also
+ * if the range is narrower than `bins · 2⁻¹²⁸`). Nothing is counted if low > high, if low or high is NaN, or if `high −
+ * low ≥ 2¹²⁶`. Every step is rounded to f32, and magnitudes below 2⁻¹²⁶ count as 0, so that all backends give the same
+ * counts.
  *
  * @param x f32, any shape.
  * @param low f32 [].

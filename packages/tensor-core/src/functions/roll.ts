@@ -6,23 +6,23 @@ import { formatSpec, resolveDim } from "../shape.ts";
 import { concat, split } from "./movement.ts";
 
 /**
- * `x` with its entries moved `shift` places up along `dim`; those that leave at the end come in at the beginning.
- * Negative shifts move them down.
+ * Shift the entries of `x` by `shift` positions towards higher indices along `dim`; entries beyond the end reappear at
+ * the beginning. Negative shifts move towards lower indices.
  *
- * @throws ArgumentError for a shift that is no whole number, or without a `dim`: there is no default, since none is
- * what most would expect.
+ * @throws ArgumentError for a shift that is not a whole number, or a missing `dim`, which has no default because no
+ * choice is obvious.
  * Cost: one read and one write of `x`.
  */
 export const roll = (x: Tensor, shift: number, options: { readonly dim: number }): Tensor => {
   requireOperands("roll", [x]);
   if (options === undefined)
     throw new ArgumentError(
-      `roll: no dimension was given for ${formatSpec(x)}; say which one: roll(x, ${shift}, { dim: 0 })`,
+      `roll: no dimension was given for ${formatSpec(x)}; pass one: roll(x, ${shift}, { dim: 0 })`,
     );
   const { dim } = checkOptions("roll(x, shift)", options, { dim: true });
   const along = resolveDim(dim, x.rank, "roll");
   if (!Number.isInteger(shift))
-    throw new ArgumentError(`roll: a shift of ${shift} is no whole number of entries; round it`);
+    throw new ArgumentError(`roll: a shift of ${shift} is not a whole number of entries; round it`);
   const size = x.shape[along]!;
   const leaving = size === 0 ? 0 : ((shift % size) + size) % size;
   if (leaving === 0) return x;

@@ -19,8 +19,8 @@ import {
 import { concat, expandDims, reshape, slice, stack } from "./movement.ts";
 
 /**
- * How frequencies are stretched for sequences longer than those of the training, by the names that Hugging Face's
- * configurations have.
+ * Scaling of frequencies for sequences longer than those in training, with the type names of Hugging Face's
+ * configurations.
  */
 export type RotaryScaling =
   | { readonly type: "linear"; readonly factor: number }
@@ -29,30 +29,30 @@ export type RotaryScaling =
       readonly factor: number;
       readonly lowFrequencyFactor: number;
       readonly highFrequencyFactor: number;
-      /** Positions that the model was trained with. */
+      /** Number of positions that the model was trained with. */
       readonly originalPositions: number;
     };
 
 export interface RotaryOptions {
   /**
-   * i32, of a shape that stretches to x.shape[:-1]: the position of each row. Default: `offset`, `offset` + 1, … along
-   * the last but one dimension.
+   * Position of each row, i32, of a shape that broadcasts to x.shape[:-1]. Default: `offset`, `offset` + 1, … along the
+   * second-to-last dimension.
    */
   readonly positions?: Tensor;
-  /** Default: 10 000. */
+  /** Base of the frequencies. Default: 10 000. */
   readonly base?: number;
-  /** Position of the first row, where `positions` are left out. Default: 0. */
+  /** Position of the first row, if `positions` is absent. Default: 0. */
   readonly offset?: number;
-  /** Default: none. */
+  /** Scaling of the frequencies. Default: none. */
   readonly scaling?: RotaryScaling;
   /**
-   * Which entries turn together: i and i + D/2 (GPT-NeoX, and Llama as Hugging Face keeps it), or 2i and 2i + 1
+   * Entries that are rotated together: i and i + D/2 (GPT-NeoX, and Llama as stored by Hugging Face), or 2i and 2i + 1
    * (RoFormer). Default: "halves".
    */
   readonly pairs?: "halves" | "interleaved";
 }
 
-const scaled = (frequency: number, scaling: RotaryScaling | undefined): number => {
+const scaleFrequency = (frequency: number, scaling: RotaryScaling | undefined): number => {
   if (scaling === undefined) return frequency;
   const { factor } = scaling;
   if (scaling.type === "linear") return frequency / factor;
@@ -66,7 +66,7 @@ const checkScaling = (scaling: RotaryScaling | undefined): void => {
   if (scaling === undefined) return;
   const { type } = scaling;
   if (type !== "linear" && type !== "llama3")
-    throw new ArgumentError(`rotary: there is no scaling of type ${JSON.stringify(type)}; use "linear" or "llama3"`);
+    throw new ArgumentError(`rotary: unknown scaling type ${JSON.stringify(type)}; use "linear" or "llama3"`);
   const check = (name: string, value: number, from: number): void =>
     checkNumber("rotary", `scaling.${name}`, value, { from, usual: 8 });
   check("factor", scaling.factor, 1);
@@ -76,14 +76,14 @@ const checkScaling = (scaling: RotaryScaling | undefined): void => {
   check("highFrequencyFactor", scaling.highFrequencyFactor, 0);
   if (!(scaling.highFrequencyFactor > scaling.lowFrequencyFactor))
     throw new ArgumentError(
-      `rotary: scaling.highFrequencyFactor is ${scaling.highFrequencyFactor}, and must be above lowFrequencyFactor, ${scaling.lowFrequencyFactor}; exchange them`,
+      `rotary: scaling.highFrequencyFactor is ${scaling.highFrequencyFactor}, but must be above lowFrequencyFactor, ${scaling.lowFrequencyFactor}; swap them`,
     );
 };
 
 const word = 2 ** 32;
 const fraction = (x: number): number => x - Math.floor(x);
 
-/** The upper word of a product of u32, by halves. */
+/** Upper word of a product of u32, computed from 16-bit halves. */
 const multiplyHigh = (a: Tensor, b: Tensor): Tensor => {
   const [aLow, aHigh] = [bitwiseAnd(a, 0xffff), shiftRight(a, 16)];
   const [bLow, bHigh] = [bitwiseAnd(b, 0xffff), shiftRight(b, 16)];
@@ -93,34 +93,33 @@ const multiplyHigh = (a: Tensor, b: Tensor): Tensor => {
 };
 
 /**
- * Angles in −π … π, f32 [..., T, pairs]. An angle in f32 would be off by 2⁻²⁴ times itself, 0.06 at position 10⁶. So
- * frequencies are turns per position, as two words behind the binary point, and position times frequency, kept to one
- * turn, is a product of whole numbers: exact to 2⁻³² turns at every position, negative ones too.
+ * Angles in −π … π, f32 [..., T, pairs]. An angle in f32 would have a relative error of 2⁻²⁴, 0.06 at position 10⁶. So
+ * frequencies are stored in turns per position, as two words after the binary point. Position times frequency, modulo
+ * one turn, is then a product of whole numbers: exact to 2⁻³² turns at every position, including negative ones.
  */
 const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => {
   const turns = frequencies.map((frequency) => fraction(frequency / (2 * Math.PI)) * word);
   const [high, low] = [turns.map(Math.floor), turns.map((value) => Math.floor(fraction(value) * word))].map((words) =>
     constant(words, "u32", [words.length]),
   );
-  const at = bitcast(expandDims(positions, { dims: -1 }), "u32");
-  // Read as unsigned, a negative position is 2³² too great.
-  const excess = multiply(shiftRight(at, 31), low!);
-  const turned = subtract(add(multiply(at, high!), multiplyHigh(at, low!)), excess);
-  return multiply(cast(bitcast(turned, "i32"), "f32"), (2 * Math.PI) / word);
+  const unsignedPositions = bitcast(expandDims(positions, { dims: -1 }), "u32");
+  // Read as unsigned, a negative position is too large by 2³².
+  const excess = multiply(shiftRight(unsignedPositions, 31), low!);
+  const angle = subtract(add(multiply(unsignedPositions, high!), multiplyHigh(unsignedPositions, low!)), excess);
+  return multiply(cast(bitcast(angle, "i32"), "f32"), (2 * Math.PI) / word);
 };
 
 /**
- * Rotary position embedding: pair i of the row at position t is turned by the angle `t · base^(−2i/D)`, the frequency
- * scaled where `scaling` says so.
+ * Rotary position embedding: pair i of the row at position t is rotated by the angle `t · base^(−2i/D)`; `scaling` may
+ * change the frequency.
  *
- * The gradient turns back. Angles are exact to 2⁻³² turns at every position (with `positions`, i32), their sines and
- * cosines to f32.
+ * The gradient rotates in the opposite direction. Angles are exact to 2⁻³² turns at every position (with `positions`,
+ * i32), their sines and cosines to f32.
  *
  * @param x f32 [..., T, D], D even.
- * Cost: without `positions`, `scaling` and `pairs` one kernel that reads and writes x once. With them, cosines and
- * sines of all positions are computed once for all that stretch over them, as a table [..., T, D/2], and x is read and
- * written about twice.
- * @throws ShapeError where x or positions do not fit. ArgumentError for scalings that are none.
+ * Cost: without `positions`, `scaling` and `pairs`, one kernel that reads and writes x once. Otherwise, cosines and
+ * sines of all positions are computed once as a table [..., T, D/2], and x is read and written about twice.
+ * @throws ShapeError if x or positions do not match. ArgumentError for an invalid scaling.
  * @example const turned = rotary(query, { positions: add(expandDims(starts, { dims: [1, 2] }), arange(T)), base:
  * 500_000 });
  * Source: Su et al. 2021, arXiv 2104.09864.
@@ -144,7 +143,7 @@ export const rotary = (x: Tensor, options: RotaryOptions = {}): Tensor => {
   checkNumber("rotary", "offset", offset, { from: -Infinity, usual: 0 });
   checkScaling(scaling);
   if (pairs !== "halves" && pairs !== "interleaved")
-    throw new ArgumentError(`rotary: there are no pairs ${JSON.stringify(pairs)}; use "halves" or "interleaved"`);
+    throw new ArgumentError(`rotary: unknown pairs ${JSON.stringify(pairs)}; use "halves" or "interleaved"`);
   if (given === undefined && scaling === undefined && pairs === "halves")
     return emitOne("rotary", [x], { base, offset, sign: 1 });
   const lead = x.shape.slice(0, -1);
@@ -152,7 +151,7 @@ export const rotary = (x: Tensor, options: RotaryOptions = {}): Tensor => {
   if (x.dtype !== "f32" || x.rank < 2 || width % 2 !== 0)
     throw new ShapeError(
       "rotary",
-      `${formatSpec(x)} was given, it takes f32 [..., positions, D] with D even; cast or reshape it`,
+      `got ${formatSpec(x)}, expected f32 [..., positions, D] with D even; cast or reshape it`,
     );
   const positions = given ?? add(arange(lead.at(-1)!), offset);
   const stretches = positions.shape.every((size, dim) => [1, lead[dim + lead.length - positions.rank]].includes(size));
@@ -160,13 +159,13 @@ export const rotary = (x: Tensor, options: RotaryOptions = {}): Tensor => {
     throw new ShapeError(
       "rotary",
       given !== undefined && offset !== 0
-        ? `positions were given, and an offset of ${offset}; add it to the positions`
-        : `positions are ${formatSpec(positions)}, which do not stretch over the rows of ${formatSpec(x)}; give i32 with sizes of 1 or of ${JSON.stringify(lead)}, aligned at the last`,
+        ? `both positions and an offset of ${offset} were given; add the offset to the positions`
+        : `positions are ${formatSpec(positions)}, which do not broadcast to the rows of ${formatSpec(x)}; pass i32 with sizes of 1 or of ${JSON.stringify(lead)}, aligned at the last dimension`,
     );
   const half = width / 2;
   const angles = anglesAt(
     positions,
-    Array.from({ length: half }, (_, i) => scaled(base ** (-i / half), scaling)),
+    Array.from({ length: half }, (_, i) => scaleFrequency(base ** (-i / half), scaling)),
   );
   const [cosine, sine] = [cos(angles), sin(angles)];
   const turn = (a: Tensor, b: Tensor): [Tensor, Tensor] => [

@@ -1,4 +1,5 @@
-// A whole is what one rank would have; a rank's part is the i-th of P equal ones, for P ranks of the axis.
+// Terms: the full tensor is the one that a single rank would have; the shard of rank i is the i-th of P equal parts
+// along a dimension, for P ranks of the axis.
 import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
 import { axisSize, requireOperands } from "../graph/emit.ts";
@@ -9,13 +10,16 @@ import { dynamicSlice } from "./dynamic-slice.ts";
 import { multiply } from "./elementwise.ts";
 import { reshape, transpose } from "./movement.ts";
 
-/** @returns the ranks of the axis. @throws ArgumentError for what is no tensor, or no shard of it. */
+/**
+ * @returns number of ranks along the axis. @throws ArgumentError if `x` is not a tensor, or `shard` is not a valid
+ * shard of `x`.
+ */
 const checkShard = (name: string, x: Tensor, shard: Shard): number => {
   requireOperands(name, [x]);
   const { axis, dim } = (shard ?? {}) as Partial<Shard>;
   if (typeof axis !== "string" || axis === "" || !Number.isInteger(dim) || dim! < 0 || dim! >= x.shape.length)
     throw new ArgumentError(
-      `${name}: the shard of [${x.shape.join(", ")}] is ${describe(shard)}; give { axis, dim }: the axis of the mesh along which ranks share it out, and a dimension that it has`,
+      `${name}: the shard of [${x.shape.join(", ")}] is ${describe(shard)}; pass { axis, dim }: the mesh axis along which the tensor is sharded, and one of its dimensions`,
     );
   return axisSize(axis);
 };
@@ -24,15 +28,15 @@ const partSize = (name: string, { shape }: Tensor, { axis, dim }: Shard): number
   const [numRanks, size] = [axisSize(axis), shape[dim]!];
   if (size % numRanks !== 0)
     throw new ArgumentError(
-      `${name}: dimension ${dim} of [${shape.join(", ")}] has ${size}, which do not divide among the ${numRanks} ranks of axis "${axis}"; use a multiple of ${numRanks}, or fewer ranks`,
+      `${name}: dimension ${dim} of [${shape.join(", ")}] has size ${size}, which is not divisible by the ${numRanks} ranks of axis "${axis}"; use a multiple of ${numRanks}, or fewer ranks`,
     );
   return size / numRanks;
 };
 
 /**
- * This rank's part of a whole that every rank has. Its gradient is laid into zeros at the same place.
+ * This rank's shard of a tensor that every rank has in full. The gradient has zeros outside the shard.
  *
- * @throws ArgumentError for a dimension that there is not, or that the ranks do not divide.
+ * @throws ArgumentError for a dimension that does not exist, or that is not divisible by the number of ranks.
  */
 export const ownShard = (x: Tensor, shard: Shard): Tensor => {
   if (checkShard("ownShard", x, shard) === 1) return x;
@@ -46,17 +50,18 @@ export const ownShard = (x: Tensor, shard: Shard): Tensor => {
   );
 };
 
-/** `[…, P·n, …]` as `[P, …, n, …]`, so that dimension 0 counts the ranks. */
-const apart = (x: Tensor, dim: number, numRanks: number): Tensor => {
+/** Reshape `[…, P·n, …]` to `[P, …, n, …]`, so that dimension 0 is the rank. */
+const splitByRank = (x: Tensor, dim: number, numRanks: number): Tensor => {
   const before = x.shape.slice(0, dim);
   const split = reshape(x, [...before, numRanks, x.shape[dim]! / numRanks, ...x.shape.slice(dim + 1)]);
   return transpose(split, [dim, ...[...split.shape.keys()].filter((at) => at !== dim)]);
 };
 
 /**
- * The whole of the parts of all ranks. Adjoint of `sumToShards`. Cost: P−1 times the bytes of `x` sent per rank.
+ * Full tensor, gathered from the shards of all ranks. Adjoint of `sumToShards`. Cost: P−1 times the bytes of `x` sent
+ * per rank.
  *
- * @throws ArgumentError for a dimension that there is not.
+ * @throws ArgumentError for a dimension that does not exist.
  */
 export const gatherShards = (x: Tensor, shard: Shard): Tensor => {
   const numRanks = checkShard("gatherShards", x, shard);
@@ -73,10 +78,10 @@ export const gatherShards = (x: Tensor, shard: Shard): Tensor => {
 };
 
 /**
- * This rank's part of the sum of all ranks' `x`. Adjoint of `gatherShards`. Cost: (P−1)/P of the bytes of `x` sent per
- * rank.
+ * This rank's shard of the sum of `x` over all ranks. Adjoint of `gatherShards`. Cost: (P−1)/P of the bytes of `x` sent
+ * per rank.
  *
- * @throws ArgumentError for a dimension that there is not, or that the ranks do not divide.
+ * @throws ArgumentError for a dimension that does not exist, or that is not divisible by the number of ranks.
  */
 export const sumToShards = (x: Tensor, shard: Shard): Tensor => {
   const numRanks = checkShard("sumToShards", x, shard);
@@ -86,5 +91,5 @@ export const sumToShards = (x: Tensor, shard: Shard): Tensor => {
   if (dim === 0) return reduceScatter(x, axis);
   const shape = x.shape.map((whole, at) => (at === dim ? size : whole));
   const [first, ...rest] = shape as [number, ...number[]];
-  return reduceScatter(reshape(apart(x, dim, numRanks), [numRanks * first, ...rest]), axis);
+  return reduceScatter(reshape(splitByRank(x, dim, numRanks), [numRanks * first, ...rest]), axis);
 };

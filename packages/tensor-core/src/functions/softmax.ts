@@ -16,26 +16,23 @@ const emitAlongDim = (op: "softmax" | "log-softmax", x: Tensor, options: DimOpti
 };
 
 /**
- * `exp(x − max x) / Σ exp(x − max x)` along `dim` (the last one by default), f32. Entries of −∞ get probability 0; a
- * row of nothing else is NaN. Along the last dimension no data moves; along another one it is transposed there and
- * back.
+ * `exp(x − max x) / Σ exp(x − max x)` along `dim` (the last by default), f32. Entries of −∞ get probability 0; a row
+ * with only −∞ is NaN. Along the last dimension no data is moved; another dimension costs two transpositions.
  */
 export const softmax = (x: Tensor, options: DimOption = {}): Tensor => emitAlongDim("softmax", x, options);
 
 /**
- * `x − max x − log Σ exp(x − max x)` along `dim` (the last one by default), f32: the logarithm of `softmax` without its
+ * `x − max x − log Σ exp(x − max x)` along `dim` (the last by default), f32: the logarithm of `softmax` without its
  * underflow.
  */
 export const logSoftmax = (x: Tensor, options: DimOption = {}): Tensor => emitAlongDim("log-softmax", x, options);
 
 export interface CrossEntropyOptions {
-  /** bool, shaped like the labels: rows that count. Default: all. */
+  /** Whether each row counts, bool, shaped like the labels. Default: all rows count. */
   readonly mask?: Tensor;
-  /** Rows with this label do not count, as if the mask left them out. Default: no label is special. */
+  /** Label of rows to exclude, like the mask. Default: none. */
   readonly ignoreIndex?: number;
-  /**
-   * Share of the target, 0 to 1, that is spread evenly over all classes instead of resting on the label. Default: 0.
-   */
+  /** Share of the target, 0 to 1, that is spread evenly over all classes. Default: 0. */
   readonly labelSmoothing?: number;
 }
 
@@ -56,21 +53,21 @@ const checkRows = (
   if (mask !== undefined && (!sameShape(mask.shape, labels.shape) || mask.dtype !== "bool"))
     throw new ShapeError(
       "cross-entropy",
-      `mask ${formatSpec(mask)} and labels ${formatSpec(labels)} differ; it takes a bool for each label`,
+      `mask ${formatSpec(mask)} and labels ${formatSpec(labels)} differ; pass a bool for each label`,
     );
   if (ignoreIndex !== undefined && (!Number.isInteger(ignoreIndex) || Math.abs(ignoreIndex) >= 2 ** 31))
     throw new ArgumentError(
-      `cross-entropy: ignoreIndex ${ignoreIndex} is no label, which is a whole number; PyTorch's default is -100`,
+      `cross-entropy: ignoreIndex ${ignoreIndex} is not a label; use a whole number, such as PyTorch's default -100`,
     );
   if (!(labelSmoothing >= 0 && labelSmoothing <= 1))
     throw new ArgumentError(
-      `cross-entropy: labelSmoothing ${labelSmoothing} is no share of the target; use a number from 0 to 1, such as 0.1`,
+      `cross-entropy: labelSmoothing ${labelSmoothing} is not a share of the target; use a number from 0 to 1, such as 0.1`,
     );
 };
 
-/** Rows that count, bool shaped like the labels; undefined where all do. */
+/** Whether each row counts, bool shaped like the labels; undefined if all rows count. */
 const countedRows = (labels: Tensor, { mask, ignoreIndex }: CrossEntropyOptions): Tensor | undefined => {
-  // Labels of another dtype are refused by the operator, in words that fit them.
+  // Labels of another dtype are rejected by the operator, with a more fitting message.
   if (ignoreIndex === undefined || labels.dtype !== "i32") return mask;
   const counts = notEqual(labels, ignoreIndex);
   return mask === undefined ? counts : logicalAnd(mask, counts);
@@ -81,7 +78,7 @@ const lossOfRows = (logits: Tensor, labels: Tensor, labelSmoothing: number): Ten
   const [losses] = emit("cross-entropy", [reshape(logits, [rows, logits.shape.at(-1)!]), reshape(labels, [rows])]);
   const onLabel = reshape(losses!, labels.shape);
   if (labelSmoothing === 0) return onLabel;
-  // Not `logsumexp − mean(logits)`: under large logits the difference of the two would keep few digits.
+  // Not `logsumexp − mean(logits)`: for large logits the difference would lose most digits.
   const spread = negate(mean(logSoftmax(logits), { dims: -1 }));
   return add(multiply(onLabel, 1 - labelSmoothing), multiply(spread, labelSmoothing));
 };
@@ -93,18 +90,19 @@ const countedLosses = (logits: Tensor, labels: Tensor, labelSmoothing: number, c
 };
 
 /**
- * Cross-entropy of each row, `logsumexp(logits) − logits[label]` in nats. With label smoothing ε it is `(1 − ε)` of
- * that and ε of its mean over all classes in the place of the label.
+ * Cross-entropy of each row, `logsumexp(logits) − logits[label]` in nats. With label smoothing ε, the loss is `(1 − ε)`
+ * times that value plus ε times its mean over all classes as label.
  *
  * @param logits f32 [..., C].
  * @param labels i32 [...]. A label outside 0 ≤ label < C makes the loss and the gradient of its row NaN, so that the
- * step's non-finite check finds it, unless the row does not count.
- * @param options.mask Rows that are left out have loss 0 and gradient 0, whatever they hold: infinities, NaN, a label
- * such as −100. The choice is made before the loss is computed, since 0 · NaN is NaN. Costs one more pass over the
- * logits, unless it fuses with what computes them.
- * @param options.labelSmoothing Costs their log-softmax beside. A logit of −∞ makes its row's loss infinite then.
+ * step's non-finite check detects it, unless the row is excluded.
+ * @param options.mask Excluded rows have loss 0 and gradient 0, for any content: infinities, NaN, a label such as −100.
+ * Rows are selected before the loss is computed, because 0 · NaN is NaN. Costs one more pass over the logits, unless
+ * the selection fuses with the kernel that computes them.
+ * @param options.labelSmoothing Additionally costs the log-softmax of the logits. A logit of −∞ then makes the loss of
+ * its row infinite.
  * @returns f32 [...].
- * @throws ShapeError where logits, labels and mask do not fit; ArgumentError for a labelSmoothing outside 0 … 1.
+ * @throws ShapeError if logits, labels and mask do not match; ArgumentError for a labelSmoothing outside 0 … 1.
  * @example crossEntropyPerRow(logits, labels, { ignoreIndex: -100 })
  * Source of label smoothing: Szegedy et al. 2015, arXiv 1512.00567, §7; semantics as in PyTorch's CrossEntropyLoss.
  */
@@ -116,7 +114,7 @@ export const crossEntropyPerRow = (logits: Tensor, labels: Tensor, options: Cros
 
 /**
  * Mean cross-entropy over the rows that count, in nats: the loss of a classifier or a language model. Arguments as in
- * `crossEntropyPerRow`. NaN where no row counts.
+ * `crossEntropyPerRow`. NaN if no row counts.
  *
  * @returns f32 scalar.
  * @example const loss = crossEntropy(logits, batch.labels, { labelSmoothing: 0.1 });

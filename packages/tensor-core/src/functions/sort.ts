@@ -10,20 +10,20 @@ import { swapDims } from "./movement.ts";
 import { topK } from "./reduce.ts";
 
 export interface SortOptions extends DimOption {
-  /** From the greatest to the least. Default: false, from the least to the greatest. */
+  /** Whether the largest entries come first. Default: false. */
   readonly descending?: boolean;
 }
 
 /**
- * The entries along `dim` (the last one by default) in order, and where each of them stood.
+ * Sort the entries along `dim` (the last by default), and return their original indices.
  *
- * Equal entries keep their order, in both directions (the sort is stable); a NaN counts as greatest, so it comes last
- * unless `descending`. The gradient of the values goes back to the places that they came from.
+ * The sort is stable in both directions: equal entries keep their order. A NaN counts as the maximum, so it comes last
+ * unless `descending`. The gradient of the values goes back to their original positions.
  *
  * @param x f32, i32 or u32.
  * @returns `[values, indices]`, both shaped like `x`; indices are i32.
- * Cost: each entry a fixed number of times on the CPU (by digits), log₂² of a tile and then log₂ of the tiles in merges
- * on WebGPU.
+ * Cost: on the CPU, a fixed number of passes (radix sort); on WebGPU, log₂² of the tile size and then log₂ of the
+ * number of tiles in merges.
  * @throws ShapeError for other dtypes and for a scalar.
  * @example const [values, indices] = sort(x, { descending: true });
  */
@@ -34,7 +34,7 @@ export const sort = (x: Tensor, options: SortOptions = {}): [values: Tensor, ind
   if (!arithmetic.includes(x.dtype))
     throw new ShapeError(
       "sort",
-      `${formatSpec(x)} is not supported, it takes ${arithmetic.join(", ")}; cast the operand first`,
+      `${formatSpec(x)} is not supported, sort takes ${arithmetic.join(", ")}; cast the operand first`,
     );
   const size = x.shape[along]!;
   const rows = swapDims(x, along, -1);
@@ -43,18 +43,18 @@ export const sort = (x: Tensor, options: SortOptions = {}): [values: Tensor, ind
     const [values, indices] = topK(rows, size);
     return [back(values), back(indices)];
   }
-  // Read from the end, so that among equals the last one comes first and all of it can be turned around. Negated values
-  // would put NaN in front.
-  const turn = (entries: Tensor): Tensor => flip(entries, { dims: -1 });
-  const [values, indices] = topK(turn(rows), size);
-  return [back(turn(values)), back(subtract(size - 1, turn(indices)))];
+  // Read from the end, so that the last of equal entries comes first and the whole result can be reversed. Negated
+  // values would put NaN first.
+  const reversed = (entries: Tensor): Tensor => flip(entries, { dims: -1 });
+  const [values, indices] = topK(reversed(rows), size);
+  return [back(reversed(values)), back(subtract(size - 1, reversed(indices)))];
 };
 
 /**
- * Where each entry of `x` stands in order: the `indices` of `sort`, i32, shaped like `x`. `gather` of a vector by them
- * is in order.
+ * Indices that sort `x`: the `indices` of `sort`, i32, shaped like `x`. `gather` of a vector by these indices is
+ * sorted.
  *
- * Stable, NaN last unless `descending`, as `sort`.
+ * Stable, NaN last unless `descending`, as in `sort`.
  * @example const byExpert = argsort(expertOfToken);
  */
 export const argsort = (x: Tensor, options: SortOptions = {}): Tensor => {

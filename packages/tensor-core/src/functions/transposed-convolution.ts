@@ -6,11 +6,11 @@ import { formatShape } from "../shape.ts";
 import { type Padding, type Pair, resolvePadding, resolvePair } from "../window.ts";
 import { type Conv2dOptions, withBias } from "./convolution.ts";
 
-/** As of the `conv2d` whose shapes this one takes back; `padding` is what that one adds and this one cuts off. */
+/** Options of the `conv2d` that this function transposes; `padding` is cut off the result, because `conv2d` adds it. */
 export interface ConvTranspose2dOptions extends Conv2dOptions {
   /**
-   * Rows and columns added at the bottom and right of the result, below the stride: a stride above 1 makes images of
-   * several sizes equally small, and this says which one to go back to. Default: 0.
+   * Rows and columns added at the bottom and right of the result, below the stride. With a stride above 1, `conv2d`
+   * maps images of several sizes to the same size; this option selects the size of the result. Default: 0.
    */
   readonly outputPadding?: number | Pair;
 }
@@ -36,7 +36,7 @@ const checkShapes = (x: Tensor, w: Tensor, groups: number): void => {
   if (x.shape[3] !== w.shape[3])
     throw new ShapeError(
       op,
-      `image ${formatShape(x.shape)} and weight ${formatShape(w.shape)} do not fit: the image's ${x.shape[3]} channels must equal the weight's last size ${w.shape[3]}; an image is [N, H, W, C], a weight that of the convolution taken back, [height, width, O / groups, C]`,
+      `image ${formatShape(x.shape)} and weight ${formatShape(w.shape)} do not match: the image's ${x.shape[3]} channels must equal the weight's last size ${w.shape[3]}; an image is [N, H, W, C], a weight has the layout of the conv2d, [height, width, O / groups, C]`,
     );
   if (!Number.isInteger(groups) || groups < 1 || x.shape[3]! % groups !== 0)
     throw new ShapeError(
@@ -51,16 +51,16 @@ const checkShapes = (x: Tensor, w: Tensor, groups: number): void => {
 };
 
 /**
- * The adjoint of `conv2d` in its image, also called deconvolution or a convolution with fractional strides: each pixel
- * of `x` adds a kernel-sized patch to the result, patches lie a stride apart. `⟨conv2d(a, w), x⟩ = ⟨a,
- * convTranspose2d(x, w)⟩` under the same options.
+ * Transposed convolution: the adjoint of `conv2d` with respect to its image, also called deconvolution or fractionally
+ * strided convolution. Each pixel of `x` adds a kernel-sized patch to the result; patches are a stride apart.
+ * `⟨conv2d(a, w), x⟩ = ⟨a, convTranspose2d(x, w)⟩` with the same options.
  *
  * @param x f32, or f16 with sums in f32: [N, H, W, C], e.g. [64, 7, 7, 32].
- * @param w of `x`'s dtype: [kernel height, kernel width, O / groups, C], the weight of the convolution that has C
+ * @param w dtype of `x`: [kernel height, kernel width, O / groups, C], the weight of the convolution that has C
  * outputs, e.g. [4, 4, 16, 32].
  * @returns [N, H', W', O] with H' = (H − 1)·stride + (height − 1)·dilation + 1 − padding + outputPadding; with "same",
  * H' = H·stride.
- * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding, dilation
+ * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError for a stride, padding, dilation
  * or outputPadding out of range.
  * @example convTranspose2d(x, w, { stride: 2, padding: 1 }) // 4×4 kernels: [64, 7, 7, 32] to [64, 14, 14, 16]
  * Cost: 2·N·H·W·C·height·width·O/groups flops.
@@ -74,13 +74,13 @@ export const convTranspose2d = (x: Tensor, w: Tensor, options: ConvTranspose2dOp
   const dilation = resolvePair(options.dilation ?? 1, "dilation", op);
   const extra = resolvePair(options.outputPadding ?? 0, "outputPadding", op, 0);
   const window: Pair = [w.shape[0]!, w.shape[1]!];
-  // With "same" the size is known first, and the padding follows from it, as in the convolution taken back.
+  // With "same" the size is known first, and the padding follows from it, as in the transposed convolution's `conv2d`.
   const same: Pair = [x.shape[1]! * stride[0], x.shape[2]! * stride[1]];
   const padding: Padding = resolvePadding(options.padding ?? "valid", same, window, stride, dilation, op);
   const sizeOf = (dim: 0 | 1): number => {
     if (extra[dim] >= stride[dim] || (options.padding === "same" && extra[dim] > 0))
       throw new ArgumentError(
-        `${op}: outputPadding [${extra.join(", ")}] is out of range with stride [${stride.join(", ")}]; it must be smaller than the stride, and 0 where padding is "same"`,
+        `${op}: outputPadding [${extra.join(", ")}] is out of range with stride [${stride.join(", ")}]; it must be smaller than the stride, and 0 if padding is "same"`,
       );
     if (options.padding === "same") return same[dim];
     const pixels = x.shape[1 + dim]!;

@@ -1,6 +1,6 @@
 import type { Params } from "./graph.ts";
 
-/** Params of every collective node: its mesh axis, and the number of ranks along that axis. */
+/** Parameters of every collective node: the mesh axis, and the number of ranks along it. */
 export type CollectiveParams = Params & {
   readonly axis: string;
   readonly axisSize: number;

@@ -1,9 +1,7 @@
 import { currentTrace, operatorIn } from "./emit.ts";
 import type { Tensor } from "./tensor.ts";
 
-/**
- * The number that a tensor of the running trace holds everywhere, if that is known while tracing; undefined otherwise.
- */
+/** Number that fills a tensor of the running trace, if it is known while tracing; undefined otherwise. */
 export const constantOf = ({ ref, trace }: Tensor): number | undefined => {
   const state = currentTrace("constantOf");
   if (trace !== state) return undefined;

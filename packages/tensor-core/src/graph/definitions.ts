@@ -2,21 +2,21 @@ import type { Mesh, MeshPlace } from "./emit.ts";
 import { definitionsKey, type Graph } from "./graph.ts";
 import { addDefinition, type Operator } from "./operator.ts";
 
-/** What functions of users' operators need that is not in the nodes of a graph. */
+/** Definitions of users' operators in a graph, which its nodes do not contain. */
 export interface Definitions {
   readonly operators: ReadonlyMap<string, Operator>;
-  /** The mesh that the graph was traced for: a composition may hold collectives. */
+  /** Mesh that the graph was traced for: a composition may contain collectives. */
   readonly mesh: Mesh;
-  /** The rank that it was traced for, as far as it was for one. */
+  /** Mesh coordinates of the rank that the graph was traced for. Absent: traced for any rank. */
   readonly place?: MeshPlace;
 }
 
 const none: Definitions = { operators: new Map(), mesh: {} };
 
-/** How the users' operators of a graph were defined. Empty for a graph that came from elsewhere as data. */
+/** Definitions of the users' operators in a graph. Empty for a graph that was received as data. */
 export const definitionsOf = (graph: Graph): Definitions => (graph[definitionsKey] as Definitions | undefined) ?? none;
 
-/** A graph with these definitions beside those that it has; itself where there are none to add. */
+/** Graph with these definitions added to its own; the same graph if there are none to add. */
 export const addDefinitions = (graph: Graph, added: Definitions): Graph => {
   if (added.operators.size === 0) return graph;
   const known = definitionsOf(graph);

@@ -6,55 +6,55 @@ import { type Node, type Origin, ownOrigin, type Params, type Phase, phases, typ
 import { addDefinition, type Operator, type OperatorTable, unknownOperator, type VjpContext } from "./operator.ts";
 import { Tensor } from "./tensor.ts";
 
-/** Names of the mesh axes and how many ranks lie along each. */
+/** Mesh axes by name, with the number of ranks along each axis. */
 export type Mesh = { readonly [axis: string]: number };
 
-/** The position of one rank along mesh axes. */
+/** Coordinates of one rank along mesh axes. */
 export type MeshPlace = { readonly [axis: string]: number };
 
-/** A derivative that takes the place of those of the nodes that computed some values. */
+/** A custom derivative that replaces the derivatives of the nodes that computed some values. */
 export interface GradientRule {
-  /** One entry per operand of the node, `undefined` where nothing flows. */
+  /** Gradient per operand of the node, `undefined` if no gradient flows. */
   readonly rule: (context: VjpContext<Params>) => (Tensor | undefined)[];
-  /** So many operands are arguments; the others are the values, one for each output. */
+  /** Number of leading operands that are arguments; the remaining operands are the values, one per output. */
   readonly numArguments: number;
 }
 
-/** What differentiation has told of a trace. Refers to its nodes. */
+/** Results of differentiation in a trace. Refers to nodes of the trace. */
 export interface Derivatives {
-  /** Per value (`valueKey`), what was carried back to it, once for each time that it was differentiated. */
+  /** Cotangents of each value (`valueKey`), one for each time that it was differentiated. */
   readonly cotangents: Map<string, ValueRef[]>;
-  /** What was differentiated with respect to, in order. */
+  /** Values that were differentiated with respect to, in order. */
   readonly primals: ValueRef[];
 }
 
 export interface TraceState {
   readonly nodes: Node[];
-  /** Operators of Skein. */
+  /** Built-in operators. */
   readonly operators: OperatorTable;
-  /** Operators of users that the trace has met. */
+  /** Users' operators that the trace has used. */
   readonly definitions: Map<string, Operator>;
-  /** Nodes that pass values on with a derivative of their own, by id; `trace` takes them out in the end. */
+  /** Nodes that pass values on with a custom derivative, by id; `trace` removes them at the end. */
   readonly gradientRules: Map<number, GradientRule>;
   readonly derivatives: Derivatives;
   /**
-   * Where `tap` puts values, by their names, and what makes of each the value that computation goes on from;
-   * `undefined` where nobody asked for them.
+   * Values named by `tap`, and a function that replaces a value by a named one for the following computation;
+   * `undefined` if no taps were requested.
    */
   taps: { readonly values: Map<string, Tensor>; readonly mark: (x: Tensor, name: string) => Tensor } | undefined;
   readonly mesh: Mesh;
-  /** Of the rank that the trace is for; `undefined` for an axis where it is for any. */
+  /** Coordinates of the rank that the trace is for; an absent axis means any rank along that axis. */
   readonly place: MeshPlace;
   scope: string;
   phase: Phase;
   region: string;
-  /** `checkpoint` regions so far. */
+  /** Number of `checkpoint` regions so far. */
   numRegions: number;
-  /** Operators of users whose compositions are being traced, outermost first. */
+  /** Users' operators whose compositions are being traced, outermost first. */
   composing: readonly string[];
 }
 
-/** A trace in which nothing has been recorded. */
+/** A trace without nodes. */
 export const emptyTrace = (
   operators: OperatorTable,
   {
@@ -80,47 +80,47 @@ export const emptyTrace = (
   composing,
 });
 
-// Tracing is synchronous, so one stack of running traces is enough; `trace` restores it even when the traced function
-// throws. It is the only mutable state of a module in this package: without it each operator call would carry the trace
-// by hand.
+// Tracing is synchronous, so one stack of running traces is enough; `trace` restores it even if the traced function
+// throws. It is the only mutable module state of this package: without it, each operator call would have to pass the
+// trace explicitly.
 const running: TraceState[] = [];
 
-/** The innermost trace, if there is one. */
+/** Innermost trace, if any. */
 export const runningTrace = (): TraceState | undefined => running.at(-1);
 
-/** How a function is run, as a program of its own. */
-const runnable =
+/** A complete program that runs a function, for error messages. */
+const exampleProgram =
   'import { add, evaluate, NdArray, referenceBackend } from "@skein/tensor-core"; ' +
   "console.log(await evaluate(add, referenceBackend())(NdArray.from([1, 2]), NdArray.from([3, 4])));";
 
-/** @param caller what needs a trace, for the message. */
+/** @param caller function that needs a trace, for the message. */
 export const currentTrace = (caller: string): TraceState => {
   const state = runningTrace();
   if (state === undefined)
     throw new ArgumentError(
-      `${caller}: it was called outside of a traced function, where nothing records what it does; hand the function around it, or itself, to evaluate() or jit() of a backend, and arrays to what they return, as in: ${runnable}`,
+      `${caller}: called outside of a traced function, so it cannot be recorded; pass the function that calls it to evaluate() or jit() with a backend, and pass arrays to the returned function, as in: ${exampleProgram}`,
     );
   return state;
 };
 
-/** What to write in place of an operand that is no tensor. */
+/** What to write instead of an operand that is not a tensor. */
 const cureOf = (value: unknown): string => {
   if (value === undefined)
-    return "give it a Tensor, or look whether the traced function was called with too few arguments";
-  if (isPromise(value)) return "await it before the traced function is called, and pass it in as an argument";
-  if (isSpec(value)) return "pass it in as an argument of the traced function";
+    return "pass a Tensor, or check whether the traced function was called with too few arguments";
+  if (isPromise(value)) return "await it before the traced function is called, and pass it as an argument";
+  if (isSpec(value)) return "pass it as an argument of the traced function";
   if (ArrayBuffer.isView(value))
-    return "make it an NdArray and pass that in as an argument of the traced function, or write constant([...values]) for a few known numbers";
+    return "convert it to an NdArray and pass that as an argument of the traced function, or write constant([...values]) for a few known numbers";
   if (typeof value === "number" || isNumberList(value)) return `write constant(${excerpt(value)})`;
-  return "give it a Tensor: an argument of the traced function, or what another function returned";
+  return "pass a Tensor: an argument of the traced function, or the result of another function";
 };
 
 /**
- * The running trace, if it is that of all `operands`. Functions that look at an operand before they emit ask for it
+ * Running trace, if all `operands` belong to it. Functions that inspect an operand before they emit call this function
  * first.
  *
- * @throws ArgumentError that says what was given instead, and what to write. With `numbers`, numbers may stand beside
- * tensors.
+ * @throws ArgumentError that describes the invalid operand and the correct code. With `numbers`, numbers are accepted
+ * next to tensors.
  */
 export const requireOperands = (
   op: string,
@@ -132,11 +132,11 @@ export const requireOperands = (
     if (operand instanceof Tensor) {
       if (operand.trace !== state)
         throw new ArgumentError(
-          `${op}: ${operands.length === 1 ? "its operand" : `operand ${i + 1}`}, ${operand}, is a tensor of another trace; pass it in as an argument of the traced function`,
+          `${op}: ${operands.length === 1 ? "its operand" : `operand ${i + 1}`}, ${operand}, is a tensor of another trace; pass it as an argument of the traced function`,
         );
     } else if (!numbers || typeof operand !== "number")
       throw new ArgumentError(
-        `${op}: ${operands.length === 1 ? "its operand" : `operand ${i + 1}`} is ${describe(operand)}, where a Tensor is due; ${cureOf(operand)}`,
+        `${op}: ${operands.length === 1 ? "its operand" : `operand ${i + 1}`} is ${describe(operand)}, expected a Tensor; ${cureOf(operand)}`,
       );
   });
   return state;
@@ -152,11 +152,11 @@ export const withTrace = <T>(state: TraceState, fn: () => T): T => {
   }
 };
 
-/** An operator of Skein or of a user by its name, as a trace knows it. */
+/** Look up an operator in a trace by name: a built-in operator or a user's. */
 export const operatorIn = (state: TraceState, op: string): Operator | undefined =>
   Object.hasOwn(state.operators, op) ? state.operators[op] : state.definitions.get(op);
 
-/** Trace `fn` as a part of the composition of operator `op`, in which that operator has no place. */
+/** Trace `fn` as part of the composition of operator `op`, which must not use `op` itself. */
 export const composing = <T>(op: string, fn: () => T): T => {
   const state = currentTrace("composing");
   const outer = state.composing;
@@ -183,7 +183,7 @@ const apply = (state: TraceState, operator: Operator, inputs: readonly Tensor[],
       name,
       `its composition uses the operator itself (${[...state.composing, name].join(" uses ")}); compose it of other operators`,
     );
-  // Plain data: a shape rule may return an operand itself, and with it the whole trace.
+  // Plain data: a shape rule may return an operand itself, which would refer to the whole trace.
   const specs = operator.infer(inputs, params).map(({ dtype, shape }) => ({ dtype, shape }));
   for (const { dtype, shape } of specs) {
     requireDType(name, dtype);
@@ -200,14 +200,14 @@ export const emit = (op: string, inputs: readonly Tensor[], params: Params = {})
   return apply(state, operator, inputs, params);
 };
 
-/** As `emit`, for a user's operator, whose definition the trace keeps. */
+/** Like `emit`, for a user's operator, whose definition is added to the trace. */
 export const emitDefined = (operator: Operator, inputs: readonly Tensor[], params: Params): Tensor[] => {
   const state = requireOperands(operator.name, inputs);
   addDefinition(state.definitions, operator);
   return apply(state, operator, inputs, params);
 };
 
-/** Pass `values` on with a derivative of their own: what `rule` says flows to `args`. Costs nothing in the graph. */
+/** Pass `values` on with a custom derivative: `rule` returns the gradients of `args`. Adds no cost to the graph. */
 export const emitWithGradient = (
   args: readonly Tensor[],
   values: readonly Tensor[],
@@ -223,11 +223,14 @@ export const emitWithGradient = (
 export const emitOne = (op: string, inputs: readonly Tensor[], params: Params = {}): Tensor =>
   emit(op, inputs, params)[0]!;
 
-/** Run `fn` with `name` appended to the scope path, so that its nodes say which part of the model they are. */
+/**
+ * Run `fn` with `name` appended to the scope path, which records for its nodes the part of the model that they belong
+ * to.
+ */
 export const scope = <T>(name: string, fn: () => T): T => {
   const state = currentTrace("scope");
   if (typeof fn !== "function")
-    throw new ArgumentError(`scope: ${describe(fn)} was given to run; write scope("name", () => …)`);
+    throw new ArgumentError(`scope: got ${describe(fn)} instead of a function; write scope("name", () => …)`);
   const outer = state.scope;
   state.scope = outer === "" ? name : `${outer}/${name}`;
   try {
@@ -238,13 +241,13 @@ export const scope = <T>(name: string, fn: () => T): T => {
 };
 
 /**
- * Run `fn` as a part of a step: its nodes say that they belong to this phase. Differentiation marks what it adds as
- * `backward` itself, `exchange` of `@skein/compressors` as `communication`, optimizers and `applyUpdates` as `update`.
+ * Run `fn` with its nodes assigned to a phase of the step. Differentiation marks its nodes as `backward` itself,
+ * `exchange` of `@skein/compressors` as `communication`, optimizers and `applyUpdates` as `update`.
  */
 export const inPhase = <T>(phase: Phase, fn: () => T): T => {
   const state = currentTrace("inPhase");
   if (!phases.includes(phase))
-    throw new ArgumentError(`inPhase: the phase is ${describe(phase)}; it is one of ${phases.join(", ")}`);
+    throw new ArgumentError(`inPhase: the phase is ${describe(phase)}; use one of ${phases.join(", ")}`);
   const outer = state.phase;
   state.phase = phase;
   try {
@@ -258,14 +261,14 @@ export const inPhase = <T>(phase: Phase, fn: () => T): T => {
 export const axisSize = (axis: string): number => currentTrace("axisSize").mesh[axis] ?? 1;
 
 /**
- * Position of the rank that a function is traced for along a mesh axis, while it is traced: a plain number, by which
- * ranks may trace different graphs. A rank then computes, keeps and pays for its own part alone: the inverses that it
- * owns, its stage. All ranks must have the same collectives in the same order, which they compare when they compile; a
- * message of `sendReceive` only those that it names.
+ * Coordinate, along a mesh axis, of the rank that a function is traced for: a plain number, so that ranks may trace
+ * different graphs. A rank then computes and stores only its own part, such as the inverses that it owns, or its stage.
+ * All ranks must have the same collectives in the same order, which they compare when they compile; a message of
+ * `sendReceive` is needed only on the ranks in its pairs.
  *
- * `axisIndex` is the same position as a tensor, in one graph that all ranks share. Along an axis of one rank it is 0.
+ * `axisIndex` is the same coordinate as a tensor, in one graph that all ranks share. Along an axis of one rank it is 0.
  *
- * @throws ArgumentError where the trace was not told its place: `jit` takes it from its communicators.
+ * @throws ArgumentError if the trace has no coordinates: `jit` takes them from its communicators.
  * @example const own = blocks.filter((_, i) => i % numRanks === meshPlace("data"));
  */
 export const meshPlace = (axis: string): number => {
@@ -275,18 +278,18 @@ export const meshPlace = (axis: string): number => {
   const position = Object.hasOwn(place, axis) ? place[axis] : undefined;
   if (position === undefined)
     throw new ArgumentError(
-      `meshPlace: the trace is for any of the ${size} ranks along axis "${axis}"; trace for one, by { communicators } or { place: { ${axis}: 0 } }, or write axisIndex("${axis}"), which is a tensor and differs when the graph is run`,
+      `meshPlace: the trace is for any of the ${size} ranks along axis "${axis}"; trace for one rank, by { communicators } or { place: { ${axis}: 0 } }, or write axisIndex("${axis}"), a tensor whose value differs between ranks at run time`,
     );
   return position;
 };
 
-/** @throws ArgumentError for a position that no rank of the mesh has. */
+/** @throws ArgumentError for a coordinate outside the mesh. */
 export const requirePlace = (caller: string, mesh: Mesh, place: MeshPlace): void => {
   for (const [axis, position] of Object.entries(place)) {
     const size = mesh[axis] ?? 1;
     if (!Number.isInteger(position) || position < 0 || position >= size)
       throw new ArgumentError(
-        `${caller}: place ${describe(position)} along axis "${axis}" is none of its ${size} ranks; ${Object.hasOwn(mesh, axis) ? `give 0 to ${size - 1}` : `say how many there are, as in { mesh: { ${axis}: 2 } }`}`,
+        `${caller}: place ${describe(position)} along axis "${axis}" is not one of its ${size} ranks; ${Object.hasOwn(mesh, axis) ? `use 0 to ${size - 1}` : `pass the number of ranks, as in { mesh: { ${axis}: 2 } }`}`,
       );
   }
 };

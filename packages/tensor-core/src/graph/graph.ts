@@ -13,8 +13,8 @@ export type ParamValue =
 export type Params = { readonly [key: string]: ParamValue };
 
 /**
- * A number as a parameter: what JSON cannot carry (-0, NaN, infinities) becomes its name, and `Number()` brings both
- * forms back.
+ * Encode a number as a parameter: numbers that JSON cannot represent (-0, NaN, infinities) become strings, and
+ * `Number()` decodes both forms.
  */
 export const encodeNumber = (value: number): number | string =>
   Object.is(value, -0) ? "-0" : Number.isFinite(value) ? value : String(value);
@@ -25,22 +25,22 @@ export interface ValueRef {
   readonly output: number;
 }
 
-/** The parts of a training step, in the order in which they follow from each other. */
+/** Phases of a training step, in execution order. */
 export const phases = ["forward", "backward", "communication", "update"] as const;
 
 /**
- * Which part of a step a node was emitted in. `forward` is what a traced function computes, `backward` what
- * differentiation adds, `communication` the exchange of gradients with all that it encodes and decodes, `update` the
+ * Phase of a step in which a node was emitted. `forward` is what a traced function computes, `backward` what
+ * differentiation adds, `communication` the exchange of gradients including encoding and decoding, `update` the
  * optimizer.
  */
 export type Phase = (typeof phases)[number];
 
-/** Where a node comes from. What passes put in its place comes from there, too. */
+/** Origin of a node. Nodes that passes insert in its place keep the origin. */
 export interface Origin {
-  /** Path of the model part that emitted it. */
+  /** Path of the model part that emitted the node. */
   readonly scope: string;
   readonly phase: Phase;
-  /** Path of the `checkpoint` regions around it, by their numbers in the trace; empty outside of all. */
+  /** Path of the enclosing `checkpoint` regions, by their numbers in the trace; empty outside of all regions. */
   readonly region: string;
 }
 
@@ -53,17 +53,17 @@ export interface Node extends Origin {
   readonly specs: readonly TensorSpec[];
 }
 
-/** Of what no part of a model emitted: arguments. */
+/** Origin of nodes that no part of a model emitted: arguments. */
 export const ownOrigin: Origin = { scope: "", phase: "forward", region: "" };
 
 export const originOf = ({ scope, phase, region }: Node): Origin => ({ scope, phase, region });
 
-/** The later of two phases: what several nodes become together runs when the last of them can. */
+/** The later of two phases: a merged node runs when the last of its parts can run. */
 export const laterPhase = (a: Phase, b: Phase): Phase => (phases.indexOf(a) < phases.indexOf(b) ? b : a);
 
 /**
- * Key of the one thing that a graph carries beside its data: how users' operators were defined, see `definitions.ts`.
- * JSON and structured clones leave symbols out, so a graph stays what can be saved and posted.
+ * Key of the only part of a graph that is not data: the definitions of users' operators, see `definitions.ts`. JSON and
+ * structured clones omit symbols, so a graph can still be saved and posted.
  */
 export const definitionsKey: unique symbol = Symbol("definitions");
 
@@ -78,7 +78,7 @@ export interface Graph {
   readonly [definitionsKey]?: object;
 }
 
-/** `graph`, with the definitions that `source` carries unless it has its own: for what makes a graph of another. */
+/** `graph` with the definitions of `source`, unless it has its own; for passes that create a new graph. */
 export const keepDefinitions = (source: Graph, graph: Graph): Graph =>
   source[definitionsKey] === undefined || graph[definitionsKey] !== undefined
     ? graph
@@ -87,16 +87,16 @@ export const keepDefinitions = (source: Graph, graph: Graph): Graph =>
 /** Dtype and shape of a value of the graph. */
 export const specOf = (graph: Graph, ref: ValueRef): TensorSpec => graph.nodes[ref.node]!.specs[ref.output]!;
 
-/** A key for maps and sets over values. */
+/** Key of a value, for maps and sets. */
 export const valueKey = (ref: ValueRef): string => `${ref.node}:${ref.output}`;
 
 /**
- * Build a graph node by node while an old one is read: `map` an old value once, `resolve` it later. Passes use it so
- * that renumbering happens in one place.
+ * Builds a graph node by node while an old graph is read: `map` an old value once, `resolve` it later. Passes use the
+ * builder, so that nodes are renumbered in one place only.
  */
 export class GraphBuilder {
   readonly nodes: Node[] = [];
-  /** Per old node, per output. */
+  /** New value of each old node, per output. */
   private readonly moved: ValueRef[][] = [];
 
   /** Append a node; returns its id. */

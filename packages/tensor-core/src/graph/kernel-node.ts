@@ -9,7 +9,7 @@ export interface KernelNode<P extends Params = Params> {
   readonly params: P;
 }
 
-/** A node as a kernel sees it: without its place in the graph. */
+/** Kernel's view of a node, without its position in the graph. */
 export const kernelNodeOf = (graph: Graph, node: Node): KernelNode => ({
   op: node.op,
   inputs: node.inputs.map((ref) => specOf(graph, ref)),

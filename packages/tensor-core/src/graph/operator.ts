@@ -9,7 +9,8 @@ import type { RewriteRule } from "./rewrite-rule.ts";
 import type { Tensor } from "./tensor.ts";
 
 /**
- * Work of one node: floating-point operations, bytes read, bytes written. Data, so that the cost model can price it.
+ * Cost of one node: floating-point operations, bytes read, bytes written. Plain data, which the cost model converts to
+ * time.
  */
 export interface Cost {
   readonly flops: number;
@@ -23,43 +24,46 @@ export interface ReferenceArray {
   readonly data: Float64Array;
 }
 
-/** What an operator's vector-Jacobian product is made of. */
+/** Arguments of an operator's gradient rule (vector-Jacobian product). */
 export interface VjpContext<P extends Params> {
   readonly inputs: readonly Tensor[];
   readonly outputs: readonly Tensor[];
-  /** One per output; zeros where an output was not used. */
+  /** One per output; zeros for unused outputs. */
   readonly cotangents: readonly Tensor[];
   readonly params: P;
 }
 
 /**
- * What an executor does itself with a node, for which no kernel runs: take an argument, tell the rank's position along
- * a mesh axis, begin a collective, wait for one, or nothing, where a node is there to keep passes from merging others.
+ * What an executor does with a node that has no kernel: pass an argument, return the rank's coordinate along a mesh
+ * axis, start a collective, wait for a collective, or nothing for a barrier, which only prevents passes from merging
+ * nodes.
  */
 export type Role = "argument" | "position" | "start" | "done" | "barrier";
 
-/** A reduction over the last dimensions that a kernel can do where it computes the operand. */
+/** A reduction over the last dimensions that the kernel of its operand can compute. */
 export interface Fold<P extends Params = Params> {
-  /** Of the operand. */
+  /** Dtype of the operand. */
   readonly dtype: DType;
-  /** The first dimension that is reduced, with all behind it; `undefined` where others are. */
+  /**
+   * First dimension that is reduced, together with all later dimensions; `undefined` if other dimensions are reduced.
+   */
   readonly from: (params: P, numDims: number) => number | undefined;
 }
 
-/** What moves some rows of a chunk only, as a collective that moves all of them. */
+/** Properties of a ragged collective, which sends only some rows of a chunk. */
 export interface RaggedFact {
-  /** What is asked of the communicator. */
+  /** Kind of the request to the communicator. */
   readonly kind: CollectiveKind;
-  /** Whether the operand has a chunk, and `rows` a count, for each rank, or one chunk that goes to all of them. */
+  /** Whether the operand has a chunk, and `rows` a count, per rank; otherwise a single chunk is sent to all ranks. */
   readonly chunkPerRank: boolean;
 }
 
-/** What a node does as a layer with parameters; curvature is gathered by it. */
+/** Kind of layer with parameters that a node implements; curvature statistics are collected by kind. */
 export type LayerKind = "linear" | "convolution" | "embedding" | "norm";
 
 /**
- * A way to read a node as a layer: which operand is its input, which its weight, and, where the node itself adds it,
- * its bias. Its result is output 0.
+ * Interpretation of a node as a layer: indices of the operands that are its input, its weight, and its bias (if the
+ * node itself adds the bias). The layer's result is output 0.
  */
 export interface LayerReading {
   readonly kind: LayerKind;
@@ -69,70 +73,80 @@ export interface LayerReading {
 }
 
 /**
- * What passes, memory plans and executors ask of an operator; what is left out does not hold. They never ask for its
- * name.
+ * Properties of an operator that passes, memory plans and executors query; an absent property does not hold. Passes
+ * never compare operator names.
  */
 export interface OperatorFacts<P extends Params = Params> {
   readonly role?: Role;
-  /** Operands may be exchanged without changing a bit of the result. */
+  /** Whether operands can be swapped without changing a bit of the result. */
   readonly commutative?: boolean;
-  /** Must happen even where nobody reads a result: another rank waits for it. */
+  /** Whether the node must run even if its results are unused, because another rank waits for it. */
   readonly hasEffect?: (params: P) => boolean;
-  /** Result i may be the bytes of operand i from this offset on; `undefined` for a node that computes or moves them. */
+  /**
+   * Byte offset in operand i at which result i begins, if results are views of operands; `undefined` for a node that
+   * computes or moves bytes.
+   */
   readonly viewOffset?: (node: KernelNode<P>) => number | undefined;
-  /** Whether the result is its operands one after the other in memory, so that each may be computed in its place. */
+  /**
+   * Whether the result is the concatenation of its operands in memory, so that each operand may be computed in place.
+   */
   readonly joinsOperands?: (node: KernelNode<P>) => boolean;
-  /** Whether any kernel can write result `output` over operand `input`, when nobody else needs that. */
+  /** Whether any kernel can write result `output` over operand `input`, if that operand is not needed otherwise. */
   readonly mayOverwrite?: (node: KernelNode<P>, input: number, output: number) => boolean;
-  /** When a node that reads its operands one after the other is done with operand `input`: the later, the more. */
+  /**
+   * Order in which a node that reads its operands one after the other finishes reading operand `input`: higher is
+   * later.
+   */
   readonly lastRead?: (params: P, input: number) => number;
-  /** The same elements in the same order. */
+  /** Whether the result has the same elements in the same order. */
   readonly keepsOrder?: boolean;
-  /** Result i has the elements of operand i, maybe in another order, shape or dtype. */
+  /** Whether result i has the elements of operand i, possibly in another order, shape or dtype. */
   readonly rearranges?: boolean;
-  /** Its two operands are added. */
+  /** Whether the operator adds its two operands. */
   readonly adds?: boolean;
   /**
-   * Number of leading dimensions of operand 0 that stay as they are, of an operator that `rearranges` and does not
-   * keep the order. Absent: none.
+   * Number of leading dimensions of operand 0 that are unchanged, for an operator that `rearranges` and does not keep
+   * the order. Absent: none.
    */
   readonly leadingDimsKept?: (params: P) => number;
-  /** How it may be a layer with a weight: see `layersOf`. */
+  /** Interpretations of the node as a layer with a weight: see `layersOf`. */
   readonly layer?: (node: KernelNode<P>) => readonly LayerReading[];
-  /** The operand's elements, each several times: a kernel may read them with stride 0 instead. */
+  /**
+   * Whether the result repeats elements of the operand, so that a kernel may read the operand with stride 0 instead.
+   */
   readonly stretches?: boolean;
   /**
-   * Some of the operand's elements, whatever they are: what is computed element by element may be computed of these
-   * alone.
+   * Whether the result is a subset of the operand's elements, so that elementwise computations may be restricted to
+   * that subset.
    */
   readonly selects?: boolean;
-  /** The one value of all elements, `-0`, `NaN` and infinities by their names. */
+  /** Value of all elements of a constant; `-0`, `NaN` and infinities as strings. */
   readonly constantValue?: (params: P) => number | string;
   readonly fold?: Fold<P>;
   /**
-   * Its parameters are a program, `FusedParams`, in place of other nodes, whose specs its results keep; what is
-   * inferred has neighbouring dimensions merged.
+   * Whether the parameters are a program, `FusedParams`, that replaces other nodes and keeps the specs of their
+   * results; inferred shapes have adjacent dimensions merged.
    */
   readonly runsProgram?: boolean;
-  /** A collective of which all ranks along its axis get the same result. */
+  /** Whether all ranks along the axis get the same result of the collective. */
   readonly isAlike?: boolean;
-  /** A collective whose second operand says at run time how much of the first one travels. */
+  /** Present for a collective whose second operand is the number of rows to send, known at run time. */
   readonly ragged?: RaggedFact;
-  /** How it is written in the formulas of a program. Default: its name with the operands in parentheses. */
+  /** Formula text in printed programs. Default: the name with the operands in parentheses. */
   readonly formula?: (operands: readonly string[], params: P) => string;
-  /** Cheaper equals: `simplify` tries them in order. */
+  /** Rewrites to cheaper equal nodes, which `simplify` tries in order. */
   readonly rewrites?: readonly RewriteRule<P>[];
-  /** Those that are cheaper only where reductions are folds. */
+  /** Rewrites that are cheaper only if reductions are folds. */
   readonly foldRewrites?: readonly RewriteRule<P>[];
 }
 
 /**
- * What the whole system knows of an operator. One file each, in `ops/`.
+ * Complete description of an operator. One file each, in `ops/`.
  *
- * - `infer`: shapes and dtypes of the outputs; throws `ShapeError` naming both shapes and the rule.
- * - `vjp`: traced gradient rule; one entry per input, `undefined` where nothing flows.
+ * - `infer`: shapes and dtypes of the outputs; throws `ShapeError` with both shapes and the rule.
+ * - `vjp`: traced gradient rule; one entry per input, `undefined` if no gradient flows.
  * - `cost`: from shapes alone.
- * - `reference`: f64, slow and right; returns the data of each output.
+ * - `reference`: f64, slow and exact; returns the data of each output.
  */
 export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
   readonly name: string;
@@ -140,19 +154,25 @@ export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
   readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
   readonly cost: (inputs: readonly TensorSpec[], outputs: readonly TensorSpec[], params: P) => Cost;
   readonly reference: (inputs: readonly ReferenceArray[], params: P, outputs: readonly TensorSpec[]) => Float64Array[];
-  /** Elementwise operators only: the scalar function. Such a node may be fused. */
+  /** Scalar function of an elementwise operator. Present: the node may be fused. */
   readonly scalar?: (values: readonly number[], params: P, dtype: TensorSpec["dtype"]) => number;
-  /** Operators that multiply and add: the operands that may be f16 or bf16, all of them together, with sums in f32. */
+  /**
+   * Indices of the operands of a multiply-add operator that may be f16 or bf16, all of the same dtype, with sums in
+   * f32.
+   */
   readonly halfOperands?: readonly number[];
-  /** With operands of 16 bits: the parameter `resultDtype` says what the result is stored as. */
+  /** Whether, with 16-bit operands, the parameter `resultDtype` selects the dtype of the result. */
   readonly choosesResult?: boolean;
-  /** No gradient flows through it, whatever it is made of. */
+  /** Whether no gradient flows through the operator. */
   readonly stopsGradient?: boolean;
-  /** Users' operators only: the same from other operators, for backends that have no kernel. */
+  /** Composition from other operators, for backends without a kernel; users' operators only. */
   readonly composition?: (inputs: readonly Tensor[], params: P) => readonly Tensor[];
-  /** Users' operators only: `reference` was not given, so the reference interpreter runs the composition too. */
+  /** Whether the reference interpreter runs the composition because no `reference` was given; users' operators only. */
   readonly referenceIsComposition?: boolean;
-  /** Collective operators only: inputs of all ranks of the axis in, outputs of all ranks out. Replaces `reference`. */
+  /**
+   * Reference of a collective operator: from the inputs of all ranks of the axis to the outputs of all ranks. Replaces
+   * `reference`.
+   */
   readonly collective?: (
     ranks: readonly (readonly ReferenceArray[])[],
     params: P,
@@ -164,36 +184,38 @@ export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
 export type OperatorTable = { readonly [name: string]: Operator };
 
 /**
- * Whether an operator of this name is a user's: these are `owner/name`, ours have no slash, so that a later Skein
- * cannot take a name that a user has.
+ * Whether the name is that of a user's operator. Users' names are `owner/name`, built-in names have no slash, so that
+ * later versions of Skein cannot collide with users' names.
  */
 export const isUsersOperator = (name: string): boolean => name.includes("/");
 
-/** That nobody has defined an operator, as an error with the cure. */
+/** Error for an undefined operator, with the cure. */
 export const unknownOperator = (op: string, known: readonly string[]): OperatorError => {
   const meant = didYouMean(op, known);
   const cure = isUsersOperator(op)
-    ? "call what defineOperator returned, or give a graph that was saved or posted its operators back by withOperators(graph, [...])"
-    : "no operator of Skein has this name, and those of users are named owner/name";
+    ? "call the function that defineOperator returned, or restore the operators of a saved or posted graph by withOperators(graph, [...])"
+    : "no built-in operator has this name, and users' operators are named owner/name";
   return new OperatorError(
     op,
     `this operator is not defined${meant === undefined ? "" : `; did you mean "${meant}"?`}; ${cure}`,
   );
 };
 
-/** Add a user's operator to those of a graph. Throws OperatorError where the name has another meaning there. */
+/**
+ * Add a user's operator to the definitions of a graph. Throws OperatorError if the name already has another definition.
+ */
 export const addDefinition = (definitions: Map<string, Operator>, operator: Operator): void => {
   const known = definitions.get(operator.name);
   if (known !== undefined && known !== operator)
     throw new OperatorError(
       operator.name,
-      "two different definitions of this name meet in one graph; define it once, outside of the functions that are traced, or give one of them another name",
+      "one graph contains two different definitions of this name; define the operator once, outside of traced functions, or rename one of the two",
     );
   definitions.set(operator.name, operator);
 };
 
 /**
- * Give an operator file of this package its typed parameters, and the table its uniform type. Users have
+ * Type helper for the operator files of this package: typed parameters inside, the uniform type outside. Users call
  * `defineOperator` of `define-operator.ts`.
  */
 export const defineOperator = <P extends Params>(operator: Operator<P>): Operator => operator as unknown as Operator;

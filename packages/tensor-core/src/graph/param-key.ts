@@ -1,8 +1,8 @@
 import type { ParamValue } from "./graph.ts";
 
 /**
- * A string that is equal exactly when two parameter values are: record keys sorted, and ±0, NaN and ±∞ kept apart,
- * which JSON does not do.
+ * A string that is equal exactly if two parameter values are equal: record keys sorted, and ±0, NaN and ±∞
+ * distinguished, unlike in JSON.
  */
 export const paramKey = (value: ParamValue): string => {
   if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);

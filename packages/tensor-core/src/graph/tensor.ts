@@ -1,14 +1,14 @@
 import type { DType } from "../dtype.ts";
 import type { Shape, TensorSpec } from "../shape.ts";
-import { Shown } from "../shown.ts";
+import { Printable } from "../printable.ts";
 import type { ValueRef } from "./graph.ts";
 
-/** A symbolic value inside a trace: a shape, a dtype, and the node that will produce it. Has no data. */
-export class Tensor extends Shown {
+/** A symbolic value inside a trace: a shape, a dtype, and the node that computes it. Has no data. */
+export class Tensor extends Printable {
   readonly dtype: DType;
   readonly shape: Shape;
   readonly ref: ValueRef;
-  /** Identity of the trace that made it; a tensor is of no use outside. */
+  /** Trace that created the tensor, which is invalid in other traces. */
   readonly trace: object;
 
   protected get kind(): "Tensor" {

@@ -3,25 +3,25 @@ import { operatorOf, withMeshOf } from "../ops/lookup.ts";
 import { type Graph, type Node, specOf } from "../graph/graph.ts";
 import { type Cost, isUsersOperator } from "../graph/operator.ts";
 
-/** Work of one node, from shapes alone. Throws OperatorError where a user's rule gives what is no amount of work. */
+/** Cost of one node, from shapes alone. Throws OperatorError if a user's cost rule returns an invalid cost. */
 export const nodeCost = (graph: Graph, node: Node): Cost => {
   const operator = operatorOf(graph, node.op);
   const inputs = node.inputs.map((ref) => specOf(graph, ref));
   if (!isUsersOperator(node.op)) return operator.cost(inputs, node.specs, node.params);
   const cost = withMeshOf(graph, () => operator.cost(inputs, node.specs, node.params));
-  // Backends cut long work into pieces by these numbers.
+  // Backends split long work into pieces by these numbers.
   for (const unit of ["flops", "bytesRead", "bytesWritten"] as const)
     if (!(Number.isFinite(cost?.[unit]) && cost[unit] >= 0))
       throw new OperatorError(
         node.op,
-        `its cost says ${String(cost?.[unit])} for ${unit}; that is a finite number, 0 or more`,
+        `its cost rule returned ${String(cost?.[unit])} for ${unit}; return a finite number, 0 or more`,
       );
   return cost;
 };
 
 /**
- * Work of all nodes together: flops, and the bytes that kernels read and write if each value goes through memory once
- * per use.
+ * Total cost of all nodes: flops, and the bytes that kernels read and write if each value goes through memory once per
+ * use.
  */
 export const graphCost = (graph: Graph): Cost =>
   graph.nodes

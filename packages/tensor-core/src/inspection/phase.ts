@@ -2,9 +2,9 @@ import { operators } from "../ops/table.ts";
 import type { Node, Phase } from "../graph/graph.ts";
 
 /**
- * Tell which part of a step a node's time belongs to: what it was emitted as, but for collectives, which are
- * communication wherever they stand. That a node communicates follows from its operator; its own phase says on which
- * side of differentiation it stands, which an all-reduce inside of a model needs, too.
+ * Phase that a node's time is counted in: the phase in which it was emitted, except for collectives, which always count
+ * as communication. The operator already identifies a collective; its own phase says whether it belongs to the forward
+ * or the backward pass, which matters for an all-reduce inside a model.
  */
 export const phaseOf = ({ op, phase }: Pick<Node, "op" | "phase">): Phase => {
   const operator = operators[op];
@@ -12,5 +12,5 @@ export const phaseOf = ({ op, phase }: Pick<Node, "op" | "phase">): Phase => {
   return moves || operator?.role === "done" ? "communication" : phase;
 };
 
-/** The part of the model that a scope names, without the mark of its derivative. */
+/** Part of the model that a scope refers to, without the marks of derivatives. */
 export const modelScope = (scope: string): string => scope.replaceAll(/(^|\/)backward(?=\/|$)/g, "").replace(/^\//, "");

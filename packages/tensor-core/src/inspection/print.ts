@@ -7,7 +7,7 @@ import { nodeCost } from "./cost.ts";
 import type { Graph, Node, ParamValue, ValueRef } from "../graph/graph.ts";
 
 export interface PrintOptions {
-  /** Add flops and bytes (read + written) of each node. Default false. */
+  /** Whether to print flops and bytes (read + written) of each node. Default: false. */
   readonly cost?: boolean;
 }
 
@@ -24,11 +24,11 @@ const formatSpecs = (specs: readonly TensorSpec[]): string => {
   return texts.length === 1 ? texts[0]! : `(${texts.join(", ")})`;
 };
 
-/** A fused program as formulas: registers used once are written out where they are used. */
+/** Formulas of a fused program: registers that are used once are inlined. */
 const formatProgram = (params: FusedParams, operands: readonly string[]): string => {
   const { views, instructions, results, folds = [] } = params;
-  // A folded result is a formula of its own; others are named where they are computed.
-  const written = results.filter((_, i) => (folds[i] ?? null) === null);
+  // A folded result gets a separate formula; other results are named where they are computed.
+  const unfolded = results.filter((_, i) => (folds[i] ?? null) === null);
   const nameOf = (output: number): string => `out${results.length === 1 ? "" : output}`;
   const uses = new Map<number, number>();
   for (const register of [...results, ...instructions.flatMap(({ args }) => args)])
@@ -36,7 +36,7 @@ const formatProgram = (params: FusedParams, operands: readonly string[]): string
   const texts = operands.map((operand, i) =>
     views[i]!.strides.some((stride, dim) => stride === 0 && params.shape[dim]! > 1) ? `stretch(${operand})` : operand,
   );
-  const named: string[] = [];
+  const formulas: string[] = [];
   for (const [i, { op, args, dtype, params: own }] of instructions.entries()) {
     const register = operands.length + i;
     const parts = args.map((arg) => texts[arg]!);
@@ -45,21 +45,21 @@ const formatProgram = (params: FusedParams, operands: readonly string[]): string
       constantValue === undefined
         ? (formula?.(parts, { ...own, dtype }) ?? `${op}(${parts.join(", ")})`)
         : String(constantValue(own));
-    const isResult = written.includes(register);
+    const isResult = unfolded.includes(register);
     if (constantValue !== undefined || (!isResult && uses.get(register) === 1)) texts.push(text);
     else {
       const name = isResult
         ? nameOf(results.findIndex((result, output) => result === register && (folds[output] ?? null) === null))
         : `t${i}`;
-      named.push(
+      formulas.push(
         `${name} = ${text.replace(/^\((.*)\)$/, (whole, inner: string) => (isBalanced(inner) ? inner : whole))}`,
       );
       texts.push(name);
     }
   }
   for (const [output, fold] of folds.entries())
-    if (fold !== null) named.push(`${nameOf(output)} = ${fold.op}(${texts[results[output]!]!}, ${fold.size})`);
-  return `{ ${named.join("; ")} }`;
+    if (fold !== null) formulas.push(`${nameOf(output)} = ${fold.op}(${texts[results[output]!]!}, ${fold.size})`);
+  return `{ ${formulas.join("; ")} }`;
 };
 
 /** Whether every parenthesis in `text` closes one opened in it. */
@@ -75,13 +75,13 @@ const isBalanced = (text: string): boolean => {
 const formatParams = (node: Node, operands: readonly string[]): string => {
   if (operators[node.op]?.runsProgram === true)
     return ` ${formatProgram(node.params as unknown as FusedParams, operands)}`;
-  // It waits for what its start says.
+  // The parameters are printed with the collective's start node.
   if (roleOf(node) === "done") return "";
-  // The result's shape and dtype stand beside the node already; a flag that is off says nothing.
-  const shown = Object.entries(node.params).filter(
+  // The result's shape and dtype are already printed; false flags are omitted.
+  const printed = Object.entries(node.params).filter(
     ([key, value]) => !["dtype", "index", "shape"].includes(key) && value !== false,
   );
-  return shown.length === 0 ? "" : ` {${shown.map(([key, value]) => `${key}: ${formatParam(value)}`).join(", ")}}`;
+  return printed.length === 0 ? "" : ` {${printed.map(([key, value]) => `${key}: ${formatParam(value)}`).join(", ")}}`;
 };
 
 const formatCount = (count: number, unit: string): string => {
@@ -91,7 +91,7 @@ const formatCount = (count: number, unit: string): string => {
 };
 
 /**
- * Show a graph so that a person can read it: one line per node, a heading wherever the scope changes.
+ * Print a graph in readable form: one line per node, a heading whenever the scope changes.
  *
  * ```
  * conv1

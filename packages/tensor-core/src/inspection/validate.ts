@@ -40,7 +40,7 @@ const validateNode = (graph: Graph, node: Node): void => {
     inferred = withMeshOf(graph, () => operator.infer(operands, node.params));
   } catch (error) {
     const reason = error instanceof SkeinError ? error.message : String(error);
-    throw fault(`cannot take ${operands.map(formatSpec).join(", ") || "no operands"}: ${reason}`);
+    throw fault(`does not accept ${operands.map(formatSpec).join(", ") || "no operands"}: ${reason}`);
   }
   if (
     inferred.length !== node.specs.length ||
@@ -52,7 +52,10 @@ const validateNode = (graph: Graph, node: Node): void => {
   }
 };
 
-/** Each collective under way is waited for exactly once, by a node that takes all of its results and nothing else. */
+/**
+ * Check that each started collective is waited for exactly once, by a node that reads all of its results and nothing
+ * else.
+ */
 const validateExchanges = (graph: Graph): void => {
   const waits = new Map<number, number>();
   for (const node of graph.nodes) {
@@ -69,7 +72,7 @@ const validateExchanges = (graph: Graph): void => {
       const raw = node.inputs.find((ref) => roleOf(graph.nodes[ref.node]!) === "start");
       if (raw !== undefined)
         throw new InvariantError(
-          `${describe(node)} reads value ${raw.node}:${raw.output} of a collective that may still be under way`,
+          `${describe(node)} reads value ${raw.node}:${raw.output} of a collective that may still be in progress`,
         );
     }
   }
@@ -80,27 +83,27 @@ const validateExchanges = (graph: Graph): void => {
   const raw = graph.outputs.find((ref) => roleOf(graph.nodes[ref.node]!) === "start");
   if (raw !== undefined)
     throw new InvariantError(
-      `the graph returns value ${raw.node}:${raw.output} of a collective that may still be under way`,
+      `the graph returns value ${raw.node}:${raw.output} of a collective that may still be in progress`,
     );
 };
 
 /**
- * Check every invariant of a graph, and infer all shapes anew.
+ * Check every invariant of a graph, and infer all shapes again.
  *
- * @throws InvariantError naming the first node that breaks one; OperatorError where that is a user's operator, or one
- * that nobody has defined.
+ * @throws InvariantError with the first node that violates an invariant; OperatorError if it is a user's operator, or
+ * an undefined one.
  */
 export const validateGraph = (graph: Graph): void => {
   graph.nodes.forEach((node, position) => {
     if (node.id !== position)
-      throw new InvariantError(`${describe(node)} stands at position ${position}; a node's id is its position`);
+      throw new InvariantError(`${describe(node)} is at position ${position}; the id of a node must be its position`);
     validateNode(graph, node);
   });
   const inputs = new Set(graph.inputs);
   for (const id of graph.inputs) {
     const node = graph.nodes[id];
     if (node === undefined || roleOf(node) !== "argument")
-      throw new InvariantError(`graph input ${id} is no node with op "${inputOperator.name}"`);
+      throw new InvariantError(`graph input ${id} is not a node with op "${inputOperator.name}"`);
   }
   for (const node of graph.nodes)
     if (roleOf(node) === "argument" && !inputs.has(node.id))

@@ -4,8 +4,8 @@ import { type InPlaceRule, mayTakeOver } from "./in-place.ts";
 import type { Block, Blocks, StoredValue } from "./memory-blocks.ts";
 
 /**
- * How well a donated input suits an output: the later the better, computed over it in place best of all; `undefined` if
- * not at all.
+ * Score of a donated input as memory of an output: the later the input is read, the higher, and highest if the output
+ * can be computed in place over it; `undefined` if impossible.
  */
 const suitability = (
   graph: Graph,
@@ -20,7 +20,7 @@ const suitability = (
     for (const read of value.reads) {
       latest = Math.max(latest, read.until);
       if (read.until < output.begin) continue;
-      // Still read by the node that first writes the output: only if the kernel can compute it in place.
+      // Still read by the node that first writes the output: possible only if the kernel can compute in place.
       const node = graph.nodes[output.begin]!;
       const opener = output.values.find(
         (other) =>
@@ -39,12 +39,12 @@ const suitability = (
 };
 
 /**
- * Give graph outputs the memory of donated inputs: as many as possible (a maximum matching), and by preference each the
- * input that it is computed from. Sets `donated` of the outputs' blocks.
+ * Assign the memory of donated inputs to graph outputs: as many as possible (a maximum matching), with preference for
+ * the input that the output is computed from. Sets `donated` of the outputs' blocks.
  *
  * @param outputs blocks that become graph outputs.
- * @param donated per donated input that is not itself returned, its value.
- * @returns the inputs taken.
+ * @param donated value of each donated input that is not itself returned.
+ * @returns indices of the assigned inputs.
  */
 export const matchDonations = (
   graph: Graph,

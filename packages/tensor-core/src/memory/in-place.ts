@@ -3,10 +3,12 @@ import { type KernelNode, kernelNodeOf } from "../graph/kernel-node.ts";
 import { operators } from "../ops/table.ts";
 import { addTo, type Block, type Blocks, type StoredValue } from "./memory-blocks.ts";
 
-/** Whether the kernel of a node may write output `output` over its input `input`, when nobody else needs that input. */
+/**
+ * Whether the kernel of a node may write output `output` over its input `input`, if that input is not needed otherwise.
+ */
 export type InPlaceRule = (node: KernelNode, input: number, output: number) => boolean;
 
-/** What any kernel can do: as its operator says. */
+/** Rule for any kernel: the operator's `mayOverwrite`. */
 export const standardInPlaceRule: InPlaceRule = (node, input, output) =>
   operators[node.op]?.mayOverwrite?.(node, input, output) ?? false;
 
@@ -14,8 +16,8 @@ const overlaps = (a: StoredValue, begin: number, bytes: number): boolean =>
   a.offset < begin + bytes && begin < a.offset + a.bytes;
 
 /**
- * Whether output `output` of `node` may take the memory of input `input`: the kernel can, and nobody else needs those
- * bytes then or later.
+ * Whether output `output` of `node` may reuse the memory of input `input`: the kernel supports it, and nothing else
+ * needs those bytes at that time or later.
  */
 export const mayTakeOver = (
   graph: Graph,
@@ -36,38 +38,38 @@ export const mayTakeOver = (
   });
 };
 
-/** Let `result` and all that shares its block lie in the memory of `source` from now on. */
+/** Move `result` and all values of its block into the memory of `source`. */
 const moveInto = (source: StoredValue, result: StoredValue): void => {
   const [from, to] = [result.block, source.block];
-  const shift = source.offset - result.offset; // fixed before the first move, which changes result.offset
+  const shift = source.offset - result.offset; // computed before the first move, which changes result.offset
   for (const value of from.values) addTo(to, value, value.offset + shift);
   to.end = Math.max(to.end, from.end);
   if (from.output !== undefined) to.output = from.output;
 };
 
-/** Whether the memory of `source` may become that of `result`'s block, as far as ownership goes. */
+/** Whether the memory of `source` may become that of `result`'s block, with respect to ownership. */
 const fits = (source: StoredValue, result: StoredValue, writable: ReadonlySet<number>): boolean => {
   const [from, to]: [Block, Block] = [result.block, source.block];
   const isWhole = source.offset === 0 && to.bytes === source.bytes;
   if (from === to || (to.input !== undefined && !writable.has(to.input))) return false;
   if (from.output !== undefined)
     return isWhole && to.input === undefined && to.output === undefined && to.donated === undefined;
-  // A part of a block keeps the whole block alive, so it may serve only as long as that lives anyway.
+  // A part of a block keeps the whole block alive, so it may be reused only if the block lives that long anyway.
   return isWhole || from.end <= to.end;
 };
 
 /**
- * Compute in place wherever an operand dies: the result joins the operand's block.
+ * Compute in place if the operand is not read later: the result joins the operand's block.
  *
  * @param writable donated inputs whose memory no output has taken.
  */
 export const placeInPlace = (graph: Graph, blocks: Blocks, rule: InPlaceRule, writable: ReadonlySet<number>): void => {
   for (const node of graph.nodes) {
     const { role, joinsOperands } = operators[node.op] ?? {};
-    // What joins its operands has them computed in it.
+    // The operands of a node that joins them are computed inside its result instead.
     if (blocks.settled.has(node.id) || role === "argument" || joinsOperands !== undefined) continue;
     for (const [output, result] of blocks.values[node.id]!.entries()) {
-      // Only a block that this very node opens may move; one that takes over a donated input has its place.
+      // Only a block that begins at this node may move; a block that reuses a donated input is already placed.
       const opens =
         result.block.begin === node.id &&
         result.offset === 0 &&

@@ -4,59 +4,59 @@ import { roleOf } from "../ops/role.ts";
 import { operators } from "../ops/table.ts";
 import { byteLength } from "../shape.ts";
 
-/** A use of a value: node `by` begins to read it (as its input `input`) and leaves it alone after node `until`. */
+/** A use of a value: node `by` begins to read the value as its input `input`, and has finished after node `until`. */
 export interface Read {
   readonly by: number;
   readonly input: number;
   readonly until: number;
 }
 
-/** One value of the graph and where it lies in its block. */
+/** A value of the graph and its position in a block. */
 export interface StoredValue {
   readonly node: number;
   readonly output: number;
-  /** What its elements take up. Only values that are equal in this are the same bytes. */
+  /** Size of the elements in bytes. Values that share memory as views must be equal in it. */
   readonly exactBytes: number;
   /**
-   * Rounded up to the alignment of views, so that a kernel may write a last vector in full: what must be free of other
-   * values when it is written.
+   * Size rounded up to the alignment of views, so that a kernel may write a full last vector: these bytes must be free
+   * of other values when the value is written.
    */
   readonly bytes: number;
   readonly reads: Read[];
-  /** Lives past the last node: it is a graph output, or the source of one. */
+  /** Whether the value lives past the last node: it is a graph output, or the source of one. */
   kept: boolean;
   block: Block;
   offset: number;
 }
 
 /**
- * Bytes that lie together: one value with its views, the operands of a `concat` with the result, or a chain of values
- * in place.
+ * Contiguous bytes: a value with its views, a `concat` result with its operands, or a chain of values computed in
+ * place.
  */
 export interface Block {
   readonly bytes: number;
-  /** The graph input whose memory this is. */
+  /** Graph input that owns the memory. */
   readonly input?: number;
   readonly values: StoredValue[];
-  /** Node that first writes it, and node that last uses it. */
+  /** Node that first writes the block, and node that last uses it. */
   begin: number;
   end: number;
-  /** The graph output whose memory this becomes. */
+  /** Graph output that the memory becomes. */
   output?: number;
-  /** The donated input whose memory this takes over. */
+  /** Donated input that the memory is taken from. */
   donated?: number;
 }
 
 export interface Blocks {
   /** Per node, per output. */
   readonly values: readonly (readonly StoredValue[])[];
-  /** Per `concat` node: which operands are computed into their places, so that nothing is left to copy. */
+  /** Per `concat` node: whether each operand is computed at its position in the result, so that no copy is needed. */
   readonly placedOperands: ReadonlyMap<number, readonly boolean[]>;
-  /** Nodes whose results lie in place without any work. */
+  /** Nodes whose results are already in place and need no kernel. */
   readonly settled: ReadonlySet<number>;
 }
 
-/** Until when the memory that a node reads must stay as it is: a collective reads until it is done. */
+/** Last node until which the memory that a node reads must stay unchanged: a collective reads until it is done. */
 const readsUntil = (graph: Graph): number[] => {
   const until = graph.nodes.map((node) => (roleOf(node) === "start" ? -1 : node.id));
   for (const node of graph.nodes)
@@ -65,13 +65,13 @@ const readsUntil = (graph: Graph): number[] => {
 };
 
 /**
- * Decide which values share memory because they are the same bytes: views of one value, and the operands of a `concat`
- * whose result is one run of memory after another, which are computed where they belong. An operand stays out, and is
- * copied by the kernel, when it is a graph input, a part of another value, or already lies in another `concat`.
+ * Decide which values share memory because they have the same bytes: views of one value, and the operands of a `concat`
+ * with a contiguous result, which are computed at their positions in the result. An operand is copied by the kernel
+ * instead if it is a graph input, a part of another value, or already placed in another `concat`.
  */
 export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
   const until = readsUntil(graph);
-  // What a value is a part of: the operand of a view, or the result of the concat that it is computed into.
+  // Value that contains a value: the operand of a view, or the result of the concat that it is computed into.
   const wholes = new Map<StoredValue, { readonly whole: StoredValue; readonly offset: number }>();
   const isView = new Set<StoredValue>();
   const placedOperands = new Map<number, readonly boolean[]>();
@@ -110,7 +110,7 @@ export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
       const placed = operands.map((operand) => {
         const begin = end;
         end += operand.exactBytes;
-        // A view of all of a value is that value; a view of a part cannot move without the rest.
+        // A view of a whole value is equivalent to that value; a view of a part cannot move alone.
         let source = operand;
         while (isView.has(source) && wholes.get(source)!.whole.exactBytes === operand.exactBytes)
           source = wholes.get(source)!.whole;
@@ -146,7 +146,7 @@ export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
   return { values, placedOperands, settled };
 };
 
-/** Put a value into a block. */
+/** Add a value to a block. */
 export const addTo = (block: Block, value: StoredValue, offset: number): void => {
   value.block = block;
   value.offset = offset;

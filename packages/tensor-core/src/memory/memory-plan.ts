@@ -6,14 +6,14 @@ import { type Block, shareMemory, type StoredValue } from "./memory-blocks.ts";
 import { mostAlive, packIntervals } from "./pack-intervals.ts";
 
 /**
- * Where a value begins: in slab `index` of the workspace, in the memory of graph input `index`, or in fresh memory for
+ * Location of a value: in slab `index` of the workspace, in the memory of graph input `index`, or in new memory for
  * graph output `index`.
  */
 export interface Place {
   readonly region: "workspace" | "input" | "output";
-  /** Position of the input or output, or slab of the workspace. */
+  /** Index of the input, output, or slab of the workspace. */
   readonly index: number;
-  /** Bytes from the begin of the region. */
+  /** Byte offset from the start of the region. */
   readonly offset: number;
 }
 
@@ -24,57 +24,50 @@ export interface PlanCopy {
   readonly bytes: number;
 }
 
-/** A fixed place for every value of a graph. Plain data; made once per compilation. */
+/** A fixed location for every value of a graph. Plain data; created once per compilation. */
 export interface MemoryPlan {
   readonly workspaceBytes: number;
-  /** Bytes of each slab of the workspace: one, unless `maxSlabBytes` asks for more. */
+  /** Bytes of each slab of the workspace: a single slab unless `maxSlabBytes` requires more. */
   readonly slabBytes: readonly number[];
-  /** Most bytes of the workspace alive at one time: no plan with these blocks needs less. */
+  /** Maximum bytes of the workspace alive at one time: a lower bound of any plan with these blocks. */
   readonly lowerBoundBytes: number;
-  /** By `valueKey`. */
+  /** Location of each value by `valueKey`. */
   readonly places: ReadonlyMap<string, Place>;
-  /**
-   * Where each graph output lies after the run and its copies: in a region of its own, or at the begin of a donated
-   * input.
-   */
+  /** Location of each graph output after the run and its copies: a separate region, or the start of a donated input. */
   readonly outputs: readonly Place[];
   /** Size of each graph output, rounded up to the alignment of views. */
   readonly outputBytes: readonly number[];
-  /** Outputs that are inputs, parts of larger blocks, or returned twice. */
+  /** Copies for outputs that are inputs, parts of larger blocks, or returned twice. */
   readonly copies: readonly PlanCopy[];
-  /**
-   * Nodes whose results lie in place already, so that nothing is to be run: views, and `concat` with all operands
-   * placed.
-   */
+  /** Nodes whose results are already in place, so that no kernel runs: views, and `concat` with all operands placed. */
   readonly settled: ReadonlySet<number>;
   /**
-   * Per `concat` node whose result is one run of its operands: which of them already lie in it. The kernel copies the
-   * others.
+   * Per `concat` node with a contiguous result: whether each operand is already in place. The kernel copies the others.
    */
   readonly placedOperands: ReadonlyMap<number, readonly boolean[]>;
 }
 
 export interface MemoryPlanOptions {
-  /** Inputs whose memory may be written and may become an output's. Default: none. */
+  /** Inputs whose memory may be overwritten and may become an output's memory. Default: none. */
   readonly donate?: readonly number[];
   /**
-   * Alignment of blocks in the workspace, bytes: a multiple of `viewAlignment`. Default 64, a cache line, or
-   * `viewAlignment` where that is more.
+   * Alignment of blocks in the workspace, bytes: a multiple of `viewAlignment`. Default: 64, a cache line, or
+   * `viewAlignment` if that is larger.
    */
   readonly alignment?: number;
-  /** Largest slab of the workspace, bytes. Default: no bound. A value that is larger gets a slab of its own. */
+  /** Maximum size of a slab of the workspace, bytes. A larger value gets a slab of its own. Default: no limit. */
   readonly maxSlabBytes?: number;
   /**
-   * Views and operands of a `concat` lie inside another value only at multiples of it, bytes; others are copied. Sizes
-   * are rounded up to it. Default 1.
+   * Alignment of views, and of operands of a `concat`, inside another value, bytes; unaligned ones are copied. Sizes
+   * are rounded up to this alignment. Default: 1.
    */
   readonly viewAlignment?: number;
-  /** What the kernels can compute in place. Default: `standardInPlaceRule`. */
+  /** Rule for computing in place. Default: `standardInPlaceRule`. */
   readonly inPlace?: InPlaceRule;
 }
 
 /**
- * Let each graph output have the block that it fills as its own memory; returns those that must be copied at the end.
+ * Assign to each graph output the block that it fills; returns the indices of outputs that must be copied at the end.
  */
 const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<number>): Set<number> => {
   const copied = new Set<number>();
@@ -94,15 +87,15 @@ const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<numb
 };
 
 /**
- * Give every value of a graph a fixed place, before the first run.
+ * Assign a fixed location to every value of a graph, before the first run.
  *
- * - Views (reshape, bitcast, contiguous slice, identity, `collective-done`) lie in their operand; operands of a
- *   contiguous `concat` are computed inside its result, so a bucket of gradients is sent where it lies and read back
- *   without a copy.
- * - Results are computed in place where an operand dies; the operands and results of a collective stay untouched until
- *   it is done.
- * - Outputs take over donated inputs of the same size; inputs that are not donated are never written.
- * - What is left is packed into one workspace by liveness.
+ * - Views (reshape, bitcast, contiguous slice, identity, `collective-done`) share the memory of their operand; operands
+ *   of a contiguous `concat` are computed inside its result, so a bucket of gradients is sent and read back without a
+ *   copy.
+ * - A result is computed in place if its operand is not read later; operands and results of a collective stay untouched
+ *   until it is done.
+ * - Outputs reuse donated inputs of the same size; inputs that are not donated are never written.
+ * - All other blocks are packed into one workspace by liveness.
  *
  * Cost: O(nodes + edges) and O(blocks²) for the packing.
  */
@@ -118,7 +111,7 @@ export const planMemory = (
 ): MemoryPlan => {
   if (alignment % viewAlignment !== 0)
     throw new InvariantError(
-      `blocks are aligned to ${alignment} bytes and views within them to ${viewAlignment}; the first must be a multiple of the second`,
+      `blocks are aligned to ${alignment} bytes and views in blocks to ${viewAlignment}; the alignment of blocks must be a multiple of that of views`,
     );
   const blocks = shareMemory(graph, viewAlignment);
   const inputs = graph.inputs.map((id) => blocks.values[id]![0]!);

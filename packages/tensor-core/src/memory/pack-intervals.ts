@@ -1,11 +1,11 @@
-/** A stretch of memory and the time during which it is in use, both ends included. */
+/** A memory range and the time interval during which it is in use, both ends included. */
 export interface Interval {
   readonly bytes: number;
   readonly begin: number;
   readonly end: number;
 }
 
-/** Per interval, in their order, its slab and its offset there; and the bytes of each slab. */
+/** Slab and offset of each interval, in the order of the intervals, and the bytes of each slab. */
 export interface Packing {
   readonly slabs: readonly number[];
   readonly offsets: readonly number[];
@@ -14,7 +14,9 @@ export interface Packing {
 
 const total = ({ slabBytes }: Packing): number => slabBytes.reduce((sum, bytes) => sum + bytes, 0);
 
-/** The smallest gap between those alive at the same time that `interval` fits, or the end of them all. */
+/**
+ * Offset of the smallest gap that `interval` fits into, among intervals alive at the same time, or the end of them all.
+ */
 const bestOffset = (
   intervals: readonly Interval[],
   placed: readonly number[],
@@ -32,7 +34,7 @@ const bestOffset = (
   return best === -1 ? free : best;
 };
 
-/** Place intervals one after another, each into the first slab that has room for it. */
+/** Place intervals one after another, each in the first slab with enough room. */
 const packInOrder = (intervals: readonly Interval[], order: readonly number[], maxSlabBytes: number): Packing => {
   const offsets = new Array<number>(intervals.length).fill(0);
   const slabs = new Array<number>(intervals.length).fill(0);
@@ -44,7 +46,7 @@ const packInOrder = (intervals: readonly Interval[], order: readonly number[], m
     for (let slab = 0; ; slab++) {
       const others = (placed[slab] ??= []);
       const offset = bestOffset(intervals, others, offsets, interval);
-      // What is larger than a slab has one of its own.
+      // An interval larger than a slab gets its own slab.
       if (others.length > 0 && offset + interval.bytes > maxSlabBytes) continue;
       offsets[index] = offset;
       slabs[index] = slab;
@@ -58,12 +60,12 @@ const packInOrder = (intervals: readonly Interval[], order: readonly number[], m
 };
 
 /**
- * Lay out intervals so that no two that are alive together overlap: greedy best fit, once by size and once by time, the
- * smaller packing wins (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020,
- * arXiv:2001.03288: by size is within a few per cent of the bound on most networks).
+ * Lay out intervals so that no two overlap while alive at the same time: greedy best fit, once ordered by size and once
+ * by time; the smaller packing wins (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference",
+ * 2020, arXiv:2001.03288: ordered by size it is within a few per cent of the lower bound on most networks).
  *
- * @param alignment offsets are multiples of it, bytes.
- * @param maxSlabBytes where one allocation cannot be larger, intervals spread over several.
+ * @param alignment alignment of offsets, bytes.
+ * @param maxSlabBytes maximum size of one allocation; intervals are spread over several slabs.
  * Cost: O(n²) for n intervals.
  */
 export const packIntervals = (
@@ -89,7 +91,7 @@ export const packIntervals = (
   return total(byTime) < total(bySize) ? byTime : bySize;
 };
 
-/** The most bytes that are alive at one time: no packing can span less. */
+/** Maximum bytes that are alive at one time: a lower bound of any packing. */
 export const mostAlive = (intervals: readonly Interval[], alignment: number): number => {
   const changes = new Map<number, number>();
   const change = (time: number, bytes: number): void => void changes.set(time, (changes.get(time) ?? 0) + bytes);

@@ -3,7 +3,9 @@ import type { Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
 import { collective, leadingRows } from "./shared/collective.ts";
 
-/** `[n, …] → [P·n, …]`: every rank gets the operands of all, in rank order. Adjoint: reduce-scatter. */
+/**
+ * `[n, …] → [P·n, …]`: every rank gets the concatenated operands of all ranks, in rank order. Adjoint: reduce-scatter.
+ */
 export const allGatherOperator: Operator = collective({
   name: "all-gather",
   isAlike: true,

@@ -3,7 +3,10 @@ import type { Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
 import { chunkRows, collective } from "./shared/collective.ts";
 
-/** Dimension 0 in P chunks: chunk r goes to rank r, and chunk r of the result came from rank r. Its own adjoint. */
+/**
+ * Split dimension 0 into P chunks: chunk r is sent to rank r, and chunk r of the result is received from rank r. Its
+ * own adjoint.
+ */
 export const allToAllOperator: Operator = collective({
   name: "all-to-all",
   result: (input, params) => {

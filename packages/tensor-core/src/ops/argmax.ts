@@ -1,5 +1,5 @@
 import type { Operator } from "../graph/operator.ts";
 import { argReduction } from "./shared/arg-reduction.ts";
 
-/** Position (i32) of the greatest value along `dim`, the first among equals; NaN counts as greatest. */
+/** Index (i32) of the maximum along `dim`, the first among equals; a NaN counts as the maximum. */
 export const argmaxOperator: Operator = argReduction("argmax", (a, b) => a > b);

@@ -1,5 +1,5 @@
 import type { Operator } from "../graph/operator.ts";
 import { argReduction } from "./shared/arg-reduction.ts";
 
-/** Position (i32) of the least value along `dim`, the first among equals; NaN counts as least. */
+/** Index (i32) of the minimum along `dim`, the first among equals; a NaN counts as the minimum. */
 export const argminOperator: Operator = argReduction("argmin", (a, b) => a < b);

@@ -12,11 +12,11 @@ import {
 /**
  * Gradients of `attention` for q, k and v from out and logsumexp: with P = exp(scale·q kᵀ − logsumexp) and δ = Σ g·out
  * of each query, `dv = Pᵀ g`, `dS = P ∘ (g vᵀ − δ)`, `dq = scale · dS k`, `dk = scale · dSᵀ q`; dk and dv are summed
- * over the heads that share a key. Keys behind the limits (operand 6, as operand 3 of `attention`) get 0.
+ * over the heads that share a key. Keys beyond the limits (operand 6, as operand 3 of `attention`) get 0.
  *
- * Rounding the logsumexp to f32 moves all weights and gradients of a query by one factor, 1 ± |logsumexp| · 2⁻²⁴: no
- * more than rounding its scores does. Nothing is subtracted from a weight, so that unlike in `cross-entropy` no digits
- * go with it, and one number for a query is enough.
+ * Rounding the logsumexp to f32 scales all weights and gradients of a query by one factor, 1 ± |logsumexp| · 2⁻²⁴,
+ * which is not more than the effect of rounding its scores. Unlike in `cross-entropy`, nothing is subtracted from a
+ * weight, so no digits cancel, and one number per query is enough.
  *
  * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4.
  */

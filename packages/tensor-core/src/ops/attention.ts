@@ -13,14 +13,14 @@ import {
 import { logSumExp } from "./shared/rows.ts";
 
 /**
- * `softmax(scale · q kᵀ) v` with an optional causal mask. Outputs the result and the logsumexp of each query's scores
- * (f32, also where the operands have 16 bits) for the backward pass, through which no gradient flows. A query that sees
- * no key yields zeros and −∞.
+ * `softmax(scale · q kᵀ) v` with an optional causal mask. Outputs the result, and for the backward pass the logsumexp
+ * of each query's scores (f32, also for 16-bit operands), through which no gradient flows. A query that sees no key
+ * yields zeros and −∞.
  *
- * k and v may have fewer heads than q: query head h reads head ⌊h / (heads / key heads)⌋. A fourth operand, i32 [2,
- * batch], limits what is seen: how many keys a batch entry has, and behind how many of them its first query stands
- * where `causal`; both are clamped to what can be.
- * Cost: as if every key were there.
+ * k and v may have fewer heads than q: query head h reads head ⌊h / (heads / key heads)⌋. The optional fourth operand,
+ * i32 [2, batch], limits the visible keys: row 0 is the number of keys per batch entry; row 1 is the number of keys
+ * before its first query, if `causal`. Both are clamped to the valid range.
+ * Cost: counted without the limits.
  */
 export const attentionOperator: Operator = defineOperator<AttentionParams>({
   name: "attention",

@@ -5,7 +5,7 @@ import { forEachWindow, poolingCost, type PoolingParams, poolingShape } from "./
 
 export type AvgPool2dParams = PoolingParams & { readonly countPadding: boolean };
 
-/** Mean of each window, channel by channel; `countPadding` divides by the whole window at the edges too. */
+/** Mean of each window, per channel; with `countPadding` the divisor is the whole window also at the edges. */
 export const avgPool2dOperator: Operator = defineOperator<AvgPool2dParams>({
   name: "avg-pool2d",
   infer: ([x], params) => [{ dtype: "f32", shape: poolingShape(x!, params, "avg-pool2d") }],

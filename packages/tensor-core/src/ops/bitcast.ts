@@ -15,7 +15,7 @@ const reinterpret = (value: number, from: DType, to: DType): number => {
   return new hostArrayType[to](scratch)[0]!;
 };
 
-/** Only the dtype that bits are read as in the end matters. */
+/** Only the final dtype of consecutive bitcasts matters. */
 const bitcastOfBitcast: RewriteRule = (node, { producer, derive }) => {
   const inner = producer(node.inputs[0]!);
   return inner.op === "bitcast" ? derive(node, inner.inputs) : undefined;
@@ -35,8 +35,8 @@ const rule: Operator = elementwise<BitcastParams>({
 });
 
 /**
- * The same 32 bits under another dtype. The reference rounds to f32 before it looks at the bits, and holds one NaN
- * only: where the bits are those of another one, backends keep them and it does not.
+ * Reinterpret the same 32 bits as another dtype. The reference rounds to f32 before it reads the bits, and represents a
+ * single NaN only; backends keep the bits of other NaNs.
  */
 export const bitcastOperator: Operator = defineOperator({
   ...rule,
@@ -45,7 +45,7 @@ export const bitcastOperator: Operator = defineOperator({
     if (!words.includes(dtype))
       throw new ShapeError(
         "bitcast",
-        `${formatSpec(inputs[0]!)} cannot be read as ${dtype}, an element of which has ${bytesPerElement[dtype] ?? "no"} bytes; use ${words.join(", ")}, or cast the values`,
+        `${formatSpec(inputs[0]!)} cannot be read as ${dtype}, which has ${bytesPerElement[dtype] ?? "no"} bytes per element; use ${words.join(", ")}, or cast the values`,
       );
     return rule.infer(inputs, params);
   },

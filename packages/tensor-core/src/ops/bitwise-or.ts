@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `a or b` bit by bit. */
+/** Bitwise or. */
 export const bitwiseOrOperator: Operator = elementwise({
   name: "bitwise-or",
   arity: 2,

@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `a xor b` bit by bit. */
+/** Bitwise exclusive or. */
 export const bitwiseXorOperator: Operator = elementwise({
   name: "bitwise-xor",
   arity: 2,

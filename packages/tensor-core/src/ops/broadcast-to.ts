@@ -6,7 +6,7 @@ import { byteLength, elementCount, formatShape, rowMajorStrides } from "../shape
 import { readStrided } from "./shared/strided.ts";
 import { ofConstant, sameSpecAsOperand } from "./shared/movement-rules.ts";
 
-/** Stretching no dimension only adds dimensions of size 1. */
+/** A broadcast without repetition only adds dimensions of size 1. */
 const broadcastAsReshape: RewriteRule = ({ inputs, specs }, { spec, emit }) =>
   elementCount(spec(inputs[0]!).shape) === elementCount(specs[0]!.shape)
     ? emit("reshape", inputs, { shape: specs[0]!.shape })
@@ -20,8 +20,8 @@ const broadcastOfBroadcast: RewriteRule = (node, { producer, derive }) => {
 export type BroadcastToParams = { readonly shape: readonly number[] };
 
 /**
- * Repeat `x` along new leading dimensions and along those of size 1, until it has `shape`. The gradient sums over what
- * was stretched.
+ * Repeat `x` along new leading dimensions and along dimensions of size 1, until it has `shape`. The gradient sums over
+ * the repeated dimensions.
  */
 export const broadcastToOperator: Operator = defineOperator<BroadcastToParams>({
   name: "broadcast-to",
@@ -32,7 +32,7 @@ export const broadcastToOperator: Operator = defineOperator<BroadcastToParams>({
     if (lead < 0 || x!.shape.some((size, dim) => size !== 1 && size !== shape[dim + lead])) {
       throw new ShapeError(
         "broadcast-to",
-        `${formatShape(x!.shape)} does not stretch to ${formatShape(shape)}: aligned at the last dimension, each size must be equal or 1; reshape it first`,
+        `${formatShape(x!.shape)} does not broadcast to ${formatShape(shape)}: aligned at the last dimension, each size must be equal or 1; reshape it first`,
       );
     }
     return [{ dtype: x!.dtype, shape: [...shape] }];
@@ -42,12 +42,12 @@ export const broadcastToOperator: Operator = defineOperator<BroadcastToParams>({
   reference: ([x], { shape }) => {
     const own = rowMajorStrides(x!.spec.shape);
     const lead = shape.length - own.length;
-    const stretched = new Set(stretchedDims(x!.spec.shape, shape));
+    const repeated = new Set(stretchedDims(x!.spec.shape, shape));
     return [
       readStrided(
         x!.data,
         shape,
-        shape.map((_, dim) => (stretched.has(dim) ? 0 : own[dim - lead]!)),
+        shape.map((_, dim) => (repeated.has(dim) ? 0 : own[dim - lead]!)),
       ),
     ];
   },

@@ -5,7 +5,8 @@ import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import { elementwise } from "./shared/elementwise.ts";
 import { castToOwn } from "./shared/movement-rules.ts";
 
-// Every value of the left dtype is held exactly by those on the right, so going there and back changes nothing.
+// Every value of the key dtype can be represented exactly in each listed dtype, so casting there and back changes
+// nothing.
 const widenings: { readonly [narrow in DType]?: readonly DType[] } = {
   f16: ["f32"],
   bf16: ["f32"],
@@ -31,9 +32,8 @@ const fromFloat = (x: number, dtype: DType): number => {
 export type CastParams = { readonly dtype: DType };
 
 /**
- * The value in another dtype. Towards integers, floats lose their fraction and stop at the ends of the range (NaN
- * becomes 0), integers wrap; towards bool, anything but 0 is true; towards f16 and bf16, the nearest value, ties to
- * even.
+ * Convert a value to another dtype. To integers, floats are truncated and clamped to the range (NaN becomes 0), and
+ * integers wrap; to bool, any value except 0 is true; to f16 and bf16, the nearest value, ties to even.
  */
 export const castOperator: Operator = elementwise<CastParams>({
   name: "cast",

@@ -2,7 +2,7 @@ import { floating } from "../dtype.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** The least integer not below x. No gradient flows. */
+/** Smallest integer not below x. No gradient flows. */
 export const ceilOperator: Operator = elementwise({
   name: "ceil",
   arity: 1,

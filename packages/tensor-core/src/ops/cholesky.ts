@@ -5,8 +5,8 @@ import { needSquares, squaresOf } from "./shared/matrices.ts";
 
 /**
  * Lower Cholesky factors of symmetric matrices: `a = l lᵀ`, l lower triangular with a positive diagonal. Only the lower
- * triangle of `a` is read; the upper one of `l` is zero. Where a pivot is not positive the matrix is not definite: from
- * that pivot p on, the entries `l[i][j]` with i ≥ j ≥ p are NaN.
+ * triangle of `a` is read; the upper triangle of `l` is zero. If a pivot is not positive, the matrix is not positive
+ * definite: from that pivot p on, the entries `l[i][j]` with i ≥ j ≥ p are NaN.
  *
  * Gradient: Murray 2016, arXiv 1602.07527, section 3.1.
  */

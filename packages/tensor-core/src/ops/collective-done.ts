@@ -4,10 +4,9 @@ import type { CollectiveStartParams } from "./collective-start.ts";
 export const collectiveDoneName = "collective-done";
 
 /**
- * Wait for a `collective-start`. Takes all of its results and gives them on; moves nothing. Parameters are those of the
- * start.
+ * Wait for a `collective-start`. Reads and returns all of its results; moves no data. Has the parameters of the start.
  *
- * @param start the operator that it waits for.
+ * @param start the `collective-start` operator.
  */
 export const collectiveDoneOperator = (start: Operator): Operator =>
   defineOperator<CollectiveStartParams>({

@@ -4,22 +4,22 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 
 export const collectiveStartName = "collective-start";
 
-/** The operator's own parameters, and: */
+/** Parameters of the started operator, and those below. */
 export type CollectiveStartParams = Params & {
-  /** The operator that is begun. */
+  /** Name of the started operator. */
   readonly collective: string;
-  /** Its place among the collectives of the trace. */
+  /** Index among the collectives of the trace. */
   readonly position: number;
-  /** It was split where it stood: the next one starts when it is done. */
+  /** Whether the collective was split in place: the next collective starts only after it is done. */
   readonly standing?: true;
 };
 
 /**
- * Begin a collective and go on computing. Its operands must not be written, and its results not be touched, before the
- * `collective-done` that takes the results. Made by `scheduleCollectives` after differentiation, so it has no gradient
- * rule.
+ * Start a collective and continue computing. Until the `collective-done` that reads its results, its operands must not
+ * be overwritten, and its results not be used. Created by `scheduleCollectives` after differentiation, so it has no
+ * gradient rule.
  *
- * @param rows the operators that may be begun: those with a `collective` function.
+ * @param rows operators that can be started: those with a `collective` function.
  */
 export const collectiveStartOperator = (rows: readonly Operator[]): Operator => {
   const table = new Map(rows.filter((row) => row.collective !== undefined).map((row) => [row.name, row]));

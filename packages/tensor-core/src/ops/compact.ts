@@ -7,19 +7,20 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 export type CompactParams = { readonly capacity: number };
 
 /**
- * The first `capacity` entries of x (f32 [n]) whose magnitude reaches that of `bound` (f32 []), in order of position:
- * values, positions (i32), zeros behind them; how many reach it (i32), those without room too; and the greatest
- * magnitude of all. Zeros never reach it, NaN always does and is greatest; a bound that is NaN counts as infinite.
+ * The first `capacity` entries of x (f32 [n]) whose magnitude is at least that of `bound` (f32 []), in order of
+ * position. Outputs: values; positions (i32), both padded with zeros; the number of such entries (i32), including those
+ * beyond the capacity; and the largest magnitude of x. Zeros are never included. A NaN entry is always included and
+ * counts as the largest; a NaN bound counts as infinite.
  */
 export const compactOperator: Operator = defineOperator<CompactParams>({
   name: "compact",
   infer: ([x, bound], { capacity }) => {
     if (x!.dtype !== "f32" || x!.shape.length !== 1)
-      throw new ShapeError("compact", `${formatSpec(x!)} was given, it takes f32 [n]; cast it first, and flatten it`);
+      throw new ShapeError("compact", `got ${formatSpec(x!)}, expected f32 [n]; cast it first, and flatten it`);
     if (bound!.dtype !== "f32" || bound!.shape.length !== 0)
       throw new ShapeError(
         "compact",
-        `the bound is an f32 scalar, got ${formatSpec(bound!)}; reduce or reshape it to f32[]`,
+        `the bound must be an f32 scalar, got ${formatSpec(bound!)}; reduce or reshape it to f32[]`,
       );
     if (!Number.isInteger(capacity) || capacity < 0)
       throw new ShapeError("compact", `capacity ${capacity} is not a size; use an integer of at least 0`);
@@ -30,7 +31,7 @@ export const compactOperator: Operator = defineOperator<CompactParams>({
       { dtype: "f32", shape: [] },
     ];
   },
-  // Of the values only; the greatest magnitude is there to be looked at.
+  // Gradient of the values only; no gradient flows through the largest magnitude.
   vjp: ({ inputs: [x], outputs: [values, indices, count], cotangents: [g] }) => {
     const taken = where(less(arange(values!.shape[0]!), count!), g!, 0);
     return [scatterAdd(zeros(x!.shape), indices!, taken), undefined];

@@ -7,7 +7,7 @@ import { elementCount, formatSpec, sameShape } from "../shape.ts";
 import { moveCost } from "./shared/strided.ts";
 import { listOf } from "./shared/movement-rules.ts";
 
-/** Drop empty operands; one operand alone is the result. */
+/** Drop empty operands; a single remaining operand is the result. */
 const concatOfFew: RewriteRule = (node, { spec, derive }) => {
   const { inputs } = node;
   const filled = inputs.filter((ref) => elementCount(spec(ref).shape) > 0);
@@ -16,8 +16,7 @@ const concatOfFew: RewriteRule = (node, { spec, derive }) => {
 };
 
 /**
- * `concat` of slices that lie one after another in one tensor, and fill it, is that tensor: an unpacked bucket packed
- * again.
+ * A `concat` of consecutive slices that cover a whole tensor is that tensor: an unpacked bucket that is packed again.
  */
 const concatOfSlices: RewriteRule = ({ inputs, params, specs }, { producer, spec }) => {
   const dim = params["dim"] as number;
@@ -43,7 +42,7 @@ const concatOfSlices: RewriteRule = ({ inputs, params, specs }, { producer, spec
 
 export type ConcatParams = { readonly dim: number };
 
-/** Lay tensors one after another along `dim`; all other sizes and the dtype agree. */
+/** Concatenate tensors along `dim`; all other sizes and the dtype must be equal. */
 export const concatOperator: Operator = defineOperator<ConcatParams>({
   name: "concat",
   joinsOperands: ({ outputs: [result], params: { dim } }) => result!.shape.slice(0, dim).every((size) => size === 1),
@@ -59,7 +58,7 @@ export const concatOperator: Operator = defineOperator<ConcatParams>({
       ) {
         throw new ShapeError(
           "concat",
-          `${formatSpec(first)} and ${formatSpec(input)} do not fit along dimension ${dim}: dtype and all other sizes must be equal`,
+          `${formatSpec(first)} and ${formatSpec(input)} do not match along dimension ${dim}: dtype and all other sizes must be equal`,
         );
       }
     }

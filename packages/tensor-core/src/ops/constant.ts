@@ -9,8 +9,8 @@ export type ConstantParams = {
 };
 
 /**
- * A tensor of `shape` with `value` everywhere (`-0`, `NaN` and infinities by their names, see `encodeNumber`). Fusion
- * folds it into its users.
+ * Tensor of `shape` filled with `value` (`-0`, `NaN` and infinities as strings, see `encodeNumber`). Fusion folds it
+ * into its users.
  */
 export const constantOperator: Operator = defineOperator<ConstantParams>({
   name: "constant",

@@ -7,8 +7,8 @@ import { asOperand } from "./shared/product-dtype.ts";
 export type Conv2dBackwardInputParams = ConvolutionParams & { readonly shape: Shape };
 
 /**
- * Gradient of `conv2d` with respect to the image (a transposed convolution): inputs the cotangent [N, H', W', O] and
- * the weight; output of `shape`, the image's.
+ * Gradient of `conv2d` with respect to the image (a transposed convolution): the operands are the cotangent [N, H', W',
+ * O] and the weight; the output has `shape`, the shape of the image.
  */
 export const conv2dBackwardInputOperator: Operator = defineOperator<Conv2dBackwardInputParams>({
   name: "conv2d-backward-input",

@@ -7,8 +7,8 @@ import { asOperand } from "./shared/product-dtype.ts";
 export type Conv2dBackwardWeightParams = ConvolutionParams & { readonly shape: Shape };
 
 /**
- * Gradient of `conv2d` with respect to the weight: inputs the image and the cotangent [N, H', W', O]; output of
- * `shape`, the weight's.
+ * Gradient of `conv2d` with respect to the weight: the operands are the image and the cotangent [N, H', W', O]; the
+ * output has `shape`, the shape of the weight.
  */
 export const conv2dBackwardWeightOperator: Operator = defineOperator<Conv2dBackwardWeightParams>({
   name: "conv2d-backward-weight",

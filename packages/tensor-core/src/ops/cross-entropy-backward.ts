@@ -3,7 +3,7 @@ import { byteLength, elementCount } from "../shape.ts";
 
 /**
  * Gradient of the logits: `(softmax(logits) − onehot(label)) · g` of each row, with softmax = exp(logits − m) / total
- * from the saved maximum m and sum of exponentials. A row whose label lies outside the classes is NaN.
+ * from the saved maximum m and sum of exponentials. A row whose label is out of range is NaN.
  */
 export const crossEntropyBackwardOperator: Operator = defineOperator({
   name: "cross-entropy-backward",

@@ -6,8 +6,8 @@ import { exponentialSums } from "./shared/rows.ts";
 
 /**
  * Losses `logsumexp(logits) − logits[label]` of each row. For the backward pass also the row's maximum m and `Σ
- * exp(logits − m)`, through which no gradient flows: two numbers, since their logsumexp as one f32 loses the digits of
- * the sum beside a large maximum. Logits f32 [N, C], labels i32 [N]; a label outside the classes gives NaN.
+ * exp(logits − m)`, through which no gradient flows: two numbers, because a single f32 logsumexp loses the digits of
+ * the sum if the maximum is large. Logits f32 [N, C], labels i32 [N]; a label out of range gives NaN.
  */
 export const crossEntropyOperator: Operator = defineOperator({
   name: "cross-entropy",
@@ -21,7 +21,7 @@ export const crossEntropyOperator: Operator = defineOperator({
     ) {
       throw new ShapeError(
         "cross-entropy",
-        `logits ${formatSpec(logits!)} and labels ${formatSpec(labels!)} were given; it takes f32[N, C] and i32[N]`,
+        `got logits ${formatSpec(logits!)} and labels ${formatSpec(labels!)}, expected f32[N, C] and i32[N]; reshape or cast them`,
       );
     }
     const perRow = { dtype: "f32" as const, shape: [logits!.shape[0]!] };

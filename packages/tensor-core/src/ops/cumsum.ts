@@ -8,7 +8,8 @@ import { linesAlong } from "./shared/along-dim.ts";
 export type CumsumParams = { readonly dim: number; readonly reverse: boolean };
 
 /**
- * Running sum along `dim`, each position included; from the end with `reverse`, which is its own gradient's direction.
+ * Cumulative sum along `dim`, each position included; with `reverse` from the end. The gradient is the cumulative sum
+ * in the opposite direction.
  */
 export const cumsumOperator: Operator = defineOperator<CumsumParams>({
   name: "cumsum",
@@ -16,7 +17,7 @@ export const cumsumOperator: Operator = defineOperator<CumsumParams>({
     if (!arithmetic.includes(x!.dtype))
       throw new ShapeError(
         "cumsum",
-        `dtype ${x!.dtype} is not supported, it takes ${arithmetic.join(", ")}; cast the operand first`,
+        `dtype ${x!.dtype} is not supported, expected ${arithmetic.join(", ")}; cast the operand first`,
       );
     return [x!];
   },

@@ -9,8 +9,8 @@ import { readStrided } from "./shared/strided.ts";
 export type DynamicSliceParams = { readonly sizes: readonly number[] };
 
 /**
- * The window of `sizes` of `x` that begins at `starts` (i32 [rank]), each clamped to 0 … dim − size as in XLA, so that
- * the window lies inside. The gradient is laid into zeros at the same place.
+ * Slice of `x` of size `sizes` that begins at `starts` (i32 [rank]), each clamped to 0 … dim − size as in XLA, so that
+ * the slice is inside `x`. The gradient has zeros outside the slice.
  */
 export const dynamicSliceOperator: Operator = defineOperator<DynamicSliceParams>({
   name: "dynamic-slice",

@@ -11,9 +11,9 @@ const replacesAll: RewriteRule = ({ inputs, specs }, { spec }) =>
   sameShape(spec(inputs[1]!).shape, specs[0]!.shape) ? inputs[1]! : undefined;
 
 /**
- * `x` with the window that begins at `starts` (i32 [rank]) replaced by `update`; starts are clamped as those of
+ * `x` with the slice that begins at `starts` (i32 [rank]) replaced by `update`; starts are clamped as in
  * `dynamic-slice`.
- * Cost: that of a result that takes the place of `x`; where `x` lives on, it is copied as well.
+ * Cost: that of a result computed in place; if `x` is needed later, it is copied in addition.
  */
 export const dynamicUpdateSliceOperator: Operator = defineOperator({
   name: "dynamic-update-slice",

@@ -3,14 +3,15 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength } from "../shape.ts";
 import { needSquares, squaresOf } from "./shared/matrices.ts";
 
-// Off-diagonal entries shrink at least quadratically once they are small; ten sweeps are many for any size.
+// Off-diagonal entries shrink at least quadratically once they are small; even ten sweeps would be many for any size.
 const mostSweeps = 60;
 
-/** Where in a matrix of this size the entry at (i, j) lies that is read for it and for (j, i). */
+/** Offset of the stored entry for both (i, j) and (j, i) in a matrix of this size: the lower triangle. */
 const lowerAt = (size: number, i: number, j: number): number => Math.max(i, j) * size + Math.min(i, j);
 
 /**
- * Eigenvalues of one symmetric matrix on its diagonal, and its eigenvectors as rows, by cyclic Jacobi rotations.
+ * Cyclic Jacobi rotations on one symmetric matrix: leaves the eigenvalues on its diagonal, and returns the eigenvectors
+ * as rows.
  *
  * Source: Golub and Van Loan, Matrix Computations, section 8.5.
  */
@@ -47,7 +48,7 @@ const jacobi = (a: Float64Array, size: number): Float64Array => {
 
 /**
  * Eigenvalues and eigenvectors of symmetric matrices, `a = v diag(λ) vᵀ`: λ ascending, the columns of v orthonormal, in
- * each the entry of largest magnitude positive, the first one of equals. Only the lower triangle of `a` is read. A NaN
+ * each the entry of largest magnitude positive (the first among equals). Only the lower triangle of `a` is read. A NaN
  * or an infinity in it makes all of λ and v NaN.
  *
  * Gradient: see `eighGradient`.
@@ -61,14 +62,14 @@ export const eighOperator: Operator = defineOperator({
       { dtype: "f32", shape: a!.shape },
     ];
   },
-  vjp: ({ outputs: [values, vectors], cotangents: [ofValues, ofVectors] }) => [
-    eighGradient(values!, vectors!, ofValues!, ofVectors!),
+  vjp: ({ outputs: [values, vectors], cotangents: [gradValues, gradVectors] }) => [
+    eighGradient(values!, vectors!, gradValues!, gradVectors!),
   ],
   cost: ([a], [values]) => {
     const { batch, size } = squaresOf(a!);
     return {
-      // To tridiagonal form 4/3 n³, the product of the reflections as much, and 6 for each of the n entries that about
-      // n²/2 rotations of pairs of columns touch.
+      // 4/3 n³ for the reduction to tridiagonal form, 4/3 n³ for the product of the reflections, and 6 for each of the
+      // n entries in about n²/2 rotations of column pairs.
       flops: batch * (17 / 3) * size ** 3,
       bytesRead: byteLength(a!) / 2,
       bytesWritten: byteLength(values!) + byteLength(a!),

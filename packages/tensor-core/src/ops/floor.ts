@@ -2,7 +2,7 @@ import { floating } from "../dtype.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** The greatest integer not above x. No gradient flows. */
+/** Largest integer not above x. No gradient flows. */
 export const floorOperator: Operator = elementwise({
   name: "floor",
   arity: 1,

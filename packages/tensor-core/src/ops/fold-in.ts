@@ -4,8 +4,8 @@ import { formatSpec } from "../shape.ts";
 import { threefry2x32 } from "../random.ts";
 
 /**
- * A new key (u32[2]) from a key and a u32 scalar: Threefry2x32-20 under the key at counter `(data, 1)`, which
- * `random-bits` never visits.
+ * Derive a key (u32[2]) from a key and a u32 scalar: Threefry2x32-20 under the key at counter `(data, 1)`, which
+ * `random-bits` never uses.
  */
 export const foldInOperator: Operator = defineOperator({
   name: "fold-in",
@@ -19,7 +19,7 @@ export const foldInOperator: Operator = defineOperator({
     ) {
       throw new ShapeError(
         "foldIn",
-        `takes a key u32[2] and a u32 scalar, got ${formatSpec(key!)} and ${formatSpec(data!)}; make a key with randomKey(seed)`,
+        `takes a key u32[2] and a u32 scalar, got ${formatSpec(key!)} and ${formatSpec(data!)}; create a key with randomKey(seed)`,
       );
     }
     return [{ dtype: "u32", shape: [2] }];

@@ -18,30 +18,32 @@ export type FusedInstruction = {
 /** Operators that may reduce a result of a `fused` node before it leaves the cache. */
 export type FoldOp = "pack-bits" | "reduce-max" | "reduce-min" | "sum";
 
-/** Each `size` neighbours, in row-major order, become one element; those of `pack-bits` ⌈size/32⌉ words. */
+/**
+ * Reduction of each `size` adjacent elements, in row-major order, to one element; for `pack-bits`, to ⌈size/32⌉ words.
+ */
 export type FusedFold = { readonly op: FoldOp; readonly size: number };
 
 /**
- * An elementwise program. Registers 0 … inputs-1 hold the loaded inputs, register inputs+j the result of instruction j;
- * output i is register `results[i]`, dense with `shape`, or what `folds[i]` makes of it. A view gives an input's stride
- * in elements per dimension of `shape`, 0 where it is stretched.
+ * An elementwise program. Registers 0 … inputs-1 hold the loaded inputs, register inputs+j the result of instruction j.
+ * Output i is register `results[i]`, dense with `shape`, or the reduction of that register by `folds[i]`. A view has an
+ * input's stride in elements per dimension of `shape`, 0 along broadcast dimensions.
  */
 export type FusedParams = {
   readonly shape: readonly number[];
   readonly views: readonly { readonly strides: readonly number[] }[];
   readonly instructions: readonly FusedInstruction[];
   readonly results: readonly number[];
-  /** Per result; absent where no result is folded. */
+  /** Per result; absent if no result is folded. */
   readonly folds?: readonly (FusedFold | null)[];
 };
 
 /**
- * Elements that a kernel should work on at a time so that its folds meet whole rows, or whole blocks of a row that is
- * longer: the most up to `most`. `undefined` where no such number is, or where two folds have longer rows of different
- * lengths.
+ * Number of elements that a kernel should process at a time so that its folds get whole rows, or whole blocks of a
+ * longer row: the largest number up to `most`. `undefined` if there is no such number, or if two folds have longer rows
+ * of different lengths.
  *
- * Blocks are what a fold takes at once: 512 terms of a sum, 32 bits, 4 lanes of an extreme. So a sum that is folded
- * tile by tile is added up in the same order, and has the same bits, as one that is read from memory.
+ * A block is the unit of a fold: 512 terms of a sum, 32 bits, 4 lanes of a maximum or minimum. So a sum that is folded
+ * tile by tile is added in the same order, and has the same bits, as a sum that is read from memory.
  */
 export const foldTile = (folds: readonly FusedFold[], most: number): number | undefined => {
   const rows = new Set(folds.map(({ size }) => size));
@@ -66,7 +68,7 @@ const foldedSpec = (dtype: DType, count: number, { op, size }: FusedFold): Tenso
   return op === "pack-bits" ? { dtype: "u32", shape: [rows, Math.ceil(size / 32)] } : { dtype, shape: [rows] };
 };
 
-/** The last instruction that reads an input. */
+/** Last instruction that reads an input. */
 const lastInstruction = ({ instructions }: FusedParams, input: number): number =>
   instructions.findLastIndex(({ args }) => args.includes(input));
 
@@ -74,8 +76,8 @@ const isFolded = ({ results, folds = [] }: FusedParams, input: number): boolean 
   folds.some((fold, i) => fold !== null && results[i] === input);
 
 /**
- * A result over an input of the same size that is read densely, and for the last time before the result is written: so
- * a kernel may read operands where they lie and write results at once.
+ * Whether a result may overwrite an input: the input has the same size, is read densely, and is read for the last time
+ * before the result is written. A kernel may then read operands in place and write results at once.
  */
 const mayOverwrite = ({ inputs, outputs, params }: KernelNode<FusedParams>, input: number, output: number): boolean => {
   const { shape, views, folds, results } = params;
@@ -86,17 +88,17 @@ const mayOverwrite = ({ inputs, outputs, params }: KernelNode<FusedParams>, inpu
     bytesPerElement[from.dtype] === bytesPerElement[to.dtype] &&
     elementCount(from.shape) === elementCount(to.shape) &&
     views[input]!.strides.every((stride, dim) => shape[dim] === 1 || stride === dense[dim]) &&
-    // Folds come after all instructions.
+    // Folds run after all instructions.
     !isFolded(params, input) &&
     lastInstruction(params, input) <= results[output]! - views.length
   );
 };
 
 /**
- * Many elementwise operators in one pass over memory. Made by the fusion pass after differentiation; backends have one
- * kernel for all.
+ * Many elementwise operators in one pass over memory. Created by the fusion pass after differentiation; backends have
+ * one kernel for all programs.
  *
- * @param rows the operators that may stand in a program: those with a `scalar` function; and those of `folds`.
+ * @param rows operators that a program may contain: those with a `scalar` function, and those of `folds`.
  */
 export const fusedOperator = (rows: readonly Operator[]): Operator => {
   const table = new Map(rows.filter((row) => row.scalar !== undefined).map((row) => [row.name, row]));

@@ -12,9 +12,9 @@ export type GatherParams = {
 };
 
 /**
- * Rows of `x` along `dim`, picked by `indices` (i32). Outside the dimension: NaN, or the value that `gather` in
- * `functions/indexing.ts` states for the dtype; zero when `outside` is "zero". The gradient is added up row by row;
- * with `permutation`, the promise that each row is picked once, it is picked by the inverse.
+ * Rows of `x` along `dim`, selected by `indices` (i32). An index out of range gives NaN, or the value that `gather` in
+ * `functions/indexing.ts` documents for the dtype; zero if `outside` is "zero". The gradient adds rows; with
+ * `permutation`, the guarantee that each row is selected once, it selects rows by the inverse permutation.
  */
 export const gatherOperator: Operator = defineOperator<GatherParams>({
   name: "gather",
@@ -24,7 +24,7 @@ export const gatherOperator: Operator = defineOperator<GatherParams>({
   vjp: ({ inputs: [x, indices], cotangents: [g], params: { dim, permutation } }) => {
     if (permutation === true) return [permuteRows(g!, invertPermutation(indices!), { dim }), undefined];
     if (x!.dtype === "f32") return [scatterAdd(full(x!.shape, 0), indices!, g!, { dim }), undefined];
-    // 16-bit floats are storage: rows are added up in f32.
+    // 16-bit floats are storage only: rows are added in f32.
     const wide = scatterAdd(full(x!.shape, 0), indices!, emitOne("cast", [g!], { dtype: "f32" }), { dim });
     return [emitOne("cast", [wide], { dtype: x!.dtype }), undefined];
   },

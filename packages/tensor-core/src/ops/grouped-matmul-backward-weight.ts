@@ -5,7 +5,7 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 import { groupRanges, needGroups } from "./shared/grouped-rows.ts";
 
 /**
- * `dw[g] = Σ_r x[r]ᵀ · dy[r]` over the rows r of each group g, as `grouped-matmul` deals them out; zeros for a group
+ * `dw[g] = Σ_r x[r]ᵀ · dy[r]` over the rows r of each group g, with groups as in `grouped-matmul`; zeros for a group
  * without rows.
  */
 export const groupedMatmulBackwardWeightOperator: Operator = defineOperator({
@@ -17,7 +17,7 @@ export const groupedMatmulBackwardWeightOperator: Operator = defineOperator({
     if (x!.shape[0] !== g!.shape[0])
       throw new ShapeError(
         "grouped-matmul-backward-weight",
-        `${formatSpec(x!)} and ${formatSpec(g!)} do not fit: they must have equally many rows; give a gradient for each row`,
+        `${formatSpec(x!)} and ${formatSpec(g!)} do not match: they must have the same number of rows; pass a gradient for each row`,
       );
     return [{ dtype: "f32", shape: [groups, x!.shape[1]!, g!.shape[1]!] }];
   },

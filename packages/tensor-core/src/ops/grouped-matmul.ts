@@ -7,9 +7,9 @@ import { groupRanges, needGroups } from "./shared/grouped-rows.ts";
 export type GroupedMatmulParams = { readonly transposeW: boolean };
 
 /**
- * `y[r] = x[r] · w[g]` for the rows r of each group g, which lie one group after the other; `counts` (i32 [groups])
- * tells how many each has. A negative count is 0, and groups get what is left of the rows, in order; rows behind the
- * last group give 0.
+ * `y[r] = x[r] · w[g]` for the rows r of each group g; groups are consecutive, and `counts` (i32 [groups]) is the
+ * number of rows per group. A negative count is 0, and groups get the remaining rows, in order; rows after the last
+ * group give 0.
  * Cost: as if every row belonged to a group.
  */
 export const groupedMatmulOperator: Operator = defineOperator<GroupedMatmulParams>({
@@ -19,7 +19,7 @@ export const groupedMatmulOperator: Operator = defineOperator<GroupedMatmulParam
     if (w!.dtype !== "f32" || w!.shape.length !== 3)
       throw new ShapeError(
         "groupedMatmul",
-        `${formatSpec(w!)} was given for the weights, they are f32 of rank 3, one matrix per group; cast or stack them`,
+        `weights are ${formatSpec(w!)}, expected f32 of rank 3, one matrix per group; cast or stack them`,
       );
     const [groups, first, second] = w!.shape as [number, number, number];
     needGroups("groupedMatmul", x!, counts!, groups);
@@ -27,7 +27,7 @@ export const groupedMatmulOperator: Operator = defineOperator<GroupedMatmulParam
     if (x!.shape[1] !== inner)
       throw new ShapeError(
         "groupedMatmul",
-        `${formatSpec(x!)} and ${formatSpec(w!)}${transposeW ? " (transposed)" : ""} do not fit: rows of ${x!.shape[1]} meet matrices for rows of ${inner}; transpose the weights, or give rows of that width`,
+        `${formatSpec(x!)} and ${formatSpec(w!)}${transposeW ? " (transposed)" : ""} do not match: rows have width ${x!.shape[1]}, but matrices need width ${inner}; transpose the weights, or pass rows of width ${inner}`,
       );
     return [{ dtype: "f32", shape: [x!.shape[0]!, columns] }];
   },

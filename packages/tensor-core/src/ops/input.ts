@@ -3,7 +3,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 
 export type InputParams = { readonly index: number };
 
-/** An argument of the graph. `trace` writes these nodes with their specs; nothing else may. */
+/** An argument of the graph. Only `trace` creates these nodes, with their specs. */
 export const inputOperator: Operator = defineOperator<InputParams>({
   name: "input",
   role: "argument",

@@ -5,15 +5,12 @@ import { byteLength, elementCount } from "../shape.ts";
 
 export type IotaParams = { readonly dtype: DType; readonly shape: readonly number[]; readonly dim: number };
 
-/** Counts 0, 1, 2, … along `dim`, the same in all other dimensions. */
+/** Indices 0, 1, 2, … along `dim`, repeated along all other dimensions. */
 export const iotaOperator: Operator = defineOperator<IotaParams>({
   name: "iota",
   infer: (_, { dtype, shape }) => {
     if (!arithmetic.includes(dtype))
-      throw new ShapeError(
-        "iota",
-        `dtype ${dtype} is not supported, it makes ${arithmetic.join(", ")}; cast the result`,
-      );
+      throw new ShapeError("iota", `dtype ${dtype} is not supported, use ${arithmetic.join(", ")}; cast the result`);
     return [{ dtype, shape }];
   },
   vjp: () => [],

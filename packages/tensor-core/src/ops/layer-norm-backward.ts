@@ -5,7 +5,7 @@ import { mapRows, rowsOf } from "./shared/rows.ts";
 /**
  * Gradients of `layer-norm`: with x̂ = (x − mean)·rstd and h = g·γ, over each row of D entries
  * `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)`, and over all rows `dγ = Σ g·x̂`, `dβ = Σ g`. Backends may correct the
- * rounding of the kept mean by the mean of x − mean.
+ * rounding of the saved mean by the mean of x − mean.
  */
 export const layerNormBackwardOperator: Operator = defineOperator({
   name: "layer-norm-backward",

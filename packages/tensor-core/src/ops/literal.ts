@@ -8,7 +8,7 @@ export type LiteralParams = {
   readonly values: readonly (number | string)[];
 };
 
-/** A tensor whose values stand in the graph; `-0`, `NaN` and infinities by their names, see `encodeNumber`. */
+/** Tensor with values embedded in the graph; `-0`, `NaN` and infinities as strings, see `encodeNumber`. */
 export const literalOperator: Operator = defineOperator<LiteralParams>({
   name: "literal",
   infer: (_, { dtype, shape, values }) => {

@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `a and b` on bools. */
+/** Logical and. */
 export const logicalAndOperator: Operator = elementwise({
   name: "logical-and",
   commutative: true,

@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `a xor b` on bools. */
+/** Logical exclusive or. */
 export const logicalXorOperator: Operator = elementwise({
   name: "logical-xor",
   commutative: true,

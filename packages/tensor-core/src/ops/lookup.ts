@@ -4,11 +4,14 @@ import type { Graph } from "../graph/graph.ts";
 import { type Operator, unknownOperator } from "../graph/operator.ts";
 import { operators } from "./table.ts";
 
-/** The operator of a node: ours, or one whose definition the graph carries; `undefined` where nobody has defined it. */
+/**
+ * Operator of a node: a built-in operator, or a user's operator whose definition the graph carries; `undefined` if
+ * undefined.
+ */
 export const findOperator = (graph: Graph, op: string): Operator | undefined =>
   Object.hasOwn(operators, op) ? operators[op] : definitionsOf(graph).operators.get(op);
 
-/** As `findOperator`. Throws OperatorError where nobody has defined it. */
+/** Like `findOperator`, but throws OperatorError for an undefined operator. */
 export const operatorOf = (graph: Graph, op: string): Operator => {
   const operator = findOperator(graph, op);
   if (operator === undefined)
@@ -16,6 +19,6 @@ export const operatorOf = (graph: Graph, op: string): Operator => {
   return operator;
 };
 
-/** Run functions of users' operators where they may trace: for the mesh of the graph that they are of. */
+/** Run functions of users' operators inside a trace for the mesh of their graph, so that they may trace. */
 export const withMeshOf = <T>(graph: Graph, fn: () => T): T =>
   withTrace(emptyTrace(operators, definitionsOf(graph)), fn);

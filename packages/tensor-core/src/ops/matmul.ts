@@ -9,7 +9,7 @@ import { listOf } from "./shared/movement-rules.ts";
 
 export type MatmulParams = ProductParams & { readonly transposeA: boolean; readonly transposeB: boolean };
 
-/** Sizes of one product and how many there are. */
+/** Sizes of one product, and the number of products. */
 const sizes = (a: TensorSpec, b: TensorSpec, { transposeA, transposeB }: MatmulParams) => {
   const [a0, a1] = a.shape.slice(-2) as [number, number];
   const [b0, b1] = b.shape.slice(-2) as [number, number];
@@ -30,7 +30,7 @@ const swapsLastTwo = (ref: ValueRef, { producer }: RewriteContext): ValueRef | u
   return order.every((dim, i) => dim === (i === last ? last - 1 : i === last - 1 ? last : i)) ? inputs[0]! : undefined;
 };
 
-/** A product reads a transposed operand as it lies. */
+/** A product reads a transposed operand without a copy. */
 const productOfTransposed: RewriteRule<MatmulParams> = (node, context) => {
   const {
     inputs: [a, b],
@@ -45,7 +45,10 @@ const productOfTransposed: RewriteRule<MatmulParams> = (node, context) => {
   });
 };
 
-/** `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]` over equal leading dimensions; either operand may lie transposed. */
+/**
+ * `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]` over equal leading dimensions; either operand may be stored
+ * transposed.
+ */
 export const matmulOperator: Operator = defineOperator<MatmulParams>({
   name: "matmul",
   rewrites: [productOfTransposed],
@@ -73,12 +76,12 @@ export const matmulOperator: Operator = defineOperator<MatmulParams>({
         .join(" and ");
       throw new ShapeError(
         "matmul",
-        `${formatShape(a!.shape)} and ${formatShape(b!.shape)}${transposed === "" ? "" : ` (${transposed} transposed)`} do not fit: the inner dimensions must be equal, here ${inner} meets ${innerOfB}; transpose or reshape one of them`,
+        `${formatShape(a!.shape)} and ${formatShape(b!.shape)}${transposed === "" ? "" : ` (${transposed} transposed)`} do not match: the inner dimensions must be equal, here ${inner} and ${innerOfB}; transpose or reshape one of them`,
       );
     }
     return [{ dtype, shape: [...a!.shape.slice(0, -2), rows, columns] }];
   },
-  // Each gradient is again a product of the operands as they lie, so no transposed copy is ever made.
+  // Each gradient is a product of the stored operands, so no transposed copy is needed.
   vjp: ({ inputs: [a, b], cotangents: [cotangent], params: { transposeA, transposeB } }) => {
     const g = asOperand(cotangent!, a!);
     return [

@@ -3,7 +3,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
 import { firstMaximum, forEachWindow, poolingCost, type PoolingParams, poolingShape } from "./shared/pooling.ts";
 
-/** Largest value of each window, channel by channel. */
+/** Maximum of each window, per channel. */
 export const maxPool2dOperator: Operator = defineOperator<PoolingParams>({
   name: "max-pool2d",
   infer: ([x], params) => [{ dtype: "f32", shape: poolingShape(x!, params, "max-pool2d") }],

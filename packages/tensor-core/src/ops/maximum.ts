@@ -5,8 +5,8 @@ import type { Operator } from "../graph/operator.ts";
 import type { RewriteContext, RewriteRule } from "../graph/rewrite-rule.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** What `reduce` was taken of, and over which dimensions, if `ref` is that up to reshapes and one negation. */
-const reduced = (
+/** Operand and dimensions of the reduction `reduce`, if `ref` is its result up to reshapes and at most one negation. */
+const findReduction = (
   ref: ValueRef,
   reduce: "reduce-max" | "reduce-min",
   { producer }: RewriteContext,
@@ -21,13 +21,13 @@ const reduced = (
 };
 
 /**
- * Write `max(max(x), −min(x))` as `max(|x|)`: the same bits by one fold instead of two, where a fold takes magnitudes
- * without writing them. Elsewhere two reads of x are less than what |x| costs.
+ * Rewrite `max(max(x), −min(x))` as `max(|x|)`: the same bits by one fold instead of two, if a fold computes magnitudes
+ * without writing them. Otherwise, two reads of x cost less than computing |x|.
  */
 const greatestMagnitude: RewriteRule = ({ inputs, specs: [spec] }, context) => {
   for (const [a, b] of [inputs, inputs.toReversed()] as [ValueRef, ValueRef][]) {
-    const greatest = reduced(a, "reduce-max", context);
-    const least = reduced(b, "reduce-min", context);
+    const greatest = findReduction(a, "reduce-max", context);
+    const least = findReduction(b, "reduce-min", context);
     if (greatest === undefined || least === undefined || greatest.dims.join() !== least.dims.join()) continue;
     if (
       greatest.x.node !== least.x.node ||
@@ -42,8 +42,8 @@ const greatestMagnitude: RewriteRule = ({ inputs, specs: [spec] }, context) => {
 };
 
 /**
- * The greater of `a` and `b`; NaN if either is NaN. Where they tie, each gets half of the gradient;
- * where one is NaN, each gets all of it, as in PyTorch.
+ * Maximum of `a` and `b`; NaN if either is NaN. If they are equal, each gets half of the gradient; if one is NaN, each
+ * gets the whole gradient, as in PyTorch.
  */
 export const maximumOperator: Operator = elementwise({
   name: "maximum",

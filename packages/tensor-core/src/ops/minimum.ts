@@ -4,8 +4,8 @@ import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
 /**
- * The lesser of `a` and `b`; NaN if either is NaN. Where they tie, each gets half of the gradient;
- * where one is NaN, each gets all of it, as in PyTorch.
+ * Minimum of `a` and `b`; NaN if either is NaN. If they are equal, each gets half of the gradient; if one is NaN, each
+ * gets the whole gradient, as in PyTorch.
  */
 export const minimumOperator: Operator = elementwise({
   name: "minimum",

@@ -5,8 +5,8 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 export type NonzeroParams = { readonly capacity: number };
 
 /**
- * Positions (i32) of the first `capacity` trues of a vector of bools, ascending, 0 behind them; and how many there are
- * (i32).
+ * Positions (i32) of the first `capacity` true entries of a bool vector, ascending, padded with 0; and the number of
+ * positions (i32).
  */
 export const nonzeroOperator: Operator = defineOperator<NonzeroParams>({
   name: "nonzero",
@@ -14,7 +14,7 @@ export const nonzeroOperator: Operator = defineOperator<NonzeroParams>({
     if (mask!.dtype !== "bool" || mask!.shape.length !== 1)
       throw new ShapeError(
         "nonzero",
-        `${formatSpec(mask!)} was given, it takes bool [n]; compare or cast it first, and flatten it`,
+        `got ${formatSpec(mask!)}, expected bool [n]; compare or cast it first, and flatten it`,
       );
     if (!Number.isInteger(capacity) || capacity < 0)
       throw new ShapeError("nonzero", `capacity ${capacity} is not a size; use an integer of at least 0`);

@@ -5,7 +5,7 @@ import { byteLength, elementCount } from "../shape.ts";
 
 export type OneHotParams = { readonly depth: number; readonly dtype: DType };
 
-/** 1 where the last position equals the index (i32), else 0; indices out of range give zeros only. */
+/** 1 if the last index equals the value of `indices` (i32), otherwise 0; indices out of range give only zeros. */
 export const oneHotOperator: Operator = defineOperator<OneHotParams>({
   name: "one-hot",
   infer: ([indices], { depth, dtype }) => {
@@ -14,7 +14,7 @@ export const oneHotOperator: Operator = defineOperator<OneHotParams>({
     if (!Number.isInteger(depth) || depth < 0)
       throw new ShapeError("oneHot", `depth ${depth} is not a size; use an integer of at least 0`);
     if (dtype === "f16" || dtype === "bf16")
-      throw new ShapeError("oneHot", `dtype ${dtype} is for storage only; make f32 and cast it`);
+      throw new ShapeError("oneHot", `dtype ${dtype} is for storage only; use f32 and cast the result`);
     return [{ dtype, shape: [...indices!.shape, depth] }];
   },
   vjp: () => [undefined],

@@ -49,12 +49,10 @@ import type { TransposeParams } from "./transpose.ts";
 import type { TriangularSolveParams } from "./triangular-solve.ts";
 import type { UnpackBitsParams } from "./unpack-bits.ts";
 
-/** Of operators that say all by their operands. */
+/** Parameters of operators without parameters. */
 type NoParams = { readonly [key in never]: ParamValue };
 
-/**
- * What the nodes of each operator are told beside their operands, by the operator's name. A row for each of `table.ts`.
- */
+/** Parameters of the nodes of each operator, by operator name. One row per operator of `table.ts`. */
 export interface OperatorParams {
   readonly absolute: NoParams;
   readonly add: NoParams;
@@ -177,5 +175,5 @@ export interface OperatorParams {
   readonly where: NoParams;
 }
 
-/** The name of one of our own operators. */
+/** Name of a built-in operator. */
 export type OperatorName = keyof OperatorParams;

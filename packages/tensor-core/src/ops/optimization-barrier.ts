@@ -1,7 +1,7 @@
 import { optimizationBarrier } from "../functions/optimization-barrier.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 
-/** The operands themselves, all of them at once: see `optimizationBarrier` in `functions/optimization-barrier.ts`. */
+/** Returns its operands, all at once: see `optimizationBarrier` in `functions/optimization-barrier.ts`. */
 export const optimizationBarrierOperator: Operator = defineOperator({
   name: "optimization-barrier",
   rearranges: true,

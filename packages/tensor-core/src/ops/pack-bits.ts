@@ -3,15 +3,15 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
 
 /**
- * 32 bools to a word (u32): element i of a row becomes bit `i mod 32` of its word `⌊i/32⌋`; bits behind the last
- * element are 0.
+ * Pack 32 bools per word (u32): element i of a row becomes bit `i mod 32` of word `⌊i/32⌋`; bits after the last element
+ * are 0.
  */
 export const packBitsOperator: Operator = defineOperator({
   name: "pack-bits",
   fold: { dtype: "bool", from: (_, numDims) => numDims - 1 },
   infer: ([x]) => {
     if (x!.dtype !== "bool" || x!.shape.length === 0)
-      throw new ShapeError("packBits", `${formatSpec(x!)} was given, it takes bool [..., n]; compare or cast it first`);
+      throw new ShapeError("packBits", `got ${formatSpec(x!)}, expected bool [..., n]; compare or cast it first`);
     return [{ dtype: "u32", shape: [...x!.shape.slice(0, -1), Math.ceil(x!.shape.at(-1)! / 32)] }];
   },
   vjp: () => [undefined],

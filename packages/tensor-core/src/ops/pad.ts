@@ -11,8 +11,8 @@ const padOfNothing: RewriteRule = ({ inputs, specs }, { spec }) =>
   elementCount(specs[0]!.shape) > 0 && sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined;
 
 /**
- * A pad whose result is one run of memory is a `concat` with constants: the memory plan then has the operand computed
- * where it belongs.
+ * A pad whose operand is contiguous in the result is a `concat` with constants: the memory plan then lets the operand
+ * be computed in place.
  */
 const padAsConcat: RewriteRule = ({ inputs, params }, { spec, emit, constant }) => {
   const { dtype, shape } = spec(inputs[0]!);
@@ -30,8 +30,8 @@ const padAsConcat: RewriteRule = ({ inputs, params }, { spec, emit, constant }) 
 export type PadParams = { low: readonly number[]; high: readonly number[]; interior: readonly number[]; value: number };
 
 /**
- * Put `low[d]` entries of `value` before dimension d, `high[d]` after it, and `interior[d]` between each two
- * neighbours. The gradient is the strided slice of what came from `x`.
+ * Put `low[d]` entries of `value` before dimension d, `high[d]` after it, and `interior[d]` between adjacent entries.
+ * The gradient is the strided slice at the entries of `x`.
  */
 export const padOperator: Operator = defineOperator<PadParams>({
   name: "pad",
@@ -43,7 +43,7 @@ export const padOperator: Operator = defineOperator<PadParams>({
       if (list.length !== shape.length || list.some((size) => !Number.isInteger(size) || size < 0)) {
         throw new ShapeError(
           "pad",
-          `[${list.join(", ")}] does not pad ${formatShape(shape)}; give one integer ≥ 0 per dimension`,
+          `[${list.join(", ")}] does not pad ${formatShape(shape)}; pass one integer ≥ 0 per dimension`,
         );
       }
     }

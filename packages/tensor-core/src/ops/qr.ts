@@ -3,7 +3,7 @@ import { qrGradient } from "../functions/decomposition.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec, type TensorSpec } from "../shape.ts";
 
-/** How many matrices there are, and how large each is. */
+/** Number of matrices, and their size. */
 const sizesOf = ({ shape }: TensorSpec): { batch: number; rows: number; columns: number } => ({
   batch: elementCount(shape.slice(0, -2)),
   rows: shape.at(-2)!,
@@ -20,7 +20,7 @@ const reflect = (x: Float64Array, v: Float64Array, first: number): void => {
 const lengthOf = (x: Float64Array): number => Math.sqrt(x.reduce((sum, entry) => sum + entry * entry, 0));
 
 /**
- * Thin factors of one matrix, given by its columns, which become those of r.
+ * Thin QR factors of one matrix, given by its columns, which are overwritten by those of r.
  *
  * @returns the columns of q.
  */
@@ -50,8 +50,8 @@ const householder = (columns: readonly Float64Array[], rows: number): Float64Arr
 
 /**
  * Thin factors `a = q r` of matrices with at least as many rows as columns: the columns of q orthonormal, r upper
- * triangular with a diagonal that is not negative. Where columns of `a` depend on others, r has zeros (or rounding) on
- * its diagonal and the columns of q are orthonormal still. A NaN or an infinity in `a` makes all of q and r NaN.
+ * triangular with a nonnegative diagonal. If columns of `a` are dependent, r has zeros (or rounding errors) on its
+ * diagonal, and the columns of q are still orthonormal. A NaN or an infinity in `a` makes all of q and r NaN.
  *
  * Gradient: see `qrGradient`.
  */
@@ -61,18 +61,18 @@ export const qrOperator: Operator = defineOperator({
     if (a!.dtype !== "f32" || a!.shape.length < 2 || a!.shape.at(-2)! < a!.shape.at(-1)!)
       throw new ShapeError(
         "qr",
-        `${formatSpec(a!)} was given, it takes f32 matrices [..., n, m] with n ≥ m; cast it, or decompose its transpose`,
+        `got ${formatSpec(a!)}, expected f32 matrices [..., n, m] with n ≥ m; cast it, or decompose its transpose`,
       );
     return [
       { dtype: "f32", shape: a!.shape },
       { dtype: "f32", shape: [...a!.shape.slice(0, -2), a!.shape.at(-1)!, a!.shape.at(-1)!] },
     ];
   },
-  vjp: ({ outputs: [q, r], cotangents: [ofQ, ofR] }) => [qrGradient(q!, r!, ofQ!, ofR!)],
+  vjp: ({ outputs: [q, r], cotangents: [gradQ, gradR] }) => [qrGradient(q!, r!, gradQ!, gradR!)],
   cost: ([a], [q, r]) => {
     const { batch, rows, columns } = sizesOf(a!);
     return {
-      // As much for q as for r.
+      // Half of the flops for q, half for r.
       flops: batch * 4 * columns ** 2 * (rows - columns / 3),
       bytesRead: byteLength(a!),
       bytesWritten: byteLength(q!) + byteLength(r!),
@@ -86,16 +86,16 @@ export const qrOperator: Operator = defineOperator({
       const start = matrix * rows * columns;
       const data = a!.data.subarray(start, start + rows * columns);
       if (!data.every(Number.isFinite)) continue;
-      const ofR = Array.from({ length: columns }, (_, j) =>
+      const gradR = Array.from({ length: columns }, (_, j) =>
         Float64Array.from({ length: rows }, (_, i) => data[i * columns + j]!),
       );
-      const ofQ = householder(ofR, rows);
+      const gradQ = householder(gradR, rows);
       for (let j = 0; j < columns; j++) {
-        const turned = ofR[j]![j]! < 0;
-        ofQ[j]!.forEach((x, i) => (q[start + i * columns + j] = turned ? -x : x));
+        const isNegated = gradR[j]![j]! < 0;
+        gradQ[j]!.forEach((x, i) => (q[start + i * columns + j] = isNegated ? -x : x));
         for (let k = 0; k < columns; k++) {
-          const x = k < j ? 0 : ofR[k]![j]!;
-          r[(matrix * columns + j) * columns + k] = turned && k >= j ? -x : x;
+          const x = k < j ? 0 : gradR[k]![j]!;
+          r[(matrix * columns + j) * columns + k] = isNegated && k >= j ? -x : x;
         }
       }
     }

@@ -6,9 +6,9 @@ import type { Operator } from "../graph/operator.ts";
 import { raggedCollective } from "./shared/ragged-collective.ts";
 
 /**
- * `[C, …], i32 → [P·C, …], i32[P]`: every rank gets the first `rows` rows of all. Adjoint: the sum over ranks of the
- * cotangents of this rank's rows. Those come back by a ragged all-to-all, which moves rows that count and no others; a
- * reduce-scatter would move all.
+ * `[C, …], i32 → [P·C, …], i32[P]`: every rank gets the first `rows` rows of all ranks. Adjoint: the sum over ranks of
+ * the cotangents of this rank's rows, sent by a ragged all-to-all, which transfers only the counted rows; a
+ * reduce-scatter would transfer all.
  */
 export const raggedAllGatherOperator: Operator = raggedCollective({
   name: "ragged-all-gather",

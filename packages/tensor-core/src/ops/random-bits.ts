@@ -15,13 +15,13 @@ export const randomBitsOperator: Operator = defineOperator<RandomBitsParams>({
     if (key!.dtype !== "u32" || key!.shape.length !== 1 || key!.shape[0] !== 2) {
       throw new ShapeError(
         "randomBits",
-        `a key is u32[2], got ${formatSpec(key!)}; make one with randomKey(seed) or foldIn(key, data)`,
+        `a key must be u32[2], got ${formatSpec(key!)}; create one with randomKey(seed) or foldIn(key, data)`,
       );
     }
     return [{ dtype: "u32", shape }];
   },
   vjp: () => [undefined],
-  // Twenty rounds of add, rotate, xor for two words.
+  // Twenty rounds of add, rotate, xor per two words.
   cost: (_, [output]) => ({ flops: 40 * elementCount(output!.shape), bytesRead: 8, bytesWritten: byteLength(output!) }),
   reference: ([key], { shape }) => [
     Float64Array.from({ length: elementCount(shape) }, (_, i) => threefryWord(key!.data, i)),

@@ -3,7 +3,7 @@ import type { Operator } from "../graph/operator.ts";
 import { least, shareAmongTies } from "./shared/extremum.ts";
 import { reduction, trailingFold } from "./shared/reduction.ts";
 
-/** Greatest value over `dims`; NaN if any is NaN; the least value of the dtype where there is none. */
+/** Maximum over `dims`; NaN if any is NaN; the smallest value of the dtype if there are no entries. */
 export const reduceMaxOperator: Operator = reduction({
   name: "reduce-max",
   fold: trailingFold,

@@ -10,11 +10,12 @@ export type ReduceParams = CollectiveParams & {
 
 /**
  * Rank `root` gets the sum of all ranks' operands, the others get zeros. Adjoint: the cotangent of `root` on every
- * rank; and so it is the adjoint of `broadcast`, which is why the others get zeros and not just anything.
+ * rank. `reduce` is also the adjoint of `broadcast`, which is why the other ranks get zeros instead of unspecified
+ * values.
  */
 export const reduceOperator: Operator = collective<ReduceParams>({
   name: "reduce",
-  // All ranks but the root have no use for the result.
+  // The result is unused on all ranks except the root.
   hasEffect: () => true,
   mayOverwrite: () => true,
   dtypes: reducible,

@@ -6,7 +6,7 @@ import { elementCount, formatShape } from "../shape.ts";
 import { ofConstant, sameSpecAsOperand } from "./shared/movement-rules.ts";
 import { moveCost } from "./shared/strided.ts";
 
-/** `reshape(reshape(x))` reads x. */
+/** `reshape(reshape(x))` becomes one reshape of x. */
 const reshapeOfReshape: RewriteRule = (node, { producer, derive }) => {
   const inner = producer(node.inputs[0]!);
   return inner.op === "reshape" ? derive(node, inner.inputs) : undefined;
@@ -14,7 +14,7 @@ const reshapeOfReshape: RewriteRule = (node, { producer, derive }) => {
 
 export type ReshapeParams = { readonly shape: readonly number[] };
 
-/** The same elements in the same row-major order under another shape. */
+/** Same elements in the same row-major order with another shape. */
 export const reshapeOperator: Operator = defineOperator<ReshapeParams>({
   name: "reshape",
   rearranges: true,
@@ -25,7 +25,7 @@ export const reshapeOperator: Operator = defineOperator<ReshapeParams>({
     if (elementCount(shape) !== elementCount(x!.shape) || shape.some((size) => !Number.isInteger(size) || size < 0)) {
       throw new ShapeError(
         "reshape",
-        `${formatShape(x!.shape)} has ${elementCount(x!.shape)} elements, ${formatShape(shape)} has ${elementCount(shape)}; both must hold equally many`,
+        `${formatShape(x!.shape)} has ${elementCount(x!.shape)} elements, ${formatShape(shape)} has ${elementCount(shape)}; both must have the same number, choose another shape`,
       );
     }
     return [{ dtype: x!.dtype, shape: [...shape] }];

@@ -6,7 +6,7 @@ import { mapRows, needPerColumn, needRows, rowsOf } from "./shared/rows.ts";
 export type RmsNormParams = { readonly epsilon: number };
 
 /**
- * `x · rstd · γ` over each row, rstd = 1/√(mean x² + ε). Outputs y, and rstd of each row for the backward pass, through
+ * `x · rstd · γ` over each row, rstd = 1/√(mean x² + ε). Outputs y, and for the backward pass rstd of each row, through
  * which no gradient flows.
  */
 export const rmsNormOperator: Operator = defineOperator<RmsNormParams>({

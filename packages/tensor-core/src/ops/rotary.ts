@@ -7,8 +7,8 @@ import { mapRows } from "./shared/rows.ts";
 export type RotaryParams = { readonly base: number; readonly offset: number; readonly sign: 1 | -1 };
 
 /**
- * Turn the pair (i, i + D/2) of the row at position t by `sign · (t + offset) · base^(−2i/D)`. A rotation, so the
- * gradient turns back.
+ * Rotate the pair (i, i + D/2) of the row at position t by `sign · (t + offset) · base^(−2i/D)`. The gradient rotates
+ * in the opposite direction.
  */
 export const rotaryOperator: Operator = defineOperator<RotaryParams>({
   name: "rotary",
@@ -16,7 +16,7 @@ export const rotaryOperator: Operator = defineOperator<RotaryParams>({
     if (x!.dtype !== "f32" || x!.shape.length < 2 || x!.shape.at(-1)! % 2 !== 0) {
       throw new ShapeError(
         "rotary",
-        `${formatSpec(x!)} was given, it takes f32 [..., positions, D] with D even; cast or reshape it`,
+        `got ${formatSpec(x!)}, expected f32 [..., positions, D] with D even; cast or reshape it`,
       );
     }
     return [x!];

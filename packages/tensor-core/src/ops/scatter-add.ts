@@ -8,8 +8,8 @@ import { indexedShape, indexedSizes } from "./shared/indexing.ts";
 export type ScatterAddParams = { readonly dim: number };
 
 /**
- * `base` with rows of `updates` added along `dim` at `indices` (i32), in the order of `indices`; those outside the
- * dimension are left out.
+ * `base` with rows of `updates` added along `dim` at `indices` (i32), in the order of `indices`; indices out of range
+ * are skipped.
  */
 export const scatterAddOperator: Operator = defineOperator<ScatterAddParams>({
   name: "scatter-add",
@@ -19,12 +19,12 @@ export const scatterAddOperator: Operator = defineOperator<ScatterAddParams>({
     if (!arithmetic.includes(base!.dtype))
       throw new ShapeError(
         "scatter-add",
-        `dtype ${base!.dtype} is not supported, it takes ${arithmetic.join(", ")}; cast the operands first`,
+        `dtype ${base!.dtype} is not supported, expected ${arithmetic.join(", ")}; cast the operands first`,
       );
     if (updates!.dtype !== base!.dtype || !sameShape(updates!.shape, shape)) {
       throw new ShapeError(
         "scatter-add",
-        `updates ${formatSpec(updates!)} do not fit base ${formatSpec(base!)} with indices ${formatSpec(indices!)}; they must be ${formatSpec({ dtype: base!.dtype, shape })}`,
+        `updates ${formatSpec(updates!)} do not match base ${formatSpec(base!)} with indices ${formatSpec(indices!)}; they must be ${formatSpec({ dtype: base!.dtype, shape })}`,
       );
     }
     return [{ dtype: base!.dtype, shape: base!.shape }];

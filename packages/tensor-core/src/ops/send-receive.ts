@@ -9,12 +9,12 @@ export type SendReceiveParams = CollectiveParams & {
 };
 
 /**
- * Point to point: for each pair, rank `to` gets the operand of rank `from`; a rank that nobody sends to gets zeros.
- * Adjoint: the pairs reversed.
+ * Point-to-point transfer: for each pair, rank `to` receives the operand of rank `from`; a rank without a sender gets
+ * zeros. Adjoint: the reversed pairs.
  */
 export const sendReceiveOperator: Operator = collective<SendReceiveParams>({
   name: "send-receive",
-  // One end of it may well have no use for the result.
+  // The result may be unused on one of the two ranks.
   hasEffect: () => true,
   result: (input) => input,
   world: (ranks, { pairs }, output) =>

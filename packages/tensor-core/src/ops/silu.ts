@@ -11,7 +11,7 @@ export const siluOperator: Operator = elementwise({
   flops: 16,
   scalar: ([x]) => x! / (1 + Math.exp(-x!)),
   vjp: ({ inputs: [x], cotangents: [g] }) => {
-    // d = s·(1 + x·(1 - s)): recomputed from x, so that only x need be kept for the backward pass.
+    // d = s·(1 + x·(1 - s)): recomputed from x, so that only x must be kept for the backward pass.
     const s = sigmoid(x!);
     return [multiply(g!, multiply(s, add(1, multiply(x!, subtract(1, s)))))];
   },

@@ -16,7 +16,7 @@ const sliceOfSlice: RewriteRule = (node, { producer, derive }) => {
   const [offset, step] = [listOf(inner.params["starts"]), listOf(inner.params["strides"])];
   return derive(node, inner.inputs, {
     starts: starts.map((start, dim) => offset[dim]! + start * step[dim]!),
-    // The last index that is kept, plus one: `end` itself may lie beyond the operand of the inner slice.
+    // The last selected index plus one: `end` itself may be beyond the operand of the inner slice.
     ends: ends.map(
       (end, dim) => offset[dim]! + (end > starts[dim]! ? (end - 1) * step[dim]! + 1 : starts[dim]! * step[dim]!),
     ),
@@ -24,7 +24,7 @@ const sliceOfSlice: RewriteRule = (node, { producer, derive }) => {
   });
 };
 
-/** Cutting only along dimensions that were stretched is stretching less. */
+/** A slice along broadcast dimensions only is a smaller broadcast. */
 const sliceOfBroadcast: RewriteRule = ({ inputs, params, specs }, { producer, spec, derive }) => {
   const inner = producer(inputs[0]!);
   if (inner.op !== "broadcast-to") return undefined;
@@ -37,10 +37,7 @@ const sliceOfBroadcast: RewriteRule = ({ inputs, params, specs }, { producer, sp
   return whole && elementCount(shape) > 0 ? derive(inner, inner.inputs, { shape: [...shape] }) : undefined;
 };
 
-/**
- * A slice that lies inside one operand of a `concat` reads that operand: a bucket is unpacked without having been
- * packed.
- */
+/** A slice inside one operand of a `concat` reads that operand: a bucket is unpacked without having been packed. */
 const sliceOfConcat: RewriteRule = (node, { producer, spec, derive }) => {
   const { inputs, params } = node;
   const inner = producer(inputs[0]!);
@@ -61,7 +58,7 @@ const sliceOfConcat: RewriteRule = (node, { producer, spec, derive }) => {
 
 export type SliceParams = { starts: readonly number[]; ends: readonly number[]; strides: readonly number[] };
 
-/** Offset in elements of a slice whose result is one run of memory, else `undefined`. */
+/** Offset in elements of a slice whose result is contiguous in memory, otherwise `undefined`. */
 const contiguousOffset = ({
   inputs: [x],
   outputs: [y],
@@ -70,8 +67,8 @@ const contiguousOffset = ({
   const [{ shape: operand }, { shape: result }] = [x!, y!];
   if (elementCount(result) === 0) return 0;
   const cut = result.findIndex((size) => size > 1);
-  // Before the first dimension longer than 1 any index may be chosen; that dimension may be cut; all behind it must be
-  // whole.
+  // Before the first dimension longer than 1 any index may be selected; that dimension may be cut; all later dimensions
+  // must be whole.
   if (cut !== -1 && (strides[cut] !== 1 || result.some((size, dim) => dim > cut && size !== operand[dim])))
     return undefined;
   const steps = rowMajorStrides(operand);
@@ -79,8 +76,8 @@ const contiguousOffset = ({
 };
 
 /**
- * Every `strides[d]`-th index from `starts[d]` up to, not including, `ends[d]`. The gradient puts zeros around and
- * between.
+ * Every `strides[d]`-th index from `starts[d]` up to, not including, `ends[d]`. The gradient has zeros around and
+ * between the selected entries.
  */
 export const sliceOperator: Operator = defineOperator<SliceParams>({
   name: "slice",
@@ -95,7 +92,7 @@ export const sliceOperator: Operator = defineOperator<SliceParams>({
     if ([starts, ends, strides].some((list) => list.length !== shape.length)) {
       throw new ShapeError(
         "slice",
-        `${formatShape(shape)} needs ${shape.length} starts, ends and strides, got ${starts.length}, ${ends.length} and ${strides.length}; give one per dimension`,
+        `${formatShape(shape)} needs ${shape.length} starts, ends and strides, got ${starts.length}, ${ends.length} and ${strides.length}; pass one per dimension`,
       );
     }
     return [
@@ -106,7 +103,7 @@ export const sliceOperator: Operator = defineOperator<SliceParams>({
           if (![start, end, stride].every(Number.isInteger) || start < 0 || end < start || end > size || stride < 1) {
             throw new ShapeError(
               "slice",
-              `${start}:${end}:${stride} does not lie in dimension ${dim} of ${formatShape(shape)}; need 0 ≤ start ≤ end ≤ ${size} and stride ≥ 1`,
+              `${start}:${end}:${stride} is out of range for dimension ${dim} of ${formatShape(shape)}; need 0 ≤ start ≤ end ≤ ${size} and stride ≥ 1`,
             );
           }
           return Math.ceil((end - start) / stride);
@@ -140,5 +137,5 @@ export const sliceOperator: Operator = defineOperator<SliceParams>({
   },
 });
 
-/** Indices from the first to the last of `count` steps, both included. */
+/** Number of indices from the first to the last of `count` steps, both included. */
 const spread = (count: number, stride: number): number => (count === 0 ? 0 : (count - 1) * stride + 1);

@@ -6,8 +6,8 @@ import { elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /**
- * `x − scatter(v)` onto zeros is `x` with `−v` added at those positions: what a sparse encoder keeps costs as much as
- * what it sends. Only where no position comes twice, as those of `top-k`; else the sums would round otherwise.
+ * `x − scatter(v)` onto zeros becomes `x` with `−v` added at those positions: what a sparse encoder keeps costs as much
+ * as what it sends. Only if positions are unique, as for `top-k`; otherwise the sums would round differently.
  */
 const subtractScattered: RewriteRule = ({ inputs: [a, b] }, { producer, constantValue, spec, derive, emit }) => {
   const scatter = producer(b!);

@@ -4,7 +4,7 @@ import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import { elementCount } from "../shape.ts";
 import { reduction, type ReductionParams, stretchBack, trailingFold } from "./shared/reduction.ts";
 
-/** A sum of equal numbers; only of constants, where the product is the better rounding of the two. */
+/** The sum of a constant is a product; only for constants, for which the product is rounded better. */
 const sumOfConstant: RewriteRule<ReductionParams> = ({ inputs, specs }, { constantValue, constant, spec }) => {
   const value = constantValue(inputs[0]!);
   const total = elementCount(spec(inputs[0]!).shape);
@@ -16,7 +16,7 @@ const sumOfConstant: RewriteRule<ReductionParams> = ({ inputs, specs }, { consta
   return constant(specs[0]!, terms === 0 ? 0 : roundToStorage(value * terms, specs[0]!.dtype));
 };
 
-/** Sum over `dims`; integers wrap, nothing sums to 0. */
+/** Sum over `dims`; integers wrap, the sum of no entries is 0. */
 export const sumOperator: Operator = reduction({
   name: "sum",
   fold: trailingFold,

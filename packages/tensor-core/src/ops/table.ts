@@ -240,7 +240,7 @@ const rows: readonly Operator[] = [
 
 const start = collectiveStartOperator(rows);
 
-/** Every operator of Skein by name. A new operator is one file and one row. */
+/** Built-in operators by name. A new operator is one file and one row. */
 export const operators: OperatorTable = Object.fromEntries(
   [...rows, start, collectiveDoneOperator(start), fusedOperator(rows)].map((operator) => [operator.name, operator]),
 );

@@ -7,22 +7,22 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatShape } from "../shape.ts";
 import { linesAlong } from "./shared/along-dim.ts";
 
-/** `by`: rank by "value" or "magnitude". `sorted`: greatest first; otherwise in order of position. */
+/** `by`: rank by "value" or "magnitude". `sorted`: descending order; otherwise in order of position. */
 export type TopKParams = { readonly k: number; readonly sorted: boolean; readonly by: "value" | "magnitude" };
 
 /**
- * The `k` greatest entries (f32, i32, u32) along the last dimension and their positions (i32); lower positions first
- * among equals, NaN greatest.
+ * The `k` largest entries (f32, i32, u32) along the last dimension and their indices (i32); lower indices first among
+ * equals, a NaN counts as the maximum.
  */
 export const topKOperator: Operator = defineOperator<TopKParams>({
   name: "top-k",
   infer: ([x], { k, by }) => {
     const size = x!.shape.at(-1);
-    const taken = by === "magnitude" ? ["f32"] : arithmetic;
-    if (!taken.includes(x!.dtype))
+    const supported = by === "magnitude" ? ["f32"] : arithmetic;
+    if (!supported.includes(x!.dtype))
       throw new ShapeError(
         "topK",
-        `dtype ${x!.dtype} is not supported by ${by}, it takes ${taken.join(", ")}; cast the operand first`,
+        `dtype ${x!.dtype} is not supported by ${by}, expected ${supported.join(", ")}; cast the operand first`,
       );
     if (size === undefined || !Number.isInteger(k) || k < 0 || k > size) {
       throw new ShapeError(
@@ -40,7 +40,7 @@ export const topKOperator: Operator = defineOperator<TopKParams>({
     const size = x!.shape.at(-1)!;
     const rows = elementCount(x!.shape.slice(0, -1));
     const k = values!.shape.at(-1)!;
-    // Rows laid end to end, so that one scatter over flat positions serves them all.
+    // Rows are concatenated, so that one scatter over flat positions is enough for all rows.
     const flat = add(
       reshape(indices!, [rows, k]),
       multiply(broadcastTo(iota([rows, 1], "i32", { dim: 0 }), [rows, k]), size),

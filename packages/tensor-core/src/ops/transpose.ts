@@ -6,7 +6,7 @@ import { formatShape, rowMajorStrides, sameShape } from "../shape.ts";
 import { moveCost, readStrided } from "./shared/strided.ts";
 import { listOf, ofConstant } from "./shared/movement-rules.ts";
 
-/** A permutation that keeps the order of all dimensions longer than 1 moves nothing: [1, n] → [n, 1]. */
+/** A permutation that keeps the order of all dimensions longer than 1 moves no data: [1, n] → [n, 1]. */
 const transposeAsReshape: RewriteRule = ({ inputs, params, specs }, { spec, emit }) => {
   const { shape } = spec(inputs[0]!);
   const order = listOf(params["permutation"]).filter((dim) => shape[dim] !== 1);
@@ -37,7 +37,7 @@ export const transposeOperator: Operator = defineOperator<TransposeParams>({
     if (permutation.length !== rank || x!.shape.some((_, dim) => !permutation.includes(dim))) {
       throw new ShapeError(
         "transpose",
-        `[${permutation.join(", ")}] is no permutation of the ${rank} dimensions of ${formatShape(x!.shape)}; name each dimension once`,
+        `[${permutation.join(", ")}] is not a permutation of the ${rank} dimensions of ${formatShape(x!.shape)}; name each dimension once`,
       );
     }
     return [{ dtype: x!.dtype, shape: permutation.map((dim) => x!.shape[dim]!) }];

@@ -11,9 +11,9 @@ export type TriangularSolveParams = {
 };
 
 /**
- * `x` with `op(l) x = b` for triangular l [..., n, n] and b [..., n, m] over equal leading dimensions; op(l) is l or
- * lᵀ. Only the triangle that `lower` names is read, and its diagonal only unless `unitDiagonal` says that it is all
- * ones.
+ * Solve `op(l) x = b` for triangular l [..., n, n] and b [..., n, m] over equal leading dimensions; op(l) is l or lᵀ.
+ * Only the triangle selected by `lower` is read; its diagonal is not read if `unitDiagonal` is true, which means a
+ * diagonal of ones.
  */
 export const triangularSolveOperator: Operator = defineOperator<TriangularSolveParams>({
   name: "triangular-solve",
@@ -26,7 +26,7 @@ export const triangularSolveOperator: Operator = defineOperator<TriangularSolveP
     if (b!.dtype !== "f32" || b!.shape.at(-2) !== l!.shape.at(-1))
       throw new ShapeError(
         "triangularSolve",
-        `${formatSpec(l!)} and ${formatSpec(b!)} do not fit: the right side is f32 [..., n, m] with as many rows as the triangle, here ${l!.shape.at(-1)}; reshape a vector to [n, 1]`,
+        `${formatSpec(l!)} and ${formatSpec(b!)} do not match: the right side must be f32 [..., n, m] with as many rows as the triangle, here ${l!.shape.at(-1)}; reshape a vector to [n, 1]`,
       );
     return [b!];
   },

@@ -13,7 +13,7 @@ export const unpackBitsOperator: Operator = defineOperator<UnpackBitsParams>({
     if (words!.dtype !== "u32" || words!.shape.length === 0 || words!.shape.at(-1) !== Math.ceil(count / 32)) {
       throw new ShapeError(
         "unpackBits",
-        `${formatSpec(words!)} was given, ${count} bits lie in u32 [..., ${Math.ceil(count / 32)}]; pass the count that was packed`,
+        `got ${formatSpec(words!)}, but ${count} bits take u32 [..., ${Math.ceil(count / 32)}]; pass the count that was packed`,
       );
     }
     return [{ dtype: "bool", shape: [...words!.shape.slice(0, -1), count] }];

@@ -11,7 +11,7 @@ const whereDecided: RewriteRule = ({ inputs: [condition, a, b] }, { constantValu
   return holds === undefined ? undefined : holds !== 0 ? a! : b!;
 };
 
-/** `a` where the bool `condition` holds, else `b`. Elementwise, though its operands differ in dtype. */
+/** `a` if the bool `condition` is true, otherwise `b`. Elementwise, although its operands differ in dtype. */
 export const whereOperator: Operator = defineOperator({
   name: "where",
   rewrites: [whereDecided],
@@ -19,17 +19,17 @@ export const whereOperator: Operator = defineOperator({
     if (condition!.dtype !== "bool")
       throw new ShapeError(
         "where",
-        `the condition must be bool, got ${formatSpec(condition!)}; compare it with something, for example notEqual(x, 0)`,
+        `the condition must be bool, got ${formatSpec(condition!)}; compare it, for example notEqual(x, 0)`,
       );
     if (!ordered.includes(a!.dtype))
       throw new ShapeError(
         "where",
-        `dtype ${a!.dtype} is not supported, it takes ${ordered.join(", ")}; cast the operand first`,
+        `dtype ${a!.dtype} is not supported, expected ${ordered.join(", ")}; cast the operand first`,
       );
     if (a!.dtype !== b!.dtype || !sameShape(a!.shape, b!.shape) || !sameShape(a!.shape, condition!.shape)) {
       throw new ShapeError(
         "where",
-        `operands ${formatSpec(condition!)}, ${formatSpec(a!)} and ${formatSpec(b!)} do not fit; both branches need one dtype, and all three one shape`,
+        `operands ${formatSpec(condition!)}, ${formatSpec(a!)} and ${formatSpec(b!)} do not match; both branches need the same dtype, and all three operands the same shape`,
       );
     }
     return [{ dtype: a!.dtype, shape: a!.shape }];

@@ -10,9 +10,9 @@ export interface MomentumState {
 }
 
 export interface MomentumOptions {
-  /** Factor of the past, in [0, 1). */
+  /** Decay factor of the velocity, in [0, 1). */
   readonly decay: number;
-  /** Look one step ahead. Default: false. */
+  /** Whether to use Nesterov momentum. Default: false. */
   readonly nesterov?: boolean;
 }
 

@@ -11,15 +11,14 @@ import { type EmptyState, type GradientTransformation, stateless } from "./trans
 /**
  * Euclidean norm over all values of all leaves, f32 scalar.
  *
- * @param sharding of the leaves: of those that are shared out the parts of all ranks count.
- * @throws ArgumentError for a sharding that is no function.
- * Cost: a read of all leaves; for each set of axes that leaves are shared out along, an all-reduce of one number along
- * each of them.
+ * @param sharding sharding of the leaves; the norm of a sharded leaf includes the shards of all ranks.
+ * @throws ArgumentError if `sharding` is not a function.
+ * Cost: one read of all leaves; for each distinct set of sharding axes, an all-reduce of one number along each axis.
  */
 export const globalNorm = (tree: unknown, sharding: Sharding = unsharded): Tensor => {
   if (typeof sharding !== "function")
     throw new ArgumentError(
-      `globalNorm: sharding is ${describe(sharding)}; give a function from a path to a list of { axis, dim }, or leave it out`,
+      `globalNorm: sharding is ${describe(sharding)}; pass a function from a path to a list of { axis, dim }, or leave it out`,
     );
   const { leaves } = flattenTree<Tensor>(tree);
   const paths = leafPaths(tree);
@@ -28,7 +27,7 @@ export const globalNorm = (tree: unknown, sharding: Sharding = unsharded): Tenso
     const isList = Array.isArray(shards) && shards.every((shard) => typeof shard?.axis === "string");
     if (isList) return shardAxes(shards as readonly Shard[]);
     throw new ArgumentError(
-      `globalNorm: the sharding of ${paths[i]} is ${describe(shards)}; give a list of { axis, dim }, empty for what every rank has whole`,
+      `globalNorm: the sharding of ${paths[i]} is ${describe(shards)}; return a list of { axis, dim }, empty for a replicated tensor`,
     );
   };
   const sumOf = (some: readonly number[]): Tensor =>
@@ -39,10 +38,10 @@ export const globalNorm = (tree: unknown, sharding: Sharding = unsharded): Tenso
 };
 
 /**
- * Scale all updates by `min(1, maxNorm / norm)`, so that their global norm is at most `maxNorm` and their direction
- * stays. A norm of NaN makes every update NaN: a step with bad gradients must be caught before, not hidden.
+ * Scale all updates by `min(1, maxNorm / norm)`, so that their global norm is at most `maxNorm` and their direction is
+ * unchanged. A NaN norm makes every update NaN: a step with bad gradients must be detected earlier, not hidden.
  *
- * @param sharding of the updates: see `globalNorm`.
+ * @param sharding sharding of the updates: see `globalNorm`.
  * Source: Pascanu et al. 2013, arXiv 1211.5063, Algorithm 1.
  */
 export const clipByGlobalNorm = (
@@ -50,7 +49,7 @@ export const clipByGlobalNorm = (
   sharding: Sharding = unsharded,
 ): GradientTransformation<EmptyState> => {
   if (!(maxNorm > 0))
-    throw new ArgumentError(`clipByGlobalNorm: a norm of at most ${maxNorm} was asked for; use a positive number`);
+    throw new ArgumentError(`clipByGlobalNorm: maxNorm is ${maxNorm}, but it must be positive; use a number such as 1`);
   return stateless((updates) => {
     const factor = minimum(divide(maxNorm, globalNorm(updates, sharding)), 1);
     return zipTrees((update: Tensor) => multiply(update, factor), updates);

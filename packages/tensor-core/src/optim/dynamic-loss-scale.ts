@@ -10,20 +10,20 @@ export interface LossScaleOptions {
   readonly growthInterval?: number;
   /** Smallest scale. Default: 1. */
   readonly minimum?: number;
-  /** Largest scale that doubling leads to. Default: 2²⁴, or `initial` if that is larger. */
+  /** Largest scale that doubling may reach. Default: 2²⁴, or `initial` if that is larger. */
   readonly maximum?: number;
 }
 
 export interface LossScaleState {
-  /** f32 scalar. */
+  /** Current scale, f32 scalar. */
   readonly scale: Tensor;
-  /** u32 scalar: number of steps without overflow since the scale last changed. */
+  /** Number of steps without overflow since the last change of the scale, u32 scalar. */
   readonly soundSteps: Tensor;
-  /** u32 scalar: number of steps so far whose update was skipped. */
+  /** Total number of skipped steps, u32 scalar. */
   readonly skippedSteps: Tensor;
 }
 
-/** What a loss is multiplied by, and how that number changes. */
+/** Loss scale and its update rule. */
 export interface LossScale {
   readonly minimum: number;
   init(): LossScaleState;
@@ -32,12 +32,12 @@ export interface LossScale {
 }
 
 /**
- * Multiply the loss by as large a number as f16 gradients allow, so that small gradients do not become 0: a step whose
- * gradients overflow is skipped and halves the scale, `growthInterval` consecutive steps without overflow double it.
- * Powers of two leave the gradients' bits alone.
+ * Multiply the loss by a number as large as f16 gradients allow, so that small gradients do not become 0. A step whose
+ * gradients overflow is skipped and halves the scale; `growthInterval` consecutive steps without overflow double it.
+ * Powers of two do not change the mantissa of gradients.
  *
- * The scale stays below its maximum, since an infinite scale would make every later step overflow. It begins low, since
- * a skipped first step is lost for whatever a first step does.
+ * The scale has a maximum because an infinite scale would make every later step overflow. The initial scale is low so
+ * that the first step, which may do one-time work, is not skipped.
  *
  * @throws ArgumentError for a scale that is not a positive power of two, and a maximum below `initial`.
  * Source: Micikevicius et al. 2017, arXiv:1710.03740, §3.2; growth interval of PyTorch's GradScaler, maximum of NVIDIA
@@ -57,12 +57,12 @@ export const dynamicLossScale = (options: LossScaleOptions = {}): LossScale => {
   });
   if (!Number.isInteger(growthInterval) || growthInterval < 1)
     throw new ArgumentError(
-      `dynamicLossScale: growthInterval is ${growthInterval}, but it counts steps; use a whole number from 1, such as 2000`,
+      `dynamicLossScale: growthInterval is ${growthInterval}, but it must be a number of steps; use a whole number from 1, such as 2000`,
     );
   for (const [name, value] of Object.entries({ initial, minimum, maximum: greatest }))
     if (!(value > 0) || !Number.isInteger(Math.log2(value)))
       throw new ArgumentError(
-        `dynamicLossScale: ${name} is ${value}, but a scale is a positive power of two; use 1024`,
+        `dynamicLossScale: ${name} is ${value}, but it must be a positive power of two; use for example 1024`,
       );
   if (greatest < initial)
     throw new ArgumentError(

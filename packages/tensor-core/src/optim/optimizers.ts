@@ -9,9 +9,9 @@ import { addDecayedWeights, type DecayMask } from "./weight-decay.ts";
 /** Options of SGD. */
 export interface SgdOptions {
   readonly learningRate: Schedule;
-  /** Factor of the L2 penalty's gradient, `w`. Default: 0. */
+  /** Factor λ of weight decay: adds λw to the gradient. Default: 0. */
   readonly weightDecay?: number;
-  /** Which parameters decay. Default: all. */
+  /** Parameters that decay. Default: all. */
   readonly mask?: DecayMask;
 }
 
@@ -25,7 +25,7 @@ export const sgd = (options: SgdOptions): GradientTransformation<[EmptyState, Sc
 
 /** Options of SGD with momentum. */
 export interface MomentumSgdOptions extends SgdOptions {
-  /** Factor of the past. Default: 0.9. */
+  /** Decay factor of the velocity. Default: 0.9. */
   readonly decay?: number;
 }
 
@@ -76,7 +76,7 @@ export const adam = (options: AdamOptimizerOptions): GradientTransformation<[Ada
 export interface AdamWOptions extends AdamOptimizerOptions {
   /** Decoupled decay. Default: 0.01, as in PyTorch. */
   readonly weightDecay?: number;
-  /** Which parameters decay. Default: all; `decayMatrices` spares biases and gains. */
+  /** Parameters that decay. Default: all; `decayMatrices` excludes biases and gains. */
   readonly mask?: DecayMask;
 }
 

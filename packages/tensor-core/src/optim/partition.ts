@@ -5,10 +5,10 @@ import type { Tensor } from "../graph/tensor.ts";
 import { flattenTree, leafPaths, unflattenTree } from "../tree.ts";
 import type { GradientTransformation, TensorTree } from "./transformation.ts";
 
-/** Which of several transformations a parameter gets, by its path in the tree and its spec. */
+/** Name of the transformation for a parameter, given its path in the tree and its spec. */
 export type PartitionLabel = (path: string, param: Tensor) => string;
 
-/** Leaves by their paths. */
+/** Leaves by path. */
 type Part = Readonly<Record<string, Tensor>>;
 
 const rightCall =
@@ -16,21 +16,24 @@ const rightCall =
 
 const requireParts = (label: unknown, parts: unknown): void => {
   if (typeof label !== "function")
-    throw new ArgumentError(`partition: its label is ${describe(label)}, but it is a function; ${rightCall}`);
+    throw new ArgumentError(`partition: its label is ${describe(label)}, but it must be a function; ${rightCall}`);
   if (typeof parts !== "object" || parts === null || Array.isArray(parts))
-    throw new ArgumentError(`partition: its parts are ${describe(parts)}, but they have names; ${rightCall}`);
+    throw new ArgumentError(
+      `partition: its parts are ${describe(parts)}, but they must be a record by name; ${rightCall}`,
+    );
   for (const [name, part] of Object.entries(parts as Readonly<Record<string, Partial<GradientTransformation<never>>>>))
     if (typeof part?.init !== "function" || typeof part.update !== "function")
       throw new ArgumentError(
-        `partition: its part ${name} is ${describe(part)}, but it is a transformation; ${rightCall}`,
+        `partition: its part ${name} is ${describe(part)}, but it must be a transformation; ${rightCall}`,
       );
 };
 
 /**
- * Give each parameter the transformation that its label names: Muon for matrices, Adam for the rest. Each sees its own
- * parameters alone, as a flat record by path; the state is a record of theirs.
+ * Apply a different transformation to each group of parameters, chosen by label: for example Muon for matrices, Adam
+ * for the rest. Each transformation gets only its own parameters, as a flat record by path; the state is a record of
+ * the transformations' states.
  *
- * @throws ArgumentError for a label that names none.
+ * @throws ArgumentError for a label without a transformation.
  * @example partition((_, param) => (param.rank < 2 ? "vectors" : "matrices"), { matrices: muon(…), vectors: adam(…) })
  */
 export const partition = <States extends Readonly<Record<string, unknown>>>(
@@ -38,11 +41,11 @@ export const partition = <States extends Readonly<Record<string, unknown>>>(
   parts: { readonly [name in keyof States]: GradientTransformation<States[name]> },
 ): GradientTransformation<States> => {
   requireParts(label, parts);
-  const named = Object.entries(parts as Readonly<Record<string, GradientTransformation<unknown>>>);
+  const entries = Object.entries(parts as Readonly<Record<string, GradientTransformation<unknown>>>);
   const split = (labels: readonly string[], paths: readonly string[], tree: unknown): ReadonlyMap<string, Part> => {
     const { leaves } = flattenTree<Tensor>(tree);
     return new Map(
-      named.map(([name]) => [
+      entries.map(([name]) => [
         name,
         Object.fromEntries(paths.flatMap((path, i) => (labels[i] === name ? [[path, leaves[i]!]] : []))),
       ]),
@@ -54,7 +57,7 @@ export const partition = <States extends Readonly<Record<string, unknown>>>(
     const wrong = labels.findIndex((name) => !Object.hasOwn(parts, name));
     if (wrong >= 0)
       throw new ArgumentError(
-        `partition: the label of ${paths[wrong]} is ${describe(labels[wrong])}, but the parts are ${named.map(([name]) => name).join(", ")}; return one of them`,
+        `partition: the label of ${paths[wrong]} is ${describe(labels[wrong])}, but the parts are ${entries.map(([name]) => name).join(", ")}; return one of them`,
       );
     return { paths, labels };
   };
@@ -62,19 +65,19 @@ export const partition = <States extends Readonly<Record<string, unknown>>>(
     init: (params) => {
       const { paths, labels } = labelsOf(params);
       const own = split(labels, paths, params);
-      return Object.fromEntries(named.map(([name, part]) => [name, part.init(own.get(name)!)])) as States;
+      return Object.fromEntries(entries.map(([name, part]) => [name, part.init(own.get(name)!)])) as States;
     },
-    ...(named.some(([, { observe }]) => observe !== undefined) && {
+    ...(entries.some(([, { observe }]) => observe !== undefined) && {
       observe: (state: States, statistics: TensorTree, options) =>
         Object.fromEntries(
-          named.map(([name, part]) => [name, part.observe?.(state[name], statistics, options) ?? state[name]]),
+          entries.map(([name, part]) => [name, part.observe?.(state[name], statistics, options) ?? state[name]]),
         ) as States,
     }),
     update: (updates, state, context) =>
       inPhase("update", () => {
         const { paths, labels } = labelsOf(context.params);
         const [own, params] = [split(labels, paths, updates), split(labels, paths, context.params)];
-        const results = named.map(
+        const results = entries.map(
           ([name, part]) =>
             [name, part.update(own.get(name)!, state[name], { ...context, params: params.get(name)! })] as const,
         );

@@ -5,11 +5,11 @@ import { zipTrees } from "../tree.ts";
 import type { GradientTransformation, TensorTree } from "./transformation.ts";
 
 export interface AdamState {
-  /** Updates made so far, i32 scalar. */
+  /** Number of updates so far, i32 scalar. */
   readonly step: Tensor;
   /** Running mean of the gradient. */
   readonly mean: TensorTree;
-  /** Running mean of its square. */
+  /** Running mean of the squared gradient. */
   readonly square: TensorTree;
 }
 
@@ -23,8 +23,8 @@ export interface AdamOptions {
 }
 
 /**
- * `1 − decay^step` as `2y' / (1 + y')` with `y' = tanh(−step·ln(decay)/2)`: the subtraction would lose four of seven
- * digits in f32 at the first steps, where `decay^step` is close to 1.
+ * `1 − decay^step` as `2y' / (1 + y')` with `y' = tanh(−step·ln(decay)/2)`: the direct subtraction would lose four of
+ * seven digits in f32 in the first steps, when `decay^step` is close to 1.
  */
 const biasCorrection = (decay: number, step: Tensor): Tensor => {
   if (decay === 0) return full([], 1);
@@ -65,7 +65,7 @@ export const scaleByAdam = (options: AdamOptions = {}): GradientTransformation<A
         state.square,
         updates,
       );
-      // One division per step for each correction, a product per element.
+      // One division per step for each correction, one product per element.
       const meanFactor = divide(1, biasCorrection(beta1, step));
       const squareFactor = divide(1, biasCorrection(beta2, step));
       const direction = zipTrees(

@@ -8,18 +8,18 @@ import { type EmptyState, type GradientTransformation, stateless } from "./trans
 const scaleLeaves = <P>(updates: P, factor: Tensor | number): P =>
   zipTrees((update: Tensor) => multiply(update, factor), updates);
 
-/** `factor · u` */
+/** Multiply updates by `factor`: `factor · u`. */
 export const scale = (factor: number): GradientTransformation<EmptyState> => {
   checkNumber("scale", "its factor", factor, { from: -Infinity, usual: 0.5 });
   return stateless((updates) => scaleLeaves(updates, factor));
 };
 
 export interface ScheduleState {
-  /** Updates made so far, i32 scalar. */
+  /** Number of updates so far, i32 scalar. */
   readonly step: Tensor;
 }
 
-/** `schedule(step) · u`, counting steps. */
+/** Multiply updates by a schedule: `schedule(step) · u`. The state counts steps. */
 export const scaleBySchedule = (schedule: Schedule): GradientTransformation<ScheduleState> => {
   checkSchedule("scaleBySchedule", "its schedule", schedule, -Infinity);
   return {
@@ -29,8 +29,9 @@ export const scaleBySchedule = (schedule: Schedule): GradientTransformation<Sche
 };
 
 /**
- * `−learningRate · u`: turn a direction of ascent into a step downhill. The last link of every optimizer. Counts steps
- * for a constant too, so that a resumed run may switch to a schedule.
+ * Multiply updates by the negative learning rate, `−learningRate · u`, which turns a gradient direction into a descent
+ * step. The last part of every optimizer. Counts steps also for a constant rate, so that a resumed run may switch to a
+ * schedule.
  *
  * @throws ArgumentError for a rate that is neither a finite number from 0 nor a schedule.
  */

@@ -18,27 +18,27 @@ import { Tensor } from "../graph/tensor.ts";
 import { checkNumber, checkOptions } from "../options.ts";
 
 /**
- * A hyper-parameter that may change from step to step: a number, or a traced function of the step (i32 scalar, 0 at the
- * first update) to an f32 scalar.
+ * A hyperparameter that may change from step to step: a number, or a traced function from the step (i32 scalar, 0 at
+ * the first update) to an f32 scalar.
  */
 export type Schedule = number | ((step: Tensor) => Tensor);
 
-/** @throws ArgumentError for what is neither a finite number of at least `from` nor a function. */
+/** @throws ArgumentError unless the schedule is a finite number of at least `from` or a function. */
 export const checkSchedule = (fn: string, name: string, schedule: Schedule, from: number): void => {
   if (typeof schedule === "number") checkNumber(fn, name, schedule, { from, usual: 0.001 });
   else if (typeof schedule !== "function")
     throw new ArgumentError(
-      `${fn}: ${name} is ${describe(schedule)}, but it is a number or a schedule; use for example 0.001 or cosineDecay({ initial: 0.001, steps: 1000 })`,
+      `${fn}: ${name} is ${describe(schedule)}, but it must be a number or a schedule; use for example 0.001 or cosineDecay({ initial: 0.001, steps: 1000 })`,
     );
 };
 
-/** The value of a schedule at `step`, f32 scalar. The one place that asks whether a schedule is a number. */
+/** Value of a schedule at `step`, f32 scalar. The only function that checks whether a schedule is a number. */
 export const resolveSchedule = (schedule: Schedule, step: Tensor): Tensor => {
   if (typeof schedule === "number") return full([], schedule);
   const value = schedule(step);
   if (!(value instanceof Tensor) || value.rank !== 0)
     throw new ArgumentError(
-      `a schedule gave ${describe(value)}, but it gives an f32 scalar for the step, a Tensor too; compute with functions such as multiply(cast(step, "f32"), 0.01)`,
+      `a schedule returned ${describe(value)}, but it must return an f32 scalar Tensor; compute with functions such as multiply(cast(step, "f32"), 0.01)`,
     );
   return value;
 };
@@ -51,7 +51,7 @@ const requireSteps = (name: string, steps: number): void => {
 /** min(step / steps, 1), f32. */
 const progress = (step: Tensor, steps: number): Tensor => minimum(multiply(cast(step, "f32"), 1 / steps), 1);
 
-/** Straight line from `from` at step 0 to `to` at step `steps`, `to` ever after. */
+/** Linear ramp from `from` at step 0 to `to` at step `steps`; constant `to` after that. */
 export const linearRamp = (options: {
   readonly from: number;
   readonly to: number;
@@ -65,7 +65,7 @@ export const linearRamp = (options: {
 };
 
 /**
- * Half a cosine wave from `initial` at step 0 to `final` (default 0) at step `steps`, `final` ever after:
+ * Half a cosine wave from `initial` at step 0 to `final` (default 0) at step `steps`; constant `final` after that:
  * `final + (initial − final) · (1 + cos(π·step/steps)) / 2`.
  *
  * Source: Loshchilov and Hutter 2017, arXiv 1608.03983 (without restarts).
@@ -101,8 +101,8 @@ export const stepDecay = (options: {
 };
 
 /**
- * A power of what is left, from `initial` at step 0 to `final` (default 0) at step `steps`, `final` ever after:
- * `final + (initial − final) · (1 − step/steps)^power`; power 1 is a straight line.
+ * Polynomial decay from `initial` at step 0 to `final` (default 0) at step `steps`, constant `final` after that: `final
+ * + (initial − final) · (1 − step/steps)^power`; power 1 is linear.
  *
  * @throws ArgumentError unless the power is above 0.
  */
@@ -127,22 +127,22 @@ export const polynomialDecay = (options: {
 };
 
 /**
- * One schedule after another: `schedules[i]` runs from `boundaries[i - 1]` up to, not including, `boundaries[i]`, and
- * counts its steps from its own beginning.
+ * Concatenate schedules: `schedules[i]` runs from `boundaries[i - 1]` up to, not including, `boundaries[i]`, and its
+ * steps count from its own start.
  *
- * @throws ArgumentError unless there is one boundary less than schedules, and they increase.
+ * @throws ArgumentError unless there is one boundary fewer than schedules, and boundaries increase.
  * @example joinSchedules([linearRamp({ from: 0, to: 0.1, steps: 100 }), cosineDecay({ initial: 0.1, steps: 900 })],
  * [100])
  */
 export const joinSchedules = (schedules: readonly Schedule[], boundaries: readonly number[]): Schedule => {
   if (!Array.isArray(schedules) || !Array.isArray(boundaries))
     throw new ArgumentError(
-      `joinSchedules: its schedules are ${describe(schedules)}, its boundaries ${describe(boundaries)}; give two lists: joinSchedules([a, b], [1000])`,
+      `joinSchedules: its schedules are ${describe(schedules)}, its boundaries ${describe(boundaries)}; pass two lists: joinSchedules([a, b], [1000])`,
     );
   schedules.forEach((schedule, i) => checkSchedule("joinSchedules", `schedule ${i + 1}`, schedule, -Infinity));
   if (schedules.length === 0 || boundaries.length !== schedules.length - 1) {
     throw new ArgumentError(
-      `joinSchedules: ${schedules.length} schedules and ${boundaries.length} boundaries were given; give one boundary between each two schedules`,
+      `joinSchedules: ${schedules.length} schedules and ${boundaries.length} boundaries were given; pass one boundary between each two schedules`,
     );
   }
   if (boundaries.some((boundary, i) => !(boundary > (boundaries[i - 1] ?? 0)))) {
@@ -161,13 +161,13 @@ export const joinSchedules = (schedules: readonly Schedule[], boundaries: readon
 };
 
 /**
- * Rise in a straight line over the first `steps` steps, then follow `schedule` from its beginning. The first step
- * already moves: `schedule(0) · (step + 1) / (steps + 1)`.
+ * Linear warm-up over the first `steps` steps, followed by `schedule` from its start. The first step has a nonzero
+ * value: `schedule(0) · (step + 1) / (steps + 1)`.
  *
  * Source: Goyal et al. 2017, arXiv 1706.02677, §2.2.
  */
 export const warmUp = (steps: number, schedule: Schedule): Schedule => {
-  checkSchedule("warmUp", "what follows", schedule, -Infinity);
+  checkSchedule("warmUp", "its schedule", schedule, -Infinity);
   if (steps === 0) return schedule;
   requireSteps("warmUp", steps);
   return (step) =>

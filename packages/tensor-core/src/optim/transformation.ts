@@ -5,51 +5,51 @@ import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
 import { type Tree, zipTrees } from "../tree.ts";
 
-/** A tree of tensors of a structure that is not looked at, such as one running average per parameter. */
+/** A tree of tensors of unspecified structure, such as one running average per parameter. */
 export type TensorTree = Tree<Tensor>;
 
-/** What a transformation may look at beside the updates. */
+/** Inputs of an update other than the updates and the state. */
 export interface UpdateContext<P> {
   readonly params: P;
   /**
-   * Derive anew what follows from gradients and is dear, such as roots of their second moments; for those that have
-   * such. Default: true.
+   * Whether to recompute values that are expensive to derive from gradients, such as roots of their second moments;
+   * ignored by transformations without such values. Default: true.
    */
   readonly refresh?: boolean;
-  /** With `refresh`: that nothing of it has been derived before. Default: false. */
+  /** With `refresh`: whether this is the first computation of such values. Default: false. */
   readonly first?: boolean;
 }
 
-/** What a step of `observe` does beside running averages. */
+/** Options of `observe`. */
 export interface ObserveOptions {
-  /** Derive anew what follows from statistics and is dear, such as inverses. Default: true. */
+  /** Whether to recompute values that are expensive to derive from statistics, such as inverses. Default: true. */
   readonly refresh?: boolean;
 }
 
 /**
- * A pure step from gradients to updates, or from updates to better updates. Both functions are traced; hyper-parameters
- * live in the closure of the factory, everything that changes lives in `State`.
+ * A pure step from gradients to updates, or from updates to better updates. Both functions are traced. Hyperparameters
+ * are captured by the closure of the factory; everything that changes is in `State`.
  *
- * `update` returns updates of the structure, shapes and dtypes it was given, and a state of those it was given, so that
- * a step's outputs are the next step's inputs.
+ * `update` returns updates and a state with the same structure, shapes and dtypes as its arguments, so that the outputs
+ * of a step are the inputs of the next step.
  *
  * Source: the algebra of optax (`GradientTransformation`), generic in its state here, so that callers need no casts.
  */
 export interface GradientTransformation<State> {
-  // Methods, not function properties: then a list of optimizers of different states is a list of
+  // Methods, not function properties: then a list of optimizers with different states is assignable to a list of
   // GradientTransformation<unknown>.
   init<P>(params: P): State;
   update<P>(updates: P, state: State, context: UpdateContext<P>): [updates: P, state: State];
   /**
-   * Only of what looks at curvature: take in what layers have shown in this step, before `update`. In steps that
-   * gather no statistics it is left out.
+   * Consume the layer statistics of this step, before `update`. Present only in transformations that use curvature. Not
+   * called in steps without statistics.
    *
    * @param statistics means over all ranks, per layer.
    */
   observe?(state: State, statistics: TensorTree, options?: ObserveOptions): State;
 }
 
-/** State of a transformation that remembers nothing. */
+/** State of a transformation without state. */
 export type EmptyState = Readonly<Record<string, never>>;
 
 /** A transformation without state. */
@@ -61,7 +61,7 @@ export const stateless = (
 });
 
 /**
- * Apply transformations one after another; the state is the list of theirs.
+ * Apply transformations in sequence; the state is the list of their states.
  *
  * @example const optimizer = chain(clipByGlobalNorm(1), adamw({ learningRate: 3e-4 }));
  */
@@ -72,13 +72,13 @@ export const chain = <States extends readonly unknown[]>(
   list.forEach((part, i) => {
     if (typeof part?.init !== "function" || typeof part.update !== "function")
       throw new ArgumentError(
-        `chain: part ${i + 1} is ${describe(part)}; give transformations one by one: chain(clipByGlobalNorm(1), adam({ learningRate: 0.001 }))`,
+        `chain: part ${i + 1} is ${describe(part)}; pass transformations as separate arguments: chain(clipByGlobalNorm(1), adam({ learningRate: 0.001 }))`,
       );
   });
   const requireState = (caller: string, state: unknown, call: string): void => {
     if (!Array.isArray(state) || state.length !== list.length)
       throw new ArgumentError(
-        `${caller}: its state is ${describe(state)}, but it is what init() or the last update() returned; call ${call}`,
+        `${caller}: its state is ${describe(state)}, but it must be the state that init() or the last update() returned; call ${call}`,
       );
   };
   const observing = list.some(({ observe }) => observe !== undefined);
@@ -97,7 +97,7 @@ export const chain = <States extends readonly unknown[]>(
       requireState("update", state, "update(gradients, state, { params })");
       if (context?.params === undefined)
         throw new ArgumentError(
-          `update: what it may look at is ${describe(context)}, but holds the parameters; ${call}`,
+          `update: its context is ${describe(context)}, but it must have the parameters; ${call}`,
         );
       return inPhase("update", () => {
         let current = updates;
@@ -112,6 +112,6 @@ export const chain = <States extends readonly unknown[]>(
   };
 };
 
-/** `params + updates`, leaf by leaf. Optimizers return updates that already point downhill. */
+/** `params + updates`, leaf by leaf. Updates of optimizers already point in the descent direction. */
 export const applyUpdates = <P>(params: P, updates: P): P =>
   inPhase("update", () => zipTrees((param: Tensor, update: Tensor) => add(param, update), params, updates));

@@ -7,25 +7,26 @@ import { leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
 /**
- * Which parameters to decay, by their path in the tree (`blocks.0.query`) and their spec: whether, or by which factor
- * of the decay, from 0.
+ * Parameters to decay, given their path in the tree (`blocks.0.query`) and spec. Returns whether the parameter decays,
+ * or a factor of its decay, from 0.
  */
 export type DecayMask = (path: string, param: Tensor) => boolean | number;
 
-/** Decay matrices and kernels, but neither biases nor the gains of normalisation: the custom for transformers. */
+/** Decay matrices and kernels, but not biases and gains of normalization: usual for transformers. */
 export const decayMatrices: DecayMask = (_, param) => param.rank >= 2;
 
 const factorOf = (mask: DecayMask, path: string, param: Tensor): number => {
-  const given: unknown = mask(path, param);
-  if (typeof given === "boolean" || (typeof given === "number" && given >= 0 && given < Infinity)) return Number(given);
+  const result: unknown = mask(path, param);
+  if (typeof result === "boolean" || (typeof result === "number" && result >= 0 && result < Infinity))
+    return Number(result);
   throw new ArgumentError(
-    `addDecayedWeights: its mask gave ${describe(given)} for ${path}; give true, false, or a factor of the decay from 0`,
+    `addDecayedWeights: its mask returned ${describe(result)} for ${path}; return true, false, or a factor of the decay from 0`,
   );
 };
 
 /**
- * `u + decay·w` for the parameters `w` that `mask` picks (default: all), times its factor where it gives one. After
- * `scaleByAdam` it makes AdamW's decoupled decay; before it, L2 regularisation.
+ * Add `decay·w` to the updates of the parameters `w` that `mask` selects (default: all), times the factor that the mask
+ * returns. After `scaleByAdam` this is AdamW's decoupled decay; before it, L2 regularization.
  *
  * Source: Loshchilov and Hutter 2019, arXiv 1711.05101.
  */
@@ -33,7 +34,7 @@ export const addDecayedWeights = (decay: number, mask: DecayMask = () => true): 
   checkNumber("addDecayedWeights", "weight decay", decay, { from: 0, usual: 0.01 });
   if (typeof mask !== "function")
     throw new ArgumentError(
-      `addDecayedWeights: its mask is ${describe(mask)}; give a function of path and parameter, such as decayMatrices`,
+      `addDecayedWeights: its mask is ${describe(mask)}; pass a function of path and parameter, such as decayMatrices`,
     );
   return stateless((updates, { params }) => {
     if (decay === 0) return updates;

@@ -7,39 +7,44 @@ import { roleOf } from "../ops/role.ts";
 import { operators } from "../ops/table.ts";
 import { byteLength } from "../shape.ts";
 
-/** One collective of a rank's graph, as far as other ranks have a part in it. */
+/** One collective of a rank's graph, with the facts that other ranks need. */
 export interface GraphCollective {
   readonly axis: string;
-  /** All that must be the same on every rank that takes part: operator, sizes, parameters, priority. */
+  /** Description that must be equal on all participating ranks: operator, sizes, parameters, priority. */
   readonly what: string;
-  /** Of a `send-receive`: positions along the axis of the ranks that it concerns. All others need not have it. */
+  /**
+   * Participating ranks of a `send-receive`, by position along the axis. Other ranks need not have this collective.
+   * Absent: all ranks of the group.
+   */
   readonly ends?: readonly number[];
   /**
-   * Collectives of this rank, by position, that must be done before this one can start, but for those that follow from
-   * others.
+   * Indices of the collectives of this rank that must be done before this one can start; transitive dependencies are
+   * omitted.
    */
   readonly after: readonly number[];
-  /** Flops and bytes of all that this rank computes before it. */
+  /** Flops plus bytes of all nodes that this rank must compute before the collective. */
   readonly work: number;
 }
 
 /**
- * The collectives of a rank's graph in the order of its trace, and the order in which it starts them: positions in that
- * list.
+ * Collectives of a rank's graph in trace order, and the order in which the rank starts them: indices into that list.
  */
 export interface CollectiveOrder {
   readonly collectives: readonly GraphCollective[];
   readonly order: readonly number[];
 }
 
-/** What a rank tells the others of its graph. */
+/** Collectives of a rank's graph, as sent to other ranks. */
 export interface RankCollectives {
-  /** For each axis, the ranks of this rank's group in the world. */
+  /** World ranks of this rank's group along each axis. */
   readonly axes: { readonly [axis: string]: readonly number[] };
   readonly collectives: readonly GraphCollective[];
 }
 
-/** A node that begins a collective, or is one that no pass has split yet. To tell a rank its position moves nothing. */
+/**
+ * Whether a node starts a collective, or is a collective that no pass has split yet. An operator that returns the
+ * rank's coordinate does not communicate and does not count.
+ */
 export const isCollective = (node: Node): boolean =>
   operators[node.op]?.collective !== undefined && roleOf(node) !== "position";
 
@@ -74,15 +79,15 @@ const describe = (graph: Graph, node: Node): Pick<GraphCollective, "axis" | "wha
 };
 
 /**
- * What the ranks of a world must know of a graph's collectives to agree on their order. Cost: O(collectives · (nodes +
- * edges)).
+ * Facts about a graph's collectives that the ranks of a world need to agree on their order. Cost: O(collectives ·
+ * (nodes + edges)).
  *
- * @param nodes the graph's collectives, in the order of the trace.
+ * @param nodes the graph's collectives, in trace order.
  */
 export const collectivesOf = (graph: Graph, nodes: readonly Node[]): GraphCollective[] => {
   const positions = new Map(nodes.map(({ id }, position) => [id, position]));
   const works: number[] = [];
-  /** Per collective, all that must be done before it. */
+  /** Per collective, all collectives that must be done before it. */
   const all: Set<number>[] = [];
   return nodes.map((node, position) => {
     const before = new Set<number>();
@@ -92,7 +97,7 @@ export const collectivesOf = (graph: Graph, nodes: readonly Node[]): GraphCollec
       if (collective !== undefined) before.add(collective);
       work += works[id] ??= workOf(graph, graph.nodes[id]!);
     }
-    // Split where they stand, each is waited for before the next one starts.
+    // If collectives are split in place, each is waited for before the next one starts.
     if (node.params["standing"] === true && position > 0)
       for (const earlier of [position - 1, ...all[position - 1]!]) before.add(earlier);
     all.push(before);
@@ -107,7 +112,7 @@ export const collectivesOf = (graph: Graph, nodes: readonly Node[]): GraphCollec
   });
 };
 
-/** The collectives of a scheduled graph, and the order of their starts. */
+/** Collectives of a scheduled graph, and the order of their starts. */
 export const collectiveOrderOf = (graph: Graph): CollectiveOrder => {
   const started = graph.nodes.filter(isCollective);
   const traced = started.toSorted((a, b) => Number(a.params["position"]) - Number(b.params["position"]));
@@ -115,64 +120,64 @@ export const collectiveOrderOf = (graph: Graph): CollectiveOrder => {
   return { collectives: collectivesOf(graph, traced), order: started.map(({ id }) => positions.get(id)!) };
 };
 
-/** One collective of the world: what the ranks that take part in it have in common. */
-export interface Meeting {
+/** One collective of the world, matched across its participating ranks. */
+export interface MatchedCollective {
   readonly what: string;
-  /** Ranks of the world that must come, ascending. */
+  /** World ranks that must participate, ascending. */
   readonly expected: readonly number[];
-  /** Which of its group's it is, counted from 1. */
+  /** Index of the collective in its group, counted from 1. */
   readonly count: number;
-  /** Position in the list of each rank that comes. */
+  /** Index in the list of each participating rank. */
   readonly positions: Map<number, number>;
-  readonly after: Set<Meeting>;
+  readonly after: Set<MatchedCollective>;
   depth: number;
   work: number;
-  /** Least position on any rank, and the lowest rank that comes. */
+  /** Lowest index on any rank, and the first rank found to participate. */
   first: number;
   readonly rank: number;
 }
 
-const numbered = (ranks: readonly number[]): string =>
+const formatRanks = (ranks: readonly number[]): string =>
   `rank${ranks.length === 1 ? "" : "s"} ${ranks.length < 2 ? "" : `${ranks.slice(0, -1).join(", ")} and `}${ranks.at(-1)}`;
 
-/** What the ranks of a group have in the place of one collective. */
-const differenceAt = (
-  { what, count, expected, positions }: Meeting,
+/** Error that describes how the ranks of a group differ in one collective. */
+const mismatchError = (
+  { what, count, expected, positions }: MatchedCollective,
   others: ReadonlyMap<number, string>,
 ): CollectiveOrderError => {
   const missing = expected.filter((rank) => !positions.has(rank));
   const byWhat = Map.groupBy(positions.keys(), (rank) => others.get(rank) ?? what);
   const [own, ...different] = [...byWhat].map(
-    ([each, ranks]) => `${each} on ${numbered(ranks.toSorted((a, b) => a - b))}`,
+    ([each, ranks]) => `${each} on ${formatRanks(ranks.toSorted((a, b) => a - b))}`,
   );
   const found = different.length === 0 ? own : `${different.join(", ")}, but ${own}`;
-  const absent = `${numbered(missing)} ${missing.length === 1 ? "has" : "have"} only ${count - 1} there`;
+  const absent = `${formatRanks(missing)} ${missing.length === 1 ? "has" : "have"} only ${count - 1} such collectives`;
   return new CollectiveOrderError(
     `collective ${count} of its group is ${found}${missing.length === 0 ? "" : `, but ${absent}`}`,
   );
 };
 
 /**
- * Find the collectives of different ranks that are one and the same: of a group the first, the second, …, of a
- * message's two ends likewise.
+ * Match the collectives of different ranks: the first, the second, … of a group; for a message, the first, the second,
+ * … between the same ends.
  */
-const meetingsOf = (ranks: readonly RankCollectives[]): Meeting[] => {
-  const known = new Map<string, Meeting>();
-  const differing = new Map<Meeting, Map<number, string>>();
-  const ofRank = ranks.map(({ axes, collectives }, rank) => {
+const matchCollectives = (ranks: readonly RankCollectives[]): MatchedCollective[] => {
+  const known = new Map<string, MatchedCollective>();
+  const differences = new Map<MatchedCollective, Map<number, string>>();
+  const byRank = ranks.map(({ axes, collectives }, rank) => {
     const counts = new Map<string, number>();
     return collectives.map(({ axis, what, ends, work }, position) => {
       const members = axes[axis] ?? [];
       const expected = ends === undefined ? members : ends.map((end) => members[end]!);
-      const takesPart = expected.includes(rank);
-      // A message between others moves nothing here, so nobody is met.
-      const group = takesPart ? `${axis} ${members.join()} ${ends === undefined ? "" : what}` : `alone ${rank}`;
+      const participates = expected.includes(rank);
+      // A message between other ranks transfers nothing on this rank, so it is not matched.
+      const group = participates ? `${axis} ${members.join()} ${ends === undefined ? "" : what}` : `alone ${rank}`;
       const count = (counts.get(group) ?? 0) + 1;
       counts.set(group, count);
       const key = `${group} ${count}`;
-      const meeting: Meeting = known.get(key) ?? {
+      const matched: MatchedCollective = known.get(key) ?? {
         what,
-        expected: takesPart ? expected : [rank],
+        expected: participates ? expected : [rank],
         count,
         positions: new Map(),
         after: new Set(),
@@ -181,84 +186,87 @@ const meetingsOf = (ranks: readonly RankCollectives[]): Meeting[] => {
         first: position,
         rank,
       };
-      known.set(key, meeting);
-      if (meeting.what !== what)
-        differing.set(meeting, (differing.get(meeting) ?? new Map<number, string>()).set(rank, what));
-      meeting.positions.set(rank, position);
-      meeting.work = Math.max(meeting.work, work);
-      meeting.first = Math.min(meeting.first, position);
-      return meeting;
+      known.set(key, matched);
+      if (matched.what !== what)
+        differences.set(matched, (differences.get(matched) ?? new Map<number, string>()).set(rank, what));
+      matched.positions.set(rank, position);
+      matched.work = Math.max(matched.work, work);
+      matched.first = Math.min(matched.first, position);
+      return matched;
     });
   });
   const all = [...known.values()];
-  const unfit = all.filter((meeting) => differing.has(meeting) || meeting.positions.size < meeting.expected.length);
-  // What comes first in a trace: later ones often differ only because it is there.
+  const unfit = all.filter((matched) => differences.has(matched) || matched.positions.size < matched.expected.length);
+  // Report the earliest mismatch in a trace: later ones are often its consequences.
   const [first] = unfit.toSorted((a, b) => a.first - b.first || a.rank - b.rank);
-  if (first !== undefined) throw differenceAt(first, differing.get(first) ?? new Map());
+  if (first !== undefined) throw mismatchError(first, differences.get(first) ?? new Map());
   ranks.forEach(({ collectives }, rank) =>
     collectives.forEach(({ after }, position) => {
-      for (const before of after) ofRank[rank]![position]!.after.add(ofRank[rank]![before]!);
+      for (const before of after) byRank[rank]![position]!.after.add(byRank[rank]![before]!);
     }),
   );
   return all;
 };
 
-/** Set every meeting's depth: the most meetings on a path to it. @throws CollectiveOrderError that names a circle. */
-const settleDepths = (all: readonly Meeting[]): void => {
-  const waiting = new Map(all.map((meeting) => [meeting, meeting.after.size]));
-  const next = new Map<Meeting, Meeting[]>(all.map((meeting) => [meeting, []]));
-  for (const meeting of all) for (const before of meeting.after) next.get(before)!.push(meeting);
+/**
+ * Set the depth of every collective: the maximum number of collectives on a path to it. @throws CollectiveOrderError
+ * with a cycle, if there is one.
+ */
+const computeDepths = (all: readonly MatchedCollective[]): void => {
+  const waiting = new Map(all.map((matched) => [matched, matched.after.size]));
+  const next = new Map<MatchedCollective, MatchedCollective[]>(all.map((matched) => [matched, []]));
+  for (const matched of all) for (const before of matched.after) next.get(before)!.push(matched);
   const ready = all.filter(({ after }) => after.size === 0);
-  for (let meeting = ready.pop(); meeting !== undefined; meeting = ready.pop()) {
-    waiting.delete(meeting);
-    for (const later of next.get(meeting)!) {
-      later.depth = Math.max(later.depth, meeting.depth + 1);
+  for (let matched = ready.pop(); matched !== undefined; matched = ready.pop()) {
+    waiting.delete(matched);
+    for (const later of next.get(matched)!) {
+      later.depth = Math.max(later.depth, matched.depth + 1);
       const left = waiting.get(later)! - 1;
       waiting.set(later, left);
       if (left === 0) ready.push(later);
     }
   }
   if (waiting.size === 0) return;
-  const path: Meeting[] = [];
+  const path: MatchedCollective[] = [];
   let at = [...waiting.keys()][0]!;
   for (; !path.includes(at); at = [...at.after].find((before) => waiting.has(before))!) path.push(at);
-  const circle = path.slice(path.indexOf(at));
-  const steps = circle.map((meeting, i) => {
-    const before = circle[(i + 1) % circle.length]!;
-    const rank = [...meeting.positions.keys()].find((one) => before.positions.has(one))!;
-    return `rank ${rank} needs ${before.what} (${before.count} of its group) before ${meeting.what} (${meeting.count} of its group)`;
+  const cycle = path.slice(path.indexOf(at));
+  const steps = cycle.map((matched, i) => {
+    const before = cycle[(i + 1) % cycle.length]!;
+    const rank = [...matched.positions.keys()].find((one) => before.positions.has(one))!;
+    return `rank ${rank} needs ${before.what} (${before.count} of its group) before ${matched.what} (${matched.count} of its group)`;
   });
-  throw new CollectiveOrderError(`collectives wait for each other in a circle: ${steps.join("; ")}`);
+  throw new CollectiveOrderError(`collectives wait for each other in a cycle: ${steps.join("; ")}`);
 };
 
 /** All collectives of a world in their canonical order. @throws CollectiveOrderError as `canonicalOrder` does. */
-export const meetingsInOrder = (ranks: readonly RankCollectives[]): Meeting[] => {
-  const all = meetingsOf(ranks);
-  settleDepths(all);
+export const matchedInOrder = (ranks: readonly RankCollectives[]): MatchedCollective[] => {
+  const all = matchCollectives(ranks);
+  computeDepths(all);
   return all.sort((a, b) => a.depth - b.depth || a.work - b.work || a.first - b.first || a.rank - b.rank);
 };
 
 /**
- * The canonical order of collectives: one order of all collectives of a world that every rank keeps to, as far as they
- * are its own. It is a function of all ranks' graphs, so ranks whose graphs differ compute it alike.
+ * Canonical order of collectives: one order of all collectives of a world; every rank starts its own collectives in
+ * this order. It is a function of the graphs of all ranks, so ranks with different graphs compute the same order.
  *
- * Collectives of a group are the same on two ranks when they come at the same place of its trace; a `send-receive` when
- * its pairs are the same too, and only the ranks that it names need have it. A collective comes after all that any rank
- * needs for it; among those free to go, by the most collectives on a path to it, then by the most work that a rank has
- * before it, then by its place in the trace.
+ * Collectives of a group match between two ranks if they have the same index in the group's sequence. A `send-receive`
+ * must also have the same pairs, and only the ranks in its pairs need it. A collective comes after all collectives that
+ * any rank needs for it. Among those that are ready, collectives are ordered by the maximum number of collectives on a
+ * path to them, then by the maximum work that a rank has before them, then by their index in the trace.
  *
- * Ranks that start their collectives in this order cannot wait for each other in a circle: of those not done the first
- * in the order waits for none.
+ * Ranks that start their collectives in this order cannot deadlock: the first unfinished collective in the order waits
+ * for no other.
  *
- * Cost: O(collectives of all ranks · those they wait for).
+ * Cost: O(collectives of all ranks · their dependencies).
  *
- * @param ranks of all ranks of the world, in order.
- * @returns for each rank, positions in its list in the order of their starts.
- * @throws CollectiveOrderError where ranks have different collectives in one place, or where no order suits all.
+ * @param ranks collectives of all ranks of the world, in rank order.
+ * @returns for each rank, indices into its list in the order of their starts.
+ * @throws CollectiveOrderError if ranks have different collectives at the same index, or if no common order exists.
  */
 export const canonicalOrder = (ranks: readonly RankCollectives[]): number[][] => {
   const orders: number[][] = ranks.map(() => []);
-  for (const { positions } of meetingsInOrder(ranks))
+  for (const { positions } of matchedInOrder(ranks))
     for (const [rank, position] of positions) orders[rank]!.push(position);
   return orders;
 };

@@ -12,14 +12,15 @@ const keyOf = (node: Node, inputs: readonly ValueRef[]): string => {
 };
 
 /**
- * Nodes that must stay apart: arguments, collectives, which all ranks count, and what is there to keep others apart.
+ * Whether a node may be merged with an equal one. Excludes arguments, collectives, which all ranks must have in equal
+ * number, and barriers.
  */
 const mayMerge = (node: Node): boolean => !isCollective(node) && [undefined, "position"].includes(roleOf(node));
 
 /**
- * Compute equal things once: nodes with the same operator, operands, parameters and specs become one, the first. Random
- * bits are a function of their key, so they merge too. What is computed again on purpose (recomputation) stands behind
- * an optimization barrier.
+ * Common subexpression elimination: nodes with the same operator, operands, parameters and specs become one, the first.
+ * Random bits are a function of their key, so they merge, too. Nodes that are repeated on purpose (recomputation) are
+ * protected by an optimization barrier.
  *
  * Cost: O(nodes + edges).
  */

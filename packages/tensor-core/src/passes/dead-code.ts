@@ -1,13 +1,13 @@
 import { type Graph, GraphBuilder, type Node, type ValueRef } from "../graph/graph.ts";
 import { operators } from "../ops/table.ts";
 
-/** Whether a node must run even where nobody reads its results. */
+/** Whether a node must run even if its results are unused. */
 export const hasEffect = ({ op, params }: Node): boolean => operators[op]?.hasEffect?.(params) ?? false;
 
 /**
- * Which nodes outputs, inputs and effects depend on, by id.
+ * Whether each node, by id, is needed for an output, an input or an effect.
  *
- * @param reads per node, the values that it takes; its `inputs` by default.
+ * @param reads values that each node reads. Default: its `inputs`.
  */
 export const liveNodes = (
   graph: Graph,
@@ -26,8 +26,8 @@ export const liveNodes = (
 /**
  * Drop every node that no output depends on. Inputs stay, so the signature of the graph does not change.
  *
- * A collective whose outputs nobody reads is dropped too: what all ranks trace alike, all drop alike. Ranks of which
- * only some read it are refused when they compile (`canonicalOrder`). What another rank waits for stays.
+ * A collective with unused outputs is dropped, too: ranks with equal traces drop the same collectives. If only some
+ * ranks use its result, compilation fails (`canonicalOrder`). Nodes that another rank waits for stay.
  *
  * Cost: O(nodes + edges).
  */

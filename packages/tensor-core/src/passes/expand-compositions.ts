@@ -11,13 +11,13 @@ import { isCollective } from "./collective-order.ts";
 
 const isArgument = (node: Node): boolean => roleOf(node) === "argument";
 
-/** Where the operator of a composition comes from; of the graph itself nothing but an empty scope. */
-type Within = Pick<Origin, "scope"> & Partial<Origin>;
+/** Origin of the operator whose composition is inserted; for the graph itself, an empty scope only. */
+type EnclosingOrigin = Pick<Origin, "scope"> & Partial<Origin>;
 
 const joinScopes = (outer: string, inner: string): string =>
   outer === "" || inner === "" ? outer + inner : `${outer}/${inner}`;
 
-/** Whether there is a collective in a composition, or in those of the operators that it uses. */
+/** Whether a composition contains a collective, directly or in the compositions of operators that it uses. */
 const communicates = (graph: Graph): boolean =>
   graph.nodes.some((node) => {
     if (isCollective(node)) return true;
@@ -29,15 +29,15 @@ const communicates = (graph: Graph): boolean =>
   });
 
 /**
- * Put the compositions of users' operators in the place of their nodes, as deep as they are nested, but for those that
- * `runs` says yes to: what a backend has a kernel for. Their nodes are named by the scope of the operator's. Comes
- * before all other passes, which then treat them as any others.
+ * Replace the nodes of users' operators by their compositions, to any depth of nesting, except operators for which
+ * `runs` returns true, because the backend has a kernel. The scope of inserted nodes ends with the operator's name.
+ * Runs before all other passes, which then treat inserted nodes like any others.
  *
- * An operator without composition stays too, for the backend to refuse. Returns the graph itself where it has only
- * operators of ours.
+ * An operator without composition stays, too, and is rejected by the backend. Returns the same graph if it has only
+ * built-in operators.
  *
- * @throws OperatorError for an operator that is not defined, for a composition that gives other results than the shape
- * rule says, and for one with collectives in it that `runs` wants to keep.
+ * @throws OperatorError for an undefined operator, for a composition whose results contradict the shape rule, and for a
+ * composition with collectives if `runs` returns true.
  */
 export const expandCompositions = (graph: Graph, runs: (operator: Operator, node: KernelNode) => boolean): Graph => {
   for (const { op } of graph.nodes) operatorOf(graph, op);
@@ -49,21 +49,26 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
     nodes.push({ ...node, id });
     return node.specs.map((_, output) => ({ node: id, output }));
   };
-  let met: Graph = graph;
+  let collected: Graph = graph;
 
   /** Append the nodes of `part`, whose inputs are `operands`. */
-  const place = (part: Graph, operands: readonly ValueRef[], within: Within): ValueRef[] => {
-    met = addDefinitions(met, definitionsOf(part));
+  const insert = (part: Graph, operands: readonly ValueRef[], enclosing: EnclosingOrigin): ValueRef[] => {
+    collected = addDefinitions(collected, definitionsOf(part));
     const values: (readonly ValueRef[])[] = [];
     const resolve = (ref: ValueRef): ValueRef => values[ref.node]![ref.output]!;
     for (const node of part.nodes) {
       const argument = isArgument(node) ? operands[part.inputs.indexOf(node.id)] : undefined;
-      values.push(argument === undefined ? placeNode(part, node, node.inputs.map(resolve), within) : [argument]);
+      values.push(argument === undefined ? insertNode(part, node, node.inputs.map(resolve), enclosing) : [argument]);
     }
     return part.outputs.map(resolve);
   };
-  const placeNode = (part: Graph, node: Node, inputs: readonly ValueRef[], within: Within): readonly ValueRef[] => {
-    const origin = { ...originOf(node), ...within, scope: joinScopes(within.scope, node.scope) };
+  const insertNode = (
+    part: Graph,
+    node: Node,
+    inputs: readonly ValueRef[],
+    enclosing: EnclosingOrigin,
+  ): readonly ValueRef[] => {
+    const origin = { ...originOf(node), ...enclosing, scope: joinScopes(enclosing.scope, node.scope) };
     const operator = operatorOf(part, node.op);
     const kernelNode = kernelNodeOf(part, node);
     if (operator.composition === undefined) return append({ ...node, inputs, ...origin });
@@ -73,21 +78,21 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
       if (communicates(composed))
         throw new OperatorError(
           node.op,
-          "its composition holds collectives, for which no kernel or reference can stand; leave those out",
+          "its composition contains collectives, which a kernel or reference cannot run; do not pass a kernel or reference for it",
         );
       return append({ ...node, inputs, ...origin });
     }
-    return composing(node.op, () => place(composed, inputs, { ...origin, scope: joinScopes(origin.scope, node.op) }));
+    return composing(node.op, () => insert(composed, inputs, { ...origin, scope: joinScopes(origin.scope, node.op) }));
   };
 
   return withMeshOf(graph, () => {
-    const outputs = place(graph, [], { scope: "" });
+    const outputs = insert(graph, [], { scope: "" });
     const inputs = nodes.filter(isArgument);
-    // In argument order: an input says which argument it is by its place in the list, not among the nodes.
+    // In argument order: the argument of an input node is its index in the list of inputs, not among the nodes.
     const order = new Map(graph.nodes.filter(isArgument).map(({ id }, i) => [id, inputs[i]!.id]));
     return addDefinitions(
       { nodes, inputs: graph.inputs.map((id) => order.get(id)!), outputs },
-      { ...definitions, operators: definitionsOf(met).operators },
+      { ...definitions, operators: definitionsOf(collected).operators },
     );
   });
 };

@@ -7,7 +7,7 @@ import { simplify } from "./simplify.ts";
 
 const halfOperandsOf = (node: Node): readonly number[] => operators[node.op]?.halfOperands ?? [];
 
-/** Per node: whether a result of it comes to be an operand of a product, through whatever else. */
+/** Per node: whether a result reaches an operand of a product, directly or through other nodes. */
 const feedsProducts = (graph: Graph): boolean[] => {
   const feeds = graph.nodes.map(() => false);
   for (const node of graph.nodes.toReversed()) {
@@ -39,7 +39,7 @@ export const appendCast = (
   };
 };
 
-/** Copy a node with operands `positions` cast to `dtype`, and bring its results back to the dtypes that they had. */
+/** Copy a node with operands `positions` cast to `dtype`, and cast its results back to their original dtypes. */
 export const copyCast = (
   builder: GraphBuilder,
   node: Node,
@@ -69,25 +69,25 @@ export const copyCast = (
 };
 
 export interface MixedPrecisionOptions {
-  /** What products read and store. Default: "f16". */
+  /** Dtype of operands and results of products. Default: "f16". */
   readonly dtype?: HalfDType;
-  /** What stays f32, by where it comes from: the exchange of gradients, the optimizer. Default: nothing. */
+  /** Whether nodes of an origin stay f32, such as the exchange of gradients or the optimizer. Default: none. */
   readonly keeps?: (origin: Origin) => boolean;
 }
 
 /**
- * Let products (matmul, convolution, attention) read operands of 16 bits and store such results, with sums in f32;
- * everything else stays f32, and the casts fuse into its kernels. What leads to no other product, such as the gradient
- * of a weight, is stored as f32.
+ * Let products (matmul, convolution, attention) read 16-bit operands and store 16-bit results, with sums in f32.
+ * Everything else stays f32, and the casts fuse into other kernels. A result that reaches no other product, such as the
+ * gradient of a weight, is stored as f32.
  *
- * Products in compositions of users' operators stay f32: those take the place of their nodes when a backend compiles
- * the graph, which is later.
+ * Products in compositions of users' operators stay f32, because compositions are inserted later, when a backend
+ * compiles the graph.
  *
- * What products read is saved in half the bytes; where other operators read the same value, it is kept as f32, too. f16
- * has tensor cores where the device has them; gradients below 6e-8 vanish in it: scale the loss (see
- * `dynamicLossScale`). bf16 has the range of f32, so that no scale is needed, and 8 bits of precision, f16 has 11;
- * neither WebGPU nor WebAssembly has arithmetic for it, so that its products are f32 ones of rounded operands
- * (`widenHalf`): no faster. Apply to a whole training step, after differentiation.
+ * Operands of products are saved in half the bytes; if other operators read the same value, it is also kept as f32. f16
+ * uses tensor cores if the device has them. Gradients below 6e-8 underflow in f16: scale the loss (see
+ * `dynamicLossScale`). bf16 has the range of f32, so it needs no loss scale, and 8 bits of precision; f16 has 11.
+ * Neither WebGPU nor WebAssembly has bf16 arithmetic, so its products are computed in f32 from rounded operands
+ * (`widenHalf`), at no gain in speed. Apply this pass to a whole training step, after differentiation.
  *
  * Source: Micikevicius et al. 2017, "Mixed Precision Training", arXiv:1710.03740; bf16: Kalamkar et al. 2019, "A Study
  * of BFLOAT16 for Deep Learning Training", arXiv:1905.12322.
@@ -96,7 +96,7 @@ export const mixedPrecision = (
   source: Graph,
   { dtype = "f16", keeps = () => false }: MixedPrecisionOptions = {},
 ): Graph => {
-  const graph = eliminateDeadCode(simplify(source)); // transposed operands become flags before casts come between
+  const graph = eliminateDeadCode(simplify(source)); // transposed operands become flags before casts are inserted
   const feeds = feedsProducts(graph);
   const builder = new GraphBuilder();
   for (const node of graph.nodes) {

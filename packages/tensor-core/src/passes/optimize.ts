@@ -8,16 +8,16 @@ import { simplify, simplifyForFolds } from "./simplify.ts";
 import { sinkSlices } from "./sink-slices.ts";
 
 export interface OptimizeOptions {
-  /** Wrap elementwise nodes in `fused` nodes. Default true; an object sets the bounds of a fused node. */
+  /** Whether to wrap elementwise nodes in `fused` nodes; an object sets the limits of a fused node. Default: true. */
   readonly fuse?: boolean | FusionOptions;
   /**
-   * Split collectives into start and done. Default true; an array is the order in which they start, see
-   * `scheduleCollectives`.
+   * Whether to split collectives into start and done; an array is the order in which they start, see
+   * `scheduleCollectives`. Default: true.
    */
   readonly schedule?: boolean | readonly number[];
 }
 
-// Real graphs settle in two or three rounds; what is left after these is only less tidy.
+// Real graphs reach a fixed point in two or three rounds; stopping earlier only leaves a less simplified graph.
 const maxRounds = 8;
 
 const sameStructure = (a: Graph, b: Graph): boolean =>
@@ -32,9 +32,9 @@ const sameStructure = (a: Graph, b: Graph): boolean =>
   });
 
 /**
- * The standard pipeline from a traced graph to one that a backend compiles: simplify, merge equal nodes and drop dead
- * ones until nothing changes, then repeat what checkpoints do not keep, then fuse elementwise nodes, then schedule
- * collectives.
+ * Standard pipeline from a traced graph to one that a backend compiles: simplify, merge equal nodes and drop dead nodes
+ * until nothing changes; then recompute the values that checkpoints do not keep; then fuse elementwise nodes; then
+ * schedule collectives.
  */
 export const optimize = (graph: Graph, { fuse = true, schedule = true }: OptimizeOptions = {}): Graph => {
   let current = graph;
@@ -43,7 +43,7 @@ export const optimize = (graph: Graph, { fuse = true, schedule = true }: Optimiz
     current = eliminateDeadCode(eliminateCommonSubexpressions(simplify(sinkSlices(current))));
     if (sameStructure(before, current)) break;
   }
-  // What only backward read of forward has lost its readers where it is repeated.
+  // Forward values that only the backward pass read are unused after they are recomputed there.
   if (current.nodes.some(({ region }) => region !== "")) current = eliminateDeadCode(recomputeRegions(current));
   if (typeof fuse === "object" && fuse.maxTile !== undefined) current = simplifyForFolds(current);
   if (fuse !== false) current = fuseElementwise(current, fuse === true ? {} : fuse);

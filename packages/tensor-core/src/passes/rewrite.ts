@@ -19,16 +19,16 @@ import { formatSpec, sameSpec } from "../shape.ts";
 export type RewriteRules = { readonly [op: string]: readonly RewriteRule[] };
 
 /**
- * Build the graph anew from its inputs on, and let the rules replace each node as it is added. Rules see operands that
- * are already rewritten, and what they emit is rewritten in turn, so one walk reaches a fixed point of rules that look
- * upwards. Nodes that lose their last user stay; dead-code elimination takes them.
+ * Rebuild the graph from its inputs, and let the rules replace each node as it is added. Rules see operands that are
+ * already rewritten, and nodes that they emit are rewritten in turn, so one walk reaches a fixed point of rules that
+ * inspect operands. Nodes without users stay; dead-code elimination removes them.
  *
- * @throws InvariantError when a rule changes the dtype or shape of a value, or emits the operator that it replaces
+ * @throws InvariantError if a rule changes the dtype or shape of a value, or emits the operator that it replaces
  * instead of deriving it.
  */
 export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
   const nodes: Node[] = [];
-  /** Per old node, per output. */
+  /** New value of each old node, per output. */
   const moved: ValueRef[][] = [];
   const resolve = (ref: ValueRef): ValueRef => moved[ref.node]![ref.output]!;
   const append = (node: Omit<Node, "id">): ValueRef => {
@@ -36,7 +36,7 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
     return { node: nodes.length - 1, output: 0 };
   };
   let origin = ownOrigin;
-  /** The operators that rules are replacing now, outermost first. */
+  /** Operators that rules are replacing now, outermost first. */
   const replaced: string[] = [];
 
   const applyRules = (node: Omit<Node, "id">): ValueRef | undefined => {
@@ -49,7 +49,7 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
       const [before, after] = [node.specs[0]!, context.spec(replacement)];
       if (!sameSpec(before, after))
         throw new InvariantError(
-          `rule ${rule.name} replaced ${node.op} of ${formatSpec(before)} by ${formatSpec(after)}; a rewrite keeps dtype and shape`,
+          `rule ${rule.name} replaced ${node.op} of ${formatSpec(before)} by ${formatSpec(after)}; a rewrite must keep dtype and shape`,
         );
       return replacement;
     }
@@ -65,7 +65,7 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
   const emit = (op: string, inputs: readonly ValueRef[], params: Params = {}): ValueRef => {
     if (op === replaced.at(-1))
       throw new InvariantError(
-        `a rule for ${op} emitted ${op} with params of its own; it must derive it, so that all others are kept`,
+        `a rule for ${op} emitted ${op} with new params; use derive(), which keeps all other params`,
       );
     return add(op, inputs, params);
   };

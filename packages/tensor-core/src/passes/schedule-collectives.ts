@@ -6,13 +6,13 @@ import { roleOf } from "../ops/role.ts";
 import { canonicalOrder, collectivesOf, isCollective } from "./collective-order.ts";
 
 /**
- * An order of all nodes in which collectives start as soon as they can and are waited for as late as they can.
+ * Order of all nodes in which collectives start as early as possible and are waited for as late as possible.
  *
- * Collectives are issued in the order given. Before each comes what it needs and nothing else, but for nodes that no
- * collective needs, which keep their place; what needs none of those under way comes first, then what needs the first
- * of them alone, and so on: where all-gathers of a step's first parameters are followed by its forward pass, each layer
- * runs as soon as its own parameters are there. In the end comes the rest, in the same way: parameters of the bucket
- * that left first are updated while later buckets are under way.
+ * Collectives start in the given order. Before each come only the nodes that it needs, and nodes that no collective
+ * needs, at their position in the trace. Among the needed nodes, those that need no collective in progress come first,
+ * then those that need only the first of them, and so on: if all-gathers of a step's first parameters are followed by
+ * its forward pass, each layer runs as soon as its own parameters are available. All other nodes come last, in the same
+ * order: parameters of the bucket that was sent first are updated while later buckets are in progress.
  */
 const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
   const order: number[] = [];
@@ -26,9 +26,9 @@ const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
   const emitted = new Set<number>();
   const finished = new Set<number>();
   const isReady = new Uint8Array(graph.nodes.length);
-  let leastReady = 0; // none before it is ready
-  // The last collective, in the order of issue, that a node has to wait for. It never falls along an edge, so to sort
-  // by it keeps inputs first.
+  let firstReady = 0; // no node below this id is ready
+  // Last collective, in start order, that a node has to wait for. It never decreases along an edge, so sorting by it
+  // keeps operands before their readers.
   const lastNeed: number[] = [];
   for (const node of graph.nodes)
     lastNeed.push(Math.max(-1, ...node.inputs.map((ref) => Math.max(lastNeed[ref.node]!, issue.get(ref.node) ?? -1))));
@@ -36,7 +36,7 @@ const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
 
   const makeReady = (id: number): void => {
     isReady[id] = 1;
-    leastReady = Math.min(leastReady, id);
+    firstReady = Math.min(firstReady, id);
   };
   const release = (id: number): void => {
     for (const user of users[id]!) if (--missing[user]! === 0 && !needed.has(user)) makeReady(user);
@@ -52,15 +52,15 @@ const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
     if (!issue.has(id)) release(id);
   };
   const emitReadyBefore = (id: number): void => {
-    while (leastReady < id) {
-      const at = leastReady++;
+    while (firstReady < id) {
+      const at = firstReady++;
       if (isReady[at] === 0) continue;
       isReady[at] = 0;
       if (!emitted.has(at)) emit(at);
     }
   };
-  /** What has to come before a node and has not come yet. What has come came with all that it needs. */
-  const ahead = (id: number): number[] => {
+  /** Ancestors of a node that have not been emitted. The ancestors of an emitted node have all been emitted. */
+  const pendingAncestors = (id: number): number[] => {
     const found = new Set<number>();
     const stack = [id];
     for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
@@ -77,7 +77,7 @@ const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
   for (const node of graph.nodes)
     if (node.inputs.length === 0 && !needed.has(node.id) && roleOf(node) !== "argument") makeReady(node.id);
   for (const [at, collective] of collectives.entries()) {
-    for (const id of ahead(collective)) {
+    for (const id of pendingAncestors(collective)) {
       if (issue.get(id)! > at)
         throw new ArgumentError(
           `an order starts collective ${collective} before ${id}, which it needs; use canonicalOrder`,
@@ -94,15 +94,14 @@ const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
 };
 
 /**
- * Split every collective into `collective-start`, directly after what it needs, and `collective-done`, directly before
- * the first node that reads a result, and move independent computation between them (see `orderNodes`). With one bucket
- * per tensor this is wait-free backpropagation.
+ * Split every collective into `collective-start`, directly after the nodes that it needs, and `collective-done`,
+ * directly before the first node that reads a result, and move independent computation between them (see `orderNodes`).
+ * With one bucket per tensor this is wait-free backpropagation.
  *
- * @param order positions of the graph's collectives in the order in which they are to start. Default: the canonical
- * order of ranks that all have this graph. Where graphs differ, `canonicalOrder` of all of them gives each rank its
- * own.
- * @throws ArgumentError where the order is not one of this graph's collectives, or starts one before what it needs.
- * Cost: O(n log n) for n nodes and edges; without an order, those of `collectivesOf` too.
+ * @param order indices of the graph's collectives in start order. Default: the canonical order of ranks that all have
+ * this graph. If graphs differ, `canonicalOrder` of all graphs returns the order of each rank.
+ * @throws ArgumentError if the order does not match this graph's collectives, or starts one before a collective that it
+ * needs. Cost: O(n log n) for n nodes and edges; without an order, also the cost of `collectivesOf`.
  */
 export const scheduleCollectives = (graph: Graph, order?: readonly number[]): Graph => {
   const found = graph.nodes.filter(isUnsplit);
@@ -114,7 +113,7 @@ export const scheduleCollectives = (graph: Graph, order?: readonly number[]): Gr
     positions.some((position) => found[position] === undefined)
   )
     throw new ArgumentError(
-      `an order of ${positions.length} collectives, ${positions.join()}, was given for a graph of ${found.length}; name each of 0 to ${found.length - 1} once`,
+      `an order of ${positions.length} collectives, ${positions.join()}, was given for a graph of ${found.length}; pass each of 0 to ${found.length - 1} once`,
     );
   return splitCollectives(
     graph,
@@ -128,9 +127,9 @@ export const scheduleCollectives = (graph: Graph, order?: readonly number[]): Gr
 const isUnsplit = (node: Node): boolean => isCollective(node) && roleOf(node) !== "start";
 
 /**
- * Split every collective into start and done where it stands, so that each is waited for before anything else is
- * computed: bulk-synchronous communication, to compare overlap with. `scheduleCollectives` leaves such a graph as it
- * is.
+ * Split every collective into start and done at its position in the trace, so that each is waited for before anything
+ * else is computed: bulk-synchronous communication, as a baseline for overlap. `scheduleCollectives` leaves such a
+ * graph unchanged.
  */
 export const blockOnCollectives = (graph: Graph): Graph =>
   splitCollectives(
@@ -139,7 +138,7 @@ export const blockOnCollectives = (graph: Graph): Graph =>
     true,
   );
 
-/** @param atOnce wait for each collective directly after its start. */
+/** @param atOnce whether to wait for each collective directly after its start. */
 const splitCollectives = (graph: Graph, order: readonly number[], atOnce = false): Graph => {
   const builder = new GraphBuilder();
   const running = new Map<number, number>();

@@ -6,27 +6,27 @@ import { operators } from "../ops/table.ts";
 import { sameShape } from "../shape.ts";
 import { type RewriteRules, rewriteGraph } from "./rewrite.ts";
 
-/** An elementwise operator on constants is a constant, computed in f64. */
+/** Constant folding: an elementwise operator on constants becomes a constant, computed in f64. */
 const foldConstants: RewriteRule = ({ op, inputs, params, specs }, { constantValue, constant, spec }) => {
   const scalar = operators[op]?.scalar;
   if (scalar === undefined || inputs.length === 0) return undefined;
   const values = inputs.map(constantValue);
   if (values.some((value) => value === undefined)) return undefined;
-  // A constant is rounded when it is loaded, so the function must see what it would have loaded.
+  // A constant is rounded when it is loaded, so the function gets the rounded values.
   const loaded = values.map((value, i) => roundToStorage(value!, spec(inputs[i]!).dtype));
   return constant(specs[0]!, roundToStorage(scalar(loaded, params, spec(inputs[0]!).dtype), specs[0]!.dtype));
 };
 
-const stretchedOperand = (ref: ValueRef, { producer }: RewriteContext): Node | undefined => {
+const broadcastSource = (ref: ValueRef, { producer }: RewriteContext): Node | undefined => {
   const node = producer(ref);
   return operators[node.op]?.stretches === true ? node : undefined;
 };
 
-/** Compute before stretching: `f(broadcast(x), c)` is `broadcast(f(x, c))`, on as many elements as x has. */
-const computeThenStretch: RewriteRule = (node, context) => {
+/** Compute before broadcasting: `f(broadcast(x), c)` becomes `broadcast(f(x, c))`, on the number of elements of x. */
+const computeThenBroadcast: RewriteRule = (node, context) => {
   const { op, inputs, specs } = node;
   if (operators[op]?.scalar === undefined) return undefined;
-  const stretched = inputs.map((ref) => stretchedOperand(ref, context));
+  const stretched = inputs.map((ref) => broadcastSource(ref, context));
   const source = stretched.find((operand) => operand !== undefined)?.inputs[0];
   if (source === undefined) return undefined;
   const { shape } = context.spec(source);
@@ -46,20 +46,21 @@ const rulesOf = (key: "rewrites" | "foldRewrites"): RewriteRules =>
     Object.values(operators).flatMap(({ name, [key]: rules }) => (rules === undefined ? [] : [[name, rules]])),
   );
 
-const rules: RewriteRules = { ...rulesOf("rewrites"), "*": [foldConstants, computeThenStretch] };
+const rules: RewriteRules = { ...rulesOf("rewrites"), "*": [foldConstants, computeThenBroadcast] };
 const foldRules: RewriteRules = rulesOf("foldRewrites");
 
 /**
- * Replace nodes by cheaper equal ones: identities vanish, movements of movements collapse, transposed operands of a
- * product become its flags, constants are folded, and elementwise operators run before their operands are stretched.
+ * Replace nodes by cheaper equal ones: identities are removed, consecutive data movements are merged, transposed
+ * operands of a product become its flags, constants are folded, and elementwise operators run before their operands are
+ * broadcast.
  *
- * The rules of an operator stand in its file. All give the same bits, but for two: `x + 0` keeps the sign of a zero
- * that the addition would have made positive (and `0 − 0` of scattered zeros may lose it), and folded f32 constants are
- * rounded once instead of at each operator. Nodes left without users remain; `eliminateDeadCode` takes them.
+ * The rules of an operator are in its file. All give the same bits, with two exceptions: `x + 0` keeps the sign of a
+ * zero that the addition would have made positive (and `0 − 0` of scattered zeros may lose it), and folded f32
+ * constants are rounded once instead of at each operator. Nodes without users remain; `eliminateDeadCode` removes them.
  *
  * Cost: O(nodes + edges).
  */
 export const simplify = (graph: Graph): Graph => rewriteGraph(graph, rules);
 
-/** Replace nodes by equal ones that are cheaper where reductions are folds of fused nodes. */
+/** Replace nodes by equal ones that are cheaper if reductions are folds of fused nodes. */
 export const simplifyForFolds = (graph: Graph): Graph => rewriteGraph(graph, foldRules);

@@ -6,7 +6,7 @@ import { elementCount } from "../shape.ts";
 const isSelection = ({ op }: Node): boolean => operators[op]?.selects === true;
 const isConstant = ({ op }: Node): boolean => operators[op]?.constantValue !== undefined;
 
-/** The one operand that is no constant, if there is exactly one. */
+/** The operand that is not a constant, if there is exactly one. */
 const onlyVariable = (graph: Graph, node: Node): ValueRef | undefined => {
   const variables = new Map(
     node.inputs.filter((ref) => !isConstant(graph.nodes[ref.node]!)).map((ref) => [valueKey(ref), ref]),
@@ -15,11 +15,11 @@ const onlyVariable = (graph: Graph, node: Node): ValueRef | undefined => {
 };
 
 /**
- * Cut first, compute after: where only slices read `f(x, constants)`, each becomes `f(slice(x), constants)`. The
- * scaling of a reduced bucket by 1/P thereby moves behind its unpacking, into the update of each parameter, and saves a
- * pass over all gradients.
+ * Slice before computing: if only slices read `f(x, constants)`, each becomes `f(slice(x), constants)`. The scaling of
+ * a reduced bucket by 1/P thus moves after its unpacking, into the update of each parameter, and saves a pass over all
+ * gradients.
  *
- * Applied only when the slices together are no larger than what they cut, so no work is added. Exact.
+ * Applied only if the slices together are not larger than the value that they slice, so no work is added. Exact.
  */
 export const sinkSlices = (graph: Graph): Graph => {
   const users: Node[][] = graph.nodes.map(() => []);

@@ -4,11 +4,11 @@ import { operators } from "../ops/table.ts";
 import { copyCast } from "./mixed-precision.ts";
 
 /**
- * Let products of f16 and bf16 operands run as f32 ones between casts, for backends and devices without such
- * arithmetic. Results are stored as before, so numbers differ by the rounding of sums only. Returns the graph itself
- * where there is nothing to do.
+ * Run products of f16 and bf16 operands in f32, between casts, for backends and devices without 16-bit arithmetic. The
+ * storage dtype of results is unchanged, so numbers differ only by the rounding of sums. Returns the same graph if
+ * there are no such products.
  *
- * @param dtypes those that are widened. Default: both.
+ * @param dtypes dtypes to widen. Default: both.
  */
 export const widenHalf = (graph: Graph, dtypes: readonly HalfDType[] = ["f16", "bf16"]): Graph => {
   const halves = graph.nodes.map((node) =>

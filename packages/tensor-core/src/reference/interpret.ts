@@ -10,24 +10,25 @@ import {
   ancestorsOf,
   collectivesOf,
   isCollective,
-  meetingsInOrder,
+  matchedInOrder,
   type RankCollectives,
 } from "../passes/collective-order.ts";
 import { expandCompositions } from "../passes/expand-compositions.ts";
 
 /**
- * What the interpreters compute: users' operators by their references, and by their compositions where they have none.
+ * Prepare a graph for the interpreters: users' operators run by their reference, or by their composition if they have
+ * no reference.
  */
 export const prepareForReference = (graph: Graph): Graph =>
   expandCompositions(graph, (operator) => operator.referenceIsComposition !== true);
 
 /**
- * The results of one node by its reference. Throws OperatorError where that of a user's operator gives other results
- * than its shape rule says.
+ * Results of one node, by its reference. Throws OperatorError if a user's reference returns results that contradict the
+ * shape rule.
  */
 const referenceOf = (operator: Operator, node: Node, inputs: readonly ReferenceArray[]): readonly Float64Array[] => {
   if (!isUsersOperator(node.op)) return operator.reference(inputs, node.params, node.specs);
-  // Copies: what a user's function writes into its operands stays without effect.
+  // Copies, so that a user's function cannot modify its operands.
   const copies = inputs.map(({ spec, data }) => ({ spec, data: data.slice() }));
   const results: readonly unknown[] = operator.reference(copies, node.params, node.specs);
   const isRight = (data: unknown, output: number): boolean =>
@@ -35,7 +36,7 @@ const referenceOf = (operator: Operator, node: Node, inputs: readonly ReferenceA
   if (!Array.isArray(results) || results.length !== node.specs.length || !results.every(isRight))
     throw new OperatorError(
       node.op,
-      `its reference gave ${Array.isArray(results) ? results.map(describeData).join(", ") || "nothing" : describeData(results)} for ${node.specs.map(formatSpec).join(", ")}; it returns the list of its results, each a Float64Array of as many elements`,
+      `its reference returned ${Array.isArray(results) ? results.map(describeData).join(", ") || "nothing" : describeData(results)} for ${node.specs.map(formatSpec).join(", ")}; return the list of its results, each a Float64Array with the number of elements of its shape`,
     );
   return results as readonly Float64Array[];
 };
@@ -45,16 +46,17 @@ const describeData = (data: unknown): string =>
     ? `${data.constructor.name} of ${(data as { length?: number }).length ?? 0}`
     : String(data);
 
-/** Ranks that take part in one collective, by their position in the world. */
+/** Groups of ranks that share a collective along an axis, by world rank. */
 type RankGroups = (axis: string) => readonly (readonly number[])[];
 
 /**
  * Interpret a graph in f64 for a whole world of ranks in lockstep: node by node, all ranks before the next node. Slow
- * and right; what every test compares with.
+ * and exact; the reference of all tests.
  *
  * @param inputs per rank, the graph's inputs.
- * @param groups for an axis, the lists of ranks that form its groups. Default: one axis holding all ranks.
- * @param operators whose references compute: tests bring some that round to f32. All else asks the one table.
+ * @param groups for an axis, the lists of ranks that form its groups. Default: one group with all ranks.
+ * @param operators operators whose references are used, for example test operators that round to f32. Everything else
+ * uses the built-in table.
  * @returns per rank, the graph's outputs.
  */
 export const interpretWorld = (
@@ -101,14 +103,14 @@ export const interpretWorld = (
 };
 
 /**
- * Interpret graphs that differ between ranks, in f64: what ranks do beside the same collectives. Each rank computes
- * what the next collective of the world needs; then all that take part in it go through it together.
+ * Interpret graphs that differ between ranks, in f64, apart from common collectives. Each rank computes the nodes that
+ * the next collective of the world needs; then all ranks of its group run the collective together.
  *
  * @param sources per rank, its graph.
  * @param inputs per rank, its graph's inputs.
- * @param axes per rank, for each axis the ranks of its group. Default: every axis holds all ranks.
+ * @param axes per rank, the ranks of its group along each axis. Default: every axis has all ranks.
  * @returns per rank, its graph's outputs.
- * @throws CollectiveOrderError where the collectives do not fit together.
+ * @throws CollectiveOrderError if the collectives are incompatible.
  */
 export const interpretRanks = (
   sources: readonly Graph[],
@@ -143,7 +145,7 @@ export const interpretRanks = (
       else keep(rank, node, referenceOf(operatorOf(graphs[rank]!, node.op), node, read(rank, node)));
     }
   };
-  for (const { positions } of meetingsInOrder(ranks)) {
+  for (const { positions } of matchedInOrder(ranks)) {
     const nodes = new Map([...positions].map(([rank, position]) => [rank, collectives[rank]![position]!]));
     for (const [rank, { id }] of nodes)
       compute(

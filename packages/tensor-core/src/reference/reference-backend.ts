@@ -4,15 +4,15 @@ import type { Graph } from "../graph/graph.ts";
 import type { ReferenceArray } from "../graph/operator.ts";
 import { NdArray } from "../nd-array.ts";
 import { collectiveOrderOf } from "../passes/collective-order.ts";
-import { ShownDeviceArray } from "../shown.ts";
+import { PrintableDeviceArray } from "../printable.ts";
 import { interpretWorld, prepareForReference } from "./interpret.ts";
 
-class ReferenceDeviceArray extends ShownDeviceArray implements DeviceArray {
+class ReferenceDeviceArray extends PrintableDeviceArray implements DeviceArray {
   readonly dtype: ReferenceArray["spec"]["dtype"];
   readonly shape: ReferenceArray["spec"]["shape"];
   readonly value: ReferenceArray;
 
-  protected override dispose(): void {} // its values are the engine's
+  protected override dispose(): void {} // its values are in the engine's memory
 
   constructor(value: ReferenceArray) {
     super();
@@ -27,7 +27,7 @@ const valueOf = (array: DeviceArray): ReferenceArray => {
   throw foreignArray(array);
 };
 
-/** The f64 interpreter behind the `Backend` interface: one rank, no fusion, results rounded to f32 only on download. */
+/** The f64 interpreter as a `Backend`: one rank, no fusion, results are rounded to f32 only on download. */
 export const referenceBackend = (): Backend => ({
   name: "reference",
   compile: (source: Graph): Executable => {

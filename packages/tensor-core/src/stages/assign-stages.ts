@@ -7,36 +7,37 @@ import { formatSpec } from "../shape.ts";
 import { roleOf } from "../ops/role.ts";
 import { nodesWithin } from "./slice-graph.ts";
 
-/** What a step is cut at, in values of its graph. */
+/** Values of a step's graph at which it is cut. */
 export interface Cuts {
   /** Names and values of each cut, in order. */
   readonly cuts: readonly { readonly names: readonly string[]; readonly values: readonly ValueRef[] }[];
   readonly loss: ValueRef;
   readonly aux: readonly ValueRef[];
-  /** Values that only backward computes: what is carried back. */
+  /** Cotangents and gradients: values that only the backward pass computes. */
   readonly back: readonly ValueRef[];
-  /** The first so many inputs of the graph are parameters. */
+  /** Number of leading inputs of the graph that are parameters. */
   readonly numParams: number;
 }
 
 export interface Assignment {
-  /** Per node of the forward pass its stage; `undefined` for what belongs to backward, or to no stage alone. */
+  /** Stage of each node of the forward pass; `undefined` for nodes of the backward pass, and for free nodes. */
   readonly stageOf: readonly (number | undefined)[];
-  /** Nodes that each stage that reads them computes for itself. */
+  /** Whether a node is free: each stage that reads it computes it itself. */
   readonly isFree: readonly boolean[];
-  /** Of a result: the stage that gives it. */
+  /** Stage that returns a result. */
   readonly homeOf: (ref: ValueRef) => number;
 }
 
-/** A value in words. */
+/** Description of a value for messages. */
 export const nameOf = (graph: Graph, ref: ValueRef): string => {
   const { op, scope } = graph.nodes[ref.node]!;
   return `${op} ${formatSpec(specOf(graph, ref))}${scope === "" ? "" : ` in ${scope}`}`;
 };
 
 /**
- * Nodes that follow from parameters alone, or from further arguments alone: a cast weight, a mask, a key. They belong
- * to no stage, since each that reads them has what they are made of. What mixes both is the work of a stage.
+ * Nodes that depend on parameters alone, or on further arguments alone: a cast weight, a mask, a key. Such nodes belong
+ * to no stage, because each stage that reads them has their operands. A node that depends on parameters and arguments
+ * belongs to a stage.
  */
 const freeNodes = (graph: Graph, numParams: number, isCut: (ref: ValueRef) => boolean): boolean[] => {
   const position = new Map(graph.inputs.map((id, i) => [id, i]));
@@ -45,45 +46,45 @@ const freeNodes = (graph: Graph, numParams: number, isCut: (ref: ValueRef) => bo
     !isUsersOperator(node.op) &&
     !isCollective(node) &&
     !hasEffect(node);
-  const made = { param: 1, argument: 2 } as const;
-  const of: (number | undefined)[] = [];
+  const bits = { param: 1, argument: 2 } as const;
+  const dependencies: (number | undefined)[] = [];
   for (const node of graph.nodes) {
     const index = position.get(node.id);
-    if (index !== undefined) of.push(index < numParams ? made.param : made.argument);
+    if (index !== undefined) dependencies.push(index < numParams ? bits.param : bits.argument);
     else {
-      const parts = node.inputs.map((ref) => (isCut(ref) ? undefined : of[ref.node]));
+      const parts = node.inputs.map((ref) => (isCut(ref) ? undefined : dependencies[ref.node]));
       const all = parts.reduce<number>((sum, part) => sum | (part ?? 0), 0);
-      const free = mayRepeat(node) && !parts.includes(undefined) && all !== (made.param | made.argument);
-      of.push(free && !isCut({ node: node.id, output: 0 }) ? all : undefined);
+      const free = mayRepeat(node) && !parts.includes(undefined) && all !== (bits.param | bits.argument);
+      dependencies.push(free && !isCut({ node: node.id, output: 0 }) ? all : undefined);
     }
   }
-  return of.map((part) => part !== undefined);
+  return dependencies.map((part) => part !== undefined);
 };
 
 /**
- * Find the stage of each node of the forward pass: a node is computed where it is first needed for a cut or the loss.
- * What only further results or backward need is computed where its operands are.
+ * Assign a stage to each node of the forward pass: a node belongs to the first stage that needs it for a cut or the
+ * loss. A node that only further results or the backward pass need belongs to the stage of its operands.
  *
- * @throws ArgumentError that names the value which leaks past a cut, or the cuts whose order is another.
+ * @throws ArgumentError with the value that is read across a cut, or the cuts that are out of order.
  */
 export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }: Cuts): Assignment => {
   const last = cuts.length;
   const cutOf = new Map(cuts.flatMap(({ values }, k) => values.map((ref, i) => [valueKey(ref), { k, i }] as const)));
   const isFree = freeNodes(graph, numParams, (ref) => cutOf.has(valueKey(ref)));
   const stageOf: (number | undefined)[] = graph.nodes.map(() => undefined);
-  const shown = (k: number): string => cuts[k]!.names.map((name) => `"${name}"`).join(" and ");
+  const formatCut = (k: number): string => cuts[k]!.names.map((name) => `"${name}"`).join(" and ");
 
-  /** @param found the stage that the value is at hand in. */
+  /** @param found the stage that has the value. */
   const refuse = (ref: ValueRef, found: number, reader: Node, stage: number): never => {
     const cut = cutOf.get(valueKey(ref));
     const value = cut === undefined ? nameOf(graph, ref) : `"${cuts[cut.k]!.names[cut.i]}" (${nameOf(graph, ref)})`;
     const read = `read by ${nameOf(graph, { node: reader.id, output: 0 })}`;
     if (found > stage)
       throw new ArgumentError(
-        `cutStages: ${value} comes behind the cut ${shown(found - 1)}, but is ${read}, which ${shown(stage)} is computed of; name cuts in the order in which they are computed`,
+        `cutStages: ${value} comes after the cut ${formatCut(found - 1)}, but is ${read}, which ${formatCut(stage)} depends on; name cuts in the order in which they are computed`,
       );
     throw new ArgumentError(
-      `cutStages: ${shown(stage - 1)} is no cut: ${value} is computed before it and ${read} behind it; tap that value ${cut === undefined ? "" : "again, under another name, "}and name it in the cut as well, as in cuts: [[…, "${cuts[stage - 1]!.names[0]}", "past-it"]], or cut elsewhere`,
+      `cutStages: ${formatCut(stage - 1)} does not separate the stages: ${value} is computed before it and ${read} after it; tap that value ${cut === undefined ? "" : "again, under another name, "}and name it in the cut as well, as in cuts: [[…, "${cuts[stage - 1]!.names[0]}", "past-it"]], or cut elsewhere`,
     );
   };
 
@@ -94,7 +95,7 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
     for (const ref of values) lower(ref, k);
   });
   if (!isFree[loss.node]) lower(loss, last);
-  /** Check what a node reads of others. */
+  /** Check that the stage of a node has all values that the node reads. */
   const check = (node: Node, stage: number): void => {
     for (const ref of node.inputs) {
       if (isFree[ref.node]!) continue;
@@ -111,7 +112,7 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
   }
   for (const node of graph.nodes) if (stageOf[node.id] !== undefined) check(node, stageOf[node.id]!);
 
-  /** Of free values: the last stage that reads them. */
+  /** Last stage that reads each free node. */
   const home: number[] = graph.nodes.map(() => 0);
   for (const node of graph.nodes.toReversed()) {
     const stage = isFree[node.id]! ? home[node.id]! : stageOf[node.id];
@@ -124,19 +125,19 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
 
   const isAux = nodesWithin(graph, aux, () => false);
   const isLive = nodesWithin(graph, [...back, ...aux], () => false);
-  /** Of nodes that no cut and no loss needs: the stages in which all that they read is at hand. */
+  /** Stages that have all operands of a node, for nodes that no cut and no loss needs. */
   const open = new Map<number, { readonly first: number; readonly end: number; readonly anywhere: boolean }>();
   for (const node of graph.nodes) {
     const isForward = isAux.has(node.id) || (node.phase !== "backward" && (isLive.has(node.id) || hasEffect(node)));
     if (!isForward || isFree[node.id]! || stageOf[node.id] !== undefined) continue;
     const ranges = node.inputs.map((ref) => {
       if (isFree[ref.node]!) return { first: 0, end: last, anywhere: true };
-      const cut = cutOf.get(valueKey(ref)); // at hand on both sides
+      const cut = cutOf.get(valueKey(ref)); // both adjacent stages have it
       if (cut !== undefined) return { first: cut.k, end: cut.k + 1, anywhere: false };
       const stage = stageOf[ref.node];
       return stage === undefined ? open.get(ref.node) : { first: stage, end: stage, anywhere: false };
     });
-    if (ranges.includes(undefined)) continue; // it follows from what is carried back
+    if (ranges.includes(undefined)) continue; // the node depends on cotangents
     const first = Math.max(0, ...ranges.map((range) => range!.first));
     const end = Math.max(first, Math.min(last, ...ranges.map((range) => range!.end)));
     open.set(node.id, { first, end, anywhere: ranges.every((range) => range!.anywhere) });
@@ -144,9 +145,9 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
   for (const id of [...open.keys()].reverse()) {
     const { first, end, anywhere } = open.get(id)!;
     const node = graph.nodes[id]!;
-    // Where it may be anywhere, with the stage that has what it is made of.
-    const wanted = stageOf[id] ?? (anywhere ? Math.max(...node.inputs.map((ref) => home[ref.node]!), first) : end);
-    const stage = Math.min(end, Math.max(first, wanted));
+    // If any stage is possible, choose the last stage that reads its operands.
+    const preferred = stageOf[id] ?? (anywhere ? Math.max(...node.inputs.map((ref) => home[ref.node]!), first) : end);
+    const stage = Math.min(end, Math.max(first, preferred));
     stageOf[id] = stage;
     for (const ref of node.inputs) if (open.has(ref.node)) lower(ref, stage);
   }

@@ -8,15 +8,15 @@ import { keptValues, type Reads, sourceOf } from "./kept-values.ts";
 import { nodesWithin, sliceGraph } from "./slice-graph.ts";
 import type { CutValue, KeptValue, Stage } from "./stage.ts";
 
-/** What the graph of a whole step has, forward and backward, from which its stages are cut. */
+/** Values of the graph of a whole step, forward and backward, from which its stages are cut. */
 export interface StepValues extends Omit<Cuts, "back"> {
-  /** Per stage, the cotangents of what it hands on. */
+  /** Per stage, the cotangents of its outgoing values. */
   readonly carried: readonly (readonly ValueRef[])[];
   /** Per stage, its part of the gradient of each parameter. */
   readonly gradients: readonly (readonly ValueRef[])[];
 }
 
-/** Per node, the first stage that something was carried back to on the way to it. */
+/** Per node, the lowest stage whose cotangents the node depends on; `undefined` if it depends on none. */
 const carriedTo = (graph: Graph, carried: StepValues["carried"]): (number | undefined)[] => {
   const stageOf = new Map(carried.flatMap((refs, stage) => refs.map((ref) => [valueKey(ref), stage] as const)));
   const reached: (number | undefined)[] = [];
@@ -27,9 +27,9 @@ const carriedTo = (graph: Graph, carried: StepValues["carried"]): (number | unde
   return reached;
 };
 
-const sorted = (numbers: Iterable<number>): number[] => [...new Set(numbers)].sort((a, b) => a - b);
+const sortUnique = (numbers: Iterable<number>): number[] => [...new Set(numbers)].sort((a, b) => a - b);
 
-/** Cut the graphs of all stages out of that of the whole step. */
+/** Extract the graphs of all stages from the graph of the whole step. */
 export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, homeOf }: Assignment): Stage[] => {
   const { cuts, loss, aux, carried, gradients, numParams } = step;
   const leafOf = new Map(graph.inputs.map((node, leaf) => [valueKey({ node, output: 0 }), leaf]));
@@ -47,7 +47,7 @@ export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, h
       return { name: names[i]!, spec: { dtype, shape }, hasCotangent: isFloat(dtype) };
     });
 
-  /** What a stage computes forward, what it keeps for backward, and the leaves that it reads. */
+  /** Forward values, values kept for the backward pass, and leaves that a stage reads. */
   const partOf = (stage: number) => {
     const incoming = cuts[stage - 1]?.values ?? [];
     const outgoing = cuts[stage]?.values ?? [loss];
@@ -69,28 +69,28 @@ export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, h
       );
     const computed = within(results);
 
-    const atHand = new Map<string, KeptValue>();
+    const available = new Map<string, KeptValue>();
     graph.inputs.forEach((_, leaf) =>
-      atHand.set(
+      available.set(
         valueKey(leafRef(leaf)),
         leaf < numParams ? { from: "params", index: leaf } : { from: "args", index: leaf - numParams },
       ),
     );
-    incoming.forEach((ref, index) => atHand.set(valueKey(ref), { from: "incoming", index }));
+    incoming.forEach((ref, index) => available.set(valueKey(ref), { from: "incoming", index }));
     const reads: Reads = {
-      atHand,
+      available,
       isForward: ({ id }: Node) => (isFree[id]! ? computed.has(id) : stageOf[id] === stage),
       visit: (ref) => {
         const found = isFree[ref.node]! ? undefined : (stageOf[ref.node] ?? reached[ref.node]);
         if (found !== undefined && found !== stage)
           throw new ArgumentError(
-            `cutStages: ${nameOf(graph, ref)} of stage ${found} is read by the backward pass of stage ${stage}; a checkpoint region or a custom gradient must not reach across a cut: end it there, and begin another`,
+            `cutStages: ${nameOf(graph, ref)} of stage ${found} is read by the backward pass of stage ${stage}; a checkpoint region or a custom gradient must not span a cut: end it at the cut, and begin another`,
           );
       },
     };
     outgoing.forEach((ref, index) => {
       const key = valueKey(sourceOf(graph, ref, reads));
-      if (!atHand.has(key)) atHand.set(key, { from: "outgoing", index });
+      if (!available.has(key)) available.set(key, { from: "outgoing", index });
     });
     const given = new Set(carried[stage]!.map(valueKey));
     const back = [
@@ -113,13 +113,13 @@ export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, h
   };
 
   const parts = carried.map((_, stage) => partOf(stage));
-  // A parameter that nobody reads has a gradient too: zeros.
+  // An unused parameter has a gradient, too: zeros. It belongs to stage 0.
   for (let leaf = 0; leaf < numParams; leaf++)
     if (!parts.some(({ leaves }) => leaves.has(leaf))) parts[0]!.leaves.add(leaf);
 
   return parts.map(({ incoming, outgoing, auxLeaves, results, ownEffects, kept, leaves }, stage) => {
-    const params = sorted(leaves).filter((leaf) => leaf < numParams);
-    const args = sorted(leaves).flatMap((leaf) => (leaf < numParams ? [] : [leaf - numParams]));
+    const params = sortUnique(leaves).filter((leaf) => leaf < numParams);
+    const args = sortUnique(leaves).flatMap((leaf) => (leaf < numParams ? [] : [leaf - numParams]));
     const own = [...params, ...args.map((arg) => numParams + arg)].map(leafRef);
     return {
       params,

@@ -18,26 +18,26 @@ import { assignStages } from "./assign-stages.ts";
 import { buildStages, type StepValues } from "./build-stages.ts";
 import type { CutStep } from "./stage.ts";
 
-/** Where a step is cut into stages of a pipeline. */
+/** Options of `cutStages`. */
 export interface CutOptions {
   /**
-   * Where the step is cut, in the order of the forward pass: the name of a tapped value, or of all values that pass
-   * from one stage to the next. One cut makes two stages.
+   * Cuts of the step, in the order of the forward pass: the name of a tapped value, or the names of all values that are
+   * passed from one stage to the next. One cut makes two stages.
    */
   readonly cuts: readonly (string | readonly string[])[];
-  /** Ranks along each mesh axis, and the rank's place among them, as in `trace`. */
+  /** Number of ranks along each mesh axis, and the rank's coordinates, as in `trace`. */
   readonly mesh?: Mesh;
   readonly place?: MeshPlace;
-  /** Rewrites of the whole step before it is cut: `mixedPrecision`, `rewriteSaved`. */
+  /** Rewrites of the whole step before it is cut, such as `mixedPrecision` or `rewriteSaved`. */
   readonly passes?: readonly ((graph: Graph) => Graph)[];
 }
 
-/** The values of each cut by their names. @throws ArgumentError for a name that nothing was tapped by, or twice. */
+/** Values of each cut by name. @throws ArgumentError for a name that was not tapped, or that is in two cuts. */
 const valuesOf = (cuts: readonly (readonly string[])[], taps: ReadonlyMap<string, Tensor>): Tensor[][] => {
   const names = cuts.flat();
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined)
-    throw new ArgumentError(`cutStages: "${twice}" is in two cuts; tap it again, under another name, behind the first`);
+    throw new ArgumentError(`cutStages: "${twice}" is in two cuts; tap it again, under another name, after the first`);
   return cuts.map((cut) =>
     cut.map((name) => {
       const value = taps.get(name);
@@ -50,30 +50,32 @@ const valuesOf = (cuts: readonly (readonly string[])[], taps: ReadonlyMap<string
   );
 };
 
-const isReal = ({ dtype }: Tensor): boolean => isFloat(dtype);
+const isFloatTensor = ({ dtype }: Tensor): boolean => isFloat(dtype);
 
-/** A value as a node of its own, which no pass merges with another. */
-const apart = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
+/** The value as a separate node, which no pass merges with another. */
+const separate = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
 
 /**
- * Cut a step into stages at values that its loss function names by `tap`: a forward and a backward graph for each, for
- * pipelines of ranks, micro-batches, or parts of a model on different devices. All stages together compute what
- * `valueAndGrad` does, from the same nodes. Gradients have the same bits, but for parameters that several stages share
- * and the first of them reads more than once: their sum is added up stage by stage. With `mixedPrecision` a product may
- * be stored as f16 here and as f32 there: the cotangents of cuts are results, too, and feed other products.
+ * Cut a step into stages at values that its loss function names by `tap`: a forward and a backward graph per stage, for
+ * pipelines of ranks, micro-batches, or parts of a model on different devices. All stages together compute the same as
+ * `valueAndGrad`, with the same nodes. Gradients have the same bits, with one exception: if several stages share a
+ * parameter and the first of them reads it more than once, its gradient is summed stage by stage. With
+ * `mixedPrecision`, a product may be stored as f16 in one case and f32 in the other, because the cotangents of cuts are
+ * results, too, and are operands of other products.
  *
- * A node belongs to the stage that needs it first. What follows from parameters alone, or from further arguments alone
- * (casts, masks, keys, constants), is computed in every stage that reads it; so are parameters and arguments themselves
- * given to all that read them. A further result is computed where its operands are. Passes go over the step before it
- * is cut, then `checkpoint` regions are repeated: what backward computes again is part of the backward graphs. A region
- * must not reach across a cut.
+ * A node belongs to the stage that needs it first. Nodes that depend on parameters alone, or on further arguments alone
+ * (casts, masks, keys, constants), are computed in every stage that reads them; likewise, every stage gets the
+ * parameters and arguments that it reads. A further result is computed in the stage of its operands. Passes are applied
+ * to the step before it is cut, then `checkpoint` regions are repeated: recomputed nodes are part of the backward
+ * graphs. A region must not span a cut.
  *
- * Of forward a backward graph is given no value twice, and none that it can lay out again; `Stage.kept` lists them.
+ * A backward graph gets each value of the forward pass once, and does not get values that it can rearrange from others;
+ * `Stage.kept` lists the values.
  *
- * @param fn loss of parameters and further arguments, or `[loss, aux]`, as `valueAndGradWithAux` takes it.
+ * @param fn loss of parameters and further arguments, or `[loss, aux]`, as for `valueAndGradWithAux`.
  * @param args arrays or specs to trace with: parameters first.
- * @throws ArgumentError for a name that nothing has, and for values that do not separate what is before them from what
- * is behind: it names the value that leaks past them.
+ * @throws ArgumentError for a name that was not tapped, and for cuts that do not separate the stages: the message has
+ * the value that is read across the cut.
  * Cost: O(stages · (nodes + edges)).
  * Source: the stages of GPipe, Huang et al. 2018, arXiv:1811.06965.
  * @example const { stages } = cutStages(model.loss, [params, batch], { cuts: ["block-3", "block-7"] });
@@ -95,30 +97,31 @@ export const cutStages = <P, Rest extends readonly unknown[]>(
     const own = mapTree(params, (leaf: Tensor) => identity(leaf)) as P;
     const { result, taps } = gatherTaps(
       () => fn(own, ...rest),
-      (x, name) => (cutNames.has(name) ? apart(x) : identity(x)),
+      (x, name) => (cutNames.has(name) ? separate(x) : identity(x)),
     );
     const [traced, aux] = Array.isArray(result) ? (result as [Tensor, unknown]) : [result as Tensor, []];
     const loss = scalarLoss("cutStages", traced);
     const cuts = valuesOf(names, taps);
     const leaves = flattenTree<Tensor>(own).leaves;
-    // Each stage is differentiated by itself, the last one first: what its parameters get is its own part.
-    const carried: Tensor[][] = [inPhase("backward", () => [apart(full([], 1, loss.dtype))])];
+    // Each stage is differentiated separately, the last stage first: the gradients of its parameters are the stage's
+    // own part.
+    const carried: Tensor[][] = [inPhase("backward", () => [separate(full([], 1, loss.dtype))])];
     const gradients: Tensor[][] = [];
     for (let stage = names.length; stage >= 0; stage--) {
-      const outgoing = stage === names.length ? [loss] : cuts[stage]!.filter(isReal);
-      const incoming = stage === 0 ? [] : cuts[stage - 1]!.filter(isReal);
+      const outgoing = stage === names.length ? [loss] : cuts[stage]!.filter(isFloatTensor);
+      const incoming = stage === 0 ? [] : cuts[stage - 1]!.filter(isFloatTensor);
       const back = pullBack(outgoing, carried[0]!, [...leaves, ...incoming]);
       gradients.unshift(back.slice(0, leaves.length));
-      if (stage > 0) carried.unshift(inPhase("backward", () => back.slice(leaves.length).map(apart)));
+      if (stage > 0) carried.unshift(inPhase("backward", () => back.slice(leaves.length).map(separate)));
     }
     return { loss, aux, cuts, carried, gradients };
   };
   const traced = trace(whole, args as never, { ...(mesh && { mesh }), place });
-  const passed = passes.reduce((graph, pass) => keepDefinitions(graph, pass(graph)), traced.graph);
-  const graph = withoutRegions(recomputeRegions(passed));
+  const transformed = passes.reduce((graph, pass) => keepDefinitions(graph, pass(graph)), traced.graph);
+  const graph = withoutRegions(recomputeRegions(transformed));
 
-  // Numbers are leaves of trees; values of a graph look like records.
-  const at = unflattenTree<{
+  // Outputs are numbered in trees, because value references of a graph would be flattened as records.
+  const outputIndex = unflattenTree<{
     readonly loss: number;
     readonly aux: unknown;
     readonly cuts: readonly (readonly number[])[];
@@ -129,14 +132,14 @@ export const cutStages = <P, Rest extends readonly unknown[]>(
     graph.outputs.map((_, i) => i),
   );
   const refsAt = (outputs: readonly number[]): ValueRef[] => outputs.map((output) => graph.outputs[output]!);
-  const aux = flattenTree<number>(at.aux);
+  const aux = flattenTree<number>(outputIndex.aux);
   const params = flattenTree((args as readonly unknown[])[0]);
   const step: StepValues = {
-    loss: graph.outputs[at.loss]!,
+    loss: graph.outputs[outputIndex.loss]!,
     aux: refsAt(aux.leaves),
-    cuts: names.map((cut, k) => ({ names: cut, values: refsAt(at.cuts[k]!) })),
-    carried: at.carried.map(refsAt),
-    gradients: at.gradients.map(refsAt),
+    cuts: names.map((cut, k) => ({ names: cut, values: refsAt(outputIndex.cuts[k]!) })),
+    carried: outputIndex.carried.map(refsAt),
+    gradients: outputIndex.gradients.map(refsAt),
     numParams: params.leaves.length,
   };
   const assignment = assignStages(graph, { ...step, back: [...step.gradients, ...step.carried].flat() });

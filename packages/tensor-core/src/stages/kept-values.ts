@@ -4,46 +4,46 @@ import { roleOf } from "../ops/role.ts";
 import { byteLength, sameSpec } from "../shape.ts";
 import type { KeptValue } from "./stage.ts";
 
-/** What backward of one stage reads of its forward pass. */
+/** Values of the forward pass that the backward pass of a stage reads. */
 export interface Reads {
-  /** Values that both passes have anyway, by `valueKey`: what forward is given and gives. */
-  readonly atHand: ReadonlyMap<string, KeptValue>;
-  /** Whether a node is of the stage's forward pass. */
+  /** Values that both passes have anyway, by `valueKey`: inputs and outputs of the forward pass. */
+  readonly available: ReadonlyMap<string, KeptValue>;
+  /** Whether a node belongs to the stage's forward pass. */
   readonly isForward: (node: Node) => boolean;
-  /** Told of every other node that backward would have to run: throws for what it may not. */
+  /** Called with every other node that the backward pass would have to run; throws if that is not allowed. */
   readonly visit: (ref: ValueRef) => void;
 }
 
-/** What backward is given, and by which names its nodes know it. */
+/** Forward values that the backward pass gets, and the values of its nodes that refer to them. */
 export interface Kept {
   readonly values: readonly KeptValue[];
   /** Per kept value, all values that are equal to it. */
   readonly names: readonly (readonly ValueRef[])[];
-  /** What forward returns for backward alone. */
+  /** Values that the forward pass returns only for the backward pass. */
   readonly saved: readonly ValueRef[];
 }
 
-/** The value that a value is the same as: through barriers, and what returns its operand as it is. */
+/** Original of a value, found through barriers and nodes that return their operand unchanged. */
 export const sourceOf = (graph: Graph, ref: ValueRef, reads: Reads): ValueRef => {
-  for (let at = ref; ; ) {
-    const node = graph.nodes[at.node]!;
-    if (reads.atHand.has(valueKey(at)) || !reads.isForward(node) || node.inputs.length === 0) return at;
+  for (let current = ref; ; ) {
+    const node = graph.nodes[current.node]!;
+    if (reads.available.has(valueKey(current)) || !reads.isForward(node) || node.inputs.length === 0) return current;
     const facts = operators[node.op];
-    const operand = roleOf(node) === "barrier" ? node.inputs[at.output]! : node.inputs[0]!;
+    const operand = roleOf(node) === "barrier" ? node.inputs[current.output]! : node.inputs[0]!;
     const passesOn =
       roleOf(node) === "barrier" ||
       (facts?.keepsOrder === true && facts.rearranges === true && node.inputs.length === 1);
-    if (!passesOn || !sameSpec(specOf(graph, operand), specOf(graph, at))) return at;
-    at = operand;
+    if (!passesOn || !sameSpec(specOf(graph, operand), specOf(graph, current))) return current;
+    current = operand;
   }
 };
 
 /**
- * Find what backward must be given of forward to compute `outputs`: nothing twice, and nothing that it can lay out
- * again from what it is given. A transposed weight, a stretched mean and a constant are made anew, whatever computes is
- * kept.
+ * Find the forward values that the backward pass needs to compute `outputs`: no value twice, and no value that can be
+ * rearranged from another. A transposed weight, a broadcast mean and a constant are recomputed; results of arithmetic
+ * are kept.
  *
- * @param given what is carried back to the stage.
+ * @param given cotangents of the stage's outgoing values.
  */
 export const keptValues = (
   graph: Graph,
@@ -51,15 +51,15 @@ export const keptValues = (
   given: ReadonlySet<string>,
   reads: Reads,
 ): Kept => {
-  /** What forward alone has, as far as it was found to be needed. */
+  /** Values needed so far that only the forward pass has. */
   let needed = new Set<string>();
-  const isMadeAgain = (ref: ValueRef): boolean => {
+  const isRecomputed = (ref: ValueRef): boolean => {
     const node = graph.nodes[ref.node]!;
     if (node.inputs.length === 0) return roleOf(node) === undefined || roleOf(node) === "position";
     const { rearranges, stretches } = operators[node.op] ?? {};
     if (node.inputs.length > 1 || node.specs.length > 1 || (rearranges !== true && stretches !== true)) return false;
     const operand = sourceOf(graph, node.inputs[0]!, reads);
-    if (reads.atHand.has(valueKey(operand)) || needed.has(valueKey(operand))) return true;
+    if (reads.available.has(valueKey(operand)) || needed.has(valueKey(operand))) return true;
     return byteLength(specOf(graph, operand)) <= byteLength(specOf(graph, ref));
   };
   const walk = (): Map<string, { readonly source: ValueRef; readonly names: ValueRef[] }> => {
@@ -72,7 +72,7 @@ export const keptValues = (
       seen.add(key);
       const source = sourceOf(graph, ref, reads);
       const node = graph.nodes[source.node]!;
-      const isKept = reads.atHand.has(valueKey(source)) || (reads.isForward(node) && !isMadeAgain(source));
+      const isKept = reads.available.has(valueKey(source)) || (reads.isForward(node) && !isRecomputed(source));
       if (!isKept) {
         reads.visit(ref);
         stack.push(...graph.nodes[ref.node]!.inputs);
@@ -84,9 +84,9 @@ export const keptValues = (
     }
     return found;
   };
-  // What was found may make other values needless; each round takes values away, so the rounds end.
+  // A value found may make other values unnecessary; each round removes values, so the loop ends.
   for (let found = walk(); ; found = walk()) {
-    const own = [...found.keys()].filter((key) => !reads.atHand.has(key));
+    const own = [...found.keys()].filter((key) => !reads.available.has(key));
     if (own.length !== needed.size) {
       needed = new Set(own);
       continue;
@@ -94,10 +94,10 @@ export const keptValues = (
     const values = [...found.values()].sort(
       (a, b) => a.source.node - b.source.node || a.source.output - b.source.output,
     );
-    const saved = values.map(({ source }) => source).filter((source) => !reads.atHand.has(valueKey(source)));
+    const saved = values.map(({ source }) => source).filter((source) => !reads.available.has(valueKey(source)));
     return {
       values: values.map(
-        ({ source }) => reads.atHand.get(valueKey(source)) ?? { from: "saved", index: saved.indexOf(source) },
+        ({ source }) => reads.available.get(valueKey(source)) ?? { from: "saved", index: saved.indexOf(source) },
       ),
       names: values.map(({ names }) => names),
       saved,

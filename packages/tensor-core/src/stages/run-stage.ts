@@ -3,19 +3,19 @@ import { replay } from "../tracing/replay.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { Stage } from "./stage.ts";
 
-/** What a stage is given in its forward pass. */
+/** Inputs of the forward pass of a stage. */
 export interface StageInputs {
-  /** Its own parameters: the leaves that `stage.params` numbers. */
+  /** Parameters of the stage: the leaves with the numbers in `stage.params`. */
   readonly params: readonly Tensor[];
   readonly args: readonly Tensor[];
-  /** What the stage before has handed on. */
+  /** Outgoing values of the previous stage. */
   readonly incoming: readonly Tensor[];
 }
 
-/** What a stage has computed, and what its backward pass is then given of it. */
+/** Results of a stage's forward pass, and the values that its backward pass needs. */
 export interface StageForward {
   readonly outgoing: readonly Tensor[];
-  /** The further results that `stage.aux` numbers. */
+  /** Further results: the leaves with the numbers in `stage.aux`. */
   readonly aux: readonly Tensor[];
   readonly kept: readonly Tensor[];
 }
@@ -23,14 +23,14 @@ export interface StageForward {
 const requireCount = (caller: string, what: string, given: readonly unknown[], wanted: number): void => {
   if (given.length !== wanted)
     throw new ArgumentError(
-      `${caller}: ${given.length} ${what} were given to a stage that takes ${wanted}; give one for each, in the order of the stage`,
+      `${caller}: ${given.length} ${what} were given to a stage that takes ${wanted}; pass as many, in the order of the stage`,
     );
 };
 
 /**
- * Apply the forward pass of a stage, inside of a traced function.
+ * Apply the forward pass of a stage, inside a traced function.
  *
- * @throws ArgumentError for another number of tensors, or of other specs, than the stage takes.
+ * @throws ArgumentError for a wrong number of tensors, or wrong specs.
  */
 export const stageForward = (stage: Stage, { params, args, incoming }: StageInputs): StageForward => {
   requireCount("stageForward", "params", params, stage.params.length);
@@ -44,11 +44,11 @@ export const stageForward = (stage: Stage, { params, args, incoming }: StageInpu
 };
 
 /**
- * Apply the backward pass of a stage, inside of a traced function: once for each time that forward was applied.
+ * Apply the backward pass of a stage, inside a traced function: once per application of the forward pass.
  *
- * @param kept of `stageForward`.
- * @param cotangents of those outgoing values that have one. The last stage is given the weight of the loss, such as
- * `full([], 1 / numMicroBatches)`.
+ * @param kept the `kept` values of `stageForward`.
+ * @param cotangents cotangents of the outgoing values that have one. For the last stage, the weight of the loss, such
+ * as `full([], 1 / numMicroBatches)`.
  * @returns cotangents of the incoming values that have one, and gradients of `stage.params`.
  */
 export const stageBackward = (

@@ -9,16 +9,19 @@ import {
 } from "../graph/graph.ts";
 import { inputOperator } from "../ops/input.ts";
 
-/** A part of a graph as a graph of its own. */
+/** Part of a graph to extract as a separate graph. */
 export interface GraphSlice {
-  /** Values that the part is given: its inputs, in order. One may be named by several values that are equal. */
+  /** Inputs of the part, in order; each input may stand for several equal values. */
   readonly given: readonly (readonly ValueRef[])[];
   readonly outputs: readonly ValueRef[];
-  /** Nodes that must run though no output needs them. */
+  /** Nodes that must run even if no output needs them. */
   readonly effects?: readonly number[];
 }
 
-/** Which nodes a part must hold to give its outputs of what it is given. @param isGiven by `valueKey`. */
+/**
+ * Nodes that a part needs to compute its outputs from the given values. @param isGiven whether a value is given, by
+ * `valueKey`.
+ */
 export const nodesWithin = (
   graph: Graph,
   outputs: readonly ValueRef[],
@@ -35,7 +38,7 @@ export const nodesWithin = (
   return needed;
 };
 
-/** Cut the nodes between given values and outputs out of a graph. Cost: O(nodes + edges). */
+/** Extract the nodes between given values and outputs of a graph. Cost: O(nodes + edges). */
 export const sliceGraph = (graph: Graph, { given, outputs, effects = [] }: GraphSlice): Graph => {
   const builder = new GraphBuilder();
   const keys = new Set<string>();

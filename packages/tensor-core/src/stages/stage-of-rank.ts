@@ -6,31 +6,36 @@ import type { Tensor } from "../graph/tensor.ts";
 import { stageBackward, stageForward, type StageForward } from "./run-stage.ts";
 import type { CutStep, CutValue, Stage } from "./stage.ts";
 
-/** The stage of one rank, with messages to its neighbours. */
+/** Stage of one rank, with messages to its neighbors. */
 export interface RankStage {
   readonly stage: Stage;
-  /** Receive what the rank before hands on, compute, and hand on. Of the last stage `outgoing` is the loss. */
+  /**
+   * Receive the incoming values from the previous rank, compute, and send the outgoing values. For the last stage,
+   * `outgoing` is the loss.
+   */
   forward(params: readonly Tensor[], args: readonly Tensor[]): StageForward;
   /**
-   * Receive cotangents of the rank behind, compute, and send those of the rank before. Ranks call it in one order.
+   * Receive cotangents from the next rank, compute, and send cotangents to the previous rank. All ranks call this
+   * method in the same order.
    *
-   * @param weight of the loss, for the last stage. Default: 1.
+   * @param weight weight of the loss, for the last stage. Default: 1.
    * @returns gradients of `stage.params`: this rank's part, see `sumShared`.
    */
   backward(forward: StageForward, weight?: Tensor): readonly Tensor[];
   /**
-   * Add the gradients of parameters that other stages have too, so that all of them go on with the same bits. Once per
-   * step, after the last micro-batch. Cost: a message of each such gradient to each other rank that has it.
+   * Sum the gradients of parameters that several stages share, so that all of them continue with the same bits. Once
+   * per step, after the last micro-batch. Cost: one message per shared gradient to each other rank that has it.
    */
   sumShared(gradients: readonly Tensor[]): readonly Tensor[];
 }
 
 /**
- * Take the stage of a rank: rank s along `axis` has stage s, receives from rank s − 1 and sends to rank s + 1, and back
- * the other way. For a function that is traced for its rank (`meshPlace`): ranks' graphs differ, and meet in their
- * messages. Micro-batches are calls of `forward`, then of `backward`, in any order that is the same on all ranks.
+ * Create the stage of a rank: rank s along `axis` has stage s, receives from rank s − 1 and sends to rank s + 1; in the
+ * backward pass the opposite. For a function that is traced per rank (`meshPlace`): the graphs of ranks differ, and are
+ * connected by their messages. Micro-batches are calls of `forward`, then of `backward`, in any order that is the same
+ * on all ranks.
  *
- * @throws ArgumentError where the axis has another number of ranks than there are stages.
+ * @throws ArgumentError if the number of ranks along the axis is not the number of stages.
  * @example
  * const step = (params: Tensor[], batches: Tensor[][]) => {
  *   const { forward, backward } = stageOfRank(cutStep, "pipeline");
@@ -81,7 +86,7 @@ export const stageOfRank = ({ stages, shared }: CutStep, axis: string): RankStag
             const pairs = owners.map((from, at) => [from, owners[(at + step) % owners.length]!] as const);
             parts.set(pairs.find(([, to]) => to === rank)![0], sendReceive(own, axis, pairs));
           }
-          // The last stage first, as cotangents come: all owners add in one order.
+          // From the last stage to the first, the order of cotangents: all owners add in the same order.
           return owners
             .toReversed()
             .map((owner) => parts.get(owner)!)

@@ -2,18 +2,18 @@ import type { Graph } from "../graph/graph.ts";
 import type { TensorSpec } from "../shape.ts";
 import type { TreeStructure } from "../tree.ts";
 
-/** A value that passes from one stage to the next. */
+/** A value that is passed from one stage to the next. */
 export interface CutValue {
-  /** That it was tapped by. */
+  /** Name given by `tap`. */
   readonly name: string;
   readonly spec: TensorSpec;
-  /** Whether a cotangent comes back for it: it is of real numbers. */
+  /** Whether a cotangent is sent back for the value, which requires a floating-point dtype. */
   readonly hasCotangent: boolean;
 }
 
 /**
- * Where backward finds a value of forward: among what forward was given or gave, by position there, or among the values
- * that forward returns for backward alone.
+ * Source of a forward value for the backward pass: an input or output of the forward pass, by index, or a value that
+ * the forward pass returns only for the backward pass ("saved").
  */
 export interface KeptValue {
   readonly from: "params" | "args" | "incoming" | "outgoing" | "saved";
@@ -21,34 +21,34 @@ export interface KeptValue {
 }
 
 /**
- * One stage of a step: a graph of its forward pass and one of its backward pass. Both are plain data and may be run
- * where and when one likes, as often as there are micro-batches. `stageForward` and `stageBackward` apply them.
+ * One stage of a step: a graph of its forward pass and a graph of its backward pass. Both are plain data and may be run
+ * anywhere, once per micro-batch. `stageForward` and `stageBackward` apply them.
  */
 export interface Stage {
-  /** Leaves of the parameters that it has, by their numbers, ascending. */
+  /** Numbers of the parameter leaves of the stage, ascending. */
   readonly params: readonly number[];
-  /** Leaves of the further arguments that it reads. */
+  /** Numbers of the leaves of further arguments that the stage reads. */
   readonly args: readonly number[];
-  /** From the stage before; empty in the first. */
+  /** Values from the previous stage; empty in the first stage. */
   readonly incoming: readonly CutValue[];
-  /** For the next stage; in the last one the loss. */
+  /** Values for the next stage; the loss in the last stage. */
   readonly outgoing: readonly CutValue[];
-  /** Leaves of the further results that it computes. */
+  /** Numbers of the leaves of further results that the stage computes. */
   readonly aux: readonly number[];
-  /** Inputs: params, args, incoming. Outputs: outgoing, aux, then what is saved for backward. */
+  /** Inputs: params, args, incoming. Outputs: outgoing, aux, then values saved for the backward pass. */
   readonly forward: Graph;
   /**
    * Inputs: the kept values, then the cotangents of `outgoing`. Outputs: the cotangents of `incoming`, then the
-   * gradients of `params`. Of values without cotangent none.
+   * gradients of `params`. Values without a cotangent are omitted.
    */
   readonly backward: Graph;
   readonly kept: readonly KeptValue[];
 }
 
-/** A parameter that several stages read: its gradient is the sum of those that they give. */
+/** A parameter that several stages read: its gradient is the sum of the stages' gradients. */
 export interface SharedParam {
   readonly leaf: number;
-  /** Its place in the tree of parameters. */
+  /** Path in the tree of parameters. */
   readonly path: string;
   readonly stages: readonly number[];
 }

@@ -19,14 +19,14 @@ export const compose = (
     results instanceof Tensor
       ? "a tensor"
       : Array.isArray(results)
-        ? "a list with other things in it"
+        ? "a list that does not contain only tensors"
         : String(results);
-  throw new OperatorError(name, `its composition returned ${given}; it returns the list of its results, such as [y]`);
+  throw new OperatorError(name, `its composition returned ${given}; return the list of its results, such as [y]`);
 };
 
 /**
- * The graph of a user's operator composed of other operators. Mesh, place and what is being composed already are those
- * of the running trace.
+ * Graph of the composition of a user's operator. Mesh, coordinates and the operators being composed are taken from the
+ * running trace.
  *
  * @throws OperatorError for a composition that uses its own operator.
  */
@@ -39,12 +39,12 @@ export const traceComposition = (operator: Operator, inputs: readonly TensorSpec
   }).graph;
 };
 
-/** Throws OperatorError where a composition computes something else than the node that it stands for. */
+/** Throws OperatorError if the results of a composition differ in dtype or shape from the results of its node. */
 export const checkComposition = (op: string, composed: Graph, stated: readonly TensorSpec[]): void => {
   const results = composed.outputs.map((ref) => specOf(composed, ref));
   if (results.length !== stated.length || !results.every((spec, output) => sameSpec(spec, stated[output]!)))
     throw new OperatorError(
       op,
-      `its composition gives ${results.map(formatSpec).join(", ") || "nothing"}, but its shape rule says ${stated.map(formatSpec).join(", ") || "nothing"}; both must be alike`,
+      `its composition returns ${results.map(formatSpec).join(", ") || "nothing"}, but its shape rule says ${stated.map(formatSpec).join(", ") || "nothing"}; dtypes and shapes of both must be equal`,
     );
 };

@@ -8,13 +8,14 @@ import { addDefinition } from "../graph/operator.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
 /**
- * What runs the functions that emit the nodes of a graph anew: in their scopes and regions within the running ones, and
- * in their phases unless that is `forward`, which is what a traced function has where it stands.
+ * Create a function that runs emitting functions with the origin of the original nodes: scopes and regions are nested
+ * in the running ones, and the phase is the node's phase unless that is `forward`, which means the phase of the running
+ * trace.
  */
 const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
   const state = currentTrace("replay");
   const numbers = new Map<string, number>();
-  const renumbered = (region: string): string =>
+  const renumber = (region: string): string =>
     region
       .split("/")
       .map((number) => numbers.get(number) ?? (numbers.set(number, state.numRegions++), numbers.get(number)!))
@@ -23,8 +24,7 @@ const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
     const outer = { scope: state.scope, phase: state.phase, region: state.region };
     if (path !== "") state.scope = outer.scope === "" ? path : `${outer.scope}/${path}`;
     if (phase !== "forward") state.phase = phase;
-    if (region !== "")
-      state.region = outer.region === "" ? renumbered(region) : `${outer.region}/${renumbered(region)}`;
+    if (region !== "") state.region = outer.region === "" ? renumber(region) : `${outer.region}/${renumber(region)}`;
     try {
       return fn();
     } finally {
@@ -35,28 +35,28 @@ const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
 
 export interface ReplayOptions {
   /**
-   * Called with each value of the graph as soon as it is there, inputs first. What it emits stands there, before the
-   * nodes that follow: statistics of a layer beside the layer.
+   * Called with each value of the graph as soon as it exists, inputs first. Nodes that the callback emits come before
+   * the nodes that follow: for example statistics of a layer, next to the layer.
    */
   readonly onValue?: (ref: ValueRef, value: Tensor) => void;
 }
 
 /**
- * Apply a graph inside the running trace, as if the function that it was traced from were called again: its nodes are
- * appended with these tensors as inputs, so gradients flow through them. A graph is plain data and can come from
- * another thread, where its function cannot go.
+ * Apply a graph inside the running trace, as if its traced function were called again: its nodes are appended with
+ * these tensors as inputs, so gradients flow through them. Unlike a function, a graph is plain data and can come from
+ * another thread.
  *
- * @param inputs one tensor per input of the graph, of its dtype and shape.
+ * @param inputs one tensor per input of the graph, with the same dtype and shape.
  * @returns one tensor per output.
- * @throws ArgumentError for other inputs than it was traced with.
+ * @throws ArgumentError if inputs differ from those that the graph was traced with.
  */
 export const replay = (graph: Graph, inputs: readonly Tensor[], { onValue }: ReplayOptions = {}): Tensor[] => {
   if (inputs.length !== graph.inputs.length)
     throw new ArgumentError(
-      `replay: ${inputs.length} tensors were given for the ${graph.inputs.length} inputs of the graph; give one for each`,
+      `replay: ${inputs.length} tensors were given for the ${graph.inputs.length} inputs of the graph; pass one per input`,
     );
   const values = new Map<string, Tensor>();
-  const settle = (ref: ValueRef, value: Tensor): void => {
+  const setValue = (ref: ValueRef, value: Tensor): void => {
     values.set(valueKey(ref), value);
     onValue?.(ref, value);
   };
@@ -66,11 +66,11 @@ export const replay = (graph: Graph, inputs: readonly Tensor[], { onValue }: Rep
       throw new ArgumentError(
         `replay: input ${i} is ${formatSpec(inputs[i]!)}, but the graph was traced with ${formatSpec(expected)}; trace it again for other shapes`,
       );
-    settle({ node, output: 0 }, inputs[i]!);
+    setValue({ node, output: 0 }, inputs[i]!);
   });
   const { definitions } = currentTrace("replay");
   for (const operator of definitionsOf(graph).operators.values()) addDefinition(definitions, operator);
-  const within = replayOrigin();
+  const runWithOrigin = replayOrigin();
   for (const node of graph.nodes) {
     const { id, op, inputs: refs, params } = node;
     if (roleOf(node) === "argument") continue;
@@ -80,8 +80,8 @@ export const replay = (graph: Graph, inputs: readonly Tensor[], { onValue }: Rep
         refs.map((ref) => values.get(valueKey(ref))!),
         params,
       );
-    const results = within(node, apply);
-    results.forEach((result, output) => settle({ node: id, output }, result));
+    const results = runWithOrigin(node, apply);
+    results.forEach((result, output) => setValue({ node: id, output }, result));
   }
   return graph.outputs.map((ref) => values.get(valueKey(ref))!);
 };

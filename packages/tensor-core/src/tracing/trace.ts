@@ -19,21 +19,21 @@ import {
 import { type Graph, GraphBuilder, ownOrigin, type ValueRef, valueKey } from "../graph/graph.ts";
 import { Tensor } from "../graph/tensor.ts";
 
-/** A traced function: its graph, and how its flat inputs and outputs form trees. */
+/** A traced function: its graph, and the tree structures of its inputs and outputs. */
 export interface Traced {
   readonly graph: Graph;
   readonly inputs: TreeStructure;
   readonly outputs: TreeStructure;
   /**
-   * What differentiation has told of the nodes of the graph: whose cotangent each value carries. It is of no use for
-   * the graph that a pass makes of it.
+   * Results of differentiation: cotangents by value. Valid only for this graph, not for graphs that passes create from
+   * it.
    */
   readonly derivatives: Derivatives;
-  /** Whether the function has values with a derivative of their own, which the graph has not. */
+  /** Whether the function contains custom derivatives, which the graph does not represent. */
   readonly hasOwnDerivatives: boolean;
 }
 
-/** A graph without the nodes that only carried a derivative: their values are read where they were computed. */
+/** Graph without the nodes that only carried a custom derivative: readers use the original values. */
 const withoutGradientRules = (
   graph: Graph,
   { gradientRules, derivatives }: TraceState,
@@ -41,11 +41,11 @@ const withoutGradientRules = (
   if (gradientRules.size === 0) return { graph, derivatives };
   const builder = new GraphBuilder();
   for (const node of graph.nodes) {
-    const passed = gradientRules.get(node.id);
-    if (passed === undefined) builder.copy(node);
+    const customNode = gradientRules.get(node.id);
+    if (customNode === undefined) builder.copy(node);
     else
       node.specs.forEach((_, output) =>
-        builder.map({ node: node.id, output }, builder.resolve(node.inputs[passed.numArguments + output]!)),
+        builder.map({ node: node.id, output }, builder.resolve(node.inputs[customNode.numArguments + output]!)),
       );
   }
   const cotangents = new Map<string, ValueRef[]>();
@@ -63,7 +63,7 @@ const withoutGradientRules = (
   };
 };
 
-/** What to write in place of an argument that is no array. */
+/** What to write instead of an argument that is not an array. */
 const cureOf = (value: unknown): string => {
   if (value === undefined) return "pass an NdArray";
   if (typeof value === "number") return `write NdArray.scalar(${value})`;
@@ -73,31 +73,34 @@ const cureOf = (value: unknown): string => {
   return "pass an NdArray, an array of the backend, or lists and plain objects of them";
 };
 
-/** Name the argument that holds what is no array: of a list of numbers all of it, not its first. */
+/** Throw with the path of the argument that is not an array; a list of numbers is reported as a whole. */
 const refuseArgument = (args: unknown, path: string): never => {
   let value = args;
-  let shown = "";
+  let location = "";
   for (const step of path.split(".")) {
-    if (shown !== "" && isNumberList(value)) break;
+    if (location !== "" && isNumberList(value)) break;
     value = (value as Record<string, unknown>)[step];
-    shown = shown === "" ? `argument ${Number(step) + 1}` : `${shown}${shown.includes(" at ") ? "." : " at "}${step}`;
+    location =
+      location === ""
+        ? `argument ${Number(step) + 1}`
+        : `${location}${location.includes(" at ") ? "." : " at "}${step}`;
   }
   throw new ArgumentError(
-    `${shown} of a traced function is ${describe(value)}, where an array is due; ${cureOf(value)}`,
+    `${location} of a traced function is ${describe(value)}, expected an array; ${cureOf(value)}`,
   );
 };
 
 /**
- * Run `fn` once on symbolic tensors and record what it does.
+ * Run `fn` once on symbolic tensors and record its operators.
  *
  * @param fn plain function over trees of tensors; must not depend on values, only on shapes.
- * @param args trees whose leaves have `dtype` and `shape` (arrays on host or device, or plain specs); outermost is the
- * argument list.
- * @param options.mesh ranks along each mesh axis that collective operators name.
- * @param options.place the rank that it is traced for, by its position along mesh axes: what `meshPlace` tells. Ranks
- * may then have graphs that differ.
- * @param options.composing operators of users whose compositions the function is a part of; for what traces those.
- * @throws ArgumentError where a leaf is no array, and where the function returns something else than its tensors.
+ * @param args trees whose leaves have `dtype` and `shape` (arrays on host or device, or plain specs); the outermost
+ * level is the argument list.
+ * @param options.mesh number of ranks along each mesh axis that collective operators refer to.
+ * @param options.place mesh coordinates of the rank that the function is traced for, as returned by `meshPlace`. Graphs
+ * may then differ between ranks.
+ * @param options.composing users' operators whose compositions contain the function; only for tracing compositions.
+ * @throws ArgumentError if a leaf is not an array, and if the function returns anything other than its own tensors.
  */
 export const trace = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
@@ -110,15 +113,13 @@ export const trace = <Args extends readonly unknown[], Result>(
 ): Traced => {
   if (typeof fn !== "function")
     throw new ArgumentError(
-      `${describe(fn)} was given where a function to trace is due; pass the function itself, as in jit(fn, backend)`,
+      `got ${describe(fn)} instead of a function to trace; pass the function itself, as in jit(fn, backend)`,
     );
   const state = emptyTrace(operators, options);
   requirePlace("trace", state.mesh, state.place);
   const { leaves, structure } = flattenTree<TensorSpec>(args);
   if (typeof structure === "string" || !("list" in structure))
-    throw new ArgumentError(
-      `${describe(args)} was given as the arguments to trace with; pass the list of them, as in trace(fn, [x])`,
-    );
+    throw new ArgumentError(`got ${describe(args)} as the arguments to trace with; pass a list, as in trace(fn, [x])`);
   const inputs = leaves.map((leaf, index) => {
     if (!isSpec(leaf)) refuseArgument(args, leafPaths(args)[index]!);
     requireDType("trace", leaf.dtype);
@@ -130,7 +131,7 @@ export const trace = <Args extends readonly unknown[], Result>(
   const result = withTrace(state, () => fn(...unflattenTree<Args>(structure, inputs)));
   if (isPromise(result))
     throw new ArgumentError(
-      "a traced function returned a Promise, but tracing does not wait; take async and await out of it, and await what the compiled function returns",
+      "a traced function returned a Promise, but tracing is synchronous; remove async and await from it, and await the result of the compiled function",
     );
   const flat = flattenTree<unknown>(result);
   const outputs = flat.leaves.map((leaf): ValueRef => {
@@ -141,8 +142,8 @@ export const trace = <Args extends readonly unknown[], Result>(
         typeof leaf === "number"
           ? `write constant(${leaf})`
           : leaf === undefined
-            ? "return what it computes"
-            : "return what it computes from its arguments"
+            ? "return its result"
+            : "return results computed from its arguments"
       }`,
     );
   });
@@ -160,8 +161,8 @@ export const trace = <Args extends readonly unknown[], Result>(
 };
 
 /**
- * `trace` a function apart, for the mesh and the rank of the running trace, to look at its graph before `replay` puts
- * it there. It uses no tensors but its arguments.
+ * Trace a function separately, for the mesh and the rank of the running trace, to inspect its graph before `replay`
+ * inserts it. The function must not use tensors other than its arguments.
  *
  * @param args trees of the running trace's tensors, or of specs.
  */

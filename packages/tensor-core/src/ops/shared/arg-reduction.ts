@@ -6,7 +6,9 @@ import { linesAlong } from "./along-dim.ts";
 
 export type ArgReductionParams = { readonly dim: number };
 
-/** Position of the element along `dim` that `beats` all before it; the first NaN beats everything. */
+/**
+ * Operator for the index along `dim` of the element that `beats` all earlier elements; the first NaN beats everything.
+ */
 export const argReduction = (name: string, beats: (a: number, b: number) => boolean): Operator =>
   defineOperator<ArgReductionParams>({
     name,
@@ -14,12 +16,12 @@ export const argReduction = (name: string, beats: (a: number, b: number) => bool
       if (!ordered.includes(x!.dtype))
         throw new ShapeError(
           name,
-          `dtype ${x!.dtype} is not supported, it takes ${ordered.join(", ")}; cast the operand first`,
+          `dtype ${x!.dtype} is not supported, expected ${ordered.join(", ")}; cast the operand first`,
         );
       if (x!.shape[dim] === 0)
         throw new ShapeError(
           name,
-          `dimension ${dim} of ${formatShape(x!.shape)} is empty, so no position exists; reduce a dimension with at least one element`,
+          `dimension ${dim} of ${formatShape(x!.shape)} is empty, so it has no such index; reduce a dimension with at least one element`,
         );
       return [{ dtype: "i32", shape: x!.shape.filter((_, other) => other !== dim) }];
     },

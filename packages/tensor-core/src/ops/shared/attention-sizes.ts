@@ -5,21 +5,21 @@ import { formatShape, formatSpec, sameShape, type TensorSpec } from "../../shape
 
 export type AttentionParams = { causal: boolean; scale: number };
 
-/** What both attention operators are about. */
+/** Sizes of an attention node. */
 export interface AttentionSizes {
   readonly batch: number;
   /** Heads of one batch entry. */
   readonly headsEach: number;
-  /** Batch entries × heads: each has queries of its own. */
+  /** Batch entries × heads: each has its own queries. */
   readonly heads: number;
-  /** Heads that share the keys and values of one head. */
+  /** Number of query heads that share one head of keys and values. */
   readonly group: number;
   readonly queries: number;
   readonly keys: number;
   readonly width: number;
 }
 
-/** The sizes of an attention node, from queries [B, H, T, D] and keys [B, G, S, D]. */
+/** Sizes of an attention node, from queries [B, H, T, D] and keys [B, G, S, D]. */
 export const attentionSizes = (inputs: readonly TensorSpec[]): AttentionSizes => {
   const [batch, headsEach, queries, width] = inputs[0]!.shape as [number, number, number, number];
   const [, keyHeads, keys] = inputs[1]!.shape as [number, number, number];
@@ -34,41 +34,41 @@ export const attentionSizes = (inputs: readonly TensorSpec[]): AttentionSizes =>
   };
 };
 
-/** @throws ShapeError unless q, k, v, and the limits where they are given, fit each other. */
+/** @throws ShapeError unless q, k, v, and the limits if given, match. */
 export const needAttention = (q: TensorSpec, k: TensorSpec, v: TensorSpec, limits: TensorSpec | undefined): void => {
   const [a, b] = [q.shape, k.shape];
   const specs = [q, k, v];
   if (specs.some(({ dtype, shape }) => (dtype !== "f32" && !isHalf(dtype)) || dtype !== q.dtype || shape.length !== 4))
     throw new ShapeError(
       "attention",
-      `${formatSpec(q)}, ${formatSpec(k)} and ${formatSpec(v)} were given; it takes [batch, heads, positions, width], all f32, all f16 or all bf16`,
+      `got ${formatSpec(q)}, ${formatSpec(k)} and ${formatSpec(v)}, expected [batch, heads, positions, width], all f32, all f16 or all bf16; cast or reshape them`,
     );
   if (!sameShape(b, v.shape) || a[0] !== b[0] || a[3] !== b[3])
     throw new ShapeError(
       "attention",
-      `q ${formatShape(a)}, k ${formatShape(b)} and v ${formatShape(v.shape)} do not fit: k and v have one shape, whose batch and width are q's`,
+      `q ${formatShape(a)}, k ${formatShape(b)} and v ${formatShape(v.shape)} do not match: k and v must have the same shape, with the batch and width of q`,
     );
   if (a[1] !== b[1] && (a[1] === 0 || b[1] === 0 || a[1]! % b[1]! !== 0))
     throw new ShapeError(
       "attention",
-      `q ${formatShape(a)} has ${a[1]} heads and k ${formatShape(b)} ${b[1]}: equally many heads must share each head of k and v; give k and v a number of heads that divides ${a[1]}`,
+      `q ${formatShape(a)} has ${a[1]} heads, which is not divisible by the ${b[1]} heads of k ${formatShape(b)}; give k and v a number of heads that divides ${a[1]}`,
     );
   if (limits !== undefined && (limits.dtype !== "i32" || !sameShape(limits.shape, [2, a[0]!])))
     throw new ShapeError(
       "attention",
-      `limits are ${formatSpec(limits)}, they must be i32[2, ${a[0]}]: key lengths, then query starts`,
+      `limits are ${formatSpec(limits)}, but must be i32[2, ${a[0]}]: key lengths, then query starts`,
     );
 };
 
 const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(value, most));
 
-/** How many keys of a batch entry there are, and before which of them the first query stands. */
+/** Number of keys of a batch entry, and number of keys before the first query. */
 export interface AttentionSpan {
   readonly keys: number;
   readonly start: number;
 }
 
-/** The span of each batch entry; without limits all keys, and the last query stands before the last key. */
+/** Span of each batch entry. Without limits: all keys, and the last query is at the last key. */
 export const attentionSpans = (
   { batch, queries, keys }: AttentionSizes,
   limits: ArrayLike<number> | undefined,
@@ -79,12 +79,13 @@ export const attentionSpans = (
       : { keys: clamp(limits[b]!, 0, keys), start: clamp(limits[batch + b]!, -queries, keys) },
   );
 
-/** Keys that a query sees. */
+/** Number of keys that a query sees. */
 export const visibleKeys = (query: number, { keys, start }: AttentionSpan, causal: boolean): number =>
   causal ? clamp(query + 1 + start, 0, keys) : keys;
 
 /**
- * Pairs of query and key that are multiplied where no limits say less: a causal query sees one key more than the last.
+ * Number of query-key pairs that are multiplied, without limits: a causal query sees one key more than the previous
+ * query.
  */
 export const visiblePairs = (inputs: readonly TensorSpec[], { causal }: AttentionParams): number => {
   const { heads, queries, keys } = attentionSizes(inputs);
@@ -93,7 +94,7 @@ export const visiblePairs = (inputs: readonly TensorSpec[], { causal }: Attentio
   return (heads * seeing * (2 * keys - seeing + 1)) / 2;
 };
 
-/** The row of k and v at which the keys of a query's row begin. */
+/** First row of k and v that belongs to a query row's head. */
 export const firstKey = (row: number, { queries, keys, group }: AttentionSizes): number =>
   Math.floor(Math.floor(row / queries) / group) * keys;
 

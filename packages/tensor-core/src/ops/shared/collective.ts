@@ -14,25 +14,25 @@ import { byteLength, formatSpec, type TensorSpec } from "../../shape.ts";
 
 export interface CollectiveRule<P extends CollectiveParams> extends OperatorFacts<P> {
   readonly name: string;
-  /** Which dtypes the operand may have; any by default. */
+  /** Allowed dtypes of the operand. Absent: all. */
   readonly dtypes?: readonly DType[];
   readonly result: (input: TensorSpec, params: P) => TensorSpec;
-  /** Additions or comparisons that one rank does for a bandwidth-optimal algorithm. */
+  /** Number of additions or comparisons per rank, for a bandwidth-optimal algorithm. */
   readonly flops?: (input: TensorSpec, params: P) => number;
-  /** Data of every rank in, data of every rank out; `ranks` has `axisSize` entries. */
+  /** Reference: from the data of every rank to the results of every rank; `ranks` has `axisSize` entries. */
   readonly world: (ranks: readonly ReferenceArray[], params: P, output: TensorSpec) => Float64Array[];
   readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
 }
 
-/** dtypes that can be reduced. 16-bit floats are added in f32 and rounded once per addition. */
+/** Dtypes that can be reduced. 16-bit floats are added in f32 and rounded once per addition. */
 export const reducible: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32"];
 
-/** An operator with one operand, computed by all ranks of a mesh axis together. */
+/** An operator with one operand, computed jointly by all ranks of a mesh axis. */
 export const collective = <P extends CollectiveParams>({
   dtypes,
   result,
   flops,
-  world: ofAll,
+  world: referenceWorld,
   ...rule
 }: CollectiveRule<P>): Operator => {
   const world = (
@@ -42,7 +42,7 @@ export const collective = <P extends CollectiveParams>({
   ): Float64Array[][] => {
     checkRanks(rule.name, ranks.length, params);
     const inputs = ranks.map(([input]) => input!);
-    return ofAll(inputs, params, outputs[0]!).map((data) => [data]);
+    return referenceWorld(inputs, params, outputs[0]!).map((data) => [data]);
   };
   return defineOperator<P>({
     ...rule,
@@ -52,7 +52,7 @@ export const collective = <P extends CollectiveParams>({
       if (dtypes !== undefined && !dtypes.includes(input.dtype)) {
         throw new ShapeError(
           rule.name,
-          `dtype ${input.dtype} cannot be reduced, it takes ${dtypes.join(", ")}; cast the operand first`,
+          `dtype ${input.dtype} cannot be reduced, expected ${dtypes.join(", ")}; cast the operand first`,
         );
       }
       return [result(input, params)];
@@ -67,15 +67,15 @@ export const collective = <P extends CollectiveParams>({
   });
 };
 
-/** Refuse to run a graph in a world of another size than it was traced for. */
+/** Throw if a graph runs in a world of another size than it was traced for. */
 export const checkRanks = (op: string, numRanks: number, { axis, axisSize }: CollectiveParams): void => {
   if (numRanks === axisSize) return;
   throw new ArgumentError(
-    `${op}: the function was traced for ${axisSize} ranks on axis "${axis}" and is run by ${numRanks}; trace it with mesh { ${axis}: ${numRanks} }`,
+    `${op}: the function was traced for ${axisSize} ranks on axis "${axis}" but runs on ${numRanks}; trace it with mesh { ${axis}: ${numRanks} }`,
   );
 };
 
-/** The chunk length when dimension 0 is split into one chunk per rank. */
+/** Chunk length when dimension 0 is split into one chunk per rank. */
 export const chunkRows = (op: string, input: TensorSpec, params: CollectiveParams): number => {
   const rows = leadingRows(op, input);
   if (rows % params.axisSize !== 0) {
@@ -87,7 +87,7 @@ export const chunkRows = (op: string, input: TensorSpec, params: CollectiveParam
   return rows / params.axisSize;
 };
 
-/** Size of dimension 0, which the ranks share out or fill. */
+/** Size of dimension 0, which is split between the ranks or gathered from them. */
 export const leadingRows = (op: string, input: TensorSpec): number => {
   const rows = input.shape[0];
   if (rows === undefined)
@@ -101,7 +101,7 @@ const combine: { readonly [reduction: string]: (a: number, b: number) => number 
   min: Math.min,
 };
 
-/** Combine elements `begin` to `end` of all ranks, in rank order. */
+/** Reduce elements `begin` to `end` − 1 of all ranks, in rank order. */
 export const reduceRanks = (
   ranks: readonly ReferenceArray[],
   reduction: string,
@@ -110,7 +110,7 @@ export const reduceRanks = (
 ): Float64Array => {
   const apply = combine[reduction];
   if (apply === undefined)
-    throw new InvariantError(`unknown reduction "${reduction}"; it is one of ${Object.keys(combine).join(", ")}`);
+    throw new InvariantError(`unknown reduction "${reduction}"; use one of ${Object.keys(combine).join(", ")}`);
   const [first, ...rest] = ranks.map((rank) => rank.data.subarray(begin, end));
   return first!.map((value, i) => rest.reduce((sum, data) => apply(sum, data[i]!), value));
 };

@@ -24,18 +24,18 @@ export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, 
   if (channels !== perGroup * groups) {
     throw new ShapeError(
       op,
-      `${both} do not fit: with ${groups} group${groups === 1 ? "" : "s"} the image's ${channels} channels must equal ${groups} × the weight's ${perGroup}; an image is [N, H, W, channels], a weight [height, width, channels / groups, outputs]`,
+      `${both} do not match: with ${groups} group${groups === 1 ? "" : "s"} the image's ${channels} channels must equal ${groups} × the weight's ${perGroup}; an image is [N, H, W, channels], a weight [height, width, channels / groups, outputs]`,
     );
   }
   if (kernelHeight < 1 || kernelWidth < 1)
     throw new ShapeError(
       op,
-      `${both} do not fit: a kernel has at least one row and one column; give the weight a size`,
+      `${both} do not match: a kernel has at least one row and one column; give the weight a size`,
     );
   return [batch, ...slidingPositions([height, width], [kernelHeight, kernelWidth], params, op), outChannels];
 };
 
-/** The dtype of a convolution of two operands, which must have 4 dimensions. */
+/** Dtype of a convolution of two operands, which must have 4 dimensions. */
 export const imagesDtype = (op: string, inputs: readonly TensorSpec[], params: ConvolutionParams): DType => {
   for (const input of inputs) {
     if (input.shape.length !== 4)
@@ -46,7 +46,7 @@ export const imagesDtype = (op: string, inputs: readonly TensorSpec[], params: C
   return productDtype(op, inputs, params);
 };
 
-/** Flops are those of the convolution that the operator belongs to; padding counts as work. */
+/** Cost of a convolution or its gradients; flops are those of the convolution, and padding counts as work. */
 export const convolutionCost = (
   w: Shape,
   y: Shape,
@@ -59,8 +59,8 @@ export const convolutionCost = (
 });
 
 /**
- * Visit every product of a convolution with the offsets of its three elements, taps outside of the image left out. All
- * three operators are one trilinear form, `Σ x·w·y`, read from another side.
+ * Visit every product of a convolution with the offsets of its three elements; taps outside the image are skipped. All
+ * three operators are one trilinear form, `Σ x·w·y`, solved for a different factor.
  */
 export const forEachProduct = (
   xShape: Shape,

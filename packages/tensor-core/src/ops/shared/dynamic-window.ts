@@ -2,7 +2,7 @@ import { ShapeError } from "../../errors.ts";
 import type { ReferenceArray } from "../../graph/operator.ts";
 import { formatShape, formatSpec, rowMajorStrides, type Shape, type TensorSpec } from "../../shape.ts";
 
-// A window of fixed size that begins at indices known only when the graph runs.
+// A window of fixed size whose start indices are known only at run time.
 
 /** @throws ShapeError unless `starts` are i32, one per dimension of `x`, and a window of `sizes` fits into `x`. */
 export const needWindow = (op: string, x: TensorSpec, starts: TensorSpec, sizes: Shape): void => {
@@ -15,17 +15,17 @@ export const needWindow = (op: string, x: TensorSpec, starts: TensorSpec, sizes:
   if (sizes.length !== rank || sizes.some((size, dim) => !Number.isInteger(size) || size < 0 || size > x.shape[dim]!))
     throw new ShapeError(
       op,
-      `a window of ${formatShape(sizes)} does not lie in ${formatSpec(x)}; give one size per dimension, from 0 to that of the dimension`,
+      `a window of ${formatShape(sizes)} does not fit into ${formatSpec(x)}; pass one size per dimension, from 0 to that of the dimension`,
     );
 };
 
-/** The first element of the window, with each start moved to the nearest one at which the window lies inside. */
+/** Offset of the first element of the window, with each start clamped so that the window is inside. */
 export const windowOffset = (shape: Shape, sizes: Shape, starts: ArrayLike<number>): number =>
   rowMajorStrides(shape).reduce(
     (offset, stride, dim) => offset + stride * Math.max(0, Math.min(starts[dim]!, shape[dim]! - sizes[dim]!)),
     0,
   );
 
-/** `windowOffset` of values of the reference interpreter. */
+/** `windowOffset` for values of the reference interpreter. */
 export const referenceOffset = (x: ReferenceArray, sizes: Shape, starts: ReferenceArray): number =>
   windowOffset(x.spec.shape, sizes, starts.data);

@@ -8,19 +8,19 @@ import { byteLength, elementCount, formatSpec, sameShape, type TensorSpec } from
 export interface ElementwiseRule<P extends Params> extends OperatorFacts<P> {
   readonly name: string;
   readonly arity: number;
-  /** Which dtypes every operand may have. */
+  /** Allowed dtypes of the operands. */
   readonly dtypes: readonly DType[];
-  /** dtype of the result; the operands' own by default. */
+  /** Dtype of the result. Default: the dtype of the operands. */
   readonly result?: (inputs: readonly TensorSpec[], params: P) => DType;
-  /** Flops per element as priced by the cost model. */
+  /** Flops per element for the cost model. Default: 1. */
   readonly flops?: number;
   readonly scalar: (values: readonly number[], params: P, dtype: DType) => number;
   readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
 }
 
 /**
- * An operator that computes each element of its result from the same element of its operands. All operands have one
- * shape and dtype (`functions/` inserts `broadcast-to` nodes first), so fusion needs no index rules.
+ * An operator that computes each element of its result from the same element of its operands. All operands have the
+ * same shape and dtype (`functions/` inserts `broadcast-to` nodes first), so fusion needs no index rules.
  */
 export const elementwise = <P extends Params = Params>({
   arity,
@@ -39,7 +39,7 @@ export const elementwise = <P extends Params = Params>({
         if (!dtypes.includes(input.dtype)) {
           throw new ShapeError(
             rule.name,
-            `dtype ${input.dtype} is not supported, it takes ${dtypes.join(", ")}; cast the operand first`,
+            `dtype ${input.dtype} is not supported, expected ${dtypes.join(", ")}; cast the operand first`,
           );
         }
         if (input.dtype !== first.dtype || !sameShape(input.shape, first.shape)) {
@@ -67,7 +67,7 @@ export const elementwise = <P extends Params = Params>({
     },
   });
 
-/** How an operator with a sign of its own is written. */
+/** Formula of a binary operator with an infix sign. */
 export const infix =
   (sign: string) =>
   ([a, b]: readonly string[]): string =>

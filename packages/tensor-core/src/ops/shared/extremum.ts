@@ -5,14 +5,17 @@ import type { VjpContext } from "../../graph/operator.ts";
 import type { Tensor } from "../../graph/tensor.ts";
 import { type ReductionParams, stretchBack } from "./reduction.ts";
 
-/** The least value that each ordered dtype holds. */
+/** Smallest value of each ordered dtype. */
 export const least = (dtype: DType): number => (dtype === "f32" ? -Infinity : dtype === "i32" ? -(2 ** 31) : 0);
 
-/** The greatest value that each ordered dtype holds. */
+/** Largest value of each ordered dtype. */
 export const greatest = (dtype: DType): number =>
   ({ f32: Infinity, i32: 2 ** 31 - 1, u32: 2 ** 32 - 1, u8: 255, bool: 1 })[dtype as "f32"];
 
-/** Gradient of a maximum or minimum: all elements that equal the result share it equally, as `amax` of PyTorch does. */
+/**
+ * Gradient of a maximum or minimum: all elements equal to the result share the gradient equally, as in PyTorch's
+ * `amax`.
+ */
 export const shareAmongTies = ({
   inputs: [x],
   outputs: [result],

@@ -3,8 +3,8 @@ import { ShapeError } from "../../errors.ts";
 import { elementCount, formatSpec, type Shape, type TensorSpec } from "../../shape.ts";
 
 /**
- * Sizes of an indexed dimension: `outer` blocks of `size` rows of `inner` elements each, of which `count` are picked
- * per block.
+ * Sizes of an indexed dimension: `outer` blocks of `size` rows of `inner` elements each, of which `count` rows are
+ * selected per block.
  */
 export interface IndexedSizes {
   readonly outer: number;
@@ -20,16 +20,16 @@ export const indexedSizes = (shape: Shape, indices: Shape, dim: number): Indexed
   count: elementCount(indices),
 });
 
-/** `shape` with dimension `dim` replaced by those of the indices. */
+/** `shape` with dimension `dim` replaced by the dimensions of the indices. */
 export const indexedShape = (op: string, x: TensorSpec, indices: TensorSpec, dim: number): number[] => {
   if (indices.dtype !== "i32")
-    throw new ShapeError(op, `indices are ${formatSpec(indices)}, they must be i32; cast them`);
+    throw new ShapeError(op, `indices are ${formatSpec(indices)}, but must be i32; cast them`);
   if (dim < 0 || dim >= x.shape.length)
-    throw new ShapeError(op, `${formatSpec(x)} has no dimension ${dim} to index; it needs rank 1 or more`);
+    throw new ShapeError(op, `${formatSpec(x)} has no dimension ${dim} to index; pass a tensor of rank 1 or more`);
   return [...x.shape.slice(0, dim), ...indices.shape, ...x.shape.slice(dim + 1)];
 };
 
-/** What stands where there was nothing to take: loud in every dtype that can be loud. */
+/** Value for an index out of range: conspicuous in every dtype in which that is possible. */
 export const invalidValue: Readonly<Record<DType, number>> = {
   f32: NaN,
   f16: NaN,

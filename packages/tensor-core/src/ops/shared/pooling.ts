@@ -30,7 +30,7 @@ export const poolingCost = (
   bytesWritten: outputs.reduce((sum, output) => sum + byteLength(output), 0),
 });
 
-/** Visit each output with the offsets of the pixels that its window covers, rows first. */
+/** Visit each output with the offsets of the pixels in its window, in row-major order. */
 export const forEachWindow = (
   x: Shape,
   y: Shape,
@@ -54,7 +54,7 @@ export const forEachWindow = (
   }
 };
 
-/** Offset of the largest value, the first of equal ones; NaN wins. */
+/** Offset of the maximum, the first among equals; a NaN counts as the maximum. */
 export const firstMaximum = (data: Float64Array, pixels: readonly number[]): number =>
   pixels.reduce((best, at) =>
     data[at]! > data[best]! || (Number.isNaN(data[at]!) && !Number.isNaN(data[best]!)) ? at : best,

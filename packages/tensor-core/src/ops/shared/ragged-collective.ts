@@ -18,9 +18,9 @@ export interface RaggedRule extends RaggedFact {
 }
 
 /**
- * An operator whose chunks have room for `capacity` rows, of which only as many travel as a second operand says when
- * the graph runs. Results: the chunks of all ranks in rank order, zeros after the rows that came, and how many rows
- * came from each.
+ * An operator whose chunks have capacity for a fixed number of rows, of which only as many are sent as the second
+ * operand specifies at run time. Results: the chunks of all ranks in rank order, padded with zeros after the received
+ * rows, and the number of rows received from each rank.
  */
 export const raggedCollective = ({ name, kind, chunkPerRank, vjp }: RaggedRule): Operator => {
   const capacityOf = (x: TensorSpec, params: CollectiveParams): number =>
@@ -55,11 +55,11 @@ export const raggedCollective = ({ name, kind, chunkPerRank, vjp }: RaggedRule):
       if (inputs.length !== 2) throw new InvariantError(`${name} takes 2 operands, got ${inputs.length}`);
       const [x, rows] = inputs as [TensorSpec, TensorSpec];
       const capacity = capacityOf(x, params);
-      const wanted = { dtype: "i32", shape: chunkPerRank ? [params.axisSize] : [] } as const;
-      if (rows.dtype !== wanted.dtype || !sameShape(rows.shape, wanted.shape)) {
+      const expected = { dtype: "i32", shape: chunkPerRank ? [params.axisSize] : [] } as const;
+      if (rows.dtype !== expected.dtype || !sameShape(rows.shape, expected.shape)) {
         throw new ShapeError(
           name,
-          `rows is ${formatSpec(rows)}, but ${params.axisSize} ranks on axis "${params.axis}" need ${formatSpec(wanted)}: ${chunkPerRank ? "a count for each peer" : "one count"}`,
+          `rows is ${formatSpec(rows)}, but ${params.axisSize} ranks on axis "${params.axis}" need ${formatSpec(expected)}: ${chunkPerRank ? "a count for each peer" : "one count"}`,
         );
       }
       return [
@@ -68,7 +68,7 @@ export const raggedCollective = ({ name, kind, chunkPerRank, vjp }: RaggedRule):
       ];
     },
     vjp,
-    // Shapes say how much there may be, not how much there is: an upper bound.
+    // An upper bound: shapes contain the capacity, not the actual number of rows.
     cost: (inputs, outputs) => ({
       flops: 0,
       bytesRead: inputs.reduce((sum, spec) => sum + byteLength(spec), 0),

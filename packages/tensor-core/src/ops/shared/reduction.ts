@@ -6,30 +6,30 @@ import type { RewriteRule } from "../../graph/rewrite-rule.ts";
 import type { Tensor } from "../../graph/tensor.ts";
 import { byteLength, elementCount, formatSpec, rowMajorStrides, type Shape } from "../../shape.ts";
 
-/** `dims`: the dimensions that vanish, ascending, at least one. */
+/** `dims`: the reduced dimensions, ascending, at least one. */
 export type ReductionParams = { readonly dims: readonly number[] };
 
 export interface ReductionRule extends OperatorFacts<ReductionParams> {
   readonly name: string;
   readonly dtypes: readonly DType[];
-  /** The result where nothing is reduced. */
+  /** Result if there are no elements. */
   readonly empty: (dtype: DType) => number;
   readonly combine: (a: number, b: number) => number;
   readonly vjp: (context: VjpContext<ReductionParams>) => (Tensor | undefined)[];
 }
 
-/** Where each element of `shape` lands when `dims` vanish: flat positions in the result. */
+/** Flat position in the result for each element of `shape` when `dims` are reduced. */
 const targets = (shape: Shape, dims: readonly number[]): Int32Array => {
-  const kept = rowMajorStrides(shape.filter((_, dim) => !dims.includes(dim)));
+  const keptStrides = rowMajorStrides(shape.filter((_, dim) => !dims.includes(dim)));
   let next = 0;
-  const steps = shape.map((_, dim) => (dims.includes(dim) ? 0 : kept[next++]!));
+  const steps = shape.map((_, dim) => (dims.includes(dim) ? 0 : keptStrides[next++]!));
   const strides = rowMajorStrides(shape);
   return Int32Array.from({ length: elementCount(shape) }, (_, flat) =>
     shape.reduce((position, size, dim) => position + (Math.floor(flat / strides[dim]!) % size) * steps[dim]!, 0),
   );
 };
 
-/** Stretch a reduced tensor over the shape it came from. */
+/** Broadcast a reduced tensor to the shape before the reduction. */
 export const stretchBack = (reduced: Tensor, shape: Shape, dims: readonly number[]): Tensor =>
   broadcastTo(
     reshape(
@@ -47,13 +47,13 @@ const reduceOfOnes: RewriteRule<ReductionParams> = ({ inputs, specs }, { spec, e
     : undefined;
 };
 
-/** Of f32, over the last dimensions: what a kernel can do where it computes the operand. */
+/** Fold of an f32 reduction over the last dimensions, which a kernel can fuse with its operand. */
 export const trailingFold: Fold<ReductionParams> = {
   dtype: "f32",
   from: ({ dims }, numDims) => (dims.length === numDims - dims[0]! ? dims[0] : undefined),
 };
 
-/** An operator that folds the elements along `dims` into one. Cost: one flop per element read. */
+/** An operator that reduces the elements along `dims` to one. Cost: one flop per element read. */
 export const reduction = ({ dtypes, empty, combine, rewrites = [], ...rule }: ReductionRule): Operator =>
   defineOperator<ReductionParams>({
     ...rule,
@@ -62,7 +62,7 @@ export const reduction = ({ dtypes, empty, combine, rewrites = [], ...rule }: Re
       if (!dtypes.includes(x!.dtype))
         throw new ShapeError(
           rule.name,
-          `dtype ${x!.dtype} is not supported, it takes ${dtypes.join(", ")}; cast the operand first`,
+          `dtype ${x!.dtype} is not supported, expected ${dtypes.join(", ")}; cast the operand first`,
         );
       if (
         dims.length === 0 ||

@@ -1,19 +1,19 @@
 import { ShapeError } from "../../errors.ts";
 import { elementCount, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
 
-/** How many rows a tensor has, and how long one is: a row runs along the last dimension. */
+/** Number of rows of a tensor, and their width: a row runs along the last dimension. */
 export const rowsOf = (spec: TensorSpec): { rows: number; width: number } => ({
   rows: elementCount(spec.shape.slice(0, -1)),
   width: spec.shape.at(-1)!,
 });
 
-/** An f32 tensor with rows, or an error. */
+/** Throw unless a tensor is f32 and has rows. */
 export const needRows = (op: string, x: TensorSpec): void => {
   if (x.dtype !== "f32" || x.shape.length === 0)
-    throw new ShapeError(op, `${formatSpec(x)} was given, it takes f32 of rank 1 or more; cast or reshape it`);
+    throw new ShapeError(op, `got ${formatSpec(x)}, expected f32 of rank 1 or more; cast or reshape it`);
 };
 
-/** An f32 vector with one entry per column of `x`, or an error. */
+/** Throw unless a vector is f32 with one entry per column of `x`. */
 export const needPerColumn = (op: string, what: string, vector: TensorSpec, x: TensorSpec): void => {
   if (vector.dtype !== "f32" || !sameShape(vector.shape, x.shape.slice(-1))) {
     throw new ShapeError(
@@ -23,13 +23,13 @@ export const needPerColumn = (op: string, what: string, vector: TensorSpec, x: T
   }
 };
 
-/** Largest of a row; −∞ for an empty one. */
+/** Maximum of a row; −∞ for an empty row. */
 export const rowMax = (row: Float64Array): number =>
   row.reduce((max, value) => (Number.isNaN(value) || value > max ? value : max), -Infinity);
 
 /**
- * The largest entry of a row and `Σ exp(row − max)`, so that nothing overflows; −∞ and 0 for an empty row. A row
- * without a softmax (it holds NaN or +∞, or nothing but −∞) has NaN for both.
+ * Maximum of a row and `Σ exp(row − max)`, without overflow; −∞ and 0 for an empty row. A row without a softmax (with
+ * NaN or +∞, or only −∞) has NaN for both.
  */
 export const exponentialSums = (row: Float64Array): { max: number; total: number } => {
   const max = rowMax(row);
@@ -43,7 +43,7 @@ export const logSumExp = (row: Float64Array): number => {
   return max + Math.log(total);
 };
 
-/** Apply `fn` to each row and write what it returns in its place. */
+/** Apply `fn` to each row and replace the row by the result. */
 export const mapRows = (
   spec: TensorSpec,
   fn: (row: number, start: number, end: number) => ArrayLike<number>,

@@ -2,24 +2,24 @@ import type { Cost } from "../../graph/operator.ts";
 import { byteLength, elementCount, type Shape, type TensorSpec } from "../../shape.ts";
 
 /**
- * Visit every index of `shape` in row-major order. `place` is `offset + Σ index·stride` of it: the same index in a view
- * with those strides.
+ * Visit every index of `shape` in row-major order. `place` is `offset + Σ index·stride`: the offset of that index in a
+ * view with those strides.
  */
 export const walkStrided = (
   shape: Shape,
   strides: readonly number[],
   offset: number,
-  visit: (position: number, place: number) => void,
+  visit: (position: number, viewOffset: number) => void,
 ): void => {
   const count = elementCount(shape);
   const index = new Array<number>(shape.length).fill(0);
-  let place = offset;
+  let viewOffset = offset;
   for (let position = 0; position < count; position++) {
-    visit(position, place);
+    visit(position, viewOffset);
     for (let dim = shape.length - 1; dim >= 0; dim--) {
-      place += strides[dim]!;
+      viewOffset += strides[dim]!;
       if (++index[dim]! < shape[dim]!) break;
-      place -= strides[dim]! * shape[dim]!;
+      viewOffset -= strides[dim]! * shape[dim]!;
       index[dim] = 0;
     }
   }
@@ -28,13 +28,13 @@ export const walkStrided = (
 /** A dense copy of a strided view. */
 export const readStrided = (data: Float64Array, shape: Shape, strides: readonly number[], offset = 0): Float64Array => {
   const result = new Float64Array(elementCount(shape));
-  walkStrided(shape, strides, offset, (position, place) => {
-    result[position] = data[place]!;
+  walkStrided(shape, strides, offset, (position, viewOffset) => {
+    result[position] = data[viewOffset]!;
   });
   return result;
 };
 
-/** Cost of moving data without arithmetic: what is written is read once. */
+/** Cost of moving data without arithmetic: each written byte is read once. */
 export const moveCost = (_inputs: readonly TensorSpec[], outputs: readonly TensorSpec[]): Cost => {
   const bytes = outputs.reduce((sum, output) => sum + byteLength(output), 0);
   return { flops: 0, bytesRead: bytes, bytesWritten: bytes };

@@ -1,16 +1,16 @@
 /**
- * A directed acyclic graph whose vertices may be merged while it stays acyclic. Keeps a topological order and repairs
- * it only between the two merged vertices (the idea of Pearce and Kelly's dynamic topological sort).
+ * A directed acyclic graph whose vertices may be merged as long as it stays acyclic. Maintains a topological order and
+ * repairs it only between the two merged vertices (as in Pearce and Kelly's dynamic topological sort).
  */
 export class ContractedGraph {
-  /** Vertices in topological order; -1 where one was merged into another. */
+  /** Vertices in topological order; -1 at the position of a vertex merged into another. */
   readonly order: number[];
   private readonly position: number[];
   private readonly owner: number[];
   private readonly contents: number[][];
   private readonly successors: readonly (readonly number[])[];
 
-  /** @param successors per vertex, those that depend on it; vertex numbers are a topological order. */
+  /** @param successors per vertex, the vertices that depend on it; vertex numbers are a topological order. */
   constructor(successors: readonly (readonly number[])[]) {
     this.successors = successors;
     this.order = successors.map((_, vertex) => vertex);
@@ -19,12 +19,12 @@ export class ContractedGraph {
     this.contents = this.order.map((vertex) => [vertex]);
   }
 
-  /** The vertex that now stands for `vertex`. */
+  /** Vertex that represents `vertex` after merges. */
   find(vertex: number): number {
     return this.owner[vertex]!;
   }
 
-  /** The original vertices merged into this one, ascending. */
+  /** Original vertices merged into this one, ascending. */
   members(vertex: number): readonly number[] {
     return this.contents[vertex]!;
   }
@@ -40,8 +40,8 @@ export class ContractedGraph {
   }
 
   /**
-   * Make one vertex of two; returns it, or `undefined` if a path through a third vertex leads from one to the other.
-   * Cost: at most the vertices ordered between the two and their edges.
+   * Merge two vertices; returns the merged vertex, or `undefined` if a path through a third vertex leads from one to
+   * the other. Cost: at most the vertices ordered between the two and their edges.
    */
   merge(a: number, b: number): number | undefined {
     const [first, last] = this.position[a]! < this.position[b]! ? [a, b] : [b, a];

@@ -11,37 +11,37 @@ import { type Extents, refine } from "./iteration-space.ts";
 
 export interface FusionOptions {
   /**
-   * Registers of one fused node: its inputs and instructions. Default 64: a kernel keeps a block of values per
-   * register, and more of them than that fall out of the first-level cache.
+   * Maximum number of registers of one fused node: its inputs and instructions. A kernel keeps a block of values per
+   * register, and with more registers the blocks exceed the first-level cache. Default: 64.
    */
   readonly maxRegisters?: number;
   /**
-   * Inputs and results of one fused node. Default 24, enough for Adam with decay and clipping; WebGPU binds fewer
-   * buffers.
+   * Maximum number of inputs and results of one fused node. 24 is enough for Adam with decay and clipping; WebGPU binds
+   * fewer buffers. Default: 24.
    */
   readonly maxOperands?: number;
   /**
-   * Elements of a result that a kernel has at hand at a time, for kernels that can reduce them there: see
-   * `FusedParams.folds`. Default: none, and reductions stay nodes of their own.
+   * Number of elements of a result that a kernel has available at a time, for kernels that can reduce them in place:
+   * see `FusedParams.folds`. Absent: reductions stay separate nodes.
    */
   readonly maxTile?: number;
 }
 
-/** A fused node in the making. */
+/** A fused node under construction. */
 interface Group {
   readonly extents: Extents;
-  /** Most collectives on a path from the inputs to here. */
+  /** Maximum number of collectives on a path from the inputs to the group. */
   readonly depth: number;
 }
 
 const isElementwise = (node: Node): boolean => operators[node.op]?.scalar !== undefined;
 
-/** Whether a node's result is there only once other ranks have done their part. */
+/** Whether a node's result depends on the participation of other ranks. */
 const isExchange = (node: Node): boolean => roleOf(node) === "done" || (isCollective(node) && roleOf(node) !== "start");
 
 const lengthOf = ({ extents }: Group): number => extents.at(-1) ?? 1;
 
-/** Per value, the nodes that read all of it in order, where there are several. */
+/** Readers of each value that several nodes read as a whole, in order. */
 const readersOf = (graph: Graph, loads: readonly (Loads | undefined)[], live: readonly boolean[]): number[][] => {
   const readers = new Map<string, number[]>();
   for (const node of graph.nodes) {
@@ -59,11 +59,11 @@ const readersOf = (graph: Graph, loads: readonly (Loads | undefined)[], live: re
 };
 
 /**
- * The same edges, and one from each collective to the next of the trace. To fuse across collectives could make one wait
- * for another that is traced later; on a rank with another graph it might be the other way round, and no order would
- * suit both.
+ * Edges plus an edge from each collective to the next one of the trace. Fusion across collectives could make a
+ * collective wait for another that is traced later. On a rank with another graph the dependency might be reversed, and
+ * no common order would exist.
  */
-const inOrderOfTrace = (
+const withTraceOrder = (
   graph: Graph,
   live: readonly boolean[],
   successors: readonly (readonly number[])[],
@@ -76,19 +76,19 @@ const inOrderOfTrace = (
 
 /**
  * Turn every elementwise node into (a part of) a `fused` node: one kernel and one pass over memory for a whole group.
- * Only what can be a view stays alone as it is.
+ * Only nodes that can be views stay separate.
  *
- * Neighbours join when they walk over equally many elements in one order (reshapes between them do not matter), when no
- * path through other nodes leads from one to the other, and when the joined program stays small. Constants become
- * instructions; `broadcast-to` operands are read in place with stride 0. Values that others need become results. The
- * update of one parameter by SGD or Adam is one node.
+ * Adjacent nodes are fused under three conditions: they iterate over the same number of elements in the same order
+ * (reshapes between them do not matter), no path through other nodes leads from one to the other, and the fused program
+ * stays small. Constants become instructions; `broadcast-to` operands are read in place with stride 0. Values that
+ * other nodes need become results. The update of one parameter by SGD or Adam is one node.
  *
- * With `maxTile`, a reduction over the last dimensions (`sum`, `reduce-max` and `reduce-min` of f32, `pack-bits`) joins
- * what computes its operand, which is then not written unless others read it. Reductions of one value join each other
- * too, and read it once. Nothing inside a fused node reads what it has reduced.
+ * With `maxTile`, a reduction over the last dimensions (`sum`, `reduce-max` and `reduce-min` of f32, `pack-bits`) is
+ * fused with the node that computes its operand, which is then not written unless other nodes read it. Reductions of
+ * the same value are fused, too, and read it once. A node must not read a reduction of the same fused node.
  *
- * A group never joins what waits for more collectives than it does, unless all of its results go there: an encoded
- * gradient must not wait for a gradient that was sent earlier.
+ * A group is never fused with a node that waits for more collectives, unless all results of the group go to that node:
+ * an encoded gradient must not wait for a gradient that was sent earlier.
  *
  * Dead nodes are dropped. The `shape` of a fused node has its contiguous dimensions merged, and at least one dimension.
  */
@@ -112,13 +112,13 @@ export const fuseElementwise = (
     if (live[node.id]!) for (const id of sources) successors[id]!.push(node.id);
   }
   const isOutput = new Set(graph.outputs.map((ref) => ref.node));
-  const contracted = new ContractedGraph(inOrderOfTrace(graph, live, successors));
+  const contracted = new ContractedGraph(withTraceOrder(graph, live, successors));
   const groups = new Map<number, Group>();
 
   const resultsOf = (members: ReadonlySet<number>): number[] =>
     [...members].filter((id) => isOutput.has(id) || successors[id]!.some((next) => !members.has(next)));
   const foldsOf = (members: readonly number[]): number[] => members.filter((id) => loads[id]!.fold !== undefined);
-  /** Whether no member reads what another one reduces, and all folds can share a walk in tiles. */
+  /** Whether no member reads the reduction of another member, and all folds can share one tiling. */
   const canFold = (members: readonly number[]): boolean => {
     const folds = foldsOf(members);
     if (folds.length === 0) return true;
@@ -156,9 +156,9 @@ export const fuseElementwise = (
     if (merged !== undefined) groups.set(merged, { extents, depth: Math.max(a.depth, b.depth) });
   };
 
-  // From the last node to the first: a value joins the earliest of its users that it can. What only backward needs (the
-  // mask of a ReLU, the derivative of a GELU) is then computed there from what forward keeps, instead of being written
-  // in forward and kept as well.
+  // From the last node to the first: a value is fused with its earliest possible user. Values that only the backward
+  // pass needs (the mask of a ReLU, the derivative of a GELU) are then computed there from values that the forward pass
+  // keeps, instead of being written in the forward pass and kept as well.
   for (const node of graph.nodes.toReversed()) {
     const own = loads[node.id];
     if (!live[node.id]! || own === undefined) continue;

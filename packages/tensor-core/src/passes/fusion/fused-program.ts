@@ -21,48 +21,48 @@ import {
   refine,
   refineStrides,
   sizesOf,
-  stretchedStrides,
+  broadcastStrides,
 } from "./iteration-space.ts";
 
-/** What a member of a fused node reads in place of one of its inputs: a number, or a value through a view. */
+/** Source of an input of a fused node's member: a number, or a value through a view. */
 export type Load =
   | { readonly kind: "number"; readonly value: number | string; readonly dtype: DType }
   | { readonly kind: "value"; readonly ref: ValueRef; readonly shape: Shape; readonly strides: readonly number[] };
 
-/** The loads of one elementwise node or fold, and the walk over its elements that follows all of them. */
+/** Loads of one elementwise node or fold, and the iteration order that fits all of them. */
 export interface Loads {
   readonly extents: Extents;
   readonly list: readonly Load[];
-  /** Of a reduction that may be a fold. */
+  /** Fold of a reduction; absent for elementwise nodes. */
   readonly fold?: FusedFold;
 }
 
-/** Follow reshapes up to the value that they show. */
-const behindReshapes = (graph: Graph, ref: ValueRef): ValueRef => {
+/** Follow reshapes back to the original value. */
+const skipReshapes = (graph: Graph, ref: ValueRef): ValueRef => {
   let at = ref;
   for (let node = graph.nodes[at.node]!; operators[node.op]?.keepsOrder === true; node = graph.nodes[at.node]!)
     at = node.inputs[0]!;
   return at;
 };
 
-/** The number that a node is, if it is one. */
+/** Load of a constant node; undefined for other nodes. */
 const constantLoad = ({ op, params, specs }: Node): Load | undefined => {
   const value = operators[op]?.constantValue?.(params);
   return value === undefined ? undefined : { kind: "number", value, dtype: specs[0]!.dtype };
 };
 
-/** Look behind reshapes, constants and stretched operands, as far as one walk can follow. */
+/** Replace reshapes, constants and broadcast operands by loads, as far as one iteration order permits. */
 export const loadsOf = (graph: Graph, node: Node): Loads => {
   const { shape } = node.specs[0]!;
   let extents = extentsOf(shape);
   const list = node.inputs.map((input): Load => {
-    const ref = behindReshapes(graph, input);
+    const ref = skipReshapes(graph, input);
     const source = graph.nodes[ref.node]!;
     const constant = constantLoad(source);
     if (constant !== undefined) return constant;
     if (operators[source.op]?.stretches === true) {
       const operand = source.inputs[0]!;
-      const base = behindReshapes(graph, operand);
+      const base = skipReshapes(graph, operand);
       const stretchedConstant = constantLoad(graph.nodes[base.node]!);
       if (stretchedConstant !== undefined) return stretchedConstant;
       const stretched = source.specs[0]!.shape;
@@ -73,7 +73,7 @@ export const loadsOf = (graph: Graph, node: Node): Loads => {
           kind: "value",
           ref: base,
           shape: stretched,
-          strides: stretchedStrides(graph.nodes[operand.node]!.specs[operand.output]!.shape, stretched),
+          strides: broadcastStrides(graph.nodes[operand.node]!.specs[operand.output]!.shape, stretched),
         };
       }
     }
@@ -83,8 +83,7 @@ export const loadsOf = (graph: Graph, node: Node): Loads => {
 };
 
 /**
- * The load of a reduction over the last dimensions, which a kernel can do where it computes the operand; `undefined`
- * for any other node.
+ * Load of a reduction over the last dimensions that a kernel can fuse with its operand; `undefined` for any other node.
  */
 export const foldLoadsOf = (graph: Graph, { op, inputs, params }: Node): Loads | undefined => {
   const fold = operators[op]?.fold;
@@ -95,9 +94,9 @@ export const foldLoadsOf = (graph: Graph, { op, inputs, params }: Node): Loads |
   if (first === undefined || dtype !== fold.dtype || count === 0) return undefined;
   const size = elementCount(shape.slice(first));
   if (size === 1) return undefined;
-  const ref = behindReshapes(graph, inputs[0]!);
+  const ref = skipReshapes(graph, inputs[0]!);
   const { constantValue, stretches } = operators[graph.nodes[ref.node]!.op] ?? {};
-  // A number or a repeated value is for others to simplify.
+  // Reductions of a constant or a repeated value are left to other simplifications.
   if (constantValue !== undefined || stretches === true) return undefined;
   const extents = size === count ? extentsOf(shape) : refine(extentsOf(shape), [size, count])!;
   return {
@@ -107,7 +106,7 @@ export const foldLoadsOf = (graph: Graph, { op, inputs, params }: Node): Loads |
   };
 };
 
-/** The part of the scope path that all share. */
+/** Common prefix of all scope paths. */
 const commonScope = (scopes: readonly string[]): string => {
   const paths = scopes.map((scope) => scope.split("/"));
   const first = paths[0]!;
@@ -119,7 +118,7 @@ const commonScope = (scopes: readonly string[]): string => {
  * Append the `fused` node that computes `members` (elementwise nodes of `graph` and folds, ascending), and map the
  * values of `results`.
  *
- * @param loads per node of `graph`; those of members are read.
+ * @param loads per node of `graph`; only those of members are read.
  */
 export const emitFused = (
   builder: GraphBuilder,
@@ -165,7 +164,7 @@ export const emitFused = (
   for (const id of members) {
     const { op, params, specs } = graph.nodes[id]!;
     const args = loads[id]!.list.map(registerOf);
-    // A fold has no register of its own: nothing inside reads its result.
+    // A fold has no register: nothing inside the node reads its result.
     registers.set(id, loads[id]!.fold === undefined ? append({ op, args, dtype: specs[0]!.dtype, params }) : args[0]!);
   }
 
@@ -189,7 +188,7 @@ export const emitFused = (
   results.forEach((id, output) => builder.map({ node: id, output: 0 }, { node: fused, output }));
 };
 
-/** Append a reduction that joined nothing as the operator that it was. */
+/** Append a reduction that was not fused as its original operator. */
 export const emitReduction = (builder: GraphBuilder, graph: Graph, node: Node, { list: [load] }: Loads): void => {
   const { ref, shape } = load as Load & { readonly kind: "value" };
   let operand = builder.resolve(ref);
@@ -211,7 +210,7 @@ export const emitReduction = (builder: GraphBuilder, graph: Graph, node: Node, {
   builder.map({ node: node.id, output: 0 }, { node: id, output: 0 });
 };
 
-/** What an elementwise node looks at, if its result may be a view of that. */
+/** Operand of an elementwise node whose result may be a view of that operand; undefined otherwise. */
 export const sourceOfView = (graph: Graph, { op, specs }: Node, { list: [load] }: Loads): ValueRef | undefined =>
   operators[op]?.viewOffset !== undefined &&
   load?.kind === "value" &&
@@ -219,11 +218,11 @@ export const sourceOfView = (graph: Graph, { op, specs }: Node, { list: [load] }
     ? load.ref
     : undefined;
 
-/** Append an elementwise node that joins nothing as it is, so that it is a view instead of a pass over memory. */
+/** Append an elementwise node that was not fused unchanged, so that it is a view instead of a pass over memory. */
 export const emitView = (builder: GraphBuilder, graph: Graph, node: Node, source: ValueRef): void => {
   const { id, op, params, specs } = node;
   const { shape } = specOf(graph, source);
-  const [{ dtype, shape: wanted }] = specs as readonly [Node["specs"][number]];
+  const [{ dtype, shape: targetShape }] = specs as readonly [Node["specs"][number]];
   let view = builder.add({
     op,
     inputs: [builder.resolve(source)],
@@ -231,11 +230,11 @@ export const emitView = (builder: GraphBuilder, graph: Graph, node: Node, source
     specs: [{ dtype, shape }],
     ...originOf(node),
   });
-  if (!sameShape(shape, wanted))
+  if (!sameShape(shape, targetShape))
     view = builder.add({
       op: reshapeOperator.name,
       inputs: [{ node: view, output: 0 }],
-      params: { shape: [...wanted] },
+      params: { shape: [...targetShape] },
       specs,
       ...originOf(node),
     });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { elementCount, rowMajorStrides } from "../../shape.ts";
-import { collapse, extentsOf, refine, refineStrides, sizesOf, stretchedStrides } from "./iteration-space.ts";
+import { collapse, extentsOf, refine, refineStrides, sizesOf, broadcastStrides } from "./iteration-space.ts";
 
 /** Where a walk over `shape` reads, element by element. */
 const walk = (shape: readonly number[], strides: readonly number[]): number[] => {
@@ -31,7 +31,7 @@ describe("iteration space", () => {
       fc.property(sizes, fc.boolean(), (dims, withDense) => {
         const shape = dims.map(({ size, pieces }) => (pieces ? size * 2 : size));
         const from = dims.map(({ stretched }, dim) => (stretched ? 1 : shape[dim]!));
-        const strides = stretchedStrides(from, shape);
+        const strides = broadcastStrides(from, shape);
         const finer = refine(
           extentsOf(shape),
           extentsOf(dims.flatMap(({ size, pieces }) => (pieces ? [size, 2] : [size]))),

@@ -1,8 +1,8 @@
 import { elementCount, rowMajorStrides, type Shape } from "../../shape.ts";
 
 /**
- * A way to walk n elements in row-major order, as the ascending extents of its inner blocks: `[64, 10]` is {10, 640}, a
- * flat 640 is {640}. Dimensions of size 1 leave no trace. Each extent divides the next one.
+ * Row-major iteration over n elements, as the ascending extents of its inner blocks: `[64, 10]` is {10, 640}, a flat
+ * 640 is {640}. Dimensions of size 1 are omitted. Each extent divides the next one.
  */
 export type Extents = readonly number[];
 
@@ -17,8 +17,7 @@ export const extentsOf = (shape: Shape): Extents => {
 };
 
 /**
- * The coarsest walk that both are coarsenings of, or `undefined`: `[64, 10]` and `[640]` share one, `[4, 6]` and `[6,
- * 4]` do not.
+ * Coarsest iteration that refines both, or `undefined`: `[64, 10]` and `[640]` have one, `[4, 6]` and `[6, 4]` do not.
  */
 export const refine = (a: Extents, b: Extents): Extents | undefined => {
   const merged = [...new Set([...a, ...b])].sort((x, y) => x - y);
@@ -27,18 +26,18 @@ export const refine = (a: Extents, b: Extents): Extents | undefined => {
     : undefined;
 };
 
-/** Sizes of the dimensions of a walk, outermost first. */
+/** Sizes of the dimensions of an iteration, outermost first. */
 export const sizesOf = (extents: Extents): number[] =>
   extents.map((extent, i) => (i === 0 ? extent : extent / extents[i - 1]!)).reverse();
 
-/** Strides over `shape` of a dense tensor of shape `from` stretched to it; 0 where it is stretched. */
-export const stretchedStrides = (from: Shape, shape: Shape): number[] => {
+/** Strides over `shape` of a dense tensor of shape `from` that is broadcast to it; 0 along broadcast dimensions. */
+export const broadcastStrides = (from: Shape, shape: Shape): number[] => {
   const own = rowMajorStrides(from);
   const lead = shape.length - from.length;
   return shape.map((size, dim) => (dim < lead || (from[dim - lead] === 1 && size !== 1) ? 0 : own[dim - lead]!));
 };
 
-/** The same view over a finer walk: `strides` over `shape` become strides over `sizesOf(extents)`. */
+/** Express a view over a finer iteration: `strides` over `shape` become strides over `sizesOf(extents)`. */
 export const refineStrides = (shape: Shape, strides: readonly number[], extents: Extents): number[] => {
   if (elementCount(shape) === 0) return [1];
   const finer: number[] = [];
@@ -52,9 +51,7 @@ export const refineStrides = (shape: Shape, strides: readonly number[], extents:
   return finer.reverse();
 };
 
-/**
- * Merge neighbouring dimensions wherever every view steps through both as through one. At least one dimension is left.
- */
+/** Merge adjacent dimensions if every view has the same stride through both. At least one dimension is left. */
 export const collapse = (
   shape: Shape,
   views: readonly (readonly number[])[],

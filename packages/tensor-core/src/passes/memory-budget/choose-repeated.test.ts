@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { chooseRepeated, worthRepeating } from "./choose-repeated.ts";
+import { chooseRepeated, repeatCandidates } from "./choose-repeated.ts";
 import { type RepeatedStep, type StepShape, StepWalk } from "./step-walk.ts";
 
 const repeatedStep = (step: StepShape, repeated: ReadonlySet<number>): RepeatedStep =>
@@ -144,7 +144,7 @@ describe("chooseRepeated", () => {
     fc.assert(
       fc.property(randomStep(40), fc.double({ min: 0.3, max: 1, noNaN: true }), (step, share) => {
         const none = repeatedStep(step, new Set());
-        const all = repeatedStep(step, new Set(worthRepeating(step)));
+        const all = repeatedStep(step, new Set(repeatCandidates(step)));
         const maxBytes = Math.round(share * none.peakBytes);
         const choice = chooseRepeated(step, maxBytes);
         expect(choice.peakBytes).toBeLessThanOrEqual(Math.max(none.peakBytes, maxBytes));
@@ -164,7 +164,7 @@ describe("chooseRepeated", () => {
         fc.integer({ min: 30, max: 50 }),
         (flops, maxBytes) => {
           const step = chain(flops);
-          const within = subsets(worthRepeating(step))
+          const within = subsets(repeatCandidates(step))
             .map((set) => repeatedStep(step, set))
             .filter(({ peakBytes }) => peakBytes <= maxBytes);
           const choice = chooseRepeated(step, maxBytes);

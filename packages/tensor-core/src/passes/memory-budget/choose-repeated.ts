@@ -1,7 +1,7 @@
 import { producersOf, type RepeatedStep, type StepShape, StepWalk } from "./step-walk.ts";
 
-/** Nodes that it may be worth to repeat, ascending: what backward reads, and what that follows from. */
-export const worthRepeating = (step: StepShape): number[] => {
+/** Candidates for recomputation, ascending: nodes whose results the backward pass reads, and their ancestors. */
+export const repeatCandidates = (step: StepShape): number[] => {
   const producers = producersOf(step);
   const found = new Set<number>();
   const stack = step.nodes.flatMap(({ isBackward, inputs }) => (isBackward ? inputs : []));
@@ -19,19 +19,22 @@ export interface Choice extends RepeatedStep {
   readonly repeated: readonly number[];
 }
 
-/** Whether a choice is better under a bound: within it by flops, then by bytes; beyond it by bytes. */
+/**
+ * Whether choice `a` is better than `b` for a limit: within the limit by flops, then by bytes; above the limit by
+ * bytes.
+ */
 const isBetter = (a: RepeatedStep, b: RepeatedStep, maxBytes: number): boolean => {
   const [over, otherOver] = [a.peakBytes > maxBytes, b.peakBytes > maxBytes];
   if (over !== otherOver) return otherOver;
   return over ? a.peakBytes < b.peakBytes : a.flops < b.flops || (a.flops === b.flops && a.peakBytes < b.peakBytes);
 };
 
-/** Up to so many nodes, all sets of them are looked at. */
+/** Up to this number of candidates, all subsets are evaluated. */
 const exactUpTo = 12;
-/** How often the search goes through all nodes again while that helps. */
+/** Maximum number of passes of the search over all nodes, as long as each pass improves the choice. */
 const maxPasses = 3;
 
-/** A set of nodes to repeat, as `StepWalk` takes it. */
+/** Set of nodes to repeat, as an argument for `StepWalk`. */
 const maskOf = ({ nodes }: StepShape, ids: Iterable<number>): Uint8Array => {
   const mask = new Uint8Array(nodes.length);
   for (const id of ids) mask[id] = 1;
@@ -39,39 +42,39 @@ const maskOf = ({ nodes }: StepShape, ids: Iterable<number>): Uint8Array => {
 };
 
 /**
- * For each number of blocks, cut the candidates into so many and repeat what does not reach from one into the next: the
- * schedules of Chen et al. 2016, arXiv:1604.06174, which take O(√n) of memory on a chain of n layers. Blocks are of
- * equally many nodes, and of equally many bytes with each cut where least reaches across.
+ * For each number of blocks, divide the candidates into blocks and repeat all nodes whose results are not read in a
+ * later block: the schedules of Chen et al. 2016, arXiv:1604.06174, which take O(√n) memory on a chain of n layers.
+ * Blocks have equally many nodes, or equally many bytes with each cut at the smallest number of live bytes.
  */
-const inBlocks = (step: StepShape, candidates: readonly number[]): number[][] => {
-  const place = new Map(candidates.map((id, at) => [id, at]));
-  // How far each candidate's results are read in the forward pass, and what of it reaches across each cut.
+const blockSchedules = (step: StepShape, candidates: readonly number[]): number[][] => {
+  const candidateIndex = new Map(candidates.map((id, at) => [id, at]));
+  // Index of the last forward reader of each candidate, and the bytes that are live across each cut.
   const readUntil = candidates.map((_, at) => at);
   const producers = producersOf(step);
   step.nodes.forEach(({ inputs, isBackward }, id) => {
-    const reader = place.get(id);
+    const reader = candidateIndex.get(id);
     if (isBackward || reader === undefined) return;
     for (const value of inputs) {
-      const before = place.get(producers[value]!);
+      const before = candidateIndex.get(producers[value]!);
       if (before !== undefined) readUntil[before] = Math.max(readUntil[before]!, reader);
     }
   });
-  readUntil[candidates.length - 1] = candidates.length; // by what makes the loss of it
+  readUntil[candidates.length - 1] = candidates.length; // read by the loss
   const bytesAt = candidates.map((id) => step.nodes[id]!.outputs.reduce((sum, value) => sum + step.bytes[value]!, 0));
-  const across = new Float64Array(candidates.length + 1); // before each place
+  const liveBytes = new Float64Array(candidates.length + 1); // before each index
   bytesAt.forEach((bytes, at) => {
-    across[at + 1]! += bytes;
-    across[readUntil[at]! + 1]! -= bytes;
+    liveBytes[at + 1]! += bytes;
+    liveBytes[readUntil[at]! + 1]! -= bytes;
   });
-  for (let at = 1; at < across.length; at++) across[at]! += across[at - 1]!;
+  for (let at = 1; at < liveBytes.length; at++) liveBytes[at]! += liveBytes[at - 1]!;
   const before = new Float64Array(candidates.length + 1);
   bytesAt.forEach((bytes, at) => (before[at + 1] = before[at]! + bytes));
 
   const cutAt = (cuts: readonly number[]): number[] =>
     candidates.filter((_, at) => !cuts.some((cut) => at < cut && readUntil[at]! >= cut));
-  const leastAcross = (from: number, to: number): number => {
+  const cheapestCut = (from: number, to: number): number => {
     let best = from;
-    for (let at = from; at < to; at++) if (across[at]! < across[best]!) best = at;
+    for (let at = from; at < to; at++) if (liveBytes[at]! < liveBytes[best]!) best = at;
     return best;
   };
   const schedules: number[][] = [[...candidates]];
@@ -84,20 +87,20 @@ const inBlocks = (step: StepShape, candidates: readonly number[]): number[][] =>
     schedules.push(cutAt(Array.from({ length: Math.floor(numNodes / length) }, (_, i) => (i + 1) * length)));
     const parts = Array.from({ length: count - 1 }, (_, i) => i + 1);
     const share = before.at(-1)! / count;
-    const placeOfBytes = (bytes: number): number => {
+    const indexAtBytes = (bytes: number): number => {
       const at = before.findIndex((sum) => sum >= bytes);
       return at === -1 ? numNodes : at;
     };
     schedules.push(
-      cutAt(parts.map((part) => leastAcross(placeOfBytes((part - 0.5) * share), placeOfBytes((part + 0.5) * share)))),
+      cutAt(parts.map((part) => cheapestCut(indexAtBytes((part - 0.5) * share), indexAtBytes((part + 0.5) * share)))),
     );
   }
   return schedules;
 };
 
 /**
- * Begin with schedules in blocks, then keep what costs most flops per byte as long as the bound is met, or change what
- * lowers the peak as long as it is not.
+ * Start from a block schedule. While the limit is met, keep the nodes with most flops per byte; while it is not met,
+ * apply changes that reduce the peak.
  */
 const searchFrom = (
   step: StepShape,
@@ -116,7 +119,7 @@ const searchFrom = (
   for (let pass = 0; pass < maxPasses; pass++) {
     let changed = false;
     for (const id of order) {
-      // To repeat more never costs less: within the bound, nodes are only taken out.
+      // Repeating more never costs less: within the limit, nodes are only removed.
       if (mask[id] === 0 && best.peakBytes <= maxBytes) continue;
       mask[id] = 1 - mask[id]!;
       const now = walk.run(mask);
@@ -129,19 +132,19 @@ const searchFrom = (
 };
 
 /**
- * Choose what of a step's forward pass to compute again in backward, so that no more than `maxBytes` are alive at one
- * time: least flops, or the least peak where none meets the bound.
+ * Choose the nodes of the forward pass to recompute in the backward pass, so that at most `maxBytes` are alive at one
+ * time: with the fewest flops, or with the lowest peak if no choice meets the limit.
  *
- * Exact up to 12 nodes that may be repeated. Above it begins with schedules in blocks, and takes out what need not be
- * repeated, that with most flops per byte first: no such schedule within the bound has fewer flops than the result.
+ * Exact for up to 12 candidates. For more, starts from block schedules and removes nodes that need not be repeated,
+ * those with most flops per byte first: no block schedule within the limit has fewer flops than the result.
  *
- * Cost: O(2¹²) or O(nodes that may be repeated) runs of a `StepWalk`.
- * Source: the problem is that of Jain et al. 2020, "Checkmate", arXiv:1910.02653, with each value computed twice at
- * most.
+ * Cost: O(2¹²) or O(candidates) runs of a `StepWalk`.
+ * Source: the problem is that of Jain et al. 2020, "Checkmate", arXiv:1910.02653, with each value computed at most
+ * twice.
  */
 export const chooseRepeated = (step: StepShape, maxBytes: number): Choice => {
   const walk = new StepWalk(step);
-  const candidates = worthRepeating(step);
+  const candidates = repeatCandidates(step);
   const choiceOf = (ids: readonly number[]): Choice => ({
     ...walk.run(maskOf(step, ids)),
     repeated: walk.lastRepeated(),
@@ -155,7 +158,7 @@ export const chooseRepeated = (step: StepShape, maxBytes: number): Choice => {
     }
     return best;
   }
-  const starts = inBlocks(step, candidates).map(choiceOf);
+  const starts = blockSchedules(step, candidates).map(choiceOf);
   const lowest = starts.reduce((a, b) => (b.peakBytes < a.peakBytes ? b : a));
   const cheapest = starts.reduce((a, b) => (isBetter(b, a, maxBytes) ? b : a));
   for (const { repeated } of new Set([lowest, cheapest])) {

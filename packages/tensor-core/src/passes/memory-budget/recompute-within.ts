@@ -10,54 +10,56 @@ import { optimize } from "../optimize.ts";
 import { type Choice, chooseRepeated } from "./choose-repeated.ts";
 import { type StepShape, StepWalk } from "./step-walk.ts";
 import { withoutRegions } from "../recompute/recompute-regions.ts";
-import { isGiven, mayRunAgain, recomputeValues } from "../recompute/recompute-values.ts";
+import { isLiteral, mayRunAgain, recomputeValues } from "../recompute/recompute-values.ts";
 
 export interface RecomputeOptions {
-  /** Bytes of intermediates that the planned step may take. */
+  /** Maximum bytes of intermediates of the planned step. */
   readonly maxBytes: number;
-  /** What a graph takes, by the memory plan of what runs it. */
+  /** Bytes of intermediates of a graph, by the memory plan of the backend. */
   readonly workspaceBytes: (graph: Graph) => number;
 }
 
-/** What was chosen to keep a step within a bound. */
+/** Choice of recomputed values that keeps a step within a limit. */
 export interface Recomputation {
   readonly graph: Graph;
-  /** Before and after, as planned. */
+  /** Planned bytes before and after recomputation. */
   readonly bytesBefore: number;
   readonly bytesAfter: number;
-  /** Flops of what is repeated, and of the step without it. */
+  /** Flops of repeated nodes, and of the step without recomputation. */
   readonly repeatedFlops: number;
   readonly flops: number;
-  /** Operators that are repeated, how many of each. */
+  /** Number of repeated nodes per operator. */
   readonly repeated: { readonly [op: string]: number };
 }
 
-/** Results lie in an operand, so that to repeat it is to look there again. */
+/** Whether a node's results are views of an operand, which cost nothing to repeat. */
 const isView = (graph: Graph, node: Node): boolean =>
   findOperator(graph, node.op)?.viewOffset?.(kernelNodeOf(graph, node)) !== undefined;
 
-/** A graph as the choice sees it: without views and numbers. `ids` are the nodes of the graph. */
+/** Description of a graph for the choice: without views and constants. `ids` are the nodes of the graph. */
 const shapeOf = (graph: Graph): { readonly step: StepShape; readonly ids: readonly number[] } => {
   const numbers = new Map<string, number>();
   const bytes: number[] = [];
   const nodes: StepShape["nodes"][number][] = [];
   const ids: number[] = [];
-  // A forward node that reads a gradient runs behind the backward pass, whatever it says.
-  const isBehind: boolean[] = [];
+  // A forward node that depends on a gradient runs after the backward pass, even if its phase is forward.
+  const dependsOnBackward: boolean[] = [];
   for (const node of graph.nodes) {
-    isBehind.push(node.phase === "backward" || node.inputs.some((ref) => isBehind[ref.node]!));
+    dependsOnBackward.push(node.phase === "backward" || node.inputs.some((ref) => dependsOnBackward[ref.node]!));
     const inputs = node.inputs.flatMap((ref) => numbers.get(valueKey(ref)) ?? []);
-    if (isGiven(node)) continue;
+    if (isLiteral(node)) continue;
     const isArgument = roleOf(node) === "argument";
     const view = !isArgument && isView(graph, node);
     const outputs = node.specs.map((spec, output) => {
-      const shown = view ? numbers.get(valueKey(node.inputs[Math.min(output, node.inputs.length - 1)]!)) : undefined;
-      const number = shown ?? bytes.push(isArgument ? 0 : byteLength(spec)) - 1;
+      const viewedNumber = view
+        ? numbers.get(valueKey(node.inputs[Math.min(output, node.inputs.length - 1)]!))
+        : undefined;
+      const number = viewedNumber ?? bytes.push(isArgument ? 0 : byteLength(spec)) - 1;
       numbers.set(valueKey({ node: node.id, output }), number);
       return number;
     });
     if (view || isArgument) continue;
-    const mayRepeat = mayRunAgain(node) && !isBehind[node.id]!;
+    const mayRepeat = mayRunAgain(node) && !dependsOnBackward[node.id]!;
     nodes.push({
       flops: nodeCost(graph, node).flops,
       inputs,
@@ -70,34 +72,33 @@ const shapeOf = (graph: Graph): { readonly step: StepShape; readonly ids: readon
   return { step: { nodes, bytes, returned: graph.outputs.flatMap((ref) => numbers.get(valueKey(ref)) ?? []) }, ids };
 };
 
-/** Repeat these nodes where backward reads them, and look again where their views lie. */
+/** Repeat these nodes, and the views of their results, where the backward pass reads them. */
 const repeatNodes = (graph: Graph, chosen: ReadonlySet<number>): Graph => {
   if (chosen.size === 0) return graph;
   const groups: (string | undefined)[] = [];
   for (const node of graph.nodes) {
-    const shows = isView(graph, node) && node.inputs.some((ref) => groups[ref.node] !== undefined);
-    groups.push(mayRunAgain(node) && (chosen.has(node.id) || shows) ? "chosen" : undefined);
+    const isViewOfChosen = isView(graph, node) && node.inputs.some((ref) => groups[ref.node] !== undefined);
+    groups.push(mayRunAgain(node) && (chosen.has(node.id) || isViewOfChosen) ? "chosen" : undefined);
   }
   return eliminateDeadCode(recomputeValues(graph, { groups, keeps: () => false }));
 };
 
-/** Rounds in which the bound of the choice is brought to where the memory plan meets its own. */
+/** Maximum number of rounds that adjust the limit of the choice until the memory plan meets its limit. */
 const maxRounds = 6;
-/** Share of the bound that may be left unused: to use it saves hardly a flop. */
-const closeEnough = 0.02;
+/** Share of the limit that may stay unused: using it would save hardly any flops. */
+const tolerance = 0.02;
 
 /**
- * Keep the intermediates of a step within a bound: choose what of its forward pass backward computes again instead of
- * reading what was kept, with as few flops as can be found. Returns the graph as it is, tidied, where it meets the
- * bound.
+ * Keep the intermediates of a step within a limit: choose the forward values that the backward pass recomputes instead
+ * of reading kept ones, with as few flops as possible. Returns the simplified graph if it already meets the limit.
  *
- * The choice is made by lifetimes alone (`chooseRepeated`), and judged by the memory plan: fusion and results computed
- * in place take less.
+ * The choice uses lifetimes alone (`chooseRepeated`) and is checked by the memory plan, which needs less because of
+ * fusion and in-place results.
  *
- * @param graph a whole traced step, after passes such as `mixedPrecision`. What `checkpoint` marks is repeated in any
+ * @param graph a whole traced step, after passes such as `mixedPrecision`. `checkpoint` regions are recomputed in any
  * case.
- * @throws ArgumentError where nothing that was found meets the bound, with the least that does.
- * Cost: two to seven memory plans, and a choice for each but the first.
+ * @throws ArgumentError if no choice meets the limit; the message has the smallest size that was found.
+ * Cost: two to seven memory plans, and a choice for each except the first.
  */
 export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: RecomputeOptions): Recomputation => {
   const tidy = withoutRegions(optimize(graph, { fuse: false, schedule: false }));
@@ -120,7 +121,7 @@ export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: Reco
 
   const none = new StepWalk(step).run(new Uint8Array(step.nodes.length)).peakBytes;
   let [least, best]: [number, Recomputation | undefined] = [bytesBefore, undefined];
-  /** Bounds of the choice by which the plan was found to take too much, and not. */
+  /** Limits of the choice for which the plan took too much, and for which it did not. */
   let [tooMuch, enough] = [none, 0];
   let bound = Math.max(0, none - (bytesBefore - maxBytes));
   for (let round = 0; round < maxRounds; round++) {
@@ -132,22 +133,22 @@ export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: Reco
       if (best === undefined || choice.flops < best.repeatedFlops) best = result(choice, now, bytes);
       enough = Math.max(bound, choice.peakBytes);
     } else tooMuch = Math.min(bound, choice.peakBytes);
-    // What no choice keeps within the bound comes with the least peak that was found.
+    // If no choice meets its limit, the choice has the lowest peak that was found.
     if (
       bound === 0 ||
       (best === undefined && choice.peakBytes > bound) ||
-      (bytes <= maxBytes && maxBytes - bytes <= closeEnough * maxBytes)
+      (bytes <= maxBytes && maxBytes - bytes <= tolerance * maxBytes)
     )
       break;
-    // By how much the plan differs from what was thought; where that leads out of what is known, halfway in.
+    // Correct by the difference between plan and choice; if that leaves the known range, bisect.
     const next = choice.peakBytes + (maxBytes - bytes);
     bound = next > enough && next < tooMuch ? next : (tooMuch + enough) / 2;
-    if (tooMuch - enough <= closeEnough * none && best !== undefined) break;
-    // The least that can be is tried before the search is given up.
+    if (tooMuch - enough <= tolerance * none && best !== undefined) break;
+    // Try the smallest possible limit before the search ends without a result.
     if (best === undefined && round >= maxRounds / 2 - 1) bound = 0;
   }
   if (best !== undefined) return best;
   throw new ArgumentError(
-    `a step takes ${bytesBefore} bytes of intermediates, and maxBytes is ${maxBytes}; the least that computing values again was found to take is ${least}: allow so many, or make the batch smaller`,
+    `a step takes ${bytesBefore} bytes of intermediates, and maxBytes is ${maxBytes}; the smallest size found with recomputation is ${least}: allow that many, or make the batch smaller`,
   );
 };

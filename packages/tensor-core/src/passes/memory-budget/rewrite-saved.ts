@@ -15,15 +15,15 @@ import { formatSpec, sameSpec, type TensorSpec } from "../../shape.ts";
 import { optimize } from "../optimize.ts";
 import { addCotangentBarrier, rewriteBackwardReads } from "../recompute/cotangent-barrier.ts";
 import { withoutRegions } from "../recompute/recompute-regions.ts";
-import { isGiven } from "../recompute/recompute-values.ts";
+import { isLiteral } from "../recompute/recompute-values.ts";
 
-/** How a value is kept between forward and backward. Both functions are traced. */
+/** Encoding of values that are kept between the forward and backward pass. Both functions are traced. */
 export interface SavedCode {
-  /** What is kept in its place. */
+  /** Encode a value; the result is kept instead. */
   readonly encode: (x: Tensor) => readonly Tensor[];
-  /** The value again, of the dtype and shape that it had. */
+  /** Decode a value to its original dtype and shape. */
   readonly decode: (codes: readonly Tensor[], spec: TensorSpec) => Tensor;
-  /** Which values. Default: all of f32. */
+  /** Whether to encode a value. Default: all values of f32. */
   readonly selects?: (spec: TensorSpec, origin: Origin) => boolean;
 }
 
@@ -41,14 +41,16 @@ const splice = (builder: GraphBuilder, part: Graph, operands: readonly ValueRef[
 };
 
 /**
- * Make a pass that keeps what backward reads of forward in another form: half of the bits, blocks of 8-bit numbers. A
- * value is encoded where it was computed and decoded before its first reader in backward; forward reads it as it was.
+ * Create a pass that keeps forward values for the backward pass in encoded form: for example half of the bits, or
+ * blocks of 8-bit numbers. A value is encoded where it is computed and decoded before its first reader in the backward
+ * pass; the forward pass reads the original.
  *
- * Arguments, constants, integers and results of the step are left alone. A barrier that waits for a cotangent stands
- * before each decoding, so that nothing moves it into the forward pass. Gradients change as the code rounds. What
- * `checkpoint` marks is repeated first, and is then no longer kept; what its repetition starts from is encoded.
+ * Arguments, constants, integers and results of the step are not encoded. Each decoding is behind a barrier that waits
+ * for a cotangent, so that it is not moved into the forward pass. Gradients change by the rounding of the code.
+ * `checkpoint` regions are recomputed first, so their values are not kept; values that the recomputation reads are
+ * encoded.
  *
- * @param code gives back what it was given, up to rounding.
+ * @param code decodes to the original values, up to rounding.
  * @returns a pass for `jit`, after `mixedPrecision`.
  * @throws ArgumentError for a code that decodes to another dtype or shape.
  * Cost: an encoding and a decoding per value.
@@ -62,7 +64,7 @@ export const rewriteSaved =
     const returned = new Set(graph.outputs.map(valueKey));
     const isSaved = (ref: ValueRef): boolean => {
       const node = graph.nodes[ref.node]!;
-      if (node.phase !== "forward" || roleOf(node) === "argument" || isGiven(node) || returned.has(valueKey(ref)))
+      if (node.phase !== "forward" || roleOf(node) === "argument" || isLiteral(node) || returned.has(valueKey(ref)))
         return false;
       return specOf(graph, ref).dtype === "f32" && selects(specOf(graph, ref), originOf(node));
     };
@@ -73,7 +75,7 @@ export const rewriteSaved =
     return rewriteBackwardReads(graph, (builder) => {
       const codes = new Map<string, { readonly values: readonly ValueRef[]; readonly specs: readonly TensorSpec[] }>();
       const decoded = new Map<string, ValueRef>();
-      const decodedOf = (ref: ValueRef, origin: Origin, lastCotangent: ValueRef | undefined): ValueRef => {
+      const decodeValue = (ref: ValueRef, origin: Origin, lastCotangent: ValueRef | undefined): ValueRef => {
         const key = valueKey(ref);
         const known = decoded.get(key);
         if (known !== undefined) return known;
@@ -84,7 +86,7 @@ export const rewriteSaved =
         const result = specOf(part, part.outputs[0]!);
         if (!sameSpec(result, spec))
           throw new ArgumentError(
-            `rewriteSaved: a saved ${formatSpec(spec)} was decoded to ${formatSpec(result)}; decode() returns the dtype and shape that encode() was given`,
+            `rewriteSaved: a saved ${formatSpec(spec)} was decoded to ${formatSpec(result)}; decode() must return the dtype and shape of the argument of encode()`,
           );
         const [value] = splice(
           builder,
@@ -96,7 +98,7 @@ export const rewriteSaved =
         return value!;
       };
       return {
-        copied: (node) =>
+        onCopy: (node) =>
           node.specs.forEach((spec, output) => {
             const ref = { node: node.id, output };
             if (!saved.has(valueKey(ref))) return;
@@ -106,7 +108,7 @@ export const rewriteSaved =
           }),
         readsOf: (node, lastCotangent) =>
           node.inputs.map((ref) =>
-            saved.has(valueKey(ref)) ? decodedOf(ref, originOf(node), lastCotangent) : builder.resolve(ref),
+            saved.has(valueKey(ref)) ? decodeValue(ref, originOf(node), lastCotangent) : builder.resolve(ref),
           ),
       };
     });

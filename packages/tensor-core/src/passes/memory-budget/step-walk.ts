@@ -1,30 +1,32 @@
 /**
- * One computation of a step, as the choice of what to repeat sees it. Values are numbered from 0; views are the values
- * that they show.
+ * One node of a step, as input of the choice of nodes to repeat. Values are numbered from 0. A view has the number of
+ * the value that it views.
  */
 export interface StepNode {
   readonly flops: number;
   readonly inputs: readonly number[];
   readonly outputs: readonly number[];
-  /** It reads copies of what is repeated; others read the first. */
+  /**
+   * Whether the node belongs to the backward pass and reads copies of repeated values; other nodes read the originals.
+   */
   readonly isBackward: boolean;
   readonly mayRepeat: boolean;
 }
 
-/** A step in its order, and what of it takes memory. */
+/** Nodes of a step in order, and the memory of its values. */
 export interface StepShape {
   readonly nodes: readonly StepNode[];
-  /** Per value; 0 for what lies elsewhere, as arguments do. */
+  /** Bytes per value; 0 for values outside the workspace, such as arguments. */
   readonly bytes: readonly number[];
-  /** Values that live to the end. */
+  /** Values that stay alive until the end. */
   readonly returned: readonly number[];
 }
 
-/** What repeating some nodes comes to. */
+/** Cost of a step with some nodes repeated. */
 export interface RepeatedStep {
-  /** Most bytes alive at one time. */
+  /** Maximum bytes alive at one time. */
   readonly peakBytes: number;
-  /** Flops of all that runs a second time. */
+  /** Flops of all repeated nodes. */
   readonly flops: number;
 }
 
@@ -35,7 +37,7 @@ export const producersOf = ({ nodes, bytes }: StepShape): Int32Array => {
   return producers;
 };
 
-/** Lists end to end, and where each begins. */
+/** Concatenated lists, and the start of each list. */
 const flatten = (lists: readonly (readonly number[])[]): { readonly begin: Int32Array; readonly all: Int32Array } => {
   const begin = new Int32Array(lists.length + 1);
   lists.forEach((list, i) => (begin[i + 1] = begin[i]! + list.length));
@@ -43,21 +45,20 @@ const flatten = (lists: readonly (readonly number[])[]): { readonly begin: Int32
 };
 
 /**
- * A step that is run in thought many times, each time with other nodes repeated: those that backward reads, just before
- * the first backward node that reads a result of them, or of what follows from it. What is repeated is kept until its
- * last reader.
+ * Simulates a step many times, each time with other nodes repeated. A repeated node runs just before the first backward
+ * node that depends on its result. Its results are kept until their last reader.
  */
 export class StepWalk {
   private readonly step: StepShape;
   private readonly producers: Int32Array;
   private readonly inputs: ReturnType<typeof flatten>;
   private readonly outputs: ReturnType<typeof flatten>;
-  /** Nodes in the order of a run; copies as their complements. */
+  /** Nodes in execution order; copies as bitwise complements. */
   private readonly runs: Int32Array;
-  /** Per value, and then per copy of it, the last run that reads or writes it; -1 for none. */
+  /** Per value, and then per copy of a value, the last run that reads or writes it; -1 if there is none. */
   private readonly last: Int32Array;
   private readonly freed: Float64Array;
-  private readonly isThere: Uint8Array;
+  private readonly isComputed: Uint8Array;
 
   constructor(step: StepShape) {
     this.step = step;
@@ -67,21 +68,21 @@ export class StepWalk {
     this.runs = new Int32Array(2 * step.nodes.length);
     this.last = new Int32Array(2 * step.bytes.length);
     this.freed = new Float64Array(2 * step.nodes.length + 1);
-    this.isThere = new Uint8Array(step.nodes.length);
+    this.isComputed = new Uint8Array(step.nodes.length);
   }
 
   /** Fill `runs`. */
   private order(isRepeated: Uint8Array): { readonly numRuns: number; readonly flops: number } {
-    const { producers, inputs, runs, isThere } = this;
+    const { producers, inputs, runs, isComputed } = this;
     const { nodes } = this.step;
-    isThere.fill(0);
+    isComputed.fill(0);
     let [numRuns, flops] = [0, 0];
     let needed: number[] = [];
     const need = (id: number): void => {
       for (let i = inputs.begin[id]!; i < inputs.begin[id + 1]!; i++) {
         const before = producers[inputs.all[i]!]!;
-        if (before < 0 || isRepeated[before] === 0 || isThere[before] === 1) continue;
-        isThere[before] = 1;
+        if (before < 0 || isRepeated[before] === 0 || isComputed[before] === 1) continue;
+        isComputed[before] = 1;
         needed.push(before);
       }
     };
@@ -102,12 +103,12 @@ export class StepWalk {
     return { numRuns, flops };
   }
 
-  /** Of the nodes that were repeated last, those that a backward node has asked for; ascending. */
+  /** Repeated nodes of the last run that a backward node needed; ascending. */
   lastRepeated(): number[] {
-    return [...this.isThere.entries()].flatMap(([id, isThere]) => (isThere === 1 ? [id] : []));
+    return [...this.isComputed.entries()].flatMap(([id, isComputed]) => (isComputed === 1 ? [id] : []));
   }
 
-  /** @param isRepeated per node, 1 for those that are repeated. Cost: O(nodes + edges). */
+  /** @param isRepeated per node, 1 for repeated nodes. Cost: O(nodes + edges). */
   run(isRepeated: Uint8Array): RepeatedStep {
     const { producers, inputs, outputs, runs, last, freed } = this;
     const { nodes, bytes, returned } = this.step;

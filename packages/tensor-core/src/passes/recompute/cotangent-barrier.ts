@@ -4,8 +4,8 @@ import { roleOf } from "../../ops/role.ts";
 import { isCollective } from "../collective-order.ts";
 
 /**
- * What a barrier may wait for of a backward node: what it computes, or of a barrier the last value, which is what that
- * one waited for.
+ * Value of a backward node that a barrier may wait for: its result, or for a barrier its last value, which is the
+ * cotangent that it waited for.
  */
 const cotangentOf = (node: Node): ValueRef | undefined => {
   if (roleOf(node) === "barrier") return { node: node.id, output: node.specs.length - 1 };
@@ -14,8 +14,8 @@ const cotangentOf = (node: Node): ValueRef | undefined => {
 };
 
 /**
- * Append an optimization barrier around `inputs` that waits for a cotangent too: no schedule then moves what reads its
- * results into the forward pass, where its time would be free but its memory would not.
+ * Append an optimization barrier around `inputs` that also waits for a cotangent, so that no schedule moves the readers
+ * of its results into the forward pass, where they would keep memory alive.
  *
  * @returns the node; its first results are the inputs, in order.
  */
@@ -30,27 +30,27 @@ export const addCotangentBarrier = (
   return builder.add({ op: optimizationBarrierOperator.name, inputs: all, params: {}, specs, ...origin });
 };
 
-/** What a rewrite lets backward nodes read. */
+/** Rewriting of the values that backward nodes read. */
 export interface BackwardReads {
-  /** Called once another node has been copied. */
-  readonly copied?: (node: Node) => void;
+  /** Called after another node has been copied. */
+  readonly onCopy?: (node: Node) => void;
   /**
-   * What a backward node reads in the new graph, per input; nodes may be appended before it.
+   * Values that a backward node reads in the new graph, per input; nodes may be appended before it.
    *
-   * @param lastCotangent the latest value that the backward pass has computed, for a barrier to wait for.
+   * @param lastCotangent latest value that the backward pass has computed, for a barrier to wait for.
    */
   readonly readsOf: (node: Node, lastCotangent: ValueRef | undefined) => readonly ValueRef[];
 }
 
-/** Build a graph anew in which backward nodes read other values than they did. */
+/** Rebuild a graph with other inputs of its backward nodes. */
 export const rewriteBackwardReads = (graph: Graph, readsWith: (builder: GraphBuilder) => BackwardReads): Graph => {
   const builder = new GraphBuilder();
-  const { copied, readsOf } = readsWith(builder);
+  const { onCopy, readsOf } = readsWith(builder);
   let lastCotangent: ValueRef | undefined;
   for (const node of graph.nodes) {
     if (node.phase !== "backward") {
       builder.copy(node);
-      copied?.(node);
+      onCopy?.(node);
       continue;
     }
     const id = builder.add({ ...node, inputs: readsOf(node, lastCotangent) });

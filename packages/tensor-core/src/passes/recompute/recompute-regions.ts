@@ -3,14 +3,14 @@ import { mayRunAgain, recomputeValues } from "./recompute-values.ts";
 
 const depthOf = ({ region }: Node): number => (region === "" ? 0 : region.split("/").length);
 
-/** The first `depth` of the regions around a node, if it is in so many. */
+/** Path of the outermost `depth` regions around a node; undefined if the node is nested less deep. */
 const regionAt = (node: Node, depth: number): string | undefined =>
   depthOf(node) < depth ? undefined : node.region.split("/").slice(0, depth).join("/");
 
-/** Repeat what backward reads of the regions that are nested so deep. */
+/** Recompute, for the backward pass, values of the regions at nesting depth `depth`. */
 const repeatAt = (graph: Graph, depth: number): Graph => {
   const groups = graph.nodes.map((node) => (mayRunAgain(node) ? regionAt(node, depth) : undefined));
-  // What leaves a region in the forward pass is there anyhow.
+  // Values that leave a region in the forward pass are kept anyway.
   const kept = new Set(graph.outputs.map(valueKey));
   for (const node of graph.nodes) {
     if (node.phase === "backward") continue;
@@ -21,11 +21,11 @@ const repeatAt = (graph: Graph, depth: number): Graph => {
 };
 
 /**
- * Compute again in backward what `checkpoint` has marked, instead of keeping it. Innermost regions come first: what a
- * repeated inner region reads of the outer one is then repeated in turn.
+ * Recompute the values inside `checkpoint` regions in the backward pass, instead of keeping them. Innermost regions
+ * come first: values of the outer region that a repeated inner region reads are then repeated in turn.
  *
- * Comes after passes that change how a value is computed (`mixedPrecision`), so that what is repeated has the same
- * bits. `optimize` runs it. Returns the graph itself where nothing is marked. Exact.
+ * Runs after passes that change how a value is computed (`mixedPrecision`), so that repeated values have the same bits.
+ * Called by `optimize`. Returns the same graph if there are no regions. Exact.
  *
  * Cost: O(depth · (nodes + edges)).
  */
@@ -35,7 +35,7 @@ export const recomputeRegions = (graph: Graph): Graph => {
   return current;
 };
 
-/** A graph whose marks have been seen to. */
+/** Graph without region marks, after they have been processed. */
 export const withoutRegions = (graph: Graph): Graph => ({
   ...graph,
   nodes: graph.nodes.map((node) => ({ ...node, region: "" })),

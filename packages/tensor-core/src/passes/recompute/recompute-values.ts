@@ -5,8 +5,7 @@ import { hasEffect } from "../dead-code.ts";
 import { addCotangentBarrier, type BackwardReads, rewriteBackwardReads } from "./cotangent-barrier.ts";
 
 /**
- * Whether a node may run a second time: it is of the forward pass, moves nothing between ranks, and does nothing but
- * compute its results.
+ * Whether a node may run a second time: it belongs to the forward pass, does not communicate, and has no side effect.
  */
 export const mayRunAgain = (node: Node): boolean =>
   node.phase === "forward" &&
@@ -14,54 +13,53 @@ export const mayRunAgain = (node: Node): boolean =>
   !isCollective(node) &&
   !hasEffect(node);
 
-/** A number that is written into the graph: it needs no operand, and is at hand anywhere. */
-export const isGiven = (node: Node): boolean => node.inputs.length === 0 && roleOf(node) === undefined;
+/** Whether a node is a constant of the graph: it has no operands and is available anywhere. */
+export const isLiteral = (node: Node): boolean => node.inputs.length === 0 && roleOf(node) === undefined;
 
-/** What is to be computed again. */
+/** Values to recompute. */
 export interface Repetition {
   /**
-   * Per node, the group that it is computed again with; `undefined` for what is computed once. Groups do not repeat
-   * each other's nodes.
+   * Group of each node that is recomputed; `undefined` for nodes that are not. Groups do not repeat each other's nodes.
    */
   readonly groups: readonly (string | undefined)[];
-  /** Whether a value of a group is kept all the same. */
+  /** Whether a value of a group is kept anyway. */
   readonly keeps: (ref: ValueRef) => boolean;
 }
 
 const backwardScope = (scope: string): string => (scope === "" ? "backward" : `${scope}/backward`);
 
 /**
- * Let backward nodes read copies of what they read of forward: for each value of a group that is not kept, the nodes of
- * the group that lead to it are appended anew just before the first backward node that reads it. They belong to the
+ * Let backward nodes read copies of forward values: for each value of a group that is not kept, the nodes of the group
+ * that it depends on are appended again just before the first backward node that reads it. The copies belong to the
  * backward pass.
  *
- * Copies read what comes from outside of the group through an optimization barrier, which also waits for a cotangent:
- * nothing merges a copy with what it is a copy of, and no schedule moves it into the forward pass, where its time would
- * be free but its memory would not.
+ * Copies read values from outside the group through an optimization barrier, which also waits for a cotangent. So no
+ * pass merges a copy with its original, and no schedule moves it into the forward pass, where it would keep memory
+ * alive.
  *
  * Exact. Cost: O(nodes + edges).
  */
 export const recomputeValues = (graph: Graph, repetition: Repetition): Graph =>
-  rewriteBackwardReads(graph, (builder) => repeating(graph, repetition, builder));
+  rewriteBackwardReads(graph, (builder) => createRepeater(graph, repetition, builder));
 
-const repeating = (graph: Graph, { groups, keeps }: Repetition, builder: GraphBuilder): BackwardReads => {
+const createRepeater = (graph: Graph, { groups, keeps }: Repetition, builder: GraphBuilder): BackwardReads => {
   const copies = new Map<string, ValueRef>();
-  const behindBarrier = new Map<string, ValueRef>();
+  const barrierOutputs = new Map<string, ValueRef>();
 
-  /** Whether what a group repeats of a value takes its place. */
+  /** Whether readers in the group use a copy of the value. */
   const isRepeated = (ref: ValueRef, group: string | undefined): group is string =>
     group !== undefined && groups[ref.node] === group && !keeps(ref);
 
-  /** Append the nodes of a group that these values follow from and that are not there yet. */
+  /** Append the nodes of a group that these values depend on, unless they have been appended. */
   const repeat = (
-    wanted: readonly ValueRef[],
+    values: readonly ValueRef[],
     group: string,
     reader: Node,
     lastCotangent: ValueRef | undefined,
   ): void => {
     const needed = new Set<number>();
     const outside = new Map<string, ValueRef>();
-    const stack = wanted.filter((ref) => !copies.has(`${group} ${valueKey(ref)}`)).map((ref) => ref.node);
+    const stack = values.filter((ref) => !copies.has(`${group} ${valueKey(ref)}`)).map((ref) => ref.node);
     for (let id = stack.pop(); id !== undefined; id = stack.pop()) {
       if (needed.has(id)) continue;
       needed.add(id);
@@ -69,7 +67,8 @@ const repeating = (graph: Graph, { groups, keeps }: Repetition, builder: GraphBu
         const key = `${group} ${valueKey(ref)}`;
         if (isRepeated(ref, group)) {
           if (!copies.has(key)) stack.push(ref.node);
-        } else if (!isGiven(graph.nodes[ref.node]!) && !behindBarrier.has(key)) outside.set(key, builder.resolve(ref));
+        } else if (!isLiteral(graph.nodes[ref.node]!) && !barrierOutputs.has(key))
+          outside.set(key, builder.resolve(ref));
       }
     }
     if (needed.size === 0) return;
@@ -85,14 +84,14 @@ const repeating = (graph: Graph, { groups, keeps }: Repetition, builder: GraphBu
     } as const;
     if (outside.size > 0) {
       const barrier = addCotangentBarrier(builder, [...outside.values()], cotangent, origin);
-      [...outside.keys()].forEach((key, output) => behindBarrier.set(key, { node: barrier, output }));
+      [...outside.keys()].forEach((key, output) => barrierOutputs.set(key, { node: barrier, output }));
     }
     for (const id of [...needed].sort((a, b) => a - b)) {
       const node = graph.nodes[id]!;
       const inputs = node.inputs.map((ref) => {
         const key = `${group} ${valueKey(ref)}`;
         if (isRepeated(ref, group)) return copies.get(key)!;
-        return behindBarrier.get(key) ?? builder.resolve(ref);
+        return barrierOutputs.get(key) ?? builder.resolve(ref);
       });
       const copy = builder.add({ ...node, inputs, ...origin, scope: backwardScope(node.scope) });
       node.specs.forEach((_, output) =>
@@ -103,11 +102,11 @@ const repeating = (graph: Graph, { groups, keeps }: Repetition, builder: GraphBu
 
   return {
     readsOf: (node, lastCotangent) => {
-      const wanted = Map.groupBy(
+      const values = Map.groupBy(
         node.inputs.filter((ref) => isRepeated(ref, groups[ref.node])),
         (ref) => groups[ref.node]!,
       );
-      for (const [group, refs] of wanted) repeat(refs, group, node, lastCotangent);
+      for (const [group, refs] of values) repeat(refs, group, node, lastCotangent);
       return node.inputs.map((ref) => {
         const group = groups[ref.node];
         return isRepeated(ref, group) ? copies.get(`${group} ${valueKey(ref)}`)! : builder.resolve(ref);

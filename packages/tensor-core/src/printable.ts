@@ -3,19 +3,19 @@ import { ArgumentError } from "./errors.ts";
 import type { Disposing } from "./platform-types.ts";
 import { formatSpec, type Shape, type TensorSpec } from "./shape.ts";
 
-/** What to write in place of JavaScript's operators, for each kind of value. */
+/** What to write instead of JavaScript operators, per kind of value. */
 const cures = {
   Tensor:
     "a Tensor has no value while a function is traced: compute with add(x, 1), multiply(x, 2), greater(x, 0), equal(x, 2), and choose with where(condition, a, b)",
-  NdArray: "take its numbers by toNumbers(), that of one element by item()",
-  DeviceArray: "its values lie on the device: bring them here by `await backend.download(array)`",
+  NdArray: "get its numbers by toNumbers(), the number of a one-element array by item()",
+  DeviceArray: "its values are on the device: download them by `await backend.download(array)`",
 } as const;
 
 /**
- * A value with a dtype and a shape that says in one short line what it is, wherever it is printed, and that
- * JavaScript's operators do not take for a number: objects cannot overload them.
+ * A value with a dtype and a shape that prints as one short line, and that throws if a JavaScript operator uses it as a
+ * number, because objects cannot overload operators.
  */
-export abstract class Shown implements TensorSpec {
+export abstract class Printable implements TensorSpec {
   abstract readonly dtype: DType;
   abstract readonly shape: Shape;
   protected abstract readonly kind: keyof typeof cures;
@@ -25,22 +25,22 @@ export abstract class Shown implements TensorSpec {
     return `${this.kind} ${formatSpec(this)}`;
   }
 
-  /** What `JSON.stringify` writes. */
+  /** Value that `JSON.stringify` writes. */
   toJSON(): object {
     return { dtype: this.dtype, shape: this.shape };
   }
 
   static {
-    // Under this name Node and its kin look for what `console.log` prints; it is registered, so no import of Node is
-    // needed.
+    // Node and compatible runtimes look up the output of `console.log` under this symbol; the symbol is registered, so
+    // no import of Node is needed.
     Object.defineProperty(this.prototype, Symbol.for("nodejs.util.inspect.custom"), {
-      value(this: Shown): string {
+      value(this: Printable): string {
         return this.toString();
       },
     });
   }
 
-  /** @throws ArgumentError in arithmetic and comparisons; `${x}` is text as `toString` gives it. */
+  /** @throws ArgumentError in arithmetic and comparisons; `${x}` is the text of `toString`. */
   [Symbol.toPrimitive](hint: string): string {
     if (hint === "string") return this.toString();
     throw new ArgumentError(
@@ -49,7 +49,7 @@ export abstract class Shown implements TensorSpec {
   }
 }
 
-abstract class ShownOnDevice extends Shown {
+abstract class PrintableOnDevice extends Printable {
   protected get kind(): "DeviceArray" {
     return "DeviceArray";
   }
@@ -61,12 +61,12 @@ abstract class ShownOnDevice extends Shown {
     // Browsers of 2025 may lack the symbol.
     if (Symbol.dispose !== undefined)
       Object.defineProperty(this.prototype, Symbol.dispose, {
-        value(this: ShownOnDevice): void {
+        value(this: PrintableOnDevice): void {
           this.dispose();
         },
       });
   }
 }
 
-/** A value on a device. `using` calls its `dispose`. */
-export const ShownDeviceArray: abstract new () => ShownOnDevice & Disposing = ShownOnDevice as never;
+/** Base class of values on a device. `using` calls their `dispose`. */
+export const PrintableDeviceArray: abstract new () => PrintableOnDevice & Disposing = PrintableOnDevice as never;
