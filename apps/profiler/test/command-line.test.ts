@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openJob } from "skein-train/profiling";
 import { commandNames } from "../src/own-command.ts";
 import { attribute } from "../src/profile/attribution.ts";
-import { type Ended, inProcess as runInProcess } from "./in-process.ts";
+import { type CommandResult, inProcess as runInProcess } from "./in-process.ts";
 
 /** What the package ships, where the whole run of tests has built it; else the source as it stands. */
 const program: readonly string[] =
@@ -38,7 +38,7 @@ buckets: { kind: per-tensor }
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const skeinProfile = (...args: string[]): Promise<Ended> =>
+const skeinProfile = (...args: string[]): Promise<CommandResult> =>
   new Promise((resolve) => {
     const child = spawn(process.execPath, ["--no-memory-protection-keys", ...program, ...args], {
       cwd: folder,
@@ -51,17 +51,17 @@ const skeinProfile = (...args: string[]): Promise<Ended> =>
   });
 
 /** The same in this process, for what starts no ranks. */
-const inProcess = (...args: string[]): Promise<Ended> =>
+const inProcess = (...args: string[]): Promise<CommandResult> =>
   runInProcess(...args.map((word) => word.replace("HERE", folder)));
 
 /** Expect a line that says what is wrong, code 2, and nothing written. */
-const expectRefused = ({ code, stdout, stderr }: Ended, words: RegExp): void => {
+const expectRefused = ({ code, stdout, stderr }: CommandResult, words: RegExp): void => {
   expect(stderr).toMatch(words);
   expect([code, stdout, stderr.match(/^\s+at /m)]).toEqual([2, "", null]);
 };
 
 describe("run", () => {
-  let ended: Ended;
+  let ended: CommandResult;
   const report = (): ReturnType<typeof parseReport> =>
     parseReport(readFileSync(join(folder, "profiles/tiny/1/report.json"), "utf8"), "report.json");
   beforeAll(async () => {
@@ -335,7 +335,7 @@ test("several numbers of ranks stand beside each other, those that cannot be are
   const least = Math.min(...worlds.map(({ epochSeconds }) => epochSeconds));
   expect(worlds.find(({ epochSeconds }) => epochSeconds === least)!.ranks).toBe(best.ranks);
   expect(
-    leftOut.filter((line) => /^1 rank: it exchanges nothing|^\d+ ranks: rtx-3090 has \d+$/.test(line)).length,
+    leftOut.filter((line) => /^1 rank: exchanges nothing|^\d+ ranks: rtx-3090 has \d+$/.test(line)).length,
   ).toBe(10 - worlds.length);
   // Whole steps were traced with the first number of ranks alone.
   const { resizing, scored } = worlds.at(-1)!;
@@ -353,7 +353,7 @@ test("several numbers of ranks stand beside each other, those that cannot be are
 test("a plan for one rank is refused: nothing is exchanged", async () => {
   expectRefused(
     await inProcess("plan", "HERE/job.yaml", "--hardware", "laptop-cpu", "--ranks", "1"),
-    /the job exchanges nothing: it has one rank/,
+    /a job of 1 rank exchanges nothing/,
   );
 });
 
@@ -399,12 +399,12 @@ test.each([
   [
     "links of no hardware",
     ["links", "HERE/job.yaml", "--output", "HERE/x.json"],
-    /--output .*: what the links are to be put into is not said/,
+    /--output .* needs the hardware file whose links are replaced/,
   ],
   [
     "links in no folder",
     ["links", "HERE/job.yaml", "--hardware", "laptop-cpu", "--output", "HERE/no/x.json"],
-    /its folder is not there/,
+    /its folder does not exist/,
   ],
   ["a report as a trace", ["report", "HERE/profiles/tiny/1/report.json"], /is JSON, but no trace/],
   ["a trace that is not there", ["report", "HERE/nope.json"], /nope\.json cannot be read/],

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { callOf } from "../src/shaders/call.ts";
-import { type Ended, inProcess } from "./in-process.ts";
+import { type CommandResult, inProcess } from "./in-process.ts";
 
-const shaders = (...args: string[]): Promise<Ended> => inProcess("shaders", ...args);
+const shaders = (...args: string[]): Promise<CommandResult> => inProcess("shaders", ...args);
 
 const headings = (text: string): string[] => text.match(/^\/\/ [\w-]+(, [\w-]+)*: .*(?=\n\/\/ shader)/gm) ?? [];
 

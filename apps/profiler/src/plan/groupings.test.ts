@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { asAmong, plannedGroupings, sentGroups, sizedGroupings } from "./groupings.ts";
+import { scaleToGroup, plannedGroupings, sentGroups, sizedGroupings } from "./groupings.ts";
 import { halvedGroupings } from "./halved-groupings.ts";
 import { rankList } from "./rank-list.ts";
 
@@ -14,7 +14,11 @@ test("every grouping holds each bucket once, and no two of one kind are the same
         tensors: bytes.map((own, i) => ({ path: String(i), bytes: own, backwardSeconds: 1e-3, forwardSeconds: 1e-3 })),
       };
       const sized = sizedGroupings(bytes);
-      const { priced, groupings } = halvedGroupings(bytes, { profile, allReduce: link, asSent: (groups) => groups });
+      const { priced, groupings } = halvedGroupings(bytes, {
+        profile,
+        allReduce: link,
+        toSentGroups: (groups) => groups,
+      });
       expect(groupings.length).toBeLessThanOrEqual(priced);
       for (const kind of [sized, groupings])
         expect(new Set(kind.map(({ groups }) => JSON.stringify(groups))).size).toBe(kind.length);
@@ -27,16 +31,16 @@ test("every grouping holds each bucket once, and no two of one kind are the same
 
 test("of a group what is averaged over other ranks is sent apart, and what a rank has alone is not", () => {
   const axes = ["data", "replicas", "data", "alone", "replicas", "alone"];
-  const asSent = sentGroups(
+  const toSentGroups = sentGroups(
     axes.map((axis) => ({ axis })),
     [{ bucket: 4 }, { bucket: 2 }, { bucket: 1 }, { bucket: 0 }],
   );
-  expect(asSent([[0, 1, 2, 3], [5], [4]])).toEqual([[0, 2], [1], [4]]);
+  expect(toSentGroups([[0, 1, 2, 3], [5], [4]])).toEqual([[0, 2], [1], [4]]);
 });
 
 test("an all-reduce of two ranks costs as much as a smaller one of four", () => {
   const profile = { tensors: ["0", "1"].map((path) => ({ path, bytes: 300, backwardSeconds: 1 })) };
-  const { tensors } = asAmong({ worldSize: 4 }, profile, (bucket) => ({ worldSize: bucket === "0" ? 2 : 4 }));
+  const { tensors } = scaleToGroup({ worldSize: 4 }, profile, (bucket) => ({ worldSize: bucket === "0" ? 2 : 4 }));
   expect(tensors.map(({ bytes }) => bytes)).toEqual([expect.closeTo(200, 9), 300]); // 2 (P − 1) / P of them are sent
 });
 

@@ -186,7 +186,7 @@ test.each([
     /its version is 2, but this program reads version 1/,
   ],
   ["a name that leaves the folder", own.replace("digits", "../x") + "\n]}", /otherData\.job a name is made of letters/],
-  ["no step", `${own}\n]}\n`, /holds no step that all its ranks have made/],
+  ["no step", `${own}\n]}\n`, /has no step that all its ranks completed/],
   ["an event of others", `${own}\n{"name":"x","ph":"B","pid":0}\n]}`, /event 1, .*"B".*, is none of ours/],
   ["a time that is none", `${own}\n${event.replace('"dur":5', '"dur":-5')}\n]}`, /event 1, .*is none of ours \(dur /],
   ["an event that is damaged", `${own}\n${event.slice(0, -9)},\n${event}\n]}`, /event 1 is damaged/],
@@ -218,7 +218,7 @@ test("our trace is read as well where another program has laid it out anew", () 
 
 test("a file that cannot be read is told in one line", () => {
   expect(() => readTrace(join(folder, "none.json"))).toThrow(
-    /none\.json cannot be read \(ENOENT[^\n]*\); name a trace/,
+    /none\.json cannot be read \(ENOENT[^\n]*\); give a readable trace/,
   );
   expect(() => readTrace(folder)).toThrow(/cannot be read \(EISDIR/);
   writeFileSync(join(folder, "zeros.json"), new Uint8Array(5000));
