@@ -86,10 +86,13 @@ describe("what a report is drawn from", () => {
     expect(segments.reduce((sum, { seconds }) => sum + seconds, 0)).toBeCloseTo(report.step.median, 9);
     const [row] = report.operators;
     const odd = stepSegments({ ...report, operators: [{ ...row!, phase: "other", share: 0.25 }], outside: [] });
-    expect(odd.find(({ name }) => name === "operators of no phase")!.seconds).toBeCloseTo(0.25 * report.step.median, 9);
+    expect(odd.find(({ name }) => name === "operators without a phase")!.seconds).toBeCloseTo(
+      0.25 * report.step.median,
+      9,
+    );
   });
 
-  test.each(["apart", "together"] as const)(
+  test.each(["separate", "combined"] as const)(
     "the flame chart with phases %s has all seconds, and no part more than its whole",
     (layout) => {
       const report = sampleReport();
@@ -101,7 +104,7 @@ describe("what a report is drawn from", () => {
         for (const child of children) check(child);
       };
       check(root);
-      const path = layout === "apart" ? ["forward", "head", "matmul"] : ["head", "matmul", "forward"];
+      const path = layout === "separate" ? ["forward", "head", "matmul"] : ["head", "matmul", "forward"];
       const found = path.reduce<typeof root | undefined>(
         (at, name) => at?.children.find((child) => child.name === name),
         root,
@@ -126,7 +129,7 @@ describe("what a report is drawn from", () => {
       { ...one, operator: "attention", scope: "" },
       { ...one, operator: "matmul", scope: "attention" },
     ];
-    const root = flameOfOperators({ ...report, operators, outside: [] }, "apart");
+    const root = flameOfOperators({ ...report, operators, outside: [] }, "separate");
     expect(root.children[0]!.children.map(({ children }) => children.length).sort()).toEqual([0, 1]);
   });
 
@@ -147,7 +150,7 @@ describe("what a report is drawn from", () => {
       kindsOf("fused update"),
       kindsOf("concat"),
     ]).toEqual([["backward"], ["forward"], ["update"], ["communication"]]);
-    expect(tracks.every(({ predicted: foreseen }) => foreseen !== undefined)).toBe(true);
+    expect(tracks.every(({ predicted: prediction }) => prediction !== undefined)).toBe(true);
     expect(tracks[1]!.spans[0]).toMatchObject({ kind: "communication", label: "all-reduce bucket-0, ring, 171 KiB" });
   });
 

@@ -107,22 +107,22 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium, opened from
   });
 
   test("opens a part of the flame chart by click and by key, and leads back", async () => {
-    const flame = page.locator("figure.apart svg.flame");
+    const flame = page.locator("figure.separate svg.flame");
     const cell = flame.locator("svg.cell", { hasText: "backward" }).first();
     const width = async (): Promise<number> => Number.parseFloat((await cell.getAttribute("width")) ?? "");
     const before = await width();
     expect(before).toBeLessThan(80);
     await cell.click();
     expect(await width()).toBe(100);
-    expect(await page.locator("figure.apart .trail button").allInnerTexts()).toEqual(["step", "backward"]);
-    await page.locator("figure.apart .trail button").first().click();
+    expect(await page.locator("figure.separate .trail button").allInnerTexts()).toEqual(["step", "backward"]);
+    await page.locator("figure.separate .trail button").first().click();
     expect(await width()).toBe(before);
     await flame.locator("svg.cell").first().focus();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     expect(await width()).toBe(100);
-    await page.getByLabel("together").check();
-    expect([await flame.isVisible(), await page.locator("figure.together svg.flame").isVisible()]).toEqual([
+    await page.getByLabel("combined").check();
+    expect([await flame.isVisible(), await page.locator("figure.combined svg.flame").isVisible()]).toEqual([
       false,
       true,
     ]);

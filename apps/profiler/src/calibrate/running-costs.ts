@@ -131,8 +131,8 @@ const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
         .map((step) => sum(attribute(step).compute.values())),
     );
     return {
-      longer: computed - secondsOf(() => true),
       secondsLonger: computed - secondsOf(() => true),
+      bytes: sum(overlapsOf(program).map(({ sentBytes }) => sentBytes)),
       seconds: secondsOf((place) => beside[place]!),
     };
   });

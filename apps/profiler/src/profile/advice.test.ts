@@ -51,7 +51,7 @@ test("a schedule that saves is advised, with what it saves of the predicted step
   });
   expect(advice!.finding).toContain("40 % of the step is communication");
   expect(advice!.saves).toBeCloseTo(1 - 69 / 90, 12);
-  expect(advice!.basis).toMatch(/40 schedules .* by these the step takes 9\.00 ms as it is, measured 10\.0 ms$/);
+  expect(advice!.basis).toMatch(/40 schedules .* these predict 9\.00 ms for the step as it is, measured: 10\.0 ms$/);
 });
 
 test("what is waited is the share of the step that is told, not the median of waits, which a few long ones leave far below", () => {

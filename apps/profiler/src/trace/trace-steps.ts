@@ -15,7 +15,8 @@ export const traceSteps = ({ ranks, events, cut }: ReadTrace, path: string): rea
 /** Message about a truncated trace; undefined for a whole trace. */
 export const cutLine = ({ events, cut }: ReadTrace, steps: readonly WorldStep[], path: string): string | undefined => {
   if (cut === undefined) return undefined;
-  const { reachedSeconds, begunSteps } = cut;
-  const incomplete = begunSteps.length === 0 ? "" : `; ${printable(begunSteps.join(", "))} had started and is left out`;
+  const { reachedSeconds, incompleteSteps } = cut;
+  const incomplete =
+    incompleteSteps.length === 0 ? "" : `; ${printable(incompleteSteps.join(", "))} had started and is left out`;
   return `${path} was cut off: ${events} events were read, up to ${reachedSeconds.toFixed(3)} s; ${steps.length} ${steps.length === 1 ? "step is" : "steps are"} complete${incomplete}`;
 };

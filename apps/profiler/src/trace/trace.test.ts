@@ -152,7 +152,7 @@ describe("a trace that was cut off", () => {
     const cut = bytes.subarray(0, bytes.lastIndexOf("wait all-reduce"));
     const read = parsed(cut);
     expect(cutLine(read, traceSteps(read, "t.json"), "t.json")).toMatch(
-      /^t\.json was cut off: \d+ events were read, up to 0\.031 s; 2 steps are whole; step 3 had begun and is left out$/,
+      /^t\.json was cut off: \d+ events were read, up to 0\.031 s; 2 steps are complete; step 3 had started and is left out$/,
     );
   });
 });
@@ -164,11 +164,7 @@ test.each([
   ["nothing", "", /^t\.json: is empty;/],
   ["a number", "42", /is JSON, but no trace: it has no traceEvents/],
   ["null", "null", /is JSON, but no trace/],
-  [
-    "a job file",
-    "name: tiny\nranks: 2\n",
-    /is no JSON, or a trace that was cut off and that no program of ours has written/,
-  ],
+  ["a job file", "name: tiny\nranks: 2\n", /is not JSON, or is a cut-off trace of another program/],
   ["a report", '{"format":"skein-profile","version":1}', /is JSON, but no trace/],
   [
     "a list of events",
@@ -187,26 +183,34 @@ test.each([
   ],
   ["a name that leaves the folder", own.replace("digits", "../x") + "\n]}", /otherData\.job a name is made of letters/],
   ["no step", `${own}\n]}\n`, /has no step that all its ranks completed/],
-  ["an event of others", `${own}\n{"name":"x","ph":"B","pid":0}\n]}`, /event 1, .*"B".*, is none of ours/],
-  ["a time that is none", `${own}\n${event.replace('"dur":5', '"dur":-5')}\n]}`, /event 1, .*is none of ours \(dur /],
+  [
+    "an event of others",
+    `${own}\n{"name":"x","ph":"B","pid":0}\n]}`,
+    /event 1, .*"B".*, is not one that skein-train or skein-profile writes/,
+  ],
+  [
+    "a time that is none",
+    `${own}\n${event.replace('"dur":5', '"dur":-5')}\n]}`,
+    /event 1, .*is not one that skein-train or skein-profile writes \(dur /,
+  ],
   ["an event that is damaged", `${own}\n${event.slice(0, -9)},\n${event}\n]}`, /event 1 is damaged/],
-  ["what would clear a screen", "\u001B[2Jx", /is no JSON, or a trace that was cut off/],
-  ["two files in one", `${own}\n${event}\n]}\n${own}\n${event}\n]}\n`, /goes on after its end/],
+  ["what would clear a screen", "\u001B[2Jx", /is not JSON, or is a cut-off trace/],
+  ["two files in one", `${own}\n${event}\n]}\n${own}\n${event}\n]}\n`, /continues after its end/],
   [
     "a flow without a span",
     `${own}\n{"name":"collective","ph":"s","id":1,"pid":0,"tid":1,"ts":3}\n]}`,
-    /flow 1, does not stand behind its span/,
+    /flow 1, does not follow its span/,
   ],
   [
     "a cut trace in no order",
     `${own}\n${event.replace('"ts":0', '"ts":9')},\n${event},\n`,
-    /its spans are in no order of time/,
+    /its spans are not in order of begin/,
   ],
 ])("%s is refused in one line", (_, text, words) => {
   const read = (): unknown => traceSteps(parsed(Buffer.from(text)), "t.json");
   expect(read).toThrow(words);
   expect(read).toThrow(
-    /^\P{Cc}{1,500}; name the trace\.json of a profile, or what a run of skein-train has written with --trace$/u,
+    /^\P{Cc}{1,500}; give the trace\.json of a profile, or a file written by skein-train run --trace$/u,
   );
 });
 
@@ -222,5 +226,5 @@ test("a file that cannot be read is told in one line", () => {
   );
   expect(() => readTrace(folder)).toThrow(/cannot be read \(EISDIR/);
   writeFileSync(join(folder, "zeros.json"), new Uint8Array(5000));
-  expect(() => readTrace(join(folder, "zeros.json"))).toThrow(/is no JSON/);
+  expect(() => readTrace(join(folder, "zeros.json"))).toThrow(/is not JSON/);
 });

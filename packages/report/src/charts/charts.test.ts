@@ -4,7 +4,7 @@ import { kinds } from "../tokens.ts";
 import { flameChart, type FlameNode } from "./flame-chart.ts";
 import { rowsOfIntervals } from "./interval-rows.ts";
 import { memoryChart, peakPosition } from "./memory-chart.ts";
-import { pointsWithoutPlace, rooflineChart } from "./roofline-chart.ts";
+import { numUndrawablePoints, rooflineChart } from "./roofline-chart.ts";
 import { stackedBar } from "./stacked-bar.ts";
 import { timelineChart, type TimelineSpan } from "./timeline-chart.ts";
 
@@ -111,7 +111,7 @@ test("a roofline's dots lie by the logarithms of their rates, an operator at the
   // Two decades high with half of one above and below: a decade is half of 320 pixels.
   expect(second! - first!).toBeCloseTo(160, 5);
   expect(attributes(svg, "cx")).toEqual(["75%", "75%"]);
-  expect(pointsWithoutPlace([{ name: "", kind: "other", flops: 0, bytes: 1, seconds: 1 }])).toBe(1);
+  expect(numUndrawablePoints([{ name: "", kind: "other", flops: 0, bytes: 1, seconds: 1 }])).toBe(1);
 });
 
 test("a memory chart marks the first peak, also where positions are too many to draw", () => {

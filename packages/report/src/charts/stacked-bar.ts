@@ -3,28 +3,28 @@ import { secondsText, shareText } from "../quantities.ts";
 import type { Kind } from "../tokens.ts";
 import { chart, isSize, percent } from "./svg.ts";
 
-/** A part of a bar. */
+/** A segment of a bar. */
 export interface Segment {
   readonly name: string;
   readonly kind: Kind;
   readonly seconds: number;
 }
 
-/** Below this part of the bar a name does not fit on a narrow window. */
+/** Minimum width of a segment, as a share of the bar, for its name to fit in a narrow window. */
 const leastLabelled = 0.16;
 
-/** What a bar is drawn with. */
+/** Options of a stacked bar. */
 export interface StackedBarOptions {
   readonly label: string;
-  /** What shares are of. Default: the sum of the parts. */
+  /** Total to which shares refer. Default: the sum of the segments. */
   readonly wholeSeconds?: number | undefined;
-  /** In pixels. Default: 34. */
+  /** Height in pixels. Default: 34. */
   readonly height?: number | undefined;
 }
 
 const isShown = ({ seconds }: Segment): boolean => isSize(seconds);
 
-/** One bar, split into times; what is zero or less has no part. */
+/** Draw one bar split into segments of time; segments of zero or less are left out. */
 export const stackedBar = (
   segments: readonly Segment[],
   {
