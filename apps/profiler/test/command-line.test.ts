@@ -393,7 +393,7 @@ test.each([
     ["predict", "HERE/job.yaml", "--hardware", "laptop-cpu", "--measured", "4"],
     /--measured 4 is not RANKS=SECONDS/,
   ],
-  ["a job file as hardware", ["predict", "HERE/job.yaml", "--hardware", "HERE/job.yaml"], /job\.yaml is no JSON/],
+  ["a job file as hardware", ["predict", "HERE/job.yaml", "--hardware", "HERE/job.yaml"], /job\.yaml is not JSON/],
   ["links of threads", ["links", "HERE/job.yaml"], /transport: threads has no links/],
   ["links that go nowhere", ["links", "HERE/job.yaml", "--hardware", "laptop-cpu"], /add --output <file>/],
   [

@@ -44,7 +44,7 @@ test("one size is not enough", () => {
   const one = [1, 2, 3].map((seconds) => ({ bytes: 8, seconds }));
   expect(() => fitCollectiveModel(one)).toThrow("of one size");
   expect(() => fitPiecewiseCollectiveModel(one)).toThrow("of one size");
-  expect(() => fitPiecewiseCollectiveModel(one, { noise: 0 })).toThrow("a noise of 0");
+  expect(() => fitPiecewiseCollectiveModel(one, { noise: 0 })).toThrow("noise is 0");
 });
 
 describe("pieces", () => {

@@ -65,7 +65,7 @@ describe("simultaneousTimeline", () => {
     for (const slowdown of [[], [2], [1, 0.5], [1, Number.NaN], [1, Infinity]])
       expect(() =>
         simultaneousTimeline({ tensors: [] }, [], { startupSeconds: 0, secondsPerByte: 0 }, slowdown),
-      ).toThrow("slowdowns [");
+      ).toThrow("slowdowns are [");
   });
 });
 

@@ -149,7 +149,7 @@ test("the bound of overlap is the published formula, 2 at most, and reached by a
 
 test("plans and profiles that do not fit are named", () => {
   const model = { startupSeconds: 1, secondsPerByte: 1 };
-  expect(() => timelineOf(three, [["t0"], ["t1"]], model)).toThrow("leaves out [t2]");
+  expect(() => timelineOf(three, [["t0"], ["t1"]], model)).toThrow("lacks [t2]");
   expect(() => timelineOf(three, [["t0", "t1", "t2"], ["t1"]], model)).toThrow('"t1"');
   expect(() => timelineOf(three, [[], ["t0", "t1", "t2"]], model)).toThrow("bucket 0 of 2 is empty");
   expect(() => timelineOf(profileOf([{ bytes: 1, backwardSeconds: Number.NaN }]), [["t0"]], model)).toThrow(

@@ -82,13 +82,13 @@ describe("priorityTimeline", () => {
     const profile = profileOf([{ bytes: 4, backwardSeconds: 0 }]);
     const model = { startupSeconds: 0, secondsPerByte: 1 };
     expect(() => priorityTimeline(profile, [{ path: "t0", bytes: 3, priority: 0 }], model)).toThrow(
-      '"t0" hold 3 of its 4 bytes',
+      '"t0" have 3 bytes, but the tensor has 4',
     );
     expect(() => priorityTimeline(profile, [{ path: "t1", bytes: 4, priority: 0 }], model)).toThrow('"t1"');
     expect(() => priorityTimeline(profileOf([{ bytes: 0, backwardSeconds: 0 }]), [], model)).toThrow(
-      "hold 0 of its 0 bytes",
+      "have 0 bytes, but the tensor has 0",
     );
-    expect(() => partitionsOfSize(profile, 0)).toThrow("partitions of 0 bytes");
+    expect(() => partitionsOfSize(profile, 0)).toThrow("the partition size is 0 bytes");
   });
 });
 

@@ -149,7 +149,7 @@ describe("planDear", () => {
     expect(planDear(profile, 6)).toEqual([["t0"], ["t1", "t2"], ["t3"], ["t4"]]);
     expect(planDear(profile, 1)).toEqual(onePerTensor(profile));
     expect(planDear(profile, Infinity)).toEqual(allInOne(profile));
-    expect(() => planDear(profile, 0)).toThrow("buckets of 0 bytes");
+    expect(() => planDear(profile, 0)).toThrow("the bucket size is 0 bytes");
   });
 
   test("names each tensor once, in ready order, and fills no bucket of several beyond the size", () => {

@@ -136,12 +136,12 @@ describe("planLags", () => {
     expect(of((path) => (path === "t0" ? 4 : 1))).toEqual([16, 1000, 1000]);
     // Among two ranks twice as many entries take as long.
     expect(of((path) => (path === "t0" ? 2 : 1))).toEqual([33, 1000, 1000]);
-    expect(() => of(() => 0)).toThrow("a world of 0 ranks");
+    expect(() => of(() => 0)).toThrow("worldSize is 0");
   });
 
   test("settings out of range are refused", () => {
-    expect(() => planLags(googLeNet, { ...ethernet, worldSize: 0 })).toThrow("a world of 0 ranks");
-    expect(() => planLags(googLeNet, { ...ethernet, leastDensity: 0 })).toThrow("a least density of 0");
-    expect(() => planLags(googLeNet, { ...ethernet, entryBytes: 0 })).toThrow("entries of 0 bytes");
+    expect(() => planLags(googLeNet, { ...ethernet, worldSize: 0 })).toThrow("worldSize is 0");
+    expect(() => planLags(googLeNet, { ...ethernet, leastDensity: 0 })).toThrow("leastDensity is 0");
+    expect(() => planLags(googLeNet, { ...ethernet, entryBytes: 0 })).toThrow("entryBytes is 0");
   });
 });

@@ -1,7 +1,7 @@
 import type { RankStep, WorldStep } from "@skein/report";
 import { fitLink } from "@skein/collectives";
 import {
-  besideCollectives,
+  kernelsDuringCollectives,
   type CalibratedRun,
   type HardwareFile,
   isStart,
@@ -122,7 +122,7 @@ const leastDetermined = 1e-3;
 const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
   const samples = overlapped.map((run) => {
     const { program } = run;
-    const beside = besideCollectives(program);
+    const beside = kernelsDuringCollectives(program);
     const secondsOf = (isCounted: (place: number) => boolean): number =>
       sum(program.map((step, place) => (step.kind === "kernel" && isCounted(place) ? step.price.seconds : 0)));
     const computed = median(

@@ -1,5 +1,5 @@
 import {
-  type Apart,
+  type MergeClass,
   bucketOfScope,
   type GradientProfile,
   isStart,
@@ -143,7 +143,7 @@ export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => 
 export const plannedGroupings = (
   profile: GradientProfile,
   allReduce: LinearCollectiveModel,
-  { slowdown, apart }: { readonly slowdown: Slowdown; readonly apart?: Apart | undefined },
+  { slowdown, apart }: { readonly slowdown: Slowdown; readonly apart?: MergeClass | undefined },
 ): Grouping[] => {
   const numbered = (plan: readonly (readonly string[])[]): number[][] => plan.map((paths) => paths.map(Number));
   return [

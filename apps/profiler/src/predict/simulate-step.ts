@@ -54,11 +54,11 @@ export const simulateStep = (
 /** The step of median time. The first step is left out, because all ranks begin it together. */
 const medianOfSteps = ({
   endSeconds,
-  exposedOfSteps,
+  exposedByStep,
 }: SimulatedStep): Pick<SimulatedStep, "stepSeconds" | "exposedSeconds"> => {
   const steps = endSeconds.map((end, i) => ({
     stepSeconds: end - (endSeconds[i - 1] ?? 0),
-    exposedSeconds: exposedOfSteps[i]!,
+    exposedSeconds: exposedByStep[i]!,
   }));
   const ordered = steps.slice(1).toSorted((a, b) => a.stepSeconds - b.stepSeconds);
   return ordered[Math.floor((ordered.length - 1) / 2)]!;

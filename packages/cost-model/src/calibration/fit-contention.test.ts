@@ -41,15 +41,15 @@ test("a link that carries more for several than for one is no penalty below 0, b
 describe("refuses", () => {
   const link = { startupSeconds: 0, secondsPerByte: 1e-9 };
   test.each([
-    ["no samples", link, [], "no sample is of several flows"],
-    ["flows of one alone", link, [{ numFlows: 1, bytes: 1, seconds: 1 }], "no sample is of several flows"],
+    ["no samples", link, [], "0 of 0 samples have several flows"],
+    ["flows of one alone", link, [{ numFlows: 1, bytes: 1, seconds: 1 }], "0 of 1 samples have several flows"],
     ["half a flow", link, [{ numFlows: 1.5, bytes: 1, seconds: 1 }], "1.5 flows of 1 bytes"],
     ["a time that is none", link, [{ numFlows: 2, bytes: 1, seconds: Number.NaN }], "in NaN s"],
     [
       "a link without a rate",
       { startupSeconds: 0, secondsPerByte: 0 },
       [{ numFlows: 2, bytes: 1, seconds: 1 }],
-      "0 s/byte by its model",
+      "the model of one flow is 0 s + 0 s/byte",
     ],
   ])("%s", (_, model, samples, message) => {
     expect(() => fitContention(model, samples)).toThrow(message);

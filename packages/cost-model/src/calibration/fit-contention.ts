@@ -72,7 +72,7 @@ export const fitContention = (model: LinearCollectiveModel, samples: readonly Co
   const shared = samples.filter(({ numFlows }) => numFlows > 1);
   if (shared.length === 0)
     throw new ArgumentError(
-      "fitContention: all ${samples.length} samples have one flow, and a fit needs several; measure two or more flows at once",
+      `fitContention: 0 of ${samples.length} samples have several flows, and a fit needs at least one; measure two or more flows at once`,
     );
   const { parameters, standardErrors, residual } = fitLeastSquares(
     ([penaltyPerFlow]) =>

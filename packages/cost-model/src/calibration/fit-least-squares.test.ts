@@ -109,13 +109,13 @@ describe("fitLeastSquares refuses", () => {
     [
       "fewer samples than parameters",
       () => fitLeastSquares(([a, b]) => [a! + b!], [1, 1]),
-      "1 samples were given for 2 parameters",
+      "1 samples for 2 parameters",
     ],
     ["no parameter", () => fitLeastSquares(() => [1], []), "for 0 parameters"],
     [
       "a start without numbers",
       () => fitLeastSquares(([a]) => [Math.sqrt(a!)], [-1]),
-      "at the start [-1] the sum of squares is NaN",
+      "the sum of squares is NaN at the start [-1]",
     ],
     [
       "a parameter without effect",
@@ -125,17 +125,17 @@ describe("fitLeastSquares refuses", () => {
     [
       "two that only count together",
       () => fitLeastSquares(([a, b]) => [a! + b!, a! + b! - 1, 1], [1, 2]),
-      "cannot be told from the others",
+      "cannot be separated from the others",
     ],
     [
       "residuals that become fewer",
       () => fitLeastSquares(([a]) => (a! > 1 ? [a!] : [a!, a! + 1]), [1]),
-      "1 residuals came of parameters",
+      "the model returned 1 residuals for parameters",
     ],
     [
       "an option that is none",
       () => fitLeastSquares(([a]) => [a!], [1], { relativeStep: 0 }),
-      "relativeStep 0 was given",
+      "relativeStep is 0",
     ],
   ])("%s", (_, fit, message) => {
     expect(fit).toThrow(message);

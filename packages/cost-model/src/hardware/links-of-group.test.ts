@@ -16,7 +16,7 @@ test("a group in one rack has the links of the file, one across racks those betw
 
 test("racks without links between them are refused", () => {
   expect(() => linksOfGroup([0, 15], { topology, links })).toThrow(
-    "hosts lie in racks of 2, but links.betweenRacks is not given",
+    "hostsPerRack is 2, but links.betweenRacks is missing",
   );
 });
 

@@ -120,6 +120,6 @@ test("memory is told by kind, largest first", () => {
     "workspace",
   ]);
   expect(() => dissect(llama, { task: "serving" } as never, a800)).toThrow(
-    "task is serving, but it is one of training, inference",
+    "task is serving, but must be one of training, inference",
   );
 });

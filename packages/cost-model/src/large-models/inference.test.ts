@@ -153,16 +153,16 @@ test("the largest batch fits, and one more does not", () => {
 test("configurations that cannot be are refused", () => {
   const refused = (given: object, message: string, shape: typeof llama = llama): void =>
     expect(() => estimate(given as Partial<InferenceConfiguration>, shape)).toThrow(message);
-  refused({ batch: 0 }, "batch is 0, but it is a whole number from 1");
+  refused({ batch: 0 }, "batch is 0, but must be a whole number from 1");
   refused({ prompt: 5 }, 'inference has no setting "prompt"; its settings are task, batch');
   refused({ promptTokens: 0 }, "promptTokens is 0");
   refused({ outputTokens: 0 }, "outputTokens is 0");
-  refused({ weights: "i2" }, "weights is i2, but it is one of f32, f16, bf16, i8, i4");
+  refused({ weights: "i2" }, "weights is i2, but must be one of f32, f16, bf16, i8, i4");
   refused({ tensorParallel: 5 }, "tensorParallel is 5 on 8 ranks");
   const gpt = modelNamed("gpt-2") as TransformerShape;
   refused(
     { promptTokens: 1000, outputTokens: 26 },
-    "promptTokens and outputTokens less one is 1025, but gpt-2 has learned 1024 positions",
+    "promptTokens + outputTokens - 1 is 1025, but gpt-2 has 1024 learned positions",
     gpt,
   );
   expect(estimate({ promptTokens: 1000, outputTokens: 25 }, gpt).plan.outputTokens).toBe(25);

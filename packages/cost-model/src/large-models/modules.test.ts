@@ -213,8 +213,8 @@ test("ranks that share a model hold all of it between them, and share its produc
 
 test("shapes that cannot be are refused", () => {
   const llama = modelNamed("llama-2-70b") as TransformerShape;
-  expect(() => checkShape({ ...llama, layers: 0 })).toThrow("layers 0; a size is a whole number from 1");
-  expect(() => checkShape({ ...llama, heads: 3 })).toThrow("3 heads on a width of 8192");
+  expect(() => checkShape({ ...llama, layers: 0 })).toThrow("layers 0, but a size must be a whole number from 1");
+  expect(() => checkShape({ ...llama, heads: 3 })).toThrow("3 heads for a width of 8192");
   expect(() => checkShape({ ...llama, keyValueHeads: 7 })).toThrow("7 heads of keys and values for 64 heads");
   expect(() => modelNamed("llama-3")).toThrow('no model is named "llama-3"; use one of gpt-2, gpt-2-medium');
   for (const shape of architectures) checkShape(shape);

@@ -265,36 +265,36 @@ describe("the largest batch", () => {
 test("configurations that cannot be are refused", () => {
   const refused = (given: object, message: string, shape = llama): void =>
     expect(() => estimateTraining(shape, { ...base, ...given } as TrainingConfiguration, a800)).toThrow(message);
-  refused({ batchPerRank: 0 }, "batchPerRank is 0, but it is a whole number from 1 to 1000000000");
+  refused({ batchPerRank: 0 }, "batchPerRank is 0, but must be a whole number from 1 to 1000000000");
   refused({ batchPerRank: 2 ** 53 }, "batchPerRank is 9007199254740992");
   refused({ batchPerRank: "4" }, 'batchPerRank is "4"');
   refused({ zerostage: 2 }, 'training has no setting "zerostage"; its settings are task, batchPerRank');
   refused(
     { adapters: { kind: "lora", rank: 5000, projections: ["query"] } },
-    "adapters.rank is 5000, but llama-2-7b is 4096 wide",
+    "adapters.rank is 5000, but llama-2-7b has a width of 4096",
   );
   refused({ batchPerRank: Number.NaN }, "batchPerRank is NaN");
   refused({ accumulation: 1.5 }, "accumulation is 1.5");
-  refused({ zeroStage: 4 }, "zeroStage is 4, but it is one of 0, 1, 2, 3");
-  refused({ precision: "f64" }, "precision is f64, but it is one of f32, tf32, mixed-f16, mixed-bf16");
+  refused({ zeroStage: 4 }, "zeroStage is 4, but must be one of 0, 1, 2, 3");
+  refused({ precision: "f64" }, "precision is f64, but must be one of f32, tf32, mixed-f16, mixed-bf16");
   refused({ optimizer: "adamw" }, "optimizer is adamw");
   refused({ recomputation: "some" }, "recomputation is some");
   refused({ tensorParallel: 3 }, "tensorParallel is 3 on 8 ranks");
   refused({ tensorParallel: 8 }, "tensorParallel is 8, but gpt-2 has 12 heads", modelNamed("gpt-2"));
   refused(
     { sequenceLength: 2000 },
-    "sequenceLength is 2000, but gpt-2 has learned 1024 positions",
+    "sequenceLength is 2000, but gpt-2 has 1024 learned positions",
     modelNamed("gpt-2"),
   );
   refused({ quantized: "i4" }, "quantized weights cannot be trained");
   refused({ adapters: { kind: "lora", rank: 8, projections: [] } }, "nothing would be trained");
   refused(
     { adapters: { kind: "lora", rank: 8, projections: ["gate"] } },
-    "is gate, but it is one of query",
+    "is gate, but must be one of query",
     modelNamed("gpt-2"),
   );
   refused({ offload: { linkBytesPerSecond: 0, hostMemoryBytesPerSecond: 1 } }, "offload.linkBytesPerSecond is 0");
-  refused({}, "sequenceLength is set, but resnet-50 is no transformer", modelNamed("resnet-50"));
+  refused({}, "sequenceLength is set, but has no effect on resnet-50, which is not a transformer", modelNamed("resnet-50"));
   refused(
     { sequenceLength: undefined, recomputation: "selective" },
     "resnet-50 has no attention",

@@ -2,7 +2,7 @@ import { allInOne, checkProfile, type GradientProfile, onePerTensor, readySecond
 import type { BucketPlan } from "@skein/tensor-core";
 import type { CollectiveModel } from "../collective-model.ts";
 import { simultaneously, type Slowdown } from "../simultaneous-timeline.ts";
-import { type MergeOptions, messagesOfRun, together } from "./apart.ts";
+import { type MergeOptions, messagesOfRun, oneMergeClass } from "./merge-class.ts";
 import { mergeOptimally } from "./mg-wfbp-exact.ts";
 
 /** For each tensor in ready order, whether a bucket ends after it; always true for the last tensor. */
@@ -58,7 +58,7 @@ export const planSimultaneous = (
   profile: GradientProfile,
   model: CollectiveModel,
   slowdown: Slowdown,
-  { apart = together }: MergeOptions = {},
+  { apart = oneMergeClass }: MergeOptions = {},
 ): BucketPlan => {
   checkProfile(profile);
   const { tensors } = profile;

@@ -110,11 +110,11 @@ describe("suggest", () => {
   });
 
   test("refuses what it cannot use", () => {
-    expect(() => suggest([], [{ low: 2, high: 1 }])).toThrow("bounds from 2 to 1");
+    expect(() => suggest([], [{ low: 2, high: 1 }])).toThrow("the search bounds are 2 to 1");
     expect(() => suggest([], [{ low: 0, high: 1, scale: "log" }])).toThrow("above 0 on a log scale");
-    expect(() => suggest([{ point: [1, 2], value: 1 }], bounds)).toThrow("points have 1 finite numbers");
-    expect(() => suggest([{ point: [2 ** 20], value: Number.NaN }], bounds)).toThrow("gave NaN");
-    expect(() => bestTrial([], bounds)).toThrow("best of no trials");
+    expect(() => suggest([{ point: [1, 2], value: 1 }], bounds)).toThrow("a point must have 1 finite numbers");
+    expect(() => suggest([{ point: [2 ** 20], value: Number.NaN }], bounds)).toThrow("value NaN");
+    expect(() => bestTrial([], bounds)).toThrow("bestTrial got 0 trials");
   });
 });
 

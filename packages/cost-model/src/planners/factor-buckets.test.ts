@@ -70,7 +70,7 @@ describe("planFactorBuckets", () => {
     });
     expect(planFactorBuckets([], { startupSeconds: 5, secondsPerByte: 1 })).toEqual({ buckets: [], exposedSeconds: 0 });
     expect(() => planFactorBuckets([factors[0]!, factors[0]!], { startupSeconds: 5, secondsPerByte: 1 })).toThrow(
-      /names "layer-0:input" twice/,
+      /contains "layer-0:input" twice/,
     );
   });
 });

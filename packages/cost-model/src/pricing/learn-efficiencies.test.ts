@@ -75,6 +75,6 @@ test("operands of another type have another roof; what has no work has no row", 
 
 test.each([0, -1, Number.NaN, Infinity])("a time of %d s is refused", (seconds) => {
   expect(() => learnEfficiencies(device, [sample("matmul", 1, 1, seconds)])).toThrow(
-    /a sample of matmul says .* measure it anew/,
+    /a sample of matmul has .* measure the kernel again/,
   );
 });

@@ -80,9 +80,9 @@ test("bytes and work are kept, whatever the groups", () => {
 });
 
 test.each([
-  [[[0]], /groups hold the buckets \[0\], but the program has \[0, 1\]/],
-  [[[0, 1], [1]], /each belongs to one group/],
-  [[[0, 7]], /each belongs to one group/],
+  [[[0]], /groups contain the buckets \[0\], but the program has \[0, 1\]/],
+  [[[0, 1], [1]], /put each bucket into exactly one group/],
+  [[[0, 7]], /put each bucket into exactly one group/],
 ])("groups %j are refused", (groups, words) => {
   const program = programOf([
     { flops: 1, bytes: 4 },

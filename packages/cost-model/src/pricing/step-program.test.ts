@@ -54,5 +54,5 @@ test("a collective is a start and a wait, with the price of the schedule that wo
   ]);
   expect(program[1]).toMatchObject({ axis: "data", bytes: 4000, price: pricer("all-reduce", 4000) });
   expect(program[2]).toMatchObject({ start: 1 });
-  expect(() => stepProgram(step, { device, collectives: {} })).toThrow(/along axis "data", whose links were not given/);
+  expect(() => stepProgram(step, { device, collectives: {} })).toThrow(/along axis "data", which has no pricer/);
 });

@@ -33,7 +33,7 @@ const exchangeOf = (bytes: readonly number[]): PricedExchange => {
   const wait = (of: StartStep): FreeStep => ({ kind: "wait", step: { ...of, kind: "wait", start: 0 }, of });
   return {
     rounds: starts.map((start, i) => [...(i === 0 ? [] : [wait(starts[i - 1]!)]), kernelOf(start.bytes), start]),
-    beside: [kernelOf(4)],
+    independent: [kernelOf(4)],
     after: [wait(starts.at(-1)!), kernelOf(8)],
   };
 };
@@ -106,7 +106,7 @@ test("groups that leave out a bucket, and exchanges that are several already, ar
   );
   const exchange = exchangeOf([12]);
   expect(() => withExchanges(program, [{ buckets: [0], exchange }], "none")).toThrow(
-    "groups hold the buckets [0], but the program has [0, 1]; each belongs to one group",
+    "groups contain the buckets [0], but the program has [0, 1]; put each bucket into exactly one group",
   );
   const twice = withExchanges(
     program,

@@ -100,11 +100,11 @@ describe("jitterOf", () => {
   });
 
   test.each([
-    ["a variation below 0", { seed: 1, computeVariation: -0.1 }, "computeVariation -0.1"],
-    ["a variation that is none", { seed: 1, communicationVariation: Number.NaN }, "communicationVariation NaN"],
-    ["a step's variation below 0", { seed: 1, stepVariation: -0.1 }, "stepVariation -0.1"],
-    ["a share above 1", { seed: 1, stragglers: { share: 1.5, factor: 2 } }, "a share of 1.5"],
-    ["a factor of 0", { seed: 1, stragglers: { share: 0.5, factor: 0 } }, "at 0 times the seconds"],
+    ["a variation below 0", { seed: 1, computeVariation: -0.1 }, "computeVariation is -0.1"],
+    ["a variation that is none", { seed: 1, communicationVariation: Number.NaN }, "communicationVariation is NaN"],
+    ["a step's variation below 0", { seed: 1, stepVariation: -0.1 }, "stepVariation is -0.1"],
+    ["a share above 1", { seed: 1, stragglers: { share: 1.5, factor: 2 } }, "share 1.5"],
+    ["a factor of 0", { seed: 1, stragglers: { share: 0.5, factor: 0 } }, "factor 0"],
     ["a seed that is none", { seed: 0.5 }, "seed 0.5 is not usable"],
   ])("%s is refused", (_, options, message) => expect(() => jitterOf(options)).toThrow(message));
 });

@@ -291,15 +291,15 @@ test("measured links, and what cannot be simulated", () => {
   expect(simulateSchedule(ringAllReduce, place, ethernetLinks).end).toBeCloseTo(expected, 12);
   expect(simulateSchedule(ringAllReduce, { ...place, elementCount: 0 }, ethernetLinks).end).toBe(0);
   expect(() => simulateSchedule(ringAllReduce, { ...place, worldSize: 0 }, ethernetLinks)).toThrow(
-    "worldSize 0 was given",
+    "worldSize is 0",
   );
   expect(() => simulateSchedule(ringAllReduce, { ...place, elementCount: Number.NaN }, ethernetLinks)).toThrow(
-    "elementCount NaN",
+    "elementCount is NaN",
   );
   expect(() => simulateSchedule(ringAllReduce, { ...place, hosts: [[0, 1, 2]] }, ethernetLinks)).toThrow(
-    "hosts leave out rank 3",
+    "hosts do not contain rank 3",
   );
-  expect(() => simulateSchedule(sendReceive, place, ethernetLinks)).toThrow("which is one message");
+  expect(() => simulateSchedule(sendReceive, place, ethernetLinks)).toThrow("which is a single message");
   const oneSided: Algorithm = {
     ...ringAllReduce,
     name: "one-sided",
@@ -308,5 +308,5 @@ test("measured links, and what cannot be simulated", () => {
       ...(at.rank === 0 && { rounds: ringAllReduce.schedule(at).rounds.slice(1) }),
     }),
   };
-  expect(() => simulateSchedule(oneSided, place, ethernetLinks)).toThrow(/one-sided: rank \d of 4 stays in round/);
+  expect(() => simulateSchedule(oneSided, place, ethernetLinks)).toThrow(/one-sided: rank \d of 4 is stuck in round/);
 });

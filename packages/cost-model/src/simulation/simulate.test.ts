@@ -74,7 +74,7 @@ test("golden trace: two ranks, of which one is slower, a two-level collective an
     ],
     stepSeconds: 17,
     exposedSeconds: [10, 8],
-    exposedOfSteps: [[10, 8]],
+    exposedByStep: [[10, 8]],
     endSeconds: [17],
     collectives: [
       {
@@ -156,16 +156,16 @@ describe("laws of the simulator", () => {
       fc.property(worlds({ lanes: 2 }), options, (world, settings) => {
         const { concurrent = 1, steps = 1 } = settings;
         const result = simulate(world, { ...settings, everyRank: true });
-        for (const ofRank of result.ranks) {
-          const program = world.programs[ofRank.rank]!;
+        for (const classOfRank of result.ranks) {
+          const program = world.programs[classOfRank.rank]!;
           let clock = 0;
-          for (const { startSeconds, endSeconds } of spansOn(ofRank, ["compute", "host", "waiting"])) {
+          for (const { startSeconds, endSeconds } of spansOn(classOfRank, ["compute", "host", "waiting"])) {
             expect(startSeconds).toBe(clock); // the compute stream is never idle but for waits
             clock = endSeconds;
           }
           expect(clock).toBeLessThanOrEqual(result.endSeconds[steps - 1]!);
-          const through = new Map(spansOn(ofRank, ["collectives"]).map((span) => [span.flow!.id, span]));
-          for (const { flow, startSeconds, endSeconds } of spansOn(ofRank, ["waiting"]))
+          const through = new Map(spansOn(classOfRank, ["collectives"]).map((span) => [span.flow!.id, span]));
+          for (const { flow, startSeconds, endSeconds } of spansOn(classOfRank, ["waiting"]))
             expect(endSeconds).toBe(Math.max(startSeconds, through.get(flow!.id)!.endSeconds));
           // The tasks that a collective needs, in its own step.
           const starts = program.flatMap((task, index) => (task.kind === "collective" ? [{ task, index }] : []));
@@ -174,14 +174,14 @@ describe("laws of the simulator", () => {
               const needed = starts.findIndex(({ index }) => index === need);
               for (let step = 0; step < steps; step++) {
                 const one = result.collectives.find(
-                  (other) => other.name === task.name && other.step === step && other.ranks.includes(ofRank.rank),
+                  (other) => other.name === task.name && other.step === step && other.ranks.includes(classOfRank.rank),
                 )!;
                 expect(one.readySeconds).toBeGreaterThanOrEqual(through.get(step * starts.length + needed)!.endSeconds);
                 expect(through.get(step * starts.length + number)!.endSeconds).toBe(one.endSeconds);
               }
             }
           // At most `concurrent` phases of a lane on one stream of a rank.
-          const own = result.collectives.filter(({ ranks }) => ranks.includes(ofRank.rank));
+          const own = result.collectives.filter(({ ranks }) => ranks.includes(classOfRank.rank));
           for (const stream of ["intra-node", "inter-node"])
             for (const lane of ["lane 0", "lane 1"]) {
               const taken = own
@@ -240,7 +240,7 @@ describe("laws of the simulator", () => {
   test("with one at a time and links that nobody shares, nothing that becomes longer makes anything earlier", () => {
     fc.assert(
       fc.property(
-        worlds({ apart: true }),
+        worlds({ isolated: true }),
         fc.nat(20),
         fc.nat(30),
         fc.double({ min: 0, max: 5, noNaN: true }),

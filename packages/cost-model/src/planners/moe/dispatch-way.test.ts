@@ -92,7 +92,7 @@ describe("dispatchSeconds", () => {
     expect(took(2, 1)).toBeCloseTo(100 + (20 + 2) + (7 + 50 + 2.5));
     expect(took(2, 2)).toBeCloseTo(100 + (20 + 2) + (40 + 4));
     expect(() => dispatchSeconds({ way: "ragged", numChunks: 1, backwardChunks: 2 }, layer, alone, computing)).toThrow(
-      /1 chunks forward and 2 backward .* travel ragged, whose rows would have to travel again/,
+      /ragged has 1 chunks forward and 2 backward, but its rows would have to travel again/,
     );
   });
 
@@ -144,12 +144,12 @@ describe("dispatchSeconds", () => {
   });
 
   test("refuses sizes and times that cannot be", () => {
-    expect(() => seconds("ragged", { ...twoHosts, numRanks: 3 })).toThrow(/levels of 2 × 2 = 4 ranks were given for 3/);
+    expect(() => seconds("ragged", { ...twoHosts, numRanks: 3 })).toThrow(/the levels have 2 × 2 = 4 ranks, but numRanks is 3/);
     expect(() => dispatchSeconds({ way: "dense", numChunks: 0 }, layer, twoHosts, idle)).toThrow(/0 chunks/);
     expect(() => dispatchSeconds({ way: "dense", numChunks: 1 }, { ...layer, slots: 0.5 }, twoHosts, idle)).toThrow(
-      /slots 0.5; use a whole number from 1/,
+      /slots 0.5, but needs a whole number from 1/,
     );
-    expect(() => seconds("dense", twoHosts, { ...idle, expertSeconds: -1 })).toThrow(/experts takes -1 s/);
+    expect(() => seconds("dense", twoHosts, { ...idle, expertSeconds: -1 })).toThrow(/-1 s for experts/);
   });
 });
 

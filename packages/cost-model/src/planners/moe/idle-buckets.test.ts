@@ -152,9 +152,9 @@ describe("planIdleBuckets", () => {
   });
 
   test.each([
-    [[3], /stretch 0 .* begins with 3 of 2 gradients ready/],
-    [[1, 0], /stretch 1 .* begins with 0 of 2 gradients ready; give a whole number that does not fall/],
-    [[0.5], /stretch 0 .* begins with 0.5 of 2/],
+    [[3], /segment 0 .* has 3 of 2 gradients ready/],
+    [[1, 0], /segment 1 .* has 0 of 2 gradients ready, but the number must be whole and must not decrease/],
+    [[0.5], /segment 0 .* has 0.5 of 2/],
   ])("refuses stretches that begin with %j gradients", (ready, message) => {
     const profile = profileOf([1, 1].map((bytes) => ({ bytes, backwardSeconds: 1 })));
     const stretches = ready.map((numReady) => ({ numReady, denseSeconds: 1 }));

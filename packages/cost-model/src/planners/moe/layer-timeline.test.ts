@@ -123,10 +123,10 @@ describe("layerTimeline", () => {
 
   test("refuses times and numbers of chunks that cannot be", () => {
     const chunk = { allToAll: 1, allGather: 1, reduceScatter: 1, experts: 1 };
-    expect(() => layerTimeline(chunk, { numChunks: 0 })).toThrow(/0 chunks; use a whole number from 1/);
-    expect(() => layerTimeline({ ...chunk, experts: -1 }, { numChunks: 1 })).toThrow(/experts takes -1 s/);
+    expect(() => layerTimeline(chunk, { numChunks: 0 })).toThrow(/0 chunks, but needs a whole number from 1/);
+    expect(() => layerTimeline({ ...chunk, experts: -1 }, { numChunks: 1 })).toThrow(/-1 s for experts/);
     expect(() => layerTimeline(chunk, { numChunks: 1, gradientSeconds: Infinity })).toThrow(
-      /gradients takes Infinity s/,
+      /Infinity s for gradients/,
     );
   });
 });

@@ -124,10 +124,10 @@ describe("parmCosts", () => {
   });
 
   test("refuses sizes that cannot be", () => {
-    expect(() => parmCosts({ ...layer, numShards: 0 }, noCost)).toThrow(/numShards is 0; use a whole number from 1/);
+    expect(() => parmCosts({ ...layer, numShards: 0 }, noCost)).toThrow(/numShards is 0, but must be a whole number from 1/);
     expect(() => parmCosts({ ...layer, capacityFactor: NaN }, noCost)).toThrow(/capacityFactor is NaN/);
     expect(() => parmCosts(layer, { ...noCost, fusedWorldSize: 1.5 })).toThrow(/fusedWorldSize is 1.5/);
-    expect(() => parmCosts(layer, noCost, -1)).toThrow(/-1 s per flop/);
+    expect(() => parmCosts(layer, noCost, -1)).toThrow(/secondsPerFlop is -1/);
   });
 });
 

@@ -63,11 +63,11 @@ describe("distinctCopies", () => {
 
   test("refuses groups and experts that cannot be", () => {
     const routing = { experts: Int32Array.of(0, 5), expertsPerToken: 2, numExperts: 6 };
-    expect(() => distinctCopies(routing, 4)).toThrow(/6 experts are counted in 4 groups/);
-    expect(() => distinctCopies({ ...routing, experts: Int32Array.of(0, 6) }, 2)).toThrow(/names expert 6; .* 0 to 5/);
-    expect(() => distinctCopies({ ...routing, experts: Int32Array.of(0, -1) }, 2)).toThrow(/names expert -1/);
-    expect(() => allCopies({ ...routing, experts: Int32Array.of(0, 1, 2) }, 2)).toThrow(/names 3 experts for tokens/);
-    expect(() => allCopies({ ...routing, expertsPerToken: 7 }, 2)).toThrow(/7 of 6 experts for each token/);
+    expect(() => distinctCopies(routing, 4)).toThrow(/6 experts are not divisible into 4 groups/);
+    expect(() => distinctCopies({ ...routing, experts: Int32Array.of(0, 6) }, 2)).toThrow(/contains expert 6, .* 0 to 5/);
+    expect(() => distinctCopies({ ...routing, experts: Int32Array.of(0, -1) }, 2)).toThrow(/contains expert -1/);
+    expect(() => allCopies({ ...routing, experts: Int32Array.of(0, 1, 2) }, 2)).toThrow(/has 3 entries, which is not a multiple of 2 experts per token/);
+    expect(() => allCopies({ ...routing, expertsPerToken: 7 }, 2)).toThrow(/7 of 6 experts per token/);
   });
 });
 
