@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 const path = (from: string): string => fileURLToPath(new URL(from, import.meta.url));
 
-test("links of a job's ranks are measured, and put into hardware", () => {
+test("measures links between a job's ranks, and writes them into a hardware file", () => {
   const folder = mkdtempSync(join(tmpdir(), "skein-links-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const job = path("../../trainer/jobs/mnist.yaml");

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { anyReport } from "../test/any-report.ts";
 import { csvOf } from "./csv.ts";
 
-/** Records of RFC 4180, as its grammar reads. */
+/** Parses records by the grammar of RFC 4180. */
 const read = (text: string): string[][] => {
   const records: string[][] = [];
   const field = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/gy;
@@ -19,7 +19,7 @@ const read = (text: string): string[][] => {
   return records;
 };
 
-test("what was written reads back: names, numbers with all digits, and what is not known", () => {
+test("round-trips names, numbers with all digits, and unknown values", () => {
   fc.assert(
     fc.property(anyReport, (report) => {
       const [operators, collectives] = [read(csvOf(report).operators), read(csvOf(report).collectives)];

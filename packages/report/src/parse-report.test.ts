@@ -6,12 +6,12 @@ import { sampleReport } from "../test/sample-report.ts";
 import { parseReport } from "./parse-report.ts";
 import type { ProfileReport } from "./profile-report.ts";
 
-test("a report reads back as it was written", () => {
+test("round-trips a report", () => {
   const sample = sampleReport();
   expect(parseReport(JSON.stringify(sample), "a.json")).toEqual(sample);
   fc.assert(
     fc.property(anyReport, (report) => {
-      const text = JSON.stringify(report); // without what is undefined, and without −0
+      const text = JSON.stringify(report); // drops undefined values and −0
       expect(parseReport(text, "a.json")).toEqual(JSON.parse(text));
     }),
     { numRuns: 50 },

@@ -10,11 +10,11 @@ import { shownRanks } from "./sections/charts.ts";
 
 const close = 6;
 
-/** Where a pattern fits, so that a failure does not print the whole page. */
+/** Whether a pattern matches, so that a failure does not print the whole page. */
 const matches = (page: string, pattern: RegExp): string[] =>
   [...page.matchAll(pattern)].map(([text]) => text.slice(0, 100));
 
-test("a page is one file: no request, and small for a step of 300 nodes on four ranks", () => {
+test("a page is one file: no requests, and small for a step of 300 nodes on four ranks", () => {
   const report = sampleReport({ blocks: 11, ranks: 4, buckets: 8 });
   expect(report.memory!.liveBytes.length).toBeGreaterThan(300);
   const page = reportPage(report);
@@ -30,7 +30,7 @@ test("no text of a report becomes a tag, an attribute or a script", () => {
   const evil = `</script><img src=x onerror=alert(1)>" onfocus='alert(2)' & --> \u0000`;
   const replaced = <T>(value: T, text: (old: string) => string): T =>
     JSON.parse(JSON.stringify(value), (_, old: unknown) => (typeof old === "string" ? text(old) : old)) as T;
-  // Words that decide something stay as they are.
+  // Words with a meaning in HTML stay as they are.
   const fixed = new Set<string>([
     "skein-profile",
     "forward",
@@ -57,11 +57,11 @@ test("no text of a report becomes a tag, an attribute or a script", () => {
   expect(page.split("&lt;/script&gt;&lt;img").length).toBeGreaterThan(100);
 });
 
-test("any report makes a page without a number that is none", () => {
+test("any report makes a page without invalid numbers", () => {
   fc.assert(
     fc.property(anyReport, (report) => {
       const page = reportPage(report);
-      // Names may say anything; attributes with coordinates may not.
+      // Names may contain anything, but attributes with coordinates may not.
       expect(
         matches(page, / (?:x|y|x1|x2|y1|y2|cx|cy|r|width|height|d|viewBox)="[^"]*(?:NaN|Infinity|undefined)/g),
       ).toEqual([]);
@@ -71,8 +71,8 @@ test("any report makes a page without a number that is none", () => {
   );
 });
 
-describe("what a report is drawn from", () => {
-  test("parts of a step add up to it", () => {
+describe("figures of a report's charts", () => {
+  test("segments of a step add up to the step", () => {
     const report = sampleReport();
     const segments = stepSegments(report);
     expect(segments.map(({ kind }) => kind)).toEqual([
@@ -122,7 +122,7 @@ describe("what a report is drawn from", () => {
     },
   );
 
-  test("an operator keeps apart from a scope of its name", () => {
+  test("an operator is separate from a scope of the same name", () => {
     const report = sampleReport();
     const one = { ...report.operators[0]!, calls: 1, phase: "forward" as const, share: 0.5 };
     const operators = [
@@ -133,7 +133,7 @@ describe("what a report is drawn from", () => {
     expect(root.children[0]!.children.map(({ children }) => children.length).sort()).toEqual([0, 1]);
   });
 
-  test("tracks of a rank: kernels by their phase, collectives, waiting, each beside its prediction", () => {
+  test("tracks of a rank: kernels by their phase, collectives, waiting, each next to its prediction", () => {
     const { timeline, predicted } = sampleReport();
     const tracks = tracksOfRanks(timeline, predicted);
     expect(tracks.map(({ group, name }) => `${group}: ${name}`)).toEqual(
@@ -154,7 +154,7 @@ describe("what a report is drawn from", () => {
     expect(tracks[1]!.spans[0]).toMatchObject({ kind: "communication", label: "all-reduce bucket-0, ring, 171 KiB" });
   });
 
-  test("of many ranks those that wait least and most are shown", () => {
+  test("of many ranks, those that wait least and most are shown", () => {
     const ranks = Array.from({ length: 20 }, (_, rank) => ({
       rank,
       spans: [{ name: "wait", track: "waiting" as const, startSeconds: 0, endSeconds: (7 * rank) % 20 }],

@@ -27,14 +27,14 @@ const written = (ranks: readonly RankSpans[]): Buffer => {
   return readFileSync(join(folder, "trace.json"));
 };
 
-/** As `readLines` gives them. */
+/** Splits text into lines as `readLines` does. */
 const linesOf = (bytes: Uint8Array): string[] => {
   const lines = new TextDecoder().decode(bytes).split("\n");
   return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
 };
 const parsed = (bytes: Uint8Array): ReadTrace => parseTrace(linesOf(bytes), runTraceFacts, "t.json");
 
-/** A run with letters of several bytes, and with flows. */
+/** A run with multi-byte characters, and with flows. */
 const run = (numRanks: number): RankSpans[] =>
   madeUpRun(numRanks).map(({ spans, ...rank }) => ({
     ...rank,
@@ -48,7 +48,7 @@ const run = (numRanks: number): RankSpans[] =>
     }),
   }));
 
-test("what was written is read back: spans, ranks, processes, flows, and what it is of", () => {
+test("round-trips spans, ranks, processes, flows and facts", () => {
   const bytes = written(run(2));
   const read = parsed(bytes);
   expect([read.facts, read.cut]).toEqual([facts, undefined]);
@@ -63,7 +63,7 @@ test("what was written is read back: spans, ranks, processes, flows, and what it
   expect(written(read.ranks).equals(bytes)).toBe(true);
 });
 
-test("any spans are the same when they were read and written again, and a file of many lines is read in pieces", () => {
+test("round-trips any spans, and reads a file of many lines in chunks", () => {
   const seconds = fc.integer({ min: -1e9, max: 1e12 }).map((n) => n / 1e9);
   const spans = fc.array(
     fc
@@ -99,7 +99,7 @@ test("any spans are the same when they were read and written again, and a file o
 });
 
 describe("a trace that was cut off", () => {
-  /** Of steps that are whole, those that all ranks have ended before the last event that is whole begins. */
+  /** Complete steps: all ranks ended them before the last complete event begins. */
   const wholeBefore = (whole: ReadTrace, cut: Uint8Array): number => {
     const times = linesOf(cut)
       .filter((line) => /\}\]?,?$/.test(line) && line.includes('"ts":'))
@@ -115,7 +115,7 @@ describe("a trace that was cut off", () => {
       .length;
   };
 
-  test("at any byte gives the steps that ended before, as the whole has them, or one line", () => {
+  test("at any byte gives the steps that ended before, equal to those of the whole trace, or a one-line error", () => {
     for (const numRanks of [1, 2]) {
       const bytes = written(run(numRanks));
       const whole = parsed(bytes);
@@ -147,7 +147,7 @@ describe("a trace that was cut off", () => {
     }
   });
 
-  test("is told in one line: what was read, and which step was not", () => {
+  test("gives a one-line message with the events read and the incomplete step", () => {
     const bytes = written(run(2));
     const cut = bytes.subarray(0, bytes.lastIndexOf("wait all-reduce"));
     const read = parsed(cut);
@@ -214,13 +214,13 @@ test.each([
   );
 });
 
-test("our trace is read as well where another program has laid it out anew", () => {
+test("reads a trace of ours that another program has reformatted", () => {
   const bytes = written(run(1));
   const pretty = JSON.stringify(JSON.parse(bytes.toString()), undefined, 2);
   expect(parsed(Buffer.from(pretty))).toEqual(parsed(bytes));
 });
 
-test("a file that cannot be read is told in one line", () => {
+test("reports an unreadable file in one line", () => {
   expect(() => readTrace(join(folder, "none.json"))).toThrow(
     /none\.json cannot be read \(ENOENT[^\n]*\); give a readable trace/,
   );

@@ -14,7 +14,7 @@ const prepare = (graph: Graph): PreparedGraph => {
 const traced = (fn: (...args: Tensor[]) => unknown, ...specs: ReturnType<typeof spec>[]): PreparedGraph =>
   prepare(trace(fn as never, specs as never, { mesh: { data: 4 } }).graph);
 
-test("a product is priced by its flops, a fused chain once by its own bytes, and a view by nothing", () => {
+test("a product is priced by its flops, a fused chain once by its own bytes, and a view is free", () => {
   const step = traced(
     (x, w) => {
       const y = scope("layer", () => matmul(x!, w!)); // [64, 64]: 2 · 64³ flops

@@ -3,7 +3,7 @@ import { allReduce, compute, phase, wait } from "../../test/worlds.ts";
 import { simulate, type SimulationOptions } from "./simulate.ts";
 import type { Program, SimulatedWorld, Task } from "./task.ts";
 
-describe("what cannot be simulated is named", () => {
+describe("errors name the invalid part of a world", () => {
   const fine: Program = [compute("c", 1), allReduce("x", "data", [phase(1)]), wait(1)];
   const simulated =
     (programs: readonly Program[], more: Partial<SimulatedWorld> = {}, settings: SimulationOptions = {}) =>
@@ -70,14 +70,14 @@ describe("what cannot be simulated is named", () => {
     ["seed", simulated([fine], {}, { jitter: { seed: -1 } }), "seed -1"],
   ])("%s", (_, run, message) => expect(run).toThrow(message));
 
-  test("a result of the step before may be waited for in either step", () => {
+  test("a result of the previous step may be waited for in either step", () => {
     const use = { ...compute("use", 1), afterPrevious: [1] } as Task;
     expect(simulated([[use, fine[1]!, wait(1)]])).not.toThrow();
     const waited: Program = [wait(2, true), { ...compute("use", 1), afterPrevious: [2] } as Task, fine[1]!];
     expect(simulated([waited])).not.toThrow();
   });
 
-  test("a circle of ranks, in one line with ranks and collectives", () => {
+  test("a deadlock is reported in one line with ranks and collectives", () => {
     const groups = { rows: [[0, 1]], columns: [[0, 1]] };
     const [x, y] = [allReduce("x", "rows", [phase(1)]), allReduce("y", "columns", [phase(1)])];
     const [first, second]: [Program, Program] = [
@@ -91,7 +91,7 @@ describe("what cannot be simulated is named", () => {
     expect(circle).toThrow(
       /"y" .*, which rank 0 has not started because it waits for the first collective of this list; start the collectives/,
     );
-    // Started by all, but in the way of each other on their streams.
+    // Started by all, but blocking each other on their streams.
     const crossed = () =>
       simulate({
         programs: [

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { EventQueue } from "./event-queue.ts";
 
-test("events come out by time, those of one time in the order in which they came, also between others that go in", () => {
+test("events are ordered by time, and by insertion for equal times, also with interleaved insertions", () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(0, 1, 2, undefined, undefined), { maxLength: 40, size: "max" }), (actions) => {
       const queue = new EventQueue<number, number>((a, b) => a - b);
