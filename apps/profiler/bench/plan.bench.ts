@@ -11,7 +11,7 @@ const spent = new Map<string, number>();
 const add = (phase: string, begin: number): void =>
   void spent.set(phase, (spent.get(phase) ?? 0) + (performance.now() - begin) / 1000);
 
-/** The same job, with the time of each call added to `spent`. */
+/** Wrap a job so that the time of each call is added to `spent`. */
 const timed = (job: ProfiledJob): ProfiledJob => ({
   ...job,
   with: async (set) => {

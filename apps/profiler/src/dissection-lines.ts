@@ -40,7 +40,7 @@ const moduleTables = ({ modules }: Dissection, columns: number): string[] =>
         figure("%", 8),
         text("bound by", 5, 2),
         figure("weights", 4),
-        figure("kept", 3),
+        figure("saved", 3),
       ],
       own.map(({ part, repeats, module, seconds, share, boundBy, weightBytes, savedBytes }) => [
         repeats > 1 ? `${part} × ${repeats}` : part,

@@ -37,7 +37,7 @@ const recorded = (step: PreparedStep) => {
     program.flatMap((one) => (one.kind === "start" ? [[one.name, one.price.algorithm] as const] : [])),
   );
   const withSteps = spans.map(({ rank, spans: own }): RankSpans => {
-    const said = own.map((span) => {
+    const recorded = own.map((span) => {
       const algorithm = span.track === "collectives" ? algorithms.get(span.name) : undefined;
       return algorithm === undefined ? span : { ...span, args: { ...span.args, algorithm, ranks } };
     });
@@ -47,7 +47,7 @@ const recorded = (step: PreparedStep) => {
       startSeconds: endSeconds[i - 1] ?? 0,
       endSeconds: end,
     }));
-    return { rank, spans: [...said, ...wholes] };
+    return { rank, spans: [...recorded, ...wholes] };
   });
   const samples = program.flatMap((one): KernelSample[] =>
     one.kind === "kernel"

@@ -54,7 +54,7 @@ describe("growth of a network with its hosts", () => {
   test("16 ranks over InfiniBand are predicted from 2, 4 and 8, where a ring alone is 40 % too fast", () => {
     // The published fits are of whole all-reduces; a ring sends 2 (P − 1) / P times the bytes over each link.
     const links = publishedLinks.filter(({ network }) => /InfiniBand|GPUs of a node/.test(network));
-    const ofLink = ({ worldSize, secondsPerByte }: (typeof links)[number]): GrowthSample => ({
+    const sampleOf = ({ worldSize, secondsPerByte }: (typeof links)[number]): GrowthSample => ({
       numHosts: worldSize,
       secondsPerByte: secondsPerByte / ((2 * (worldSize - 1)) / worldSize),
     });
@@ -62,11 +62,11 @@ describe("growth of a network with its hosts", () => {
       links.filter(({ worldSize }) => worldSize < 16),
       links.filter((l) => l.worldSize === 16),
     ];
-    const { secondsPerByte, growth } = fitNetworkGrowth(known.map(ofLink));
+    const { secondsPerByte, growth } = fitNetworkGrowth(known.map(sampleOf));
     const predicted = grownSecondsPerByte(secondsPerByte, growth, 16);
-    expect(Math.abs(predicted / ofLink(largest!).secondsPerByte - 1)).toBeLessThan(0.02);
-    const alone = known.reduce((sum, link) => sum + ofLink(link).secondsPerByte, 0) / known.length;
-    expect(alone / ofLink(largest!).secondsPerByte).toBeLessThan(0.7);
+    expect(Math.abs(predicted / sampleOf(largest!).secondsPerByte - 1)).toBeLessThan(0.02);
+    const alone = known.reduce((sum, link) => sum + sampleOf(link).secondsPerByte, 0) / known.length;
+    expect(alone / sampleOf(largest!).secondsPerByte).toBeLessThan(0.7);
   });
 
   test("rejects samples of one number of hosts, and invalid measurements", () => {

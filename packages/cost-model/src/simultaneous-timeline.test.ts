@@ -52,10 +52,10 @@ describe("simultaneousTimeline", () => {
           const transfer = model.secondsPerByte * bytes;
           expect(endSeconds - startSeconds).toBeGreaterThan(model.startupSeconds + transfer - 1e-9);
           expect(endSeconds - startSeconds).toBeLessThan(model.startupSeconds + slowdown.at(-1)! * transfer + 1e-9);
-          const beside = collectives.filter(
+          const concurrent = collectives.filter(
             (other) => other.startSeconds <= startSeconds && other.endSeconds > startSeconds,
           );
-          expect(beside.length).toBeLessThanOrEqual(slowdown.length);
+          expect(concurrent.length).toBeLessThanOrEqual(slowdown.length);
         }
       }),
     );

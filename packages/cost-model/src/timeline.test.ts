@@ -37,7 +37,8 @@ test("a profile without tensors takes no time", () => {
 });
 
 /**
- * The same computed differently: the longest path through tasks and precedences, by relaxation until nothing changes.
+ * An independent computation of the end: the longest path through tasks and precedences, by relaxation until nothing
+ * changes.
  */
 const longestPath = (durations: readonly number[], edges: readonly (readonly [number, number])[]): number => {
   const ends = [...durations];
@@ -56,7 +57,7 @@ describe("laws of the timeline", () => {
     fc.assert(
       fc.property(planned(), models, ([profile, plan], model) => {
         const numTensors = profile.tensors.length;
-        const place = new Map(profile.tensors.map(({ path }, i) => [path, i]));
+        const index = new Map(profile.tensors.map(({ path }, i) => [path, i]));
         const buckets = plannedBuckets(profile, plan);
         const forward = numTensors + buckets.length;
         const durations = [
@@ -66,7 +67,7 @@ describe("laws of the timeline", () => {
         ];
         const edges = [
           ...profile.tensors.slice(1).map((_, i) => [i, i + 1] as const),
-          ...plan.flatMap((bucket, k) => bucket.map((path) => [place.get(path)!, numTensors + k] as const)),
+          ...plan.flatMap((bucket, k) => bucket.map((path) => [index.get(path)!, numTensors + k] as const)),
           ...buckets.slice(1).map((_, k) => [numTensors + k, numTensors + k + 1] as const),
           [numTensors - 1, forward] as const,
           [forward - 1, forward] as const,

@@ -39,15 +39,15 @@ describe("the published times of a layer, from the published fits", () => {
   });
 
   test("all-reduces of a model have nearly equal bytes on both testbeds: within 26 % and 2", () => {
-    const [ofA, ofB] = (["A", "B"] as const).map((testbed) =>
+    const [bytesOnA, bytesOnB] = (["A", "B"] as const).map((testbed) =>
       fsmoeLayerTimes.filter((row) => row.testbed === testbed && row.allReduce > 0).map(allReducedBytes),
     );
-    const ratios = ofA!.map((bytes, i) => ofB![i]! / bytes);
+    const ratios = bytesOnA!.map((bytes, i) => bytesOnB![i]! / bytes);
     expect(ratios).toHaveLength(2);
     expect(ratios[0]).toBeCloseTo(1.26, 2);
     expect(ratios[1]).toBeCloseTo(1.02, 2);
     // So testbed A can be predicted from B: 6.5 ms for 5.26, 27.0 for 26.45.
-    const predicted = ofB!.map((bytes) => 1e3 * collectiveSeconds(correctedModel("A", "allReduce"), bytes));
+    const predicted = bytesOnB!.map((bytes) => 1e3 * collectiveSeconds(correctedModel("A", "allReduce"), bytes));
     expect(predicted[0]).toBeCloseTo(6.48, 1);
     expect(predicted[1]).toBeCloseTo(26.97, 1);
   });

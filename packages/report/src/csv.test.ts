@@ -30,11 +30,11 @@ test("round-trips names, numbers with all digits, and unknown values", () => {
         report.collectives.length + 1,
       ]);
       for (const [row, { share }] of report.outside.entries()) {
-        const place = report.operators.length + row;
+        const line = report.operators.length + row;
         expect([
-          at(operators, place, "phase"),
-          Number(at(operators, place, "share")),
-          at(operators, place, "flops"),
+          at(operators, line, "phase"),
+          Number(at(operators, line, "share")),
+          at(operators, line, "flops"),
         ]).toEqual(["outside", share, ""]);
       }
       for (const table of [operators, collectives])

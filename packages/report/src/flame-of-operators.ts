@@ -4,7 +4,7 @@ import type { ProfileReport } from "./profile-report.ts";
 import type { Kind } from "./tokens.ts";
 
 /**
- * Where phases appear in the flame chart: `separate` has forward, backward and update at the top level, `combined` has
+ * Position of phases in the flame chart: `separate` has forward, backward and update at the top level, `combined` has
  * them below each operator.
  */
 export type FlameLayout = "separate" | "combined";

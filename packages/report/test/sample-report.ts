@@ -104,11 +104,11 @@ const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): O
   ]
     .map(([name, group]): OperatorRow => {
       const { operator, scope, phase } = group[0]!;
-      const ofRank = ranks.map(({ spans }) =>
+      const timesOfRank = ranks.map(({ spans }) =>
         spans.filter((span) => span.name === name).reduce((sum, span) => sum + span.endSeconds - span.startSeconds, 0),
       );
       const sumOf = (value: (node: SampleNode) => number): number => group.reduce((sum, node) => sum + value(node), 0);
-      const median = Math.max(...ofRank);
+      const median = Math.max(...timesOfRank);
       const [flops, bytes, least] = [sumOf((node) => node.flops), sumOf((node) => node.bytes), sumOf(rooflineSeconds)];
       return {
         operator,
@@ -116,7 +116,7 @@ const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): O
         phase,
         calls: group.length,
         seconds: times(median),
-        share: mean(ofRank) / seconds,
+        share: mean(timesOfRank) / seconds,
         flops,
         bytes,
         rooflineSeconds: least,

@@ -45,13 +45,13 @@ const start = (number: number): StepProgram[number] => ({
     phases: [{ stream: "intra-node", startupSeconds: 0.0005, transferSeconds: 0.001, messages: 2 }],
   },
 });
-const wait = (of: number, place: number): StepProgram[number] => ({
+const wait = (of: number, startIndex: number): StepProgram[number] => ({
   kind: "wait",
   node: of,
   name: `all-reduce exchange-${of}`,
   scope: `exchange-${of}`,
   args: {},
-  start: place,
+  start: startIndex,
 });
 
 /**
@@ -61,15 +61,15 @@ const wait = (of: number, place: number): StepProgram[number] => ({
 const programOf = (collectives: number, overlapped: boolean): StepProgram => {
   const numbers = Array.from({ length: collectives }, (_, i) => i);
   const kernels = Array.from({ length: 8 }, () => kernel(0.003));
-  const begun = overlapped
+  const started = overlapped
     ? kernels.flatMap((one, i) => (numbers[i] === undefined ? [one] : [one, start(i)]))
     : [...kernels, ...numbers.map(start)];
   return [
-    ...begun,
+    ...started,
     ...numbers.map((i) =>
       wait(
         i,
-        begun.findIndex((step) => step.kind === "start" && step.node === i),
+        started.findIndex((step) => step.kind === "start" && step.node === i),
       ),
     ),
   ];

@@ -122,9 +122,9 @@ const leastDetermined = 1e-3;
 const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
   const samples = overlapped.map((run) => {
     const { program } = run;
-    const beside = kernelsDuringCollectives(program);
-    const secondsOf = (isCounted: (place: number) => boolean): number =>
-      sum(program.map((step, place) => (step.kind === "kernel" && isCounted(place) ? step.price.seconds : 0)));
+    const isOverlapped = kernelsDuringCollectives(program);
+    const secondsOf = (isCounted: (index: number) => boolean): number =>
+      sum(program.map((step, index) => (step.kind === "kernel" && isCounted(index) ? step.price.seconds : 0)));
     const computed = median(
       stepsOf(run)
         .flat()
@@ -133,7 +133,7 @@ const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
     return {
       secondsLonger: computed - secondsOf(() => true),
       bytes: sum(overlapsOf(program).map(({ sentBytes }) => sentBytes)),
-      seconds: secondsOf((place) => beside[place]!),
+      seconds: secondsOf((index) => isOverlapped[index]!),
     };
   });
   const dot = (a: keyof (typeof samples)[number], b: keyof (typeof samples)[number]): number =>

@@ -19,7 +19,7 @@ export interface CollectiveChoice {
   readonly collective: string;
   readonly axis: string;
   readonly bytes: number;
-  /** How often it is in the step. */
+  /** Number of calls in the step. */
   readonly times: number;
   readonly chosen: string;
   readonly candidates: readonly AlgorithmPrice[];

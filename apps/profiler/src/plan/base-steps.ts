@@ -46,7 +46,7 @@ export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promi
   return { whole: await traced("wait-free"), halves: await inHalves() };
 };
 
-/** The same steps priced for another number of ranks, with as many samples per rank. */
+/** Reprice both steps for another number of ranks, with as many samples per rank. */
 export const basesAt = ({ whole, halves }: BaseSteps, job: ProfiledJob, hardware: HardwareFile): BaseSteps => {
   const pricers = pricersOn(job, hardware);
   return { whole: reprice(whole, pricers), halves: "refused" in halves ? halves : reprice(halves, pricers) };

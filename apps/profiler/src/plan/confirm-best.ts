@@ -7,7 +7,7 @@ import type { Scored } from "./score.ts";
 /** The best configuration after its whole step was traced. */
 export interface Confirmed {
   readonly best: Scored;
-  /** The same prediction that `skein-profile predict` makes. */
+  /** Prediction of the whole step, equal to that of `skein-profile predict`. */
   readonly prediction: Prediction;
 }
 

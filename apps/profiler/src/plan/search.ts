@@ -76,8 +76,8 @@ export const searchConfigurations = async ({
   const group = widestGroup(gradients, groups);
   const messages = messagesOf(bases.whole);
   const toSentGroups = sentGroups(gradients, messages);
-  const apart = (bucket: string): string => gradients[Number(bucket)]!.axis;
-  const profile = scaleToGroup(group, profileOf(bases), (bucket) => groups[apart(bucket)]!);
+  const axisOf = (bucket: string): string => gradients[Number(bucket)]!.axis;
+  const profile = scaleToGroup(group, profileOf(bases), (bucket) => groups[axisOf(bucket)]!);
   const times = pricedTimes(messages, group, hardware);
   const { allReduce, slowdown } = times;
   const gradientBytes = gradients.map(({ shape }) => byteLength({ dtype: "f32", shape }));
@@ -115,7 +115,7 @@ export const searchConfigurations = async ({
 
   let halves = { priced: 0, simulated: 0 };
   const scoreDense = (): void => {
-    for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, { slowdown, apart })])
+    for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, { slowdown, apart: axisOf })])
       score(dense, undefined, grouping);
     if ("refused" in bases.halves) {
       leftOut.push(`steps in halves: ${bases.halves.refused}`);
@@ -160,7 +160,7 @@ export const searchConfigurations = async ({
     const sent = {
       tensors: profile.tensors.map((tensor) => ({ ...tensor, bytes: allReduceBytes(Number(tensor.path)) })),
     };
-    for (const grouping of [...sized, ...plannedGroupings(sent, allReduce, { slowdown, apart })])
+    for (const grouping of [...sized, ...plannedGroupings(sent, allReduce, { slowdown, apart: axisOf })])
       score(compression, prices, grouping);
   }
   return {

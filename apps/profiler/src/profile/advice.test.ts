@@ -66,7 +66,7 @@ test.each([
     /no schedule that loses no more is predicted to save 3/,
   ],
   ["what prices do not explain is not advised", schedule(0.001, 0.004), /prices do not explain this run/],
-  ["nor is anything where nothing was sought", undefined, /skein-profile plan/],
+  ["nor is anything advised without a search", undefined, /skein-profile plan/],
 ] as const)("%s", (_, found, words) => {
   const [advice] = onSchedule(0.004, found);
   expect(advice!.cure).toMatch(words);

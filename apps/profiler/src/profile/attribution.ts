@@ -21,7 +21,7 @@ const precedences: Readonly<Record<KernelClock, readonly string[]>> = {
 
 /** Seconds of a rank's step by activity. Each moment counts once, so the parts add up to the step. */
 export interface Attribution {
-  /** By span name. */
+  /** Seconds of kernels, by span name. */
   readonly compute: ReadonlyMap<string, number>;
   readonly waiting: number;
   readonly data: number;

@@ -12,9 +12,9 @@ export const collectiveRows = (steps: readonly WorldStep[], program: StepProgram
   for (const step of steps)
     for (const { spans } of step)
       for (const span of spans) if (span.track === "collectives" && !first.has(span.name)) first.set(span.name, span);
-  const [running, waited] = [secondsByRank(steps, "collectives"), secondsByRank(steps, "waiting")];
+  const [running, waits] = [secondsByRank(steps, "collectives"), secondsByRank(steps, "waiting")];
   const over = (measured: typeof running, name: string): readonly (readonly number[])[] =>
-    measured.map((ofRank) => ofRank.map((sums) => sums.get(name)?.seconds ?? 0));
+    measured.map((stepsOfRank) => stepsOfRank.map((sums) => sums.get(name)?.seconds ?? 0));
   const order = program.flatMap(({ kind, name }) => (kind === "start" ? name : []));
   const position = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
   return [...first]
@@ -27,7 +27,7 @@ export const collectiveRows = (steps: readonly WorldStep[], program: StepProgram
         algorithm: args.algorithm,
         bytes: args.bytes ?? 0,
         seconds: slowest(over(running, name)),
-        exposedSeconds: slowest(over(waited, `wait ${name}`)),
+        exposedSeconds: slowest(over(waits, `wait ${name}`)),
         ...(own.length > 0 && {
           predictedSeconds: own.reduce((sum, step) => sum + (step.kind === "start" ? step.price.seconds : 0), 0),
         }),

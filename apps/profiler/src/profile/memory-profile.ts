@@ -23,9 +23,9 @@ const covered = (ranges: readonly PlacedBlock[]): number => {
  * Merge values into blocks of memory. A view is part of the block that it views, and extends the lifetime of this
  * block.
  */
-const blocksOf = (placed: readonly PlacedBlock[], settled: ReadonlySet<number>): PlacedBlock[] => {
+const blocksOf = (values: readonly PlacedBlock[], settled: ReadonlySet<number>): PlacedBlock[] => {
   const blocks: { -readonly [key in keyof PlacedBlock]: PlacedBlock[key] }[] = [];
-  for (const value of placed.toSorted((a, b) => a.from - b.from)) {
+  for (const value of values.toSorted((a, b) => a.from - b.from)) {
     const whole = settled.has(value.from)
       ? blocks.findLast(({ begin, end, to }) => begin <= value.begin && value.end <= end && value.from <= to)
       : undefined;
@@ -63,7 +63,7 @@ export const memoryProfile = ({ graph, plan }: PreparedStep, residentBytes: numb
   const slabBegins = plan.slabBytes.map((_, index) =>
     plan.slabBytes.slice(0, index).reduce((sum, bytes) => sum + bytes, 0),
   );
-  const placed = graph.nodes
+  const values = graph.nodes
     .flatMap(({ id, op, scope, specs }) =>
       specs.flatMap((spec, output): PlacedBlock[] => {
         const placement = plan.places.get(valueKey({ node: id, output }));
@@ -84,7 +84,7 @@ export const memoryProfile = ({ graph, plan }: PreparedStep, residentBytes: numb
       }),
     )
     .sort((a, b) => a.begin - b.begin || b.end - a.end);
-  const starting = Map.groupBy(placed, ({ from }) => from);
+  const starting = Map.groupBy(values, ({ from }) => from);
   let alive: PlacedBlock[] = [];
   const liveBytes = graph.nodes.map(({ id }) => {
     alive = alive.filter(({ to }) => to >= id);
@@ -92,7 +92,7 @@ export const memoryProfile = ({ graph, plan }: PreparedStep, residentBytes: numb
     if (started !== undefined) alive = [...alive, ...started].sort((a, b) => a.begin - b.begin || b.end - a.end);
     return covered(alive);
   });
-  const blocks = blocksOf(placed, plan.settled);
+  const blocks = blocksOf(values, plan.settled);
   const peak = liveBytes.indexOf(liveBytes.reduce((most, bytes) => Math.max(most, bytes), 0));
   return {
     residentBytes,

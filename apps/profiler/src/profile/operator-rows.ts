@@ -35,8 +35,8 @@ export const operatorRows = (
   const measured = secondsByRank(steps, "compute");
   const names = new Set(measured.flat().flatMap((sums) => [...sums.keys()]));
   const rows = [...names].map((name): OperatorRow => {
-    const byRank = measured.map((ofRank) =>
-      ofRank.map((sums) => {
+    const byRank = measured.map((stepsOfRank) =>
+      stepsOfRank.map((sums) => {
         const found = sums.get(name);
         return found === undefined ? 0 : Math.max(0, found.seconds - found.calls * inKernelSeconds);
       }),
@@ -48,7 +48,8 @@ export const operatorRows = (
     return {
       operator,
       scope: modelScope(scope),
-      phase: measured.flatMap((ofRank) => ofRank.flatMap((sums) => sums.get(name)?.phase ?? []))[0] ?? "other",
+      phase:
+        measured.flatMap((stepsOfRank) => stepsOfRank.flatMap((sums) => sums.get(name)?.phase ?? []))[0] ?? "other",
       calls: Math.max(...measured.flat().map((sums) => sums.get(name)?.calls ?? 0)),
       seconds,
       share: shares.get(name) ?? 0,

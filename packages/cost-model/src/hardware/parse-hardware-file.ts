@@ -139,11 +139,11 @@ const problemOf = (error: z.ZodError, content: unknown): string => {
   const { path, message } = error.issues[0]!;
   if (path.length === 0) return message;
   const value = valueAt(content, path);
-  const shown =
+  const valueText =
     value === undefined
       ? ""
       : ` is ${typeof value === "string" ? excerpt(value) : JSON.stringify(value).slice(0, mostShown)}`;
-  return `${path.join(".")}${shown}: ${message}`;
+  return `${path.join(".")}${valueText}: ${message}`;
 };
 
 /**

@@ -51,25 +51,25 @@ describe.each(configurations)("a dissection of $task", (configuration) => {
 });
 
 test("the assumptions mention a device without the operand type of products", () => {
-  const said = (precision: "mixed-bf16" | "mixed-f16"): string =>
+  const assumptionsOf = (precision: "mixed-bf16" | "mixed-f16"): string =>
     dissect(
       modelNamed("gpt-2"),
       { task: "training", batchPerRank: 1, precision },
       hardwareNamed("v100"),
     ).assumptions.join(" ");
-  expect(said("mixed-bf16")).toContain("no peak for bf16");
-  expect(said("mixed-f16")).not.toContain("no peak");
+  expect(assumptionsOf("mixed-bf16")).toContain("no peak for bf16");
+  expect(assumptionsOf("mixed-f16")).not.toContain("no peak");
 });
 
 test("the assumptions mention sequences beyond the model's context", () => {
-  const said = (sequenceLength: number): string =>
+  const assumptionsOf = (sequenceLength: number): string =>
     dissect(
       modelNamed("llama-2-7b"),
       { task: "training", batchPerRank: 1, sequenceLength },
       hardwareNamed("a800"),
     ).assumptions.join(" ");
-  expect(said(8192)).toContain("8192 tokens are longer than the 4096");
-  expect(said(4096)).not.toContain("longer than");
+  expect(assumptionsOf(8192)).toContain("8192 tokens are longer than the 4096");
+  expect(assumptionsOf(4096)).not.toContain("longer than");
 });
 
 test("equal layers are one row", () => {

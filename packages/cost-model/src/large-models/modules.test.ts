@@ -63,10 +63,10 @@ describe("a transformer's flops", () => {
   test("are those of its operators: 2 per weight and token, and 4·layers·s·d for scores and values, half of that if masked scores are skipped", () => {
     for (const shape of transformers) {
       const s = bf16.length;
-      const ofWeights = 2 * matrixWeights(shape) * s;
-      const ofScores = 4 * shape.layers * s * s * shape.width;
-      expect(productFlops(shape, { ...bf16, flashAttention: false })).toBe(ofWeights + ofScores);
-      expect(productFlops(shape, bf16)).toBe(ofWeights + (ofScores * (s + 1)) / (2 * s));
+      const weightFlops = 2 * matrixWeights(shape) * s;
+      const scoreFlops = 4 * shape.layers * s * s * shape.width;
+      expect(productFlops(shape, { ...bf16, flashAttention: false })).toBe(weightFlops + scoreFlops);
+      expect(productFlops(shape, bf16)).toBe(weightFlops + (scoreFlops * (s + 1)) / (2 * s));
     }
   });
 

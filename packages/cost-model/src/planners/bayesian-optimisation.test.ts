@@ -24,7 +24,7 @@ const objectives: Readonly<Record<string, { readonly f: Objective; readonly leas
 };
 
 /** True value at the best trial after ten, averaged over seeds. */
-const kept = (
+const bestFound = (
   f: Objective,
   choose: (trials: readonly Observation[], seed: number) => readonly number[],
   noise: number,
@@ -50,7 +50,7 @@ const bySuggestion = (trials: readonly Observation[], seed: number): readonly nu
 
 describe.each(Object.entries(objectives))("ten trials of a %s function", (_, { f, least }) => {
   test.each([0, 0.03, 0.1])("with noise of deviation %f find a better point than ten random trials", (noise) => {
-    const [suggested, random] = [kept(f, bySuggestion, noise), kept(f, atRandom, noise)];
+    const [suggested, random] = [bestFound(f, bySuggestion, noise), bestFound(f, atRandom, noise)];
     expect(suggested).toBeLessThan(random);
     expect(suggested - least).toBeLessThan(0.02 + 1.3 * noise);
   });

@@ -24,11 +24,11 @@ interface Layer {
   readonly inside: number;
   /** Order in which collectives start. */
   readonly order: readonly Sent[];
-  /** Of collectives between hosts, and within. */
+  /** Priorities of collectives between hosts, and within hosts. */
   readonly priorities: readonly [number, number];
   readonly withinMicroseconds: number;
   readonly acrossMicroseconds: number;
-  /** Of a megabyte. */
+  /** Microseconds per megabyte, within a host. */
   readonly transferMicroseconds: number;
   readonly gigaflopsPerSecond: number;
 }

@@ -82,7 +82,7 @@ describe("costs of running ranks in addition to kernels and messages", () => {
 
   test("bytes lengthen kernels by their total cost, but by at most the concurrent computation", () => {
     const part = fc.record({
-      beside: fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 3 }),
+      kernelSeconds: fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 3 }),
       bytes: fc.integer({ min: 0, max: 20 }),
     });
     fc.assert(
@@ -92,14 +92,14 @@ describe("costs of running ranks in addition to kernels and messages", () => {
         (parts, secondsPerByteBeside) => {
           // In sequence: each collective has kernels of its own during it.
           const program: StepProgram[number][] = [];
-          for (const { beside, bytes } of parts) {
+          for (const { kernelSeconds, bytes } of parts) {
             const at = program.length;
-            program.push(start(bytes), ...beside.map(kernel), wait(at));
+            program.push(start(bytes), ...kernelSeconds.map(kernel), wait(at));
           }
           const longer =
             sum(computed(stepTasks(program, { ...nothing, secondsPerByteBeside }))) - sum(computed(stepTasks(program)));
           expect(longer).toBeCloseTo(
-            sum(parts.map(({ beside, bytes }) => Math.min(sum(beside), secondsPerByteBeside * bytes))),
+            sum(parts.map(({ kernelSeconds, bytes }) => Math.min(sum(kernelSeconds), secondsPerByteBeside * bytes))),
             9,
           );
         },

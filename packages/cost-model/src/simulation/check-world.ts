@@ -66,7 +66,7 @@ const checkProgram = (program: Program, rank: number): void => {
 };
 
 const checkParts = (name: string, parts: readonly (readonly number[])[], numRanks: number): Set<number> => {
-  const seen = new Set<number>();
+  const ranks = new Set<number>();
   for (const part of parts) {
     if (part.length === 0) throw new ArgumentError(`${name} include an empty group; leave the group out`);
     for (const rank of part) {
@@ -74,11 +74,11 @@ const checkParts = (name: string, parts: readonly (readonly number[])[], numRank
         throw new ArgumentError(
           `${name} contain rank ${rank}, but the world has one rank per program; use ranks 0 to ${numRanks - 1}`,
         );
-      if (seen.has(rank)) throw new ArgumentError(`${name} contain rank ${rank} twice; put each rank into one group`);
-      seen.add(rank);
+      if (ranks.has(rank)) throw new ArgumentError(`${name} contain rank ${rank} twice; put each rank into one group`);
+      ranks.add(rank);
     }
   }
-  return seen;
+  return ranks;
 };
 
 /** Properties of a collective that must be equal on all members, as text. */
@@ -123,8 +123,8 @@ export const checkWorld = ({ programs, groups, hosts }: SimulatedWorld): void =>
   for (const [rank, program] of programs.entries()) if (!firstRankOf.has(program)) firstRankOf.set(program, rank);
   for (const [program, rank] of firstRankOf) checkProgram(program, rank);
   if (hosts !== undefined) {
-    const placed = checkParts("hosts", hosts, programs.length);
-    const missing = programs.findIndex((_, rank) => !placed.has(rank));
+    const assigned = checkParts("hosts", hosts, programs.length);
+    const missing = programs.findIndex((_, rank) => !assigned.has(rank));
     if (missing !== -1) throw new ArgumentError(`hosts do not contain rank ${missing}; put every rank on a host`);
   }
   const collectivesByProgram = new Map(
@@ -137,7 +137,7 @@ export const checkWorld = ({ programs, groups, hosts }: SimulatedWorld): void =>
     ]),
   );
   const none: readonly CollectiveTask[] = [];
-  const placed = new Map(
+  const assigned = new Map(
     Object.entries(groups).map(([axis, parts]) => [
       axis,
       checkParts(`groups of axis "${axis}"`, parts, programs.length),
@@ -145,7 +145,7 @@ export const checkWorld = ({ programs, groups, hosts }: SimulatedWorld): void =>
   );
   for (const [rank, program] of programs.entries())
     for (const [axis, [task]] of collectivesByProgram.get(program)!)
-      if (placed.get(axis)?.has(rank) !== true)
+      if (assigned.get(axis)?.has(rank) !== true)
         throw new ArgumentError(
           `rank ${rank} starts "${task!.name}" along axis "${axis}", but is in no group of this axis; axes: ${Object.keys(groups).join(", ") || "none"}`,
         );

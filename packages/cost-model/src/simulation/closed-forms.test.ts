@@ -158,8 +158,8 @@ describe("DeAR", () => {
               builder.start("all-gather", `bucket ${bucket}`, model.allGather, buckets[bucket]!.bytes),
             );
         };
-        const atOnce = allGathers === "queued" ? left.length : 1;
-        for (let i = 0; i < atOnce; i++) gather();
+        const numConcurrent = allGathers === "queued" ? left.length : 1;
+        for (let i = 0; i < numConcurrent; i++) gather();
         forwardBehind(builder, profile, plan, (bucket) => {
           builder.wait(gathers.get(bucket)!);
           if (allGathers === "one-ahead") gather();

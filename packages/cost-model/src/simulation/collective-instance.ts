@@ -26,7 +26,7 @@ export interface CollectiveInstance extends Flow<number> {
   /** Whether it is the turn of this collective in its group's lane. */
   hasTurn: boolean;
   /** Number of members whose stream is still busy, by phase. */
-  readonly held: number[];
+  readonly numBusy: number[];
   /** Seconds of each phase on the slowest member; set when the collective is ready. */
   seconds: readonly { readonly startup: number; readonly transfer: number }[];
   /** Phases that have begun; `donePhases` of them have ended. */
@@ -56,7 +56,7 @@ export const newInstance = (
   readySeconds: 0,
   isReady: false,
   hasTurn: false,
-  held: task.phases.map(() => group.members.length),
+  numBusy: task.phases.map(() => group.members.length),
   seconds: [],
   phases: [],
   donePhases: 0,

@@ -28,9 +28,9 @@ const blockerOf = (
       ...after.map((need) => [need, step] as const),
       ...afterPrevious.map((need) => [need, step - 1] as const),
     ];
-    for (const [need, ofStep] of needs) {
-      if (ofStep < 0 || program[need]!.kind !== "collective") continue;
-      const by = run.findInstance(member, ofStep, need);
+    for (const [need, needStep] of needs) {
+      if (needStep < 0 || program[need]!.kind !== "collective") continue;
+      const by = run.findInstance(member, needStep, need);
       if (by.endSeconds === undefined) return { by, why: `${nameOf(instance)}, which on rank ${rank} must follow ` };
     }
   }
@@ -58,9 +58,9 @@ export const deadlockError = (run: WorldRun): ArgumentError => {
   const path: { readonly instance: CollectiveInstance; readonly why: string }[] = [];
   let instance = run.instances.find(({ endSeconds }) => endSeconds === undefined);
   while (instance !== undefined && !path.some((one) => one.instance === instance)) {
-    const held = blockerOf(run, instance);
-    path.push({ instance, why: held?.why ?? nameOf(instance) });
-    instance = held?.by;
+    const blocker = blockerOf(run, instance);
+    path.push({ instance, why: blocker?.why ?? nameOf(instance) });
+    instance = blocker?.by;
   }
   const cycle = path.slice(path.findIndex((one) => one.instance === instance));
   return new ArgumentError(

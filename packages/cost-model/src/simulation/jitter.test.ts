@@ -12,9 +12,9 @@ const deviation = (values: readonly number[]): number => {
 
 describe("jitterOf", () => {
   test("factors are a function of seed, rank, step and task, for any order of calls", () => {
-    const places = fc.array(fc.tuple(fc.nat(9), fc.nat(3), fc.nat(9)), { minLength: 2, maxLength: 12 });
+    const coordinates = fc.array(fc.tuple(fc.nat(9), fc.nat(3), fc.nat(9)), { minLength: 2, maxLength: 12 });
     fc.assert(
-      fc.property(fc.nat(1000), places, (seed, all) => {
+      fc.property(fc.nat(1000), coordinates, (seed, all) => {
         const options = { seed, computeVariation: 0.3, communicationVariation: 0.2 };
         const inOrder = jitterOf(options);
         const forwards = all.map(([rank, step, task]) => inOrder.computeFactor(rank, step, task));

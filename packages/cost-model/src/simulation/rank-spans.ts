@@ -63,10 +63,10 @@ export const spansOfRank = (
 ): RankSpans[] => {
   const known = new Map<Program, Map<number, Span[]>>();
   return programs.map((program, rank) => {
-    const ofClass = known.get(program) ?? new Map<number, Span[]>();
-    known.set(program, ofClass);
-    const spans = ofClass.get(classOf[rank]!) ?? spansOf(program, classOf[rank]!, run, steps);
-    ofClass.set(classOf[rank]!, spans);
+    const spansByClass = known.get(program) ?? new Map<number, Span[]>();
+    known.set(program, spansByClass);
+    const spans = spansByClass.get(classOf[rank]!) ?? spansOf(program, classOf[rank]!, run, steps);
+    spansByClass.set(classOf[rank]!, spans);
     return { rank, spans };
   });
 };

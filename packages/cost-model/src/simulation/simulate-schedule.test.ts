@@ -285,19 +285,19 @@ test("ranks of a host without messages to other hosts leave its link to the othe
 });
 
 test("supports measured links, and rejects invalid input", () => {
-  const place = { worldSize: 4, elementCount: 1000, bytesPerElement: 4 };
+  const size = { worldSize: 4, elementCount: 1000, bytesPerElement: 4 };
   const { across, reduceSecondsPerByte } = ethernetLinks;
   const expected = 6 * (across.secondsPerMessage + 1000 * across.secondsPerByte) + 3 * 1000 * reduceSecondsPerByte;
-  expect(simulateSchedule(ringAllReduce, place, ethernetLinks).end).toBeCloseTo(expected, 12);
-  expect(simulateSchedule(ringAllReduce, { ...place, elementCount: 0 }, ethernetLinks).end).toBe(0);
-  expect(() => simulateSchedule(ringAllReduce, { ...place, worldSize: 0 }, ethernetLinks)).toThrow("worldSize is 0");
-  expect(() => simulateSchedule(ringAllReduce, { ...place, elementCount: Number.NaN }, ethernetLinks)).toThrow(
+  expect(simulateSchedule(ringAllReduce, size, ethernetLinks).end).toBeCloseTo(expected, 12);
+  expect(simulateSchedule(ringAllReduce, { ...size, elementCount: 0 }, ethernetLinks).end).toBe(0);
+  expect(() => simulateSchedule(ringAllReduce, { ...size, worldSize: 0 }, ethernetLinks)).toThrow("worldSize is 0");
+  expect(() => simulateSchedule(ringAllReduce, { ...size, elementCount: Number.NaN }, ethernetLinks)).toThrow(
     "elementCount is NaN",
   );
-  expect(() => simulateSchedule(ringAllReduce, { ...place, hosts: [[0, 1, 2]] }, ethernetLinks)).toThrow(
+  expect(() => simulateSchedule(ringAllReduce, { ...size, hosts: [[0, 1, 2]] }, ethernetLinks)).toThrow(
     "hosts do not contain rank 3",
   );
-  expect(() => simulateSchedule(sendReceive, place, ethernetLinks)).toThrow("which is a single message");
+  expect(() => simulateSchedule(sendReceive, size, ethernetLinks)).toThrow("which is a single message");
   const oneSided: Algorithm = {
     ...ringAllReduce,
     name: "one-sided",
@@ -306,5 +306,5 @@ test("supports measured links, and rejects invalid input", () => {
       ...(at.rank === 0 && { rounds: ringAllReduce.schedule(at).rounds.slice(1) }),
     }),
   };
-  expect(() => simulateSchedule(oneSided, place, ethernetLinks)).toThrow(/one-sided: rank \d of 4 is stuck in round/);
+  expect(() => simulateSchedule(oneSided, size, ethernetLinks)).toThrow(/one-sided: rank \d of 4 is stuck in round/);
 });

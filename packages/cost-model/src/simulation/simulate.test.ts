@@ -160,7 +160,7 @@ describe("laws of the simulator", () => {
           const program = world.programs[classOfRank.rank]!;
           let clock = 0;
           for (const { startSeconds, endSeconds } of spansOn(classOfRank, ["compute", "host", "waiting"])) {
-            expect(startSeconds).toBe(clock); // the compute stream is never idle but for waits
+            expect(startSeconds).toBe(clock); // the compute stream is only idle in waits
             clock = endSeconds;
           }
           expect(clock).toBeLessThanOrEqual(result.endSeconds[steps - 1]!);

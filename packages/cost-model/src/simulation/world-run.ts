@@ -209,9 +209,9 @@ export class WorldRun {
   private start(index: number, { after = [], afterPrevious = [] }: CollectiveTask, seconds: number): void {
     const { program, step, at } = this.ranks[index]!;
     const instance = this.findInstance(index, step, at);
-    const need = (task: number, ofStep: number): void => {
-      if (program[task]!.kind !== "collective" || ofStep < 0) return;
-      const needed = this.findInstance(index, ofStep, task);
+    const need = (task: number, needStep: number): void => {
+      if (program[task]!.kind !== "collective" || needStep < 0) return;
+      const needed = this.findInstance(index, needStep, task);
       if (needed.endSeconds === undefined) {
         instance.missing++;
         needed.followers.push(instance);
@@ -247,7 +247,7 @@ export class WorldRun {
     if (step >= this.settings.steps) return;
     const { collective, phase } = entries[position - step * entries.length]!;
     const instance = this.instances[step * this.perStep + instanceIndices[collective]!]!;
-    if (--instance.held[phase]! === 0) this.tryBegin(instance);
+    if (--instance.numBusy[phase]! === 0) this.tryBegin(instance);
   }
 
   /** Begin the next phase if nothing blocks it. */
@@ -262,7 +262,7 @@ export class WorldRun {
       if (instance.version++ === 0) this.events.push(now, { what: "ends", instance, version: 1 });
       return;
     }
-    if (instance.held[donePhases]! > 0) return;
+    if (instance.numBusy[donePhases]! > 0) return;
     const { transfer } = instance.seconds[donePhases]!;
     const startup = this.startupOf(instance, phase.messages ?? 0);
     phases.push({ stream: phase.stream, beginSeconds: now, endSeconds: Number.NaN });
@@ -275,7 +275,7 @@ export class WorldRun {
 
   /**
    * Start-up seconds of a phase that begins now. While a member computes, each message takes longer; after all members
-   * wait, the rest proceeds at its normal rate. A rank advances to its next wait, so its clock tells how long it
+   * wait, the rest proceeds at its normal rate. A rank advances to its next wait, so its clock shows how long it
    * certainly computes.
    */
   private startupOf({ seconds, donePhases, group }: CollectiveInstance, messages: number): number {

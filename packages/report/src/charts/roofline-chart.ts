@@ -54,17 +54,17 @@ export const rooflineChart = (
   points: readonly RooflinePoint[],
   { label, roof }: { readonly label: string; readonly roof?: Roof | undefined },
 ): string => {
-  const shown = points.filter(isDrawn).toSorted((a, b) => b.seconds - a.seconds);
-  if (shown.length === 0) return chart("roofline", label, 60, []);
-  const total = shown.reduce((sum, { seconds }) => sum + seconds, 0);
+  const drawn = points.filter(isDrawn).toSorted((a, b) => b.seconds - a.seconds);
+  if (drawn.length === 0) return chart("roofline", label, 60, []);
+  const total = drawn.reduce((sum, { seconds }) => sum + seconds, 0);
   const hasRoof = roof !== undefined && isSize(roof.flopsPerSecond) && isSize(roof.bytesPerSecond);
   const ridge = hasRoof ? roof.flopsPerSecond / roof.bytesPerSecond : undefined;
   const xs = rangeWithMargin([
-    ...shown.map(({ flops, bytes }) => flops / bytes),
+    ...drawn.map(({ flops, bytes }) => flops / bytes),
     ...(ridge === undefined ? [] : [ridge]),
   ]);
   const ys = rangeWithMargin([
-    ...shown.map(({ flops, seconds }) => flops / seconds),
+    ...drawn.map(({ flops, seconds }) => flops / seconds),
     ...(hasRoof ? [roof.flopsPerSecond] : []),
   ]);
   const x = (value: number): string => percent(logPosition(value, xs));
@@ -90,7 +90,7 @@ export const rooflineChart = (
         `<text class="roof-name" x="100%" dx="-6" y="${y(roof.flopsPerSecond) - 7}" text-anchor="end">${rateText(roof.flopsPerSecond, "FLOP/s")}, ${rateText(roof.bytesPerSecond, "B/s")}</text>`,
       ]
     : [];
-  const dots = shown.map(({ name, kind, flops, bytes, seconds }) => {
+  const dots = drawn.map(({ name, kind, flops, bytes, seconds }) => {
     const words = `${name}: ${secondsText(seconds)}, ${rateText(flops / seconds, "FLOP/s")}, ${Number((flops / bytes).toPrecision(3))} FLOP/B`;
     const r = pixel(Math.max(radius.least, radius.most * Math.sqrt(seconds / total)));
     return `<circle class="k-${kind}" cx="${x(flops / bytes)}" cy="${y(flops / seconds)}" r="${r}"><title>${escapeText(words)}</title></circle>`;

@@ -22,7 +22,7 @@ export interface StackedBarOptions {
   readonly height?: number | undefined;
 }
 
-const isShown = ({ seconds }: Segment): boolean => isSize(seconds);
+const isVisible = ({ seconds }: Segment): boolean => isSize(seconds);
 
 /** Draw one bar split into segments of time; segments of zero or less are left out. */
 export const stackedBar = (
@@ -30,13 +30,13 @@ export const stackedBar = (
   {
     label,
     height = 34,
-    wholeSeconds = segments.reduce((sum, one) => sum + (isShown(one) ? one.seconds : 0), 0),
+    wholeSeconds = segments.reduce((sum, one) => sum + (isVisible(one) ? one.seconds : 0), 0),
   }: StackedBarOptions,
 ): string => {
-  const shown = segments.filter(isShown);
-  const whole = shown.reduce((sum, { seconds }) => sum + seconds, 0);
+  const visible = segments.filter(isVisible);
+  const whole = visible.reduce((sum, { seconds }) => sum + seconds, 0);
   let begin = 0;
-  const parts = shown.map(({ name, kind, seconds }) => {
+  const parts = visible.map(({ name, kind, seconds }) => {
     const [x, width] = [begin / whole, seconds / whole];
     begin += seconds;
     const words = `${name}: ${secondsText(seconds)}, ${shareText(seconds / wholeSeconds)}`;

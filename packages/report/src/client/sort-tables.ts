@@ -42,7 +42,7 @@ export const sortTables = (page: Document): void => {
     );
     const count = page.querySelector(`output[data-counts="${table.id}"]`);
     const filter = (): void => {
-      let shown = 0;
+      let visible = 0;
       for (const row of rows) {
         const text = (row.textContent ?? "").toLowerCase();
         const fits = fields.every((field) =>
@@ -54,9 +54,9 @@ export const sortTables = (page: Document): void => {
                 .every((word) => text.includes(word)),
         );
         row.hidden = !fits;
-        if (fits) shown++;
+        if (fits) visible++;
       }
-      if (count !== null) count.textContent = `${shown} of ${rows.length}`;
+      if (count !== null) count.textContent = `${visible} of ${rows.length}`;
     };
     for (const field of fields) field.addEventListener("input", filter);
     // A browser that returns to a page restores the typed filters.

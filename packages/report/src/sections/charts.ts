@@ -79,21 +79,21 @@ export const rooflineSection = ({ operators, device }: ProfileReport): string =>
 const memoryFigure = ({ residentBytes, liveBytes, workspaceBytes, blocks }: MemoryProfile): string => {
   const peak = peakPosition(liveBytes);
   const atPeak = blocks.filter(({ from, to }) => from <= peak && peak <= to).toSorted((a, b) => b.bytes - a.bytes);
-  const shown = atPeak
+  const visible = atPeak
     .slice(0, mostBlocks)
     .map((block) => ({ ...block, name: block.shape === undefined ? block.name : `${block.name}, ${block.shape}` }));
-  const rest = Math.max(0, (liveBytes[peak] ?? 0) - shown.reduce((sum, { bytes }) => sum + bytes, 0));
+  const rest = Math.max(0, (liveBytes[peak] ?? 0) - visible.reduce((sum, { bytes }) => sum + bytes, 0));
   const words = [
     `${bytesText(residentBytes)} resident (parameters, optimizer state, batch)`,
     `intermediates peak at ${bytesText(liveBytes[peak] ?? 0)}`,
     `planned workspace ${bytesText(workspaceBytes)}`,
   ];
   const named =
-    shown.length === 0
+    visible.length === 0
       ? ""
       : ` Below: the largest values at the peak, each from the node that produces it to its last use${rest > 0 ? `; smaller values take ${bytesText(rest)}` : ""}.`;
   return `<p class="quiet">${words.join("; ")}.${named}</p>
-<figure>${memoryChart({ residentBytes, liveBytes, lifetimes: shown }, { label: `Memory over the nodes of a step: ${words.join("; ")}` })}</figure>`;
+<figure>${memoryChart({ residentBytes, liveBytes, lifetimes: visible }, { label: `Memory over the nodes of a step: ${words.join("; ")}` })}</figure>`;
 };
 
 export const memorySection = ({ memory }: ProfileReport): string =>

@@ -54,7 +54,7 @@ const layerSection = (loads: ExpertLoads): string => {
       idle: mean(own.map((value) => (value === 0 ? 1 : 0))),
     };
   });
-  const shown =
+  const visible =
     numExperts <= mostRows
       ? experts
       : experts
@@ -66,9 +66,9 @@ const layerSection = (loads: ExpertLoads): string => {
   const words = `${layer}: the busiest of ${numExperts} experts has ${times(busiest)} the mean load, averaged over ${steps.length} steps; ${shareText(mean(droppedShare))} of the choices were dropped`;
   const map = heatMapChart(
     {
-      rows: shown.map(({ expert }) => `${expert}`),
+      rows: visible.map(({ expert }) => `${expert}`),
       edges,
-      values: shown.map(({ expert }) => columns.map((own) => own[expert]!)),
+      values: visible.map(({ expert }) => columns.map((own) => own[expert]!)),
       axis: "step",
       most,
     },
@@ -92,7 +92,7 @@ const layerSection = (loads: ExpertLoads): string => {
       cells: [`${one.expert}`, times(one.mean), times(one.least), times(one.greatest), shareText(one.idle)],
     })),
   );
-  const few = shown.length < numExperts ? ` The ${mostRows} busiest of ${numExperts} experts are drawn.` : "";
+  const few = visible.length < numExperts ? ` The ${mostRows} busiest of ${numExperts} experts are drawn.` : "";
   return `<h3>${escapeText(layer)}</h3>
 <p>${escapeText(words)}.${few}</p>
 <figure>${map}<figcaption class="quiet">Load of each expert relative to the mean, by step: empty for no load, darkest from ${most}× on.</figcaption></figure>

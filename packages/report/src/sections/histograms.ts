@@ -34,10 +34,10 @@ const mostParameters = 500;
 export const histogramSection = ({ histograms }: RunReport): string => {
   if (histograms === undefined || histograms.parameters.length === 0) return "";
   const { step, parameters } = histograms;
-  const shown = parameters.slice(0, mostParameters);
+  const visible = parameters.slice(0, mostParameters);
   const about = [
     `after step ${step}; gradients as passed to the optimizer of the next step`,
-    ...(shown.length < parameters.length ? [`the first ${shown.length} of ${parameters.length} parameters`] : []),
+    ...(visible.length < parameters.length ? [`the first ${visible.length} of ${parameters.length} parameters`] : []),
   ].join("; ");
-  return `<section aria-labelledby="histograms-heading"><h2 id="histograms-heading">Weights and gradients</h2><p class="quiet">${about}</p><ul class="histograms">${shown.map(parameterItem).join("")}</ul></section>`;
+  return `<section aria-labelledby="histograms-heading"><h2 id="histograms-heading">Weights and gradients</h2><p class="quiet">${about}</p><ul class="histograms">${visible.map(parameterItem).join("")}</ul></section>`;
 };

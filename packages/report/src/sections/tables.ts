@@ -79,9 +79,9 @@ const outsideRow = ({ kind, seconds, share }: OutsideRow): Row => ({
 const phases: readonly RowPhase[] = ["forward", "backward", "update", "communication", "other"];
 
 export const operatorSection = ({ operators, outside }: ProfileReport): string => {
-  const shown = outside.filter(({ share }) => share > 0);
+  const visible = outside.filter(({ share }) => share > 0);
   const present = phases.filter((phase) => operators.some((row) => row.phase === phase));
-  const options = [...present, ...(shown.length > 0 ? ["outside"] : [])].map(
+  const options = [...present, ...(visible.length > 0 ? ["outside"] : [])].map(
     (phase) => `<option value="${phase}">${phase}</option>`,
   );
   return `<section aria-labelledby="operators-heading"><h2 id="operators-heading">Operators</h2>
@@ -90,7 +90,7 @@ export const operatorSection = ({ operators, outside }: ProfileReport): string =
   )}</select></label><output data-counts="operators"></output></div>
 ${sortableTable("operators", "Operators of a step, by scope and phase, and time outside operators", operatorColumns, [
   ...operators.map((row) => ({ cells: operatorCells(row), data: { phase: row.phase } })),
-  ...shown.map(outsideRow),
+  ...visible.map(outsideRow),
 ])}</section>`;
 };
 

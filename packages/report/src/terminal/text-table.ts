@@ -4,7 +4,7 @@ import { cut, displayWidth, padded } from "./display-width.ts";
 export interface TextColumn {
   readonly heading: string;
   readonly numeric: boolean;
-  /** Where text that is too long is cut. */
+  /** Position of the cut in text that is too long. */
   readonly cutAt: "middle" | "end";
   /** Minimum width to which a text column is shortened before a column is dropped. */
   readonly least: number;

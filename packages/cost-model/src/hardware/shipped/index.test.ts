@@ -59,7 +59,7 @@ test("names are unique, and the error for an unknown name lists them", () => {
 });
 
 test("the clusters reproduce the all-reduces from which their links were derived", () => {
-  const ofRanks = ({ links: link }: HardwareFile, worldSize: number, bytes: number): number => {
+  const allReduceSeconds = ({ links: link }: HardwareFile, worldSize: number, bytes: number): number => {
     const hosts = [
       ...Map.groupBy(
         Array.from({ length: worldSize }, (_, rank) => rank),
@@ -77,7 +77,9 @@ test("the clusters reproduce the all-reduces from which their links were derived
     ["hkbu-2080ti-10gbe", 8, 8.5707e-10],
     ["hkbu-2080ti-100gbib", 8, 3.0568e-10],
   ] as const)
-    expect(Math.abs(ofRanks(hardwareNamed(name), ranks, large) / (secondsPerByte * large) - 1)).toBeLessThan(0.05);
+    expect(Math.abs(allReduceSeconds(hardwareNamed(name), ranks, large) / (secondsPerByte * large) - 1)).toBeLessThan(
+      0.05,
+    );
   // The laptop's two threads: docs/benchmarks/2026-11-21-core.md.
   const { links: link } = hardwareNamed("laptop-cpu");
   const threads = (bytes: number): number =>

@@ -7,22 +7,22 @@ import { checkNumChunks, checkSeconds } from "./layer-pass.ts";
 import { layerTimeline } from "./layer-timeline.ts";
 
 /**
- * How tokens travel to their experts. `dense`: all slots; `ragged`: only rows with a token; `hierarchical`: such rows,
- * over one level of links after another; `duplicate-free`: each token once to each group that needs it.
+ * Dispatch method of tokens to their experts. `dense`: all slots; `ragged`: only rows with a token; `hierarchical`:
+ * such rows, over one level of links after another; `duplicate-free`: each token once to each group that needs it.
  */
 export type DispatchWay = "dense" | "ragged" | "hierarchical" | "duplicate-free";
 
 /** Sizes of a layer of experts that determine its traffic. */
 export interface DispatchedLayer {
-  /** T */
+  /** T: tokens of a rank. */
   readonly numTokens: number;
   /** D: numbers per token. */
   readonly width: number;
-  /** E */
+  /** E: experts. */
   readonly numExperts: number;
   /** K: experts per token. */
   readonly expertsPerToken: number;
-  /** C */
+  /** C: slots of an expert for tokens of one rank. */
   readonly slots: number;
 }
 
@@ -31,7 +31,7 @@ export interface DispatchedLayer {
  * included.
  */
 export interface DispatchLinks {
-  /** P */
+  /** P: ranks that share the experts. */
   readonly numRanks: number;
   /** An all-to-all of all ranks at once. */
   readonly flat: CollectiveModel;
@@ -182,11 +182,11 @@ export const dispatchSeconds = (
 ): number => {
   const { way, numChunks } = choice;
   const backwardChunks = backwardChunksOf(choice);
-  const isApart = backwardChunks !== numChunks;
+  const hasOwnChunks = backwardChunks !== numChunks;
   checkLayer(layer, links);
   checkNumChunks(numChunks);
   checkNumChunks(backwardChunks);
-  if (isApart && way !== "dense")
+  if (hasOwnChunks && way !== "dense")
     throw new ArgumentError(
       `${way} has ${numChunks} chunks forward and ${backwardChunks} backward, but its rows would have to travel again for other chunks; use equal numbers, or dense`,
     );
@@ -210,8 +210,8 @@ export const dispatchSeconds = (
     };
     return layerTimeline(chunk, { numChunks: inChunks }).makespanSeconds;
   };
-  const backwardShare = isApart ? (2 + apart.againShare) / 3 : 2 / 3;
-  const copySeconds = isApart ? apart.copySeconds : 0;
+  const backwardShare = hasOwnChunks ? (2 + apart.againShare) / 3 : 2 / 3;
+  const copySeconds = hasOwnChunks ? apart.copySeconds : 0;
   return (
     otherSeconds +
     passSeconds("forward", numChunks, 1 / 3) +

@@ -35,14 +35,14 @@ const secondsOf = (layers: readonly GradientLayer[], model: CollectiveModel, byt
   );
 
 /** All assignments of whole bytes to slots, each byte after it is ready. */
-function* placements(layers: readonly GradientLayer[], place = 0, sent = 0): Generator<readonly number[]> {
-  if (place === 2 * layers.length) {
+function* placements(layers: readonly GradientLayer[], slot = 0, sent = 0): Generator<readonly number[]> {
+  if (slot === 2 * layers.length) {
     yield [];
     return;
   }
-  const ready = totalOf(layers.slice(0, Math.floor(place / 2)));
+  const ready = totalOf(layers.slice(0, Math.floor(slot / 2)));
   for (let bytes = 0; bytes <= ready - sent; bytes++)
-    for (const rest of placements(layers, place + 1, sent + bytes)) yield [bytes, ...rest];
+    for (const rest of placements(layers, slot + 1, sent + bytes)) yield [bytes, ...rest];
 }
 
 describe("planGradientPartition", () => {
@@ -56,10 +56,10 @@ describe("planGradientPartition", () => {
         expect(bytes.reduce((sum, one) => sum + one, plan.afterBytes)).toBe(totalOf(layers));
         expect(plan.afterBytes).toBeGreaterThanOrEqual(layers.at(-1)?.gradientBytes ?? 0);
         let sent = 0;
-        for (const [place, one] of bytes.entries()) {
+        for (const [slot, one] of bytes.entries()) {
           expect(Number.isInteger(one) && one >= 0).toBe(true);
           sent += one;
-          expect(sent).toBeLessThanOrEqual(totalOf(layers.slice(0, Math.floor(place / 2))));
+          expect(sent).toBeLessThanOrEqual(totalOf(layers.slice(0, Math.floor(slot / 2))));
         }
       }),
     );

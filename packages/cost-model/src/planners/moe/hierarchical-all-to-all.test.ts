@@ -49,16 +49,23 @@ const one = { bytesPerToken: 1 };
 const carried = (
   { experts, expertsPerToken }: Routing,
   numGroups: readonly number[],
-): { readonly between: readonly number[]; readonly within: number; readonly held: readonly ReadonlySet<string>[] } => {
+): {
+  readonly between: readonly number[];
+  readonly within: number;
+  readonly tokensByRank: readonly ReadonlySet<string>[];
+} => {
   const tokens = Array.from({ length: experts.length / expertsPerToken }, (_, token) => [
     ...experts.subarray(token * expertsPerToken, (token + 1) * expertsPerToken),
   ]);
-  let held = Array.from({ length: 24 }, (_, rank) => new Set(tokens.map((_token, token) => `${rank} ${token}`)));
+  let tokensByRank = Array.from(
+    { length: 24 },
+    (_, rank) => new Set(tokens.map((_token, token) => `${rank} ${token}`)),
+  );
   const step = (before: number, after: number): number => {
-    const next = held.map(() => new Set<string>());
+    const next = tokensByRank.map(() => new Set<string>());
     const size = 24 / after;
     let most = 0;
-    for (const [rank, tokensOfRank] of held.entries())
+    for (const [rank, tokensOfRank] of tokensByRank.entries())
       for (let part = 0; part < after / before; part++) {
         const group = Math.floor(rank / (24 / before)) * (after / before) + part;
         const wanted = [...tokensOfRank].filter((name) =>
@@ -67,11 +74,11 @@ const carried = (
         most = Math.max(most, wanted.length);
         for (const name of wanted) next[group * size + (rank % size)]!.add(name);
       }
-    held = next;
+    tokensByRank = next;
     return (after / before) * most;
   };
   const between = numGroups.map((count, i) => step(numGroups[i - 1] ?? 1, count));
-  return { between, within: step(numGroups.at(-1)!, 24), held };
+  return { between, within: step(numGroups.at(-1)!, 24), tokensByRank };
 };
 
 describe("planHierarchicalAllToAll", () => {
@@ -94,7 +101,7 @@ describe("planHierarchicalAllToAll", () => {
         expect(bytesWhere(numGroups.length - 1, "within")).toBe(published.within);
         // After any steps, a rank has the tokens of its experts, each once.
         const distinct = distinctCopies(routing, 24);
-        expect(published.held.map(({ size }) => size)).toEqual([...distinct].map((count) => 24 * count));
+        expect(published.tokensByRank.map(({ size }) => size)).toEqual([...distinct].map((count) => 24 * count));
       }),
       { numRuns: 60 },
     );

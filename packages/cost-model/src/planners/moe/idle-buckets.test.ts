@@ -21,7 +21,7 @@ const stretchSeconds = (stretch: BackwardStretch, gradientSeconds: number): numb
       }).makespanSeconds;
 
 /** Merge class of a gradient, by its path. */
-const apart = (path: string): string => (path.endsWith("1") ? "experts" : "others");
+const mergeClass = (path: string): string => (path.endsWith("1") ? "experts" : "others");
 
 interface Situation {
   readonly profile: GradientProfile;
@@ -55,7 +55,7 @@ const situations = (mostTensors: number, mostStretches: number): fc.Arbitrary<Si
 /** All-reduces of these tensors, one per merge class. */
 const travelSeconds = (tensors: GradientProfile["tensors"], allReduce: CollectiveModel): number =>
   sum(
-    [...Map.groupBy(tensors, ({ path }) => apart(path)).values()]
+    [...Map.groupBy(tensors, ({ path }) => mergeClass(path)).values()]
       .map((own) => sum(own.map(({ bytes }) => bytes)))
       .map((bytes) => (bytes === 0 ? 0 : collectiveSeconds(allReduce, bytes))),
   );
@@ -77,7 +77,7 @@ describe("planIdleBuckets", () => {
     fc.assert(
       fc.property(situations(5, 4), (situation) => {
         const { profile, stretches, allReduce } = situation;
-        const plan = planIdleBuckets(profile, stretches, allReduce, { apart });
+        const plan = planIdleBuckets(profile, stretches, allReduce, { apart: mergeClass });
         expect(plan.seconds).toBe(bruteForce(situation));
         expect(plan.backwardSeconds).toBe(sum(stretches.map((stretch) => stretchSeconds(stretch, 0))));
       }),
@@ -89,12 +89,12 @@ describe("planIdleBuckets", () => {
     fc.assert(
       fc.property(situations(10, 8), ({ profile, stretches, allReduce }) => {
         const paths = profile.tensors.map(({ path }) => path);
-        const alike = planIdleBuckets(profile, stretches, allReduce).buckets;
-        expect(alike.flat()).toEqual(paths);
-        expect([...groupings(profile)]).toContainEqual(alike);
-        const { buckets } = planIdleBuckets(profile, stretches, allReduce, { apart });
+        const unconstrained = planIdleBuckets(profile, stretches, allReduce).buckets;
+        expect(unconstrained.flat()).toEqual(paths);
+        expect([...groupings(profile)]).toContainEqual(unconstrained);
+        const { buckets } = planIdleBuckets(profile, stretches, allReduce, { apart: mergeClass });
         expect(buckets.flat().toSorted()).toEqual(paths.toSorted());
-        for (const bucket of buckets) expect(new Set(bucket.map(apart)).size).toBe(1);
+        for (const bucket of buckets) expect(new Set(bucket.map(mergeClass)).size).toBe(1);
       }),
       { numRuns: 50 },
     );

@@ -6,7 +6,7 @@ import type { CollectiveTask, Task } from "../../simulation/task.ts";
 import type { ChunkSeconds } from "./layer-pass.ts";
 import { type LayerSchedule, type LayerTimeline, layerTimeline } from "./layer-timeline.ts";
 
-/** The same schedule as a program of one rank, because the simulator does not know experts. */
+/** The schedule as a program of one rank, because the simulator does not know experts. */
 const simulated = (chunk: ChunkSeconds, schedule: LayerSchedule, { streams }: LayerTimeline): number => {
   const { numChunks, gradientSeconds = 0 } = schedule;
   const tasks: Task[] = [];

@@ -71,10 +71,10 @@ describe("parmCosts", () => {
 
   test("with own tokens S1 gathers nothing, and the other schedules gather tokens first", () => {
     fc.assert(
-      fc.property(layers, groups, (some, ofGroups) => {
-        const [same, own] = [false, true].map((hasOwnTokens) => parmCosts({ ...some, hasOwnTokens }, ofGroups));
+      fc.property(layers, groups, (some, groupModels) => {
+        const [same, own] = [false, true].map((hasOwnTokens) => parmCosts({ ...some, hasOwnTokens }, groupModels));
         const bytes = some.numTokens * some.hidden * some.bytesPerElement;
-        const gathered = collectiveSeconds(ofGroups.tensorAllGather, bytes);
+        const gathered = collectiveSeconds(groupModels.tensorAllGather, bytes);
         // Up to rounding of the sums.
         const expectAdded = (schedule: ParmSchedule, seconds: number): void => {
           const [before, after] = [same![schedule].communicationSeconds, own![schedule].communicationSeconds];
@@ -88,8 +88,8 @@ describe("parmCosts", () => {
 
   test("the baseline computes experts once per rank with the same tokens", () => {
     fc.assert(
-      fc.property(layers, groups, (some, ofGroups) => {
-        const costs = parmCosts(some, ofGroups, 1);
+      fc.property(layers, groups, (some, groupModels) => {
+        const costs = parmCosts(some, groupModels, 1);
         expect(costs.baseline.expertFlops).toBe(some.numTensorRanks * costs.S1.expertFlops);
         expect(costs.S2.expertFlops).toBe(costs.S1.expertFlops);
         for (const { seconds, communicationSeconds, expertFlops } of Object.values(costs))
@@ -103,8 +103,8 @@ describe("parmCosts", () => {
   test("S2 is not slower than S1 if it gathers no more, and the fastest schedule is chosen", () => {
     const chosen = new Set<string>();
     fc.assert(
-      fc.property(layers, groups, fc.constantFrom(0, 1e-3), (some, ofGroups, secondsPerFlop) => {
-        const costs = parmCosts(some, ofGroups, secondsPerFlop);
+      fc.property(layers, groups, fc.constantFrom(0, 1e-3), (some, groupModels, secondsPerFlop) => {
+        const costs = parmCosts(some, groupModels, secondsPerFlop);
         if (some.expertsPerToken * some.capacityFactor <= 1)
           expect(costs.S2.seconds).toBeLessThanOrEqual(costs.S1.seconds * (1 + 1e-12));
         const schedule = chooseParmSchedule(costs);

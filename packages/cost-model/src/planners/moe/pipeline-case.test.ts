@@ -28,10 +28,10 @@ test("exactly one row of the published conditions holds for any predicates, and 
       condition.startsWith("!")
         ? !predicates[condition.slice(1) as keyof PipelinePredicates]
         : predicates[condition as keyof PipelinePredicates];
-    const told = Object.entries(publishedConditions)
+    const holding = Object.entries(publishedConditions)
       .filter(([, rows]) => rows.some((row) => row.every(holds)))
       .map(([bound]) => bound);
-    expect(told).toEqual([pipelineBound(predicates)]);
+    expect(holding).toEqual([pipelineBound(predicates)]);
   }
 });
 
