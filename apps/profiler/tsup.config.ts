@@ -3,8 +3,8 @@ import { library } from "../../tooling/tsup.ts";
 export default library({
   entry: { main: "src/main.ts" },
   platform: "node",
-  // A command: no program imports it.
+  // A command: nothing imports this package, so it has no type declarations.
   dts: false,
-  // Packages that nobody publishes become a part of it.
+  // Unpublished packages are bundled.
   noExternal: ["@skein/measuring", "@skein/report"],
 });

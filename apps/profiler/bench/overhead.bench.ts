@@ -1,8 +1,9 @@
-// What does recording a step cost? Run: node apps/profiler/bench/overhead.bench.ts [--ranks 1] [--steps 200] [jobs…]
+// Measures the cost of recording a step. Run: node apps/profiler/bench/overhead.bench.ts [--ranks 1] [--steps 200]
+// [jobs…]
 //
-// Every second step of a run is recorded, so that recorded and other steps share all that changes from run to run and
-// drifts within one. Steps are compared in pairs of neighbours. A pair's steps must take equally long otherwise: not on
-// a machine that does something else.
+// Every second step of a run is recorded, so recorded and unrecorded steps see the same drift within a run and the same
+// differences between runs. Neighboring steps are compared in pairs. MergeClass from recording, the two steps of a pair must
+// take equally long, so do not run this on a busy machine.
 import { worldSeconds, worldSteps } from "@skein/report";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -28,7 +29,7 @@ for (const file of jobs) {
   );
   const recorded = steps.filter((ranks) => ranks[0]!.spans.length > 0);
   const numSpans = median(recorded.map((ranks) => Math.max(...ranks.map(({ spans }) => spans.length))));
-  // First the recorded step of a pair, then the other, as well as the other way round: what drifts falls out.
+  // Pairs come in both orders (recorded step first, recorded step second), so linear drift cancels.
   const costs = steps.slice(1).map((step, i) => {
     const other = steps[i]!;
     const [withSpans, without] = step[0]!.spans.length > 0 ? [step, other] : [other, step];

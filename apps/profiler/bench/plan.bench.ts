@@ -1,4 +1,4 @@
-// How long does a plan for GPT-2 take, and where does the time go? Run: node apps/profiler/bench/plan.bench.ts
+// Measures how long a plan for GPT-2 takes, and how the time splits. Run: node apps/profiler/bench/plan.bench.ts
 // [hardware] [ranks, …]
 import { fileURLToPath } from "node:url";
 import { hardwareNamed } from "@skein/cost-model";
@@ -11,7 +11,7 @@ const spent = new Map<string, number>();
 const add = (phase: string, begin: number): void =>
   void spent.set(phase, (spent.get(phase) ?? 0) + (performance.now() - begin) / 1000);
 
-/** The same job, its time noted. */
+/** Wrap a job so that the time of each call is added to `spent`. */
 const timed = (job: ProfiledJob): ProfiledJob => ({
   ...job,
   with: async (set) => {
@@ -46,5 +46,5 @@ const seconds = (performance.now() - begin) / 1000;
 const numConfigurations = worlds.reduce((sum, { scored }) => sum + scored.length, 0);
 const known = [...spent.values()].reduce((sum, one) => sum + one, 0);
 console.log(`${numConfigurations} configurations of gpt-2 on ${name}, ${ranks} ranks: ${seconds.toFixed(1)} s`);
-for (const [phase, one] of [...spent, ["all else: programs put together and simulated", seconds - known] as const])
+for (const [phase, one] of [...spent, ["the rest: assembling and simulating programs", seconds - known] as const])
   console.log(`${one.toFixed(1).padStart(7)} s  ${phase}`);

@@ -16,18 +16,18 @@ const figure = (heading: string, weight: number): TextColumn => ({
   weight,
 });
 
-/** Rows that are shown of operators. */
+/** Maximum number of operators to print. */
 const mostRows = 10;
 
 const percent = (share: number): string => (100 * share).toFixed(1);
 
 const passHeadings: Readonly<Record<DissectedModule["pass"], string>> = {
   step: "Modules of a step",
-  prefill: "Modules of reading a prompt",
-  decode: "Modules of a token that is generated",
+  prefill: "Modules of the prompt pass",
+  decode: "Modules of a generated token",
 };
 
-/** The modules of each pass, equal layers as one row. */
+/** A table of modules for each pass, with equal layers as one row. */
 const moduleTables = ({ modules }: Dissection, columns: number): string[] =>
   [...Map.groupBy(modules, ({ pass }) => pass)].flatMap(([pass, own]) => [
     "",
@@ -40,7 +40,7 @@ const moduleTables = ({ modules }: Dissection, columns: number): string[] =>
         figure("%", 8),
         text("bound by", 5, 2),
         figure("weights", 4),
-        figure("kept", 3),
+        figure("saved", 3),
       ],
       own.map(({ part, repeats, module, seconds, share, boundBy, weightBytes, savedBytes }) => [
         repeats > 1 ? `${part} × ${repeats}` : part,
@@ -55,7 +55,7 @@ const moduleTables = ({ modules }: Dissection, columns: number): string[] =>
     ),
   ]);
 
-/** A dissection for a terminal. */
+/** A dissection as lines of text for a terminal. */
 export const dissectionLines = (dissection: Dissection, columns = 80): string[] => {
   const { model, hardware, task, ranks, item, parameters, operators, collectives, memory, memoryBytes, capacityBytes } =
     dissection;
@@ -122,7 +122,7 @@ export const dissectionLines = (dissection: Dissection, columns = 80): string[] 
           ),
         ]),
     "",
-    "Taken for granted",
+    "Assumptions",
     ...assumptions.map((line) => `- ${line}`),
   ];
 };

@@ -1,12 +1,10 @@
 import { describeError } from "skein-train/profiling";
 import { asTyped } from "./own-command.ts";
 
-/** Exit codes: 2 for what the caller got wrong, 1 for all else, 130 after Ctrl-C, 128 + n after another signal. */
+/** Exit codes: 2 for user errors, 1 for other failures, 130 after Ctrl-C, 128 + n after another signal. */
 export const exitCodes = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 
-/**
- * What a person is told of a failure: a line where it is theirs or the surroundings', a stack trace where it is a bug.
- */
+/** Text and exit code for a failure: one line for an error of the user or the environment, a stack trace for a bug. */
 export const explain = (error: unknown): { readonly text: string; readonly code: number } => {
   const { kind, message, stack } = describeError(error);
   if (kind === "invariant") return { text: `internal error: ${stack}`, code: exitCodes.failure };

@@ -5,12 +5,12 @@ import { exitCodes, explain } from "./errors.ts";
 
 surviveLostOutput(exitCodes.failure);
 
-/** What nobody has waited for, such as a thread of a package that could not be started. */
+/** Catches errors that no caller awaits, such as a thread of a package that failed to start. */
 process.once("uncaughtException", (error) => {
   const { text, code } = explain(error);
   writeStderr(`${text}\n`);
   process.exit(code);
 });
 
-// A lone "--" is what package managers leave in front of the options.
+// Package managers pass a lone "--" before the options.
 process.exitCode = await main(process.argv.slice(2).filter((argument) => argument !== "--"));

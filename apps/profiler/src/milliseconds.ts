@@ -1,2 +1,2 @@
-/** Seconds as people compare steps: three digits, in ms. */
+/** Seconds as text in ms, with three digits. */
 export const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;

@@ -8,8 +8,8 @@ import type { MeasuredJob } from "./profile/measure-job.ts";
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Make the folder of a report: the one asked for, which must be empty, or `profiles/<job>/<1, 2, …>`. Before anything
- * is run.
+ * Create the folder of a report, before anything runs: the requested folder, which must be empty, or
+ * `profiles/<job>/<1, 2, …>`.
  *
  * @throws ArgumentError.
  */
@@ -19,7 +19,7 @@ export const claimFolder = (job: string, asked: string | undefined): string => {
       makeFolders(asked);
       if (readdirSync(asked).length > 0)
         throw new ArgumentError(
-          `--output ${asked}: the folder is not empty; name a new one, so that no report is lost`,
+          `--output ${asked}: the folder is not empty; name a new folder, so that no report is overwritten`,
         );
       return asked;
     }
@@ -28,7 +28,7 @@ export const claimFolder = (job: string, asked: string | undefined): string => {
     for (let number = 1; ; number++) {
       const path = join(above, String(number));
       try {
-        mkdirSync(path); // fails where it is there already
+        mkdirSync(path); // throws if the folder exists
         return path;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -37,17 +37,17 @@ export const claimFolder = (job: string, asked: string | undefined): string => {
   } catch (error) {
     if (error instanceof ArgumentError) throw error;
     throw new ArgumentError(
-      `the report cannot be written (${reason(error)}); name a folder that you may write to with --output <folder>`,
+      `the report cannot be written (${reason(error)}); name a writable folder with --output <folder>`,
     );
   }
 };
 
-/** Remove the folder of a report that was not made, unless something is in it. */
+/** Remove the folder of a report that was not written, unless the folder has files. */
 export const dropUnused = (folder: string): void => {
   if (readdirSync(folder).length === 0) rmdirSync(folder);
 };
 
-/** Write all outputs of a report, and print it. */
+/** Write all output files of a report, and print the report. */
 export const writeReport = (
   folder: string,
   report: ProfileReport,

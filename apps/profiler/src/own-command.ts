@@ -1,6 +1,6 @@
 import { asTypedIn } from "skein-train/profiling";
 
-/** Commands of this program, which messages name. */
+/** Names of this program's commands, as they appear in messages. */
 export const commandNames: readonly string[] = [
   "run",
   "report",
@@ -13,5 +13,5 @@ export const commandNames: readonly string[] = [
   "shaders",
 ];
 
-/** A message with the words that start this program, or skein-train, as they were typed, in place of their names. */
+/** Replace the names of this program and of skein-train in a message by the words with which they were started. */
 export const asTyped = (text: string): string => asTypedIn("skein-profile", commandNames, text);

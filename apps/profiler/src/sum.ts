@@ -1,2 +1,2 @@
-/** Of numbers in their order. */
+/** Sum of numbers, added in their order. */
 export const sum = (values: Iterable<number>): number => [...values].reduce((total, value) => total + value, 0);

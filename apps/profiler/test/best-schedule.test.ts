@@ -29,7 +29,7 @@ const simulated = (program: StepProgram, steps: number) => {
   return simulate({ programs: ranks.map(() => tasks), groups: { data: [ranks] }, hosts: [ranks] }, { steps });
 };
 
-/** What a run on links that are known would have recorded. */
+/** Spans that a run on known links would record. */
 const recorded = (step: PreparedStep) => {
   const program = stepProgram(step, { device, collectives });
   const { ranks: spans, endSeconds, stepSeconds } = simulated(program, 8);
@@ -37,7 +37,7 @@ const recorded = (step: PreparedStep) => {
     program.flatMap((one) => (one.kind === "start" ? [[one.name, one.price.algorithm] as const] : [])),
   );
   const withSteps = spans.map(({ rank, spans: own }): RankSpans => {
-    const said = own.map((span) => {
+    const recorded = own.map((span) => {
       const algorithm = span.track === "collectives" ? algorithms.get(span.name) : undefined;
       return algorithm === undefined ? span : { ...span, args: { ...span.args, algorithm, ranks } };
     });
@@ -47,7 +47,7 @@ const recorded = (step: PreparedStep) => {
       startSeconds: endSeconds[i - 1] ?? 0,
       endSeconds: end,
     }));
-    return { rank, spans: [...said, ...wholes] };
+    return { rank, spans: [...recorded, ...wholes] };
   });
   const samples = program.flatMap((one): KernelSample[] =>
     one.kind === "kernel"
@@ -57,11 +57,11 @@ const recorded = (step: PreparedStep) => {
   return { measured: { steps: worldSteps(withSteps), samples: () => samples, step }, stepSeconds };
 };
 
-test("a schedule is found whose step takes what was said, and less than the one that ran", async () => {
+test("finds a schedule whose step takes the predicted time, and less than the original", async () => {
   const job = await opened("buckets.kind=per-tensor", "overlap=none");
   const { measured, stepSeconds } = recorded(job.step());
   const found = (await bestSchedule(job, measured, device))!;
-  // Its own prices explain the run: links are known by their collectives alone.
+  // Its own prices explain the run: links are known only from its collectives.
   expect(Math.abs(found.ownSeconds / stepSeconds - 1)).toBeLessThan(0.05);
   expect(found.seconds).toBeLessThan(0.9 * found.ownSeconds);
   const changed = await job.with(setOf(found.settings));
@@ -71,7 +71,7 @@ test("a schedule is found whose step takes what was said, and less than the one 
   expect(Object.keys(found.settings)).not.toContain("compression");
 });
 
-test("of one rank, or of links that showed nothing, no schedule is named", async () => {
+test("finds no schedule for one rank, or for unknown links", async () => {
   const job = await opened("buckets.kind=per-tensor", "overlap=none");
   const { measured } = recorded(job.step());
   expect(await bestSchedule(await job.with(setOf({ ranks: 1 })), measured, device)).toBeUndefined();

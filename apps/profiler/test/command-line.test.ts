@@ -10,9 +10,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openJob } from "skein-train/profiling";
 import { commandNames } from "../src/own-command.ts";
 import { attribute } from "../src/trace/attribution.ts";
-import { type Ended, inProcess as runInProcess } from "./in-process.ts";
+import { type CommandResult, inProcess as runInProcess } from "./in-process.ts";
 
-/** What the package ships, where the whole run of tests has built it; else the source as it stands. */
+/** The built package if a whole run of tests has built it; otherwise the source. */
 const program: readonly string[] =
   process.env["SKEIN_PROGRAM"] === "built"
     ? ["--conditions=skein-built", fileURLToPath(new URL("../dist/main.js", import.meta.url))]
@@ -38,7 +38,7 @@ buckets: { kind: per-tensor }
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const skeinProfile = (...args: string[]): Promise<Ended> =>
+const skeinProfile = (...args: string[]): Promise<CommandResult> =>
   new Promise((resolve) => {
     const child = spawn(process.execPath, ["--no-memory-protection-keys", ...program, ...args], {
       cwd: folder,
@@ -50,25 +50,25 @@ const skeinProfile = (...args: string[]): Promise<Ended> =>
     child.once("close", (code) => resolve({ code, ...written }));
   });
 
-/** The same in this process, for what starts no ranks. */
-const inProcess = (...args: string[]): Promise<Ended> =>
+/** Runs a command in this process, for commands that start no ranks. */
+const inProcess = (...args: string[]): Promise<CommandResult> =>
   runInProcess(...args.map((word) => word.replace("HERE", folder)));
 
-/** Expect a line that says what is wrong, code 2, and nothing written. */
-const expectRefused = ({ code, stdout, stderr }: Ended, words: RegExp): void => {
+/** Expect a one-line error, exit code 2, and no output. */
+const expectRefused = ({ code, stdout, stderr }: CommandResult, words: RegExp): void => {
   expect(stderr).toMatch(words);
   expect([code, stdout, stderr.match(/^\s+at /m)]).toEqual([2, "", null]);
 };
 
 describe("run", () => {
-  let ended: Ended;
+  let ended: CommandResult;
   const report = (): ReturnType<typeof parseReport> =>
     parseReport(readFileSync(join(folder, "profiles/tiny/1/report.json"), "utf8"), "report.json");
   beforeAll(async () => {
     ended = await skeinProfile("run", "job.yaml", "--steps", "6", "--warm-up", "2");
   });
 
-  test("prints a report for 80 columns, and says where the files are", () => {
+  test("prints a report for 80 columns, and the location of the files", () => {
     expect([ended.code, ended.stderr.match(/^\s+at /m)]).toEqual([0, null]);
     expect(ended.stdout).toMatch(/^tiny:/);
     expect(ended.stdout).toContain("Slowest operators");
@@ -76,7 +76,7 @@ describe("run", () => {
     expect(ended.stderr).toContain("open profiles/tiny/1/report.html in a browser");
   });
 
-  test("leaves report, page, trace and tables, and no run of the trainer", () => {
+  test("writes report, page, trace and tables, and no run of the trainer", () => {
     expect(readdirSync(join(folder, "profiles/tiny/1")).sort()).toEqual([
       "collectives.csv",
       "operators.csv",
@@ -91,11 +91,10 @@ describe("run", () => {
     expect(traceEvents.filter(({ name }) => name === "step 8")).toHaveLength(2); // ranks
   });
 
-  test("operators, and what lies outside of them, add up to the step", () => {
+  test("shares of operators and of time outside operators add up to the step", () => {
     const { operators, outside, timeline } = report();
     expect([...operators, ...outside].reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
-    // Rows add up the spans of a name, shares count each moment once: they agree where no two spans of a thread lie
-    // over each other.
+    // Rows add up the spans of a name, shares count each moment once: they agree if no two spans of a thread overlap.
     for (const { spans } of timeline) {
       const whole = spans.find(({ track }) => track === "steps")!;
       const summed = spans
@@ -111,11 +110,11 @@ describe("run", () => {
     expect(Number(percents.at(-1))).toBe(100);
   });
 
-  test("knows the work of every operator, and the collectives of every bucket", () => {
+  test("has the work of every operator, and the collectives of every bucket", () => {
     const { operators, collectives, steps, warmUpSteps, ranks } = report();
     expect([steps, warmUpSteps, ranks]).toEqual([6, 2, 2]);
     const product = operators.filter(({ operator }) => operator === "matmul");
-    // Two layers forward, and backward all but the gradient of the first layer's inputs; per rank 16 samples.
+    // Two layers forward, and backward without the gradient of the first layer's inputs; 16 samples per rank.
     const [inputs, hidden, classes] = [784, 16, 10];
     const flops = 2 * 16 * (2 * inputs * hidden + 3 * hidden * classes);
     expect(product.reduce((sum, row) => sum + row.flops!, 0)).toBe(flops);
@@ -138,7 +137,7 @@ describe("report", () => {
     return parseReport(stdout, "standard output");
   };
 
-  test("of the trace of a run says what the run said, but for what a trace does not hold", async () => {
+  test("of the trace of a run equals that of the run, except for data that a trace lacks", async () => {
     const ran = parseReport(readFileSync(join(folder, "profiles/tiny/1/report.json"), "utf8"), "report.json");
     const read = await reportOf(trace(), "--warm-up", "2", "--output", "HERE/read");
     expect(read).toMatchObject({ job: "tiny", backend: "cpu", ranks: 2, steps: 6, warmUpSteps: 2, samplesPerStep: 32 });
@@ -149,17 +148,17 @@ describe("report", () => {
     const exposed = ({ collectives }: typeof ran): Map<string, number> =>
       new Map(collectives.map(({ name, exposedSeconds }) => [name, exposedSeconds.median]));
     expect([...exposed(read).keys()].toSorted()).toEqual([...exposed(ran).keys()].toSorted());
-    // A trace holds whole nanoseconds: of the begin and of the end of each wait.
+    // Traces have whole nanoseconds, for the begin and the end of each wait.
     for (const [name, seconds] of exposed(ran)) expect(Math.abs(exposed(read).get(name)! - seconds)).toBeLessThan(1e-8);
-    // Less what recording cost, which of a trace alone nobody knows.
+    // Minus the cost of recording, which is unknown for a trace alone.
     expect(read.step.median).toBeGreaterThan(ran.step.median);
     expect(read.step.median / ran.step.median).toBeLessThan(1.2);
     const page = readFileSync(join(folder, "read/report.html"), "utf8");
-    expect([page.match(/there is no roofline/)?.length, page.match(/Memory was not followed/)?.length]).toEqual([1, 1]);
+    expect([page.match(/No roofline/)?.length, page.match(/No memory profile/)?.length]).toEqual([1, 1]);
     expect(readFileSync(join(folder, "read/trace.json"), "utf8")).toBe(readFileSync(trace(), "utf8"));
   });
 
-  test("knows flops, roofline and memory by the job", async () => {
+  test("has flops, roofline and memory with the job", async () => {
     const ran = parseReport(readFileSync(join(folder, "profiles/tiny/1/report.json"), "utf8"), "report.json");
     const read = await reportOf(trace(), "--warm-up", "2", "--job", "HERE/job.yaml", "--output", "HERE/known");
     const flops = ({ operators }: typeof ran): string[] =>
@@ -167,7 +166,7 @@ describe("report", () => {
     expect([flops(read), read.memory]).toEqual([flops(ran), ran.memory]);
   });
 
-  test("of a trace that was cut off is of the steps that are whole, and says so", async () => {
+  test("of a truncated trace covers the complete steps, and has a note", async () => {
     const whole = readFileSync(trace(), "utf8");
     writeFileSync(join(folder, "cut.json"), whole.slice(0, whole.indexOf('"step 7"') + 5));
     const { code, stderr } = await inProcess("report", "HERE/cut.json", "--warm-up", "2", "--output", "HERE/short");
@@ -184,16 +183,16 @@ describe("report", () => {
   });
 
   test.each([
-    ["another job", ["--job", "HERE/job.yaml", "--ranks", "4"], /is of 2 ranks, and --job tiny of 4; .* --ranks 2/],
+    ["another job", ["--job", "HERE/job.yaml", "--ranks", "4"], /has 2 ranks, and --job tiny has 4; .* --ranks 2/],
     [
       "a job with another model",
       ["--job", "HERE/job.yaml", "--set", "model={kind: cnn}", "--set", "compression={kind: top-k, density: 0.1}"],
-      /spends \d+ % of its computing on operators that --job tiny has not, such as matmul dense-0/,
+      /spends \d+ % of its computing on operators that --job tiny does not have, such as matmul dense-0/,
     ],
     [
       "prices without a job",
       ["--hardware", "laptop-cpu"],
-      /--hardware laptop-cpu is of the job that the trace was made of; add --job/,
+      /--hardware laptop-cpu describes the job of the trace, and no job is given; add --job/,
     ],
   ] as const)("%s is told", async (_, args, words) => {
     expect((await inProcess("report", trace(), "--warm-up", "2", "--output", "HERE/other", ...args)).stderr).toMatch(
@@ -202,13 +201,13 @@ describe("report", () => {
   });
 });
 
-test("each command is known by its name to what writes hints as they were typed", async () => {
+test("the program that rewrites hints knows each command by name", async () => {
   const { stdout } = await inProcess("--help");
   const listed = [...stdout.matchAll(/^ {2}([a-z]+) [[<]/gm)].map(([, name]) => name!);
   expect(listed.filter((name) => name !== "help").toSorted()).toEqual(commandNames.toSorted());
 });
 
-test("of several steps one is recorded in detail, and the others as a span each", async () => {
+test("with `detailEvery`, one of several steps is recorded in detail, and the others as a single span", async () => {
   const job = await openJob(join(folder, "job.yaml"), { ranks: "1" });
   const steps = worldSteps((await job.run(7, { detailEvery: 3 })).ranks);
   expect(steps.map(([rank]) => [rank!.number, rank!.spans.length > 0])).toEqual(
@@ -217,7 +216,7 @@ test("of several steps one is recorded in detail, and the others as a span each"
   expect(steps.every(([rank]) => secondsOf(rank!.whole) > 0)).toBe(true);
 });
 
-test("a machine is calibrated by a job, and the job predicted on it", { tags: "full" }, async () => {
+test("calibrates a machine with a job, and predicts the job on it", { tags: "full" }, async () => {
   const calibrated = await skeinProfile("calibrate", "job.yaml", "--steps", "6", "--output", "here.json");
   expect([calibrated.code, calibrated.stderr.match(/^\s+at /m)]).toEqual([0, null]);
   const hardware = parseHardwareFile(readFileSync(join(folder, "here.json"), "utf8"), "here.json");
@@ -241,7 +240,7 @@ test("a machine is calibrated by a job, and the job predicted on it", { tags: "f
   expect((JSON.parse(twice.stdout) as { stepSeconds: number }).stepSeconds).toBeGreaterThan(stepSeconds);
 });
 
-test("a prediction for more ranks than were measured shows the extrapolation without a model, and warns of its file", async () => {
+test("a prediction for more ranks than were measured shows the extrapolation without a model, and a warning about its file", async () => {
   const laptop = hardwareNamed("laptop-cpu");
   const { topology } = laptop;
   const run = { overlaps: true, predictedSeconds: 0.077, measuredSeconds: 0.1 };
@@ -266,7 +265,7 @@ test("a prediction for more ranks than were measured shows the extrapolation wit
   expect(JSON.parse(json.stdout)).toMatchObject({ extrapolatedStepSeconds: 0.1 });
 });
 
-test("configurations are scored as predictions of each would be, fastest first", async () => {
+test("scores of configurations equal their predictions, fastest first", async () => {
   const on = ["--hardware", "laptop-cpu", "--ranks", "4", "--transport", "tcp", "--set", "batch=64", "--json"];
   const { code, stdout, stderr } = await inProcess("plan", "HERE/job.yaml", ...on);
   expect([code, stderr]).toEqual([0, ""]);
@@ -293,7 +292,7 @@ test("configurations are scored as predictions of each would be, fastest first",
   expect(new Set(kinds)).toEqual(new Set(["identity"]));
   const written = readFileSync(join(folder, "planned.yaml"), "utf8");
   expect(written).toMatch(/^# [\d.]+ [mµ]s a step, as simulated on laptop-cpu; [\d.]+ [mµ]s before\n/);
-  expect(written).toContain("data: { kind: mnist, trainSamples: 640, testSamples: 203 }"); // as it was written
+  expect(written).toContain("data: { kind: mnist, trainSamples: 640, testSamples: 203 }"); // unchanged
   const again = await inProcess("predict", "HERE/planned.yaml", ...on);
   expect(JSON.parse(again.stdout)).toMatchObject({ stepSeconds: expect.any(Number) as number });
   expectRefused(
@@ -306,7 +305,7 @@ test("configurations are scored as predictions of each would be, fastest first",
   );
 });
 
-test("several numbers of ranks stand beside each other, those that cannot be are left out with the reason", async () => {
+test("several numbers of ranks are compared, and impossible ones are left out with the reason", async () => {
   const { code, stdout } = await inProcess(
     "plan",
     "HERE/job.yaml",
@@ -334,10 +333,10 @@ test("several numbers of ranks stand beside each other, those that cannot be are
   expect(worlds.every(({ efficiency }) => efficiency > 0 && efficiency <= 1 + 1e-9)).toBe(true);
   const least = Math.min(...worlds.map(({ epochSeconds }) => epochSeconds));
   expect(worlds.find(({ epochSeconds }) => epochSeconds === least)!.ranks).toBe(best.ranks);
-  expect(
-    leftOut.filter((line) => /^1 rank: it exchanges nothing|^\d+ ranks: rtx-3090 has \d+$/.test(line)).length,
-  ).toBe(10 - worlds.length);
-  // Whole steps were traced with the first number of ranks alone.
+  expect(leftOut.filter((line) => /^1 rank: exchanges nothing|^\d+ ranks: rtx-3090 has \d+$/.test(line)).length).toBe(
+    10 - worlds.length,
+  );
+  // Whole steps were traced only for the first number of ranks.
   const { resizing, scored } = worlds.at(-1)!;
   const sets = Object.entries({ ...resizing, ...scored[0]!.settings }).flatMap(([key, value]) => [
     "--set",
@@ -350,14 +349,14 @@ test("several numbers of ranks stand beside each other, those that cannot be are
   );
 });
 
-test("a plan for one rank is refused: nothing is exchanged", async () => {
+test("rejects a plan for one rank, which exchanges nothing", async () => {
   expectRefused(
     await inProcess("plan", "HERE/job.yaml", "--hardware", "laptop-cpu", "--ranks", "1"),
-    /the job exchanges nothing: it has one rank/,
+    /a job of 1 rank exchanges nothing/,
   );
 });
 
-test("a large model is dissected", async () => {
+test("estimates a large model", async () => {
   const { code, stdout } = await inProcess("model", "llama-2-7b", "--hardware", "a800", "--zero", "2");
   expect(code).toBe(0);
   expect(stdout).toContain("layer × 32");
@@ -393,18 +392,18 @@ test.each([
     ["predict", "HERE/job.yaml", "--hardware", "laptop-cpu", "--measured", "4"],
     /--measured 4 is not RANKS=SECONDS/,
   ],
-  ["a job file as hardware", ["predict", "HERE/job.yaml", "--hardware", "HERE/job.yaml"], /job\.yaml is no JSON/],
+  ["a job file as hardware", ["predict", "HERE/job.yaml", "--hardware", "HERE/job.yaml"], /job\.yaml is not JSON/],
   ["links of threads", ["links", "HERE/job.yaml"], /transport: threads has no links/],
   ["links that go nowhere", ["links", "HERE/job.yaml", "--hardware", "laptop-cpu"], /add --output <file>/],
   [
     "links of no hardware",
     ["links", "HERE/job.yaml", "--output", "HERE/x.json"],
-    /--output .*: what the links are to be put into is not said/,
+    /--output .* needs the hardware file whose links are replaced/,
   ],
   [
     "links in no folder",
     ["links", "HERE/job.yaml", "--hardware", "laptop-cpu", "--output", "HERE/no/x.json"],
-    /its folder is not there/,
+    /its folder does not exist/,
   ],
   ["a report as a trace", ["report", "HERE/profiles/tiny/1/report.json"], /is JSON, but no trace/],
   ["a trace that is not there", ["report", "HERE/nope.json"], /nope\.json cannot be read/],

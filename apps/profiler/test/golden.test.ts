@@ -6,7 +6,7 @@ import type { Device } from "@skein/cost-model";
 import { buildReport } from "../src/profile/build-report.ts";
 import { madeUpProgram, madeUpRun } from "../src/profile/made-up-run.ts";
 
-// A change of any figure is seen in review: `vitest run apps/profiler/test/golden.test.ts -u` writes the files anew.
+// Any changed figure is visible in review: `vitest run apps/profiler/test/golden.test.ts -u` writes new files.
 
 const device = { name: "a processor", flopsPerSecond: { f32: 4e9 }, memoryBytesPerSecond: 1e9 } as Device;
 
@@ -20,7 +20,7 @@ const step = (() => {
   return { graph, plan, settled: plan.settled, stateInputs: 1 };
 })();
 
-/** In parts of a second that floating point holds exactly, so that no sum has a last digit of its own. */
+/** Seconds as binary fractions, which floating point represents exactly, so that sums do not round. */
 const exact = (seconds: number): number => Math.round(seconds * 2 ** 20) / 2 ** 20;
 const ranks = madeUpRun(2).map((one) => ({
   ...one,
@@ -31,7 +31,7 @@ const ranks = madeUpRun(2).map((one) => ({
   })),
 }));
 
-/** Steps of 10, 11 and 12 ms; what a step is longer lies between its kernels and its end. */
+/** Steps of 10, 11 and 12 ms; the difference is between the kernels and the end of the step. */
 const steps = worldSteps(ranks).map((ranks, i) =>
   ranks.map((one) => ({ ...one, whole: { ...one.whole, endSeconds: one.whole.endSeconds + exact(i / 1000) } })),
 );
@@ -51,7 +51,7 @@ const report = buildReport({
   machine: "a machine",
 });
 
-/** Spans in, all figures out. */
+/** From spans to all figures. */
 test.each([
   ["report.json", () => `${JSON.stringify(report, undefined, 2)}\n`],
   ["terminal.txt", () => terminalReport(report, { columns: 80 })],
@@ -66,6 +66,6 @@ test.each([
   await expect(output()).toMatchFileSnapshot(`golden/${name}.golden`);
 });
 
-test("the report is one that its reader takes", () => {
+test("the report is accepted by its parser", () => {
   expect(parseReport(JSON.stringify(report), "golden")).toEqual(JSON.parse(JSON.stringify(report)));
 });

@@ -1,15 +1,15 @@
 import { vi } from "vitest";
 import { main } from "../src/command-line.ts";
 
-/** How a command ended. */
-export interface Ended {
+/** Result of a command. */
+export interface CommandResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Run a command in this process, for what starts no ranks: one of its own takes a second to load. */
-export const inProcess = async (...args: string[]): Promise<Ended> => {
+/** Run a command that starts no ranks in this process, because a new process takes a second to load. */
+export const inProcess = async (...args: string[]): Promise<CommandResult> => {
   const written = { stdout: "", stderr: "" };
   const spies = (["stdout", "stderr"] as const).map((name) =>
     vi.spyOn(process[name], "write").mockImplementation((text) => {

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 const path = (from: string): string => fileURLToPath(new URL(from, import.meta.url));
 
-test("links of a job's ranks are measured, and put into hardware", () => {
+test("measures links between a job's ranks, and writes them into a hardware file", () => {
   const folder = mkdtempSync(join(tmpdir(), "skein-links-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const job = path("../../trainer/jobs/mnist.yaml");
@@ -34,7 +34,7 @@ test("links of a job's ranks are measured, and put into hardware", () => {
   );
   expect([status, stderr.match(/^\s+at /m)]).toEqual([0, null]);
   expect(stdout).toMatch(/^2 ranks over tcp, /);
-  expect(stderr).toMatch(/linked\.json; its links across hosts, .* are as they were; use it with \S.* predict /);
+  expect(stderr).toMatch(/linked\.json; its links across hosts are unchanged, .*; use it with \S.* predict /);
   const { links } = parseHardwareFile(readFileSync(join(folder, "linked.json"), "utf8"), "linked.json");
   expect(links.source).toMatch(/^measured by skein-profile links on .* over tcp; /);
   expect(links.within.secondsPerByte).toBeGreaterThan(0);

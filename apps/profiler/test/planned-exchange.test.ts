@@ -10,7 +10,7 @@ import { tinyJob } from "./tiny-job.ts";
 
 const opened = tinyJob([512, 512]);
 
-/** Hosts of one rank each, between which a message costs this. */
+/** Hosts of one rank each, with messages of this cost between them. */
 const network = (secondsPerMessage: number, secondsPerByte: number): HardwareFile => {
   const laptop = hardwareNamed("laptop-cpu");
   const link = { secondsPerMessage, secondsPerByte };
@@ -28,7 +28,7 @@ test.each(["exact", "greedy"])(
   },
 );
 
-test("the step that is predicted sends what was planned, and is no longer than with each tensor by itself", async () => {
+test("the predicted step sends the planned exchange, and is no longer than with each tensor by itself", async () => {
   const hardware = network(2e-5, 1e-9);
   const [planned, single] = await Promise.all(
     ["{kind: mg-wfbp, plan: exact}", "{kind: per-tensor}"].map(async (buckets) =>
@@ -43,7 +43,7 @@ test("the step that is predicted sends what was planned, and is no longer than w
   expect(planned!.simulated.stepSeconds).toBeLessThanOrEqual(single!.simulated.stepSeconds);
 });
 
-test("densities are planned too: the slower the network, the fewer entries", async () => {
+test("plans densities too: the slower the network, the fewer entries", async () => {
   const job = await opened(
     "overlap=wait-free",
     "buckets={kind: per-tensor}",
@@ -56,7 +56,7 @@ test("densities are planned too: the slower the network, the fewer entries", asy
   expect(slow).toBeCloseTo(gradients * 0.001);
 });
 
-test("beside layers of experts gradients go where tokens leave time, in fewer messages where a start-up is long", async () => {
+test("with layers of experts, gradients fill the idle times of the token exchanges, in fewer messages if the start-up is long", async () => {
   const job = await opened(
     "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
     "model={kind: gpt, layers: 2, heads: 2, width: 16, experts: {count: 4, every: 1, chunks: 2}}",
@@ -75,14 +75,14 @@ test("beside layers of experts gradients go where tokens leave time, in fewer me
         .map(({ path }) => path)
         .toSorted(),
     );
-    // Experts are averaged over other ranks than all else.
+    // Experts are averaged over other ranks than all other parameters.
     for (const bucket of buckets) expect(new Set(bucket.map(isOfExperts)).size).toBe(1);
   }
   const { simulated } = await predictStep(job, network(1e-5, 1e-9));
   expect(simulated.stepSeconds).toBeGreaterThan(0);
 });
 
-describe("gradients of experts that each rank has alone", () => {
+describe("gradients of experts on a single rank", () => {
   const model = "model={kind: gpt, layers: 2, heads: 2, width: 16, experts: {count: 4, every: 1}}";
   const gpt = ["data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}", model];
   const isOfExperts = ({ path }: { readonly path: string }): boolean => path.includes(".experts.experts.");
@@ -91,7 +91,7 @@ describe("gradients of experts that each rank has alone", () => {
     ["exact", "none"],
     ["greedy", "none"],
     ["simultaneous", "spread"],
-  ])("wait for nobody, whatever a message costs: %s", async (plan, priorities) => {
+  ])("wait for nothing, for any cost of messages: %s", async (plan, priorities) => {
     const job = await opened(
       ...gpt,
       "mesh.expert=4",
@@ -104,11 +104,11 @@ describe("gradients of experts that each rank has alone", () => {
     expect(alone).toHaveLength(4);
     expect(buckets.flat()).toHaveLength(gradients.length);
     expect(buckets.slice(-alone.length).toSorted()).toEqual(alone.map((path) => [path]).toSorted());
-    // All that travels goes over the same ranks: in one message, or in the two that may be under way at once.
+    // All traffic goes over the same ranks: in one message, or in the two that may be concurrent.
     expect(buckets.length - alone.length).toBeLessThanOrEqual(plan === "simultaneous" ? 2 : 1);
   });
 
-  test("are dense with densities that are planned", async () => {
+  test("are dense with planned densities", async () => {
     const job = await opened(
       ...gpt,
       "mesh.expert=4",
@@ -142,7 +142,7 @@ describe("gradients of experts that each rank has alone", () => {
   });
 });
 
-test("what a rank has alone with few ranks is sent with more: both are looked at as they are", async () => {
+test("gradients on a single rank with few ranks are sent with more ranks: both cases are searched", async () => {
   const job = await opened(
     "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
     "model={kind: gpt, layers: 1, heads: 2, width: 16, experts: {count: 4, every: 1}}",
@@ -157,6 +157,6 @@ test("what a rank has alone with few ranks is sent with more: both are looked at
   expect(two!.scored[0]!.sentBytes).toBeLessThan(four!.scored[0]!.sentBytes);
 });
 
-test("a job whose file says its buckets has no plan", async () => {
+test("a job whose file fixes its buckets has no plan", async () => {
   expect(await planOn(await opened("overlap=wait-free", "buckets={kind: per-tensor}"), network(1, 1))).toBeUndefined();
 });

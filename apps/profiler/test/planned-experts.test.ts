@@ -3,7 +3,7 @@ import { tinyJob } from "./tiny-job.ts";
 
 const opened = tinyJob([16]);
 
-test("a step whose way of tokens is planned is as a run has planned it, and without a plan as the flat way", async () => {
+test("a step with a planned dispatch equals that of a run, and uses the flat dispatch without a plan", async () => {
   const gptWith = (way: string) =>
     opened(
       "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",

@@ -41,7 +41,7 @@ const oneBucket = "buckets={kind: fixed-size, bytes: 1073741824}";
 
 test.each([
   ["{kind: identity}", 1e-9],
-  ["{kind: top-k, density: 0.01}", 0.05], // which entries are looked at together changes what is fused
+  ["{kind: top-k, density: 0.01}", 0.05], // the grouping of entries changes fusion
 ] as const)("%s: a step bucketed anew is the step that is traced with those buckets", async (kind, tolerance) => {
   const compression = `compression=${kind}`;
   const base = await traced("buckets.kind=per-tensor", "overlap=wait-free", compression);
@@ -85,7 +85,7 @@ test.each([
   },
 );
 
-test("a step in halves bucketed anew is the step in halves that is traced with those buckets", async () => {
+test("a rebucketed step in halves equals the traced step in halves with those buckets", async () => {
   const base = await traced("buckets.kind=per-tensor", "overlap=dear");
   const sizes = [0, 1, 2, 3, 4, 5].map((bucket) =>
     base.find((step) => step.scope === `exchange-${bucket}` && step.kind === "start"),
@@ -109,7 +109,7 @@ test("a step in halves bucketed anew is the step in halves that is traced with t
   }
 });
 
-test("a dense exchange has no kernel of its own, and a compression reads each gradient once at least", async () => {
+test("a dense exchange has no kernels of its own, and a compression reads each gradient at least once", async () => {
   const codecOf = async (kind: string): Promise<number> => {
     const job = await opened(`compression=${kind}`);
     const weight = { path: "weight", shape: [512, 256], axis: "data" };

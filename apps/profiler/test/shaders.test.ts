@@ -4,21 +4,21 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { callOf } from "../src/shaders/call.ts";
-import { type Ended, inProcess } from "./in-process.ts";
+import { type CommandResult, inProcess } from "./in-process.ts";
 
-const shaders = (...args: string[]): Promise<Ended> => inProcess("shaders", ...args);
+const shaders = (...args: string[]): Promise<CommandResult> => inProcess("shaders", ...args);
 
 const headings = (text: string): string[] => text.match(/^\/\/ [\w-]+(, [\w-]+)*: .*(?=\n\/\/ shader)/gm) ?? [];
 
 describe("shaders", () => {
-  // `vitest run apps/profiler/test/shaders.test.ts -u` writes the file anew.
+  // `vitest run apps/profiler/test/shaders.test.ts -u` writes a new file.
   test("prints the text of a function's shaders", async () => {
     const { code, stdout, stderr } = await shaders("softmax", "--shapes", "3x8");
     expect([code, stderr]).toEqual([0, ""]);
     await expect(stdout).toMatchFileSnapshot("golden/shaders.wgsl.golden");
   });
 
-  test("operands have types, options and gradients", async () => {
+  test("supports types, options and gradients of operands", async () => {
     const { code, stdout } = await shaders(
       "attention",
       "--shapes",
@@ -31,31 +31,31 @@ describe("shaders", () => {
     );
     expect(code).toBe(0);
     expect(headings(stdout).map((line) => /^\/\/ ([\w-]+)/.exec(line)![1])).toContain("attention-backward");
-    expect(stdout).toContain("i32(query) + 1"); // who sees what, where it is causal
+    expect(stdout).toContain("i32(query) + 1"); // the causal mask
     expect((await shaders("topK", "--shapes", "2x50", "--with", "[7]")).stdout).toContain("top-k");
   });
 
   test.each<[args: string[], words: RegExp]>([
     [[], /neither/],
     [["matmul", "--job", "job.yaml"], /both/],
-    [["matmull", "--shapes", "2x2,2x2"], /no function of tensors "matmull"; there are .*matmul/],
+    [["matmull", "--shapes", "2x2,2x2"], /no tensor function "matmull"; use one of .*matmul/],
     [["matmul"], /needs --shapes/],
-    [["matmul", "--shapes", "2x,2x2"], /--shapes: "2x" is no shape/],
+    [["matmul", "--shapes", "2x,2x2"], /--shapes: "2x" is not a shape/],
     [["matmul", "--shapes", "2x3,4x5"], /\[2, 3\] and \[4, 5\]/],
     [["matmul", "--shapes", "2x3"], /operand 2 is missing/],
-    [["exp", "--shapes", "2", "--dtypes", "f64"], /"f64" is no storage type/],
-    [["add", "--shapes", "2,2", "--dtypes", "f32,f32,f32"], /names 3 for 2 operands/],
-    [["softmax", "--shapes", "2x2", "--with", "{"], /is no JSON/],
+    [["exp", "--shapes", "2", "--dtypes", "f64"], /"f64" is not a storage type/],
+    [["add", "--shapes", "2,2", "--dtypes", "f32,f32,f32"], /names 3 types for 2 operands/],
+    [["softmax", "--shapes", "2x2", "--with", "{"], /is not JSON/],
     [["top-k", "--shapes", "9", "--with", "3"], /write '\[3\]'/],
     [["one-hot", "--shapes", "4", "--dtypes", "i32", "--with", "[3]", "--gradient"], /has no gradient/],
     [["--job", "no-such-job.yaml"], /no-such-job/],
-  ])("refuses %j in a line", async (args, words) => {
+  ])("rejects %j in one line", async (args, words) => {
     const { code, stdout, stderr } = await shaders(...args);
     expect(stderr).toMatch(words);
     expect([code, stdout, stderr.trim().split("\n").length]).toEqual([2, "", 1]);
   });
 
-  test("shapes are read as they are written", () => {
+  test("parses shapes", () => {
     const shape = fc.array(fc.nat(2 ** 20), { maxLength: 4 });
     fc.assert(
       fc.property(fc.array(shape, { minLength: 1, maxLength: 4 }), (shapes) => {
@@ -86,7 +86,7 @@ learningRate: { peak: 0.005 }
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test("a job's step has those of its products, whatever this machine computes on", async () => {
+  test("prints the shaders of a job's step, for any backend of this machine", async () => {
     const { code, stdout, stderr } = await shaders("--job", join(folder, "job.yaml"));
     expect([code, stderr]).toEqual([0, ""]);
     expect(headings(stdout).join("\n")).toContain("matmul");

@@ -5,10 +5,10 @@ import { openJob, type ProfiledJob } from "skein-train/profiling";
 import { afterAll, beforeAll } from "vitest";
 
 /**
- * Keep a small job of four ranks over TCP in a folder, as long as the tests of a file run.
+ * Create a job file of four ranks over TCP in a temporary folder, for the duration of a test file.
  *
- * @param hidden widths of its layers.
- * @returns opens it, with values as of `--set`.
+ * @param hidden widths of the hidden layers.
+ * @returns a function that opens the job, with values as for `--set`.
  */
 export const tinyJob = (hidden: readonly number[]): ((...set: string[]) => Promise<ProfiledJob>) => {
   let folder: string;

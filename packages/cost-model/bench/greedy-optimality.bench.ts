@@ -1,4 +1,4 @@
-// How often is the published greedy merge optimal, and what does it cost where it is not? Run: node
+// Measures how often the published greedy merge is optimal, and how much slower it is otherwise. Run: node
 // bench/greedy-optimality.bench.ts
 import { randomKey } from "@skein/tensor-core";
 import { threefryWord } from "@skein/tensor-core/backend";

@@ -1,4 +1,4 @@
-// How fast is the simulator? Run: node bench/simulator.bench.ts
+// Measures the speed of the simulator. Run: node bench/simulator.bench.ts
 import { meshPartition } from "@skein/collectives";
 import { simulate, type SimulationOptions } from "../src/simulation/simulate.ts";
 import type { CollectiveTask, Phase, Program, SimulatedWorld, Task } from "../src/simulation/task.ts";
@@ -9,8 +9,8 @@ const inside = (seconds: number): Phase => ({ stream: "intra-node", startupSecon
 const across = (seconds: number): Phase => ({ stream: "inter-node", startupSeconds: 5e-5, transferSeconds: seconds });
 
 /**
- * A step of so many tasks: of ten, six compute, one is a collective of the tensor group and its wait, one a two-level
- * collective of all and its wait.
+ * A step of `numTasks` tasks. Of ten tasks, six compute, two are a collective of the tensor group and its wait, and two
+ * are a two-level collective over all ranks and its wait.
  */
 const programOf = (numTasks: number): Program => {
   const tasks: Task[] = [];
@@ -56,8 +56,8 @@ const worldOf = (numRanks: number, numTasks: number): SimulatedWorld => {
 
 const cases: readonly (readonly [what: string, numRanks: number, numTasks: number, options: SimulationOptions])[] = [
   ["warm-up", 64, 1000, {}],
-  ["like ranks, spans", 10_000, 1000, {}],
-  ["like ranks, no spans", 10_000, 1000, { spans: false }],
+  ["equal ranks, spans", 10_000, 1000, {}],
+  ["equal ranks, no spans", 10_000, 1000, { spans: false }],
   ["one in a hundred is a straggler", 10_000, 1000, { jitter: { seed: 1, stragglers: { share: 0.01, factor: 1.5 } } }],
   ["every rank, no spans", 10_000, 1000, { everyRank: true, spans: false }],
   [

@@ -1,7 +1,10 @@
-/** Row of a matrix, or a vector of its own. */
+/** A vector, or a row of a matrix. */
 export type Vector = readonly number[];
 
-/** Lower triangle L with L · Lᵀ = A, by rows; A symmetric. What is not positive definite gives NaN. */
+/**
+ * Cholesky factor of a symmetric matrix A: lower triangle L with L · Lᵀ = A, by rows. Contains NaN if A is not positive
+ * definite.
+ */
 export const cholesky = (matrix: readonly Vector[]): readonly Vector[] => {
   const lower: number[][] = [];
   for (const [i, row] of matrix.entries()) {
@@ -17,7 +20,7 @@ export const cholesky = (matrix: readonly Vector[]): readonly Vector[] => {
   return lower;
 };
 
-/** x with L · x = y. */
+/** Solve L · x = y by forward substitution. */
 export const solveLower = (lower: readonly Vector[], right: Vector): number[] => {
   const x: number[] = [];
   for (const [i, row] of lower.entries()) {
@@ -28,7 +31,7 @@ export const solveLower = (lower: readonly Vector[], right: Vector): number[] =>
   return x;
 };
 
-/** x with Lᵀ · x = y. */
+/** Solve Lᵀ · x = y by back substitution. */
 export const solveTransposed = (lower: readonly Vector[], right: Vector): number[] => {
   const x: number[] = [];
   for (let i = lower.length - 1; i >= 0; i--) {

@@ -12,19 +12,19 @@ const pieces = {
   ],
 };
 
-test("units", () => {
+test("units convert to seconds and bytes", () => {
   expect([microseconds(3), milliseconds(3), kibibytes(3), mebibytes(3)]).toEqual([3e-6, 3e-3, 3072, 3_145_728]);
   expect(gigabitsPerSecond(10) * 1.25e9).toBeCloseTo(1, 12);
 });
 
-test("a collective takes a + b · M of the piece that its size lies in", () => {
+test("a collective takes a + b · M of the piece that contains its size", () => {
   expect(collectiveSeconds({ startupSeconds: 2, secondsPerByte: 3 }, 5)).toBe(17);
   expect([0, 9, 10, 11].map((bytes) => collectiveSeconds(pieces, bytes))).toEqual([1, 19, 17, 18]);
   expect(() => lineAt({ pieces: pieces.pieces.slice(1) }, 3)).toThrow("no piece for 3 bytes");
   expect(() => collectiveSeconds({ startupSeconds: 0, secondsPerByte: Number.NaN }, 3)).toThrow("NaN s/byte");
 });
 
-test("two halves are the whole", () => {
+test("two halves add up to the whole", () => {
   for (const bytes of [0, 7, 10, 1e6])
     for (const model of [pieces, { startupSeconds: 1e-4, secondsPerByte: 1e-9 }])
       expect(2 * collectiveSeconds(halfOf(model), bytes)).toBe(collectiveSeconds(model, bytes));
@@ -45,7 +45,7 @@ describe("the model of a group", () => {
     },
   ];
 
-  test("is what the chosen algorithm is predicted to take: exactly at powers of two, within 5 % between", () => {
+  test("equals the predicted time of the chosen algorithm: exactly at powers of two, within 5 % in between", () => {
     const sizes = fc.oneof(
       fc.nat(30).map((n) => 2 ** n),
       fc.integer({ min: 1, max: 2 ** 30 }),
@@ -69,7 +69,7 @@ describe("the model of a group", () => {
     }
   });
 
-  test("of one rank takes nothing", () => {
+  test("is 0 for one rank", () => {
     expect(collectiveSeconds(collectiveModelOfGroup({ worldSize: 1, sharesMemory: false }), 1e6)).toBe(0);
   });
 });

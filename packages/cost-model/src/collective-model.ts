@@ -1,36 +1,36 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** What one whole collective takes: a + b · M seconds for M bytes. */
+/** Time of a whole collective: a + b · M seconds for M bytes. */
 export interface LinearCollectiveModel {
-  /** a. */
+  /** Start-up time a. */
   readonly startupSeconds: number;
-  /** b. */
+  /** Time per byte b. */
   readonly secondsPerByte: number;
 }
 
-/** A line that holds from a size on, up to where the next piece begins. */
+/** A linear model that holds from a message size up to the next piece. */
 export interface CollectivePiece extends LinearCollectiveModel {
   readonly fromBytes: number;
 }
 
 /**
- * Lines that follow one another, where the library below changes its algorithm with the size. The first begins at 0
+ * Piecewise linear model, for libraries that change their algorithm with the message size. The first piece begins at 0
  * bytes.
  */
 export interface PiecewiseCollectiveModel {
   readonly pieces: readonly CollectivePiece[];
 }
 
-/** What a collective takes by its bytes; plain data. */
+/** Time of a collective as a function of its bytes; plain data. */
 export type CollectiveModel = LinearCollectiveModel | PiecewiseCollectiveModel;
 
 const isLine = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel): boolean =>
   startupSeconds >= 0 && secondsPerByte >= 0 && Number.isFinite(startupSeconds) && Number.isFinite(secondsPerByte);
 
 /**
- * Look up the line of `model` that holds for a message of `bytes`.
+ * Find the linear model that holds for a message of `bytes`.
  *
- * @throws ArgumentError for a line with a negative or infinite figure, or a model with no piece for M.
+ * @throws ArgumentError for negative or infinite coefficients, or a model without a piece for this size.
  */
 export const lineAt = (model: CollectiveModel, bytes: number): LinearCollectiveModel => {
   const line = "pieces" in model ? model.pieces.findLast(({ fromBytes }) => bytes >= fromBytes) : model;
@@ -40,16 +40,16 @@ export const lineAt = (model: CollectiveModel, bytes: number): LinearCollectiveM
     );
   if (!isLine(line))
     throw new ArgumentError(
-      `a collective model says ${line.startupSeconds} s + ${line.secondsPerByte} s/byte; both must be finite and not negative; measure it anew`,
+      `a collective model has ${line.startupSeconds} s + ${line.secondsPerByte} s/byte, but both must be finite and not negative; measure the model again`,
     );
   return line;
 };
 
 /**
- * Price a collective: a + b · M of the line that holds for M.
+ * Predict the seconds of a collective: a + b · M, with the piece that holds for M.
  *
- * @param bytes M, 0 or more: of the vector for an all-reduce and for its two halves.
- * @throws as `lineAt`.
+ * @param bytes M, 0 or more: size of the whole vector for an all-reduce and for its two halves.
+ * @throws ArgumentError see `lineAt`.
  */
 export const collectiveSeconds = (model: CollectiveModel, bytes: number): number => {
   const { startupSeconds, secondsPerByte } = lineAt(model, bytes);
@@ -57,8 +57,8 @@ export const collectiveSeconds = (model: CollectiveModel, bytes: number): number
 };
 
 /**
- * Model either half of an all-reduce: a/2 + (b/2) · M. Reduce-scatter and all-gather of a ring take (P − 1)α + (P −
- * 1)/P · M β each, half of what its all-reduce takes.
+ * Model of either half of an all-reduce, a/2 + (b/2) · M. Reduce-scatter and all-gather over a ring each take (P − 1)α
+ * + (P − 1)/P · M β, half of the time of an all-reduce over the ring.
  *
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).
  */

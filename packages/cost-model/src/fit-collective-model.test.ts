@@ -9,14 +9,14 @@ const uniform = (stream: number, index: number): number => threefry2x32([7, stre
 describe.each(publishedLinks)("samples of $network, $worldSize ranks", ({ startupSeconds, secondsPerByte }) => {
   const exact = publishedSizes.map((bytes) => ({ bytes, seconds: startupSeconds + secondsPerByte * bytes }));
 
-  test("give a and b back", () => {
+  test("give back a and b", () => {
     const fit = fitCollectiveModel(exact);
     expect(fit.startupSeconds / startupSeconds).toBeCloseTo(1, 6);
     expect(fit.secondsPerByte / secondsPerByte).toBeCloseTo(1, 6);
     expect(fit.numLeftOut).toBe(0);
   });
 
-  test("with 2 % of noise, a third of them ten times too slow or too fast, and some no figures, still do", () => {
+  test("still do with 2 % of noise, a third of outliers by a factor of ten, and some invalid samples", () => {
     const bad = (i: number): number => (uniform(1, i) > 1 / 3 ? 1 : i % 2 === 0 ? 10 : 0.1);
     const samples = exact.map(({ bytes, seconds }, i) => ({
       bytes,
@@ -44,7 +44,7 @@ test("one size is not enough", () => {
   const one = [1, 2, 3].map((seconds) => ({ bytes: 8, seconds }));
   expect(() => fitCollectiveModel(one)).toThrow("of one size");
   expect(() => fitPiecewiseCollectiveModel(one)).toThrow("of one size");
-  expect(() => fitPiecewiseCollectiveModel(one, { noise: 0 })).toThrow("a noise of 0");
+  expect(() => fitPiecewiseCollectiveModel(one, { noise: 0 })).toThrow("noise is 0");
 });
 
 describe("pieces", () => {
@@ -56,8 +56,8 @@ describe("pieces", () => {
     expect(fitPiecewiseCollectiveModel(samples).pieces).toHaveLength(1);
   });
 
-  test("where an MPI library changes its algorithm, between 8 and 12 KiB, a piece begins, and all sizes fit", () => {
-    // As many small as large ones, or one line would settle for either.
+  test("a piece begins at the size at which an MPI library changes its algorithm, and all sizes fit", () => {
+    // As many small sizes as large ones, because otherwise one line would fit only one group.
     const sizes = [4, 64, 512, 2048, 8192, 12_288, ...Array.from({ length: 7 }, (_, i) => 2 ** (14 + i)), 3 * 2 ** 18];
     const rows = mpiAllReduce[8].filter(([bytes]) => sizes.includes(bytes));
     const samples = rows.map(([bytes, microseconds]) => ({ bytes, seconds: microseconds * 1e-6 }));
@@ -66,7 +66,8 @@ describe("pieces", () => {
     const errorOf = (of: Parameters<typeof collectiveSeconds>[0]): number =>
       Math.max(...samples.map(({ bytes, seconds }) => Math.abs(collectiveSeconds(of, bytes) / seconds - 1)));
     expect(errorOf(model)).toBeLessThan(0.35);
-    // One line is wrong eightfold somewhere, since small messages do not take the start-up of large ones.
+    // A single line is wrong by a factor of eight somewhere, because small messages do not have the start-up of large
+    // ones.
     expect(errorOf(fitCollectiveModel(samples))).toBeGreaterThan(2);
     // Large messages: the published fit of this file over 16 KiB to 1 MiB is 831.5 µs + 3.336 ns per byte.
     expect(Math.abs(collectiveSeconds(model, 2 ** 19) / (831.5e-6 + 3.336e-9 * 2 ** 19) - 1)).toBeLessThan(0.15);

@@ -3,18 +3,18 @@ import { ArgumentError } from "@skein/tensor-core";
 import type { LinearCollectiveModel, CollectivePiece, PiecewiseCollectiveModel } from "./collective-model.ts";
 import { median } from "./median.ts";
 
-/** A fitted model, and how well it fits. */
+/** A fitted model with its quality of fit. */
 export interface FittedCollectiveModel extends LinearCollectiveModel {
-  /** Samples that were no figures, or lay too far from the others to be believed. */
+  /** Number of samples left out: invalid samples and outliers. */
   readonly numLeftOut: number;
-  /** The largest |a + b · M − t| / t of the samples that were kept. */
+  /** The largest |a + b · M − t| / t over the samples that were used. */
   readonly worstRelativeError: number;
 }
 
-const possible = ({ bytes, seconds }: LinkSample): boolean =>
+const isValid = ({ bytes, seconds }: LinkSample): boolean =>
   seconds > 0 && bytes >= 0 && Number.isFinite(seconds) && Number.isFinite(bytes);
 
-/** Median time of each size, by size. */
+/** Median time of each size, in ascending order of size. */
 const mediansBySize = (samples: readonly LinkSample[]): readonly LinkSample[] =>
   [...Map.groupBy(samples, ({ bytes }) => bytes)]
     .map(([bytes, same]) => ({ bytes, seconds: median(same.map(({ seconds }) => seconds)) }))
@@ -26,12 +26,14 @@ const relativeError = ([startup, perByte]: Line, { bytes, seconds }: LinkSample)
   Math.abs((startup + perByte * bytes) / seconds - 1);
 
 /**
- * Points through which lines are tried: all, or as many as this at even distances. Two thousand pairs hold a good one,
- * however many sizes there are.
+ * Maximum number of points through which candidate lines are drawn; more points are thinned evenly. Two thousand pairs
+ * contain a good line for any number of sizes.
  */
 const mostTried = 64;
 
-/** Least median of squares: the line through two of the points from which the median of relative errors is smallest. */
+/**
+ * Least median of squares: among lines through two of the points, the line with the smallest median of relative errors.
+ */
 const leastMedianLine = (points: readonly LinkSample[]): { readonly line: Line; readonly error: number } => {
   let best: { readonly line: Line; readonly error: number } = { line: [0, 0], error: Infinity };
   const stride = Math.max(1, points.length / mostTried);
@@ -48,65 +50,66 @@ const leastMedianLine = (points: readonly LinkSample[]): { readonly line: Line; 
 };
 
 /**
- * Samples near the line that most of them lie on; with few sizes nobody can say which of them is wrong, so all are
- * kept.
+ * Points without outliers, which are far from the line through most points. With fewer than four sizes all points are
+ * used, because outliers cannot be identified.
  */
-const believable = (samples: readonly LinkSample[]): readonly LinkSample[] => {
+const withoutOutliers = (samples: readonly LinkSample[]): readonly LinkSample[] => {
   const points = mediansBySize(samples);
   if (points.length < 4) return points;
   const { line, error } = leastMedianLine(points);
   if (error === Infinity) return points;
-  // Rousseeuw's scale and cut; at least 1 %, so that a nearly perfect line does not turn its own rounding into
+  // Rousseeuw's scale and cutoff. At least 1 %, so that a nearly perfect line does not turn rounding errors into
   // outliers.
   const scale = Math.max(1.4826 * (1 + 5 / (points.length - 2)) * error, 0.01);
-  const kept = points.filter((point) => relativeError(line, point) <= 2.5 * scale);
-  return kept.length < 2 ? points : kept;
+  const inliers = points.filter((point) => relativeError(line, point) <= 2.5 * scale);
+  return inliers.length < 2 ? points : inliers;
 };
 
 /**
- * Fit a + b · M to measured times of one collective, where some of them may be bad. Samples that are no figures are
- * left out; each size counts by its median; sizes that lie far from the line of most of them (least median of squares
- * of relative errors) are left out; `fitLink` of the collectives, least squares of relative errors with a, b ≥ 0,
- * settles the rest.
+ * Fit a + b · M robustly to measured times of one collective. Invalid samples are left out; each size counts by its
+ * median; sizes far from the line through most sizes (least median of squares of relative errors) are left out as
+ * outliers; the other sizes are fitted by `fitLink` of the collectives package, least squares of relative errors with
+ * a, b ≥ 0.
  *
- * Up to nearly half of the sizes may be bad. Cost: O(sizes · log sizes), two thousand times; O(sizes³) below 64 sizes.
+ * Tolerates outliers in up to nearly half of the sizes. Cost: O(sizes · log sizes), two thousand times; O(sizes³) below
+ * 64 sizes.
  *
  * @param samples of at least two sizes, better ten or more.
- * @throws ArgumentError where fewer than two sizes are left.
+ * @throws ArgumentError if fewer than two sizes are left.
  *
  * Source: Rousseeuw 1984, Least median of squares regression, J. Am. Stat. Assoc. 79.
  */
 export const fitCollectiveModel = (samples: readonly LinkSample[]): FittedCollectiveModel => {
-  const clean = samples.filter(possible);
-  const points = believable(clean);
+  const clean = samples.filter(isValid);
+  const points = withoutOutliers(clean);
   const { secondsPerMessage, secondsPerByte, worstRelativeError } = fitLink(points);
   const sizes = new Set(points.map(({ bytes }) => bytes));
-  const numKept = clean.filter(({ bytes }) => sizes.has(bytes)).length;
+  const numUsed = clean.filter(({ bytes }) => sizes.has(bytes)).length;
   return {
     startupSeconds: secondsPerMessage,
     secondsPerByte,
-    numLeftOut: samples.length - numKept,
+    numLeftOut: samples.length - numUsed,
     worstRelativeError,
   };
 };
 
 export interface PiecewiseFitOptions {
-  /** Relative error of a time that is taken for noise. Default: 0.1, what repeated runs on one machine differ by. */
+  /** Relative error of a time that counts as noise. Default: 0.1, a typical difference between runs on one machine. */
   readonly noise?: number;
 }
 
-/** Sizes that a piece needs: a line through two says nothing about a third. */
+/** Minimum number of sizes per piece: a line through two sizes predicts nothing about a third. */
 const fewestSizes = 3;
 
 /**
- * Fit lines that follow one another, for libraries that change their algorithm with the size. Segmented least squares:
- * the cuts are those with the least Σ (relative error / noise)² + 3 · ln(sizes) per piece, found by dynamic
- * programming; each piece is then fitted as `fitCollectiveModel` does.
+ * Fit a piecewise linear model, for libraries that change their algorithm with the message size. Segmented least
+ * squares: the breakpoints minimize Σ (relative error / noise)² + 3 · ln(sizes) per piece, by dynamic programming; each
+ * piece is then fitted by `fitCollectiveModel`.
  *
  * Cost: O(sizes³).
  *
- * @param samples of at least two sizes; a piece has three or more.
- * @throws ArgumentError where fewer than two sizes are left, or for a noise that is not positive.
+ * @param samples of at least two sizes; each piece has three or more sizes.
+ * @throws ArgumentError if fewer than two sizes are left, or if `noise` is not positive.
  *
  * Source: Bellman 1961, On the approximation of curves by line segments using dynamic programming, Commun. ACM 4.
  */
@@ -114,8 +117,8 @@ export const fitPiecewiseCollectiveModel = (
   samples: readonly LinkSample[],
   { noise = 0.1 }: PiecewiseFitOptions = {},
 ): PiecewiseCollectiveModel => {
-  if (!(noise > 0)) throw new ArgumentError(`a noise of ${noise} was given; it is a relative error, such as 0.1`);
-  const clean = samples.filter(possible);
+  if (!(noise > 0)) throw new ArgumentError(`noise is ${noise}, but must be a relative error above 0, such as 0.1`);
+  const clean = samples.filter(isValid);
   const points = mediansBySize(clean);
   const perPiece = 3 * Math.log(points.length);
   const costs = [0];
@@ -126,11 +129,11 @@ export const fitPiecewiseCollectiveModel = (
       if (costs[i] === Infinity) continue;
       const piece = points.slice(i, j);
       const { secondsPerMessage, secondsPerByte } = fitLink(piece);
-      const misfit = piece.reduce(
+      const error = piece.reduce(
         (sum, point) => sum + (relativeError([secondsPerMessage, secondsPerByte], point) / noise) ** 2,
         0,
       );
-      if (costs[i]! + misfit + perPiece < costs[j]!) [costs[j], begins[j]] = [costs[i]! + misfit + perPiece, i];
+      if (costs[i]! + error + perPiece < costs[j]!) [costs[j], begins[j]] = [costs[i]! + error + perPiece, i];
     }
   }
   const pieces: CollectivePiece[] = [];

@@ -7,7 +7,7 @@ import { simultaneousTimeline } from "./simultaneous-timeline.ts";
 
 const sizes = [4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
 
-test("what a timeline of two at once takes gives its slow-down back, of any link", () => {
+test("recovers the slowdown from a timeline of two concurrent collectives, for any link", () => {
   const links = fc.record({
     startupSeconds: fc.double({ min: 1e-6, max: 1e-2, noNaN: true }),
     secondsPerByte: fc.double({ min: 1e-11, max: 1e-6, noNaN: true }),
@@ -22,7 +22,7 @@ test("what a timeline of two at once takes gives its slow-down back, of any link
         };
       });
       expect(fitSlowdown(link, together)).toBeCloseTo(slowdown, 6);
-      // Where start-ups are nearly all, noise is nearly all: small messages that stumble count for nothing.
+      // If the start-up dominates, noise dominates too: slow small messages must not affect the result.
       const noisy = together.map((sample, i) => (i === 0 ? { ...sample, seconds: sample.seconds * 50 } : sample));
       if (link.secondsPerByte * sizes[3]! >= link.startupSeconds)
         expect(fitSlowdown(link, noisy)).toBeCloseTo(slowdown, 6);
@@ -30,13 +30,13 @@ test("what a timeline of two at once takes gives its slow-down back, of any link
   );
 });
 
-test("no two make one another faster, and where transfers take no time nothing is slowed", () => {
+test("the slowdown is at least 1, and 1 if transfers take no time", () => {
   expect(fitSlowdown({ startupSeconds: 0, secondsPerByte: 1 }, [{ bytes: 10, seconds: 8 }])).toBe(1);
   expect(fitSlowdown({ startupSeconds: 1, secondsPerByte: 0 }, [{ bytes: 10, seconds: 8 }])).toBe(1);
 });
 
-test("samples that are none are refused", () => {
+test("rejects invalid samples", () => {
   const link = { startupSeconds: 1, secondsPerByte: 1 };
-  expect(() => fitSlowdown(link, [])).toThrow("no samples were given");
+  expect(() => fitSlowdown(link, [])).toThrow("got 0 samples");
   expect(() => fitSlowdown(link, [{ bytes: 10, seconds: Number.NaN }])).toThrow("10 bytes in NaN s");
 });

@@ -4,16 +4,17 @@ import { type CollectiveModel, lineAt } from "./collective-model.ts";
 import { median } from "./median.ts";
 
 /**
- * Fit by how much equal collectives that begin together slow one another down: from T = a + c · b · M of each, c = (T −
- * a) / (b · M), the median over the sizes whose transfer takes no less than their start-up, or over those of the
- * largest size where there is none such.
+ * Fit the slowdown c of equal collectives that begin together, from T = a + c · b · M for each of them: c = (T − a) /
+ * (b · M). The result is the median over the sizes whose transfer takes at least as long as their start-up; without
+ * such sizes, the median over the samples of the largest size.
  *
- * @param model of one collective alone.
- * @param together what several of `bytes` each took from their common begin to the end of the last.
- * @returns c, 1 or more, as an entry of a `Slowdown`; 1 where the model says that transfers take no time.
- * @throws ArgumentError without samples, or for times and sizes that are none.
+ * @param model of a single collective.
+ * @param together times of several concurrent collectives of `bytes` each, from their common begin to the end of the
+ * last collective.
+ * @returns c, 1 or more, as an entry of a `Slowdown`; 1 if transfers take no time in the model.
+ * @throws ArgumentError without samples, or for invalid times and sizes.
  *
- * Source: the model of Shi, Chu and Li, INFOCOM 2021 (ASC-WFBP), who give 1.5 for two on their network.
+ * Source: the model of Shi, Chu and Li, INFOCOM 2021 (ASC-WFBP), who measured 1.5 for two collectives on their network.
  */
 export const fitSlowdown = (model: CollectiveModel, together: readonly LinkSample[]): number => {
   const wrong = together.find(
@@ -22,16 +23,17 @@ export const fitSlowdown = (model: CollectiveModel, together: readonly LinkSampl
   if (together.length === 0 || wrong !== undefined)
     throw new ArgumentError(
       wrong === undefined
-        ? "fitSlowdown: no samples were given; measure several collectives at once"
-        : `fitSlowdown: ${wrong.bytes} bytes in ${wrong.seconds} s were given; both must be finite, and the time above 0; measure them anew`,
+        ? "fitSlowdown: got 0 samples, and a fit needs at least one; measure several collectives at once"
+        : `fitSlowdown: ${wrong.bytes} bytes in ${wrong.seconds} s are not a valid sample; both must be finite, bytes 0 or more and the time above 0; measure again`,
     );
   const terms = together.map(({ bytes, seconds }) => {
     const { startupSeconds, secondsPerByte } = lineAt(model, bytes);
     return { bytes, startup: startupSeconds, transfer: secondsPerByte * bytes, seconds };
   });
   const largest = Math.max(...terms.map(({ bytes }) => bytes));
-  const telling = terms.filter(({ startup, transfer }) => transfer > 0 && transfer >= startup);
-  const used = telling.length > 0 ? telling : terms.filter(({ bytes, transfer }) => transfer > 0 && bytes === largest);
+  const transferBound = terms.filter(({ startup, transfer }) => transfer > 0 && transfer >= startup);
+  const used =
+    transferBound.length > 0 ? transferBound : terms.filter(({ bytes, transfer }) => transfer > 0 && bytes === largest);
   return used.length === 0
     ? 1
     : Math.max(1, median(used.map(({ startup, transfer, seconds }) => (seconds - startup) / transfer)));

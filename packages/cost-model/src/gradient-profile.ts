@@ -1,40 +1,40 @@
 import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
 
-/** One tensor of a model, as a training step meets it. */
+/** One parameter tensor of a model, with the times of a training step around it. */
 export interface ProfiledTensor {
   readonly path: string;
-  /** Of its dense gradient. */
+  /** Bytes of its dense gradient. */
   readonly bytes: number;
-  /** Backward computation between the gradient that was ready before and this one. */
+  /** Seconds of backward computation between the previous ready gradient and this gradient. */
   readonly backwardSeconds: number;
-  /** Forward computation that must wait for this tensor, up to where the next one is needed. Default: 0. */
+  /** Seconds of forward computation that need this tensor, up to the first use of the next tensor. Default: 0. */
   readonly forwardSeconds?: number;
 }
 
-/** What planners know of a training step. Plain data; measured, or made by the simulator. */
+/** Gradients of a training step as planners see them. Plain data; measured, or produced by the simulator. */
 export interface GradientProfile {
-  /** In the order in which their gradients become ready: the last layer of the forward pass first. */
+  /** Tensors in the order in which their gradients become ready: the last layer of the forward pass first. */
   readonly tensors: readonly ProfiledTensor[];
 }
 
-/** @throws ArgumentError for a path that comes twice, or a figure that is negative or not finite. */
+/** Check a profile. @throws ArgumentError for a duplicate path, or a value that is negative or not finite. */
 export const checkProfile = ({ tensors }: GradientProfile): void => {
   const seen = new Set<string>();
   for (const { path, bytes, backwardSeconds, forwardSeconds = 0 } of tensors) {
-    if (seen.has(path)) throw new ArgumentError(`the profile names "${path}" twice; each tensor has one row`);
+    if (seen.has(path))
+      throw new ArgumentError(
+        `the profile contains "${path}" twice, but each tensor must have one row; remove one row`,
+      );
     seen.add(path);
     for (const [name, value] of Object.entries({ bytes, backwardSeconds, forwardSeconds }))
       if (!(value >= 0 && Number.isFinite(value)))
         throw new ArgumentError(
-          `the profile says ${name} ${value} for "${path}"; figures must be finite and not negative; measure it anew`,
+          `the profile has ${name} ${value} for "${path}", but values must be finite and not negative; measure the profile again`,
         );
   }
 };
 
-/**
- * Seconds from the begin of the backward pass until each gradient is ready: the sums of what its backward and those
- * before it take.
- */
+/** Seconds from the begin of the backward pass until each gradient is ready: cumulative sums of backward times. */
 export const readySeconds = ({ tensors }: GradientProfile): readonly number[] => {
   let ready = 0;
   return tensors.map(({ backwardSeconds }) => (ready += backwardSeconds));
@@ -46,51 +46,53 @@ export const backwardSeconds = (profile: GradientProfile): number => readySecond
 /** Seconds of the whole forward pass. */
 export const forwardSeconds = ({ tensors }: GradientProfile): number => {
   let total = 0;
-  // In the order of the forward pass, so that timelines that add up the same terms end with the same bits.
+  // Added in the order of the forward pass, so that the sum is bitwise equal to that of timelines with the same terms.
   for (const tensor of tensors.toReversed()) total += tensor.forwardSeconds ?? 0;
   return total;
 };
 
-/** Two trivial plans: every gradient by itself (wait-free backpropagation), and all in one. */
+/** The plan with one bucket per tensor (wait-free backpropagation). */
 export const onePerTensor = ({ tensors }: GradientProfile): BucketPlan => tensors.map(({ path }) => [path]);
 
-/** The plan with one bucket that holds all gradients; no bucket where there are none. */
+/** The plan with one bucket that contains all gradients; no bucket for an empty profile. */
 export const allInOne = ({ tensors }: GradientProfile): BucketPlan =>
   tensors.length === 0 ? [] : [tensors.map(({ path }) => path)];
 
-/** A bucket of a plan, in the terms of a timeline. */
+/** A bucket of a plan, as timelines use it. */
 export interface PlannedBucket {
   readonly bytes: number;
-  /** When the last of its gradients is ready. */
+  /** Seconds until the last of its gradients is ready. */
   readonly readySeconds: number;
 }
 
 /**
- * Look up what each bucket of a plan weighs, and when it is ready.
+ * Bytes and ready time of each bucket of a plan.
  *
- * @throws ArgumentError unless the plan names every tensor of the profile exactly once and no bucket is empty.
+ * @throws ArgumentError unless the plan contains every tensor of the profile exactly once and no bucket is empty.
  */
 export const plannedBuckets = (profile: GradientProfile, plan: BucketPlan): readonly PlannedBucket[] => {
   checkProfile(profile);
   const ready = readySeconds(profile);
-  const places = new Map(profile.tensors.map(({ path }, i) => [path, i]));
+  const indices = new Map(profile.tensors.map(({ path }, i) => [path, i]));
   const buckets = plan.map((paths, bucket) => {
     if (paths.length === 0)
       throw new ArgumentError(`bucket ${bucket} of ${plan.length} is empty; leave it out of the plan`);
     let [bytes, at] = [0, 0];
     for (const path of paths) {
-      const place = places.get(path);
-      if (place === undefined)
+      const index = indices.get(path);
+      if (index === undefined)
         throw new ArgumentError(
-          `the plan names "${path}", which the profile lacks or another bucket has; make it from this profile`,
+          `the plan contains "${path}", which is missing in the profile or already in another bucket; make the plan from this profile`,
         );
-      places.delete(path);
-      bytes += profile.tensors[place]!.bytes;
-      at = Math.max(at, ready[place]!);
+      indices.delete(path);
+      bytes += profile.tensors[index]!.bytes;
+      at = Math.max(at, ready[index]!);
     }
     return { bytes, readySeconds: at };
   });
-  if (places.size > 0)
-    throw new ArgumentError(`the plan leaves out [${[...places.keys()].join(", ")}]; make it from this profile`);
+  if (indices.size > 0)
+    throw new ArgumentError(
+      `the plan lacks [${[...indices.keys()].join(", ")}], but must contain every tensor; make the plan from this profile`,
+    );
   return buckets;
 };

@@ -4,20 +4,20 @@ import type { TransferTimes } from "./hardware/hardware.ts";
 import { collectivePricer } from "./pricing/collective-price.ts";
 import type { CollectivePiece, PiecewiseCollectiveModel } from "./collective-model.ts";
 
-/** 2³⁴ bytes: more than any bucket. */
+/** log2 of the largest modeled size, 2³⁴ bytes, which is more than any bucket. */
 const mostDoublings = 34;
 
 /**
- * Model a collective of a group whose links were measured, but not the collective itself: at each power of two what the
- * chosen algorithm takes in the α–β–γ model (`predictedSeconds` of the collectives), straight lines between. Pieces
- * that continue one another are one.
+ * Model of a collective in a group whose links were measured, but not the collective itself. At each power of two, the
+ * time of the chosen algorithm in the α–β–γ model (`predictedSeconds` of the collectives package), with straight lines
+ * between. Adjacent pieces on one line are merged.
  *
  * Cost: 35 choices of an algorithm.
  *
- * @param group its size, hosts and links; `linkCosts(parseLinkFile(…))` of @skein/collectives and its entry `node`
- * gives the links.
- * @param readBack as of `collectivePricer`.
- * @throws InvariantError when no algorithm fits.
+ * @param group its size, hosts and links; the links come from `linkCosts(parseLinkFile(…))` of @skein/collectives and
+ * its entry `node`.
+ * @param readBack see `collectivePricer`.
+ * @throws InvariantError if no algorithm fits.
  */
 export const collectiveModelOfGroup = (
   group: GroupSituation,
@@ -33,7 +33,7 @@ export const collectiveModelOfGroup = (
     const after = secondsOf(2 * bytes);
     const secondsPerByte = (after - before) / bytes;
     const last = pieces.at(-1);
-    // What rounding alone sets apart is one line.
+    // Pieces that differ only by rounding are one line.
     const continued =
       last !== undefined && Math.abs(last.startupSeconds + last.secondsPerByte * 2 * bytes - after) <= 1e-9 * after;
     if (!continued)

@@ -46,7 +46,7 @@ export {
   type SuggestOptions,
 } from "./planners/bayesian-optimisation.ts";
 export { type ByteSchedulerOptions, partitionsOfSize, planByteScheduler } from "./simulated-only/byte-scheduler.ts";
-export type { Apart, MergeOptions } from "./planners/apart.ts";
+export type { MergeClass, MergeOptions } from "./planners/merge-class.ts";
 export { dearTimeline, type DearTimelineOptions, type HalvesModel, halvesOf, planDear } from "./planners/dear.ts";
 export {
   type FactorBuckets,
@@ -58,7 +58,7 @@ export { type LagsOptions, planLags, type TensorDensity } from "./planners/lags.
 export { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
 export { mergeGreedy } from "./planners/mg-wfbp.ts";
 export {
-  type ApartComputing,
+  type SeparateBackward,
   backwardChunksOf,
   type DispatchChoice,
   type DispatchedLayer,
@@ -162,8 +162,8 @@ export {
   stepProgram,
   type WaitStep,
 } from "./pricing/step-program.ts";
-export { besideCollectives, overlapsOf } from "./pricing/overlaps.ts";
-export { bucketOfScope } from "./pricing/exchange-places.ts";
+export { kernelsDuringCollectives, overlapsOf } from "./pricing/overlaps.ts";
+export { bucketOfScope } from "./pricing/exchange-steps.ts";
 export { codecSeconds, type PricedExchange, pricedExchange, sentBytesOf } from "./pricing/priced-exchange.ts";
 export { foldKernels } from "./pricing/fold-kernels.ts";
 export { type HalvesRebucketing, rebucketHalves } from "./pricing/rebucket-halves.ts";
@@ -186,7 +186,7 @@ export {
   type SimulatedStep,
   type SimulationOptions,
 } from "./simulation/simulate.ts";
-export { type ScheduleTimes, simulateSchedule, type SimulatedCollectivePlace } from "./simulation/simulate-schedule.ts";
+export { type ScheduleTimes, simulateSchedule, type SimulatedCollectiveSize } from "./simulation/simulate-schedule.ts";
 export type {
   CollectiveTask,
   ComputeTask,

@@ -1,4 +1,4 @@
-/** The middle one of some numbers, or the mean of the two in the middle; NaN of none. */
+/** Median of numbers; the mean of the two middle values for an even count, NaN for no values. */
 export const median = (values: readonly number[]): number => {
   const sorted = values.toSorted((x, y) => x - y);
   const middle = Math.floor(sorted.length / 2);

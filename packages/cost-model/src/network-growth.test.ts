@@ -8,7 +8,7 @@ const share = fc.double({ min: 0, max: 2, noNaN: true });
 const hosts = fc.uniqueArray(fc.integer({ min: 1, max: 512 }), { minLength: 2, maxLength: 6 });
 
 describe("growth of a network with its hosts", () => {
-  test("a fit recovers the growth that made its samples, whatever their order", () => {
+  test("recovers the growth that generated its samples, in any order", () => {
     fc.assert(
       fc.property(perByte, share, hosts, (secondsPerByte, sharePerDoubling, sizes) => {
         const growth = { numHosts: Math.min(...sizes), sharePerDoubling };
@@ -25,7 +25,7 @@ describe("growth of a network with its hosts", () => {
     );
   });
 
-  test("samples that scatter by a factor of 2 give costs above 0 that do not fall with the number of hosts", () => {
+  test("samples that scatter by a factor of 2 give costs above 0 that do not decrease with the number of hosts", () => {
     const scattered = fc.double({ min: 1e-9, max: 2e-9, noNaN: true });
     const samples = fc.array(fc.record({ numHosts: fc.integer({ min: 1, max: 64 }), secondsPerByte: scattered }), {
       minLength: 2,
@@ -43,7 +43,7 @@ describe("growth of a network with its hosts", () => {
     );
   });
 
-  test("a network that gets faster with more hosts has no growth", () => {
+  test("a network that becomes faster with more hosts has no growth", () => {
     const { growth } = fitNetworkGrowth([
       { numHosts: 2, secondsPerByte: 2e-9 },
       { numHosts: 4, secondsPerByte: 1e-9 },
@@ -52,9 +52,9 @@ describe("growth of a network with its hosts", () => {
   });
 
   test("16 ranks over InfiniBand are predicted from 2, 4 and 8, where a ring alone is 40 % too fast", () => {
-    // The published fits are of whole all-reduces; a ring crosses a link 2 (P − 1) / P times.
+    // The published fits are of whole all-reduces; a ring sends 2 (P − 1) / P times the bytes over each link.
     const links = publishedLinks.filter(({ network }) => /InfiniBand|GPUs of a node/.test(network));
-    const ofLink = ({ worldSize, secondsPerByte }: (typeof links)[number]): GrowthSample => ({
+    const sampleOf = ({ worldSize, secondsPerByte }: (typeof links)[number]): GrowthSample => ({
       numHosts: worldSize,
       secondsPerByte: secondsPerByte / ((2 * (worldSize - 1)) / worldSize),
     });
@@ -62,14 +62,14 @@ describe("growth of a network with its hosts", () => {
       links.filter(({ worldSize }) => worldSize < 16),
       links.filter((l) => l.worldSize === 16),
     ];
-    const { secondsPerByte, growth } = fitNetworkGrowth(known.map(ofLink));
+    const { secondsPerByte, growth } = fitNetworkGrowth(known.map(sampleOf));
     const predicted = grownSecondsPerByte(secondsPerByte, growth, 16);
-    expect(Math.abs(predicted / ofLink(largest!).secondsPerByte - 1)).toBeLessThan(0.02);
-    const alone = known.reduce((sum, link) => sum + ofLink(link).secondsPerByte, 0) / known.length;
-    expect(alone / ofLink(largest!).secondsPerByte).toBeLessThan(0.7);
+    expect(Math.abs(predicted / sampleOf(largest!).secondsPerByte - 1)).toBeLessThan(0.02);
+    const alone = known.reduce((sum, link) => sum + sampleOf(link).secondsPerByte, 0) / known.length;
+    expect(alone / sampleOf(largest!).secondsPerByte).toBeLessThan(0.7);
   });
 
-  test("rejects samples of one number of hosts, and what is not a measurement", () => {
+  test("rejects samples of one number of hosts, and invalid measurements", () => {
     expect(() => fitNetworkGrowth([{ numHosts: 2, secondsPerByte: 1e-9 }])).toThrow(
       "fitNetworkGrowth: all 1 samples are of 2 hosts; growth needs two numbers of hosts, such as 2 and 4",
     );

@@ -15,7 +15,10 @@ export interface NetworkGrowth {
 /** Seconds per byte of a network at one number of hosts. */
 export interface GrowthSample {
   readonly numHosts: number;
-  /** Of a link, one way: a ring all-reduce of M bytes over P hosts takes 2 (P − 1) / P · M of these. */
+  /**
+   * Seconds per byte of a link in one direction: a ring all-reduce of M bytes over P hosts takes 2 (P − 1) / P · M
+   * times this value.
+   */
   readonly secondsPerByte: number;
 }
 

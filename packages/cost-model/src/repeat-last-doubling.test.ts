@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { repeatLastDoubling } from "./repeat-last-doubling.ts";
 
-test("16 ranks take as many times the seconds of 8 as 8 took of 4, and 32 that factor once more", () => {
+test("the factor from 4 to 8 ranks is repeated for 16 ranks, and again for 32", () => {
   const measured = [
     { ranks: 8, stepSeconds: 0.3 },
     { ranks: 4, stepSeconds: 0.2 },
@@ -13,12 +13,12 @@ test("16 ranks take as many times the seconds of 8 as 8 took of 4, and 32 that f
   expect(repeatLastDoubling(measured, 8)).toBeCloseTo(0.4, 12);
 });
 
-test("one number of ranks is repeated, several measurements of it count by their mean", () => {
+test("a single number of ranks is repeated, and several measurements of it count by their mean", () => {
   const measured = [1, 3].map((stepSeconds) => ({ ranks: 4, stepSeconds }));
   expect(repeatLastDoubling(measured, 64)).toBe(2);
 });
 
-test("a power of the ranks is continued from any two of them", () => {
+test("a power of the ranks is continued from any two numbers of ranks", () => {
   fc.assert(
     fc.property(
       fc.double({ min: 1e-6, max: 1e3, noNaN: true }),
@@ -35,7 +35,7 @@ test("a power of the ranks is continued from any two of them", () => {
   );
 });
 
-test("rejects measurements of as many ranks or more, none at all, and values that are no measurements", () => {
+test("rejects measurements of as many ranks or more, no measurements, and invalid values", () => {
   expect(() => repeatLastDoubling([{ ranks: 8, stepSeconds: 1 }], 8)).toThrow(
     "a step on 8 ranks cannot be extrapolated from 8 ranks; measure fewer ranks than 8",
   );

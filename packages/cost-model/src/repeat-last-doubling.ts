@@ -8,7 +8,7 @@ export interface MeasuredStep {
 
 /**
  * Extrapolate the seconds of a step to more ranks without a model: each doubling of the ranks multiplies them by the
- * same factor as the last measured one. A prediction by a model is worth its trouble only if it is closer than this.
+ * same factor as the last measured one. A prediction by a model is useful only if it is closer than this.
  *
  * The factor is that of the two largest measured numbers of ranks below `ranks`. With one measurement it is 1.
  *

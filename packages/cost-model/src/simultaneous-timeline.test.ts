@@ -8,7 +8,7 @@ import { simultaneousTimeline, twoAtOnce } from "./simultaneous-timeline.ts";
 import { timelineOf } from "./timeline.ts";
 
 describe("simultaneousTimeline", () => {
-  test("two that begin together take a + 1.5 · b · M each; the rest of a larger one goes on alone", () => {
+  test("two collectives that begin together take a + 1.5 · b · M each; the rest of the larger one continues alone", () => {
     const model = { startupSeconds: 2, secondsPerByte: 1 };
     const ends = (...bytes: number[]): number[] => {
       const profile = profileOf(bytes.map((size) => ({ bytes: size, backwardSeconds: 0 })));
@@ -18,11 +18,11 @@ describe("simultaneousTimeline", () => {
     };
     expect(ends(4, 4)).toEqual([8, 8]);
     expect(ends(4, 6)).toEqual([8, 10]);
-    // A third begins when one of two ends: its start-up delays nobody.
+    // A third begins when one of two ends: its start-up delays no other.
     expect(ends(4, 6, 1)).toEqual([8, 10, 11]);
   });
 
-  test("one at a time is the timeline of wait-free backpropagation", () => {
+  test("one at a time equals the timeline of wait-free backpropagation", () => {
     fc.assert(
       fc.property(planned(), models, ([profile, plan], model) => {
         expect(simultaneousTimeline(profile, plan, model, [1])).toEqual(timelineOf(profile, plan, model));
@@ -30,7 +30,7 @@ describe("simultaneousTimeline", () => {
     );
   });
 
-  test("where k take k times as long and starting is free, all end when they would in a row", () => {
+  test("if k take k times as long and start-ups are free, all end when they would in sequence", () => {
     fc.assert(
       fc.property(planned(), fc.nat(3), ([profile, plan], secondsPerByte) => {
         const model = { startupSeconds: 0, secondsPerByte };
@@ -40,7 +40,7 @@ describe("simultaneousTimeline", () => {
     );
   });
 
-  test("ends no later than one at a time; each collective takes between alone and slowed throughout; never more at once than may be", () => {
+  test("ends no later than one at a time; each collective takes between its time alone and its slowed time; concurrency stays within its limit", () => {
     const slowdowns = fc.constantFrom([1, 1.5], [1, 1.25, 2], [1, 2]);
     fc.assert(
       fc.property(planned(), models, slowdowns, ([profile, plan], model, slowdown) => {
@@ -52,25 +52,25 @@ describe("simultaneousTimeline", () => {
           const transfer = model.secondsPerByte * bytes;
           expect(endSeconds - startSeconds).toBeGreaterThan(model.startupSeconds + transfer - 1e-9);
           expect(endSeconds - startSeconds).toBeLessThan(model.startupSeconds + slowdown.at(-1)! * transfer + 1e-9);
-          const beside = collectives.filter(
+          const concurrent = collectives.filter(
             (other) => other.startSeconds <= startSeconds && other.endSeconds > startSeconds,
           );
-          expect(beside.length).toBeLessThanOrEqual(slowdown.length);
+          expect(concurrent.length).toBeLessThanOrEqual(slowdown.length);
         }
       }),
     );
   });
 
-  test("slowdowns that are none are refused", () => {
+  test("rejects invalid slowdowns", () => {
     for (const slowdown of [[], [2], [1, 0.5], [1, Number.NaN], [1, Infinity]])
       expect(() =>
         simultaneousTimeline({ tensors: [] }, [], { startupSeconds: 0, secondsPerByte: 0 }, slowdown),
-      ).toThrow("slowdowns [");
+      ).toThrow("slowdowns are [");
   });
 });
 
 describe("planSimultaneous", () => {
-  test("is never slower than its three beginnings, and mostly the best of all groupings", () => {
+  test("is never slower than its three starting points, and usually the best of all groupings", () => {
     let [numOptimal, numAll, worst] = [0, 0, 1];
     fc.assert(
       fc.property(profiles({ most: 8, least: 1 }), models, (profile, model) => {
@@ -91,7 +91,7 @@ describe("planSimultaneous", () => {
     expect(worst).toBeLessThan(1.15);
   });
 
-  test("merges into as many as may travel at once where start-ups are long", () => {
+  test("merges into as many buckets as may be concurrent if start-ups are long", () => {
     const profile = profileOf([8, 8, 8, 8].map((bytes) => ({ bytes, backwardSeconds: 0 })));
     const model = { startupSeconds: 100, secondsPerByte: 1 };
     expect(planSimultaneous(profile, model, [1])).toEqual(allInOne(profile));

@@ -5,15 +5,15 @@ import { type CollectiveModel, lineAt } from "./collective-model.ts";
 import { barrierTimeline, type CollectiveSpan, type Timeline } from "./timeline.ts";
 
 /**
- * How collectives slow one another down: entry k − 1 is the factor c of b while k of them transfer at once. Its length
- * is how many may be under way. One alone is `[1]`; two that leave the link partly idle by themselves, as published,
- * `[1, 1.5]`.
+ * Slowdown of concurrent collectives: entry k − 1 is the factor c of b while k collectives transfer. The length is the
+ * maximum number of concurrent collectives. `[1]` means one at a time; `[1, 1.5]`, as published, means two that each
+ * leave part of the link idle alone.
  */
 export type Slowdown = readonly number[];
 
 /**
- * As published: two all-reduces at once take a + 1.5 · b · M each, on Ethernet of 10 Gbit/s. Source: Shi, Chu and Li,
- * INFOCOM 2021 (ASC-WFBP).
+ * Published slowdown: two concurrent all-reduces take a + 1.5 · b · M each, on Ethernet of 10 Gbit/s. Source: Shi, Chu
+ * and Li, INFOCOM 2021 (ASC-WFBP).
  */
 export const twoAtOnce: Slowdown = [1, 1.5];
 
@@ -21,20 +21,18 @@ interface Running {
   readonly bucket: number;
   readonly startSeconds: number;
   readonly transferFrom: number;
-  /** Seconds of transfer that are left, were it alone. */
-  left: number;
+  /** Remaining seconds of transfer without contention. */
+  remaining: number;
 }
 
 const checkSlowdown = (slowdown: Slowdown): void => {
   if (slowdown[0] !== 1 || slowdown.some((factor, i) => !(factor >= (slowdown[i - 1] ?? 1)) || factor === Infinity))
     throw new ArgumentError(
-      `slowdowns [${slowdown.join(", ")}] were given; the first must be 1, and none below the one before it`,
+      `slowdowns are [${slowdown.join(", ")}], but the first must be 1, and no slowdown may be below the previous one; correct them`,
     );
 };
 
-/**
- * Collectives up to `slowdown.length` at once, by bucket; the sweep over events on which `simultaneousTimeline` rests.
- */
+/** Spans of collectives, up to `slowdown.length` at once, by bucket; the event loop of `simultaneousTimeline`. */
 export const simultaneously = (
   buckets: readonly PlannedBucket[],
   model: CollectiveModel,
@@ -51,21 +49,21 @@ export const simultaneously = (
         bucket: next,
         startSeconds: now,
         transferFrom: now + startupSeconds,
-        left: secondsPerByte * buckets[next]!.bytes,
+        remaining: secondsPerByte * buckets[next]!.bytes,
       });
       next++;
     }
     const transferring = running.filter(({ transferFrom }) => transferFrom <= now);
     const factor = slowdown[Math.max(transferring.length, 1) - 1]!;
-    // Until the next event: one ends, one begins its transfer, or one becomes ready and finds room.
-    const ends = transferring.map(({ left }) => now + left * factor);
+    // Until the next event: a transfer ends, a transfer begins, or a bucket becomes ready and is admitted.
+    const ends = transferring.map(({ remaining }) => now + remaining * factor);
     const begins = running.filter(({ transferFrom }) => transferFrom > now).map(({ transferFrom }) => transferFrom);
     const arrives = running.length < slowdown.length && next < buckets.length ? buckets[next]!.readySeconds : Infinity;
     const until = Math.min(arrives, ...ends, ...begins);
     for (const [i, one] of transferring.entries()) {
-      // Compared, not computed: a remainder that rounding leaves would never end.
+      // Compared, not computed, because a remainder left by rounding would never end.
       if (ends[i]! > until) {
-        one.left -= (until - now) / factor;
+        one.remaining -= (until - now) / factor;
         continue;
       }
       running.splice(running.indexOf(one), 1);
@@ -78,16 +76,16 @@ export const simultaneously = (
 };
 
 /**
- * Simulate simultaneous collectives: up to `slowdown.length` buckets are under way at once, in the order of the plan.
- * Each takes its start-up a, which delays nobody, then transfers; while k transfer, each takes c(k) times as long, so k
- * that begin together take a + c(k) · b · M.
+ * Simulate concurrent collectives: up to `slowdown.length` buckets are in transit at once, in the order of the plan.
+ * Each takes its start-up a, which delays no other collective, and then transfers; while k transfer, each takes c(k)
+ * times as long, so k that begin together take a + c(k) · b · M.
  *
- * With `slowdown` [1] it is `timelineOf`, up to rounding. No later end than that for any c(k) ≤ k.
+ * With `slowdown` [1] this equals `timelineOf`, up to rounding. For any c(k) ≤ k the end is never later than that.
  *
  * Cost: O(buckets · slowdown.length).
  *
- * @param slowdown as `fitSlowdown` measured it, or `twoAtOnce`.
- * @throws ArgumentError for a plan that does not fit the profile, or slowdowns that do not grow from 1.
+ * @param slowdown as measured by `fitSlowdown`, or `twoAtOnce`.
+ * @throws ArgumentError for a plan that does not fit the profile, or invalid slowdowns.
  *
  * Source: Shi, Chu and Li, Exploiting simultaneous communications to accelerate data parallel distributed deep
  * learning, INFOCOM 2021.

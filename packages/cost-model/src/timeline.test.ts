@@ -18,7 +18,7 @@ const three = profileOf([
   { bytes: 1, backwardSeconds: 2, forwardSeconds: 1 },
 ]);
 
-test("a timeline says when each collective starts and ends, and what is exposed", () => {
+test("a timeline has the start and end of each collective, and the exposed time", () => {
   const timeline = timelineOf(three, [["t0"], ["t1", "t2"]], { startupSeconds: 2, secondsPerByte: 1 });
   expect(timeline).toEqual({
     collectives: [
@@ -36,7 +36,10 @@ test("a profile without tensors takes no time", () => {
   expect(timelineOf({ tensors: [] }, [], { startupSeconds: 1, secondsPerByte: 1 }).iterationSeconds).toBe(0);
 });
 
-/** The same by another way: the longest path through tasks and precedences, found by relaxing until nothing changes. */
+/**
+ * An independent computation of the end: the longest path through tasks and precedences, by relaxation until nothing
+ * changes.
+ */
 const longestPath = (durations: readonly number[], edges: readonly (readonly [number, number])[]): number => {
   const ends = [...durations];
   for (let changed = true; changed; ) {
@@ -54,7 +57,7 @@ describe("laws of the timeline", () => {
     fc.assert(
       fc.property(planned(), models, ([profile, plan], model) => {
         const numTensors = profile.tensors.length;
-        const place = new Map(profile.tensors.map(({ path }, i) => [path, i]));
+        const index = new Map(profile.tensors.map(({ path }, i) => [path, i]));
         const buckets = plannedBuckets(profile, plan);
         const forward = numTensors + buckets.length;
         const durations = [
@@ -64,7 +67,7 @@ describe("laws of the timeline", () => {
         ];
         const edges = [
           ...profile.tensors.slice(1).map((_, i) => [i, i + 1] as const),
-          ...plan.flatMap((bucket, k) => bucket.map((path) => [place.get(path)!, numTensors + k] as const)),
+          ...plan.flatMap((bucket, k) => bucket.map((path) => [index.get(path)!, numTensors + k] as const)),
           ...buckets.slice(1).map((_, k) => [numTensors + k, numTensors + k + 1] as const),
           [numTensors - 1, forward] as const,
           [forward - 1, forward] as const,
@@ -74,7 +77,7 @@ describe("laws of the timeline", () => {
     );
   });
 
-  test("lies between both passes and all tasks in a row; exposes at least the last collective and what backward cannot hide", () => {
+  test("is between both passes and all tasks in sequence; exposes at least the last collective and the time that backward cannot hide", () => {
     fc.assert(
       fc.property(planned(), models, ([profile, plan], model) => {
         const { iterationSeconds, exposedSeconds } = timelineOf(profile, plan, model);
@@ -88,14 +91,14 @@ describe("laws of the timeline", () => {
         expect(exposedSeconds).toBeGreaterThanOrEqual(
           total - (backwardSeconds(profile) - plannedBuckets(profile, plan)[0]!.readySeconds),
         );
-        // What overlap gained is within the published bound.
+        // The gain by overlap is within the published bound.
         if (iterationSeconds > 0)
           expect((passes + total) / iterationSeconds).toBeLessThanOrEqual(overlapBound(profile, total) * (1 + 1e-12));
       }),
     );
   });
 
-  test("grows with every figure, and all figures twice as large double it", () => {
+  test("increases with every value, and doubling all values doubles it", () => {
     const figures = fc.constantFrom("bytes", "backwardSeconds", "forwardSeconds", "startupSeconds", "secondsPerByte");
     fc.assert(
       fc.property(planned(), models, figures, fc.nat(7), ([profile, plan], model, figure, at) => {
@@ -123,7 +126,7 @@ describe("laws of the timeline", () => {
     );
   });
 
-  test("ready times are running sums", () => {
+  test("ready times are cumulative sums", () => {
     fc.assert(
       fc.property(profiles({ least: 1 }), (profile) => {
         const ready = readySeconds(profile);
@@ -134,7 +137,7 @@ describe("laws of the timeline", () => {
   });
 });
 
-test("the bound of overlap is the published formula, 2 at most, and reached by a collective that ends with backward", () => {
+test("the bound of overlap is the published formula, at most 2, and reached by a collective that ends with backward", () => {
   const profile = profileOf([
     { bytes: 6, backwardSeconds: 1, forwardSeconds: 4 },
     { bytes: 0, backwardSeconds: 6 },
@@ -147,9 +150,9 @@ test("the bound of overlap is the published formula, 2 at most, and reached by a
   expect(overlapBound(profileOf([{ bytes: 1, backwardSeconds: 5 }]), 5)).toBe(2);
 });
 
-test("plans and profiles that do not fit are named", () => {
+test("errors name the plan's or profile's invalid part", () => {
   const model = { startupSeconds: 1, secondsPerByte: 1 };
-  expect(() => timelineOf(three, [["t0"], ["t1"]], model)).toThrow("leaves out [t2]");
+  expect(() => timelineOf(three, [["t0"], ["t1"]], model)).toThrow("lacks [t2]");
   expect(() => timelineOf(three, [["t0", "t1", "t2"], ["t1"]], model)).toThrow('"t1"');
   expect(() => timelineOf(three, [[], ["t0", "t1", "t2"]], model)).toThrow("bucket 0 of 2 is empty");
   expect(() => timelineOf(profileOf([{ bytes: 1, backwardSeconds: Number.NaN }]), [["t0"]], model)).toThrow(

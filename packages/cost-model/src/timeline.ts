@@ -20,21 +20,21 @@ export interface CollectiveSpan {
 }
 
 /**
- * One iteration under a model. Time 0 is the begin of the backward pass; the iteration ends with the forward pass that
- * follows.
+ * One predicted iteration. Time 0 is the begin of the backward pass; the iteration ends with the following forward
+ * pass.
  */
 export interface Timeline {
-  /** In the order in which they start. */
+  /** Collectives in the order in which they start. */
   readonly collectives: readonly CollectiveSpan[];
   readonly backwardEndSeconds: number;
-  /** When the last collective ends; 0 where there is none. */
+  /** End of the last collective; 0 without collectives. */
   readonly communicationEndSeconds: number;
-  /** What communication adds to the iteration: `iterationSeconds` less both passes. */
+  /** Seconds that communication adds to the iteration: `iterationSeconds` minus both passes. */
   readonly exposedSeconds: number;
   readonly iterationSeconds: number;
 }
 
-/** The timeline in which the forward pass waits for all collectives. */
+/** The timeline of an iteration whose forward pass waits for all collectives. */
 export const barrierTimeline = (profile: GradientProfile, collectives: readonly CollectiveSpan[]): Timeline => {
   const backwardEndSeconds = backwardSeconds(profile);
   const communicationEndSeconds = Math.max(0, ...collectives.map(({ endSeconds }) => endSeconds));
@@ -49,8 +49,8 @@ export const barrierTimeline = (profile: GradientProfile, collectives: readonly 
 };
 
 /**
- * Collectives one at a time, in the order of the plan, each as soon as it is ready: start(k) = max(end(k − 1),
- * ready(k)).
+ * Spans of collectives that run one at a time, in the order of the plan, each as soon as it is ready: start(k) =
+ * max(end(k − 1), ready(k)).
  */
 export const inTurn = (
   kind: CollectiveSpan["kind"],
@@ -67,11 +67,11 @@ export const inTurn = (
 
 /**
  * Simulate wait-free backpropagation with a bucket plan: each bucket is all-reduced as soon as its last gradient is
- * ready and the network is free, and the next forward pass waits for all of them.
+ * ready and the network is free, and the next forward pass waits for all buckets.
  *
  *     start(k) = max(start(k − 1) + T(M(k − 1)), ready(k)),   T_iter = t_f + max(t_b, end of the last)
  *
- * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible figures.
+ * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible values.
  *
  * Source: Shi et al. 2018, arXiv 1805.03812 (S-SGD as a DAG); Zhang et al. 2017, arXiv 1706.03292 (wait-free
  * backpropagation).
@@ -80,14 +80,14 @@ export const timelineOf = (profile: GradientProfile, plan: BucketPlan, model: Co
   barrierTimeline(profile, inTurn("all-reduce", plannedBuckets(profile, plan), model));
 
 /**
- * Bound what overlap can gain over an iteration without any: S_max = 1 + min(t_b, t_c) / (t_f + max(t_b, t_c)).
+ * Upper bound of the speedup by overlap: S_max = 1 + min(t_b, t_c) / (t_f + max(t_b, t_c)).
  *
- * With r = t_c / t_b that is 1 + 1 / (t_f / min(t_c, t_b) + max(r, 1/r)), as published. It is reached where the
- * collectives can be cut to fit the backward pass, and is largest at r = 1.
+ * With r = t_c / t_b this is 1 + 1 / (t_f / min(t_c, t_b) + max(r, 1/r)), as published. It is reached if the
+ * collectives can be divided to fit the backward pass, and is largest at r = 1.
  *
- * @param communicationSeconds t_c, all collectives of the plan one after the other.
+ * @param communicationSeconds t_c, all collectives of the plan in sequence.
  *
- * Source: the bound by which Shi et al. normalise their plots (MG-WFBP, arXiv 1912.09268).
+ * Source: the bound by which Shi et al. normalize their plots (MG-WFBP, arXiv 1912.09268).
  */
 export const overlapBound = (profile: GradientProfile, communicationSeconds: number): number => {
   checkProfile(profile);

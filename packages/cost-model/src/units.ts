@@ -1,14 +1,14 @@
-/** Seconds of so many microseconds. */
+/** Convert microseconds to seconds. */
 export const microseconds = (count: number): number => count * 1e-6;
 
-/** Seconds of so many milliseconds. */
+/** Convert milliseconds to seconds. */
 export const milliseconds = (count: number): number => count * 1e-3;
 
-/** Bytes of so many kibibytes, 2¹⁰. */
+/** Convert kibibytes, 2¹⁰ bytes, to bytes. */
 export const kibibytes = (count: number): number => count * 2 ** 10;
 
-/** Bytes of so many mebibytes, 2²⁰. */
+/** Convert mebibytes, 2²⁰ bytes, to bytes. */
 export const mebibytes = (count: number): number => count * 2 ** 20;
 
-/** Seconds per byte of a link of so many gigabits (10⁹) in a second, one way. */
+/** Seconds per byte of a link of `count` gigabits (10⁹ bits) per second, in one direction. */
 export const gigabitsPerSecond = (count: number): number => 8e-9 / count;

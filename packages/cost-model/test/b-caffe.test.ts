@@ -14,7 +14,7 @@ import { googLeNet, tracedLayers } from "@skein/published-measurements";
 const milliseconds = (plan: BucketPlan, model: LinearCollectiveModel): number =>
   timelineOf(googLeNet, plan, model).communicationEndSeconds * 1e3;
 
-test("the trace holds 64 layers, 53.5 MB and 205.3 ms of backward", () => {
+test("the trace has 64 layers, 53.5 MB and 205.3 ms of backward", () => {
   expect(googLeNet.tensors).toHaveLength(64);
   expect(googLeNet.tensors.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(53_516_544);
   expect(readySeconds(googLeNet).at(-1)! * 1e3).toBeCloseTo(205.33, 2);
@@ -22,7 +22,7 @@ test("the trace holds 64 layers, 53.5 MB and 205.3 ms of backward", () => {
 
 test("measured all-reduces on 8 nodes, replayed, end at 311.2 ms and expose 105.9", () => {
   const measured = new Map(tracedLayers.map(({ allReduce }, layer) => [`layer-${layer}`, allReduce[8] * 1e-6]));
-  // Each layer's own time as its bytes, at one second per byte: the timeline asks for nothing else.
+  // Each layer's own time as its bytes, at one second per byte, because the timeline only needs these.
   const replay = { tensors: googLeNet.tensors.map((tensor) => ({ ...tensor, bytes: measured.get(tensor.path)! })) };
   const { communicationEndSeconds, exposedSeconds } = timelineOf(replay, onePerTensor(replay), {
     startupSeconds: 0,
@@ -88,7 +88,7 @@ describe.each(rows)("the trace over $link", ({ model, numBuckets, ...ends }) => 
   });
 });
 
-test("the published greedy makes nine buckets over the trace's own link, and ends at 206.3 ms", () => {
+test("the published greedy makes nine buckets with the trace's own link, and ends at 206.3 ms", () => {
   const { model } = rows[0]!;
   expect(mergeGreedy(googLeNet, model)).toHaveLength(9);
   expect(milliseconds(mergeGreedy(googLeNet, model), model)).toBeCloseTo(206.3, 1);

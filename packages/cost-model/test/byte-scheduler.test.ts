@@ -16,7 +16,7 @@ import { models, profileOf, profiles } from "./profiles.ts";
 import { googLeNet } from "@skein/published-measurements";
 
 /**
- * What no schedule can beat, and preemption in order of forward reaches (Jackson's rule): for every set of tensors
+ * A lower bound for all schedules, which preemption in forward order reaches (Jackson's rule): for every set of tensors
  * ready from r on and with q of forward left from them on, r + their transfers + q.
  */
 const shortest = (profile: GradientProfile): number => {
@@ -33,7 +33,7 @@ const shortest = (profile: GradientProfile): number => {
 };
 
 describe("priorityTimeline", () => {
-  test("lets what forward needs first overtake, piece by piece", () => {
+  test("lets tensors that forward needs first overtake, part by part", () => {
     const profile = profileOf([
       { bytes: 4, backwardSeconds: 0, forwardSeconds: 1 },
       { bytes: 2, backwardSeconds: 1, forwardSeconds: 1 },
@@ -54,7 +54,7 @@ describe("priorityTimeline", () => {
     expect(iterationSeconds).toBe(7);
   });
 
-  test("with free start-ups and pieces of one unit it takes the least time that any order can", () => {
+  test("with free start-ups and partitions of one unit it takes the smallest time of any order", () => {
     fc.assert(
       fc.property(profiles({ least: 1 }), (drawn) => {
         const profile = { tensors: drawn.tensors.map((tensor) => ({ ...tensor, bytes: tensor.bytes + 1 })) };
@@ -66,7 +66,7 @@ describe("priorityTimeline", () => {
     );
   });
 
-  test("in ready order, without cuts, it sends what wait-free backpropagation sends, and ends no later: there is no barrier", () => {
+  test("in ready order, without dividing, it sends the same as wait-free backpropagation, and ends no later, because there is no barrier", () => {
     fc.assert(
       fc.property(profiles({ least: 1 }), models, (profile, model) => {
         const inReadyOrder = partitionsOfSize(profile, Infinity).map((partition, i) => ({ ...partition, priority: i }));
@@ -78,22 +78,22 @@ describe("priorityTimeline", () => {
     );
   });
 
-  test("a plan that does not hold each byte once is refused", () => {
+  test("rejects a plan that does not contain each byte once", () => {
     const profile = profileOf([{ bytes: 4, backwardSeconds: 0 }]);
     const model = { startupSeconds: 0, secondsPerByte: 1 };
     expect(() => priorityTimeline(profile, [{ path: "t0", bytes: 3, priority: 0 }], model)).toThrow(
-      '"t0" hold 3 of its 4 bytes',
+      '"t0" have 3 bytes, but the tensor has 4',
     );
     expect(() => priorityTimeline(profile, [{ path: "t1", bytes: 4, priority: 0 }], model)).toThrow('"t1"');
     expect(() => priorityTimeline(profileOf([{ bytes: 0, backwardSeconds: 0 }]), [], model)).toThrow(
-      "hold 0 of its 0 bytes",
+      "have 0 bytes, but the tensor has 0",
     );
-    expect(() => partitionsOfSize(profile, 0)).toThrow("partitions of 0 bytes");
+    expect(() => partitionsOfSize(profile, 0)).toThrow("the partition size is 0 bytes");
   });
 });
 
 describe("planByteScheduler", () => {
-  test("partitions hold every byte once, and are no larger than asked", () => {
+  test("partitions contain every byte once, and are no larger than requested", () => {
     fc.assert(
       fc.property(profiles(), fc.integer({ min: 1, max: 50 }), (profile, size) => {
         const plan = partitionsOfSize(profile, size);
@@ -109,7 +109,7 @@ describe("planByteScheduler", () => {
     );
   });
 
-  test("is the best of its sizes, and not cutting is one of them", () => {
+  test("is the best of its sizes, and whole tensors are one of them", () => {
     fc.assert(
       fc.property(profiles({ least: 1 }), models, (profile, model) => {
         const seconds = (size: number): number =>
@@ -122,7 +122,7 @@ describe("planByteScheduler", () => {
     );
   });
 
-  test("cuts the large tensors of a traced network, and not where a start-up costs more than it saves", () => {
+  test("divides the large tensors of a traced network, but not if a start-up costs more than it saves", () => {
     const slow = { startupSeconds: 1e-6, secondsPerByte: 1.5e-8 };
     const plan = planByteScheduler(googLeNet, slow);
     expect(Math.max(...plan.map(({ bytes }) => bytes))).toBeLessThan(mebibytes(8));

@@ -28,7 +28,7 @@ describe("dearTimeline", () => {
     allGather: { startupSeconds: 0, secondsPerByte: 1 },
   };
 
-  test("says when each half runs, and when the forward pass waits", () => {
+  test("has the times of both halves, and of the waits of the forward pass", () => {
     const { collectives, ...rest } = dearTimeline(profile, [["t0"], ["t1"]], halves);
     expect(
       collectives.map(({ kind, bucket, startSeconds, endSeconds }) => [kind, bucket, startSeconds, endSeconds]),
@@ -38,7 +38,7 @@ describe("dearTimeline", () => {
       ["all-gather", 1, 5, 9],
       ["all-gather", 0, 9, 11],
     ]);
-    // t1 runs from 9 to 12, t0 from 12 to 15: only the first all-gather and the last reduce-scatter are seen.
+    // t1 runs from 9 to 12, t0 from 12 to 15: only the first all-gather and the last reduce-scatter are exposed.
     expect(rest).toEqual({
       backwardEndSeconds: 4,
       communicationEndSeconds: 11,
@@ -56,7 +56,7 @@ describe("dearTimeline", () => {
     );
   });
 
-  test("one ahead waits for the forward pass where the network would be free", () => {
+  test("one ahead waits for the forward pass although the network is free", () => {
     const slow = { reduceScatter: halves.reduceScatter, allGather: { startupSeconds: 2, secondsPerByte: 0 } };
     const three = profileOf([1, 1, 1].map(() => ({ bytes: 1, backwardSeconds: 1, forwardSeconds: 5 })));
     const starts = (allGathers: "queued" | "one-ahead"): number[] =>
@@ -83,7 +83,7 @@ describe("dearTimeline", () => {
           );
         for (const [i, { bucket, startSeconds, endSeconds }] of gathers.entries()) {
           expect(startSeconds).toBeGreaterThanOrEqual(gathers[i - 1]?.endSeconds ?? barrier);
-          // The bucket's own forward, and all that follows it, comes after its all-gather.
+          // The bucket's own forward, and everything after it, follows its all-gather.
           const paths = new Set(plan.slice(0, bucket + 1).flat());
           const after = sum(
             profile.tensors.filter(({ path }) => paths.has(path)).map((tensor) => tensor.forwardSeconds ?? 0),
@@ -101,7 +101,8 @@ describe("dearTimeline", () => {
   });
 
   /**
-   * Whether, for every bucket, the all-gathers after the first up to it take no longer than the forward pass before it.
+   * Whether, for every bucket, the all-gathers after the first up to that bucket take no longer than the forward pass
+   * before it.
    */
   const hides = (profile: GradientProfile, plan: BucketPlan, allGather: (bytes: number) => number): boolean => {
     const forward = new Map(profile.tensors.map((tensor) => [tensor.path, tensor.forwardSeconds ?? 0]));
@@ -112,14 +113,14 @@ describe("dearTimeline", () => {
     );
   };
 
-  test("is no longer than wait-free backpropagation with the same buckets, where the forward pass hides the later all-gathers", () => {
+  test("is no longer than wait-free backpropagation with the same buckets, if the forward pass hides the later all-gathers", () => {
     let numHidden = 0;
     fc.assert(
       fc.property(planned(), models, fc.nat(3), ([drawn, plan], { startupSeconds, secondsPerByte }, longer) => {
         const profile = {
           tensors: drawn.tensors.map((tensor) => ({ ...tensor, forwardSeconds: tensor.forwardSeconds! * 4 ** longer })),
         };
-        // Even figures, so that halves are exact.
+        // Even values, so that halves are exact.
         const allReduce = { startupSeconds: 2 * startupSeconds, secondsPerByte: 2 * secondsPerByte };
         const halves = halvesOf(allReduce);
         fc.pre(hides(profile, plan, (bytes) => collectiveSeconds(halves.allGather, bytes)));
@@ -132,7 +133,7 @@ describe("dearTimeline", () => {
     expect(numHidden).toBeGreaterThan(10);
   });
 
-  test("is longer where backward hides the all-reduce but forward is too short for the all-gather", () => {
+  test("is longer if backward hides the all-reduce but forward is too short for the all-gather", () => {
     const early = profileOf([
       { bytes: 8, backwardSeconds: 0 },
       { bytes: 0, backwardSeconds: 10 },
@@ -144,15 +145,15 @@ describe("dearTimeline", () => {
 });
 
 describe("planDear", () => {
-  test("fills from the first layer of the forward pass", () => {
+  test("fills buckets from the first layer of the forward pass", () => {
     const profile = profileOf([3, 3, 3, 9, 3].map((bytes) => ({ bytes, backwardSeconds: 1 })));
     expect(planDear(profile, 6)).toEqual([["t0"], ["t1", "t2"], ["t3"], ["t4"]]);
     expect(planDear(profile, 1)).toEqual(onePerTensor(profile));
     expect(planDear(profile, Infinity)).toEqual(allInOne(profile));
-    expect(() => planDear(profile, 0)).toThrow("buckets of 0 bytes");
+    expect(() => planDear(profile, 0)).toThrow("the bucket size is 0 bytes");
   });
 
-  test("names each tensor once, in ready order, and fills no bucket of several beyond the size", () => {
+  test("contains each tensor once, in ready order, and no bucket of several tensors exceeds the size", () => {
     fc.assert(
       fc.property(profiles(), fc.integer({ min: 1, max: 60 }), (profile, bucketBytes) => {
         const plan = planDear(profile, bucketBytes);

@@ -22,23 +22,23 @@ describe("planLags", () => {
     expect(rows.at(-1)!.density).toBe(0.001);
   });
 
-  test("each exchange hides behind the next gradient's backward unless it is at the least density; none could be denser", () => {
+  test("each exchange is hidden by the next gradient's backward unless it has the minimum density; none could be denser", () => {
     for (const [i, { density }] of rows.entries()) {
       const { bytes } = googLeNet.tensors[i]!;
       const budget = googLeNet.tensors[i + 1]?.backwardSeconds ?? 0;
       const dense = collectiveSeconds(ethernet.allReduce, bytes);
-      if (density === 1 && dense <= sparseSeconds(ethernet, bytes, 0.001)) continue; // no faster sparse
+      if (density === 1 && dense <= sparseSeconds(ethernet, bytes, 0.001)) continue; // sparse is not faster
       if (density > 0.001)
         expect(Math.min(sparseSeconds(ethernet, bytes, density), density === 1 ? dense : Infinity)).toBeLessThanOrEqual(
           budget,
         );
-      // One entry more would not fit.
+      // One more entry would not fit.
       if (density < 1)
         expect(Math.min(dense, sparseSeconds(ethernet, bytes, density + 4.01 / bytes))).toBeGreaterThan(budget);
     }
   });
 
-  test("exposes no more than the least density does beyond the last exchange", () => {
+  test("exposes no more than the minimum density does beyond the last exchange", () => {
     const replay = (densities: readonly number[]): number => {
       const sent = {
         tensors: googLeNet.tensors.map((tensor, i) => ({
@@ -59,11 +59,11 @@ describe("planLags", () => {
     expect(replay(rows.map(({ density }) => density))).toBeCloseTo(least, 9);
   });
 
-  test("densities fall with a, b and the cost of selection, and rise with backward", () => {
+  test("densities decrease with a, b and the cost of selection, and increase with backward", () => {
     const figures = fc.record({
       bytes: fc.integer({ min: 4, max: 4e6 }).map((n) => n - (n % 4)),
       startup: fc.double({ min: 0, max: 0.01, noNaN: true }),
-      // A terabyte per second at most: below, rounding of the start-up hides what a byte takes.
+      // At most a terabyte per second: otherwise rounding of the start-up hides the time of a byte.
       perByte: fc.double({ min: 1e-12, max: 1e-7, noNaN: true }),
       next: fc.double({ min: 0, max: 0.02, noNaN: true }),
       selection: fc.double({ min: 0, max: 0.01, noNaN: true }),
@@ -84,14 +84,14 @@ describe("planLags", () => {
         expect(usual).toBeLessThanOrEqual(1);
         expect(density({ a: 2 })).toBeLessThanOrEqual(usual);
         expect(density({ b: 2 })).toBeLessThanOrEqual(usual);
-        // So dear that dense is faster: 1 after what was the least.
+        // So expensive that dense is faster: 1 after the minimum.
         if (density({ selection: 2 }) > usual) expect([density({ selection: 2 }), usual]).toEqual([1, 0.001]);
         expect(density({ next: 2 })).toBeGreaterThanOrEqual(usual);
       }),
     );
   });
 
-  test("is the closed form where all is linear: k = (t_b − t_select − a) / (8 · P · b)", () => {
+  test("equals the closed form for linear models: k = (t_b − t_select − a) / (8 · P · b)", () => {
     const profile = profileOf([
       { bytes: 4000, backwardSeconds: 0 },
       { bytes: 4, backwardSeconds: 0.65 },
@@ -102,24 +102,24 @@ describe("planLags", () => {
     ];
     const density = (selectionSeconds: (numElements: number) => number): number =>
       planLags(profile, { worldSize: 4, allReduce, allGather, selectionSeconds })[0]!.density;
-    // 0.54 s hold 16.9 entries of 0.032 s; with 0.1 s of selection 13.8.
+    // 0.54 s fit 16.9 entries of 0.032 s; with 0.1 s of selection 13.8.
     expect(Math.floor(1000 * density(() => 0))).toBe(16);
     expect(Math.floor(1000 * density((numElements) => 1e-4 * numElements))).toBe(13);
     expect(density(() => 0.7)).toBe(0.001);
   });
 
-  test("is dense where that takes no longer than the least density, though neither hides", () => {
+  test("is dense if that takes no longer than the minimum density, although neither is hidden", () => {
     const density = (bytes: number, selection: number): number => {
       const profile = profileOf([{ bytes, backwardSeconds: 0 }]);
       return planLags(profile, { ...ethernet, allGather: ethernet.allReduce, selectionSeconds: () => selection })[0]!
         .density;
     };
-    expect(density(40, 0)).toBe(1); // one entry for each of 8 ranks is 64 bytes
+    expect(density(40, 0)).toBe(1); // one entry per rank on 8 ranks is 64 bytes
     expect(density(4_000_000, 0)).toBe(0.001);
     expect(density(4_000_000, 1)).toBe(1);
   });
 
-  test("what a rank has alone is dense, and what is sent hides behind its backward pass, too", () => {
+  test("a gradient on a single rank is dense, and its backward pass hides exchanges too", () => {
     const rows = [
       { bytes: 4000, backwardSeconds: 0 },
       { bytes: 4000, backwardSeconds: 0.3 },
@@ -131,17 +131,17 @@ describe("planLags", () => {
     ];
     const of = (worldSize: LagsOptions["worldSize"]): number[] =>
       planLags(profileOf(rows), { worldSize, allReduce, allGather }).map(({ density }) => Math.floor(1000 * density));
-    // As the closed form above has it for 0.65 s, which end with the next gradient that is sent.
+    // As in the closed form above for 0.65 s, which end with the next sent gradient.
     expect(of((path) => (path === "t1" ? 1 : 4))).toEqual([16, 1000, 1]);
     expect(of((path) => (path === "t0" ? 4 : 1))).toEqual([16, 1000, 1000]);
-    // Among two ranks twice as many entries take as long.
+    // On two ranks, twice as many entries take as long.
     expect(of((path) => (path === "t0" ? 2 : 1))).toEqual([33, 1000, 1000]);
-    expect(() => of(() => 0)).toThrow("a world of 0 ranks");
+    expect(() => of(() => 0)).toThrow("worldSize is 0");
   });
 
-  test("settings out of range are refused", () => {
-    expect(() => planLags(googLeNet, { ...ethernet, worldSize: 0 })).toThrow("a world of 0 ranks");
-    expect(() => planLags(googLeNet, { ...ethernet, leastDensity: 0 })).toThrow("a least density of 0");
-    expect(() => planLags(googLeNet, { ...ethernet, entryBytes: 0 })).toThrow("entries of 0 bytes");
+  test("rejects settings out of range", () => {
+    expect(() => planLags(googLeNet, { ...ethernet, worldSize: 0 })).toThrow("worldSize is 0");
+    expect(() => planLags(googLeNet, { ...ethernet, leastDensity: 0 })).toThrow("leastDensity is 0");
+    expect(() => planLags(googLeNet, { ...ethernet, entryBytes: 0 })).toThrow("entryBytes is 0");
   });
 });

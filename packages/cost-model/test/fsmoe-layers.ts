@@ -1,7 +1,7 @@
 import { fsmoeModels, fsmoeTestbeds } from "@skein/published-measurements";
 import type { LinearCollectiveModel, MoeLayerPass } from "../src/index.ts";
 
-/** Sizes of a layer of experts, as published ones are given. */
+/** Sizes of a layer of experts, as in publications. */
 export interface LayerSizes {
   readonly numTokens: number;
   readonly expertsPerToken: number;
@@ -12,27 +12,28 @@ export interface LayerSizes {
 }
 
 /**
- * By what the printed exponents of testbed A are off. Its table of times follows with 2.32e-8, 2.34e-8 and 4.95e-7 ms a
- * byte for 2.32e-6, 2.34e-7 and 4.95e-6: then all-gathers and reduce-scatters carry the same number of bytes by the
- * same rule on both testbeds, and all-reduces nearly the same of both models.
+ * Corrections of the printed exponents of testbed A. Its table of times matches 2.32e-8, 2.34e-8 and 4.95e-7 ms per
+ * byte instead of 2.32e-6, 2.34e-7 and 4.95e-6: then all-gathers and reduce-scatters have the same number of bytes by
+ * the same rule on both testbeds, and all-reduces have nearly the same bytes for both models.
  */
-const exponentSlips = {
+const exponentCorrections = {
   A: { allGather: 1e-2, reduceScatter: 1e-1, allReduce: 1e-1 },
   B: { allGather: 1, reduceScatter: 1, allReduce: 1 },
 } as const;
 
-/** The fit of a collective as its own table of times has it. */
+/** The fit of a collective, corrected to match the paper's own table of times. */
 export const correctedModel = (
   testbed: keyof typeof fsmoeTestbeds,
   collective: "allGather" | "reduceScatter" | "allReduce",
 ): LinearCollectiveModel => {
   const { startupSeconds, secondsPerUnit } = fsmoeTestbeds[testbed][collective];
-  return { startupSeconds, secondsPerByte: secondsPerUnit * exponentSlips[testbed][collective] };
+  return { startupSeconds, secondsPerByte: secondsPerUnit * exponentCorrections[testbed][collective] };
 };
 
 /**
- * A forward pass by the published fits. All-to-alls carry k · f · B · L rows of halves; within a node each GPU receives
- * those of all the others; multiply-adds of an expert's shards are the rows of all times their share of the width.
+ * A forward pass from the published fits. All-to-alls send k · f · B · L rows of 2-byte numbers; within a node each GPU
+ * receives the rows of all other GPUs; the multiply-adds of an expert's shards are all rows times their share of the
+ * width.
  */
 export const publishedPass = (testbed: keyof typeof fsmoeTestbeds, sizes: LayerSizes): MoeLayerPass => {
   const { gpusPerNode, allToAll, matrixProduct } = fsmoeTestbeds[testbed];

@@ -5,7 +5,7 @@ import { correctedModel, passOf, publishedPass } from "./fsmoe-layers.ts";
 
 const nameOf = ({ testbed, model, pass }: FsmoeLayerTimes): string => `${testbed}, ${model}, ${pass}`;
 
-/** A layer in one chunk, predicted over measured. */
+/** A layer in one chunk, predicted time divided by measured time. */
 const ratiosOf = (row: FsmoeLayerTimes) => {
   const forward = passOf(row.testbed, row.model);
   const predicted = chunkSeconds(row.pass === "forward" ? forward : backwardOf(forward), 1);
@@ -17,7 +17,7 @@ const ratiosOf = (row: FsmoeLayerTimes) => {
   };
 };
 
-/** Bytes of an all-reduce, from its measured time by the corrected fit. */
+/** Bytes of an all-reduce, from its measured time with the corrected fit. */
 const allReducedBytes = ({ testbed, allReduce }: FsmoeLayerTimes): number => {
   const { startupSeconds, secondsPerByte } = correctedModel(testbed, "allReduce");
   return (allReduce * 1e-3 - startupSeconds) / secondsPerByte;
@@ -30,38 +30,40 @@ describe("the published times of a layer, from the published fits", () => {
     expect(allToAll).toBeLessThan(1.06);
   });
 
-  // With the exponents as printed, A's all-gathers would take a hundred times as long, and its reduce-scatters ten.
+  // With the exponents as printed, A's all-gathers would take a hundred times as long, and its reduce-scatters ten
+  // times.
   test.each(fsmoeLayerTimes)("$testbed, $model, $pass: all-gather within 19 %, reduce-scatter within 4", (row) => {
     const { allGather, reduceScatter } = ratiosOf(row);
     expect(Math.abs(allGather - 1)).toBeLessThan(row.testbed === "A" ? 0.19 : 0.04);
     expect(Math.abs(reduceScatter - 1)).toBeLessThan(0.04);
   });
 
-  test("all-reduces of a model carry nearly the same on both testbeds: within 26 % and 2", () => {
-    const [ofA, ofB] = (["A", "B"] as const).map((testbed) =>
+  test("all-reduces of a model have nearly equal bytes on both testbeds: within 26 % and 2", () => {
+    const [bytesOnA, bytesOnB] = (["A", "B"] as const).map((testbed) =>
       fsmoeLayerTimes.filter((row) => row.testbed === testbed && row.allReduce > 0).map(allReducedBytes),
     );
-    const ratios = ofA!.map((bytes, i) => ofB![i]! / bytes);
+    const ratios = bytesOnA!.map((bytes, i) => bytesOnB![i]! / bytes);
     expect(ratios).toHaveLength(2);
     expect(ratios[0]).toBeCloseTo(1.26, 2);
     expect(ratios[1]).toBeCloseTo(1.02, 2);
     // So testbed A can be predicted from B: 6.5 ms for 5.26, 27.0 for 26.45.
-    const predicted = ofB!.map((bytes) => 1e3 * collectiveSeconds(correctedModel("A", "allReduce"), bytes));
+    const predicted = bytesOnB!.map((bytes) => 1e3 * collectiveSeconds(correctedModel("A", "allReduce"), bytes));
     expect(predicted[0]).toBeCloseTo(6.48, 1);
     expect(predicted[1]).toBeCloseTo(26.97, 1);
   });
 
-  test("the fit of products is too slow for the measured experts, by a third to a half, once 2.5 times", () => {
+  test("the fit of products is too slow for the measured experts, by a third to a half, once by a factor of 2.5", () => {
     for (const row of fsmoeLayerTimes) {
       const { experts } = ratiosOf(row);
-      // Nobody knows why: the published figures of this model on A imply half of the multiply-adds that those on B do.
+      // The reason is unknown: the published times of this model on A imply half of the multiply-adds that those on B
+      // do.
       const isOdd = row.testbed === "A" && row.model === "Mixtral-7B";
       expect(experts, nameOf(row)).toBeGreaterThan(isOdd ? 2.4 : 1.25);
       expect(experts, nameOf(row)).toBeLessThan(isOdd ? 2.6 : 1.6);
     }
   });
 
-  test("backward, experts take twice as long, to 6 %, and collectives the same, to 9", () => {
+  test("in backward, experts take twice as long, within 6 %, and collectives equally long, within 9", () => {
     for (const [i, forward] of fsmoeLayerTimes.entries()) {
       if (forward.pass === "backward") continue;
       const backward = fsmoeLayerTimes[i + 1]!;
@@ -74,8 +76,8 @@ describe("the published times of a layer, from the published fits", () => {
 });
 
 describe("the published grid of layers on testbed B", () => {
-  // Heads, which are varied as well, change nothing in the experts: 486 of 1458 layers differ. Capacity without drops
-  // is not printed and taken as 1; the two kinds of experts as two and three products.
+  // Heads, which also vary, do not affect the experts: 486 of 1458 layers differ. Capacity without drops is not printed
+  // and assumed to be 1; the two kinds of experts are two and three products.
   const grid = [1, 2, 4].flatMap((batch) =>
     [256, 512, 1024].flatMap((length) =>
       [1024, 2048, 4096].flatMap((hidden) =>
@@ -104,7 +106,7 @@ describe("the published grid of layers on testbed B", () => {
     return differing.length / grid.length;
   };
 
-  test("forward and backward want another number of chunks on 912 of 1458, 63 %; here on 54 % and 63", () => {
+  test("forward and backward prefer different numbers of chunks on 912 of 1458, 63 %; here on 54 % and 63", () => {
     expect(grid).toHaveLength(486);
     expect(fsmoeTestbeds.B.gpusPerNode * 8).toBe(32);
     expect(shareThatDiffers(["gathers-first"])).toBeCloseTo(0.543, 2);

@@ -1,6 +1,6 @@
 import type { Device } from "../src/hardware/hardware.ts";
 
-/** For tests: a device of round numbers, with some of them replaced. */
+/** For tests: a device with round numbers, some of which can be replaced. */
 export const madeUpDevice = (replaced: Partial<Device> = {}): Device => ({
   name: "device",
   kind: "cpu",

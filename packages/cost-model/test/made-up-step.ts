@@ -17,7 +17,8 @@ export interface MadeUpTensor {
 }
 
 /**
- * A step that exchanges each tensor by itself, with a kernel that encodes and one that decodes, and the loss beside.
+ * A step that exchanges each tensor by itself, with a kernel that encodes and a kernel that decodes, and also exchanges
+ * the loss.
  */
 const programOf = (tensors: readonly MadeUpTensor[], encodes = true): StepProgram => {
   const program: StepProgram[number][] = [];

@@ -21,7 +21,7 @@ const endOf = (profile: GradientProfile, plan: BucketPlan, model: CollectiveMode
 const bestEnd = (profile: GradientProfile, model: CollectiveModel): number =>
   Math.min(...[...groupings(profile)].map((plan) => endOf(profile, plan, model)));
 
-/** A rise of the start-up at 20 bytes, and cheaper bytes from there. */
+/** The start-up increases at 20 bytes, and bytes are cheaper from there on. */
 const pieces: CollectiveModel = {
   pieces: [
     { fromBytes: 0, startupSeconds: 2, secondsPerByte: 3 },
@@ -30,7 +30,7 @@ const pieces: CollectiveModel = {
 };
 
 describe("mergeOptimally", () => {
-  test("ends as early as the best of all groupings, whatever the model", () => {
+  test("ends as early as the best of all groupings, for any model", () => {
     fc.assert(
       fc.property(profiles({ most: 10 }), fc.oneof(models, fc.constant(pieces)), (profile, model) => {
         const plan = mergeOptimally(profile, model);
@@ -41,7 +41,7 @@ describe("mergeOptimally", () => {
     );
   });
 
-  test("is no slower than one per tensor, all in one, and greedy, also with many tensors", () => {
+  test("is not slower than one per tensor, all in one, and greedy, also with many tensors", () => {
     fc.assert(
       fc.property(profiles({ most: 60 }), models, (profile, model) => {
         const best = endOf(profile, mergeOptimally(profile, model), model);
@@ -51,7 +51,7 @@ describe("mergeOptimally", () => {
     );
   });
 
-  test("without start-up nothing beats one per tensor; with an endless one all go together", () => {
+  test("without start-up nothing beats one per tensor; with a very long start-up all tensors are merged", () => {
     fc.assert(
       fc.property(profiles({ least: 1 }), models, (profile, { secondsPerByte }) => {
         const noStartup = { startupSeconds: 0, secondsPerByte };
@@ -65,25 +65,25 @@ describe("mergeOptimally", () => {
     );
   });
 
-  test("of equal ends it takes the larger last bucket", () => {
+  test("prefers the larger last bucket among equal ends", () => {
     const profile = profileOf([1, 1, 1].map((bytes) => ({ bytes, backwardSeconds: 1 })));
     expect(mergeOptimally(profile, { startupSeconds: 0, secondsPerByte: 0 })).toEqual([["t0", "t1", "t2"]]);
   });
 
-  test("where bytes cost nothing, only ready times and the number of buckets count", () => {
+  test("if bytes cost nothing, only ready times and the number of buckets matter", () => {
     fc.assert(
       fc.property(profiles({ least: 1 }), fc.nat(12), (profile, startupSeconds) => {
         const model = { startupSeconds, secondsPerByte: 0 };
         const heavier = { tensors: profile.tensors.map((tensor) => ({ ...tensor, bytes: 7 * tensor.bytes + 1 })) };
         expect(mergeOptimally(heavier, model)).toEqual(mergeOptimally(profile, model));
-        // Whatever is done, the last gradient is ready at the end of backward and one start-up follows.
+        // In any plan, the last gradient is ready at the end of backward and one start-up follows.
         const last = timelineOf(profile, mergeOptimally(profile, model), model);
         expect(last.exposedSeconds).toBe(startupSeconds);
       }),
     );
   });
 
-  test("its end grows with a, b and every figure of the profile", () => {
+  test("its end increases with a, b and every value of the profile", () => {
     fc.assert(
       fc.property(profiles({ least: 1 }), models, fc.nat(9), (profile, model, at) => {
         const end = (p: GradientProfile, m: CollectiveModel): number => endOf(p, mergeOptimally(p, m), m);
@@ -102,7 +102,7 @@ describe("mergeOptimally", () => {
     );
   });
 
-  test("all figures twice as large choose the same plan", () => {
+  test("doubling all values gives the same plan", () => {
     fc.assert(
       fc.property(profiles(), models, (profile, { startupSeconds, secondsPerByte }) => {
         const twice = { tensors: profile.tensors.map((t) => ({ ...t, backwardSeconds: 2 * t.backwardSeconds })) };
@@ -117,13 +117,16 @@ describe("mergeOptimally", () => {
 describe("gradients that are averaged over different ranks", () => {
   const kinds = 3;
   const kindOf = (path: string): string => `${Number(path.slice(1)) % kinds}`;
-  /** Profiles with a random kind for each tensor. */
+  /** Profiles with a random merge class for each tensor. */
   const mixed = profiles({ most: 8 }).chain((profile) =>
     fc
       .array(fc.nat(kinds - 1), { minLength: profile.tensors.length, maxLength: profile.tensors.length })
       .map((drawn) => ({ profile, apart: (path: string) => `${drawn[Number(path.slice(1))]}` })),
   );
-  /** What a group of neighbours is where each kind has a message of its own, as the last of each is ready. */
+  /**
+   * Messages of a group of neighbors, one per merge class, ordered by the time at which the last gradient of each is
+   * ready.
+   */
   const split = (plan: BucketPlan, apart: (path: string) => string): BucketPlan =>
     plan.flatMap((run) => {
       const messages: string[][] = [];
@@ -151,17 +154,20 @@ describe("gradients that are averaged over different ranks", () => {
     expect(plan(profileOf([]), { startupSeconds: 1, secondsPerByte: 1 }, { apart: kindOf })).toEqual([]);
   });
 
-  test.each(planners.slice(0, 2))("share one message of their kind where a start-up is endless: %s", (_name, plan) => {
-    const profile = profileOf(Array.from({ length: 9 }, () => ({ bytes: 4, backwardSeconds: 1 })));
-    const buckets = plan(profile, { startupSeconds: 1e9, secondsPerByte: 1 }, { apart: kindOf });
-    expect(buckets).toEqual([
-      ["t0", "t3", "t6"],
-      ["t1", "t4", "t7"],
-      ["t2", "t5", "t8"],
-    ]);
-  });
+  test.each(planners.slice(0, 2))(
+    "share one message per merge class if the start-up is very long: %s",
+    (_name, plan) => {
+      const profile = profileOf(Array.from({ length: 9 }, () => ({ bytes: 4, backwardSeconds: 1 })));
+      const buckets = plan(profile, { startupSeconds: 1e9, secondsPerByte: 1 }, { apart: kindOf });
+      expect(buckets).toEqual([
+        ["t0", "t3", "t6"],
+        ["t1", "t4", "t7"],
+        ["t2", "t5", "t8"],
+      ]);
+    },
+  );
 
-  test("mergeOptimally ends as early as the best of all groupings of neighbours", () => {
+  test("mergeOptimally ends as early as the best of all groupings of neighbors", () => {
     fc.assert(
       fc.property(mixed, fc.oneof(models, fc.constant(pieces)), ({ profile, apart }, model) => {
         const best = Math.min(...[...groupings(profile)].map((plan) => endOf(profile, split(plan, apart), model)));
@@ -170,7 +176,7 @@ describe("gradients that are averaged over different ranks", () => {
     );
   });
 
-  test("planSimultaneous ends no later than mergeOptimally does then", () => {
+  test("planSimultaneous then ends no later than mergeOptimally", () => {
     const end = (profile: GradientProfile, plan: BucketPlan, model: LinearCollectiveModel): number =>
       simultaneousTimeline(profile, plan, model, twoAtOnce).communicationEndSeconds;
     fc.assert(
@@ -184,7 +190,7 @@ describe("gradients that are averaged over different ranks", () => {
 });
 
 describe("mergeGreedy", () => {
-  test("is not optimal: it ends at 9 where the optimum ends at 8", () => {
+  test("is not optimal: it ends at 9, and the optimum at 8", () => {
     const profile = profileOf([
       { bytes: 1, backwardSeconds: 1 },
       { bytes: 1, backwardSeconds: 1 },
@@ -197,7 +203,7 @@ describe("mergeGreedy", () => {
     expect(endOf(profile, mergeOptimally(profile, model), model)).toBe(8);
   });
 
-  test("names every tensor once, in ready order", () => {
+  test("contains every tensor once, in ready order", () => {
     fc.assert(
       fc.property(profiles(), models, (profile, model) => {
         expect(mergeGreedy(profile, model).flat()).toEqual(profile.tensors.map(({ path }) => path));

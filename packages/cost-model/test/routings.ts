@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import type { Routing } from "../src/index.ts";
 
-/** Routings of up to 40 tokens among 24 experts, which many numbers of groups divide; some experts are liked most. */
+/** Routings of up to 40 tokens to 24 experts, a number with many divisors; some experts are preferred. */
 export const routings: fc.Arbitrary<Routing> = fc
   .tuple(fc.integer({ min: 1, max: 8 }), fc.nat(40), fc.constantFrom(8, 12, 24))
-  .chain(([expertsPerToken, numTokens, liked]) =>
+  .chain(([expertsPerToken, numTokens, numPreferred]) =>
     fc
       .array(
-        fc.uniqueArray(fc.oneof(fc.nat(liked - 1), fc.nat(23)), {
+        fc.uniqueArray(fc.oneof(fc.nat(numPreferred - 1), fc.nat(23)), {
           minLength: expertsPerToken,
           maxLength: expertsPerToken,
         }),

@@ -7,7 +7,7 @@ export const phase = (transferSeconds: number, startupSeconds = 0, stream: Phase
   startupSeconds,
   transferSeconds,
 });
-/** Tasks in a few words. */
+/** Short constructors of tasks. */
 export const compute = (name: string, seconds: number): Task => ({ kind: "compute", name, seconds });
 export const allReduce = (
   name: string,
@@ -25,11 +25,11 @@ export const allReduce = (
 });
 export const wait = (index: number, previous = false): Task => ({ kind: "wait", for: index, previous });
 
-/** A task of all ranks, before it is known which rank it is for. */
+/** A task of all ranks, before it is specialized for a rank. */
 interface Sketch {
   readonly what: "compute" | "data" | "tensor" | "wait";
   readonly seconds: number;
-  /** How much longer it takes on ranks of each kind. */
+  /** Extra seconds on ranks of each kind. */
   readonly extra: number;
   readonly levels: number;
   readonly priority: number;
@@ -38,16 +38,16 @@ interface Sketch {
 }
 
 export interface WorldLimits {
-  /** Along both axes. */
+  /** Maximum size of the mesh along each axis. */
   readonly most?: number;
   readonly lanes?: number;
   /**
-   * Whole seconds, of which every sum is exact. Default: sums round, but nothing is so small that its half is another
-   * number.
+   * Whether seconds are whole, so that every sum is exact. Default: false; then sums round, but no value is so small
+   * that halving it loses bits.
    */
   readonly whole?: boolean;
-  /** Every rank on a host of its own, and one axis: nobody shares a link. */
-  readonly apart?: boolean;
+  /** Whether every rank is on a host of its own, with one axis only, so that no link is shared. Default: false. */
+  readonly isolated?: boolean;
 }
 
 const phasesOf = (levels: number, seconds: number): Phase[] =>
@@ -60,23 +60,24 @@ const phasesOf = (levels: number, seconds: number): Phase[] =>
     }));
 
 /**
- * Waits come where they were sketched, for one of those under way; what is left is waited for in the next step, or at
- * the end.
+ * Waits are placed as sketched, for one of the outstanding collectives; the remaining collectives are waited for in the
+ * next step, or at the end.
  */
 const programOf = (sketches: readonly Sketch[], kind: number, waitsInNext: boolean): Program => {
   const tasks: Task[] = [];
-  const underWay: number[] = [];
+  const outstanding: number[] = [];
   const leftOver: number[] = [];
   let last = -1;
   for (const { what, seconds, extra, levels, priority, pick, chained } of sketches) {
     if (what === "compute")
       tasks.push({ kind: "compute", name: `compute ${tasks.length}`, seconds: seconds + kind * extra });
     else if (what === "wait") {
-      if (underWay.length > 0) tasks.push({ kind: "wait", for: underWay.splice(pick % underWay.length, 1)[0]! });
+      if (outstanding.length > 0)
+        tasks.push({ kind: "wait", for: outstanding.splice(pick % outstanding.length, 1)[0]! });
     } else {
       const after = chained && last !== -1 ? [last] : [];
       last = tasks.length;
-      underWay.push(last);
+      outstanding.push(last);
       const task: CollectiveTask = {
         kind: "collective",
         name: `${what} ${last} lane ${priority}`,
@@ -91,20 +92,20 @@ const programOf = (sketches: readonly Sketch[], kind: number, waitsInNext: boole
       tasks.push(task);
     }
   }
-  leftOver.push(...underWay);
+  leftOver.push(...outstanding);
   return [...tasks, ...leftOver.map((index): Task => ({ kind: "wait", for: index, previous: waitsInNext }))];
 };
 
 /**
- * Worlds of ranks in a mesh of two axes, aimed at the clever places: groups of one, zero seconds, programs that differ
- * by host, by row or anyhow, waits long after the end or in the next step, collectives after collectives, many under
- * way at once, hosts across groups.
+ * Worlds of ranks in a mesh of two axes, with difficult cases: groups of one rank, zero seconds, programs that differ
+ * by host, by row or arbitrarily, waits long after the end or in the next step, chains of collectives, many concurrent
+ * collectives, hosts across groups.
  */
 export const worlds = ({
   most = 4,
   lanes = 1,
   whole = false,
-  apart = false,
+  isolated = false,
 }: WorldLimits = {}): fc.Arbitrary<SimulatedWorld> => {
   const seconds = whole
     ? fc.nat(16).map((count) => 8 * count)
@@ -113,7 +114,7 @@ export const worlds = ({
         fc.nat(2 ** 20).map((count) => count / 77_777),
       );
   const sketch = fc.record({
-    what: fc.constantFrom("compute", "compute", "data", apart ? "data" : "tensor", "data", "wait") as fc.Arbitrary<
+    what: fc.constantFrom("compute", "compute", "data", isolated ? "data" : "tensor", "data", "wait") as fc.Arbitrary<
       Sketch["what"]
     >,
     seconds,
@@ -148,7 +149,7 @@ export const worlds = ({
         made.set(kind, program);
         return program;
       });
-      const perHost = apart ? 1 : ranksPerHost;
+      const perHost = isolated ? 1 : ranksPerHost;
       return {
         programs,
         groups: { data: meshPartition(mesh, "data"), tensor: meshPartition(mesh, "tensor") },

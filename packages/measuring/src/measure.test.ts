@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { measure } from "./measure.ts";
 
-/** A clock that only calls move: call number i takes `duration(i)` ms. */
+/** A clock that advances only by calls: call number i takes `duration(i)` ms. */
 const clocked = (
   duration: (i: number) => number,
 ): { readonly call: () => void; readonly clock: () => number; readonly calls: () => number } => {
@@ -11,14 +11,14 @@ const clocked = (
 };
 
 describe("measure", () => {
-  test("leaves the warm-up out, and one wild sample moves neither median nor spread", async () => {
-    // Five calls warm up, the rest are one sample each: 20, 24, 20, 24, 9000.
+  test("excludes the warm-up, and a single outlier moves neither median nor spread", async () => {
+    // Five calls are warm-up, the others are one sample each: 20, 24, 20, 24, 9000.
     const { call, clock, calls } = clocked((i) => (i < 5 ? 500 : i === 9 ? 9000 : i % 2 === 1 ? 20 : 24));
     expect(await measure(call, { samples: 5, clock })).toEqual({ median: 24, mad: 4, n: 5, best: 20 });
     expect(calls()).toBe(10);
   });
 
-  test("fills a sample with as many calls as its length takes, and reports one call", async () => {
+  test("fills a sample with as many calls as fit its length, and reports the time of one call", async () => {
     const { call, clock, calls } = clocked(() => 2);
     expect(await measure(call, { samples: 3, sampleMilliseconds: 10, clock })).toEqual({
       median: 2,
@@ -41,7 +41,7 @@ describe("measure", () => {
     expect(most).toBe(1);
   });
 
-  test("ends although the clock stands still", async () => {
+  test("ends even if the clock does not advance", async () => {
     expect((await measure(() => undefined, { samples: 1, clock: () => 0 })).median).toBe(0);
   });
 });

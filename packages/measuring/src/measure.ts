@@ -1,6 +1,6 @@
 import { type Summary, summarize } from "./statistics.ts";
 
-/** Milliseconds of one call: median, spread, number of samples, and the fastest sample. */
+/** Milliseconds per call: median, median absolute deviation, number of samples, and the fastest sample. */
 export interface Measurement extends Summary {
   readonly best: number;
 }
@@ -8,24 +8,25 @@ export interface Measurement extends Summary {
 export interface MeasureOptions {
   /** Default: 21. */
   readonly samples?: number;
-  /** About how long a sample lasts; it is filled with as many calls as that takes. Default: 10. */
+  /** Target duration of a sample in ms; a sample makes as many calls as fit. Default: 10. */
   readonly sampleMilliseconds?: number;
-  /** Milliseconds since some beginning. Default: `performance.now`. */
+  /** Current time in ms from an arbitrary origin. Default: `performance.now`. */
   readonly clock?: () => number;
 }
 
-// A call shorter than this many of a sample is lost in the loop around it anyway; also the guard against a clock that
-// stands still.
+// A shorter call would disappear in the overhead of the loop. This limit also protects against a clock that does not
+// advance.
 const maxCalls = 1e6;
 
 /**
- * Time a call after warming it up. A call that returns a promise is awaited before the next one begins.
+ * Time a call after warm-up. If a call returns a promise, it is awaited before the next call begins.
  *
- * Own code: of tinybench 6.2 a sample is one call, unless the call counts and times a batch itself, which is this
- * loop; mitata 1.0 takes 4096 calls for a sample of whatever is below 65 µs, else one, and allocates a GiB before it
- * begins where no collector is exposed.
+ * Why not a library: in tinybench 6.2 a sample is one call, unless the call counts and times a batch itself, which is
+ * this loop; mitata 1.0 takes 4096 calls per sample for calls below 65 µs and one call otherwise, and allocates a GiB
+ * first if the garbage collector is not exposed.
  *
- * Cost: five calls or more to warm up, then `samples` times as many calls as fill `sampleMilliseconds`, one at least.
+ * Cost: at least five calls for warm-up, then `samples` times as many calls as fill `sampleMilliseconds`, at least one
+ * per sample.
  * @example const { median, mad } = await measure(() => sort(values));
  */
 export const measure = async (call: () => unknown, options: MeasureOptions = {}): Promise<Measurement> => {

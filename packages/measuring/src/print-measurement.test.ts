@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { formatRate, measurementLine } from "./print-measurement.ts";
 
-test("rates take a decimal prefix", () => {
+test("rates have a decimal prefix", () => {
   expect([2.5e9, 65_670_000, 1234, 999].map((rate) => formatRate(rate, "B"))).toEqual([
     "2.50 GB/s",
     "65.7 MB/s",
@@ -10,7 +10,7 @@ test("rates take a decimal prefix", () => {
   ]);
 });
 
-test("a line gives the rate at the median, and times in one unit", () => {
+test("a line has the rate at the median, and times in one unit", () => {
   const measurement = { median: 0.5, mad: 0.0125, n: 21, best: 0.45 };
   expect(measurementLine("read", measurement, { amount: 1e6, unit: "B" }).replaceAll(/ +/g, " ")).toBe(
     "read 2.00 GB/s 500 ± 12.5 µs (best 450, 21 samples)",

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { median, medianAbsoluteDeviation, summarize } from "./statistics.ts";
 
-test("median takes the middle of an odd count and the mean of two of an even one", () => {
+test("median is the middle of an odd count and the mean of the two middle values of an even count", () => {
   expect(median([5, 1, 3])).toBe(3);
   expect(median([4, 1, 3, 2])).toBe(2.5);
 });
 
-test("the spread ignores one wild sample", () => {
+test("the median absolute deviation ignores an outlier", () => {
   expect(medianAbsoluteDeviation([1, 2, 3, 4, 1000])).toBe(1);
 });
 

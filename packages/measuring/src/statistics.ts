@@ -1,14 +1,14 @@
-/** Middle value; the mean of the two middle ones for an even count. */
+/** Median of numbers; the mean of the two middle values for an even count. */
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 };
 
-/** Median absolute deviation from the median: a spread that a few slow samples cannot move. */
+/** Median absolute deviation from the median: a measure of spread that is robust against a few slow samples. */
 export const medianAbsoluteDeviation = (values: readonly number[]): number => {
-  const centre = median(values);
-  return median(values.map((value) => Math.abs(value - centre)));
+  const center = median(values);
+  return median(values.map((value) => Math.abs(value - center)));
 };
 
 export interface Summary {
@@ -17,7 +17,7 @@ export interface Summary {
   readonly n: number;
 }
 
-/** Median, spread and count of samples. */
+/** Median, median absolute deviation and number of samples. */
 export const summarize = (values: readonly number[]): Summary => ({
   median: median(values),
   mad: medianAbsoluteDeviation(values),

@@ -1,4 +1,4 @@
-/** A published fit of a whole all-reduce: start-up and time per byte of the reduced array. */
+/** A published fit of a whole all-reduce: start-up time, and time per byte of the reduced array. */
 export interface PublishedLink {
   readonly network: string;
   readonly worldSize: number;
@@ -7,6 +7,8 @@ export interface PublishedLink {
 }
 
 /**
+ * Fits of all-reduces on several networks.
+ *
  * Source: constants in the repositories of MG-WFBP (github.com/HKBU-HPML/MG-WFBP) and of DeAR
  * (github.com/lzhangbv/dear_pytorch), as measured there.
  */
@@ -20,12 +22,12 @@ export const publishedLinks: readonly PublishedLink[] = [
   { network: "1 Gbit/s Ethernet", worldSize: 8, startupSeconds: 4e-3, secondsPerByte: 1.5e-8 },
 ];
 
-/** The sizes at which they were measured: 63 of them, 32 KiB to 2 MiB. */
+/** Message sizes of the published measurements in bytes: 63 sizes, the multiples of 32 KiB up to 2016 KiB. */
 export const publishedSizes: readonly number[] = Array.from({ length: 63 }, (_, i) => 4 * 8 * 1024 * (i + 1));
 
 /**
- * All-reduce of MPI over 10 Gbit/s Ethernet: bytes, and microseconds on 2 / 4 / 8 nodes; every 16 KiB of 266 sizes, and
- * all of 12 KiB and less.
+ * All-reduce of MPI over 10 Gbit/s Ethernet: bytes, and microseconds on 2 / 4 / 8 nodes. All sizes up to 12 KiB, then
+ * every 16 KiB, out of 266 sizes.
  */
 const mpiRows: readonly string[] = [
   "4 31.9/54.5/82.3, 8 32.2/50.4/68.7, 16 32.4/49.0/68.2, 32 32.3/48.8/70.3, 64 32.1/49.9/71.5, 128 32.7/49.0/74.6, 256 33.1/49.9/77.8",
@@ -49,17 +51,17 @@ const mpiRows: readonly string[] = [
 
 type MpiSample = readonly [bytes: number, microseconds: number];
 
-const mpiColumn = (place: number): readonly MpiSample[] =>
+const mpiColumn = (column: number): readonly MpiSample[] =>
   mpiRows
     .flatMap((row) => row.split(", "))
     .map((sample) => {
       const [bytes, times] = sample.split(" ");
-      return [Number(bytes), Number(times!.split("/")[place])] as const;
+      return [Number(bytes), Number(times!.split("/")[column])] as const;
     });
 
 /**
- * The OSU benchmark of MPI by number of nodes. Source: B-Caffe (github.com/hclhkbu/B-Caffe, `logdata/allreduce2.log`,
- * `4`, `8`; BSD-2-Clause).
+ * Times of MPI all-reduce in the OSU benchmark, by number of nodes. Source: B-Caffe (github.com/hclhkbu/B-Caffe,
+ * `logdata/allreduce2.log`, `4`, `8`; BSD-2-Clause).
  */
 export const mpiAllReduce: { readonly [nodes in 2 | 4 | 8]: readonly MpiSample[] } = {
   2: mpiColumn(0),

@@ -1,28 +1,29 @@
-/** One layer of the traces: weight and bias, times in microseconds. */
+/** One layer of the traces, with weight and bias. Times in microseconds. */
 interface TracedLayer {
-  /** Of weight and bias together. */
+  /** Elements of weight and bias together. */
   readonly elements: number;
   readonly weightElements: number;
   readonly biasElements: number;
-  /** Of the 8-node run. */
+  /** Backward pass of the 8-node run. */
   readonly backward: number;
+  /** Backward pass by run; `unnamed` is the run whose file name has no number of nodes. */
   readonly backwardOf: { readonly unnamed: number; readonly 2: number; readonly 8: number };
   /**
-   * All-reduce of the layer by itself, as measured on 2, 4 and 8 nodes: weight and bias one after the other on 2 and 4,
-   * in one message on 8.
+   * All-reduce of the layer, by run: on 2 and 4 nodes the sum of separate messages for weight and bias, on 8 nodes one
+   * message for both.
    */
   readonly allReduce: { readonly unnamed: number; readonly 2: number; readonly 4: number; readonly 8: number };
-  /** Weight and bias by themselves, where they travelled so. */
-  readonly allReduceApart: { readonly unnamed: readonly [number, number]; readonly 2: readonly [number, number] };
-  /** Once more on 8 nodes, when the run had chosen its buckets. */
+  /** All-reduces of weight and bias, for the runs that sent them separately. */
+  readonly allReduceSeparate: { readonly unnamed: readonly [number, number]; readonly 2: readonly [number, number] };
+  /** A second measurement on 8 nodes, after the run had chosen its buckets. */
   readonly again: number;
 }
 
 /**
- * GoogLeNet with both auxiliary heads, batch 64 per GPU, K80 GPUs, 10 Gbit/s Ethernet: 64 layers in the order of the
- * forward pass: elements of weight and bias; backward of the run without a name / on 2 nodes / on 8; all-reduce of the
- * run without a name / on 2 nodes / 4 / 8 / 8 once more. One iteration each, so outliers are left as they are (layer 16
- * on 4 nodes). Of the 4 nodes only the sums by layer are known, and nothing is fitted to them.
+ * GoogLeNet with both auxiliary heads, batch 64 per GPU, K80 GPUs, 10 Gbit/s Ethernet. 64 layers in the order of the
+ * forward pass, each with: elements of weight and bias; backward time of the unnamed run / on 2 nodes / on 8 nodes;
+ * all-reduce time of the unnamed run / on 2 nodes / 4 / 8 / 8 repeated. Each run has one iteration, and outliers are
+ * unchanged (layer 16 on 4 nodes). For 4 nodes only the sums per layer are known, and nothing is fitted to them.
  *
  * Source: measurements published with B-Caffe (github.com/hclhkbu/B-Caffe, `logdata/tmpcomm.log`, `tmp2comm.log`,
  * `tmp4comm.log`, `tmp8comm.log`; BSD-2-Clause).
@@ -94,17 +95,18 @@ const rows: readonly string[] = [
   "1024000+1024 456.42/473.44/461.09 8291+606/7973+146/13569/24282/16859",
 ];
 
-const apart = (text: string): [number, number] => {
+const parsePair = (text: string): [number, number] => {
   const [weight, bias] = text.split("+").map(Number);
   return [weight!, bias!];
 };
 
+/** Layers of the traces in the order of the forward pass. */
 export const tracedLayers: readonly TracedLayer[] = rows.map((row) => {
   const [elements, backward, allReduce] = row.split(" ");
-  const [weightElements, biasElements] = apart(elements!);
+  const [weightElements, biasElements] = parsePair(elements!);
   const [unnamed, on2, on8] = backward!.split("/").map(Number);
-  const [unnamedApart, apart2, four, eight, again] = allReduce!.split("/");
-  const [first, second] = [apart(unnamedApart!), apart(apart2!)];
+  const [pairUnnamed, pair2, four, eight, again] = allReduce!.split("/");
+  const [first, second] = [parsePair(pairUnnamed!), parsePair(pair2!)];
   return {
     elements: weightElements + biasElements,
     weightElements,
@@ -112,12 +114,12 @@ export const tracedLayers: readonly TracedLayer[] = rows.map((row) => {
     backward: on8!,
     backwardOf: { unnamed: unnamed!, 2: on2!, 8: on8! },
     allReduce: { unnamed: first[0] + first[1], 2: second[0] + second[1], 4: Number(four), 8: Number(eight) },
-    allReduceApart: { unnamed: first, 2: second },
+    allReduceSeparate: { unnamed: first, 2: second },
     again: Number(again),
   };
 });
 
-/** A tensor of a gradient profile, as the cost model takes it. */
+/** A tensor of a gradient profile, in the format of the cost model. */
 interface ProfiledTensor {
   readonly path: string;
   readonly bytes: number;
@@ -126,8 +128,8 @@ interface ProfiledTensor {
 }
 
 /**
- * The trace as a profile, last layer first. Forward passes were not traced; the authors' simulator takes half of
- * backward.
+ * GoogLeNet's trace as a gradient profile, last layer first. Forward passes were not traced; like the authors'
+ * simulator, the profile uses half of the backward time.
  */
 export const googLeNet: { readonly tensors: readonly ProfiledTensor[] } = {
   tensors: tracedLayers

@@ -1,10 +1,10 @@
-/** A published fit of an all-to-all: start-up, and time per byte that a rank sends. */
+/** A published fit of an all-to-all: start-up time, and time per byte that a rank sends. */
 interface PublishedAllToAll {
   readonly startupSeconds: number;
   readonly secondsPerByte: number;
 }
 
-/** As printed, in milliseconds. */
+/** A fit from its printed numbers in milliseconds. */
 const line = (startup: number, perByte: number): PublishedAllToAll => ({
   startupSeconds: startup * 1e-3,
   secondsPerByte: perByte * 1e-3,
@@ -20,13 +20,13 @@ interface Testbed {
   readonly numNodes: number;
   readonly gpusPerNode: number;
   readonly flat: PublishedAllToAll;
-  /** Nodes, over InfiniBand; then the two sockets of a node; then pairs of GPUs with NVLink. */
+  /** Levels from the outside: nodes over InfiniBand; the two sockets of a node; pairs of GPUs with NVLink. */
   readonly levels: readonly [PublishedLevel, PublishedLevel, PublishedLevel];
 }
 
 /**
- * Fits of all-to-alls on 4 nodes of 8 RTX A6000 over 200 Gbit/s: of all 32 GPUs at once, and by level from the network
- * between nodes inwards, between the groups of a level and within one.
+ * Fits of all-to-alls on 4 nodes of 8 RTX A6000 over 200 Gbit/s: over all 32 GPUs at once, and by level from the
+ * network between nodes inwards, each between the groups of a level and within a group.
  *
  * Source: arXiv 2508.09591 (HierMoE), figure 9.
  */
@@ -41,13 +41,19 @@ export const hierMoeTestbed: Testbed = {
   ],
 };
 
-/** Copies of tokens that are saved when each goes to a group once, in per cent: by number of groups, then by K. */
+/**
+ * Duplicate copies of tokens that are avoided if each token is sent to a group once, in percent: by number of groups
+ * and by experts per token K.
+ */
 interface DuplicationRow {
   readonly numGroups: number;
   readonly percent: Readonly<Record<2 | 4 | 6 | 8, number>>;
 }
 
-/** Source: arXiv 2508.09591 (HierMoE), its table of duplication rates; the number of experts is not printed there. */
+/**
+ * Published duplication rates. Source: arXiv 2508.09591 (HierMoE), table of duplication rates; the number of experts is
+ * not printed there.
+ */
 export const hierMoeDuplication: readonly DuplicationRow[] = [
   { numGroups: 32, percent: { 2: 2, 4: 4, 6: 7, 8: 9 } },
   { numGroups: 16, percent: { 2: 3, 4: 9, 6: 14, 8: 18 } },
@@ -55,22 +61,22 @@ export const hierMoeDuplication: readonly DuplicationRow[] = [
   { numGroups: 4, percent: { 2: 12, 4: 32, 6: 46, 8: 55 } },
 ];
 
-/** How much faster all-to-alls became than those of Megatron-LM, by what was varied. */
+/** Speedups of all-to-alls over those of Megatron-LM, by the parameters that were varied. */
 export interface HierMoeSpeedups {
   readonly expertsPerToken: number;
   readonly numExperts: number;
   readonly numRanks: number;
-  /** HD2: in two steps, between nodes and within a node. */
+  /** HD2: all-to-all in two steps, between nodes and within a node. */
   readonly twoSteps: number;
-  /** HD: in the best number of steps. */
+  /** HD: all-to-all in the best number of steps. */
   readonly bestDepth: number;
-  /** HierMoE: that, and experts moved. */
+  /** HierMoE: as HD, and with experts moved between ranks. */
   readonly experts: number;
 }
 
 /**
- * Qwen3-30B-A3B with 1024 tokens a GPU. Columns of K = 10, 256 experts and 16 GPUs are left out on purpose: a model is
- * to predict them before it sees them.
+ * Qwen3-30B-A3B with 1024 tokens per GPU. The published columns for K = 10, 256 experts and 16 GPUs are left out on
+ * purpose, to keep them for a test of predictions.
  *
  * Source: arXiv 2508.09591 (HierMoE), table IV.
  */
@@ -81,5 +87,5 @@ export const hierMoeSpeedups: readonly HierMoeSpeedups[] = [
   { expertsPerToken: 8, numExperts: 128, numRanks: 8, twoSteps: 1.24, bestDepth: 2.36, experts: 2.86 },
 ];
 
-/** What travels of a token of that model, 2048 numbers of 2 bytes, and how many tokens a GPU has. */
+/** Size of a token of that model (2048 numbers of 2 bytes) and number of tokens per GPU. */
 export const hierMoeTokens = { bytesPerToken: 4096, tokensPerRank: 1024 } as const;

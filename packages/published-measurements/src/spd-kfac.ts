@@ -1,8 +1,8 @@
-/** Stages of a step of second order, in seconds. */
+/** Stages of a second-order step, in seconds. */
 export interface KfacStages {
   /** Forward and backward pass. */
   readonly passes: number;
-  /** What of the exchange of gradients the backward pass does not hide. */
+  /** Exposed part of the gradient exchange, which the backward pass does not hide. */
   readonly gradientCommunication: number;
   readonly factorCompute: number;
   readonly factorCommunication: number;
@@ -10,25 +10,28 @@ export interface KfacStages {
   readonly inverseCommunication: number;
 }
 
-/** K-FAC with all inverted everywhere, layers in turn, and with pipelining and balanced placement. */
+/**
+ * Forms of K-FAC: `d` inverts every factor on every rank, `mpd` assigns layers to ranks in turn, `spd` has pipelining
+ * and balanced placement.
+ */
 export type PublishedForm = "d" | "mpd" | "spd";
 
-/** A network whose stages were published, at 64 GPUs. */
+/** A network with published stages, on 64 GPUs. */
 interface PublishedStages {
   readonly batchPerGpu: number;
   readonly forms: Readonly<Record<PublishedForm, KfacStages>>;
-  /** Computing and exchanging factors, together, by how the exchange is laid behind the passes. */
+  /** Computing and exchanging factors together, by how the exchange overlaps with the passes. */
   readonly pipelining: {
-    /** After all is computed. */
+    /** Exchange after all factors are computed. */
     readonly naive: number;
     /** Each factor by itself, as soon as it is computed. */
     readonly layerWise: number;
     /** Merged up to a number of bytes. */
     readonly threshold: number;
-    /** Merged where that delays nothing. */
+    /** Merged if that delays nothing. */
     readonly optimal: number;
   };
-  /** Inverting, and with the exchange of inverses, by where factors are inverted. */
+  /** Inverting factors, without and with the exchange of inverses, by placement of the inversions. */
   readonly placement: Readonly<
     Record<"everywhere" | "inTurn" | "balanced", { readonly inverseCompute: number; readonly withExchange: number }>
   >;
@@ -43,7 +46,7 @@ const stages = (row: readonly [number, number, number, number, number, number]):
   inverseCommunication: row[5],
 });
 
-const placed = (inverseCompute: number, withExchange: number) => ({ inverseCompute, withExchange });
+const placement = (inverseCompute: number, withExchange: number) => ({ inverseCompute, withExchange });
 
 /**
  * Stages of K-FAC on 64 GPUs over 100 Gbit/s InfiniBand, with a refresh in each step.
@@ -61,9 +64,9 @@ export const spdKfacStages: Readonly<Record<"ResNet-50" | "ResNet-152" | "DenseN
     },
     pipelining: { naive: 0.3814, layerWise: 0.4174, threshold: 0.3401, optimal: 0.3096 },
     placement: {
-      everywhere: placed(0.2742, 0.2742),
-      inTurn: placed(0.0512, 0.1852),
-      balanced: placed(0.1049, 0.1691),
+      everywhere: placement(0.2742, 0.2742),
+      inTurn: placement(0.0512, 0.1852),
+      balanced: placement(0.1049, 0.1691),
     },
   },
   "ResNet-152": {
@@ -75,9 +78,9 @@ export const spdKfacStages: Readonly<Record<"ResNet-50" | "ResNet-152" | "DenseN
     },
     pipelining: { naive: 0.6285, layerWise: 0.7158, threshold: 0.5371, optimal: 0.4687 },
     placement: {
-      everywhere: placed(0.6759, 0.6759),
-      inTurn: placed(0.0539, 0.4917),
-      balanced: placed(0.2814, 0.4271),
+      everywhere: placement(0.6759, 0.6759),
+      inTurn: placement(0.0539, 0.4917),
+      balanced: placement(0.2814, 0.4271),
     },
   },
   "DenseNet-201": {
@@ -89,21 +92,21 @@ export const spdKfacStages: Readonly<Record<"ResNet-50" | "ResNet-152" | "DenseN
     },
     pipelining: { naive: 0.6665, layerWise: 0.7714, threshold: 0.5841, optimal: 0.56 },
     placement: {
-      everywhere: placed(0.4818, 0.4818),
-      inTurn: placed(0.0352, 0.5032),
-      balanced: placed(0.4023, 0.4373),
+      everywhere: placement(0.4818, 0.4818),
+      inTurn: placement(0.0352, 0.5032),
+      balanced: placement(0.4023, 0.4373),
     },
   },
 };
 
-/** What factors of a network have in all, in millions of numbers. */
+/** Total sizes of a network's Kronecker factors, in millions of numbers. */
 export interface FactorSizes {
   readonly layers: number;
   readonly inputSquares: number;
   readonly inputTriangles: number;
   readonly outputSquares: number;
   readonly outputTriangles: number;
-  /** Weights of these layers, and the bias of the last. */
+  /** Weights of these layers, and the bias of the last layer. */
   readonly parameters: number;
 }
 
@@ -117,8 +120,8 @@ const sizes = (row: readonly [number, number, number, number, number, number]): 
 });
 
 /**
- * By shapes of the layers; of ResNet-50 the squares as the paper on SPD-KFAC gives them, too. Source: counted
- * independently of this code.
+ * Sizes of factors, counted from the shapes of layers independently of this code. The squares of ResNet-50 match those
+ * in the paper on SPD-KFAC.
  */
 export const factorSizes: Readonly<
   Record<"ResNet-50" | "ResNet-101" | "ResNet-152" | "DenseNet-121" | "DenseNet-201", FactorSizes>

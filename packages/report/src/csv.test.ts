@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { anyReport } from "../test/any-report.ts";
 import { csvOf } from "./csv.ts";
 
-/** Records of RFC 4180, as its grammar reads. */
+/** Parses records by the grammar of RFC 4180. */
 const read = (text: string): string[][] => {
   const records: string[][] = [];
   const field = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/gy;
@@ -19,7 +19,7 @@ const read = (text: string): string[][] => {
   return records;
 };
 
-test("what was written reads back: names, numbers with all digits, and what is not known", () => {
+test("round-trips names, numbers with all digits, and unknown values", () => {
   fc.assert(
     fc.property(anyReport, (report) => {
       const [operators, collectives] = [read(csvOf(report).operators), read(csvOf(report).collectives)];
@@ -30,11 +30,11 @@ test("what was written reads back: names, numbers with all digits, and what is n
         report.collectives.length + 1,
       ]);
       for (const [row, { share }] of report.outside.entries()) {
-        const place = report.operators.length + row;
+        const line = report.operators.length + row;
         expect([
-          at(operators, place, "phase"),
-          Number(at(operators, place, "share")),
-          at(operators, place, "flops"),
+          at(operators, line, "phase"),
+          Number(at(operators, line, "share")),
+          at(operators, line, "flops"),
         ]).toEqual(["outside", share, ""]);
       }
       for (const table of [operators, collectives])

@@ -1,7 +1,7 @@
 import { outsideNames } from "./phases.ts";
 import type { CollectiveRow, OperatorRow, OutsideRow, ProfileReport } from "./profile-report.ts";
 
-/** A number, a text, or nothing. */
+/** Content of a CSV field; undefined is an empty field. */
 type Field = string | number | undefined;
 
 const fieldText = (field: Field): string => {
@@ -33,7 +33,7 @@ const operatorColumns: readonly (readonly [string, (row: CsvRow) => Field])[] = 
   ["predicted_seconds", ({ predictedSeconds }) => predictedSeconds],
 ];
 
-/** What lies outside of operators has rows of its own, so that the shares of a file add up to 1. */
+/** Time outside operators has rows of its own, so that the shares of a file add up to 1. */
 const outsideRowOf = ({ kind, seconds, share }: OutsideRow): CsvRow => ({
   operator: outsideNames[kind],
   scope: "",
@@ -57,16 +57,16 @@ const collectiveColumns: readonly (readonly [string, (row: CollectiveRow) => Fie
   ["predicted_seconds", ({ predictedSeconds }) => predictedSeconds],
 ];
 
-/** The tables of a report, each a file. */
+/** The tables of a report, one CSV file each. */
 export interface ReportCsv {
   readonly operators: string;
   readonly collectives: string;
 }
 
 /**
- * Write a report's operators and collectives as comma-separated values: a line of names, then a line per row. Seconds
- * and bytes, all digits; what is not known is empty. What lies outside of operators has rows of the phase `outside`:
- * shares add up to 1.
+ * Format a report's operators and collectives as comma-separated values: a line of column names, then a line per row.
+ * Times in seconds and sizes in bytes, with all digits; unknown values are empty. Time outside operators has rows of
+ * the phase `outside`, so that shares add up to 1.
  *
  * Source: RFC 4180.
  */

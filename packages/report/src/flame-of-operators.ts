@@ -3,21 +3,28 @@ import { kindOfPhase, outsideNames } from "./phases.ts";
 import type { ProfileReport } from "./profile-report.ts";
 import type { Kind } from "./tokens.ts";
 
-/** Whether forward, backward and update are parts of the whole first, or parts of each operator last. */
-export type FlameLayout = "apart" | "together";
+/**
+ * Position of phases in the flame chart: `separate` has forward, backward and update at the top level, `combined` has
+ * them below each operator.
+ */
+export type FlameLayout = "separate" | "combined";
 
-interface Growing {
+/** A flame node under construction. */
+interface MutableFlameNode {
   readonly name: string;
-  readonly children: Map<string, Growing>;
+  readonly children: Map<string, MutableFlameNode>;
   kind: Kind | undefined;
   share: number;
 }
 
-const growing = (name: string): Growing => ({ name, children: new Map(), kind: undefined, share: 0 });
+const mutableNode = (name: string): MutableFlameNode => ({ name, children: new Map(), kind: undefined, share: 0 });
 
-/** A scope of one phase has the phase's kind, one of several has none of its own. */
-const settled = ({ name, kind, share, children }: Growing, stepSeconds: number): FlameNode => {
-  const parts = [...children.values()].map((child) => settled(child, stepSeconds));
+/**
+ * Convert to a finished node. A scope of a single phase has the kind of this phase; a scope of several phases has the
+ * kind `other`.
+ */
+const toFlameNode = ({ name, kind, share, children }: MutableFlameNode, stepSeconds: number): FlameNode => {
+  const parts = [...children.values()].map((child) => toFlameNode(child, stepSeconds));
   const [first] = parts;
   return {
     name,
@@ -28,14 +35,15 @@ const settled = ({ name, kind, share, children }: Growing, stepSeconds: number):
 };
 
 /**
- * The step as scope → operator: `apart` has the phases above the scopes, `together` has them below the operators. What
- * lies outside of operators stands beside them. By shares of all ranks' time, so that the whole is the step.
+ * The step as a tree of scopes and operators: `separate` has the phases above the scopes, `combined` has them below the
+ * operators. Times outside operators are next to the scopes. Widths are shares of all ranks' time, so that they add up
+ * to the step.
  */
 export const flameOfOperators = (
   { operators, outside, step }: Pick<ProfileReport, "operators" | "outside" | "step">,
   layout: FlameLayout,
 ): FlameNode => {
-  const root = growing("step");
+  const root = mutableNode("step");
   const add = (
     path: readonly string[],
     keyOf: (name: string, depth: number) => string,
@@ -46,7 +54,7 @@ export const flameOfOperators = (
     root.share += share;
     let at = root;
     for (const [depth, name] of path.entries()) {
-      const child = at.children.get(keyOf(name, depth)) ?? growing(name);
+      const child = at.children.get(keyOf(name, depth)) ?? mutableNode(name);
       at.children.set(keyOf(name, depth), child);
       child.share += share;
       at = child;
@@ -54,15 +62,15 @@ export const flameOfOperators = (
     at.kind = kind;
   };
   for (const { operator, scope, phase, calls, share } of operators) {
-    const places = scope.split("/").filter((part) => part !== "");
+    const scopes = scope.split("/").filter((part) => part !== "");
     const leaf = calls === 1 ? operator : `${operator} × ${calls}`;
-    const path = layout === "apart" ? [phase, ...places, leaf] : [...places, operator, phase];
-    // An operator may have the name of a scope beside it: they are told apart by what they are.
-    const leaves = path.length - (layout === "apart" ? 1 : 2);
+    const path = layout === "separate" ? [phase, ...scopes, leaf] : [...scopes, operator, phase];
+    // An operator and a scope next to it may have the same name, so keys include the type of the node.
+    const leaves = path.length - (layout === "separate" ? 1 : 2);
     add(path, (name, depth) => `${depth >= leaves ? "operator" : "scope"} ${name}`, kindOfPhase[phase], share);
   }
   for (const { kind, share } of outside)
     if (kind === "waiting") add([outsideNames[kind]], (name) => `outside ${name}`, "exposed", share);
     else add(["outside of kernels", outsideNames[kind]], (name) => `outside ${name}`, "other", share);
-  return settled(root, step.median);
+  return toFlameNode(root, step.median);
 };

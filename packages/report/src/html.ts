@@ -1,6 +1,6 @@
 /**
- * Text as it may stand between tags and inside quoted attributes, of HTML and of SVG. Control characters, which neither
- * may hold, become spaces.
+ * Escape text for use between tags and inside quoted attributes of HTML and SVG. Control characters, which are invalid
+ * in both, become spaces.
  */
 export const escapeText = (text: string): string =>
   text

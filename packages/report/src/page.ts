@@ -2,9 +2,9 @@ import { escapeText } from "./html.ts";
 import { styles } from "./styles.ts";
 
 /**
- * One HTML file that needs nothing else and forbids itself every request (Content Security Policy).
+ * A self-contained HTML file that forbids all network requests (Content Security Policy).
  *
- * @param body of escaped HTML, part by part.
+ * @param body parts of escaped HTML.
  */
 export const pageOf = (title: string, body: readonly string[]): string => `<!doctype html>
 <html lang="en">

@@ -6,12 +6,12 @@ import { sampleReport } from "../test/sample-report.ts";
 import { parseReport } from "./parse-report.ts";
 import type { ProfileReport } from "./profile-report.ts";
 
-test("a report reads back as it was written", () => {
+test("round-trips a report", () => {
   const sample = sampleReport();
   expect(parseReport(JSON.stringify(sample), "a.json")).toEqual(sample);
   fc.assert(
     fc.property(anyReport, (report) => {
-      const text = JSON.stringify(report); // without what is undefined, and without −0
+      const text = JSON.stringify(report); // drops undefined values and −0
       expect(parseReport(text, "a.json")).toEqual(JSON.parse(text));
     }),
     { numRuns: 50 },
@@ -26,12 +26,12 @@ const changed = (change: (report: { -readonly [key in keyof ProfileReport]: unkn
 const text = JSON.stringify(sampleReport());
 
 test.each([
-  ["nothing at all", "", /^run\.json: is no JSON, or was cut off \(/],
-  ["a file that was cut off", text.slice(0, -100), /is no JSON, or was cut off/],
+  ["nothing at all", "", /^run\.json: is not JSON, or was cut off \(/],
+  ["a file that was cut off", text.slice(0, -100), /is not JSON, or was cut off/],
   [
     "something else",
     '{"format":"skein-links","version":1}',
-    /is no profile: its format is "skein-links", and must be "skein-profile"/,
+    /is not a profile: its format is "skein-links", but must be "skein-profile"/,
   ],
   ["null", "null", /its format is missing/],
   ["a later version", changed((report) => (report.version = 2)), /its version is 2, but this program reads version 1/],
@@ -79,7 +79,7 @@ test.each([
     changed(
       (report) => (report.memory = { ...sampleReport().memory, blocks: [{ name: "x", bytes: 1, from: 5, to: 4 }] }),
     ),
-    /: memory\.blocks\[0\] is .*: goes from node 5 to 4, which is before/,
+    /: memory\.blocks\[0\] is .*: ends at node 4, before its first node 5/,
   ],
   [
     "a date that is none",

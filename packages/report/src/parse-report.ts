@@ -1,6 +1,7 @@
 import { ArgumentError, type RankSpans, type Span, type SpanArgs, tracks } from "@skein/tensor-core";
 import { phases } from "@skein/tensor-core/backend";
-// As a namespace: by its name `z` all languages of messages come along, two thirds of what the page loads for a trace.
+// Imported as a namespace: importing the name `z` would include all languages of messages, two thirds of what the page
+// loads for a trace.
 import * as z from "zod";
 import type { ProfileReport } from "./profile-report.ts";
 
@@ -14,7 +15,7 @@ const times = z.object({
   effectiveN: z.number().positive().optional(),
 });
 
-/** What is known of a span. */
+/** Schema of a span's arguments. */
 export const spanArgs: z.ZodType<SpanArgs> = z.object({
   operator: z.string().exactOptional(),
   scope: z.string().exactOptional(),
@@ -83,7 +84,7 @@ const block = z
   .refine(({ from, to }) => to >= from, {
     error: ({ input }) => {
       const { from, to } = input as { from: number; to: number };
-      return `goes from node ${from} to ${to}, which is before`;
+      return `ends at node ${to}, before its first node ${from}`;
     },
   });
 
@@ -124,15 +125,15 @@ const reportSchema: z.ZodType<ProfileReport> = z.object({
   ),
 });
 
-/** Where in a file: `operators[3].seconds.median`. */
-const placeOf = (path: readonly PropertyKey[]): string =>
+/** Path of a field as text: `operators[3].seconds.median`. */
+const pathText = (path: readonly PropertyKey[]): string =>
   path.reduce<string>(
     (text, key) => (typeof key === "number" ? `${text}[${key}]` : text === "" ? String(key) : `${text}.${String(key)}`),
     "",
   );
 
-/** What stands at a place, short enough for a line. */
-const shownAt = (content: unknown, path: readonly PropertyKey[]): string => {
+/** The value at a path as text, shortened to fit into one line. */
+const describeValue = (content: unknown, path: readonly PropertyKey[]): string => {
   const value = path.reduce<unknown>(
     (at, key) => (typeof at === "object" && at !== null ? (at as Record<PropertyKey, unknown>)[key] : undefined),
     content,
@@ -148,28 +149,31 @@ const refusal = (path: string, problem: string): ArgumentError =>
   new ArgumentError(`${path}: ${problem}; ${cure}`.replaceAll(/\s+/g, " "));
 
 /**
- * Read a report from its JSON.
+ * Parse and validate the JSON of a report.
  *
  * @param path of the file, for errors.
- * @throws ArgumentError in one line, that names the first field that is not as it should be.
+ * @throws ArgumentError in one line, with the first invalid field.
  */
 export const parseReport = (text: string, path: string): ProfileReport => {
   let content: unknown;
   try {
     content = JSON.parse(text);
   } catch (error) {
-    throw refusal(path, `is no JSON, or was cut off (${(error as Error).message})`);
+    throw refusal(path, `is not JSON, or was cut off (${(error as Error).message})`);
   }
   const { format, version } = (content ?? {}) as { readonly format?: unknown; readonly version?: unknown };
   if (format !== "skein-profile")
-    throw refusal(path, `is no profile: its format ${shownAt(content, ["format"])}, and must be "skein-profile"`);
+    throw refusal(
+      path,
+      `is not a profile: its format ${describeValue(content, ["format"])}, but must be "skein-profile"`,
+    );
   if (version !== 1)
-    throw refusal(path, `its version ${shownAt(content, ["version"])}, but this program reads version 1`);
+    throw refusal(path, `its version ${describeValue(content, ["version"])}, but this program reads version 1`);
   const parsed = reportSchema.safeParse(content);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw refusal(
     path,
-    `${placeOf(issue!.path)} ${shownAt(content, issue!.path)}: ${issue!.message.replace(/^Invalid input: /, "")}`,
+    `${pathText(issue!.path)} ${describeValue(content, issue!.path)}: ${issue!.message.replace(/^Invalid input: /, "")}`,
   );
 };

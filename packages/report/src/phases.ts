@@ -2,7 +2,10 @@ import type { Segment } from "./charts/stacked-bar.ts";
 import type { OutsideRow, ProfileReport, RowPhase } from "./profile-report.ts";
 import type { Kind } from "./tokens.ts";
 
-/** As a mark: what is computed for communication has the colour of communication, which waiting for it has not. */
+/**
+ * Kind of mark for each phase. Computation for communication has the color of communication; waiting for communication
+ * has another color.
+ */
 export const kindOfPhase: Readonly<Record<RowPhase, Kind>> = {
   forward: "forward",
   backward: "backward",
@@ -11,7 +14,7 @@ export const kindOfPhase: Readonly<Record<RowPhase, Kind>> = {
   other: "other",
 };
 
-/** What lies outside of operators, in words. */
+/** Names of times outside operators. */
 export const outsideNames: Readonly<Record<OutsideRow["kind"], string>> = {
   waiting: "waiting for communication",
   data: "waiting for a batch",
@@ -19,31 +22,31 @@ export const outsideNames: Readonly<Record<OutsideRow["kind"], string>> = {
   between: "between kernels",
 };
 
-/** The same in a sentence, for whoever asks what it is. */
+/** Explanations of times outside operators, for tooltips. */
 export const outsideMeanings: Readonly<Record<OutsideRow["kind"], string>> = {
   waiting: "for collectives, while nothing is computed",
   data: "until the batch is there",
-  host: "what the rank's thread does itself: collectives are started, graphs compiled",
+  host: "work of the rank's own thread: starting collectives, compiling graphs",
   between: "from kernel to kernel, results that are read, and what other programs take of this core",
 };
 
 /**
- * Split a step into forward, backward, update, what is computed for communication and operators without a phase (left
- * out where there are none), exposed communication, and what else lies outside of operators. By shares of all ranks'
- * time, so that it adds up to the step.
+ * Split a step into segments: forward, backward, update, computation for communication and operators without a phase
+ * (left out if there are none), exposed communication, and other time outside operators. Based on shares of all ranks'
+ * time, so that the segments add up to the step.
  */
 export const stepSegments = ({ operators, outside, step }: ProfileReport): Segment[] => {
   const sum = (rows: readonly { readonly share: number }[]): number =>
     rows.reduce((total, { share }) => total + share, 0) * step.median;
-  const ofPhase = (phase: RowPhase): number => sum(operators.filter((row) => row.phase === phase));
-  const [packing, others] = [ofPhase("communication"), ofPhase("other")];
+  const phaseSeconds = (phase: RowPhase): number => sum(operators.filter((row) => row.phase === phase));
+  const [packing, others] = [phaseSeconds("communication"), phaseSeconds("other")];
   return [
-    { name: "forward", kind: "forward", seconds: ofPhase("forward") },
-    { name: "backward", kind: "backward", seconds: ofPhase("backward") },
-    { name: "update", kind: "update", seconds: ofPhase("update") },
+    { name: "forward", kind: "forward", seconds: phaseSeconds("forward") },
+    { name: "backward", kind: "backward", seconds: phaseSeconds("backward") },
+    { name: "update", kind: "update", seconds: phaseSeconds("update") },
     ...(packing > 0 ? [{ name: "packing for communication", kind: "communication", seconds: packing } as const] : []),
     { name: "exposed communication", kind: "exposed", seconds: sum(outside.filter(({ kind }) => kind === "waiting")) },
-    ...(others > 0 ? [{ name: "operators of no phase", kind: "other", seconds: others } as const] : []),
+    ...(others > 0 ? [{ name: "operators without a phase", kind: "other", seconds: others } as const] : []),
     { name: "outside of kernels", kind: "other", seconds: sum(outside.filter(({ kind }) => kind !== "waiting")) },
   ];
 };

@@ -1,23 +1,26 @@
 import type { Phase, RankSpans } from "@skein/tensor-core";
 
-/** A part of a step; `other` for what ran without being a node of it, such as a shader of a user's own. */
+/**
+ * Phase of an operator in a step; `other` for kernels that are not nodes of the step's graph, such as a user's own
+ * shader.
+ */
 export type RowPhase = Phase | "other";
 
-/** A time that was measured several times: seconds. */
+/** Statistics of a time measured in several steps, in seconds. */
 export interface Times {
   readonly median: number;
   /** Median absolute deviation from the median. */
   readonly mad: number;
   readonly n: number;
-  /** How many independent ones they are worth, where neighbours were found to be alike; n where it is not told. */
+  /** Effective number of independent samples, if neighboring steps are correlated. Absent: n. */
   readonly effectiveN?: number | undefined;
 }
 
 /**
- * One operator at one place of the model, summed over its calls in a step.
+ * One operator in one scope of the model, summed over its calls in a step.
  *
- * Operators compute; collectives and waits for them are none, and have rows of their own. What is computed for
- * communication, such as packing a bucket or encoding it, is of the phase `communication`.
+ * Operators compute. Collectives and waits for them have rows of their own. Computation for communication, such as
+ * packing or encoding a bucket, has the phase `communication`.
  */
 export interface OperatorRow {
   readonly operator: string;
@@ -25,36 +28,36 @@ export interface OperatorRow {
   readonly scope: string;
   readonly phase: RowPhase;
   readonly calls: number;
-  /** Of all its calls in a step, on the rank that takes longest. */
+  /** Time of all calls in a step, on the slowest rank. */
   readonly seconds: Times;
-  /** Of the time of all ranks, 0 to 1. With the shares of `outside` they add up to 1. */
+  /** Share in the time of all ranks, 0 to 1. Adds up to 1 with the shares of `outside`. */
   readonly share: number;
-  /** Absent where the graph of the step is not known, as of a trace alone. */
+  /** Floating-point operations. Absent if the graph of the step is unknown, as for a trace alone. */
   readonly flops?: number | undefined;
-  /** Read and written. Absent as flops are. */
+  /** Bytes read and written. Absent if the graph of the step is unknown. */
   readonly bytes?: number | undefined;
-  /** The roofline of the device. Absent where the device's peaks are not known. */
+  /** Time by the roofline of the device. Absent if the device's peak rates are unknown. */
   readonly rooflineSeconds?: number | undefined;
   readonly boundBy?: "flops" | "bytes" | undefined;
-  /** What the cost model says. */
+  /** Time predicted by the cost model. */
   readonly predictedSeconds?: number | undefined;
 }
 
 /**
- * What a step spends outside of its operators.
+ * Time of a step outside operators.
  *
- * | kind | what it is |
+ * | kind | meaning |
  * | --- | --- |
- * | waiting | for collectives: communication that computation did not hide |
+ * | waiting | waiting for collectives: communication that computation does not hide |
  * | data | waiting for a batch |
- * | host | what the rank's thread does by itself, such as starting collectives or compiling |
- * | between | no span covers it: the way from kernel to kernel, results that are read, other programs on this core |
+ * | host | work of the rank's own thread, such as starting collectives or compiling |
+ * | between | time without a span: between kernels, reading results, other programs on this core |
  */
 export interface OutsideRow {
   readonly kind: "waiting" | "data" | "host" | "between";
-  /** On the rank that takes longest. */
+  /** Time on the slowest rank. */
   readonly seconds: Times;
-  /** As of operators. */
+  /** Share in the time of all ranks, 0 to 1. */
   readonly share: number;
 }
 
@@ -65,69 +68,69 @@ export interface CollectiveRow {
   readonly axis: string;
   readonly algorithm?: string | undefined;
   readonly bytes: number;
-  /** From when it was started until its result was there. */
+  /** Time from its start until its result was available. */
   readonly seconds: Times;
-  /** What the rank that waits longest waits for it. */
+  /** Longest wait of a rank for this collective. */
   readonly exposedSeconds: Times;
   readonly predictedSeconds?: number | undefined;
 }
 
-/** A value that lies in memory for a part of the step. */
+/** A value that occupies memory during a part of the step. */
 export interface MemoryBlock {
   readonly name: string;
-  /** As `f32[64, 10]`. */
+  /** Data type and shape, such as `f32[64, 10]`. */
   readonly shape?: string | undefined;
   readonly bytes: number;
-  /** Positions in the step's list of nodes: from where it is made until where it is last used, both included. */
+  /** Positions in the step's list of nodes: from the node that produces the value to its last use, both included. */
   readonly from: number;
   readonly to: number;
 }
 
 /** Memory over one step. */
 export interface MemoryProfile {
-  /** Parameters, optimizer state, batch: what lies there all the time. */
+  /** Memory in use during the whole step: parameters, optimizer state, batch. */
   readonly residentBytes: number;
   /** Bytes of intermediates at each node of the step. */
   readonly liveBytes: readonly number[];
-  /** What the plan takes, with what its layout wastes. */
+  /** Size of the planned workspace, including bytes lost to its layout. */
   readonly workspaceBytes: number;
   /** Largest first. */
   readonly blocks: readonly MemoryBlock[];
 }
 
-/** What could be changed, and what it would bring. */
+/** A finding about a profile, with a possible change and its effect. */
 export interface Advice {
   /** A sentence with its number, such as "74 % of the step is exposed all-reduce of 3 tensors". */
   readonly finding: string;
-  /** A sentence that says what to do; absent where there is nothing to do. */
+  /** Recommended action. Absent if there is none. */
   readonly cure?: string | undefined;
-  /** Settings of the job file that carry it out. */
+  /** Job settings that apply the recommendation. */
   readonly change?: { readonly [key: string]: unknown } | undefined;
-  /** Predicted part of the step that it saves, 0 to 1. */
+  /** Predicted saving as a share of the step, 0 to 1. */
   readonly saves?: number | undefined;
-  /** How the number was found. */
+  /** Source of the number in the finding. */
   readonly basis: string;
 }
 
-/** What a profile says of a job: plain JSON, from which every output is made. Times are seconds, sizes bytes. */
+/** Result of profiling a job: plain JSON, from which every output is made. Times in seconds, sizes in bytes. */
 export interface ProfileReport {
   readonly format: "skein-profile";
   readonly version: 1;
   readonly job: string;
-  /** ISO 8601. */
+  /** Time of the report, ISO 8601. */
   readonly madeAt: string;
   readonly machine: string;
   readonly backend: string;
   readonly ranks: number;
-  /** Steps that count, and those before them that do not. */
+  /** Number of measured steps, and of warm-up steps before them. */
   readonly steps: number;
   readonly warmUpSteps: number;
   readonly samplesPerStep: number;
   readonly step: Times;
-  /** Waiting for communication, mean of ranks. */
+  /** Waiting for communication in a step, mean over ranks. */
   readonly exposedSeconds: Times;
   readonly predictedStepSeconds?: number | undefined;
-  /** What the roofline is drawn with. */
+  /** Peak rates for the roofline. */
   readonly device?:
     | { readonly name: string; readonly flopsPerSecond: number; readonly bytesPerSecond: number }
     | undefined;
@@ -135,13 +138,13 @@ export interface ProfileReport {
   readonly operators: readonly OperatorRow[];
   /** Largest share first. */
   readonly outside: readonly OutsideRow[];
-  /** By which clock kernels were timed: what it is, and how fine. */
+  /** Description of the clock that timed the kernels, and of its resolution. */
   readonly clock?: string | undefined;
   readonly collectives: readonly CollectiveRow[];
   readonly memory?: MemoryProfile | undefined;
-  /** The spans of the step whose time is the median, from its begin; all ranks by one clock. */
+  /** Spans of the step of median duration, in seconds from its begin; all ranks on one clock. */
   readonly timeline: readonly RankSpans[];
-  /** The same step as the simulator has it. */
+  /** Spans of the simulated step. */
   readonly predicted?: readonly RankSpans[] | undefined;
   readonly advice: readonly Advice[];
 }

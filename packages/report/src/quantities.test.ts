@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { bytesText, digitsText, rateText, secondsText, shareText } from "./quantities.ts";
 
-test("three digits, in the unit that leaves at least one of it", () => {
+test("formats three digits, in the largest unit with a value of at least 1", () => {
   expect([0, 1, 0.99951, 0.0123456, 999.96e-6, 5e-9, 2e-11, 12_345].map(secondsText)).toEqual([
     "0 s",
     "1.00 s",
@@ -44,7 +44,7 @@ test("three digits, in the unit that leaves at least one of it", () => {
   ]);
 });
 
-test("what is no number, or endless, is a dash", () => {
+test("formats NaN and infinite values as a dash", () => {
   for (const write of [secondsText, bytesText, shareText, digitsText])
     expect([write(Number.NaN), write(Infinity)]).toEqual(["–", "–"]);
 });

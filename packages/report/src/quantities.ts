@@ -1,4 +1,4 @@
-/** A unit and how many of the smallest one it stands for; smallest first. */
+/** Units as pairs of size and name, where the size counts the smallest unit; smallest first. */
 export type Units = readonly (readonly [size: number, name: string])[];
 
 export const timeUnits: Units = [
@@ -24,20 +24,20 @@ export const decimalUnits: Units = [
 ];
 
 /**
- * Write a number with three digits in the largest unit that leaves at least 1 of it: 0.00123 → "1.23 ms". What is not
- * finite is "–".
+ * Format a number with three digits in the largest unit that gives at least 1: 0.00123 → "1.23 ms". Values that are not
+ * finite give "–".
  *
- * Self-contained: the page carries its source.
+ * Self-contained: the page embeds the source of this function.
  */
 export const quantityText = (value: number, units: Units): string => {
-  if (!Number.isFinite(Number(value.toPrecision(3)))) return "–"; // the largest numbers are rounded up to infinity
+  if (!Number.isFinite(Number(value.toPrecision(3)))) return "–"; // rounding the largest numbers gives infinity
   const magnitude = Math.abs(value);
-  // Nothing is written in the unit in which most is: 0 s, not 0 ns.
+  // Zero is written in the base unit: 0 s, not 0 ns.
   let index =
     value === 0 ? units.findIndex(([size]) => size === 1) : units.findLastIndex(([size]) => magnitude >= size);
   index = Math.max(0, index);
   const digits = (count: number): string => {
-    // of bytes there are no parts
+    // Bytes are never fractional.
     if (Number.isInteger(count) && units[index]![0] === 1 && units[0]![0] === 1) return String(count);
     const rounded = Number(count.toPrecision(3));
     if (rounded === 0) return "0";
@@ -45,7 +45,7 @@ export const quantityText = (value: number, units: Units): string => {
       ? String(Math.round(count))
       : rounded.toFixed(Math.min(9, 2 - Math.floor(Math.log10(Math.abs(rounded)))));
   };
-  // 999.9 µs are 1.00 ms.
+  // 999.9 µs becomes 1.00 ms.
   const next = units[index + 1];
   if (next !== undefined && Number(digits(magnitude / units[index]![0])) * units[index]![0] >= next[0] * (1 - 1e-12))
     index++;
@@ -70,9 +70,12 @@ export const shareText = (share: number): string => {
   return `${Math.abs(percent) >= 99.95 || percent === 0 ? percent.toFixed(0) : percent.toFixed(1)} %`;
 };
 
-/** With so many digits and no unit, for the columns of a table: 0.012345 → "0.0123". What is not known is "–". */
+/**
+ * Format a number with `digits` significant digits and no unit, for table columns: 0.012345 → "0.0123". Undefined gives
+ * "–".
+ */
 export const digitsText = (value: number | undefined, digits = 3): string => {
-  const rounded = Number(value?.toPrecision(digits)); // the largest numbers are rounded up to infinity
+  const rounded = Number(value?.toPrecision(digits)); // rounding the largest numbers gives infinity
   if (!Number.isFinite(rounded)) return "–";
   if (rounded === 0) return "0";
   const magnitude = Math.floor(Math.log10(Math.abs(rounded)));

@@ -10,11 +10,11 @@ import { shownRanks } from "./sections/charts.ts";
 
 const close = 6;
 
-/** Where a pattern fits, so that a failure does not print the whole page. */
+/** Whether a pattern matches, so that a failure does not print the whole page. */
 const matches = (page: string, pattern: RegExp): string[] =>
   [...page.matchAll(pattern)].map(([text]) => text.slice(0, 100));
 
-test("a page is one file: no request, and small for a step of 300 nodes on four ranks", () => {
+test("a page is one file: no requests, and small for a step of 300 nodes on four ranks", () => {
   const report = sampleReport({ blocks: 11, ranks: 4, buckets: 8 });
   expect(report.memory!.liveBytes.length).toBeGreaterThan(300);
   const page = reportPage(report);
@@ -30,7 +30,7 @@ test("no text of a report becomes a tag, an attribute or a script", () => {
   const evil = `</script><img src=x onerror=alert(1)>" onfocus='alert(2)' & --> \u0000`;
   const replaced = <T>(value: T, text: (old: string) => string): T =>
     JSON.parse(JSON.stringify(value), (_, old: unknown) => (typeof old === "string" ? text(old) : old)) as T;
-  // Words that decide something stay as they are.
+  // Words with a meaning in HTML stay as they are.
   const fixed = new Set<string>([
     "skein-profile",
     "forward",
@@ -57,11 +57,11 @@ test("no text of a report becomes a tag, an attribute or a script", () => {
   expect(page.split("&lt;/script&gt;&lt;img").length).toBeGreaterThan(100);
 });
 
-test("any report makes a page without a number that is none", () => {
+test("any report makes a page without invalid numbers", () => {
   fc.assert(
     fc.property(anyReport, (report) => {
       const page = reportPage(report);
-      // Names may say anything; attributes with coordinates may not.
+      // Names may contain anything, but attributes with coordinates may not.
       expect(
         matches(page, / (?:x|y|x1|x2|y1|y2|cx|cy|r|width|height|d|viewBox)="[^"]*(?:NaN|Infinity|undefined)/g),
       ).toEqual([]);
@@ -71,8 +71,8 @@ test("any report makes a page without a number that is none", () => {
   );
 });
 
-describe("what a report is drawn from", () => {
-  test("parts of a step add up to it", () => {
+describe("figures of a report's charts", () => {
+  test("segments of a step add up to the step", () => {
     const report = sampleReport();
     const segments = stepSegments(report);
     expect(segments.map(({ kind }) => kind)).toEqual([
@@ -86,10 +86,13 @@ describe("what a report is drawn from", () => {
     expect(segments.reduce((sum, { seconds }) => sum + seconds, 0)).toBeCloseTo(report.step.median, 9);
     const [row] = report.operators;
     const odd = stepSegments({ ...report, operators: [{ ...row!, phase: "other", share: 0.25 }], outside: [] });
-    expect(odd.find(({ name }) => name === "operators of no phase")!.seconds).toBeCloseTo(0.25 * report.step.median, 9);
+    expect(odd.find(({ name }) => name === "operators without a phase")!.seconds).toBeCloseTo(
+      0.25 * report.step.median,
+      9,
+    );
   });
 
-  test.each(["apart", "together"] as const)(
+  test.each(["separate", "combined"] as const)(
     "the flame chart with phases %s has all seconds, and no part more than its whole",
     (layout) => {
       const report = sampleReport();
@@ -101,7 +104,7 @@ describe("what a report is drawn from", () => {
         for (const child of children) check(child);
       };
       check(root);
-      const path = layout === "apart" ? ["forward", "head", "matmul"] : ["head", "matmul", "forward"];
+      const path = layout === "separate" ? ["forward", "head", "matmul"] : ["head", "matmul", "forward"];
       const found = path.reduce<typeof root | undefined>(
         (at, name) => at?.children.find((child) => child.name === name),
         root,
@@ -119,18 +122,18 @@ describe("what a report is drawn from", () => {
     },
   );
 
-  test("an operator keeps apart from a scope of its name", () => {
+  test("an operator is separate from a scope of the same name", () => {
     const report = sampleReport();
     const one = { ...report.operators[0]!, calls: 1, phase: "forward" as const, share: 0.5 };
     const operators = [
       { ...one, operator: "attention", scope: "" },
       { ...one, operator: "matmul", scope: "attention" },
     ];
-    const root = flameOfOperators({ ...report, operators, outside: [] }, "apart");
+    const root = flameOfOperators({ ...report, operators, outside: [] }, "separate");
     expect(root.children[0]!.children.map(({ children }) => children.length).sort()).toEqual([0, 1]);
   });
 
-  test("tracks of a rank: kernels by their phase, collectives, waiting, each beside its prediction", () => {
+  test("tracks of a rank: kernels by their phase, collectives, waiting, each next to its prediction", () => {
     const { timeline, predicted } = sampleReport();
     const tracks = tracksOfRanks(timeline, predicted);
     expect(tracks.map(({ group, name }) => `${group}: ${name}`)).toEqual(
@@ -147,11 +150,11 @@ describe("what a report is drawn from", () => {
       kindsOf("fused update"),
       kindsOf("concat"),
     ]).toEqual([["backward"], ["forward"], ["update"], ["communication"]]);
-    expect(tracks.every(({ predicted: foreseen }) => foreseen !== undefined)).toBe(true);
+    expect(tracks.every(({ predicted: prediction }) => prediction !== undefined)).toBe(true);
     expect(tracks[1]!.spans[0]).toMatchObject({ kind: "communication", label: "all-reduce bucket-0, ring, 171 KiB" });
   });
 
-  test("of many ranks those that wait least and most are shown", () => {
+  test("of many ranks, those that wait least and most are shown", () => {
     const ranks = Array.from({ length: 20 }, (_, rank) => ({
       rank,
       spans: [{ name: "wait", track: "waiting" as const, startSeconds: 0, endSeconds: (7 * rank) % 20 }],

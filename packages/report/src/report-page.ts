@@ -6,12 +6,12 @@ import { headSection } from "./sections/head.ts";
 import { collectiveSection, operatorSection } from "./sections/tables.ts";
 
 /**
- * Make a report one HTML file that needs nothing else: no network, no fonts, no other files. Charts and tables read
- * without a script, too.
+ * Render a report as a self-contained HTML file: no network, no fonts, no other files. Charts and tables are readable
+ * without a script.
  *
- * All text of the report is escaped, and the page forbids itself every request (Content Security Policy).
+ * All text of the report is escaped, and the page forbids all requests (Content Security Policy).
  *
- * Cost: linear in rows and spans; some 200 kB for a step of 300 nodes on four ranks.
+ * Cost: linear in rows and spans; about 200 kB for a step of 300 nodes on four ranks.
  */
 export const reportPage = (report: ProfileReport): string =>
   pageOf(`${report.job}: profile`, [

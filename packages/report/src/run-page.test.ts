@@ -18,7 +18,7 @@ const cellsOf = (svg: string): Map<number, string[]> =>
   );
 
 describe("a heat map", () => {
-  test("has a shade for each value: none for 0, the darkest from the most on", () => {
+  test("has a shade for each value: none for 0, the darkest from `most` on", () => {
     const svg = heatMapChart(
       {
         rows: ["a", "b"],
@@ -40,7 +40,7 @@ describe("a heat map", () => {
     );
   });
 
-  test("shades grow with values, and no cell lies outside or on another", () => {
+  test("shades increase with values, and no cell is outside or overlaps another", () => {
     const value = fc.oneof(fc.double({ min: 0, max: 4, noNaN: true }), fc.constantFrom(0, Number.NaN, Infinity, -1));
     fc.assert(
       fc.property(
@@ -73,7 +73,7 @@ describe("a histogram", () => {
       return heights;
     }, []);
 
-  test("has a bar for each bin with values, as high as these are many, and the rarest is seen", () => {
+  test("has a bar for each bin with values, with heights by counts, and the rarest is visible", () => {
     fc.assert(
       fc.property(
         fc.array(fc.oneof(fc.nat(1e9), fc.constant(0)), { minLength: 1, maxLength: 64 }),
@@ -93,7 +93,7 @@ describe("a histogram", () => {
     );
   });
 
-  test("tells its ends, and where zero lies between them", () => {
+  test("shows its ends, and the position of zero between them", () => {
     const svg = histogramChart({ min: -1, max: 3, counts: [1, 2] }, { label, kind: "forward" });
     expect(svg).toContain('x1="25%"');
     expect(svg).toMatch(/>[-−]1.*>3.*</);
@@ -102,7 +102,7 @@ describe("a histogram", () => {
   });
 });
 
-test("a line keeps the least and the greatest of what it thins", () => {
+test("downsampling a line keeps the smallest and the largest values", () => {
   const points = Array.from({ length: 30_000 }, (_, x): [number, number] => [x, x === 12_345 ? 50 : x === 7 ? -3 : 1]);
   const svg = lineChart([{ name: "x", kind: "forward", points }], { label, axis: "step" });
   const ys = [.../ d="M([^"]*)"/.exec(svg)![1]!.matchAll(/ (\d+)/g)].map(([, y]) => Number(y));
@@ -161,7 +161,7 @@ describe("the page of a run", () => {
     histograms: fc.option(histograms, { nil: undefined }),
   });
 
-  test("has no coordinate that is none, and no text that became a tag, whatever the run has told", () => {
+  test("has no invalid coordinate, and no text that becomes a tag, for any run", () => {
     fc.assert(
       fc.property(anyRun, (report) => {
         const page = runPage(report);

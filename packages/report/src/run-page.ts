@@ -56,11 +56,10 @@ const lossSection = ({ losses, evaluations }: RunReport): string => {
 };
 
 /**
- * Make what a training run has told one HTML file that needs nothing else: figures, loss, for mixtures of experts where
- * their tokens went, and the last histograms of weights and gradients. All text is escaped, and the page forbids itself
- * every request.
+ * Render a training run as a self-contained HTML file: figures, loss, expert loads for mixtures of experts, and the
+ * latest histograms of weights and gradients. All text is escaped, and the page forbids all requests.
  *
- * Cost: linear in steps and experts; charts are thinned to what a screen shows.
+ * Cost: linear in steps and experts; charts are downsampled to screen resolution.
  */
 export const runPage = (report: RunReport): string =>
   pageOf(`${report.name}: training`, [

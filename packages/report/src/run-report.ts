@@ -1,79 +1,81 @@
-/** A value after so many steps. */
+/** A value after `step` steps. */
 export type StepValue = readonly [step: number, value: number];
 
-/** What the experts of a layer were given, step by step. */
+/** Loads of the experts of a layer, step by step. */
 export interface ExpertLoads {
-  /** `block-1` */
+  /** Name of the layer, such as `block-1`. */
   readonly layer: string;
-  /** Steps done, ascending. */
+  /** Number of completed steps, ascending. */
   readonly steps: readonly number[];
   /** loads[step][expert]: choices of all tokens of that step. */
   readonly loads: readonly (readonly number[])[];
-  /** Share of the choices that found no room, by step. */
+  /** Share of the choices that were dropped for lack of capacity, by step. */
   readonly droppedShare: readonly number[];
 }
 
-/** Experts of a layer that changed their ranks. */
+/** A move of experts between ranks. */
 export interface ExpertMoves {
   readonly layer: string;
   readonly step: number;
-  /** How many experts. */
+  /** Number of experts that moved. */
   readonly moves: number;
-  /** Load of the busiest rank over that of a mean one, as predicted. */
+  /** Predicted load of the busiest rank divided by the mean load, before and after the move. */
   readonly busiestBefore: number;
   readonly busiestAfter: number;
 }
 
-/** The values of a tensor: how many there are, and how often they occur. */
+/** Distribution of the values of a tensor. */
 export interface Histogram {
-  /** All values, those that are not finite among them. */
+  /** Number of values, including values that are not finite. */
   readonly size: number;
   readonly zeros: number;
   readonly nonFinite: number;
-  /** Of finite values, like mean and norm; null where there is none. */
+  /** Smallest finite value. Null if there are no finite values; so are `max`, `mean` and `norm`. */
   readonly min: number | null;
   readonly max: number | null;
   readonly mean: number | null;
-  /** L2. */
+  /** L2 norm of the finite values. */
   readonly norm: number | null;
   /**
-   * Of finite values, in bins of one width from `min` to `max`; the last bin has its upper edge, too. One bin where
-   * both are the same, none where there is no finite value.
+   * Number of finite values per bin. Bins have equal width from `min` to `max`; the last bin includes its upper edge.
+   * One bin if `min` equals `max`, no bins if there are no finite values.
    */
   readonly counts: readonly number[];
 }
 
-/** A parameter of a model, as a whole, whoever of the ranks has which part. */
+/** Histograms of a model parameter as a whole, even if it is sharded over ranks. */
 export interface ParameterHistograms {
   readonly path: string;
   readonly shape: readonly number[];
   readonly weights: Histogram;
-  /** As the optimizer of the next step gets them. None of what is not trained. */
+  /** Gradients as passed to the optimizer of the next step. Absent for a parameter that is not trained. */
   readonly gradients?: Histogram | undefined;
 }
 
-/** Those of all parameters of a run after a step. */
+/** Histograms of all parameters of a run after a step. */
 export interface StepHistograms {
   readonly step: number;
   readonly parameters: readonly ParameterHistograms[];
 }
 
-/** What the page of a training run shows. */
+/** Content of the page of a training run. */
 export interface RunReport {
   readonly name: string;
-  /** The run in words: machine, backend, ranks, … */
+  /** Description of the run: machine, backend, ranks, … */
   readonly about: string;
-  /** Where it comes from, in words: commit, versions, machine. */
+  /** Description of the run's origin: commit, versions, machine. */
   readonly origin?: string | undefined;
   readonly losses: readonly StepValue[];
-  /** Of held-out samples, by name: `accuracy`, `bitsPerByte`, `loss`. */
+  /** Metrics on held-out samples, by name: `accuracy`, `bitsPerByte`, `loss`. */
   readonly evaluations: Readonly<Record<string, readonly StepValue[]>>;
   readonly samplesPerSecond: readonly StepValue[];
-  /** Shares of a step, medians: waiting for collectives, and of that for tokens on their way to experts and back. */
+  /**
+   * Median share of a step that waits for collectives, and the part of this share that waits for all-to-alls of tokens.
+   */
   readonly exposedShare?: number;
   readonly exposedAllToAllShare?: number;
   readonly experts: readonly ExpertLoads[];
   readonly moves: readonly ExpertMoves[];
-  /** The last that were taken. */
+  /** The latest histograms. */
   readonly histograms?: StepHistograms | undefined;
 }

@@ -2,7 +2,7 @@ import { shadeRules } from "./charts/heat-map-chart.ts";
 import { histogramRules } from "./charts/histogram-chart.ts";
 import { kindRules, tokenRules } from "./tokens.ts";
 
-/** Rules of a timeline, its key and what is told beside the pointer. */
+/** CSS rules of a timeline, its legend and tooltips. */
 const timelineRules = `.legend{display:flex;flex-wrap:wrap;gap:2px 16px;margin:6px 0 0;padding:0;list-style:none;font-size:var(--small)}
 .legend i{display:inline-block;width:11px;height:11px;border-radius:2px;background:var(--fill);margin-right:6px;border:1px solid var(--edge);vertical-align:-1px}
 figure{margin:0;overflow-x:clip}
@@ -18,17 +18,17 @@ figure{margin:0;overflow-x:clip}
 .timeline .ground{fill:var(--panel)}
 .timeline path{stroke:var(--fill)}
 .timeline .hatched{fill:url(#hatch);pointer-events:none}
-.timeline .foreseen{font-size:10.5px}
+.timeline .predicted-name{font-size:10.5px}
 .timeline .hatch{fill:var(--panel);opacity:.75}
 .timeline .chosen{fill:none;stroke:var(--text);stroke-width:2px}
 .timeline[tabindex]{cursor:grab}
 .timeline[tabindex]:active{cursor:grabbing}
 .tip{position:fixed;z-index:9;max-width:min(480px,92vw);background:var(--text);color:var(--page);padding:5px 9px;border-radius:6px;font-size:12.5px;pointer-events:none;overflow-wrap:anywhere}`;
 
-/** What a page with rules of its own needs to show a timeline. */
+/** CSS rules for a timeline on a page with its own styles. */
 export const timelineStyles: string = `${kindRules}\n${timelineRules}\n${histogramRules}`;
 
-/** Rules of the page and of its charts, after the tokens. Labels of axes lie outside of a chart, in its margin. */
+/** CSS rules of the page and its charts, after the design tokens. Axis labels are outside a chart, in its margin. */
 export const styles: string = `${tokenRules}
 ${timelineRules}
 ${histogramRules}
@@ -89,7 +89,7 @@ header p{margin:0}
 .choice legend{float:left;margin-right:14px;padding:0}
 .choice label{display:flex;align-items:center;gap:5px}
 .choice input{min-height:0}
-section:has(input[value=apart]:checked) .together,section:has(input[value=together]:checked) .apart{display:none}
+section:has(input[value=separate]:checked) .combined,section:has(input[value=combined]:checked) .separate{display:none}
 .roofline{margin:24px 12px 44px 56px;width:calc(100% - 68px)}
 .roofline .roof line{stroke:var(--text);stroke-width:2px}
 .roofline .roof-name{font-weight:600}

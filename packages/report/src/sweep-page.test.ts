@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { sweepPage, type SweepReport } from "./sweep-page.ts";
 
-test("the page of a sweep has no coordinate that is none, and no text that became a tag", () => {
+test("the page of a sweep has no invalid coordinate, and no text that becomes a tag", () => {
   const number = fc.oneof(fc.double(), fc.constantFrom(0, -1, 1e300, Number.NaN, Infinity));
   const text = fc.constantFrom("a", `</script><img src=x onerror=alert(1)>" x='y`, "");
   const report: fc.Arbitrary<SweepReport> = fc.record({
@@ -33,7 +33,7 @@ test("the page of a sweep has no coordinate that is none, and no text that becam
   );
 });
 
-test("each key of numbers has a plot, on a log scale where its values are spread so", () => {
+test("each numeric key has a plot, on a log scale if its values are sampled that way", () => {
   const page = sweepPage({
     name: "x",
     about: "",

@@ -7,43 +7,45 @@ import { legend } from "./sections/legend.ts";
 import { sortableTable } from "./sections/table.ts";
 import { tile } from "./sections/tile.ts";
 
-/** One run of a search for settings. */
+/** One trial of a hyperparameter search. */
 export interface SweepTrial {
   readonly trial: number;
-  /** What it set, in the order of `SweepReport.keys`. */
+  /** Values of the settings, in the order of `SweepReport.keys`. */
   readonly values: readonly unknown[];
-  /** Undefined where it has none: the trial failed, or is not over. */
+  /** Validation loss. Undefined if the trial failed or is still running. */
   readonly loss: number | undefined;
   readonly seconds: number | undefined;
   readonly state: string;
 }
 
-/** What the page of a search for settings shows. */
+/** Content of the page of a hyperparameter search. */
 export interface SweepReport {
   readonly name: string;
-  /** The search in words. */
+  /** Description of the search. */
   readonly about: string;
-  /** Of the job, and whether the values of each are spread evenly over their logarithms. */
+  /** Job settings that are searched; `isLog` if values are sampled uniformly in the logarithm. */
   readonly keys: readonly { readonly key: string; readonly isLog: boolean }[];
-  /** The best first. */
+  /** Trials, best first. */
   readonly trials: readonly SweepTrial[];
-  /** What trains the best on all samples. */
+  /** Command that trains with the best settings on all samples. */
   readonly command: string | undefined;
 }
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? "–"));
 
 const progressSection = ({ trials }: SweepReport): string => {
-  const over = trials
+  const finished = trials
     .flatMap(({ trial, loss }) => (loss === undefined ? [] : [[trial, loss] as const]))
     .toSorted(([a], [b]) => a - b);
-  const best = over.map(([trial], i) => [trial, Math.min(...over.slice(0, i + 1).map(([, loss]) => loss))] as const);
+  const best = finished.map(
+    ([trial], i) => [trial, Math.min(...finished.slice(0, i + 1).map(([, loss]) => loss))] as const,
+  );
   const svg = lineChart(
     [
       { name: "best so far", kind: "update", points: best },
-      { name: "trial", kind: "exposed", points: over, isScattered: true },
+      { name: "trial", kind: "exposed", points: finished, isScattered: true },
     ],
-    { label: `Held-out loss by trial: ${over.length} trials`, axis: "trial" },
+    { label: `Held-out loss by trial: ${finished.length} trials`, axis: "trial" },
   );
   const key = legend([
     ["exposed", "validation loss of a trial"],
@@ -52,7 +54,7 @@ const progressSection = ({ trials }: SweepReport): string => {
   return `<section aria-labelledby="trials-heading"><h2 id="trials-heading">Trials in their order</h2><figure>${svg}</figure>${key}</section>`;
 };
 
-/** Loss by the values of one key, where these are numbers. */
+/** Loss by the values of one key, if these are numbers. */
 const keySection = ({ keys, trials }: SweepReport, index: number): string => {
   const { key, isLog } = keys[index]!;
   const points = trials
@@ -100,19 +102,21 @@ const tableSection = ({ keys, trials }: SweepReport): string => {
 
 const bestSection = ({ keys, trials, command }: SweepReport): string => {
   const [best] = trials;
-  if (best?.loss === undefined) return '<p class="quiet">No trial has ended with a loss.</p>';
+  if (best?.loss === undefined) return '<p class="quiet">No trial has a loss yet.</p>';
   const tiles = [
     tile("best validation loss", digitsText(best.loss, 4), `trial ${best.trial} of ${trials.length}`),
-    ...keys.map(({ key }, index) => tile(key, textOf(best.values[index]), "of the best trial")),
+    ...keys.map(({ key }, index) => tile(key, textOf(best.values[index]), "in the best trial")),
   ];
   const train =
-    command === undefined ? "" : `<p>To train with these on all samples: <code>${escapeText(command)}</code></p>`;
+    command === undefined
+      ? ""
+      : `<p>To train with these settings on all samples: <code>${escapeText(command)}</code></p>`;
   return `<dl class="tiles">${tiles.join("")}</dl>${train}`;
 };
 
 /**
- * Make what a search for settings has found one HTML file that needs nothing else: the best, what trains with it, each
- * trial, and the loss by each key. All text is escaped, and the page forbids itself every request.
+ * Render a hyperparameter search as a self-contained HTML file: the best settings, the command that trains with them,
+ * all trials, and the loss by each key. All text is escaped, and the page forbids all requests.
  *
  * Cost: O(trials² + trials · keys).
  */

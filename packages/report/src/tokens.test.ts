@@ -16,14 +16,14 @@ const luminance = (hex: string): number => {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 };
 
-/** Of two colours, by WCAG 2.2. */
+/** Contrast of two colors, by WCAG 2.2. */
 const contrast = (a: string, b: string): number => {
   const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
   return (high! + 0.05) / (low! + 0.05);
 };
 
 /**
- * How people without one kind of cone see linear RGB. Source: Machado, Oliveira and Fernandes, IEEE TVCG 15, 2009,
+ * Linear RGB as seen by people without one type of cone. Source: Machado, Oliveira and Fernandes, IEEE TVCG 15, 2009,
  * severity 1.
  */
 const seenBy: Readonly<Record<string, readonly Triple[]>> = {
@@ -71,7 +71,7 @@ const distance = (a: string, b: string, eye: readonly Triple[]): number => {
   return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
 };
 
-test.each(Object.entries(seenBy))("%s tell any two kinds apart", (_, eye) => {
+test.each(Object.entries(seenBy))("%s can distinguish any two kinds", (_, eye) => {
   const pairs = kinds.flatMap((a, i) => kinds.slice(i + 1).map((b) => [a, b] as const));
   const close = pairs
     .map(([a, b]) => ({ a, b, d: distance(kindColours[a].fill, kindColours[b].fill, eye) }))
@@ -79,7 +79,7 @@ test.each(Object.entries(seenBy))("%s tell any two kinds apart", (_, eye) => {
   expect(close).toEqual([]);
 });
 
-test("text on a mark, and on the page in both schemes, reads: 4.5 to 1 (WCAG 1.4.3)", () => {
+test("text on a mark, and on the page in both schemes, is readable: 4.5 to 1 (WCAG 1.4.3)", () => {
   for (const { fill, ink } of Object.values(kindColours)) expect(contrast(fill, ink), fill).toBeGreaterThanOrEqual(4.5);
   for (const { page, panel, text, quiet, accent, edge } of Object.values(schemes))
     for (const ground of [page, panel]) {

@@ -1,5 +1,5 @@
 /**
- * What a mark stands for. The same colour everywhere: in the bar, the timeline, the flame chart, the roofline and the
+ * Kinds of marks. A kind has the same color everywhere: in the bar, the timeline, the flame chart, the roofline and the
  * tables.
  */
 export const kinds = ["forward", "backward", "update", "communication", "exposed", "other"] as const;
@@ -16,10 +16,10 @@ export const kindNames: Readonly<Record<Kind, string>> = {
 };
 
 /**
- * Colours of marks, and of text on them. Told apart by people with each kind of colour blindness (`tokens.test.ts`
- * computes it).
+ * Colors of marks, and of text on them. Distinguishable with every type of color blindness (`tokens.test.ts` computes
+ * this).
  *
- * Source: Okabe and Ito, *Color Universal Design*, 2008; `other` is a grey of our own.
+ * Source: Okabe and Ito, *Color Universal Design*, 2008; `other` is our own gray.
  */
 export const kindColours: Readonly<Record<Kind, { readonly fill: string; readonly ink: string }>> = {
   forward: { fill: "#56b4e9", ink: "#000000" },
@@ -30,7 +30,7 @@ export const kindColours: Readonly<Record<Kind, { readonly fill: string; readonl
   other: { fill: "#b4bac4", ink: "#000000" },
 };
 
-/** Colours of the page by the scheme that the reader prefers. */
+/** Colors of the page, by the reader's preferred scheme. */
 export const schemes: Readonly<
   Record<"light" | "dark", Readonly<Record<"page" | "panel" | "line" | "edge" | "text" | "quiet" | "accent", string>>>
 > = {
@@ -59,7 +59,7 @@ const declarations = (colours: Readonly<Record<string, string>>): string =>
     .map(([name, colour]) => `--${name}:${colour};`)
     .join("");
 
-/** What is alike in both schemes: sizes, and a class for each kind. */
+/** CSS rules for both schemes: sizes, and a class for each kind. */
 export const kindRules: string = [
   ":root{--gap:16px;--radius:8px;--small:12.5px}",
   ...kinds.map((kind) => {
@@ -68,7 +68,10 @@ export const kindRules: string = [
   }),
 ].join("\n");
 
-/** The tokens as custom properties: colours of both schemes, a class for each kind, sizes. Paper is always light. */
+/**
+ * The design tokens as CSS custom properties: colors of both schemes, a class for each kind, sizes. Print always has
+ * the light scheme.
+ */
 export const tokenRules: string = [
   `:root{color-scheme:light dark;${declarations(schemes.light)}}`,
   `@media screen and (prefers-color-scheme:dark){:root{${declarations(schemes.dark)}}}`,

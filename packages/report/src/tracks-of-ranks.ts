@@ -4,10 +4,10 @@ import { kindOfPhase } from "./phases.ts";
 import { bytesText } from "./quantities.ts";
 import type { Kind } from "./tokens.ts";
 
-/** Always shown, so that a rank without waiting is seen to have none. */
-const shownTracks: readonly Track[] = ["compute", "collectives", "waiting"];
+/** Tracks that are always shown, so that a rank without waiting is visibly without. */
+const requiredTracks: readonly Track[] = ["compute", "collectives", "waiting"];
 
-/** Of a kernel: by its phase. */
+/** Kind of mark for a span; kernels by their phase. */
 const kindOfSpan = ({ track, args }: Span): Kind => {
   if (track === "collectives") return "communication";
   if (track === "waiting") return "exposed";
@@ -20,11 +20,11 @@ const labelOf = ({ name, args = {} }: Span): string =>
     .join(", ");
 
 /**
- * A timeline's tracks: of each rank its kernels, collectives and waiting, and further tracks where they have spans,
- * with the prediction for the same rank.
+ * Tracks of a timeline: per rank its kernels, collectives and waiting, and other tracks if they have spans, each with
+ * the prediction for the same rank.
  *
- * @param withSteps whether steps are a track: each holds all the rest, so that of one alone nothing is told. Default:
- *   false.
+ * @param withSteps whether to show the track of steps. A step contains all other spans, so a timeline of one step does
+ * not need this track. Default: false.
  */
 export const tracksOfRanks = (
   measured: readonly RankSpans[],
@@ -42,21 +42,22 @@ export const tracksOfRanks = (
       }));
   return measured.flatMap(({ rank, process, spans }) => {
     const group = process === undefined ? `rank ${rank}` : `rank ${rank}, ${process}`;
-    const foreseen = predicted?.find((one) => one.rank === rank)?.spans;
+    const prediction = predicted?.find((one) => one.rank === rank)?.spans;
     return tracks
       .filter(
         (track) =>
           (withSteps || track !== "steps") &&
-          (shownTracks.includes(track) || spans.some((span) => span.track === track)),
+          (requiredTracks.includes(track) || spans.some((span) => span.track === track)),
       )
       .map((track): TimelineTrack => {
-        const isForeseen =
-          foreseen !== undefined && (shownTracks.includes(track) || foreseen.some((span) => span.track === track));
+        const hasPrediction =
+          prediction !== undefined &&
+          (requiredTracks.includes(track) || prediction.some((span) => span.track === track));
         return {
           group,
           name: track,
           spans: spansOf(spans, track),
-          predicted: isForeseen ? spansOf(foreseen, track) : undefined,
+          predicted: hasPrediction ? spansOf(prediction, track) : undefined,
         };
       });
   });

@@ -73,7 +73,7 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium, opened from
     expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(100, 0);
   });
 
-  test("zooms and pans the timeline by wheel, buttons, drag and keys, and tells what lies there", async () => {
+  test("zooms and pans the timeline by wheel, buttons, drag and keys, and describes the span under the pointer", async () => {
     const timeline = page.locator("svg.timeline");
     const view = async (): Promise<number[]> => (await attribute("svg.track", "viewBox")).split(" ").map(Number);
     await timeline.scrollIntoViewIfNeeded();
@@ -88,7 +88,7 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium, opened from
     await expect.poll(async () => (await view())[2]).toBeLessThan(0.7 * whole[2]!);
     expect(await page.evaluate(() => scrollY)).toBe(scrolled);
     const [x, , width] = await view();
-    // What lay under the pointer still does.
+    // The span under the pointer stays under the pointer.
     expect(x! + 0.25 * width!).toBeCloseTo(0.25 * whole[2]!, -5);
     await page.mouse.down();
     await page.mouse.move(track.x + 100, track.y, { steps: 3 });
@@ -106,29 +106,29 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium, opened from
     expect(await view()).toEqual(whole);
   });
 
-  test("opens a part of the flame chart by click and by key, and leads back", async () => {
-    const flame = page.locator("figure.apart svg.flame");
+  test("opens a part of the flame chart by click and by key, and goes back", async () => {
+    const flame = page.locator("figure.separate svg.flame");
     const cell = flame.locator("svg.cell", { hasText: "backward" }).first();
     const width = async (): Promise<number> => Number.parseFloat((await cell.getAttribute("width")) ?? "");
     const before = await width();
     expect(before).toBeLessThan(80);
     await cell.click();
     expect(await width()).toBe(100);
-    expect(await page.locator("figure.apart .trail button").allInnerTexts()).toEqual(["step", "backward"]);
-    await page.locator("figure.apart .trail button").first().click();
+    expect(await page.locator("figure.separate .trail button").allInnerTexts()).toEqual(["step", "backward"]);
+    await page.locator("figure.separate .trail button").first().click();
     expect(await width()).toBe(before);
     await flame.locator("svg.cell").first().focus();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     expect(await width()).toBe(100);
-    await page.getByLabel("together").check();
-    expect([await flame.isVisible(), await page.locator("figure.together svg.flame").isVisible()]).toEqual([
+    await page.getByLabel("combined").check();
+    expect([await flame.isVisible(), await page.locator("figure.combined svg.flame").isVisible()]).toEqual([
       false,
       true,
     ]);
   });
 
-  test("does nothing that names in the report say, and reports no error", async () => {
+  test("executes nothing from names in the report, and reports no error", async () => {
     expect(await page.evaluate(() => [document.images.length, "harmed" in window])).toEqual([0, false]);
     expect(errors).toEqual([]);
   });

@@ -25,7 +25,10 @@ interface Step {
   readonly collectives: readonly { readonly seconds: number; readonly exposedSeconds: number }[];
 }
 
-/** Run the nodes on every rank, collectives behind them one after the other, each waited for before the update. */
+/**
+ * Run the nodes on every rank. Collectives run one after the other, and each rank waits for all of them before the
+ * update.
+ */
 const runStep = (
   nodes: readonly SampleNode[],
   ranks: number,
@@ -101,11 +104,11 @@ const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): O
   ]
     .map(([name, group]): OperatorRow => {
       const { operator, scope, phase } = group[0]!;
-      const ofRank = ranks.map(({ spans }) =>
+      const timesOfRank = ranks.map(({ spans }) =>
         spans.filter((span) => span.name === name).reduce((sum, span) => sum + span.endSeconds - span.startSeconds, 0),
       );
       const sumOf = (value: (node: SampleNode) => number): number => group.reduce((sum, node) => sum + value(node), 0);
-      const median = Math.max(...ofRank);
+      const median = Math.max(...timesOfRank);
       const [flops, bytes, least] = [sumOf((node) => node.flops), sumOf((node) => node.bytes), sumOf(rooflineSeconds)];
       return {
         operator,
@@ -113,7 +116,7 @@ const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): O
         phase,
         calls: group.length,
         seconds: times(median),
-        share: mean(ofRank) / seconds,
+        share: mean(timesOfRank) / seconds,
         flops,
         bytes,
         rooflineSeconds: least,
@@ -123,7 +126,7 @@ const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): O
     })
     .sort((a, b) => b.seconds.median - a.seconds.median);
 
-/** What no operator has: waits, and the rest of the step. */
+/** Time outside operators: waits, and the rest of the step. */
 const outsideRows = ({ ranks, seconds }: Step): OutsideRow[] => {
   const [waits, computes] = (["waiting", "compute"] as const).map((track) =>
     ranks.map((rank) => secondsOn(track, rank)),
@@ -137,7 +140,7 @@ const outsideRows = ({ ranks, seconds }: Step): OutsideRow[] => {
   ];
 };
 
-/** Results of forward live until their backward node, all others for three nodes. */
+/** Memory profile in which forward results live until their backward node, and all other results for three nodes. */
 const memoryOf = (nodes: readonly SampleNode[], blocks: number): MemoryProfile => {
   const blocksOf = nodes.map(({ operator, scope, phase, resultBytes }, from): MemoryBlock => {
     const to = Math.min(nodes.length - 1, phase === "forward" ? Math.round(nodes.length * 0.85) - from : from + 3);
@@ -160,7 +163,7 @@ const memoryOf = (nodes: readonly SampleNode[], blocks: number): MemoryProfile =
   };
 };
 
-/** What `sampleReport` makes up. */
+/** Options of the made-up report. */
 export interface SampleOptions {
   readonly seed?: number;
   readonly blocks?: number;
@@ -168,10 +171,7 @@ export interface SampleOptions {
   readonly buckets?: number;
 }
 
-/**
- * A made-up report that hangs together as a measured one does: a small GPT, its buckets, and what a simulator would say
- * of it.
- */
+/** A made-up but consistent report: a small GPT, its buckets, and a simulated prediction. */
 export const sampleReport = ({ seed = 1, blocks = 2, ranks = 2, buckets = 3 }: SampleOptions = {}): ProfileReport => {
   const random = seeded(seed);
   const nodes = sampleStep(blocks, buckets);

@@ -3,14 +3,14 @@ import type { Phase } from "@skein/tensor-core";
 /** One node of a made-up training step. */
 export interface SampleNode {
   readonly operator: string;
-  /** Without `/backward`. */
+  /** Model scope, without `/backward`. */
   readonly scope: string;
   readonly phase: Phase;
   readonly flops: number;
   readonly bytes: number;
-  /** Of its result. */
+  /** Bytes of the node's result. */
   readonly resultBytes: number;
-  /** The bucket that is complete once this node has run. */
+  /** Bucket that is complete after this node. */
   readonly bucket?: number;
 }
 
@@ -34,7 +34,7 @@ const matmul = (rows: number, inner: number, columns: number): Work => ({
   resultBytes: f32 * rows * columns,
 });
 
-const ofBlock = (block: number): readonly (readonly [scope: string, work: Work])[] => [
+const blockWork = (block: number): readonly (readonly [scope: string, work: Work])[] => [
   [`block-${block}/attention`, elementwise("layer-norm", tokens * width, 8)],
   [`block-${block}/attention`, matmul(tokens, width, 3 * width)],
   [
@@ -55,17 +55,14 @@ const ofBlock = (block: number): readonly (readonly [scope: string, work: Work])
   [`block-${block}/feed-forward`, elementwise("add", tokens * width, 1)],
 ];
 
-/**
- * The nodes of a step of a small GPT in the order in which they run: forward, backward with the packing of its buckets,
- * update.
- */
+/** Nodes of a step of a small GPT in execution order: forward, backward with the packing of buckets, update. */
 export const sampleStep = (blocks: number, buckets: number): SampleNode[] => {
   const forward: SampleNode[] = [
     [
       "embedding",
       { operator: "gather", flops: 0, bytes: 8 * tokens * width, resultBytes: f32 * tokens * width },
     ] as const,
-    ...Array.from({ length: blocks }, (_, block) => ofBlock(block)).flat(),
+    ...Array.from({ length: blocks }, (_, block) => blockWork(block)).flat(),
     ["head", elementwise("layer-norm", tokens * width, 8)] as const,
     ["head", matmul(tokens, width, vocabulary)] as const,
     ["head", { ...elementwise("softmax-cross-entropy", tokens * vocabulary, 10), resultBytes: f32 }] as const,
@@ -112,9 +109,9 @@ export const sampleStep = (blocks: number, buckets: number): SampleNode[] => {
   return [...forward, ...withBuckets, ...update];
 };
 
-/** Entries of all parameters. */
+/** Number of values in all parameters. */
 export const parameterCount = (blocks: number): number => 2 * vocabulary * width + blocks * 12 * width * width;
 
-/** Of a bucket's gradients; all buckets are equally large. */
+/** Bytes of a bucket's gradients; all buckets have the same size. */
 export const bucketBytes = (blocks: number, buckets: number): number =>
   Math.round((f32 * parameterCount(blocks)) / buckets);

@@ -3,13 +3,13 @@ import { type Device, type KernelSample, learnEfficiencies } from "@skein/cost-m
 import { median } from "@skein/measuring";
 import type { BackendRates } from "skein-train/profiling";
 
-/** What is assumed of operators and sizes that were not met: the middle of what was. */
+/** Efficiency assumed for operators and sizes without a sample: the median of the measured efficiencies, at most 1. */
 const assumedOf = (efficiencies: readonly { readonly efficiency: number }[]): number =>
   efficiencies.length === 0 ? 1 : Math.min(1, median(efficiencies.map(({ efficiency }) => efficiency)));
 
 /**
- * Make a device of what was measured. Its peak is the fastest product, its bandwidth a sweep over more than the caches
- * hold, and each operator has the shares of that roofline that it was seen to reach.
+ * Build a device from measurements. Peak flops: the fastest matrix product. Memory bandwidth: a sweep over more data
+ * than the caches hold. Each operator gets the shares of that roofline that it reached.
  */
 export const calibrateDevice = (
   rates: BackendRates,

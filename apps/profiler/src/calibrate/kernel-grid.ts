@@ -16,7 +16,7 @@ import {
   trace,
 } from "@skein/tensor-core";
 
-/** A function of one kernel, and the shapes that it is called with. */
+/** A function that runs one kernel, and the shapes of its arguments. */
 interface GridRow {
   readonly fn: (...args: Tensor[]) => Tensor;
   readonly shapes: readonly Shape[];
@@ -25,7 +25,10 @@ interface GridRow {
 const cube = [16, 64, 256, 512];
 const lengths = [2 ** 8, 2 ** 12, 2 ** 16, 2 ** 20, 2 ** 22];
 
-/** Products from tiny to large and of thin operands, elementwise sweeps with few and many flops a byte, and sums. */
+/**
+ * Matrix products from tiny to large and with thin operands, elementwise sweeps with few and many flops per byte, and
+ * sums.
+ */
 const grid: readonly GridRow[] = [
   ...cube.map(
     (side): GridRow => ({
@@ -61,7 +64,7 @@ const grid: readonly GridRow[] = [
 
 const repeats = 7;
 
-/** Kernels of a prepared graph that run: one in each row of the grid. */
+/** Operator and work of the one kernel in a prepared graph of the grid. */
 const workOf = (graph: Graph): Omit<KernelSample, "seconds"> => {
   const node = graph.nodes.findLast(({ op }) => op !== "input")!;
   return { operator: node.op, ...nodeWork(graph, node) };
@@ -77,7 +80,7 @@ export const measureKernelGrid = async (): Promise<KernelSample[]> => {
     const inputs = shapes.map((shape) => backend.upload(NdArray.zeros("f32", [...shape])));
     try {
       for (let i = 0; i < repeats; i++) backend.free((await compiled(...(inputs as never[]))) as never);
-      // The first call meets cold caches.
+      // The first call runs with cold caches.
       const times = spanSink.spans
         .flatMap(({ track, startSeconds, endSeconds }) => (track === "compute" ? endSeconds - startSeconds : []))
         .slice(1);

@@ -26,7 +26,7 @@ const kernel = (seconds: number): StepProgram[number] => ({
   operator: "matmul",
   price: { flops: 1, bytes: 1, seconds, rooflineSeconds: seconds, boundBy: "flops", basis: "measured" },
 });
-/** 0.6 ms beside computation, at 2 ns each. */
+/** 0.6 ms per collective during computation, at 2 ns per byte. */
 const sentBytes = 300_000;
 const start = (number: number): StepProgram[number] => ({
   kind: "start",
@@ -45,34 +45,37 @@ const start = (number: number): StepProgram[number] => ({
     phases: [{ stream: "intra-node", startupSeconds: 0.0005, transferSeconds: 0.001, messages: 2 }],
   },
 });
-const wait = (of: number, place: number): StepProgram[number] => ({
+const wait = (of: number, startIndex: number): StepProgram[number] => ({
   kind: "wait",
   node: of,
   name: `all-reduce exchange-${of}`,
   scope: `exchange-${of}`,
   args: {},
-  start: place,
+  start: startIndex,
 });
 
-/** Some kernels of 3 ms; collectives start as results come, or after all of them, and are waited for at the end. */
+/**
+ * A program with kernels of 3 ms. Collectives start as results are ready, or after all of them, and are waited for at
+ * the end.
+ */
 const programOf = (collectives: number, overlapped: boolean): StepProgram => {
   const numbers = Array.from({ length: collectives }, (_, i) => i);
   const kernels = Array.from({ length: 8 }, () => kernel(0.003));
-  const begun = overlapped
+  const started = overlapped
     ? kernels.flatMap((one, i) => (numbers[i] === undefined ? [one] : [one, start(i)]))
     : [...kernels, ...numbers.map(start)];
   return [
-    ...begun,
+    ...started,
     ...numbers.map((i) =>
       wait(
         i,
-        begun.findIndex((step) => step.kind === "start" && step.node === i),
+        started.findIndex((step) => step.kind === "start" && step.node === i),
       ),
     ),
   ];
 };
 
-/** Run a program on ranks whose costs are known. What lies outside of kernels leaves no span. */
+/** Run a program on ranks with known costs. Time outside kernels has no span. */
 const ranWith = (program: StepProgram, running: RunningCosts, seed: number): RanJob => {
   const tasks = stepTasks(program, running);
   const { ranks } = simulate(
@@ -116,7 +119,7 @@ const ways = [
   [8, true],
 ] as const;
 
-test("costs that made the steps are found again", () => {
+test("recovers the costs that generated the steps", () => {
   const runs = ways.map(([collectives, overlapped], i) => ranWith(programOf(collectives, overlapped), truth, i + 1));
   const { running, fits } = fitRunningCosts(runs, hardware);
   within(0.3, running.stepVariation, truth.stepVariation);
@@ -128,7 +131,7 @@ test("costs that made the steps are found again", () => {
   for (const { measuredSeconds, predictedSeconds } of fits) within(0.05, predictedSeconds, measuredSeconds);
 });
 
-test("kernels that overlap slows are told from those that bytes slow, and messages that wait from both", () => {
+test("separates kernels slowed by overlap from kernels slowed by bytes, and both from delayed messages", () => {
   const slowed: RunningCosts = { ...truth, overlapSlowdown: 0.25, stepVariation: 0 };
   const runs = ways.map(([collectives, overlapped]) => ranWith(programOf(collectives, overlapped), slowed, 1));
   const { running, fits } = fitRunningCosts(runs, hardware);
@@ -138,9 +141,9 @@ test("kernels that overlap slows are told from those that bytes slow, and messag
   for (const { measuredSeconds, predictedSeconds } of fits) within(0.03, predictedSeconds, measuredSeconds);
 });
 
-test("what slows overlapped steps without a trace in their kernels is fitted, and predicted too fast by no row", () => {
-  // The clock of a rank that loses its core between kernels: steps are 60 % longer, kernels are not. Messages
-  // that wait until all is computed explain less than that.
+test("fits a slowdown of overlapped steps that kernels do not show, so that no row is predicted too fast", () => {
+  // The clock of a rank that loses its core between kernels: steps are 60 % longer, kernels are not. Messages that wait
+  // for the end of computation explain less than that.
   const stretched = ways.map(([collectives, overlapped], i): RanJob => {
     const run = ranWith(programOf(collectives, overlapped), { ...truth, stepVariation: 0 }, i);
     if (!overlapped) return run;
@@ -169,7 +172,7 @@ test("what slows overlapped steps without a trace in their kernels is fitted, an
     if (overlaps) within(0.05, predictedSeconds, measuredSeconds);
 });
 
-test("rounds that differ are the noise of a row; one round has none", () => {
+test("differing rounds are the noise of a row; a single round has no noise", () => {
   const [fast, slow] = [1, 1.1].map((factor) => {
     const [steps] = ranWith(programOf(1, false), { ...truth, stepVariation: 0 }, 1).rounds;
     return steps!.map((ranks) =>
@@ -189,7 +192,7 @@ test("rounds that differ are the noise of a row; one round has none", () => {
   expect(fitRunningCosts([base], hardware).fits[0]!.spread).toBeUndefined();
 });
 
-test("messages that nothing delays have no delay", () => {
+test("messages without delays have no delay", () => {
   const free: RunningCosts = { ...truth, secondsPerByteBeside: 0, messageDelaySeconds: 0, stepVariation: 0 };
   const { running } = fitRunningCosts(
     ways.map(([collectives, overlapped]) => ranWith(programOf(collectives, overlapped), free, 1)),
@@ -202,12 +205,12 @@ test("messages that nothing delays have no delay", () => {
   expect(running.secondsPerByteBeside).toBeCloseTo(0, 12);
 });
 
-test("without a job that exchanges beside computation nothing is said of what it would cost", () => {
+test("without a job that exchanges during computation, the costs of overlap are 0", () => {
   const runs = ways.filter(([, overlapped]) => !overlapped).map(([n]) => ranWith(programOf(n, false), truth, 1));
   expect(fitRunningCosts(runs, hardware).running).toMatchObject({ messageDelaySeconds: 0, secondsPerByteBeside: 0 });
 });
 
-test("of jobs with as many collectives each, all that lies outside of kernels is the step's", () => {
+test("for jobs with equally many collectives, all time outside kernels is a cost per step", () => {
   const { running } = fitRunningCosts([ranWith(programOf(4, true), { ...truth, stepVariation: 0 }, 1)], hardware);
   expect(running.secondsPerCollective).toBe(0);
   within(0.1, running.secondsPerStep, truth.secondsPerStep + 4 * truth.secondsPerCollective);

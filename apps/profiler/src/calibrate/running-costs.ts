@@ -1,7 +1,7 @@
 import type { RankStep, WorldStep } from "@skein/report";
 import { fitLink } from "@skein/collectives";
 import {
-  besideCollectives,
+  kernelsDuringCollectives,
   type CalibratedRun,
   type HardwareFile,
   isStart,
@@ -15,25 +15,27 @@ import { simulateStep } from "../predict/simulate-step.ts";
 import { attribute } from "../trace/attribution.ts";
 import { sum } from "../sum.ts";
 
-/** A job that was run for some steps. */
+/** A job and its measured steps. */
 export interface RanJob {
   readonly job: Pick<ProfiledJob, "facts" | "groups">;
-  /** Steps of each round; a round is a run of its own. */
+  /** Steps of each round; each round is a separate run. */
   readonly rounds: readonly (readonly WorldStep[])[];
-  /** With its prices on the hardware that the costs are fitted for. */
+  /** Priced on the hardware for which the costs are fitted. */
   readonly program: StepProgram;
 }
 
-/** Running costs fitted to the steps of some jobs, and how well they predict these. */
+/** Running costs fitted to the steps of several jobs, and how well they predict those jobs. */
 export interface FittedRunningCosts {
   readonly running: RunningCosts;
-  /** In the order of the jobs. */
+  /** One fit per job, in the order of the jobs. */
   readonly fits: readonly Omit<CalibratedRun, "name">[];
 }
 
 const stepsOf = ({ rounds }: RanJob): readonly WorldStep[] => rounds.flat();
 
-/** Seconds from the end of the last rank's step to that of the next step, for each two neighbours of a round. */
+/**
+ * Seconds from the end of one step on its last rank to the end of the next step, for each pair of neighbors in a round.
+ */
 const stepTimes = (steps: readonly WorldStep[]): readonly number[] => {
   const ends = steps.map((ranks) => Math.max(...ranks.map(({ whole }) => whole.endSeconds)));
   return ends.slice(1).map((end, i) => end - ends[i]!);
@@ -41,22 +43,24 @@ const stepTimes = (steps: readonly WorldStep[]): readonly number[] => {
 
 const steadySeconds = ({ rounds }: RanJob): number => median(rounds.flatMap(stepTimes));
 
-/** Largest less smallest median of the rounds, as a share of their median; undefined for one round. */
+/** Largest minus smallest median of the rounds, as a share of the median of the medians; undefined for one round. */
 const spreadOf = ({ rounds }: RanJob): number | undefined => {
   const medians = rounds.map((steps) => median(stepTimes(steps)));
   return medians.length < 2 ? undefined : (Math.max(...medians) - Math.min(...medians)) / median(medians);
 };
 
-/** What a rank's step takes beside kernels and waiting. */
+/** Seconds of a rank's step outside kernels and waits. */
 const outsideSeconds = (step: RankStep): number => {
   const { data, host, between } = attribute(step);
   return data + host + between;
 };
 
-/** What a rank's step takes beside waiting. */
+/** Seconds of a rank's step outside waits. */
 const ownSeconds = (step: RankStep): number => sum(attribute(step).compute.values()) + outsideSeconds(step);
 
-/** A line through what steps take beside kernels, by how many collectives they start. */
+/**
+ * Fit a line to the seconds of a step outside kernels, as a function of the number of collectives that the step starts.
+ */
 const fitOutside = (runs: readonly RanJob[]): Pick<RunningCosts, "secondsPerStep" | "secondsPerCollective"> => {
   const samples = runs.map((run) => {
     const ranks = stepsOf(run).flat();
@@ -65,17 +69,17 @@ const fitOutside = (runs: readonly RanJob[]): Pick<RunningCosts, "secondsPerStep
   });
   if (new Set(samples.map(({ bytes }) => bytes)).size < 2)
     return { secondsPerStep: median(samples.map(({ seconds }) => seconds)), secondsPerCollective: 0 };
-  // The line of messages: a start and a part for each, neither below 0.
+  // The same fit as for links: a fixed part and a part per collective, neither below 0.
   const { secondsPerMessage, secondsPerByte } = fitLink(samples);
   return { secondsPerStep: secondsPerMessage, secondsPerCollective: secondsPerByte };
 };
 
-/** The median of χ² of so many degrees of freedom, over their number (Wilson and Hilferty 1931). */
+/** Median of χ² with `freedom` degrees of freedom, divided by `freedom` (Wilson and Hilferty 1931). */
 const medianOfChiSquared = (freedom: number): number => (1 - 2 / (9 * freedom)) ** 3;
 
 /**
- * How ranks differ within steps; what slows all of them alike is no scatter. By the median of steps, since one pause
- * says nothing of the others.
+ * Relative standard deviation of rank times within a step. A slowdown that all ranks share does not count. Uses the
+ * median over steps, so a single pause does not change the result.
  */
 const stepVariationOf = (runs: readonly RanJob[]): number => {
   const variances = runs.flatMap((run) =>
@@ -92,10 +96,10 @@ const stepVariationOf = (runs: readonly RanJob[]): number => {
   return Math.sqrt(median(variances) / medianOfChiSquared(freedom));
 };
 
-/** Delays that are tried: none, then each a quarter longer than the one before, from 20 µs to 20 ms. */
+/** Message delays to try: 0, then from 20 µs to 20 ms, each 25 % longer than the previous delay. */
 const delays = [0, ...Array.from({ length: 32 }, (_, i) => 20e-6 * 1.25 ** i)];
 
-/** The line a + b · x through points, by least squares, with b not below 0. */
+/** Least-squares line a + b · x through points, with b not below 0. */
 const lineThrough = (points: readonly (readonly [x: number, y: number])[]): readonly [a: number, b: number] => {
   const [meanX, meanY] = [0, 1].map((k) => sum(points.map((point) => point[k]!)) / points.length) as [number, number];
   const spread = sum(points.map(([x]) => (x - meanX) ** 2));
@@ -103,80 +107,85 @@ const lineThrough = (points: readonly (readonly [x: number, y: number])[]): read
   return [meanY - slope * meanX, slope];
 };
 
-type Beside = Required<Pick<RunningCosts, "secondsPerByteBeside" | "overlapSlowdown">>;
+type OverlapCosts = Required<Pick<RunningCosts, "secondsPerByteBeside" | "overlapSlowdown">>;
 
 /**
- * Least angle, as its sine squared, between the bytes and the computing of jobs from which the two can be told apart;
- * below it, bytes are taken for the cause.
+ * Smallest sin² of the angle between the bytes and the computing seconds of the jobs at which both effects can be
+ * separated. Below this value, the whole slowdown is attributed to bytes.
  */
 const leastDetermined = 1e-3;
 
 /**
- * Fit what collectives that travel cost the kernels beside them: what these take longer than they are priced, by bytes
- * that are sent and by seconds that are computed meanwhile. Least squares with both 0 or more.
+ * Fit the slowdown of kernels that run during collectives: measured minus priced kernel seconds, as a linear function
+ * of the bytes sent and of the seconds computed during collectives. Least squares with both coefficients at least 0.
  */
-const fitBeside = (overlapped: readonly RanJob[]): Beside => {
+const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
   const samples = overlapped.map((run) => {
     const { program } = run;
-    const beside = besideCollectives(program);
-    const secondsOf = (isCounted: (place: number) => boolean): number =>
-      sum(program.map((step, place) => (step.kind === "kernel" && isCounted(place) ? step.price.seconds : 0)));
+    const isOverlapped = kernelsDuringCollectives(program);
+    const secondsOf = (isCounted: (index: number) => boolean): number =>
+      sum(program.map((step, index) => (step.kind === "kernel" && isCounted(index) ? step.price.seconds : 0)));
     const computed = median(
       stepsOf(run)
         .flat()
         .map((step) => sum(attribute(step).compute.values())),
     );
     return {
-      longer: computed - secondsOf(() => true),
+      secondsLonger: computed - secondsOf(() => true),
       bytes: sum(overlapsOf(program).map(({ sentBytes }) => sentBytes)),
-      seconds: secondsOf((place) => beside[place]!),
+      seconds: secondsOf((index) => isOverlapped[index]!),
     };
   });
   const dot = (a: keyof (typeof samples)[number], b: keyof (typeof samples)[number]): number =>
     sum(samples.map((sample) => sample[a] * sample[b]));
   const [bytes2, seconds2, mixed] = [dot("bytes", "bytes"), dot("seconds", "seconds"), dot("bytes", "seconds")];
-  const alone: Beside = {
-    secondsPerByteBeside: bytes2 === 0 ? 0 : Math.max(0, dot("bytes", "longer")) / bytes2,
+  const alone: OverlapCosts = {
+    secondsPerByteBeside: bytes2 === 0 ? 0 : Math.max(0, dot("bytes", "secondsLonger")) / bytes2,
     overlapSlowdown: 0,
   };
   const determinant = bytes2 * seconds2 - mixed ** 2;
   if (determinant <= leastDetermined * bytes2 * seconds2) return alone;
   const [perByte, perSecond] = [
-    (dot("bytes", "longer") * seconds2 - dot("seconds", "longer") * mixed) / determinant,
-    (dot("seconds", "longer") * bytes2 - dot("bytes", "longer") * mixed) / determinant,
+    (dot("bytes", "secondsLonger") * seconds2 - dot("seconds", "secondsLonger") * mixed) / determinant,
+    (dot("seconds", "secondsLonger") * bytes2 - dot("bytes", "secondsLonger") * mixed) / determinant,
   ];
-  // Rounding is no slowdown.
+  // A value this small is rounding, not a slowdown.
   if (perSecond < 1e-9) return alone;
   return perByte < 0
-    ? { secondsPerByteBeside: 0, overlapSlowdown: Math.max(0, dot("seconds", "longer")) / seconds2 }
+    ? { secondsPerByteBeside: 0, overlapSlowdown: Math.max(0, dot("seconds", "secondsLonger")) / seconds2 }
     : { secondsPerByteBeside: perByte, overlapSlowdown: perSecond };
 };
 
-/** Slowdowns that are tried on top of what spans of kernels show. */
+/** Slowdowns to try on top of the slowdown seen in kernel spans. */
 const addedSlowdowns = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8];
 
-/** Errors of steps that differ by less than this share are alike: then the smaller cost is taken. */
-const alike = 0.005;
+/** Step errors that differ by less than this share count as equal; the smaller cost is then chosen. */
+const equalErrorTolerance = 0.005;
 
 /**
- * Find how long messages wait for ranks that compute, and how much slower these compute than their kernels show, by the
- * steps of jobs with overlap: least squares of relative errors, and of costs that fit alike the smallest.
+ * Find how long messages wait for computing ranks, and how much slower these ranks compute than their kernel spans
+ * show, from the steps of jobs with overlap. Minimizes relative squared errors; among costs that fit equally well, the
+ * smallest wins.
  */
 const fitOverlap = (
   overlapped: readonly RanJob[],
-  still: RunningCosts,
-  missOf: (running: RunningCosts) => number,
+  withoutOverlap: RunningCosts,
+  errorOf: (running: RunningCosts) => number,
 ): RunningCosts => {
-  if (overlapped.length === 0) return still;
+  if (overlapped.length === 0) return withoutOverlap;
   const tryAll = (added: number, delays: readonly number[]) =>
     delays.map((messageDelaySeconds) => {
-      const running = { ...still, overlapSlowdown: (still.overlapSlowdown ?? 0) + added, messageDelaySeconds };
-      return { running, miss: missOf(running) };
+      const running = {
+        ...withoutOverlap,
+        overlapSlowdown: (withoutOverlap.overlapSlowdown ?? 0) + added,
+        messageDelaySeconds,
+      };
+      return { running, error: errorOf(running) };
     });
   const tried = tryAll(0, delays);
-  const leastOf = (of: typeof tried): number => Math.min(...of.map(({ miss }) => miss));
-  // Only what delays leave unexplained is a slowdown.
-  if (leastOf(tried) > alike)
+  const leastOf = (of: typeof tried): number => Math.min(...of.map(({ error }) => error));
+  // Only an error that delays do not explain counts as a slowdown.
+  if (leastOf(tried) > equalErrorTolerance)
     for (const added of addedSlowdowns)
       tried.push(
         ...tryAll(
@@ -185,21 +194,21 @@ const fitOverlap = (
         ),
       );
   const least = leastOf(tried);
-  return tried.find(({ miss }) => miss <= least + alike)!.running;
+  return tried.find(({ error }) => error <= least + equalErrorTolerance)!.running;
 };
 
 /**
- * Fit what running ranks cost beside kernels and messages to the steps of some jobs.
+ * Fit the costs of running ranks besides kernels and messages to the steps of some jobs.
  *
- * What is outside of kernels and waits, how ranks scatter, and how much longer kernels take beside messages, by the
- * bytes of these and by the time, is read off the spans. What jobs without overlap take longer than their simulation is
- * a line over their number of collectives: a part for each, the rest for the step. How long messages wait for ranks
- * that compute, and what else slows a rank that overlaps, no span shows: it is fitted to the steps of jobs with
- * overlap. Without such jobs it is 0.
+ * Read from spans: time outside kernels and waits, how rank times scatter, and how much longer kernels take during
+ * messages (per byte and per second). From jobs without overlap: the difference between measured and simulated steps,
+ * fitted as a line over the number of collectives; the slope is a cost per collective, the intercept a cost per step.
+ * Not visible in any span, so fitted to the steps of jobs with overlap: how long messages wait for computing ranks, and
+ * any further slowdown of a rank that overlaps. Without such jobs both are 0.
  *
- * @param runs with kernels priced as they are when nothing travels beside them.
+ * @param runs with kernels priced as if no message traveled during them.
  *
- * Cost: 33 to 110 simulations of some steps for each job with overlap.
+ * Cost: 33 to 110 simulations of a few steps for each job with overlap.
  */
 export const fitRunningCosts = (runs: readonly RanJob[], hardware: HardwareFile): FittedRunningCosts => {
   const measured = new Map(runs.map((run) => [run, steadySeconds(run)]));
@@ -214,7 +223,7 @@ export const fitRunningCosts = (runs: readonly RanJob[], hardware: HardwareFile)
   const read: RunningCosts = {
     ...fitOutside(runs),
     collectiveLatencySeconds: 0,
-    ...fitBeside(overlapped),
+    ...fitOverlapCosts(overlapped),
     stepVariation: stepVariationOf(runs),
     messageDelaySeconds: 0,
   };
@@ -225,13 +234,17 @@ export const fitRunningCosts = (runs: readonly RanJob[], hardware: HardwareFile)
       : lineThrough(
           plain.map((run) => [run.program.filter(isStart).length, measured.get(run)! - predictPlain(run)] as const),
         );
-  const still = { ...read, collectiveLatencySeconds, secondsPerStep: Math.max(0, read.secondsPerStep + rest) };
-  /** Root mean square of relative errors. */
-  const missOf = (running: RunningCosts): number => {
+  const withoutOverlap = {
+    ...read,
+    collectiveLatencySeconds,
+    secondsPerStep: Math.max(0, read.secondsPerStep + rest),
+  };
+  /** Root mean square of relative errors over the jobs with overlap. */
+  const errorOf = (running: RunningCosts): number => {
     const predict = predictedBy(running);
     return Math.sqrt(sum(overlapped.map((run) => (predict(run) / measured.get(run)! - 1) ** 2)) / overlapped.length);
   };
-  const running = fitOverlap(overlapped, still, missOf);
+  const running = fitOverlap(overlapped, withoutOverlap, errorOf);
   const predict = predictedBy(running);
   return {
     running,

@@ -3,7 +3,9 @@ import { type Algorithm, algorithms, fitLink, type LinkTimes } from "@skein/coll
 import type { ClusterLinks } from "@skein/cost-model";
 import { ArgumentError } from "@skein/tensor-core";
 
-/** One collective of a run: what its schedule sends along the busiest path, and the least that it took. */
+/**
+ * One collective of a run: messages and bytes that its schedule sends along the busiest path, and its shortest time.
+ */
 interface PathSample {
   readonly messages: number;
   readonly bytes: number;
@@ -11,10 +13,11 @@ interface PathSample {
 }
 
 /**
- * Fit what messages between threads of one process cost from the collectives of a run: α + β · b, sums included. Of
- * each collective the least time over steps counts, since in the others a rank came late.
+ * Fit the cost of messages between threads of one process, α + β · b with b in bytes, from the collectives of a run.
+ * The cost includes sums. The shortest time over all steps counts for each collective, because in other steps some rank
+ * came late.
  *
- * @throws ArgumentError where the run had no two collectives of different sizes.
+ * @throws ArgumentError if the run had no two collectives of different sizes.
  */
 export const threadLinks = (steps: readonly WorldStep[], worldSize: number): LinkTimes => {
   const byName = new Map<string, PathSample>();
@@ -37,17 +40,17 @@ export const threadLinks = (steps: readonly WorldStep[], worldSize: number): Lin
   const samples = [...byName.values()];
   if (new Set(samples.map(({ bytes }) => bytes)).size < 2)
     throw new ArgumentError(
-      `the links of ${worldSize} threads cannot be told from ${samples.length} collectives of one size; calibrate with a job that exchanges its gradients in several buckets, such as --set buckets.kind=per-tensor`,
+      `the links of ${worldSize} threads cannot be fitted: the ${samples.length} collectives of the run have one size, and a fit needs two; calibrate with a job that exchanges its gradients in several buckets, such as --set buckets.kind=per-tensor`,
     );
   const { secondsPerMessage, secondsPerByte } = fitLink(samples);
   const messages = Math.max(...samples.map((sample) => sample.messages));
   return { secondsPerMessage: secondsPerMessage / messages, secondsPerByte };
 };
 
-/** Flows of one host share its links, and lose a little beside; nothing of that is measured. */
+/** Contention is not measured: flows of one host share its links, and nothing beyond that is charged. */
 export const noContention = { penaltyPerFlow: 0 } as const;
 
-/** The links of ranks in one process: all alike, sums included. */
+/** The links of ranks in one process: all equal, with the cost of sums included. */
 export const linksOfThreads = (within: LinkTimes, source: string): ClusterLinks => ({
   within,
   across: within,

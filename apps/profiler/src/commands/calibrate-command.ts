@@ -17,7 +17,7 @@ import { measureKernelGrid } from "../calibrate/kernel-grid.ts";
 import { fitRunningCosts } from "../calibrate/running-costs.ts";
 import { linksOfThreads, noContention, threadLinks } from "../calibrate/thread-links.ts";
 import { exitCodes } from "../errors.ts";
-import { machineInWords } from "../machine.ts";
+import { describeMachine } from "../machine.ts";
 import { milliseconds } from "../milliseconds.ts";
 import { asTyped } from "../own-command.ts";
 import { eachByItself } from "../predict/candidates.ts";
@@ -32,61 +32,64 @@ export interface CalibrateCommandOptions extends Pick<JobOptions, "ranks" | "tra
   readonly output: string;
 }
 
-/** A job that is measured, and how it is named. */
-interface Way {
+/** A job to measure, with the name that the output shows. */
+interface Variant {
   readonly job: ProfiledJob;
   readonly name: string;
   readonly rounds: MeasuredJob[];
 }
 
-/** Each gradient by itself, after and beside computation: how messages and computation disturb each other. */
-const waysToExchange = async (first: ProfiledJob): Promise<Way[]> => {
-  const ways: Way[] = [];
+/**
+ * Variants of a job that exchange each gradient by itself: after the backward pass, during it, and in halves. They show
+ * how messages and computation slow each other.
+ */
+const exchangeVariants = async (first: ProfiledJob): Promise<Variant[]> => {
+  const variants: Variant[] = [];
   for (const [overlap, when] of [
     ["none", "after the backward pass"],
-    ["wait-free", "beside the backward pass"],
+    ["wait-free", "during the backward pass"],
     ["dear", "in halves around the end of a step"],
   ] as const)
     try {
-      ways.push({
+      variants.push({
         job: await first.with(eachByItself(overlap)),
         name: `${first.facts.name}, each gradient by itself ${when}`,
         rounds: [],
       });
     } catch (error) {
-      // Not every job can be trained so.
+      // Some jobs cannot be trained this way.
       if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
     }
-  return ways;
+  return variants;
 };
 
-/** What each of these is beside kernels and messages. */
+/** The fitted running costs as lines of text. */
 const runningLines = (running: RunningCosts, ranks: number): string[] => {
   const { secondsPerStep, secondsPerCollective, collectiveLatencySeconds, secondsPerByteBeside } = running;
   const { stepVariation, messageDelaySeconds, overlapSlowdown = 0 } = running;
-  const ofStep = `steps        ${milliseconds(secondsPerStep)} outside of kernels`;
-  if (ranks === 1) return [ofStep];
+  const stepLine = `steps        ${milliseconds(secondsPerStep)} outside of kernels`;
+  if (ranks === 1) return [stepLine];
   return [
-    `${ofStep}; ranks differ by ${(100 * stepVariation).toFixed(0)} % within one`,
-    `collectives  ${milliseconds(secondsPerCollective)} to hand one over, ${milliseconds(collectiveLatencySeconds)} beside its messages`,
-    `overlap      ${(1e9 * secondsPerByteBeside).toPrecision(3)} ns/B of a rank that computes, kernels ${(100 * overlapSlowdown).toFixed(0)} % slower, messages ${milliseconds(messageDelaySeconds)} later`,
+    `${stepLine}; ranks differ by ${(100 * stepVariation).toFixed(0)} % within a step`,
+    `collectives  ${milliseconds(secondsPerCollective)} to start one, ${milliseconds(collectiveLatencySeconds)} in addition to its messages`,
+    `overlap      ${(1e9 * secondsPerByteBeside).toPrecision(3)} ns/B on a computing rank, kernels ${(100 * overlapSlowdown).toFixed(0)} % slower, messages ${milliseconds(messageDelaySeconds)} later`,
   ];
 };
 
 /**
- * Kernels as they are when nothing travels beside them: how far messages slow them is a cost of its own. What only runs
- * beside messages counts as it is.
+ * Samples of kernels that run while no message travels, because the slowdown by messages is a separate cost. Operators
+ * that only run during messages keep their samples from there.
  */
 const undisturbedSamples = (runs: readonly MeasuredJob[], device: Device): KernelSample[] => {
   const byOverlap = Map.groupBy(runs, (run) => overlapsOf(run.programOn(device)).length > 0);
-  const [beside, alone] = [true, false].map((isBeside) =>
-    (byOverlap.get(isBeside) ?? []).flatMap((run) => run.samples()),
+  const [overlapped, undisturbed] = [true, false].map((isOverlapped) =>
+    (byOverlap.get(isOverlapped) ?? []).flatMap((run) => run.samples()),
   ) as [KernelSample[], KernelSample[]];
-  const known = new Set(alone.map(({ operator }) => operator));
-  return [...alone, ...beside.filter(({ operator }) => !known.has(operator))];
+  const known = new Set(undisturbed.map(({ operator }) => operator));
+  return [...undisturbed, ...overlapped.filter(({ operator }) => !known.has(operator))];
 };
 
-/** `skein-profile calibrate`: measure this machine by its kernels and by jobs, and write what predictions need. */
+/** `skein-profile calibrate`: measure this machine with kernels and jobs, and write a hardware file for predictions. */
 export const calibrateCommand = async (
   files: readonly string[],
   { steps, warmUp, rounds: asked, output, ...jobOptions }: CalibrateCommandOptions,
@@ -94,12 +97,12 @@ export const calibrateCommand = async (
   const counted = countOf("steps", steps, 2);
   const warmUpSteps = countOf("warm-up", warmUp, 0);
   const rounds = countOf("rounds", asked, 1);
-  const say = (line: string): void => writeStderr(`${line}\n`);
+  const report = (line: string): void => writeStderr(`${line}\n`);
   const jobs = await Promise.all(files.map((file) => openJob(file, jobOptions)));
   const [first] = jobs;
   if (first === undefined)
     throw new ArgumentError(
-      "no job was named; name one or more whose operators and ranks are like those that you will predict",
+      "no job was named, and calibrate needs at least one; name jobs whose operators and ranks are like those that you will predict",
     );
   const { ranks, transport, backend } = first.facts;
   const other = jobs.find(
@@ -107,27 +110,27 @@ export const calibrateCommand = async (
   );
   if (other !== undefined)
     throw new ArgumentError(
-      `${first.facts.name} has ${ranks} ranks over ${transport} on ${backend}, ${other.facts.name} has ${other.facts.ranks} over ${other.facts.transport} on ${other.facts.backend}; one file describes one machine: set --ranks and --transport for all`,
+      `${first.facts.name} has ${ranks} ranks over ${transport} on ${backend}, ${other.facts.name} has ${other.facts.ranks} over ${other.facts.transport} on ${other.facts.backend}; a hardware file describes one machine: set --ranks and --transport for all jobs`,
     );
-  say("measuring single kernels");
+  report("measuring single kernels");
   const rates = await first.rates();
-  const source = `measured by skein-profile calibrate on ${new Date().toISOString().slice(0, 10)}: ${machineInWords()}`;
+  const source = `measured by skein-profile calibrate on ${new Date().toISOString().slice(0, 10)}: ${describeMachine()}`;
   const described = {
-    name: `${ranks === 1 ? "one rank" : `each of ${ranks} ranks`} of ${machineInWords()}`,
+    name: `${ranks === 1 ? "one rank" : `each of ${ranks} ranks`} of ${describeMachine()}`,
     kind: backend === "cpu" ? "cpu" : "gpu",
     source,
   } as const;
-  const ways = [
-    ...jobs.map((job): Way => ({ job, name: job.facts.name, rounds: [] })),
-    ...(ranks > 1 ? await waysToExchange(first) : []),
+  const variants = [
+    ...jobs.map((job): Variant => ({ job, name: job.facts.name, rounds: [] })),
+    ...(ranks > 1 ? await exchangeVariants(first) : []),
   ];
   const grid = backend === "cpu" ? await measureKernelGrid() : [];
   for (let round = 1; round <= rounds; round++)
-    for (const way of ways) {
-      say(`measuring ${way.name}: ${warmUpSteps + counted} steps, round ${round} of ${rounds}`);
-      way.rounds.push(await measureJob(way.job, { steps: counted, warmUpSteps }));
+    for (const variant of variants) {
+      report(`measuring ${variant.name}: ${warmUpSteps + counted} steps, round ${round} of ${rounds}`);
+      variant.rounds.push(await measureJob(variant.job, { steps: counted, warmUpSteps }));
     }
-  const runs = ways.flatMap((way) => way.rounds);
+  const runs = variants.flatMap((variant) => variant.rounds);
   const samples = [...grid, ...undisturbedSamples(runs, calibrateDevice(rates, grid, described))];
   const linksOf = async (): Promise<ClusterLinks> => {
     if (ranks === 1 || transport === "threads") {
@@ -140,20 +143,20 @@ export const calibrateCommand = async (
             );
       return linksOfThreads(within, source);
     }
-    say(`measuring links over ${transport}`);
+    report(`measuring links over ${transport}`);
     return { ...linkCosts(await first.links()), contention: noContention, source };
   };
   const kernels: HardwareFile = {
     format: "skein-hardware",
     version: 1,
     name: `this machine, ${ranks} ${ranks === 1 ? "rank" : "ranks"}`,
-    description: `${machineInWords()}; ${ranks} ranks over ${transport}`,
+    description: `${describeMachine()}; ${ranks} ranks over ${transport}`,
     device: calibrateDevice(rates, samples, described),
     topology: { ranks, ranksPerHost: ranks },
     links: await linksOf(),
   };
   const { running, fits } = fitRunningCosts(
-    ways.map(({ job, rounds: own }) => ({
+    variants.map(({ job, rounds: own }) => ({
       job,
       rounds: own.map((run) => run.steps),
       program: pricePrepared(own[0]!.step, job, kernels),
@@ -161,7 +164,7 @@ export const calibrateCommand = async (
     kernels,
   );
   const device = { ...kernels.device, running };
-  const calibrated = fits.map((fit, i) => ({ name: ways[i]!.name, ...fit }));
+  const calibrated = fits.map((fit, i) => ({ name: variants[i]!.name, ...fit }));
   const calibration = { links: kernels.links.source, runs: calibrated };
   writeFileSync(output, formatHardwareFile({ ...kernels, device, calibration }));
   writeStdout(

@@ -5,7 +5,7 @@ import { comparisonLines } from "../compare/comparison-lines.ts";
 import { exitCodes } from "../errors.ts";
 import { writeStdout } from "skein-train/profiling";
 
-/** Maximum size of a report, in bytes; those of a thousand operators have one megabyte. */
+/** Maximum size of a report file, in bytes. A report of a thousand operators has about one megabyte. */
 const maxReportBytes = 2 ** 28;
 
 const reportOf = (path: string): ProfileReport => {
@@ -14,13 +14,13 @@ const reportOf = (path: string): ProfileReport => {
     text = readTextFile(path, maxReportBytes).text;
   } catch (error) {
     throw new ArgumentError(
-      `${path} cannot be read (${error instanceof Error ? error.message : String(error)}); name the report.json of a profile`,
+      `${path} cannot be read (${error instanceof Error ? error.message : String(error)}); give the report.json of a profile`,
     );
   }
   return parseReport(text, path);
 };
 
-/** `skein-profile compare`: what differs between two reports by more than chance. */
+/** `skein-profile compare`: print the differences between two reports that are larger than chance. */
 export const compareCommand = (before: string, after: string): number => {
   for (const line of comparisonLines(reportOf(before), reportOf(after), process.stdout.columns))
     writeStdout(`${line}\n`);

@@ -1,6 +1,8 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** The number that an option was given. @throws ArgumentError for what is none, or less than `least`. */
+/**
+ * Parse the number given for an option. @throws ArgumentError for text that is not a whole number of at least `least`.
+ */
 export const countOf = (option: string, text: string, least: number): number => {
   const count = Number(text);
   if (!/^\d+$/.test(text.trim()) || !Number.isSafeInteger(count) || count < least)

@@ -16,16 +16,16 @@ export interface LinksCommandOptions extends Pick<JobOptions, "ranks" | "transpo
 }
 
 const notWritable = (output: string, reason: string): ArgumentError =>
-  new ArgumentError(`--output ${output}: cannot be written (${reason}); name a file in a folder that you may write to`);
+  new ArgumentError(`--output ${output}: cannot be written (${reason}); give a file in a folder with write permission`);
 
-/** Look before anything is measured. @throws ArgumentError. */
-const requirePlace = (output: string): void => {
+/** Check that a file can be written to `output`, before anything is measured. @throws ArgumentError. */
+const requireWritable = (output: string): void => {
   if (statSync(dirname(output), { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw notWritable(output, "its folder is not there");
+    throw notWritable(output, "its folder does not exist");
   if (statSync(output, { throwIfNoEntry: false })?.isDirectory() === true) throw notWritable(output, "it is a folder");
 };
 
-/** `skein-profile links`: what messages between the ranks of a job cost. */
+/** `skein-profile links`: measure the cost of messages between the ranks of a job. */
 export const linksCommand = async (
   file: string,
   { hardware, output, json = false, ...jobOptions }: LinksCommandOptions,
@@ -33,26 +33,27 @@ export const linksCommand = async (
   if ((hardware === undefined) !== (output === undefined))
     throw new ArgumentError(
       output === undefined
-        ? `--hardware ${hardware}: where the file with these links goes is not said; add --output <file>`
-        : `--output ${output}: what the links are to be put into is not said; add --hardware <file>, or use skein-train links for a file of links alone`,
+        ? `--hardware ${hardware} needs an output file for the hardware with these links; add --output <file>`
+        : `--output ${output} needs the hardware file whose links are replaced; add --hardware <file>, or use skein-train links for a file of links alone`,
     );
-  if (output !== undefined) requirePlace(output);
+  if (output !== undefined) requireWritable(output);
   const described = hardware === undefined ? undefined : hardwareOf(hardware);
   const job = await openJob(file, jobOptions);
   const links = await job.links();
   const lines = json ? [JSON.stringify(links)] : linkLines(links, process.stdout.columns ?? 80);
   for (const line of lines) writeStdout(`${line}\n`);
   if (described === undefined || output === undefined) return exitCodes.ok;
-  const { hardware: relinked, kept } = withLinks(described, links);
+  const { hardware: relinked, unmeasured } = withLinks(described, links);
   try {
     writeFileSync(output, formatHardwareFile(relinked));
   } catch (error) {
     throw notWritable(output, error instanceof Error ? error.message : String(error));
   }
-  const stays = kept === undefined ? "" : `; its links ${kept} hosts, which this job has not, are as they were`;
+  const rest =
+    unmeasured === undefined ? "" : `; its links ${unmeasured} hosts are unchanged, because this job has none`;
   writeStderr(
     asTyped(
-      `${relinked.name} with these links is in ${output}${stays}; use it with skein-profile predict ${file} --hardware ${output}\n`,
+      `${relinked.name} with these links was written to ${output}${rest}; use it with skein-profile predict ${file} --hardware ${output}\n`,
     ),
   );
   return exitCodes.ok;

@@ -23,7 +23,7 @@ export interface PlanCommandOptions extends Pick<JobOptions, "ranks" | "transpor
   readonly json?: boolean;
 }
 
-/** `skein-profile plan`: which configuration of a job is fastest on some hardware, and how many ranks. */
+/** `skein-profile plan`: find the fastest configuration of a job on given hardware, and the best number of ranks. */
 export const planCommand = async (
   file: string,
   {
@@ -40,14 +40,14 @@ export const planCommand = async (
   if (apply !== undefined) requireNewJob(file, apply);
   const machine = hardwareOf(hardware);
   const counts = ranks === undefined ? undefined : rankList(String(ranks));
-  // One number replaces that of the job, whose batch stays as it is; several are set beside each other.
+  // A single number of ranks replaces the job's own and keeps its batch; several numbers are compared with each other.
   const own = await openJob(file, { ...rest, set, ...(counts?.length === 1 && { ranks: String(counts[0]) }) });
   const several = counts !== undefined && counts.length > 1;
   const planned = await planWorlds(own, machine, { ranks: several ? counts : [own.facts.ranks], keep, lossless });
   const { worlds } = planned;
-  const samplesTime = ({ epochSeconds, samplesPerSecond }: PlannedWorld): number =>
+  const sampleCost = ({ epochSeconds, samplesPerSecond }: PlannedWorld): number =>
     Number.isFinite(epochSeconds) ? epochSeconds : 1 / samplesPerSecond;
-  const fastest = worlds.reduce((a, b) => (samplesTime(b) < samplesTime(a) ? b : a));
+  const fastest = worlds.reduce((a, b) => (sampleCost(b) < sampleCost(a) ? b : a));
   const ownSeconds = (await predictStep(own, machine)).simulated.stepSeconds;
   const { best, prediction } = await confirmBest(fastest.job, machine, fastest.scored);
   const bestSeconds = prediction.simulated.stepSeconds;
@@ -57,10 +57,10 @@ export const planCommand = async (
       file,
       apply,
       { ...fastest.resizing, ...best.settings },
-      `${secondsText(bestSeconds)} a step, as simulated on ${machine.name}; ${secondsText(ownSeconds)} before`,
+      `${secondsText(bestSeconds)} per step, simulated on ${machine.name}; ${secondsText(ownSeconds)} before`,
     );
   if (json) {
-    const shown = ({ job: _, ...one }: PlannedWorld): object => one;
+    const withoutJob = ({ job: _, ...world }: PlannedWorld): object => world;
     writeStdout(
       `${JSON.stringify({
         job: own.facts.name,
@@ -70,7 +70,7 @@ export const planCommand = async (
         best: { ranks: fastest.ranks, ...best, tracedSeconds: bestSeconds },
         scored: fastest.scored,
         leftOut: [...planned.leftOut, ...fastest.leftOut],
-        worlds: worlds.map(shown),
+        worlds: worlds.map(withoutJob),
         algorithms: algorithmPrices(prediction.program, groupsOn(fastest.job, machine)),
       })}\n`,
     );
@@ -86,11 +86,11 @@ export const planCommand = async (
     : `${secondsText(bestSeconds)} at best (${shareText(Math.max(0, 1 - bestSeconds / ownSeconds))} less)`;
   const outside = !several && own.facts.ranks > machine.topology.ranks;
   const lines = [
-    `${own.facts.name} on ${machine.name}: ${secondsText(ownSeconds)} a step as it is, ${gain}`,
+    `${own.facts.name} on ${machine.name}: ${secondsText(ownSeconds)} per step as it is, ${gain}`,
     spaceLine(worlds),
     ...(outside
       ? [
-          `${machine.name} has ${machine.topology.ranks} ranks: the others are taken to stand on more hosts like its own`,
+          `${machine.name} has ${machine.topology.ranks} ranks: the other ranks are assumed to be on more hosts of the same kind`,
         ]
       : []),
     ...(outside ? extrapolationLines(own.facts, machine, extrapolate(own.facts, machine, [])) : []),
@@ -102,8 +102,8 @@ export const planCommand = async (
     ...(several ? [`on ${fastest.ranks} ranks:`] : []),
     ...configurationLines(fastest, columns),
     "",
-    `the first was traced whole: ${secondsText(bestSeconds)}`,
-    apply === undefined ? `to run it: ${sets}` : `it is in ${apply}`,
+    `the fastest, traced as a whole step: ${secondsText(bestSeconds)}`,
+    apply === undefined ? `to run it: ${sets}` : `written to ${apply}`,
   ];
   for (const line of lines) writeStdout(`${line}\n`);
   return exitCodes.ok;

@@ -29,32 +29,32 @@ export interface ReportCommandOptions extends Pick<JobOptions, "ranks" | "transp
   readonly json?: boolean;
 }
 
-/** What needs a job to have a meaning. */
+/** Reject options that have no meaning without --job. @throws ArgumentError. */
 const requireJob = ({ job, ranks, transport, set = [], hardware }: ReportCommandOptions): void => {
   const given = Object.entries({ ranks, transport, hardware, set: set[0] }).find(([, value]) => value !== undefined);
   if (job === undefined && given !== undefined)
     throw new ArgumentError(
-      `--${given[0]} ${given[1]} is of the job that the trace was made of; add --job <job.yaml>, or leave it out`,
+      `--${given[0]} ${given[1]} describes the job of the trace, and no job is given; add --job <job.yaml>, or leave --${given[0]} out`,
     );
 };
 
-/** The hosts that a trace comes from. */
+/** The hosts that a trace names. */
 const machineOf = (ranks: readonly RankSpans[]): string => {
   const hosts = new Set(ranks.flatMap(({ process }) => process?.split(":")[0] ?? []));
-  return hosts.size === 0 ? "a machine that the trace does not name" : `from a trace of ${[...hosts].join(", ")}`;
+  return hosts.size === 0 ? "an unnamed machine" : `from a trace of ${[...hosts].join(", ")}`;
 };
 
 /**
- * A job that lacks operators which take more of the computing is another one: what it has would be given the work of
- * others.
+ * Maximum share of computing time in operators that the job lacks. Above this share the trace belongs to another job,
+ * and operators would be matched wrongly.
  */
 const mostUnknown = 0.05;
 
 /**
- * Look whether a trace can be of a job.
+ * Check that a trace can belong to a job.
  *
- * @throws ArgumentError.
- * @returns operators of the trace that the job's step has not.
+ * @throws ArgumentError if the number of ranks differs, or if too much time is in operators that the job lacks.
+ * @returns operators of the trace that the job's step does not have.
  */
 const unknownOperators = (
   steps: readonly WorldStep[],
@@ -65,13 +65,13 @@ const unknownOperators = (
 ): string[] => {
   if (facts.ranks !== numRanks)
     throw new ArgumentError(
-      `${path} is of ${numRanks} ranks, and --job ${facts.name} of ${facts.ranks}; name the job that the trace was made of, or add --ranks ${numRanks}`,
+      `${path} has ${numRanks} ranks, and --job ${facts.name} has ${facts.ranks}; give the job of the trace, or add --ranks ${numRanks}`,
     );
   const known = new Set(program.map(({ name }) => name));
   const computed = steps.flat().flatMap(({ spans }) => spans.filter(({ track }) => track === "compute"));
   const spansByName = Map.groupBy(computed, ({ name }) => name);
   const unknown = [...spansByName.keys()].filter((name) => !known.has(name));
-  // Medians: one span during which its thread had no core may outweigh all others.
+  // Medians, because a single span during which its thread had no core may outweigh all others.
   const seconds = (names: Iterable<string>): number =>
     [...names]
       .map((name) => spansByName.get(name)!)
@@ -79,7 +79,7 @@ const unknownOperators = (
   const share = seconds(unknown) / seconds(spansByName.keys());
   if (share > mostUnknown)
     throw new ArgumentError(
-      `${path} spends ${(100 * share).toFixed(0)} % of its computing on operators that --job ${facts.name} has not, such as ${printable(unknown.slice(0, 3).join(", "))}; name the job that the trace was made of`,
+      `${path} spends ${(100 * share).toFixed(0)} % of its computing on operators that --job ${facts.name} does not have, such as ${printable(unknown.slice(0, 3).join(", "))}; give the job of the trace`,
     );
   return unknown;
 };
@@ -99,33 +99,31 @@ const priced = async (
   return { priced: { step: job.step(plan), stateBytes, program, device: described.device }, predicted: simulated };
 };
 
-/**
- * By which clock kernels were timed, by what a trace shows: without timestamp queries a step of a device is one span.
- */
+/** Infer from a trace which clock timed the kernels. A device without timestamp queries has one span per step. */
 const clockOf = (backend: string, steps: readonly WorldStep[]): JobFacts["kernelClock"] => {
   if (backend === "cpu") return "host";
   const kernels = steps.flat().flatMap(({ spans }) => spans.filter(({ track }) => track === "compute"));
   return kernels.length > steps.flat().length ? "device" : "none";
 };
 
-/** `skein-profile report`: the report of a trace that was written before. */
+/** `skein-profile report`: make a report from a trace that was written before. */
 export const reportCommand = async (path: string, options: ReportCommandOptions): Promise<number> => {
   const { job: jobFile, hardware, warmUp, output, json = false, ...jobOptions } = options;
   const warmUpSteps = countOf("warm-up", warmUp, 0);
   requireJob(options);
   const trace = readTrace(path);
   const { facts, ranks } = trace;
-  const say = (line: string): void => writeStderr(`${line}\n`);
+  const warn = (line: string): void => writeStderr(`${line}\n`);
   const all = traceSteps(trace, path);
   const steps = all.slice(warmUpSteps);
   const cut = cutLine(trace, all, path);
-  if (cut !== undefined) say(cut);
+  if (cut !== undefined) warn(cut);
   const job = jobFile === undefined ? undefined : await openJob(jobFile, jobOptions);
   const known = job && (await priced(job, hardware, facts.plan));
   const unknown = job && known ? unknownOperators(steps, ranks.length, job, known.priced, path) : [];
   if (unknown.length > 0)
-    say(
-      `${unknown.length} operators of the trace are not in the step of ${jobFile}, so nothing is known of them: ${printable(unknown.slice(0, 3).join(", "))}`,
+    warn(
+      `${unknown.length} operators of the trace are not in the step of ${jobFile}, so they have no flops, bytes or predictions: ${printable(unknown.slice(0, 3).join(", "))}`,
     );
   const report = buildReport({
     facts: {
@@ -135,7 +133,7 @@ export const reportCommand = async (path: string, options: ReportCommandOptions)
       samplesPerStep: facts.samplesPerStep,
       kernelClock: job?.facts.kernelClock ?? clockOf(facts.backend, steps),
     },
-    // What it cost to record a span on another machine is not known.
+    // The cost of recording a span on another machine is unknown.
     measured: { steps, overheadSeconds: job === undefined ? 0 : spanOverheadSeconds() },
     warmUpSteps,
     madeAt: new Date(facts.madeAt),

@@ -9,7 +9,7 @@ import {
 import { type ProfileReport, secondsText, shareText } from "@skein/report";
 import { exitCodes } from "../errors.ts";
 import { countOf } from "./count-of.ts";
-import { machineInWords } from "../machine.ts";
+import { describeMachine } from "../machine.ts";
 import { claimFolder, dropUnused, writeReport } from "../outputs.ts";
 import { requireNewJob, writeJob } from "../plan/write-job.ts";
 import { hardwareOf } from "../predict/hardware-of.ts";
@@ -29,16 +29,16 @@ export interface RunCommandOptions extends Pick<JobOptions, "ranks" | "transport
   readonly json?: boolean;
 }
 
-/** Write the job with the change that is advised, if any. @returns what was done. */
-const applied = (file: string, target: string, { advice, step }: ProfileReport): string => {
+/** Write the job with the advised change, if there is one. @returns a line that describes the result. */
+const applyAdvice = (file: string, target: string, { advice, step }: ProfileReport): string => {
   const found = advice.find(({ change }) => change !== undefined);
-  if (found?.change === undefined) return `${target} was not written: no change of the schedule is advised`;
-  const note = `${found.cure}: predicted to save ${shareText(found.saves!)} of ${secondsText(step.median)} a step, as measured`;
+  if (found?.change === undefined) return `${target} was not written: the report advises no change of the schedule`;
+  const note = `${found.cure}: predicted to save ${shareText(found.saves!)} of the measured step of ${secondsText(step.median)}`;
   writeJob(file, target, found.change, note);
   return `${target}: ${note}`;
 };
 
-/** `skein-profile run`. */
+/** `skein-profile run`: run a job for some steps, and report how their time is spent. */
 export const runCommand = async (
   file: string,
   { steps, warmUp, output, hardware, apply, json = false, ...jobOptions }: RunCommandOptions,
@@ -48,19 +48,19 @@ export const runCommand = async (
   const job = await openJob(file, jobOptions);
   const { facts } = job;
   const folder = claimFolder(facts.name, output);
-  const say = (line: string): void => {
+  const report = (line: string): void => {
     if (!json) writeStderr(`${line}\n`);
   };
-  say(
-    `${facts.name}: ${warmUpSteps} steps to warm up and ${counted} that count, on ${facts.ranks} ${facts.ranks === 1 ? "rank" : "ranks"} (${facts.backend}, ${facts.transport})`,
+  report(
+    `${facts.name}: ${warmUpSteps} warm-up steps and ${counted} measured steps, on ${facts.ranks} ${facts.ranks === 1 ? "rank" : "ranks"} (${facts.backend}, ${facts.transport})`,
   );
   const abort = new AbortController();
   let stoppedCode: number = exitCodes.interrupted;
   const release = onInterrupt((cause) => {
     stoppedCode = exitCodeOfSignal(cause);
-    say("stopping after this step; the report is of those that were made");
+    report("stopping after this step; the report covers the steps made so far");
     abort.abort();
-  }, say);
+  }, report);
   try {
     const described = hardware === undefined ? undefined : hardwareOf(hardware);
     const device = described?.device ?? (await deviceHere(job));
@@ -68,10 +68,10 @@ export const runCommand = async (
     const measured = await measureJob(job, { steps: counted, warmUpSteps, signal: abort.signal });
     if (measured.steps.length === 0 && abort.signal.aborted) {
       dropUnused(folder);
-      say("stopped before the first step that counts; there is no report");
+      report("stopped before the first measured step; no report was written");
       return stoppedCode;
     }
-    const found = buildReport({
+    const measuredReport = buildReport({
       facts,
       measured,
       priced: {
@@ -82,19 +82,21 @@ export const runCommand = async (
       },
       warmUpSteps,
       madeAt: new Date(),
-      machine: machineInWords(),
+      machine: describeMachine(),
       predicted: prediction && { ranks: prediction.simulated.ranks, stepSeconds: prediction.simulated.stepSeconds },
     });
-    const schedule = isExposed(found) && !abort.signal.aborted ? await bestSchedule(job, measured, device) : undefined;
-    const report = schedule === undefined ? found : { ...found, advice: adviceOn(found, schedule) };
-    if (apply !== undefined) say(applied(file, apply, report));
-    writeReport(folder, report, measured, { json, columns: process.stdout.columns });
+    const schedule =
+      isExposed(measuredReport) && !abort.signal.aborted ? await bestSchedule(job, measured, device) : undefined;
+    const advised =
+      schedule === undefined ? measuredReport : { ...measuredReport, advice: adviceOn(measuredReport, schedule) };
+    if (apply !== undefined) report(applyAdvice(file, apply, advised));
+    writeReport(folder, advised, measured, { json, columns: process.stdout.columns });
     return abort.signal.aborted ? stoppedCode : exitCodes.ok;
   } catch (error) {
     dropUnused(folder);
     const isStop = error instanceof Error && error.name === "AbortError";
     if (abort.signal.aborted && (isStop || describeError(error).code === "interrupted")) {
-      say("stopped before the first step");
+      report("stopped before the first step");
       return stoppedCode;
     }
     throw error;

@@ -17,14 +17,14 @@ export interface ShadersCommandOptions extends CallOptions, Pick<JobOptions, "ra
   readonly device: "least" | "here";
 }
 
-/** `skein-profile shaders`: the WGSL of a function of tensors, or of a job's step. */
+/** `skein-profile shaders`: print the WGSL of a tensor function, or of a job's step. */
 export const shadersCommand = async (
   name: string | undefined,
   { job, device, ranks, set = [], ...call }: ShadersCommandOptions,
 ): Promise<number> => {
   if ((name === undefined) === (job === undefined))
     throw new ArgumentError(
-      `shaders takes a function of tensors or --job <file>, got ${name === undefined ? "neither" : "both"}; as in "shaders matmul --shapes 128x256,256x64"`,
+      `shaders takes either a tensor function or --job <file>, got ${name === undefined ? "neither" : "both"}; as in "shaders matmul --shapes 128x256,256x64"`,
     );
   let shaders: readonly ListedShader[];
   if (name !== undefined) {

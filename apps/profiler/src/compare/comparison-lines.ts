@@ -11,7 +11,7 @@ import { type Difference, differenceOf, significant } from "./difference.ts";
 
 interface Row extends Difference {
   readonly name: string;
-  /** Seconds that it changed the step by. */
+  /** Change of the step's time due to this row, in seconds. */
   readonly seconds: number;
 }
 
@@ -19,7 +19,9 @@ const keyOf = ({ operator, scope, phase }: OperatorRow): string => `${operator} 
 
 const nothing = { median: 0, mad: 0, n: 1 };
 
-/** Rows of both reports. What only one has took no time in the other, which is no matter of chance. */
+/**
+ * Rows of both reports. A row in one report only took no time in the other, so chance cannot explain the difference.
+ */
 const rowsOf = (before: ProfileReport, after: ProfileReport): Row[] => {
   const timesOf = (report: ProfileReport): ReadonlyMap<string, OperatorRow["seconds"]> =>
     new Map([
@@ -44,7 +46,7 @@ const signed = (relative: number): string =>
       ? `${relative > 0 ? "+" : "−"}${shareText(Math.abs(relative))}`
       : "new";
 
-/** Rows that are shown. */
+/** Maximum number of rows to print. */
 const mostRows = 20;
 
 const columns: readonly TextColumn[] = [
@@ -54,23 +56,25 @@ const columns: readonly TextColumn[] = [
   { heading: "change", numeric: true, cutAt: "end", least: 1, weight: 8 },
 ];
 
-/** What makes two reports hard to compare. */
+/** Properties in which the reports differ, which make them hard to compare. */
 const cautions = (before: ProfileReport, after: ProfileReport): string[] =>
   (["machine", "backend", "ranks", "samplesPerStep"] as const).flatMap((key) =>
     before[key] === after[key] ? [] : [`${key} differs: ${before[key]} and ${after[key]}`],
   );
 
-/** How two reports differ, for a terminal: only what is more than chance, largest change of the step first. */
+/**
+ * Lines that compare two reports for a terminal: only differences larger than chance, largest change of the step first.
+ */
 export const comparisonLines = (before: ProfileReport, after: ProfileReport, width = 80): string[] => {
   const step = differenceOf(before.step, after.step);
   const rows = rowsOf(before, after);
-  const stands = significant(rows.map(({ probability }) => probability));
-  const changed = rows.filter((_, i) => stands[i]).toSorted((a, b) => Math.abs(b.seconds) - Math.abs(a.seconds));
+  const isSignificant = significant(rows.map(({ probability }) => probability));
+  const changed = rows.filter((_, i) => isSignificant[i]).toSorted((a, b) => Math.abs(b.seconds) - Math.abs(a.seconds));
   const verdict =
     step.probability <= 0.05
       ? signed(step.relative)
       : before.step.n < 2 || after.step.n < 2
-        ? `${signed(step.relative)}; one step cannot tell whether that is chance`
+        ? `${signed(step.relative)}; with one step, this may be chance`
         : `${signed(step.relative)}, which may be chance (p = ${step.probability.toPrecision(2)})`;
   return [
     `step ${secondsText(before.step.median)} → ${secondsText(after.step.median)}: ${verdict}`,
@@ -79,8 +83,8 @@ export const comparisonLines = (before: ProfileReport, after: ProfileReport, wid
     changed.length === 0
       ? `none of ${rows.length} operators and waits differs by more than chance between steps`
       : `${changed.length} of ${rows.length} operators and waits differ by more than chance between steps`,
-    ...(changed.length === 0 ? [] : ["(at most 5 % that any of them is chance: Holm's rule)"]),
-    "what differs from run to run is not known from one run of each: repeat both",
+    ...(changed.length === 0 ? [] : ["(at most 5 % probability that any of them is chance: Holm's rule)"]),
+    "one run of each does not show how runs vary: repeat both",
     ...(changed.length === 0
       ? []
       : textTable(
@@ -95,6 +99,6 @@ export const comparisonLines = (before: ProfileReport, after: ProfileReport, wid
             ]),
           width,
         )),
-    ...(changed.length > mostRows ? [`and ${changed.length - mostRows} that change less`] : []),
+    ...(changed.length > mostRows ? [`and ${changed.length - mostRows} more with smaller changes`] : []),
   ];
 };

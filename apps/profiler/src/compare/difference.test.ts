@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { timesOf } from "../profile/times.ts";
 import { differenceOf, significant } from "./difference.ts";
 
-test("far apart and calm is no luck; near and wild is; of one sample nothing can be said", () => {
+test("medians far apart with little noise differ; close ones with much noise do not; a single sample gives no result", () => {
   const times = (median: number, mad: number, n = 20) => ({ median, mad, n });
   expect(differenceOf(times(1, 0.01), times(1.1, 0.01)).probability).toBeLessThan(1e-6);
   expect(differenceOf(times(1, 0.2), times(1.1, 0.2)).probability).toBeGreaterThan(0.3);
@@ -13,7 +13,7 @@ test("far apart and calm is no luck; near and wild is; of one sample nothing can
   expect(differenceOf(times(1, 0, 1), times(2, 0.1)).probability).toBe(1);
 });
 
-test("with many samples, 1.97 standard errors are one chance in twenty; with as many that are worth fewer, more", () => {
+test("with many samples, 1.97 standard errors have a probability of 5 %; with a smaller effective number, more", () => {
   const mad = 0.1;
   const error = (1.2533 * 1.4826 * mad) / Math.sqrt(1000);
   const [one, other] = [1, 1 + 1.9719 * Math.SQRT2 * error].map((median) => ({ median, mad, n: 1000 }));
@@ -28,7 +28,7 @@ describe("two samples of one distribution", () => {
     return (state + 0.5) / 2 ** 32;
   };
   const gauss = (): number => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
-  /** Steps each of which is like the one before it, some of them with a pause. */
+  /** Steps that are correlated with the previous step, some of them with a pause. */
   const series = (n: number, likeness: number, pauses: number): number[] => {
     let deviation = gauss();
     return Array.from({ length: n }, () => {
@@ -48,25 +48,25 @@ describe("two samples of one distribution", () => {
   ])(
     "of %d steps that are alike by %d, with %d pauses, are called different in at most 5 of 100 cases",
     (n, likeness, pauses) => {
-      // 400 cases with a chance of 0.05 each: 1.1 % is a standard deviation.
+      // 400 cases with a probability of 0.05 each: the standard deviation is 1.1 %.
       expect(called(400, () => [series(n, likeness, pauses), series(n, likeness, pauses)])).toBeLessThan(
         0.05 + 1.5 * 0.011,
       );
     },
   );
 
-  test("that lie apart by two of their deviations are told apart", () => {
+  test("differ if they are two of their standard deviations apart", () => {
     expect(called(200, () => [series(20, 0, 0), series(20, 0, 0).map((value) => value + 2)])).toBeGreaterThan(0.85);
   });
 });
 
-test("Holm's rule: the least probable is asked most", () => {
+test("Holm's rule compares the smallest p-value with the strictest bound", () => {
   expect(significant([0.01, 0.04, 0.03])).toEqual([true, false, false]); // 0.05/3, then 0.05/2
   expect(significant([0.01, 0.02, 0.03])).toEqual([true, true, true]);
   expect(significant([])).toEqual([]);
 });
 
-test("it claims no more than without correction, and at least what Bonferroni does; in any order", () => {
+test("Holm's rule claims no more than without correction, and at least as much as Bonferroni, in any order", () => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1, maxLength: 20 }),

@@ -1,74 +1,79 @@
 import type { Times } from "@skein/report";
 import { studentTail } from "./student-tail.ts";
 
-/** How two measured times differ. */
+/** The difference between two measured times. */
 export interface Difference {
   readonly before: Times;
   readonly after: Times;
-  /** After over before, less 1: −0.1 is a tenth less. */
+  /** After divided by before, minus 1: −0.1 means a tenth less. */
   readonly relative: number;
-  /** Chance that medians of equal things lie so far apart; 1 where nothing differs, or a single sample cannot tell. */
+  /**
+   * p-value: probability of medians at least this far apart if the true times are equal. 1 if the medians are equal, or
+   * if a report has a single sample.
+   */
   readonly probability: number;
 }
 
 /**
- * A normal distribution's standard deviation over its median absolute deviation, and the standard error of its median
- * over that of its mean.
+ * For a normal distribution: standard deviation divided by median absolute deviation, and standard error of the median
+ * divided by standard error of the mean.
  */
 const deviationOfMad = 1.4826;
 const medianOverMean = 1.2533;
 /**
- * The part of what a standard deviation tells of a spread that a median absolute deviation of as many values does.
+ * Efficiency of the median absolute deviation as an estimate of spread, relative to the standard deviation of as many
+ * values.
+ *
  * Source: Rousseeuw and Croux 1993.
  */
 const efficiencyOfMad = 0.37;
 
-interface Uncertain {
+interface MedianError {
   /** Standard error of a median. */
   readonly error: number;
-  /** Degrees of freedom of that error, which is itself found from few values. */
+  /** Degrees of freedom of that error, because it is estimated from few values. */
   readonly degrees: number;
 }
 
-/** By the spread of the samples, of which neighbours may be alike: then they are worth fewer. */
-const uncertaintyOf = ({ mad, n, effectiveN = n }: Times): Uncertain => ({
+/** Standard error from the spread of the samples. Correlated neighbors reduce the effective number of samples. */
+const uncertaintyOf = ({ mad, n, effectiveN = n }: Times): MedianError => ({
   error: (medianOverMean * deviationOfMad * mad) / Math.sqrt(effectiveN),
   degrees: Math.max(1, efficiencyOfMad * (effectiveN - 1)),
 });
 
 /**
- * Compare two medians by Welch's test, with errors from median absolute deviations, which pauses do not move, and as
- * many samples as they are worth where neighbours are alike. Of a single sample nothing can be said. What differs
- * between runs as a whole, such as memory or clock rate, is no part of it.
+ * Compare two medians with Welch's test. Errors come from median absolute deviations, which are robust against pauses,
+ * and from the effective number of samples. A single sample gives no result. Differences between whole runs, such as
+ * memory layout or clock rate, are not covered.
  *
  * Source: Welch 1947, Biometrika 34 (degrees of freedom of two unequal errors).
  */
 export const differenceOf = (before: Times, after: Times): Difference => {
   const [one, other] = [uncertaintyOf(before), uncertaintyOf(after)];
   const error = Math.hypot(one.error, other.error);
-  const apart = Math.abs(after.median - before.median);
+  const difference = Math.abs(after.median - before.median);
   const degrees = error ** 4 / (one.error ** 4 / one.degrees + other.error ** 4 / other.degrees);
-  const unknown = apart === 0 || before.n < 2 || after.n < 2;
+  const unknown = difference === 0 || before.n < 2 || after.n < 2;
   return {
     before,
     after,
     relative: before.median === 0 ? (after.median === 0 ? 0 : Infinity) : after.median / before.median - 1,
-    probability: unknown ? 1 : error === 0 ? 0 : studentTail(apart / error, degrees),
+    probability: unknown ? 1 : error === 0 ? 0 : studentTail(difference / error, degrees),
   };
 };
 
 /**
- * Say which of many differences stand, so that with the given chance none of them is luck: Holm's rule, which takes the
- * least probable first and asks of each α over those that are left.
+ * Decide which of many differences are significant, with family-wise error rate `alpha`. Holm's rule: p-values in
+ * ascending order are compared with `alpha` divided by the number of remaining tests.
  *
  * Source: Holm 1979, Scandinavian Journal of Statistics 6.
  */
 export const significant = (probabilities: readonly number[], alpha = 0.05): readonly boolean[] => {
   const order = [...probabilities.keys()].sort((a, b) => probabilities[a]! - probabilities[b]!);
-  const stands = probabilities.map(() => false);
+  const isSignificant = probabilities.map(() => false);
   for (const [rank, index] of order.entries()) {
     if (probabilities[index]! > alpha / (probabilities.length - rank)) break;
-    stands[index] = true;
+    isSignificant[index] = true;
   }
-  return stands;
+  return isSignificant;
 };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { studentTail } from "./student-tail.ts";
 
-test("critical values of the tables", () => {
+test("matches critical values of tables", () => {
   // Source: any table of Student's distribution, two-sided.
   for (const [t, degrees, chance] of [
     [12.7062, 1, 0.05],
@@ -15,7 +15,7 @@ test("critical values of the tables", () => {
     expect(studentTail(t, degrees)).toBeCloseTo(chance, 5);
 });
 
-test("nothing, everything, and beyond the range", () => {
+test("handles zero, infinity and degrees beyond the range", () => {
   expect(studentTail(0, 7.4)).toBe(1);
   expect(studentTail(Infinity, 7.4)).toBe(0);
   expect(studentTail(-3, 9)).toBe(studentTail(3, 9));

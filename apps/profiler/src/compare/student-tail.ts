@@ -1,27 +1,27 @@
 /**
- * Beyond so many degrees of freedom the distribution is the normal one to a third of a percent, and the fewer are the
- * safer claim.
+ * Maximum degrees of freedom: above this number the distribution equals the normal one within a third of a percent, and
+ * fewer degrees give the more cautious result.
  */
 const mostDegrees = 200;
 const intervals = 400;
 
-/** The integral of cosᵉ between two angles, by Simpson's rule. */
+/** Integral of cosᵉ between two angles, by Simpson's rule. */
 const cosinePower = (exponent: number, from: number, to: number): number => {
   const width = (to - from) / intervals;
   let sum = 0;
   for (let i = 0; i <= intervals; i++) {
     const weight = i === 0 || i === intervals ? 1 : i % 2 === 1 ? 4 : 2;
-    // The cosine of a quarter of a circle is not quite zero in floating point, and may be less.
+    // The cosine of π/2 is not exactly zero in floating point, and may be negative.
     sum += weight * Math.max(0, Math.cos(from + i * width)) ** exponent;
   }
   return (sum * width) / 3;
 };
 
 /**
- * Chance that a value of Student's distribution lies at least as far from zero as `t`. With t = √ν tan θ the density is
- * cosᵛ⁻¹ θ, but for a factor.
+ * Probability that a value of Student's distribution is at least as far from zero as `t`. With t = √ν tan θ the density
+ * is proportional to cosᵛ⁻¹ θ.
  *
- * @param degrees of freedom, ν: 1 at least; they need not be whole.
+ * @param degrees of freedom ν, at least 1; not necessarily whole.
  *
  * Cost: 800 powers.
  */

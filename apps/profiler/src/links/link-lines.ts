@@ -1,7 +1,7 @@
 import type { LinkFile, LinkFit, LinkTimes } from "@skein/collectives";
 import { bytesText, rateText, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
 
-/** Pairs of ranks that are shown. */
+/** Maximum number of pairs of ranks to print. */
 const mostPairs = 10;
 const [small, large] = [2 ** 10, 2 ** 20];
 
@@ -25,21 +25,21 @@ const columns: readonly TextColumn[] = [
 const transferSeconds = ({ secondsPerMessage, secondsPerByte }: LinkTimes, bytes: number): number =>
   secondsPerMessage + secondsPerByte * bytes;
 
-/** A time per byte: most are parts of a nanosecond. */
+/** A time per byte as text in ns/B, because most are fractions of a nanosecond. */
 const perByte = (secondsPerByte: number): string => `${(secondsPerByte * 1e9).toPrecision(3)} ns/B`;
 
 const row = (name: string, fit: LinkFit): string[] => [
   name,
   secondsText(fit.secondsPerMessage),
   perByte(fit.secondsPerByte),
-  // A fit may find that bytes cost nothing.
+  // A fit may give 0 s per byte.
   fit.secondsPerByte > 0 ? rateText(1 / fit.secondsPerByte, "B/s") : "–",
   secondsText(transferSeconds(fit, small)),
   secondsText(transferSeconds(fit, large)),
   shareText(fit.worstRelativeError),
 ];
 
-/** Measured links for a terminal: what a message costs by its size, and what its letters mean. */
+/** Measured links as lines of text for a terminal: the cost of a message by its size, and a legend. */
 export const linkLines = (
   { transport, hosts, within, across, pairs, messageBytes, reduceSecondsPerByte }: LinkFile,
   width: number,
@@ -50,15 +50,15 @@ export const linkLines = (
     ...(across ? [row("across hosts", across)] : []),
     ...(pairs.length > 1 ? slowest.map((pair) => row(`  ${pair.from} to ${pair.to}`, pair)) : []),
   ];
-  const left = pairs.length - slowest.length;
+  const numHidden = pairs.length - slowest.length;
   return [
     `${hosts.flat().length} ranks over ${transport}, by messages of ${bytesText(messageBytes[0]!)} to ${bytesText(messageBytes.at(-1)!)}`,
     "",
     ...textTable(columns, rows, width),
-    ...(left > 0 ? [`${left} pairs that are faster are not shown`] : []),
+    ...(numHidden > 0 ? [`${numHidden} faster pairs are not shown`] : []),
     "",
-    "A message of b bytes takes α + β · b: α whatever its size, β for each byte.",
-    "off by: the most that a measured message differs from that line.",
-    `Adding what arrives to what is there takes ${perByte(reduceSecondsPerByte)} more.`,
+    "A message of b bytes takes α + β · b: α per message, β per byte.",
+    "off by: the largest relative error of this line, over all measured messages.",
+    `Adding received values to local values takes another ${perByte(reduceSecondsPerByte)}.`,
   ];
 };

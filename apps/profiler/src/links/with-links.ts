@@ -1,21 +1,22 @@
 import type { LinkFile } from "@skein/collectives";
 import type { HardwareFile } from "@skein/cost-model";
 
-/** What becomes of a hardware file. */
+/** A hardware file with replaced links. */
 export interface Relinked {
   readonly hardware: HardwareFile;
-  /** Links that were not measured, and stay as they were. */
-  readonly kept: "within" | "across" | undefined;
+  /** Kind of link that was not measured and is unchanged. Undefined: both kinds were measured. */
+  readonly unmeasured: "within" | "across" | undefined;
 }
 
 /**
- * Put measured links in place of those of a hardware file. A job has links within a host, across hosts, or both; what
- * it has not stays as the file has it, and so does contention, which messages between two ranks at a time cannot tell.
- * The growth of the network is that of the links between hosts, and goes with them.
+ * Replace the links of a hardware file by measured links. A job has links within a host, across hosts, or both; links
+ * that the job does not have stay as they are in the file. Contention stays too, because messages between two ranks at
+ * a time do not show it. The growth of the network belongs to the links between hosts: it stays if these stay, and is
+ * dropped if they are replaced.
  */
 export const withLinks = (hardware: HardwareFile, links: LinkFile): Relinked => {
   const { within, across, reduceSecondsPerByte, transport, measuredAt, machine } = links;
-  const kept = within === undefined ? "within" : across === undefined ? "across" : undefined;
+  const unmeasured = within === undefined ? "within" : across === undefined ? "across" : undefined;
   const times = Object.fromEntries(
     Object.entries({ within, across }).flatMap(([name, fit]) =>
       fit === undefined
@@ -25,11 +26,11 @@ export const withLinks = (hardware: HardwareFile, links: LinkFile): Relinked => 
   );
   const measured = `measured by skein-profile links on ${measuredAt.slice(0, 10)}, on ${machine} over ${transport}`;
   const source =
-    kept === undefined ? measured : `${measured}; those ${kept} hosts as before (${hardware.links.source})`;
+    unmeasured === undefined ? measured : `${measured}; those ${unmeasured} hosts as before (${hardware.links.source})`;
   const { growth, ...before } = hardware.links;
   const keptGrowth = across === undefined && growth !== undefined ? { growth } : {};
   return {
     hardware: { ...hardware, links: { ...before, ...keptGrowth, ...times, reduceSecondsPerByte, source } },
-    kept,
+    unmeasured,
   };
 };

@@ -1,37 +1,43 @@
 import { algorithms, ethernetLinks, type GroupSituation, predictedSeconds } from "@skein/collectives";
 import { isStart, type StepProgram } from "@skein/cost-model";
 
-/** What one algorithm would take. */
+/** Predicted time of a collective with one algorithm. */
 export interface AlgorithmPrice {
   readonly algorithm: string;
-  /** The number of segments with which it is fastest. */
+  /** Number of segments with which the algorithm is fastest. */
   readonly segments: number;
   readonly seconds: number;
-  /** Whether it adds in the order of ranks: others need `sumOrder: any`, but on two ranks. */
+  /** Whether the algorithm sums in rank order. Other algorithms need `sumOrder: any`, except on two ranks. */
   readonly rankOrder: boolean;
 }
 
 /**
- * A collective of a step, and what every algorithm for it would take, fastest first. In shared memory the direct one is
- * chosen whatever these say.
+ * A collective of a step, with the predicted time of every algorithm for that collective, fastest first. In shared
+ * memory the direct algorithm is chosen regardless of these times.
  */
 export interface CollectiveChoice {
   readonly collective: string;
   readonly axis: string;
   readonly bytes: number;
-  /** How often it is in the step. */
+  /** Number of calls in the step. */
   readonly times: number;
   readonly chosen: string;
   readonly candidates: readonly AlgorithmPrice[];
 }
 
-/** List what was chosen for each collective of a step, and from what. @param groups by axis, of more than one rank. */
+/**
+ * List the chosen algorithm and all candidates for each collective of a step. @param groups by axis, of more than one
+ * rank.
+ */
 export const algorithmPrices = (
   program: StepProgram,
   groups: { readonly [axis: string]: GroupSituation },
 ): CollectiveChoice[] => {
-  const alike = Map.groupBy(program.filter(isStart), ({ collective, axis, bytes }) => `${collective} ${axis} ${bytes}`);
-  return [...alike.values()].map((own) => {
+  const byShape = Map.groupBy(
+    program.filter(isStart),
+    ({ collective, axis, bytes }) => `${collective} ${axis} ${bytes}`,
+  );
+  return [...byShape.values()].map((own) => {
     const [{ collective, axis, bytes, price }] = own as [(typeof own)[number]];
     const { worldSize, hosts, link = ethernetLinks } = groups[axis]!;
     const candidates = algorithms

@@ -13,22 +13,26 @@ import { pricedStep } from "../predict/predict-step.ts";
 import { eachByItself } from "../predict/candidates.ts";
 import { messagesOf } from "../predict/groupings.ts";
 
-/** The dense step of a job with a message for each tensor: what all other ways to exchange are made of. */
+/**
+ * The dense step of a job with one message per tensor. All other ways to exchange gradients are derived from this step.
+ */
 export interface BaseSteps {
-  /** Messages travel beside the backward pass. */
+  /** Messages travel during the backward pass. */
   readonly whole: StepProgram;
-  /** In halves, around the end of a step; a line that says why, where the job cannot be trained so. */
+  /** Exchanged in halves around the end of a step. A one-line reason if the job cannot be trained this way. */
   readonly halves: StepProgram | { readonly refused: string };
 }
 
 /**
  * Trace both steps. Cost: that of compiling two steps, without kernels: seconds for a large model.
  *
- * @throws ArgumentError for a job that exchanges nothing.
+ * @throws ArgumentError for a job of one rank, which exchanges nothing.
  */
 export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promise<BaseSteps> => {
   if (job.facts.ranks === 1)
-    throw new ArgumentError("the job exchanges nothing: it has one rank; plan with --ranks 2 or more");
+    throw new ArgumentError(
+      "a job of 1 rank exchanges nothing, so there is nothing to plan; plan with --ranks 2 or more",
+    );
   const traced = async (overlap: "wait-free" | "dear"): Promise<StepProgram> =>
     foldKernels(pricedStep(await job.with(eachByItself(overlap)), hardware));
   const inHalves = async (): Promise<BaseSteps["halves"]> => {
@@ -42,15 +46,15 @@ export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promi
   return { whole: await traced("wait-free"), halves: await inHalves() };
 };
 
-/** The same steps for another number of ranks, each with as many samples. */
+/** Reprice both steps for another number of ranks, with as many samples per rank. */
 export const basesAt = ({ whole, halves }: BaseSteps, job: ProfiledJob, hardware: HardwareFile): BaseSteps => {
   const pricers = pricersOn(job, hardware);
   return { whole: reprice(whole, pricers), halves: "refused" in halves ? halves : reprice(halves, pricers) };
 };
 
 /**
- * Seconds of computing between the waits for parameters at the begin of a step in halves, by the number of their
- * bucket: what needs each of them.
+ * Seconds of computing that need each bucket's parameters, in the forward pass of a step in halves: from the wait for
+ * this bucket to the next wait. By number of the bucket.
  */
 const forwardSeconds = (halves: StepProgram): ReadonlyMap<number, number> => {
   const seconds = new Map<number, number>();
@@ -65,8 +69,8 @@ const forwardSeconds = (halves: StepProgram): ReadonlyMap<number, number> => {
 };
 
 /**
- * The gradients of a step as planners know them, in the order in which they become ready; paths are numbers of buckets,
- * and the first one's backward pass holds the forward pass.
+ * Gradient profile of a step for planners, in the order in which gradients become ready. Paths are bucket numbers. The
+ * backward time of the first gradient includes the forward pass.
  */
 export const profileOf = ({ whole, halves }: BaseSteps): GradientProfile => {
   const forward = "refused" in halves ? new Map<number, number>() : forwardSeconds(halves);

@@ -8,20 +8,21 @@ import {
 } from "@skein/cost-model";
 
 /**
- * What a way to exchange that no job runs would leave of communication, beside the best that jobs run of its kind; both
- * by formulas of one network.
+ * Exposed communication of a way to exchange that no job can run, next to that of the best comparable way that jobs
+ * run. Both come from closed forms for a single network.
  */
 export interface Bound {
   readonly name: string;
   readonly exposedSeconds: number;
+  /** Exposed seconds of the best comparable way that jobs run. */
   readonly besideSeconds: number;
   readonly why: string;
 }
 
 /**
- * What pieces with priorities would reach, dense, if the forward pass could begin before all gradients are in
- * (ByteScheduler), beside merged gradients. Not to be set beside simulated steps, in which links within hosts and
- * between them carry different messages at once.
+ * Bounds for dense gradients: ByteScheduler (pieces with priorities, if the forward pass could begin before all
+ * gradients arrive), compared with merged gradients. Do not compare these with simulated steps, in which links within
+ * and between hosts carry different messages at once.
  */
 export const boundsOf = (profile: GradientProfile, allReduce: PiecewiseCollectiveModel): Bound[] => [
   {
@@ -31,6 +32,6 @@ export const boundsOf = (profile: GradientProfile, allReduce: PiecewiseCollectiv
       priorityTimeline(profile, planByteScheduler(profile, allReduce), allReduce).exposedSeconds,
     ),
     besideSeconds: timelineOf(profile, mergeOptimally(profile, allReduce), allReduce).exposedSeconds,
-    why: "no job runs it: a step here ends when all its gradients are in",
+    why: "no job can run it, because a step here ends when all its gradients have arrived",
   },
 ];

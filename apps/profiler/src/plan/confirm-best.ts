@@ -4,18 +4,18 @@ import { type Prediction, predictStep } from "../predict/predict-step.ts";
 import { setOf } from "../predict/candidates.ts";
 import type { Scored } from "./score.ts";
 
-/** A configuration whose step was traced whole. */
+/** The best configuration after its whole step was traced. */
 export interface Confirmed {
   readonly best: Scored;
-  /** As `skein-profile predict` has it. */
+  /** Prediction of the whole step, equal to that of `skein-profile predict`. */
   readonly prediction: Prediction;
 }
 
-/** Configurations that are traced at most. */
+/** Maximum number of configurations to trace. */
 const most = 3;
 
 /**
- * Trace the fastest configurations whole, until none that is left was scored below the fastest of those.
+ * Trace whole steps of the fastest configurations, until no remaining score is below the fastest traced step.
  *
  * @param scored fastest first, not empty.
  */

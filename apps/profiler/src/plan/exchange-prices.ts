@@ -1,14 +1,14 @@
 import { type PricedExchange, pricedExchange, type StepHardware } from "@skein/cost-model";
 import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
 
-/** Asks what exchanging some gradients in one bucket takes, by their numbers. */
+/** Returns the price of exchanging some gradients in one bucket, given their numbers. */
 export type ExchangePrices = (buckets: readonly number[]) => PricedExchange;
 
 /**
- * Price exchanges of a job's compression, of gradients that are averaged over the same ranks; those of equal shapes are
- * traced once.
+ * Price exchanges with a job's compression, of gradients that are averaged over the same ranks. Buckets of equal shapes
+ * are traced once.
  *
- * @param plan densities by path, where the compression takes such.
+ * @param plan densities by path, for compressions with densities.
  */
 export const exchangePrices = (job: ProfiledJob, hardware: StepHardware, plan?: ExchangePlan): ExchangePrices => {
   const gradients = job.gradients();

@@ -1,29 +1,29 @@
 import { dearTimeline, type GradientProfile, halvesOf, type LinearCollectiveModel, planDear } from "@skein/cost-model";
 import { type Grouping, oneBucketBytes, sizesBelow } from "../predict/groupings.ts";
 
-/** What halves of an exchange follow from. */
+/** Inputs for planning an exchange in halves. */
 export interface HalvedInput {
-  /** Of what is sent, by the numbers of buckets, with what each tensor's forward takes. */
+  /** Profile of the sent gradients, by bucket number, with the forward time of each tensor. */
   readonly profile: GradientProfile;
   readonly allReduce: LinearCollectiveModel;
-  /** The messages of buckets, see `sentGroups`. */
-  readonly asSent: (groups: Grouping["groups"]) => Grouping["groups"];
+  /** Restricts groups to the messages that are sent, see `sentGroups`. */
+  readonly toSentGroups: (groups: Grouping["groups"]) => Grouping["groups"];
 }
 
-/** Plans that are simulated, of those that the closed form has priced. */
+/** Maximum number of plans to simulate, of those priced by the closed form. */
 const most = 8;
 
 /**
- * Buckets for a step in halves: of all sizes, a quarter of a doubling apart, those whose closed form is shortest
- * (`dearTimeline`), plans that come to the same once.
+ * Buckets for a step in halves: sizes four per doubling are priced by the closed form (`dearTimeline`), and the plans
+ * with the shortest steps are returned. Equal plans are priced once.
  *
  * @param gradientBytes by the number of the bucket.
  */
 export const halvedGroupings = (
   gradientBytes: readonly number[],
-  { profile, allReduce, asSent }: HalvedInput,
+  { profile, allReduce, toSentGroups }: HalvedInput,
 ): { readonly priced: number; readonly groupings: Grouping[] } => {
-  // Jobs fill buckets in the order of the parameters' tree; what becomes ready when does not change them.
+  // Jobs fill buckets in the order of the parameter tree, regardless of when gradients are ready.
   const inTree = {
     tensors: gradientBytes.map((bytes, bucket) => ({ path: String(bucket), bytes, backwardSeconds: 0 })),
   };
@@ -31,7 +31,7 @@ export const halvedGroupings = (
   const sizes = [...sizesBelow(total, 4), oneBucketBytes];
   const plans = new Map(sizes.map((bytes) => [JSON.stringify(planDear(inTree, bytes)), bytes]));
   const priced = [...plans.values()].map((bytes) => {
-    const groups = asSent(planDear(inTree, bytes).map((paths) => paths.map(Number)));
+    const groups = toSentGroups(planDear(inTree, bytes).map((paths) => paths.map(Number)));
     const plan = groups.map((group) => group.map(String));
     return { bytes, groups, seconds: dearTimeline(profile, plan, halvesOf(allReduce)).iterationSeconds };
   });

@@ -33,7 +33,7 @@ export const words = (settings: unknown): string => {
   if (typeof settings !== "object" || settings === null) return String(settings);
   const { kind, ...rest } = settings as Settings;
   if (kind === "fixed-size")
-    return rest["bytes"] === oneBucketBytes ? "one" : `of ${bytesText(rest["bytes"] as number)}`;
+    return rest["bytes"] === oneBucketBytes ? "one" : `up to ${bytesText(rest["bytes"] as number)}`;
   return [String(kind), ...Object.entries(rest).map(([key, value]) => `${key} ${String(value)}`)].join(" ");
 };
 
@@ -50,8 +50,8 @@ const rowOf = (scored: Scored): string[] => [
 
 const isDense = ({ settings }: Scored): boolean => (settings["compression"] as Settings)["kind"] === "identity";
 
-/** The fastest schedule of each compression, the dense one first. @param scored fastest first. */
-export const bestOfEach = (scored: readonly Scored[]): Scored[] => {
+/** The fastest schedule of each compression, dense first. @param scored fastest first. */
+export const bestPerCompression = (scored: readonly Scored[]): Scored[] => {
   const best = new Map<string, Scored>();
   for (const one of scored) {
     const key = JSON.stringify(one.settings["compression"]);
@@ -60,24 +60,24 @@ export const bestOfEach = (scored: readonly Scored[]): Scored[] => {
   return [...best.values()].toSorted((a, b) => Number(isDense(b)) - Number(isDense(a)) || a.seconds - b.seconds);
 };
 
-/** Rows of schedules without loss that are shown. */
+/** Maximum number of schedules without loss to print. */
 const mostLossless = 5;
 
-/** Lines of left-out configurations that are shown. */
+/** Maximum number of left-out configurations to print. */
 const mostLeftOut = 5;
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
-/** What was looked at. */
+/** One line that describes the search space. */
 export const spaceLine = (worlds: readonly PlannedWorld[]): string => {
   const total = worlds.reduce((sum, { scored }) => sum + scored.length, 0);
   const [{ space, scored }] = worlds as [PlannedWorld];
   const plans = new Set(scored.map(({ settings }) => JSON.stringify(settings["buckets"]))).size;
   const halves =
     space.halves.priced === 0
-      ? "none in halves"
-      : `of ${counted(space.halves.priced, "plan")} in halves the ${space.halves.simulated} best by a formula`;
-  return `looked at ${counted(space.compressions, "compression")}, ${counted(plans, "bucket plan")}, with and without overlap; ${halves}; ${counted(worlds.length, "number")} of ranks: ${total} simulated`;
+      ? "no steps in halves"
+      : `of ${counted(space.halves.priced, "plan")} in halves, the best ${space.halves.simulated} by a closed form`;
+  return `searched ${counted(space.compressions, "compression")}, ${counted(plans, "bucket plan")}, with and without overlap; ${halves}; ${counted(worlds.length, "number")} of ranks: ${total} configurations simulated`;
 };
 
 const keeps: { readonly [keep in Keep]: string } = {
@@ -85,46 +85,46 @@ const keeps: { readonly [keep in Keep]: string } = {
   "global-batch": "all ranks together keep the samples of a step",
 };
 
-/** The best of each number of ranks. */
+/** A table of the best configuration for each number of ranks. */
 export const worldLines = (worlds: readonly PlannedWorld[], keep: Keep, columnsOfTerminal: number): string[] => {
   const rows = worlds.map(({ ranks, scored: [best], samplesPerSecond, efficiency, epochSeconds }) => [
     String(ranks),
     secondsText(best!.seconds),
     samplesPerSecond.toPrecision(3),
     shareText(efficiency),
-    Number.isFinite(epochSeconds) ? secondsText(epochSeconds) : "without end",
+    Number.isFinite(epochSeconds) ? secondsText(epochSeconds) : "unbounded",
     words(best!.settings["compression"]),
     ...scheduleOf(best!),
   ]);
   return [
-    `by number of ranks; ${keeps[keep]}; efficiency beside one rank alone`,
+    `by number of ranks; ${keeps[keep]}; efficiency relative to a single rank`,
     ...textTable(worldColumns, rows, columnsOfTerminal),
   ];
 };
 
-/** The configurations of one number of ranks, and what is to be known of them. */
+/** Tables of the configurations for one number of ranks, with bounds and left-out configurations. */
 export const configurationLines = ({ scored, bounds, leftOut }: PlannedWorld, columnsOfTerminal: number): string[] => {
-  const ofEach = bestOfEach(scored);
+  const bestSchedules = bestPerCompression(scored);
   const lossless = scored.filter(isDense).slice(0, mostLossless);
   return [
-    ...(ofEach.length > 1
+    ...(bestSchedules.length > 1
       ? [
-          "the best schedule of each compression; codec is what its own kernels take",
-          ...textTable(columns, ofEach.map(rowOf), columnsOfTerminal),
+          "the best schedule of each compression; codec is the time of the compression's own kernels",
+          ...textTable(columns, bestSchedules.map(rowOf), columnsOfTerminal),
           "",
         ]
       : []),
-    `without loss, the first ${lossless.length}`,
+    `without loss, the fastest ${lossless.length}`,
     ...textTable(columns, lossless.map(rowOf), columnsOfTerminal),
     "",
-    ...(ofEach.length > 1
+    ...(bestSchedules.length > 1
       ? [
-          'a compression is another training: docs/algorithms.md, "Which to use", says what each risks and has cost in accuracy',
+          'a compression changes training: docs/algorithms.md, "Which to use", lists the risk and the accuracy cost of each',
         ]
       : []),
     ...bounds.map(
       ({ name, exposedSeconds, besideSeconds, why }) =>
-        `by formulas of one network, dense: ${name} would expose ${secondsText(exposedSeconds)}, mg-wfbp ${secondsText(besideSeconds)}; ${why}`,
+        `closed forms for a single network, dense: ${name} would expose ${secondsText(exposedSeconds)}, mg-wfbp ${secondsText(besideSeconds)}; ${why}`,
     ),
     ...(leftOut.length === 0
       ? []

@@ -6,20 +6,21 @@ import { type BaseSteps, basesAt, baseSteps } from "./base-steps.ts";
 import { compressions, dense, type Settings, setOf } from "../predict/candidates.ts";
 import { type SearchResult, searchConfigurations } from "./search.ts";
 
-/** What stays when the number of ranks changes: the samples of each rank in a step, or those of all together. */
+/**
+ * Batch size that stays constant when the number of ranks changes: that of each rank, or that of all ranks together.
+ */
 export type Keep = "rank-batch" | "global-batch";
 
 /** The configurations of a job for one number of ranks. */
 export interface PlannedWorld extends SearchResult {
   readonly ranks: number;
   readonly job: ProfiledJob;
-  /** What of the job makes it one of so many ranks. */
+  /** Settings that give the job this number of ranks. */
   readonly resizing: Settings;
   readonly samplesPerSecond: number;
-  /** Samples per second of a rank, over those of one alone. */
+  /** Samples per second per rank, divided by the samples per second of a single rank. */
   readonly efficiency: number;
-  /** Of an epoch, whole steps. */
-  /** Infinite of a job whose samples come by, see `data.stream`. */
+  /** Seconds of an epoch of whole steps; infinite for a job whose samples are a stream, see `data.stream`. */
   readonly epochSeconds: number;
 }
 
@@ -30,18 +31,21 @@ export interface PlanWorldsOptions {
 }
 
 export interface PlannedWorlds {
-  /** In the order of their ranks. */
+  /** In ascending order of ranks. */
   readonly worlds: readonly PlannedWorld[];
-  /** Numbers of ranks that were left out, and why: a line each. */
+  /** Numbers of ranks that were left out, each as a line with the reason. */
   readonly leftOut: readonly string[];
 }
 
-/** What a rank computes for itself, with nobody to exchange with. */
+/** Seconds that a rank computes without an exchange. */
 const aloneSeconds = (whole: StepProgram): number =>
   computeSeconds(whole.filter(({ scope }) => bucketOfScope(scope) === undefined));
 
-/** Which gradients travel: a rank may have alone with few ranks what several have with more. */
-const sentOf = (job: ProfiledJob): string => {
+/**
+ * Key of the set of gradients that are exchanged. With few ranks, a rank may own gradients that several ranks share
+ * with more.
+ */
+const sentKey = (job: ProfiledJob): string => {
   const groups = job.groups();
   return job
     .gradients()
@@ -49,7 +53,7 @@ const sentOf = (job: ProfiledJob): string => {
     .join();
 };
 
-/** A job with another number of ranks, and what makes it of the other. */
+/** A job with another number of ranks, and the settings that were changed for that. */
 interface Resized {
   readonly job: ProfiledJob;
   readonly resizing: Settings;
@@ -62,7 +66,7 @@ const withRanks = async (own: ProfiledJob, ranks: number, keep: Keep): Promise<R
   try {
     return { job: await own.with(setOf(resizing)), resizing };
   } catch (error) {
-    // The samples that are evaluated at once must be shared by all ranks, too.
+    // The evaluation batch must also be divisible by the number of ranks.
     const shared = { ...resizing, "evaluation.batch": ranks };
     const job = await own.with(setOf(shared)).catch(() => undefined);
     if (job === undefined) throw error;
@@ -73,10 +77,10 @@ const withRanks = async (own: ProfiledJob, ranks: number, keep: Keep): Promise<R
 /**
  * Score ways to exchange a job's gradients for several numbers of ranks.
  *
- * Where each rank keeps its samples, what it computes is the same for any number of ranks, so whole steps are traced
- * once for all that send the same gradients; else for each number.
+ * If each rank keeps its samples, the computation is the same for any number of ranks, so whole steps are traced once
+ * for all numbers that send the same gradients; otherwise once per number.
  *
- * @throws ArgumentError where no number of ranks is left.
+ * @throws ArgumentError if no number of ranks is left.
  */
 export const planWorlds = async (
   own: ProfiledJob,
@@ -93,7 +97,7 @@ export const planWorlds = async (
       continue;
     }
     if (ranks.length > 1 && count === 1) {
-      leftOut.push("1 rank: it exchanges nothing; efficiencies are beside it");
+      leftOut.push("1 rank: exchanges nothing; efficiencies are relative to it");
       continue;
     }
     let resized: Resized;
@@ -105,10 +109,10 @@ export const planWorlds = async (
       continue;
     }
     const { job, resizing } = resized;
-    const isOfAll = keep === "global-batch" && ranks.length > 1;
-    const sent = sentOf(job);
-    if (isOfAll || traced?.sent !== sent) traced = { bases: await baseSteps(job, hardware), sent };
-    alone ??= isOfAll
+    const keepsGlobalBatch = keep === "global-batch" && ranks.length > 1;
+    const sent = sentKey(job);
+    if (keepsGlobalBatch || traced?.sent !== sent) traced = { bases: await baseSteps(job, hardware), sent };
+    alone ??= keepsGlobalBatch
       ? computeSeconds(pricedStep((await withRanks(own, 1, keep)).job, hardware))
       : aloneSeconds(traced.bases.whole);
     const result = await searchConfigurations({
@@ -119,14 +123,14 @@ export const planWorlds = async (
     });
     const { samplesPerStep, trainSamples } = job.facts;
     const { seconds } = result.scored[0]!;
-    const ofOne = (keep === "global-batch" && ranks.length > 1 ? samplesPerStep : samplesPerStep / count) / alone;
+    const singleRankSpeed = (keepsGlobalBatch ? samplesPerStep : samplesPerStep / count) / alone;
     worlds.push({
       ...result,
       ranks: count,
       job,
       resizing,
       samplesPerSecond: samplesPerStep / seconds,
-      efficiency: samplesPerStep / seconds / count / ofOne,
+      efficiency: samplesPerStep / seconds / count / singleRankSpeed,
       epochSeconds: Math.floor(trainSamples / samplesPerStep) * seconds,
     });
   }

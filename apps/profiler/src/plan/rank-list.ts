@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** More ranks than any machine has are a slip of the finger. */
+/** Maximum number of ranks. A larger number is a typing error. */
 const most = 2 ** 20;
 
 const refuse = (text: string): never => {
@@ -10,7 +10,7 @@ const refuse = (text: string): never => {
 };
 
 /**
- * The numbers of ranks that an option names: `8`, `2,4,12`, or `2..64`, which is each double the one before.
+ * Parse the numbers of ranks given for an option: `8`, `2,4,12`, or `2..64` for doublings from 2 to 64.
  *
  * @throws ArgumentError.
  */

@@ -10,15 +10,15 @@ import type { ProfiledJob } from "skein-train/profiling";
 import { simulateStep } from "../predict/simulate-step.ts";
 import type { Settings } from "../predict/candidates.ts";
 
-/** A configuration, and what a step is expected to take with it. */
+/** A configuration with its predicted step. */
 export interface Scored {
-  /** What it changes of the job. */
+  /** Job settings that the configuration changes. */
   readonly settings: Settings;
   readonly seconds: number;
   readonly exposedSeconds: number;
-  /** What a rank sends in a step. */
+  /** Bytes that a rank sends in a step. */
   readonly sentBytes: number;
-  /** What encoding and decoding take of a step. */
+  /** Seconds of encoding and decoding in a step. */
   readonly codecSeconds: number;
 }
 

@@ -18,7 +18,7 @@ import { type Bound, boundsOf } from "./bounds.ts";
 import { dense, overlaps, type Settings, setOf } from "../predict/candidates.ts";
 import { type ExchangePrices, exchangePrices } from "./exchange-prices.ts";
 import {
-  asAmong,
+  scaleToGroup,
   type Grouping,
   messagesOf,
   plannedGroupings,
@@ -28,11 +28,11 @@ import {
 import { halvedGroupings } from "./halved-groupings.ts";
 import { type Scored, scoreStep } from "./score.ts";
 
-/** What was looked at. */
+/** Size of a search. */
 export interface SearchSpace {
-  /** That the job can be trained with, the dense one included. */
+  /** Number of compressions that the job supports, including dense. */
   readonly compressions: number;
-  /** Of steps in halves: plans whose closed form was priced, and those of them that were simulated. */
+  /** Steps in halves: number of plans priced by the closed form, and number of plans simulated. */
   readonly halves: { readonly priced: number; readonly simulated: number };
 }
 
@@ -40,33 +40,33 @@ export interface SearchResult {
   /** Fastest first. */
   readonly scored: readonly Scored[];
   readonly space: SearchSpace;
-  /** What no job runs. */
+  /** Bounds for ways to exchange that no job can run. */
   readonly bounds: readonly Bound[];
-  /** What was left out, and why: a line each. */
+  /** Configurations that were left out, each as a line with the reason. */
   readonly leftOut: readonly string[];
 }
 
-/** What a search is made with. */
+/** Input of a search. */
 export interface SearchInput {
-  /** With the number of ranks that is looked at. */
+  /** Job with the number of ranks to search for. */
   readonly job: ProfiledJob;
   readonly hardware: HardwareFile;
   readonly bases: BaseSteps;
-  /** That are looked at; `own` is that of the job. */
+  /** Compressions to try; `own` is the compression of the job. */
   readonly compressions: readonly (Settings | "own")[];
 }
 
-/** What a configuration changes of the compression. */
+/** Job settings of a compression. */
 const named = (compression: Settings | "own"): Settings => (compression === "own" ? {} : { compression });
 
 /**
- * Score ways to exchange a job's gradients on some hardware: compressions, when messages travel, and which gradients
+ * Score ways to exchange a job's gradients on given hardware: compressions, when messages travel, and which gradients
  * travel together.
  *
- * No step is traced: dense ones are bucketed anew from the two that `bases` holds, and what an exchange of a
- * compression takes by itself is laid into them.
+ * No whole step is traced: dense steps are rebucketed from the two steps in `bases`, and each exchange with a
+ * compression is traced by itself and inserted into them.
  *
- * Cost: a trace of milliseconds for each bucket of other shapes, and a simulation for each configuration.
+ * Cost: a trace of milliseconds per bucket of distinct shapes, and a simulation per configuration.
  */
 export const searchConfigurations = async ({
   job,
@@ -82,14 +82,14 @@ export const searchConfigurations = async ({
   const gradients = job.gradients();
   const group = widestGroup(gradients, groups);
   const messages = messagesOf(bases.whole);
-  const asSent = sentGroups(gradients, messages);
-  const apart = (bucket: string): string => gradients[Number(bucket)]!.axis;
-  const profile = asAmong(group, profileOf(bases), (bucket) => groups[apart(bucket)]!);
+  const toSentGroups = sentGroups(gradients, messages);
+  const axisOf = (bucket: string): string => gradients[Number(bucket)]!.axis;
+  const profile = scaleToGroup(group, profileOf(bases), (bucket) => groups[axisOf(bucket)]!);
   const times = pricedTimes(messages, group, hardware);
   const { allReduce, slowdown } = times;
   const gradientBytes = gradients.map(({ shape }) => byteLength({ dtype: "f32", shape }));
-  const sized = sizedGroupings(gradientBytes).map((one) => ({ ...one, groups: asSent(one.groups) }));
-  const each = sized[0]!; // by itself
+  const sized = sizedGroupings(gradientBytes).map((one) => ({ ...one, groups: toSentGroups(one.groups) }));
+  const perTensor = sized[0]!;
   const scored: Scored[] = [];
   const leftOut: string[] = [];
 
@@ -122,13 +122,13 @@ export const searchConfigurations = async ({
 
   let halves = { priced: 0, simulated: 0 };
   const scoreDense = (): void => {
-    for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, { slowdown, apart })])
+    for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, { slowdown, apart: axisOf })])
       score(dense, undefined, grouping);
     if ("refused" in bases.halves) {
       leftOut.push(`steps in halves: ${bases.halves.refused}`);
       return;
     }
-    const { priced, groupings } = halvedGroupings(gradientBytes, { profile, allReduce, asSent });
+    const { priced, groupings } = halvedGroupings(gradientBytes, { profile, allReduce, toSentGroups });
     for (const { buckets, priorities, groups: together } of groupings) {
       const program = rebucketHalves(bases.halves, { groups: together, priceKernel, collectives: pricers });
       scored.push(
@@ -138,14 +138,14 @@ export const searchConfigurations = async ({
     halves = { priced, simulated: groupings.length };
   };
 
-  let looked = 0;
+  let numCompressions = 0;
   for (const compression of compressions) {
     if (compression === dense) {
-      looked++;
+      numCompressions++;
       scoreDense();
       continue;
     }
-    const settings = { ...named(compression), overlap: "wait-free", buckets: each.buckets, priorities: "none" };
+    const settings = { ...named(compression), overlap: "wait-free", buckets: perTensor.buckets, priorities: "none" };
     let compressed: ProfiledJob;
     try {
       compressed = await job.with(setOf(settings));
@@ -154,25 +154,25 @@ export const searchConfigurations = async ({
       leftOut.push(`${JSON.stringify(compression)}: ${error.message.split("\n")[0]}`);
       continue;
     }
-    looked++;
+    numCompressions++;
     const plan = compressed.facts.compression === "lags" ? compressed.planBy(times) : undefined;
     const prices = exchangePrices(compressed, pricing, plan);
     if (plan !== undefined) {
-      score(compression, prices, each); // a density for each tensor
+      score(compression, prices, perTensor); // a density per tensor
       continue;
     }
     const { worldSize } = group;
-    const likeAllReduce = (bucket: number): number =>
+    const allReduceBytes = (bucket: number): number =>
       (sentBytesOf(prices([bucket])) * worldSize) / (2 * (worldSize - 1));
     const sent = {
-      tensors: profile.tensors.map((tensor) => ({ ...tensor, bytes: likeAllReduce(Number(tensor.path)) })),
+      tensors: profile.tensors.map((tensor) => ({ ...tensor, bytes: allReduceBytes(Number(tensor.path)) })),
     };
-    for (const grouping of [...sized, ...plannedGroupings(sent, allReduce, { slowdown, apart })])
+    for (const grouping of [...sized, ...plannedGroupings(sent, allReduce, { slowdown, apart: axisOf })])
       score(compression, prices, grouping);
   }
   return {
     scored: scored.toSorted((a, b) => a.seconds - b.seconds),
-    space: { compressions: looked, halves },
+    space: { compressions: numCompressions, halves },
     bounds:
       "refused" in bases.halves ? [] : boundsOf(profile, collectiveModelOfGroup(group, "all-reduce", device.readBack)),
     leftOut,

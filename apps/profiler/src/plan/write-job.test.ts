@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { writeJob } from "./write-job.ts";
 
-test("what is not changed stays as it was, within a setting too", () => {
+test("keeps unchanged settings and comments, also inside a setting", () => {
   const folder = mkdtempSync(join(tmpdir(), "skein-profile-test-"));
   try {
     const [file, target] = [join(folder, "job.yaml"), join(folder, "planned.yaml")];

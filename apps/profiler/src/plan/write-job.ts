@@ -4,20 +4,20 @@ import { ArgumentError } from "@skein/tensor-core";
 import { parseDocument } from "yaml";
 import type { Settings } from "../predict/candidates.ts";
 
-/** Look whether a changed job can be written to `target`. @throws ArgumentError in one line. */
+/** Check that a changed job can be written to `target`. @throws ArgumentError in one line. */
 export const requireNewJob = (file: string, target: string): void => {
   if (existsSync(target))
-    throw new ArgumentError(`--apply ${target}: the file is there already; name a new one, so that nothing is lost`);
+    throw new ArgumentError(`--apply ${target}: the file exists; name a new file, so that nothing is overwritten`);
   if (dirname(resolve(target)) !== dirname(resolve(file)))
     throw new ArgumentError(
-      `--apply ${target}: paths in a job are seen from its file; name a file in ${dirname(file)}, beside ${file}`,
+      `--apply ${target}: paths in a job are relative to its file, so the new file must be in the same folder; name a file in ${dirname(file)}, next to ${file}`,
     );
 };
 
 /**
- * Write a job file with other settings (`a.b` is b within a), its comments and all else as they were.
+ * Write a job file with changed settings (`a.b` is key b within a), and keep its comments and all other settings.
  *
- * @param note the first line of the new file.
+ * @param note first line of the new file.
  */
 export const writeJob = (file: string, target: string, settings: Settings, note: string): void => {
   requireNewJob(file, target);

@@ -17,7 +17,7 @@ test("rows within 10 % are shown without a warning, with the noise of their roun
   expect(lines[1]).toMatch(/ 100 ms +110 ms {2}after$/);
 });
 
-test("rows that are more than 10 % off are warned of, the worst first, with their noise", () => {
+test("warns about rows that are more than 10 % off, worst first, with their noise", () => {
   const lines = missedRunLines([
     run("after", 0.1),
     run("beside", 0.077, { overlaps: true, spread: 0.034 }),
@@ -31,7 +31,7 @@ test("rows that are more than 10 % off are warned of, the worst first, with thei
   ]);
 });
 
-test("one round says that its noise is unknown", () => {
+test("with one round the noise is unknown", () => {
   expect(calibrationLines([run("after", 0.1)])).toContain(
     "noise        unknown from one round; measure with --rounds 3",
   );

@@ -1,7 +1,7 @@
 import type { CalibratedRun } from "@skein/cost-model";
 import { milliseconds } from "../milliseconds.ts";
 
-/** Relative error of a calibrated run from which it is warned of. */
+/** Relative error of a calibrated run above which a warning is printed. */
 const tolerance = 0.1;
 
 const errorOf = ({ measuredSeconds, predictedSeconds }: CalibratedRun): number =>
@@ -12,7 +12,7 @@ const percent = (share: number): string => `${(100 * Math.abs(share)).toFixed(0)
 /** −0.23 → "23 % too fast". */
 const inWords = (error: number): string => `${percent(error)} too ${error < 0 ? "fast" : "slow"}`;
 
-/** How far the rounds of the run that differ most are apart; none if each run has one round. */
+/** Largest spread between the rounds of any run. A note instead if every run has one round. */
 const noiseLines = (runs: readonly CalibratedRun[]): string[] => {
   const spreads = runs.flatMap(({ spread }) => (spread === undefined ? [] : [spread]));
   return spreads.length === 0
@@ -21,8 +21,8 @@ const noiseLines = (runs: readonly CalibratedRun[]): string[] => {
 };
 
 /**
- * Warn of calibrated runs that their own hardware file predicts more than 10 % off, the worst first. No lines if there
- * are none.
+ * Warn about calibrated runs whose prediction from their own hardware file is more than 10 % off, worst first. No lines
+ * if there are no such runs.
  */
 export const missedRunLines = (runs: readonly CalibratedRun[]): string[] => {
   const missed = runs
@@ -41,7 +41,7 @@ export const missedRunLines = (runs: readonly CalibratedRun[]): string[] => {
   ];
 };
 
-/** What `calibrate` shows of the jobs that it measured: times, noise, and warnings. */
+/** Lines that `calibrate` prints about the measured jobs: times, noise and warnings. */
 export const calibrationLines = (runs: readonly CalibratedRun[]): string[] => [
   "jobs         measured   with these figures",
   ...runs.map(

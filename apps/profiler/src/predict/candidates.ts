@@ -1,14 +1,14 @@
-/** Settings of a job that are looked at together, by key. */
+/** Job settings to try together, by key. */
 export interface Settings {
   readonly [key: string]: unknown;
 }
 
-/** The gradient as it is. */
+/** No compression. */
 export const dense: Settings = { kind: "identity" };
 
 /**
- * Ways to compress, dense first. Whether a model learns with one is for a run to show: docs/algorithms.md says what
- * each has cost.
+ * Compressions to try, dense first. Whether a model still learns with a compression, only a run can show;
+ * docs/algorithms.md lists the accuracy cost of each.
  */
 export const compressions: readonly Settings[] = [
   dense,
@@ -31,15 +31,16 @@ export const compressions: readonly Settings[] = [
   { kind: "acp-sgd", rank: 4 },
 ];
 
-/** When messages travel, where it is not in halves. */
+/** When messages travel, except for steps in halves. */
 export const overlaps = ["wait-free", "none"] as const;
 
-/** The value of a `--set`: JSON is YAML. */
+/** Settings as values of `--set`. The values are JSON, which is valid YAML. */
 export const setOf = (settings: Settings): string[] =>
   Object.entries(settings).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
 
 /**
- * What makes of a job one that exchanges each gradient by itself, dense: what all other ways to exchange are made of.
+ * Settings that make a job exchange each gradient by itself, dense. All other ways to exchange are derived from such a
+ * job.
  */
 export const eachByItself = (overlap: "none" | "wait-free" | "dear"): string[] =>
   setOf({ compression: dense, overlap, buckets: { kind: "per-tensor" }, priorities: "none" });

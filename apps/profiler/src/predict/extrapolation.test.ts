@@ -16,26 +16,26 @@ const calibrated: HardwareFile = {
   },
 };
 
-test("the calibrated run of the job is repeated for more ranks, and for no fewer", () => {
+test("repeats the calibrated run of the job for more ranks, but not for fewer", () => {
   expect(extrapolate({ name: "mnist", ranks: 8 }, calibrated, [])).toEqual({ stepSeconds: 0.2, from: [2] });
   expect(extrapolate({ name: "mnist", ranks: 2 }, calibrated, [])).toBeUndefined();
   expect(extrapolate({ name: "cnn", ranks: 8 }, calibrated, [])).toBeUndefined();
   expect(extrapolate({ name: "mnist", ranks: 8 }, base, [])).toBeUndefined();
 });
 
-test("steps over links that were replaced since extrapolate nothing", () => {
+test("ignores steps over links that were replaced since", () => {
   const relinked = { ...calibrated, links: { ...calibrated.links, source: "measured since" } };
   expect(extrapolate({ name: "mnist", ranks: 8 }, relinked, [])).toBeUndefined();
 });
 
-test("given steps repeat their last doubling, whatever the file was calibrated with", () => {
+test("repeats the last doubling of given steps, and ignores the calibration", () => {
   const given = ["4=0.3", "2=0.2", "16=9"].map(parseMeasuredStep);
   const { stepSeconds, from } = extrapolate({ name: "mnist", ranks: 8 }, calibrated, given)!;
   expect(stepSeconds).toBeCloseTo(0.45, 12);
   expect(from).toEqual([2, 4]);
 });
 
-test("rejects given steps of which none has fewer ranks than the job", () => {
+test("rejects given steps that all have as many ranks as the job or more", () => {
   expect(() => extrapolate({ name: "mnist", ranks: 8 }, calibrated, [parseMeasuredStep("8=0.3")])).toThrow(
     "a step on 8 ranks cannot be extrapolated from 8 ranks; measure fewer ranks than 8",
   );

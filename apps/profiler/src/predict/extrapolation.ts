@@ -2,16 +2,16 @@ import { type HardwareFile, type MeasuredStep, repeatLastDoubling } from "@skein
 import { ArgumentError } from "@skein/tensor-core";
 import { milliseconds } from "../milliseconds.ts";
 
-/** The bar that a prediction for more ranks than were measured has to beat. */
+/** Baseline that a prediction for more ranks than were measured must beat. */
 export interface Extrapolation {
-  /** Seconds of a step without a model. */
+  /** Seconds of a step, extrapolated without a model. */
   readonly stepSeconds: number;
-  /** Numbers of ranks that were measured, smallest first. */
+  /** Measured numbers of ranks, smallest first. */
   readonly from: readonly number[];
 }
 
 /**
- * Read a measurement as the option `--measured` has it.
+ * Parse the value of the option `--measured`.
  *
  * @param text RANKS=SECONDS, such as 4=0.081.
  * @throws ArgumentError for other text.
@@ -32,11 +32,12 @@ export const parseMeasuredStep = (text: string): MeasuredStep => {
 };
 
 /**
- * Extrapolate the step of a job to its ranks without a model, from measurements of fewer ranks: those that are given,
- * else those of the job of this name that the hardware file was calibrated with, over the links that it still has.
+ * Extrapolate the step of a job to its number of ranks without a model, from measurements with fewer ranks: the given
+ * measurements, or else the job of the same name in the hardware file's calibration, if the file still has the links of
+ * that calibration.
  *
- * @returns undefined if nothing is given, and nothing was measured with fewer ranks.
- * @throws ArgumentError if steps are given, none of them with fewer ranks.
+ * @returns undefined if no measurements are given and the calibration has none with fewer ranks.
+ * @throws ArgumentError if measurements are given, but none with fewer ranks.
  */
 export const extrapolate = (
   { name, ranks }: { readonly name: string; readonly ranks: number },
@@ -57,8 +58,8 @@ export const extrapolate = (
 };
 
 /**
- * The extrapolation without a model next to a prediction for more ranks than the hardware file describes or than were
- * measured.
+ * Lines that compare a prediction with an extrapolation without a model, for more ranks than the hardware file
+ * describes or than were measured.
  */
 export const extrapolationLines = (
   { ranks }: { readonly ranks: number },
@@ -67,12 +68,12 @@ export const extrapolationLines = (
 ): readonly string[] => {
   if (extrapolated !== undefined) {
     const { from, stepSeconds } = extrapolated;
-    const how = from.length > 1 ? `the last doubling of ${from.join(", ")} ranks repeated` : `as on ${from[0]!} ranks`;
-    return [`without a model ${milliseconds(stepSeconds)} a step, ${how}: the bar that the model has to beat`];
+    const how = from.length > 1 ? `repeating the last doubling of ${from.join(", ")} ranks` : `as on ${from[0]!} ranks`;
+    return [`without a model ${milliseconds(stepSeconds)} per step, ${how}: the baseline that the model must beat`];
   }
   return calibration !== undefined && ranks > topology.ranks
     ? [
-        `extrapolated: the hardware file was calibrated with ${topology.ranks} ranks; to compare with no model, give measured steps, such as --measured ${topology.ranks}=SECONDS`,
+        `extrapolated: the hardware file was calibrated with ${topology.ranks} ranks; to compare with an extrapolation without a model, give measured steps, such as --measured ${topology.ranks}=SECONDS`,
       ]
     : [];
 };

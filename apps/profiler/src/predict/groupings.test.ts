@@ -1,20 +1,24 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { asAmong, plannedGroupings, sentGroups, sizedGroupings } from "./groupings.ts";
+import { scaleToGroup, plannedGroupings, sentGroups, sizedGroupings } from "./groupings.ts";
 import { halvedGroupings } from "../plan/halved-groupings.ts";
 import { rankList } from "../plan/rank-list.ts";
 
 const gradients = fc.array(fc.integer({ min: 1, max: 1e8 }), { minLength: 1, maxLength: 12 });
 const link = { startupSeconds: 1e-4, secondsPerByte: 1e-9 };
 
-test("every grouping holds each bucket once, and no two of one kind are the same", () => {
+test("every grouping contains each bucket once, and groupings of one kind are distinct", () => {
   fc.assert(
     fc.property(gradients, (bytes) => {
       const profile = {
         tensors: bytes.map((own, i) => ({ path: String(i), bytes: own, backwardSeconds: 1e-3, forwardSeconds: 1e-3 })),
       };
       const sized = sizedGroupings(bytes);
-      const { priced, groupings } = halvedGroupings(bytes, { profile, allReduce: link, asSent: (groups) => groups });
+      const { priced, groupings } = halvedGroupings(bytes, {
+        profile,
+        allReduce: link,
+        toSentGroups: (groups) => groups,
+      });
       expect(groupings.length).toBeLessThanOrEqual(priced);
       for (const kind of [sized, groupings])
         expect(new Set(kind.map(({ groups }) => JSON.stringify(groups))).size).toBe(kind.length);
@@ -25,22 +29,22 @@ test("every grouping holds each bucket once, and no two of one kind are the same
   );
 });
 
-test("of a group what is averaged over other ranks is sent apart, and what a rank has alone is not", () => {
+test("gradients averaged over other ranks are sent separately, and gradients on a single rank are not sent", () => {
   const axes = ["data", "replicas", "data", "alone", "replicas", "alone"];
-  const asSent = sentGroups(
+  const toSentGroups = sentGroups(
     axes.map((axis) => ({ axis })),
     [{ bucket: 4 }, { bucket: 2 }, { bucket: 1 }, { bucket: 0 }],
   );
-  expect(asSent([[0, 1, 2, 3], [5], [4]])).toEqual([[0, 2], [1], [4]]);
+  expect(toSentGroups([[0, 1, 2, 3], [5], [4]])).toEqual([[0, 2], [1], [4]]);
 });
 
-test("an all-reduce of two ranks costs as much as a smaller one of four", () => {
+test("an all-reduce over two ranks costs as much as a smaller one over four", () => {
   const profile = { tensors: ["0", "1"].map((path) => ({ path, bytes: 300, backwardSeconds: 1 })) };
-  const { tensors } = asAmong({ worldSize: 4 }, profile, (bucket) => ({ worldSize: bucket === "0" ? 2 : 4 }));
-  expect(tensors.map(({ bytes }) => bytes)).toEqual([expect.closeTo(200, 9), 300]); // 2 (P − 1) / P of them are sent
+  const { tensors } = scaleToGroup({ worldSize: 4 }, profile, (bucket) => ({ worldSize: bucket === "0" ? 2 : 4 }));
+  expect(tensors.map(({ bytes }) => bytes)).toEqual([expect.closeTo(200, 9), 300]); // 2 (P − 1) / P of the bytes are sent
 });
 
-test("buckets of a size are filled as far as it goes", () => {
+test("buckets of a size are filled as far as possible", () => {
   fc.assert(
     fc.property(gradients, (bytes) => {
       const total = (group: readonly number[]): number => group.reduce((sum, bucket) => sum + bytes[bucket]!, 0);

@@ -1,5 +1,5 @@
 import {
-  type Apart,
+  type MergeClass,
   bucketOfScope,
   type GradientProfile,
   isStart,
@@ -16,22 +16,22 @@ import type { Settings } from "./candidates.ts";
 
 /** A message of a step that exchanges each tensor by itself. */
 export interface Message {
-  /** Number of its bucket. */
+  /** Number of the message's bucket. */
   readonly bucket: number;
-  /** That travel. */
+  /** Bytes of the message. */
   readonly bytes: number;
-  /** Computation of the step before it can start. */
+  /** Seconds of computing in the step before the message can start. */
   readonly readySeconds: number;
 }
 
-/** Buckets of a program that travel together, and the settings of a job that make them. */
+/** Groups of buckets that travel together, and the job settings that produce them. */
 export interface Grouping {
   readonly buckets: Settings;
   readonly priorities: "none" | "spread";
   readonly groups: readonly (readonly number[])[];
 }
 
-/** The messages of gradients of a program, in the order in which they become ready. */
+/** The gradient messages of a program, in the order in which they become ready. */
 export const messagesOf = (program: StepProgram): Message[] => {
   let computed = 0;
   return program.flatMap((step) => {
@@ -43,10 +43,10 @@ export const messagesOf = (program: StepProgram): Message[] => {
 };
 
 /**
- * What of some groups is sent: what is averaged over other ranks in a group of its own, as jobs have it; and nothing of
- * a bucket whose gradient a rank has alone.
+ * Restrict groups to the gradients that are sent: gradients averaged over other ranks get a group of their own, as in
+ * jobs, and buckets whose gradient exists on one rank only are left out.
  *
- * @param gradients by the number of their bucket. @param messages of a step that exchanges each by itself.
+ * @param gradients by the number of their bucket. @param messages of a step that exchanges each gradient by itself.
  */
 export const sentGroups = (
   gradients: readonly Pick<GradientTensor, "axis">[],
@@ -63,11 +63,12 @@ export const sentGroups = (
 };
 
 /**
- * A profile by the bytes of all-reduces in one group that cost a rank as much as its own: 2(P − 1)/P of them are sent.
+ * Scale a profile's bytes to all-reduces in one group that cost a rank as much as those in the tensor's own group,
+ * because an all-reduce over P ranks sends 2(P − 1)/P of the bytes.
  *
- * @param groupOf each bucket.
+ * @param groupOf returns the group of a bucket.
  */
-export const asAmong = (
+export const scaleToGroup = (
   group: Pick<GroupSituation, "worldSize">,
   { tensors }: GradientProfile,
   groupOf: (bucket: string) => Pick<GroupSituation, "worldSize">,
@@ -82,7 +83,7 @@ export const asAmong = (
 };
 
 /** Fill groups in the order of buckets, each up to `bytes` of dense gradients, as `buckets: fixed-size` does. */
-const ofSize = (gradientBytes: readonly number[], bytes: number): number[][] => {
+const fixedSizeGroups = (gradientBytes: readonly number[], bytes: number): number[][] => {
   const groups: number[][] = [];
   let room = -1;
   for (const [bucket, own] of gradientBytes.entries()) {
@@ -96,22 +97,22 @@ const ofSize = (gradientBytes: readonly number[], bytes: number): number[][] => 
   return groups;
 };
 
-/** From 64 KiB on, below all gradients together, so many in a doubling. */
-export const sizesBelow = (total: number, inADoubling: number): number[] => {
+/** Bucket sizes from 64 KiB up to `total` (exclusive), with `perDoubling` sizes per doubling. */
+export const sizesBelow = (total: number, perDoubling: number): number[] => {
   const sizes: number[] = [];
-  for (let i = 0; 2 ** (16 + i / inADoubling) < total; i++) sizes.push(Math.round(2 ** (16 + i / inADoubling)));
+  for (let i = 0; 2 ** (16 + i / perDoubling) < total; i++) sizes.push(Math.round(2 ** (16 + i / perDoubling)));
   return sizes;
 };
 
-/** More than any gradient. */
+/** Bucket size that puts all gradients into one bucket: larger than any gradient. */
 export const oneBucketBytes: number = 2 ** 30;
 
-/** The same groups, made in two ways, are one configuration. */
+/** Key of groups: equal groups are one configuration, even if made in two ways. */
 const keyOf = (groups: Grouping["groups"]): string => groups.map((group) => group.join()).join(" ");
 
 /**
- * Groupings that do not depend on when gradients are ready: each tensor by itself, all in one, and sizes between; those
- * that come to the same once.
+ * Groupings that do not depend on when gradients are ready: each tensor by itself, all in one, and sizes between.
+ * Groupings with equal groups appear once.
  *
  * @param gradientBytes of each bucket's dense gradient, by which job files size buckets.
  */
@@ -119,7 +120,11 @@ export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => 
   const buckets = [...gradientBytes.keys()];
   const total = gradientBytes.reduce((sum, bytes) => sum + bytes, 0);
   const sized = [...sizesBelow(total, 2), oneBucketBytes].map((bytes): Grouping => {
-    return { buckets: { kind: "fixed-size", bytes }, priorities: "none", groups: ofSize(gradientBytes, bytes) };
+    return {
+      buckets: { kind: "fixed-size", bytes },
+      priorities: "none",
+      groups: fixedSizeGroups(gradientBytes, bytes),
+    };
   });
   const all: Grouping[] = [
     { buckets: { kind: "per-tensor" }, priorities: "none", groups: buckets.map((bucket) => [bucket]) },
@@ -129,15 +134,16 @@ export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => 
 };
 
 /**
- * What planners merge, as a run of the job would by what it measures.
+ * Groupings of the merging planners, as a run of the job would plan them from its measurements.
  *
- * @param profile paths are numbers of buckets; bytes those of an all-reduce that costs a rank as much.
- * @param slowdown of two collectives at once. @param apart which of them travel apart, by path.
+ * @param profile with bucket numbers as paths, and the bytes of an all-reduce that costs a rank as much.
+ * @param slowdown of two collectives at once. @param apart returns, for a path, the class of tensors with which it may
+ * be merged.
  */
 export const plannedGroupings = (
   profile: GradientProfile,
   allReduce: LinearCollectiveModel,
-  { slowdown, apart }: { readonly slowdown: Slowdown; readonly apart?: Apart | undefined },
+  { slowdown, apart }: { readonly slowdown: Slowdown; readonly apart?: MergeClass | undefined },
 ): Grouping[] => {
   const numbered = (plan: readonly (readonly string[])[]): number[][] => plan.map((paths) => paths.map(Number));
   return [

@@ -2,21 +2,23 @@ import { readTextFile } from "@skein/collectives/files";
 import { type HardwareFile, hardwareNamed } from "@skein/cost-model";
 import { HardwareFileError, parseHardwareFile } from "@skein/cost-model/files";
 
-/** Maximum size of a hardware file, in bytes; those that are shipped have some kilobytes. */
+/** Maximum size of a hardware file, in bytes. Shipped files have a few kilobytes. */
 const maxHardwareBytes = 2 ** 22;
 
 /**
- * A hardware file by its path, or one that is shipped, by its name.
+ * Load a hardware file by its path, or a shipped file by its name.
  *
  * @throws HardwareFileError, ArgumentError in one line.
  */
-export const hardwareOf = (asked: string): HardwareFile => {
-  if (!/[./\\]/.test(asked)) return hardwareNamed(asked);
+export const hardwareOf = (pathOrName: string): HardwareFile => {
+  if (!/[./\\]/.test(pathOrName)) return hardwareNamed(pathOrName);
   let text: string;
   try {
-    text = readTextFile(asked, maxHardwareBytes).text;
+    text = readTextFile(pathOrName, maxHardwareBytes).text;
   } catch (error) {
-    throw new HardwareFileError(`${asked} cannot be read (${error instanceof Error ? error.message : String(error)})`);
+    throw new HardwareFileError(
+      `${pathOrName} cannot be read (${error instanceof Error ? error.message : String(error)})`,
+    );
   }
-  return parseHardwareFile(text, asked);
+  return parseHardwareFile(text, pathOrName);
 };

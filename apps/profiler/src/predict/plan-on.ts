@@ -14,14 +14,17 @@ import { type Message, messagesOf } from "./groupings.ts";
 import { groupsOn, pricersOn, widestGroup } from "./groups-on.ts";
 import { simulateStep } from "./simulate-step.ts";
 
-/** Sizes that runs measure before they plan: a line through the prices of these is the line they would lay. */
+/**
+ * Message sizes that a run measures before it plans, in bytes. A line fitted to the prices of these sizes is the line
+ * that a run would fit.
+ */
 const sizes = [2 ** 12, 2 ** 14, 2 ** 16, 2 ** 18, 2 ** 20, 2 ** 22];
 
 const lineOf = (model: PiecewiseCollectiveModel): LinearCollectiveModel =>
   fitCollectiveModel(sizes.map((bytes) => ({ bytes, seconds: collectiveSeconds(model, bytes) })));
 
 /**
- * What a planned exchange follows from, by prices.
+ * Times from which an exchange is planned, from prices instead of measurements.
  *
  * @param messages of a step that exchanges each gradient by itself, dense.
  * @param group of all ranks.
@@ -36,13 +39,14 @@ export const pricedTimes = (
     readySeconds: (bucket) => ready.get(bucket),
     allReduce: lineOf(collectiveModelOfGroup(group, "all-reduce", device.readBack)),
     allGather: lineOf(collectiveModelOfGroup(group, "all-gather", device.readBack)),
-    // k flows take k · b + (k − 1) · η per byte each.
+    // k concurrent flows take k · b + (k − 1) · η per byte each.
     slowdown: [1, 2 + links.contention.penaltyPerFlow],
   };
 };
 
 /**
- * The exchange that a job would decide on before its first step on this hardware; undefined where its file says it all.
+ * The exchange that a job would plan before its first step on this hardware; undefined if the job file fixes the
+ * exchange.
  */
 export const planOn = async (job: ProfiledJob, hardware: HardwareFile): Promise<BucketedPlan | undefined> => {
   if (job.facts.exchange !== "planned") return undefined;

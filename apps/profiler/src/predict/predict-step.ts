@@ -10,13 +10,13 @@ import { pricersOn } from "./groups-on.ts";
 import { planOn } from "./plan-on.ts";
 import { simulateStep } from "./simulate-step.ts";
 
-/** What is predicted of a job on some hardware. */
+/** Prediction for a job on given hardware. */
 export interface Prediction {
   readonly program: StepProgram;
   readonly simulated: SimulatedStep;
 }
 
-/** A step that was prepared already, priced node by node. */
+/** Price an already prepared step, node by node. */
 export const pricePrepared = (
   step: PreparedGraph,
   job: Pick<ProfiledJob, "groups">,
@@ -24,17 +24,17 @@ export const pricePrepared = (
 ): StepProgram => stepProgram(step, { device: hardware.device, collectives: pricersOn(job, hardware) });
 
 /**
- * The job's graph as its backend prepares it, priced node by node. Cost: that of compiling the step, without kernels.
+ * Prepare the job's step as its backend does, and price each node. Cost: that of compiling the step, without kernels.
  *
- * @param plan as of `planOn`.
+ * @param plan see `planOn`.
  */
 export const pricedStep = (job: ProfiledJob, hardware: HardwareFile, plan?: ExchangePlan): StepProgram =>
   pricePrepared(job.step(plan), job, hardware);
 
 /**
- * Predict a step of a job on some hardware.
+ * Predict a step of a job on given hardware.
  *
- * @param plan of a planned exchange. Default: planned from prices, where a run plans from what it measures.
+ * @param plan of a planned exchange. Default: planned from prices; a run plans from measurements instead.
  */
 export const predictStep = async (
   job: ProfiledJob,

@@ -5,19 +5,19 @@ import { milliseconds } from "../milliseconds.ts";
 import { type Extrapolation, extrapolationLines } from "./extrapolation.ts";
 import type { Prediction } from "./predict-step.ts";
 
-/** What is to be known of an exchange that its job file does not say. */
+/** Notes on an exchange that the job file does not fix. */
 const exchangeLines: { readonly [exchange in JobFacts["exchange"]]: readonly string[] } = {
   given: [],
-  planned: ["  the exchange is planned by these prices; a run plans it by what it measures"],
-  tuned: ["  a run tries bucket sizes out; this is the one that it begins with"],
+  planned: ["  the exchange is planned from these prices; a run plans it from measurements"],
+  tuned: ["  a run tunes bucket sizes; this prediction uses the initial size"],
 };
 
-/** Rows that are shown of operators and collectives. */
+/** Maximum number of operators, and of collectives, to print. */
 const mostRows = 10;
 
 const isKernel = (step: Prediction["program"][number]): step is KernelStep => step.kind === "kernel";
 
-/** A prediction for a terminal of 80 columns. */
+/** A prediction as lines of text for a terminal of 80 columns. */
 export const predictionLines = (
   facts: JobFacts,
   hardware: HardwareFile,
@@ -38,12 +38,12 @@ export const predictionLines = (
   const total = kernels.reduce((sum, { price }) => sum + price.seconds, 0);
   const assumed = kernels.reduce((sum, { price }) => sum + (price.basis === "assumed" ? price.seconds : 0), 0);
   return [
-    `${facts.name} on ${hardware.name}: ${milliseconds(stepSeconds)} a step, ${(facts.samplesPerStep / stepSeconds).toPrecision(3)} samples/s`,
-    `  computing ${milliseconds(total)}, communication that nothing hides ${milliseconds(exposed)}`,
-    `  ${symmetry.classes} of ${symmetry.ranks} ranks were simulated; the others cannot but do the same`,
+    `${facts.name} on ${hardware.name}: ${milliseconds(stepSeconds)} per step, ${(facts.samplesPerStep / stepSeconds).toPrecision(3)} samples/s`,
+    `  computing ${milliseconds(total)}, exposed communication ${milliseconds(exposed)}`,
+    `  ${symmetry.classes} of ${symmetry.ranks} ranks were simulated; the other ranks are equivalent`,
     ...(assumed > 0
       ? [
-          `  ${((100 * assumed) / total).toFixed(0)} % of the computing is of operators or sizes that were not measured on this hardware`,
+          `  ${((100 * assumed) / total).toFixed(0)} % of the computing is in operators or sizes that were not measured on this hardware`,
         ]
       : []),
     ...exchangeLines[facts.exchange],

@@ -10,12 +10,15 @@ import {
 } from "@skein/cost-model";
 import type { ProfiledJob } from "skein-train/profiling";
 
-/** Steps whose middle one is told where ranks scatter: fewer of many ranks, whose slowest scatters less. */
+/**
+ * Number of steps to simulate if ranks scatter; the result is the median step. Fewer steps for many ranks, because
+ * their slowest rank scatters less.
+ */
 const scatteredSteps = (ranks: number): number => Math.min(61, 3 + Math.ceil(120 / ranks));
 
 /**
- * Simulate all ranks of a job with a priced step. Where the hardware file knows how ranks scatter, times are those of
- * the middle one of several steps, and spans those of a step without scatter.
+ * Simulate all ranks of a job with a priced step. If the hardware file describes how ranks scatter, times are those of
+ * the median of several steps, and spans are those of a step without scatter.
  */
 export const simulateStep = (
   job: Pick<ProfiledJob, "facts" | "groups">,
@@ -38,24 +41,24 @@ export const simulateStep = (
   };
   const { stepVariation = 0 } = running ?? {};
   if (stepVariation === 0 || ranks === 1) return simulate(world, options);
-  const even = spans ? simulate(world, options) : undefined;
+  const withoutScatter = spans ? simulate(world, options) : undefined;
   const scattered = simulate(world, {
     ...options,
     spans: false,
     steps: scatteredSteps(ranks),
     jitter: { seed: 1, stepVariation },
   });
-  return { ...(even ?? scattered), ...middleStep(scattered) };
+  return { ...(withoutScatter ?? scattered), ...medianOfSteps(scattered) };
 };
 
-/** Of several steps the one whose time is in the middle. The first is left out: ranks begin it together. */
-const middleStep = ({
+/** The step of median time. The first step is left out, because all ranks begin it together. */
+const medianOfSteps = ({
   endSeconds,
-  exposedOfSteps,
+  exposedByStep,
 }: SimulatedStep): Pick<SimulatedStep, "stepSeconds" | "exposedSeconds"> => {
   const steps = endSeconds.map((end, i) => ({
     stepSeconds: end - (endSeconds[i - 1] ?? 0),
-    exposedSeconds: exposedOfSteps[i]!,
+    exposedSeconds: exposedByStep[i]!,
   }));
   const ordered = steps.slice(1).toSorted((a, b) => a.stepSeconds - b.stepSeconds);
   return ordered[Math.floor((ordered.length - 1) / 2)]!;

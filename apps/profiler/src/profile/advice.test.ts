@@ -5,7 +5,7 @@ import type { BestSchedule } from "./best-schedule.ts";
 
 const times = (median: number): Times => ({ median, mad: 0, n: 10 });
 
-/** Of a step of 10 ms. */
+/** For a step of 10 ms. */
 const figures = (exposedSeconds: number): Omit<ProfileReport, "advice"> => ({
   format: "skein-profile",
   version: 1,
@@ -42,7 +42,7 @@ const schedule = (seconds: number, ownSeconds: number): BestSchedule => ({
 const onSchedule = (exposedSeconds: number, found?: BestSchedule): ReturnType<typeof adviceOn> =>
   adviceOn(figures(exposedSeconds), found);
 
-test("a schedule that saves is advised, with what it saves of the predicted step and how that was found", () => {
+test("advises a schedule that saves time, with its saving relative to the predicted step and its basis", () => {
   const [advice, ...others] = onSchedule(0.004, schedule(0.0069, 0.009));
   expect(others).toEqual([]);
   expect(advice).toMatchObject({
@@ -51,10 +51,10 @@ test("a schedule that saves is advised, with what it saves of the predicted step
   });
   expect(advice!.finding).toContain("40 % of the step is communication");
   expect(advice!.saves).toBeCloseTo(1 - 69 / 90, 12);
-  expect(advice!.basis).toMatch(/40 schedules .* by these the step takes 9\.00 ms as it is, measured 10\.0 ms$/);
+  expect(advice!.basis).toMatch(/40 schedules .* these predict 9\.00 ms for the step as it is, measured: 10\.0 ms$/);
 });
 
-test("what is waited is the share of the step that is told, not the median of waits, which a few long ones leave far below", () => {
+test("reports the share of waiting in the step, not the median of waits, which is far below if a few waits are long", () => {
   const [advice] = adviceOn({ ...figures(0.004), exposedSeconds: times(0.001) }, undefined);
   expect(advice!.finding).toMatch(/^40 % of the step .* \(4\.00 ms\)/);
 });
@@ -66,13 +66,13 @@ test.each([
     /no schedule that loses no more is predicted to save 3/,
   ],
   ["what prices do not explain is not advised", schedule(0.001, 0.004), /prices do not explain this run/],
-  ["nor is anything where nothing was sought", undefined, /skein-profile plan/],
+  ["nor is anything advised without a search", undefined, /skein-profile plan/],
 ] as const)("%s", (_, found, words) => {
   const [advice] = onSchedule(0.004, found);
   expect(advice!.cure).toMatch(words);
   expect([advice!.change, advice!.saves]).toEqual([undefined, undefined]);
 });
 
-test("a step that hides its communication has no advice on it", () => {
+test("gives no advice on communication for a step that hides it", () => {
   expect(onSchedule(0.0004, schedule(0.001, 0.01))).toEqual([]);
 });

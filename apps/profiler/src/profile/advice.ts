@@ -10,32 +10,33 @@ import { milliseconds } from "../milliseconds.ts";
 import { words } from "../plan/plan-lines.ts";
 import type { BestSchedule } from "./best-schedule.ts";
 
-/** A part of a step that is worth a sentence. */
-const worthSaying = 0.05;
+/** Smallest share of a step that advice mentions. */
+const minAdviceShare = 0.05;
 
-/** A part of a step that is worth a change. */
-const worthChanging = 0.03;
+/** Smallest predicted saving, as a share of a step, for which a change is advised. */
+const minSavingShare = 0.03;
 
 /**
- * A run that takes so many times as long as its prices, or as much less, was held up by something that no schedule
- * mends.
+ * Maximum ratio between measured and predicted step, in either direction. Beyond this ratio something other than the
+ * schedule held up the run.
  */
 const mostOff = 2;
 
-/** What of a step lies outside of its kernels for one reason. */
-const outsideOf = ({ outside }: Pick<ProfileReport, "outside">, kind: OutsideRow["kind"]): OutsideRow =>
+/** The time of a step outside kernels for one reason. */
+const outsideRow = ({ outside }: Pick<ProfileReport, "outside">, kind: OutsideRow["kind"]): OutsideRow =>
   outside.find((row) => row.kind === kind)!;
 
-/** Whether so much of a step is exposed that another schedule is worth a search. */
+/** Whether enough communication is exposed to make a search for another schedule worthwhile. */
 export const isExposed = (figures: Pick<ProfileReport, "outside">): boolean =>
-  outsideOf(figures, "waiting").share >= worthSaying;
+  outsideRow(figures, "waiting").share >= minAdviceShare;
 
 const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
-const placeOf = ({ operator, scope }: OperatorRow): string => (scope === "" ? operator : `${operator} in ${scope}`);
+const describeOperator = ({ operator, scope }: OperatorRow): string =>
+  scope === "" ? operator : `${operator} in ${scope}`;
 
 type Figures = Omit<ProfileReport, "advice">;
 
-/** What is said of the schedule that a search has found. */
+/** Advice about the schedule that a search has found. */
 const scheduleCure = (
   schedule: BestSchedule | undefined,
   measured: Times,
@@ -46,15 +47,15 @@ const scheduleCure = (
     };
   const { settings, seconds, ownSeconds, configurations, links } = schedule;
   const saves = 1 - seconds / ownSeconds;
-  const how = `${configurations} schedules that lose no more were simulated with this run's kernels and ${links}; by these the step takes ${secondsText(ownSeconds)} as it is, measured ${secondsText(measured.median)}`;
+  const how = `${configurations} schedules that lose no more were simulated with this run's kernels and ${links}; these predict ${secondsText(ownSeconds)} for the step as it is, measured: ${secondsText(measured.median)}`;
   if (ownSeconds < measured.median / mostOff || ownSeconds > measured.median * mostOff)
     return {
-      cure: "no schedule is advised, since prices do not explain this run: was the machine busy with something else?",
+      cure: "no schedule is advised, because prices do not explain this run: was the machine busy with other work?",
       how,
     };
-  if (!(saves >= worthChanging))
+  if (!(saves >= minSavingShare))
     return {
-      cure: `no schedule that loses no more is predicted to save ${percent(worthChanging)}; a compression may: skein-profile plan`,
+      cure: `no schedule that loses no more is predicted to save ${percent(minSavingShare)}; a compression may: skein-profile plan`,
       how,
     };
   const changed = Object.entries(settings)
@@ -68,7 +69,7 @@ const exposedAdvice = (figures: Figures, schedule: BestSchedule | undefined): Ad
   if (!isExposed(figures)) return [];
   const { collectives, step } = figures;
   const longest = collectives.toSorted((a, b) => b.exposedSeconds.median - a.exposedSeconds.median).slice(0, 3);
-  const { share } = outsideOf(figures, "waiting");
+  const { share } = outsideRow(figures, "waiting");
   const { how, ...cure } = scheduleCure(schedule, step);
   return [
     {
@@ -80,13 +81,13 @@ const exposedAdvice = (figures: Figures, schedule: BestSchedule | undefined): Ad
 };
 
 const dataAdvice = (figures: Figures): Advice[] => {
-  const { share, seconds } = outsideOf(figures, "data");
-  if (share < worthSaying) return [];
+  const { share, seconds } = outsideRow(figures, "data");
+  if (share < minAdviceShare) return [];
   return [
     {
       finding: `${percent(share)} of the step is waiting for a batch (${milliseconds(seconds.median)})`,
       cure: "make samples cheaper to read, or give the reader a core of its own",
-      basis: "measured: from the wish for a batch until it is there",
+      basis: "measured: from the request for a batch until the batch is ready",
     },
   ];
 };
@@ -95,11 +96,11 @@ const smallKernelAdvice = ({ operators, step }: Figures): Advice[] => {
   const small = operators.filter(({ calls, seconds }) => calls > 0 && seconds.median / calls < 20e-6);
   const total = small.reduce((sum, { seconds }) => sum + seconds.median, 0);
   const share = total / step.median;
-  if (share < worthSaying) return [];
+  if (share < minAdviceShare) return [];
   const calls = small.reduce((sum, row) => sum + row.calls, 0);
   return [
     {
-      finding: `${percent(share)} of the step are ${calls} kernels of less than 20 µs each`,
+      finding: `${percent(share)} of the step is spent in ${calls} kernels shorter than 20 µs`,
       cure: "a larger batch gives each kernel more to do",
       basis: "measured: kernels by their mean time",
     },
@@ -110,18 +111,18 @@ const rooflineAdvice = ({ operators }: Figures): Advice[] => {
   const far = operators
     .filter(({ rooflineSeconds = 0, seconds }) => rooflineSeconds > 0 && seconds.median > 2 * rooflineSeconds)
     .toSorted((a, b) => b.seconds.median - b.rooflineSeconds! - (a.seconds.median - a.rooflineSeconds!))
-    .filter(({ share }) => share >= worthSaying)
+    .filter(({ share }) => share >= minAdviceShare)
     .slice(0, 1);
   return far.map((row) => ({
-    finding: `${placeOf(row)} (${row.phase}) takes ${percent(row.share)} of the step and reaches ${percent(row.rooflineSeconds! / row.seconds.median)} of what the device could do`,
+    finding: `${describeOperator(row)} (${row.phase}) takes ${percent(row.share)} of the step and reaches ${percent(row.rooflineSeconds! / row.seconds.median)} of what the device could do`,
     basis: `measured beside the roofline of flops and bytes; bound by ${row.boundBy ?? "the start of kernels"}`,
   }));
 };
 
 /**
- * Say in words what a profile shows, what matters most first.
+ * Derive advice from a profile, most important first.
  *
- * @param schedule the fastest of the same gradients, where one was sought.
+ * @param schedule the fastest schedule for the same gradients. Absent: no search was made.
  */
 export const adviceOn = (figures: Figures, schedule?: BestSchedule): Advice[] => [
   ...exposedAdvice(figures, schedule),

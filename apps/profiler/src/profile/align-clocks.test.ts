@@ -13,7 +13,7 @@ const shifted = (rank: RankSpans, seconds: number, process: string): RankSpans =
   })),
 });
 
-test("the clock of another host is set by when collectives of all ranks ended", () => {
+test("shifts the clock of another host by the ends of collectives over all ranks", () => {
   const [first, second, third] = madeUpRun(3);
   const aligned = alignClocks([first!, shifted(second!, 5, "other:7"), shifted(third!, -0.25, "third:9")]);
   for (const [index, rank] of [second!, third!].entries())
@@ -21,7 +21,7 @@ test("the clock of another host is set by when collectives of all ranks ended", 
       expect(span.startSeconds).toBeCloseTo(rank.spans[i]!.startSeconds, 9);
 });
 
-test("ranks of one host keep their times: what looks late there was late", () => {
+test("ranks of one host keep their times: a late end there is real", () => {
   const [first, second] = madeUpRun(2);
   const late = shifted(second!, 0.002, "host:2");
   expect(alignClocks([first!, late])[1]).toBe(late);

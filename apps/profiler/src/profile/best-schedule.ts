@@ -9,26 +9,26 @@ import { searchConfigurations } from "../plan/search.ts";
 import { pricePrepared } from "../predict/predict-step.ts";
 import type { MeasuredJob } from "./measure-job.ts";
 
-/** The fastest way to exchange the same gradients without losing more of them, by what a run has measured. */
+/** The fastest way to exchange gradients with the same compression, or none, according to the measurements of a run. */
 export interface BestSchedule {
-  /** Of the job, that make it so. */
+  /** Job settings of this schedule. */
   readonly settings: Settings;
   readonly seconds: number;
-  /** The step as it was run, by the same prices. */
+  /** Predicted step of the job as it was run, by the same prices. */
   readonly ownSeconds: number;
   readonly configurations: number;
-  /** Where the times of messages come from. */
+  /** Source of the message times. */
   readonly links: string;
 }
 
-/** The links of a run on one machine: of the job's link file, or fitted to its collectives. */
+/** The links of a run on one machine: from the job's link file, or fitted to the run's collectives. */
 const measuredLinks = (job: ProfiledJob, { steps }: Pick<MeasuredJob, "steps">): ClusterLinks => {
   const named = job.groups()["data"]!.situation.link;
   if (named !== undefined) return { ...named, contention: noContention, source: "the job's link file" };
-  return linksOfThreads(threadLinks(steps, job.facts.ranks), "a line through this run's collectives");
+  return linksOfThreads(threadLinks(steps, job.facts.ranks), "links fitted to this run's collectives");
 };
 
-/** This machine as a run has shown it: each kernel by its own time. */
+/** This machine according to a run, with the measured time of each kernel. */
 const hardwareOfRun = (
   job: ProfiledJob,
   measured: Pick<MeasuredJob, "steps" | "samples">,
@@ -40,7 +40,7 @@ const hardwareOfRun = (
     format: "skein-hardware",
     version: 1,
     name: "this run",
-    description: `as ${ranks} ranks of ${job.facts.name} have measured it`,
+    description: `measured by ${ranks} ranks of ${job.facts.name}`,
     device: { ...device, efficiencies: learnEfficiencies(device, measured.samples()) },
     topology: { ranks, ranksPerHost: ranks },
     links,
@@ -48,12 +48,12 @@ const hardwareOfRun = (
 };
 
 /**
- * Search for the schedule that a run should have had: overlap and buckets of the same compression, priced by the run's
- * own kernels and messages.
+ * Search for a better schedule for a run: overlap and buckets with the same compression, priced by the run's own
+ * kernels and messages.
  *
- * @param device whose roofline the kernels' shares are of.
- * @returns undefined where the run had no two collectives of different sizes, so that nothing is known of its links, or
- * one rank.
+ * @param device with the roofline to which the kernels' efficiencies refer.
+ * @returns undefined for one rank, or if the run had no two collectives of different sizes, so that its links are
+ * unknown.
  */
 export const bestSchedule = async (
   job: ProfiledJob,
@@ -75,6 +75,6 @@ export const bestSchedule = async (
   const compressions = job.facts.compression === "identity" ? [dense] : (["own"] as const);
   const { scored } = await searchConfigurations({ job, hardware, bases: await baseSteps(job, hardware), compressions });
   const { settings: found, seconds } = scored[0]!;
-  const { compression: _, ...settings } = found; // it stays
+  const { compression: _, ...settings } = found; // unchanged
   return { settings, seconds, ownSeconds, configurations: scored.length, links: hardware.links.source };
 };

@@ -11,7 +11,7 @@ import { recordingCost, stepShares } from "./step-shares.ts";
 import { timesOf } from "./times.ts";
 import { medianStep } from "./median-step.ts";
 
-/** The step as it was compiled, and its prices: what a trace alone does not tell. */
+/** The compiled step with its prices, which a trace alone does not contain. */
 export interface PricedStep {
   readonly step: PreparedStep;
   readonly stateBytes: number;
@@ -19,17 +19,17 @@ export interface PricedStep {
   readonly device: Device;
 }
 
-/** What a report is made of. */
+/** Input of a report. */
 export interface ProfileInput {
   readonly facts: Pick<JobFacts, "name" | "ranks" | "samplesPerStep" | "kernelClock"> & { readonly backend: string };
   readonly measured: Pick<MeasuredJob, "steps" | "overheadSeconds">;
-  /** Flops, roofline, memory and predictions come from here. */
+  /** Source of flops, roofline, memory and predictions. Absent: the report has none of these figures. */
   readonly priced?: PricedStep | undefined;
-  /** Steps at the beginning that do not count. */
+  /** Steps at the beginning that were not measured. */
   readonly warmUpSteps: number;
   readonly madeAt: Date;
   readonly machine: string;
-  /** The same step as the simulator has it. */
+  /** The simulated step. */
   readonly predicted?: { readonly ranks: readonly RankSpans[]; readonly stepSeconds: number } | undefined;
 }
 
@@ -39,16 +39,16 @@ const deviceOf = ({ name, flopsPerSecond, memoryBytesPerSecond }: Device): Profi
   bytesPerSecond: memoryBytesPerSecond,
 });
 
-const clockInWords: Readonly<Record<JobFacts["kernelClock"], string>> = {
+const clockDescriptions: Readonly<Record<JobFacts["kernelClock"], string>> = {
   host: "kernels by this machine's clock, less what looking at it costs",
   device: "kernels by the device's own clock (timestamp queries); the host's work for them lies between them",
   none: "this adapter has no timestamp queries: a step is one span, and no operator has a time of its own",
 };
 
 /**
- * Make a report of the spans of a run.
+ * Build a report from the spans of a run.
  *
- * @throws ArgumentError where no step is left after the warm-up.
+ * @throws ArgumentError if no step is left after the warm-up.
  */
 export const buildReport = (input: ProfileInput): ProfileReport => {
   const { facts, measured, priced, warmUpSteps, predicted } = input;
@@ -56,9 +56,9 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
   const program = priced?.program ?? [];
   if (steps.length === 0)
     throw new ArgumentError(
-      `no step is left after the first ${warmUpSteps}, which do not count; make more steps, or a shorter warm-up`,
+      `no step is left after the first ${warmUpSteps}, which are warm-up; make more steps, or use a shorter --warm-up`,
     );
-  // What recording has cost is no part of the step: each span of the host's thread took two looks at the clock.
+  // Subtract the cost of recording: each span of the host's thread took two clock reads.
   const overheads = steps.map((ranks) => overheadSeconds * Math.max(...ranks.map(({ spans }) => spans.length)));
   const times = timesOf(steps.map((one, i) => worldSeconds(one) - overheads[i]!));
   const cost = recordingCost(overheadSeconds, facts.kernelClock);
@@ -80,7 +80,7 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
     device: priced && deviceOf(priced.device),
     operators: operatorRows(steps, program, { shares: shares.operators, inKernelSeconds: cost.inKernelSeconds }),
     outside: shares.outside,
-    clock: clockInWords[facts.kernelClock],
+    clock: clockDescriptions[facts.kernelClock],
     collectives: collectiveRows(steps, program),
     memory: priced && memoryProfile(priced.step, priced.stateBytes),
     timeline: timelineOf(medianStep(steps)),

@@ -2,7 +2,7 @@ import { totalmem } from "node:os";
 import type { Device } from "@skein/cost-model";
 import { deviceOfRates, type ProfiledJob } from "skein-train/profiling";
 
-/** What this machine reaches, measured in a moment. */
+/** Measure peak rates of this machine briefly. */
 export const deviceHere = async (job: ProfiledJob): Promise<Device> =>
   deviceOfRates(await job.rates(), {
     name: job.facts.backend === "cpu" ? "this processor, one core" : "this GPU",

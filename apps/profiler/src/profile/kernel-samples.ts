@@ -5,10 +5,10 @@ import { spanNameOf } from "@skein/tensor-core/backend";
 import { sum } from "../sum.ts";
 
 /**
- * Tell what each kernel of a prepared step took, one sample a node: its median over steps and ranks, all of them
- * lengthened alike until they add up to the median of what a rank computes in a step. Times of kernels have a long
- * tail, and so the medians alone add up to too little. Spans come in the graph's order; where they do not, as on a
- * device that runs several passes for a node, the step is left out.
+ * One sample per kernel node of a prepared step: the median time over steps and ranks. All samples are scaled by one
+ * factor so that they add up to the median computing time of a rank's step; without scaling their sum is too small,
+ * because kernel times have a long tail. Steps whose spans do not match the graph's order are left out, such as on a
+ * device that runs several passes per node.
  */
 export const kernelSamples = (
   steps: readonly WorldStep[],
@@ -30,7 +30,7 @@ export const kernelSamples = (
     operator,
     flops,
     bytes,
-    // The clock may be coarser than the least kernels.
+    // The clock may be coarser than the shortest kernels.
     seconds: Math.max(1e-9, scale * medians[i]! - overheadSeconds / 2),
   }));
 };

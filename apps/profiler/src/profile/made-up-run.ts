@@ -1,7 +1,7 @@
 import type { KernelStep, StepProgram } from "@skein/cost-model";
 import type { RankSpans, Span, Track } from "@skein/tensor-core";
 
-/** For tests: a span of a track, in milliseconds. */
+/** For tests: a span on a track, with times in milliseconds. */
 export const span = (track: Track, name: string, begin: number, end: number, args: Span["args"] = {}): Span => ({
   track,
   name,
@@ -10,10 +10,7 @@ export const span = (track: Track, name: string, begin: number, end: number, arg
   args,
 });
 
-/**
- * For tests: a run of three steps of 10 ms each, 2 ms apart, on some ranks; rank r computes by r ms longer, and then
- * waits less.
- */
+/** For tests: a run of three steps of 10 ms each, 2 ms apart. Rank r computes r ms longer, and then waits r ms less. */
 export const madeUpRun = (numRanks: number): RankSpans[] =>
   Array.from({ length: numRanks }, (_, rank) => ({
     rank,
@@ -54,7 +51,7 @@ const kernel = (name: string, flops: number, bytes: number): KernelStep => {
   };
 };
 
-/** For tests: the program of that run's step. */
+/** For tests: the program of the run's step. */
 export const madeUpProgram: StepProgram = [
   kernel("matmul layer", 4e6, 1000),
   kernel("matmul layer/backward", 4e6, 1000),

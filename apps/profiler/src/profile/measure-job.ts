@@ -6,25 +6,23 @@ import type { ExchangePlan, PreparedStep, ProfiledJob } from "skein-train/profil
 import { kernelSamples } from "./kernel-samples.ts";
 import { spanOverheadSeconds } from "./span-overhead.ts";
 
-/** A job that was run for some steps. */
+/** A job with the measurements of some steps. */
 export interface MeasuredJob {
   readonly ranks: readonly RankSpans[];
-  /** Decided before the first step, where the exchange is planned. */
+  /** Planned before the first step. Undefined if the exchange is not planned. */
   readonly plan: ExchangePlan | undefined;
-  /** Those that count. */
+  /** Steps after the warm-up. */
   readonly steps: readonly WorldStep[];
-  /** As it was run, with what was planned before its first step. */
+  /** The step as it ran, with the plan made before the first step. */
   readonly step: PreparedStep;
   readonly overheadSeconds: number;
-  /** Kernels of the step, each with what it took. */
+  /** One sample per kernel of the step. */
   samples(): KernelSample[];
-  /** The step with its prices on a device. */
+  /** The step priced on a device. */
   programOn(device: Device): StepProgram;
 }
 
-/**
- * A step of a job with its prices on a device. Collectives by links that nobody measured, unless the job names some.
- */
+/** Price a step of a job on a device. Collectives are priced with default links, unless the job has a link file. */
 export const programOn = (job: ProfiledJob, step: PreparedStep, device: Device): StepProgram =>
   stepProgram(step, {
     device,
@@ -34,7 +32,7 @@ export const programOn = (job: ProfiledJob, step: PreparedStep, device: Device):
     ),
   });
 
-/** Run a job for some steps, the first of which do not count. */
+/** Run a job for some steps. The first `warmUpSteps` are not measured. */
 export const measureJob = async (
   job: ProfiledJob,
   {

@@ -10,7 +10,7 @@ const profileOf = (fn: (x: Tensor) => unknown): ReturnType<typeof memoryProfile>
   return memoryProfile({ graph, plan, settled: plan.settled, stateInputs: 1 }, 1000);
 };
 
-test("the most that is alive is what the plan's bound says, and never more than the workspace", () => {
+test("the peak equals the bound of the plan, and never exceeds the workspace", () => {
   const profile = profileOf((x) => {
     const a = matmul(x, x);
     const b = matmul(a, x);
@@ -21,7 +21,7 @@ test("the most that is alive is what the plan's bound says, and never more than 
   expect(Math.max(...profile.liveBytes)).toBe(3 * 4 * 64 * 64); // a, b and their product
 });
 
-test("a view counts once, with what it looks at", () => {
+test("a view counts once, together with its base", () => {
   const profile = profileOf((x) => {
     const flat = reshape(matmul(x, x), [4096]);
     return sum(reshape(matmul(reshape(flat, [64, 64]), x), [4096]));
@@ -30,7 +30,7 @@ test("a view counts once, with what it looks at", () => {
   expect(Math.max(...profile.liveBytes)).toBe(2 * 4 * 4096);
 });
 
-test("curve and blocks of a graph that is gone through by hand", () => {
+test("curve and blocks match a graph computed by hand", () => {
   const kibibytes = (bytes: number): number => bytes / 1024;
   const profile = profileOf((x) => {
     const early = matmul(x, x); // node 1, 16 KiB until its product at node 7
@@ -48,12 +48,12 @@ test("curve and blocks of a graph that is gone through by hand", () => {
     ["matmul", "f32[64, 64]", 16, 7, 8],
     ["matmul", "f32[64, 64]", 16, 8, 9],
   ]);
-  // What is named at the peak is all that lies there.
+  // The blocks listed at the peak are all blocks alive there.
   const atPeak = profile.blocks.filter(({ from, to }) => from <= 7 && 7 <= to);
   expect(atPeak.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(96 * 1024);
 });
 
-test("of more values than are named, those at the peak are among them", () => {
+test("if there are too many values to list, those at the peak are included", () => {
   const profile = profileOf((x) => {
     const wide = Array.from({ length: 50 }, (_, i) =>
       sum(matmul(multiply(x, i + 2), concat([x, x], { dim: 1 }))),

@@ -3,13 +3,13 @@ import type { MemoryBlock, MemoryProfile } from "@skein/report";
 import { byteLength } from "@skein/tensor-core";
 import { formatSpec, spanNameOf, valueKey } from "@skein/tensor-core/backend";
 
-interface Placed extends MemoryBlock {
+interface PlacedBlock extends MemoryBlock {
   readonly begin: number;
   readonly end: number;
 }
 
-/** Bytes that at least one of some ranges covers; ranges in order of their begin. */
-const covered = (ranges: readonly Placed[]): number => {
+/** Number of bytes covered by at least one of some ranges, given in order of their begin. */
+const covered = (ranges: readonly PlacedBlock[]): number => {
   let [bytes, reached] = [0, -Infinity];
   for (const { begin, end } of ranges) {
     if (end <= reached) continue;
@@ -20,11 +20,12 @@ const covered = (ranges: readonly Placed[]): number => {
 };
 
 /**
- * Values that have memory of their own. A view is part of what it looks at, which lives as long as the view is used.
+ * Merge values into blocks of memory. A view is part of the block that it views, and extends the lifetime of this
+ * block.
  */
-const blocksOf = (placed: readonly Placed[], settled: ReadonlySet<number>): Placed[] => {
-  const blocks: { -readonly [key in keyof Placed]: Placed[key] }[] = [];
-  for (const value of placed.toSorted((a, b) => a.from - b.from)) {
+const blocksOf = (values: readonly PlacedBlock[], settled: ReadonlySet<number>): PlacedBlock[] => {
+  const blocks: { -readonly [key in keyof PlacedBlock]: PlacedBlock[key] }[] = [];
+  for (const value of values.toSorted((a, b) => a.from - b.from)) {
     const whole = settled.has(value.from)
       ? blocks.findLast(({ begin, end, to }) => begin <= value.begin && value.end <= end && value.from <= to)
       : undefined;
@@ -34,22 +35,22 @@ const blocksOf = (placed: readonly Placed[], settled: ReadonlySet<number>): Plac
   return blocks;
 };
 
-/** Blocks that are named in a report, of those alive at the peak and of all. */
+/** Maximum number of blocks in a report, of those alive at the peak and of all blocks. */
 const mostBlocks = 40;
 
-/** The largest, and of those the largest that live at a position. */
-const largest = (blocks: readonly Placed[], at: number): Placed[] => {
+/** The largest blocks overall, and the largest blocks alive at node `peak`; largest first. */
+const largest = (blocks: readonly PlacedBlock[], peak: number): PlacedBlock[] => {
   const ordered = blocks.toSorted((a, b) => b.bytes - a.bytes);
   const chosen = new Set([
-    ...ordered.filter(({ from, to }) => from <= at && at <= to).slice(0, mostBlocks),
+    ...ordered.filter(({ from, to }) => from <= peak && peak <= to).slice(0, mostBlocks),
     ...ordered.slice(0, mostBlocks),
   ]);
   return ordered.filter((block) => chosen.has(block));
 };
 
 /**
- * Tell what lies in memory at each node of a step, by its plan: intermediates in the workspace, and beside them what is
- * there all the time. Values that share memory, such as views and results in place, count once.
+ * Memory in use at each node of a step, from its memory plan: intermediates in the workspace, plus memory that is
+ * always resident. Values that share memory, such as views and in-place results, count once.
  *
  * Cost: O(nodes · values alive).
  *
@@ -62,13 +63,13 @@ export const memoryProfile = ({ graph, plan }: PreparedStep, residentBytes: numb
   const slabBegins = plan.slabBytes.map((_, index) =>
     plan.slabBytes.slice(0, index).reduce((sum, bytes) => sum + bytes, 0),
   );
-  const placed = graph.nodes
+  const values = graph.nodes
     .flatMap(({ id, op, scope, specs }) =>
-      specs.flatMap((spec, output): Placed[] => {
-        const place = plan.places.get(valueKey({ node: id, output }));
+      specs.flatMap((spec, output): PlacedBlock[] => {
+        const placement = plan.places.get(valueKey({ node: id, output }));
         const bytes = byteLength(spec);
-        if (place === undefined || place.region !== "workspace" || bytes === 0) return [];
-        const begin = slabBegins[place.index]! + place.offset;
+        if (placement === undefined || placement.region !== "workspace" || bytes === 0) return [];
+        const begin = slabBegins[placement.index]! + placement.offset;
         return [
           {
             name: spanNameOf(op, scope),
@@ -83,15 +84,15 @@ export const memoryProfile = ({ graph, plan }: PreparedStep, residentBytes: numb
       }),
     )
     .sort((a, b) => a.begin - b.begin || b.end - a.end);
-  const starting = Map.groupBy(placed, ({ from }) => from);
-  let alive: Placed[] = [];
+  const starting = Map.groupBy(values, ({ from }) => from);
+  let alive: PlacedBlock[] = [];
   const liveBytes = graph.nodes.map(({ id }) => {
     alive = alive.filter(({ to }) => to >= id);
-    const begun = starting.get(id);
-    if (begun !== undefined) alive = [...alive, ...begun].sort((a, b) => a.begin - b.begin || b.end - a.end);
+    const started = starting.get(id);
+    if (started !== undefined) alive = [...alive, ...started].sort((a, b) => a.begin - b.begin || b.end - a.end);
     return covered(alive);
   });
-  const blocks = blocksOf(placed, plan.settled);
+  const blocks = blocksOf(values, plan.settled);
   const peak = liveBytes.indexOf(liveBytes.reduce((most, bytes) => Math.max(most, bytes), 0));
   return {
     residentBytes,

@@ -4,7 +4,7 @@ import { modelScope } from "@skein/tensor-core/backend";
 import { sum } from "../sum.ts";
 import { slowest } from "./times.ts";
 
-/** Kernels of a program by the name of their spans. */
+/** Kernels of a program by span name. */
 const kernelsByName = (program: StepProgram): ReadonlyMap<string, readonly KernelStep[]> =>
   Map.groupBy(
     program.filter((step) => step.kind === "kernel"),
@@ -13,18 +13,18 @@ const kernelsByName = (program: StepProgram): ReadonlyMap<string, readonly Kerne
 
 const sumOf = (kernels: readonly KernelStep[], of: (kernel: KernelStep) => number): number => sum(kernels.map(of));
 
-/** What the longest of some kernels is bound by. */
+/** The bound of the longest of some kernels; undefined if kernel launch dominates. */
 const boundBy = (kernels: readonly KernelStep[]): OperatorRow["boundBy"] => {
   const { price } = kernels.reduce((longest, next) => (next.price.seconds > longest.price.seconds ? next : longest));
   return price.boundBy === "start" ? undefined : price.boundBy;
 };
 
 /**
- * Sum up kernels by operator and place in the model: what a step's calls take on the rank that takes longest, less what
- * recording them costs.
+ * Sum kernel times by operator and model scope: the time of all calls in a step on the slowest rank, minus the cost of
+ * recording.
  *
- * @param program the step as it was compiled, with its prices: flops, bytes and predictions come from there.
- * @param shares of operators, by the names of their spans.
+ * @param program the compiled step with its prices: source of flops, bytes and predictions.
+ * @param shares of operators, by span name.
  */
 export const operatorRows = (
   steps: readonly WorldStep[],
@@ -35,8 +35,8 @@ export const operatorRows = (
   const measured = secondsByRank(steps, "compute");
   const names = new Set(measured.flat().flatMap((sums) => [...sums.keys()]));
   const rows = [...names].map((name): OperatorRow => {
-    const byRank = measured.map((ofRank) =>
-      ofRank.map((sums) => {
+    const byRank = measured.map((stepsOfRank) =>
+      stepsOfRank.map((sums) => {
         const found = sums.get(name);
         return found === undefined ? 0 : Math.max(0, found.seconds - found.calls * inKernelSeconds);
       }),
@@ -48,7 +48,8 @@ export const operatorRows = (
     return {
       operator,
       scope: modelScope(scope),
-      phase: measured.flatMap((ofRank) => ofRank.flatMap((sums) => sums.get(name)?.phase ?? []))[0] ?? "other",
+      phase:
+        measured.flatMap((stepsOfRank) => stepsOfRank.flatMap((sums) => sums.get(name)?.phase ?? []))[0] ?? "other",
       calls: Math.max(...measured.flat().map((sums) => sums.get(name)?.calls ?? 0)),
       seconds,
       share: shares.get(name) ?? 0,

@@ -6,7 +6,7 @@ import { operatorRows } from "./operator-rows.ts";
 import { medianStep } from "./median-step.ts";
 
 describe("steps of a run", () => {
-  test("hold what begins within them, and nothing of what lies between", () => {
+  test("contain the spans that begin within them, and none between steps", () => {
     const steps = worldSteps(madeUpRun(2));
     expect(steps.map((ranks) => ranks.map(({ rank, number, spans }) => [rank, number, spans.length]))).toEqual([
       [
@@ -25,19 +25,19 @@ describe("steps of a run", () => {
     expect(steps.flat().some(({ spans }) => spans.some(({ name }) => name.startsWith("save")))).toBe(false);
   });
 
-  test("that not all ranks have made are left out, as of a trace that was cut off", () => {
+  test("that not all ranks completed are left out, as in a truncated trace", () => {
     const [first, second] = madeUpRun(2);
     const cut = { ...second!, spans: second!.spans.filter(({ startSeconds }) => startSeconds < 0.024) };
     expect(worldSteps([first!, cut]).map((ranks) => ranks[0]!.number)).toEqual([1, 2]);
   });
 
-  test("spans come in any order", () => {
+  test("spans may come in any order", () => {
     const [rank] = madeUpRun(1);
     const sets = (spans: typeof rank): unknown => stepsOf(spans!).map((step) => [step.number, new Set(step.spans)]);
     expect(sets({ ...rank!, spans: rank!.spans.toReversed() })).toEqual(sets(rank));
   });
 
-  test("the middle one is shown, from its earliest begin on", () => {
+  test("the median step is shown, from its earliest begin", () => {
     const steps = worldSteps(madeUpRun(2));
     const slow = steps[1]!.map((one) => ({ ...one, whole: { ...one.whole, endSeconds: one.whole.endSeconds + 1 } }));
     const quick = steps[2]!.map((one) => ({
@@ -62,7 +62,7 @@ describe("rows of operators", () => {
     inKernelSeconds: 0,
   });
 
-  test("add up the calls of a place, on the rank that takes longest, largest first", () => {
+  test("add up the calls in a scope, on the slowest rank, largest first", () => {
     expect(
       rows.map(({ operator, scope, phase, calls, seconds }) => [
         operator,
@@ -79,7 +79,7 @@ describe("rows of operators", () => {
     expect(rows.map(({ share }) => Number(share.toFixed(6)))).toEqual([0.3, 0, 0.05]);
   });
 
-  test("have the work and the predictions of all nodes of that name", () => {
+  test("have the work and the predictions of all nodes of their name", () => {
     expect(
       rows.map(({ flops, bytes, predictedSeconds, rooflineSeconds }) => [
         flops,
@@ -94,14 +94,14 @@ describe("rows of operators", () => {
     ]);
   });
 
-  test("are less than what was measured by what recording costs in each call", () => {
+  test("subtract the cost of recording each call", () => {
     const less = operatorRows(worldSteps(madeUpRun(1)), madeUpProgram, { shares: new Map(), inKernelSeconds: 1e-4 });
     const of = (phase: string): number => less.find((row) => row.phase === phase)!.seconds.median;
     expect(of("forward")).toBeCloseTo(0.002 - 1e-4, 9);
     expect(of("backward")).toBeCloseTo(0.003 - 2e-4, 9);
   });
 
-  test("an operator that the program does not have is shown without work", () => {
+  test("an operator that is not in the program is shown without work", () => {
     const [rank] = madeUpRun(1);
     const odd = { ...rank!, spans: [...rank!.spans, span("compute", "shader-of-yours", 1, 2)] };
     const row = operatorRows(worldSteps([odd]), madeUpProgram, { shares: new Map(), inKernelSeconds: 0 }).find(
@@ -112,7 +112,7 @@ describe("rows of operators", () => {
   });
 });
 
-test("rows of collectives: how long it was under way, and what the rank that waits longest waited", () => {
+test("rows of collectives have their duration and the longest wait of a rank", () => {
   const [row, ...others] = collectiveRows(worldSteps(madeUpRun(3)), madeUpProgram);
   expect(others).toEqual([]);
   expect(row).toMatchObject({

@@ -17,7 +17,7 @@ const total = (shares: ReturnType<typeof stepShares>): number =>
   [...shares.operators.values(), ...shares.outside.map(({ share }) => share)].reduce((sum, share) => sum + share, 0);
 
 describe("a moment counts once", () => {
-  test("for the kernel before the wait, the inner span before the outer, the gap where nothing is", () => {
+  test("as the kernel before the wait, the inner span before the outer, the gap if there is no span", () => {
     const { compute, waiting, data, host, between } = attribute(
       rankStep(0, [
         span("data", "next batch", 0, 1),
@@ -47,13 +47,13 @@ describe("a moment counts once", () => {
     ]);
   });
 
-  test("for the wait before all kernels, where a device has no times of them", () => {
+  test("as the wait before all kernels, if a device does not time kernels", () => {
     const spans = [span("compute", "all kernels", 1, 10), span("waiting", "w", 3, 5)];
     expect(attribute(rankStep(0, spans), "none").waiting).toBeCloseTo(0.002, 9);
     expect(attribute(rankStep(0, spans), "device").waiting).toBe(0);
   });
 
-  test("whatever the spans are, all parts together are the step, and none is negative", () => {
+  test("all parts add up to the step, and none is negative, for any spans", () => {
     const moment = fc.double({ min: -2, max: 14, noNaN: true });
     const anySpan = fc
       .tuple(
@@ -93,14 +93,14 @@ describe("shares of all ranks' time", () => {
     ]);
   });
 
-  test("a step that a pause has made long counts no more than in a median", () => {
+  test("a step lengthened by a pause counts no more than in a median", () => {
     const steps = worldSteps(madeUpRun(1));
     const paused = steps[1]!.map((one) => ({ ...one, whole: { ...one.whole, endSeconds: one.whole.endSeconds + 10 } }));
     const more = [...steps, ...steps];
     expect(stepShares([...more, paused], free)).toMatchObject({ operators: stepShares(more, free).operators });
   });
 
-  test("add up to all of it, less than nothing of which is lost to recording, however uneven ranks and steps are", () => {
+  test("add up to the whole, with negative parts from recording cut to 0, for any ranks and steps", () => {
     const kernels = fc.array(fc.tuple(fc.constantFrom("a", "b", "c"), fc.nat({ max: 30 }), fc.nat({ max: 5 })), {
       maxLength: 8,
     });
@@ -131,12 +131,12 @@ describe("shares of all ranks' time", () => {
     );
   });
 
-  test("recording costs kernels that a device times nothing", () => {
+  test("recording costs nothing in kernels timed by a device", () => {
     const [rank] = madeUpRun(1);
     const [own, device] = (["host", "device"] as const).map(
       (clock) => stepShares(worldSteps([rank!]), recordingCost(2e-4, clock)).operators.get("fused update")!,
     );
-    // less a tenth of a millisecond in each of four kernels, and beside each of seven spans
+    // minus 0.1 ms in each of four kernels, and outside each of seven spans
     expect(own).toBeCloseTo(0.4 / (10 - 7 * 0.1 - 4 * 0.1), 9);
     expect(device).toBeCloseTo(0.5 / (10 - 1), 9); // of 1 ms between kernels, 1.4 ms would be the recorder's
   });

@@ -2,7 +2,7 @@ import { type OutsideRow, type RankStep, type Times, worldSeconds, type WorldSte
 import { attribute, type Attribution, type KernelClock } from "../trace/attribution.ts";
 import { slowest, timesOf } from "./times.ts";
 
-/** What recording costs: in a kernel's span, and beside each span. */
+/** Cost of recording a span: the part inside the span of a kernel, and the part outside, per span. */
 export interface RecordingCost {
   readonly clock: KernelClock;
   readonly inKernelSeconds: number;
@@ -10,9 +10,9 @@ export interface RecordingCost {
 }
 
 /**
- * What recording a span costs, by where its times are from. The host looks at its clock on both sides of a kernel, and
- * one of the looks lies within the span; a device takes its own times, and no kernel of it is longer for what the host
- * does.
+ * Cost of recording a span, by the clock that timed it. The host reads its clock before and after a kernel, and one of
+ * the two reads is inside the span. A device measures its own times, so recording by the host does not lengthen
+ * kernels.
  */
 export const recordingCost = (overheadSeconds: number, clock: KernelClock): RecordingCost => ({
   clock,
@@ -20,7 +20,7 @@ export const recordingCost = (overheadSeconds: number, clock: KernelClock): Reco
   besideSpanSeconds: clock === "host" ? overheadSeconds / 2 : overheadSeconds,
 });
 
-/** Less what recording has cost; never less than nothing. */
+/** A rank's step minus the cost of recording; no part below 0. */
 const corrected = (step: RankStep, cost: RecordingCost): Attribution => {
   const { compute, between, ...others } = attribute(step, cost.clock);
   const calls = new Map<string, number>();
@@ -40,39 +40,36 @@ const outsideKinds = ["waiting", "data", "host", "between"] as const satisfies r
 const wholeOf = ({ compute, waiting, data, host, between }: Attribution): number =>
   [...compute.values()].reduce((sum, seconds) => sum + seconds, waiting + data + host + between);
 
-/**
- * The half of some steps whose times lie in the middle: what a pause or a hiccup has made long counts no more than in a
- * median.
- */
+/** The half of some steps with the middle durations, so that pauses count no more than in a median. */
 const middleHalf = (steps: readonly WorldStep[]): ReadonlySet<WorldStep> => {
   const ordered = steps.toSorted((a, b) => worldSeconds(a) - worldSeconds(b));
   const left = Math.floor(ordered.length / 4);
   return new Set(ordered.slice(left, ordered.length - left));
 };
 
-/** What parts of a step take. */
+/** Time of a step by parts. */
 export interface StepShares {
-  /** Of the time of all ranks, by the names of spans; with those of `outside` they add up to 1. */
+  /** Share of each operator in the time of all ranks, by span name. Adds up to 1 with the shares of `outside`. */
   readonly operators: ReadonlyMap<string, number>;
   readonly outside: readonly OutsideRow[];
-  /** Waiting for communication in a step, mean of ranks. */
+  /** Waiting for communication in a step, mean over ranks. */
   readonly exposedSeconds: Times;
 }
 
 /**
- * Share the time of all ranks out to operators and to what lies outside of them, over the middle half of the steps.
- * Sums over the same steps and ranks, unlike medians of parts, add up to the whole.
+ * Shares of operators, and of time outside operators, in the time of all ranks over the middle half of the steps. Sums
+ * over the same steps and ranks add up to the whole; medians of parts would not.
  */
 export const stepShares = (steps: readonly WorldStep[], cost: RecordingCost): StepShares => {
   const attributed = steps.map((step) => step.map((rank) => corrected(rank, cost)));
   const chosen = middleHalf(steps);
   const summed = attributed.filter((_, i) => chosen.has(steps[i]!)).flat();
-  // A clock that stands still leaves nothing to share out.
+  // A clock that does not advance leaves a total of 0.
   const whole = summed.reduce((sum, one) => sum + wholeOf(one), 0) || 1;
   const seconds = new Map<string, number>();
   for (const { compute } of summed)
     for (const [name, own] of compute) seconds.set(name, (seconds.get(name) ?? 0) + own);
-  // sums in another order differ in their last digit
+  // Sums in another order differ in their last digit, so a share may exceed 1.
   const shareOf = (part: number): number => Math.min(1, part / whole);
   const numRanks = steps[0]?.length ?? 0;
   const outside = outsideKinds.map(

@@ -2,15 +2,15 @@ import { summarize } from "@skein/measuring";
 import type { Times } from "@skein/report";
 import { effectiveCount } from "./effective-count.ts";
 
-/** Sum up what was measured in one step after the other: the order counts, since neighbours may be alike. */
+/** Summarize values measured in consecutive steps. The order matters, because neighbors may be correlated. */
 export const timesOf = (series: readonly number[]): Times => ({
   ...summarize(series),
   effectiveN: effectiveCount(series),
 });
 
 /**
- * Sum up what was measured over steps by each of several ranks: of the rank whose median is greatest, since the others
- * wait for it.
+ * Summarize values measured over steps on several ranks: the times of the rank with the largest median, because the
+ * other ranks wait for this rank.
  */
 export const slowest = (byRank: readonly (readonly number[])[]): Times =>
   byRank.map(timesOf).reduce((worst, next) => (next.median > worst.median ? next : worst));

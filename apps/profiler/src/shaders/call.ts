@@ -3,17 +3,17 @@ import { ArgumentError, type DType, dtypes, formatShape, type Tensor, type Tenso
 import { operators } from "@skein/tensor-core/backend";
 
 export interface CallOptions {
-  /** `128x256,256x64`; a scalar is `scalar`. */
+  /** Shapes of the operands, such as `128x256,256x64`; `scalar` for an operand without dimensions. */
   readonly shapes?: string;
-  /** One for each operand, or one for all. */
+  /** Storage types, one per operand, or one for all. */
   readonly dtypes: string;
-  /** JSON of what the function takes after its tensors: an object of options, or a list. */
+  /** JSON of the arguments after the tensors: an object of options, or a list. */
   readonly with?: string;
-  /** Also what its gradients take. */
+  /** Whether to print the shaders of the gradients too. Default: false. */
   readonly gradient?: boolean;
 }
 
-/** A function of tensors, and what it is called with. */
+/** A tensor function with the specs of its operands. */
 export interface Call {
   readonly name: string;
   readonly fn: (...tensors: Tensor[]) => unknown;
@@ -23,7 +23,7 @@ export interface Call {
 
 const camelCase = (name: string): string => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Functions that are an operator each, by the operator's name. */
+/** Tensor functions that are single operators, by operator name. */
 const callable: ReadonlyMap<string, (...args: unknown[]) => unknown> = new Map(
   Object.keys(operators).flatMap((name) => {
     const fn = (functions as { readonly [name: string]: unknown })[camelCase(name)];
@@ -36,7 +36,7 @@ const shapeOf = (text: string): number[] => {
   const sizes = text.split("x").map(Number);
   if (!/^\d+(x\d+)*$/.test(text) || !sizes.every(Number.isSafeInteger))
     throw new ArgumentError(
-      `--shapes: "${text}" is no shape; write the sizes of each operand as 128x256, with commas between operands, or scalar`,
+      `--shapes: "${text}" is not a shape; write the sizes of each operand as 128x256, with commas between operands, or scalar`,
     );
   return sizes;
 };
@@ -45,10 +45,10 @@ const dtypesOf = (text: string, shapes: readonly (readonly number[])[]): DType[]
   const names = text.split(",");
   for (const name of names)
     if (!(dtypes as readonly string[]).includes(name))
-      throw new ArgumentError(`--dtypes: "${name}" is no storage type; there are ${dtypes.join(", ")}`);
+      throw new ArgumentError(`--dtypes: "${name}" is not a storage type; use one of ${dtypes.join(", ")}`);
   if (names.length !== 1 && names.length !== shapes.length)
     throw new ArgumentError(
-      `--dtypes names ${names.length} for ${shapes.length} operands (${shapes.map(formatShape).join(", ")}); name one for each, or one for all`,
+      `--dtypes names ${names.length} types for ${shapes.length} operands (${shapes.map(formatShape).join(", ")}); name one per operand, or one for all`,
     );
   return shapes.map((_, i) => (names[i] ?? names[0]) as DType);
 };
@@ -58,21 +58,21 @@ const restOf = (text: string): readonly unknown[] => {
   try {
     rest = JSON.parse(text);
   } catch {
-    throw new ArgumentError(`--with: ${text} is no JSON; write options as '{"causal":true}', or a list as '[10]'`);
+    throw new ArgumentError(`--with: ${text} is not JSON; write options as '{"causal":true}', or a list as '[10]'`);
   }
   if (typeof rest !== "object" || rest === null)
     throw new ArgumentError(`--with: ${text} is neither an object of options nor a list; write '[${text}]'`);
   return Array.isArray(rest) ? rest : [rest];
 };
 
-/** What a command line asks for. @throws ArgumentError for what it cannot mean. */
+/** Build the call that command-line options describe. @throws ArgumentError for invalid options. */
 export const callOf = (name: string, options: CallOptions): Call => {
   const operator = callable.has(name) ? name : [...callable.keys()].find((key) => camelCase(key) === name);
   const fn = operator === undefined ? undefined : callable.get(operator);
   if (fn === undefined)
-    throw new ArgumentError(`there is no function of tensors "${name}"; there are ${[...callable.keys()].join(", ")}`);
+    throw new ArgumentError(`there is no tensor function "${name}"; use one of ${[...callable.keys()].join(", ")}`);
   if (options.shapes === undefined)
-    throw new ArgumentError(`${name} needs --shapes, one for each operand, as in --shapes 128x256,256x64`);
+    throw new ArgumentError(`${name} needs --shapes, one per operand, as in --shapes 128x256,256x64`);
   const shapes = options.shapes.split(",").map(shapeOf);
   const operandTypes = dtypesOf(options.dtypes, shapes);
   const rest = options.with === undefined ? [] : restOf(options.with);

@@ -1,6 +1,6 @@
 import type { ListedShader } from "skein-train/profiling";
 
-/** Shaders one below the other, each below a comment that says what it is: the whole is WGSL text. */
+/** Shaders as valid WGSL text, each after a comment that names its operators. */
 export const shaderLines = (shaders: readonly ListedShader[]): string[] =>
   shaders.flatMap(({ operators, labels, dispatches, code }, i) => [
     ...(i > 0 ? [""] : []),

@@ -1,13 +1,13 @@
 import { closeSync, openSync, readSync } from "node:fs";
 
-/** Bytes that are read at once. */
+/** Bytes per read. */
 const chunkBytes = 1 << 20;
 
-/** No line of ours is as long, and a string cannot be much longer. */
-const longestLine = 2 ** 28;
+/** Maximum number of characters in a line. Lines of our traces are shorter, and a string cannot be much longer. */
+const maxLineLength = 2 ** 28;
 
 /**
- * Read a file line by line, without its line ends; what stands after the last of these is a line unless it is empty.
+ * Read a file line by line, without line ends. Text after the last line end is a line unless it is empty.
  *
  * @throws RangeError for a line of more than 2²⁸ characters.
  */
@@ -16,12 +16,12 @@ export function* readLines(path: string): Generator<string, void> {
   try {
     const decoder = new TextDecoder();
     const chunk = new Uint8Array(chunkBytes);
-    // Parts of a line that has not ended: joined once, since a file may be one line.
+    // Parts of the current line, joined once at its end, because a file may be a single line.
     let parts: string[] = [];
     let length = 0;
     const add = (part: string): void => {
       length += part.length;
-      if (length > longestLine) throw new RangeError(`a line has more than ${longestLine} characters`);
+      if (length > maxLineLength) throw new RangeError(`a line has more than ${maxLineLength} characters`);
       parts.push(part);
     };
     for (let count = readSync(file, chunk); count > 0; count = readSync(file, chunk)) {

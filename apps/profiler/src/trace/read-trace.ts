@@ -4,14 +4,14 @@ import { exchangePlanSchema, type TraceFacts } from "skein-train/profiling";
 import { z } from "zod";
 import { readLines } from "./read-lines.ts";
 
-/** What traces of ours say of their run. */
+/** Facts about a run in the traces that skein-train and skein-profile write. */
 export const runTraceFacts: z.ZodType<TraceFacts> = z.intersection(
   traceFacts,
   z.object({ plan: exchangePlanSchema.optional() }),
 );
 
 /**
- * Read a trace that skein-train or skein-profile has written, also one that was cut off.
+ * Read a trace written by skein-train or skein-profile. The trace may be truncated.
  *
  * @throws ArgumentError in one line.
  */
@@ -19,8 +19,8 @@ export const readTrace = (path: string): ReadTrace<TraceFacts> => {
   try {
     return parseTrace(readLines(path), runTraceFacts, path);
   } catch (error) {
-    // What the file system says has a code.
+    // Errors of the file system have a `syscall`.
     if (!(error instanceof RangeError || (error instanceof Error && "syscall" in error))) throw error;
-    throw new ArgumentError(`${path} cannot be read (${error.message}); name a trace that you may read`);
+    throw new ArgumentError(`${path} cannot be read (${error.message}); give a readable trace`);
   }
 };

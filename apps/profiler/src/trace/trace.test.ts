@@ -27,14 +27,14 @@ const written = (ranks: readonly RankSpans[]): Buffer => {
   return readFileSync(join(folder, "trace.json"));
 };
 
-/** As `readLines` gives them. */
+/** Splits text into lines as `readLines` does. */
 const linesOf = (bytes: Uint8Array): string[] => {
   const lines = new TextDecoder().decode(bytes).split("\n");
   return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
 };
 const parsed = (bytes: Uint8Array): ReadTrace => parseTrace(linesOf(bytes), runTraceFacts, "t.json");
 
-/** A run with letters of several bytes, and with flows. */
+/** A run with multi-byte characters, and with flows. */
 const run = (numRanks: number): RankSpans[] =>
   madeUpRun(numRanks).map(({ spans, ...rank }) => ({
     ...rank,
@@ -48,7 +48,7 @@ const run = (numRanks: number): RankSpans[] =>
     }),
   }));
 
-test("what was written is read back: spans, ranks, processes, flows, and what it is of", () => {
+test("round-trips spans, ranks, processes, flows and facts", () => {
   const bytes = written(run(2));
   const read = parsed(bytes);
   expect([read.facts, read.cut]).toEqual([facts, undefined]);
@@ -63,7 +63,7 @@ test("what was written is read back: spans, ranks, processes, flows, and what it
   expect(written(read.ranks).equals(bytes)).toBe(true);
 });
 
-test("any spans are the same when they were read and written again, and a file of many lines is read in pieces", () => {
+test("round-trips any spans, and reads a file of many lines in chunks", () => {
   const seconds = fc.integer({ min: -1e9, max: 1e12 }).map((n) => n / 1e9);
   const spans = fc.array(
     fc
@@ -99,7 +99,7 @@ test("any spans are the same when they were read and written again, and a file o
 });
 
 describe("a trace that was cut off", () => {
-  /** Of steps that are whole, those that all ranks have ended before the last event that is whole begins. */
+  /** Complete steps: all ranks ended them before the last complete event begins. */
   const wholeBefore = (whole: ReadTrace, cut: Uint8Array): number => {
     const times = linesOf(cut)
       .filter((line) => /\}\]?,?$/.test(line) && line.includes('"ts":'))
@@ -115,7 +115,7 @@ describe("a trace that was cut off", () => {
       .length;
   };
 
-  test("at any byte gives the steps that ended before, as the whole has them, or one line", () => {
+  test("at any byte gives the steps that ended before, equal to those of the whole trace, or a one-line error", () => {
     for (const numRanks of [1, 2]) {
       const bytes = written(run(numRanks));
       const whole = parsed(bytes);
@@ -147,12 +147,12 @@ describe("a trace that was cut off", () => {
     }
   });
 
-  test("is told in one line: what was read, and which step was not", () => {
+  test("gives a one-line message with the events read and the incomplete step", () => {
     const bytes = written(run(2));
     const cut = bytes.subarray(0, bytes.lastIndexOf("wait all-reduce"));
     const read = parsed(cut);
     expect(cutLine(read, traceSteps(read, "t.json"), "t.json")).toMatch(
-      /^t\.json was cut off: \d+ events were read, up to 0\.031 s; 2 steps are whole; step 3 had begun and is left out$/,
+      /^t\.json was cut off: \d+ events were read, up to 0\.031 s; 2 steps are complete; step 3 had started and is left out$/,
     );
   });
 });
@@ -164,11 +164,7 @@ test.each([
   ["nothing", "", /^t\.json: is empty;/],
   ["a number", "42", /is JSON, but no trace: it has no traceEvents/],
   ["null", "null", /is JSON, but no trace/],
-  [
-    "a job file",
-    "name: tiny\nranks: 2\n",
-    /is no JSON, or a trace that was cut off and that no program of ours has written/,
-  ],
+  ["a job file", "name: tiny\nranks: 2\n", /is not JSON, or is a cut-off trace of another program/],
   ["a report", '{"format":"skein-profile","version":1}', /is JSON, but no trace/],
   [
     "a list of events",
@@ -186,41 +182,49 @@ test.each([
     /its version is 2, but this program reads version 1/,
   ],
   ["a name that leaves the folder", own.replace("digits", "../x") + "\n]}", /otherData\.job a name is made of letters/],
-  ["no step", `${own}\n]}\n`, /holds no step that all its ranks have made/],
-  ["an event of others", `${own}\n{"name":"x","ph":"B","pid":0}\n]}`, /event 1, .*"B".*, is none of ours/],
-  ["a time that is none", `${own}\n${event.replace('"dur":5', '"dur":-5')}\n]}`, /event 1, .*is none of ours \(dur /],
+  ["no step", `${own}\n]}\n`, /has no step that all its ranks completed/],
+  [
+    "an event of others",
+    `${own}\n{"name":"x","ph":"B","pid":0}\n]}`,
+    /event 1, .*"B".*, is not one that skein-train or skein-profile writes/,
+  ],
+  [
+    "a time that is none",
+    `${own}\n${event.replace('"dur":5', '"dur":-5')}\n]}`,
+    /event 1, .*is not one that skein-train or skein-profile writes \(dur /,
+  ],
   ["an event that is damaged", `${own}\n${event.slice(0, -9)},\n${event}\n]}`, /event 1 is damaged/],
-  ["what would clear a screen", "\u001B[2Jx", /is no JSON, or a trace that was cut off/],
-  ["two files in one", `${own}\n${event}\n]}\n${own}\n${event}\n]}\n`, /goes on after its end/],
+  ["what would clear a screen", "\u001B[2Jx", /is not JSON, or is a cut-off trace/],
+  ["two files in one", `${own}\n${event}\n]}\n${own}\n${event}\n]}\n`, /continues after its end/],
   [
     "a flow without a span",
     `${own}\n{"name":"collective","ph":"s","id":1,"pid":0,"tid":1,"ts":3}\n]}`,
-    /flow 1, does not stand behind its span/,
+    /flow 1, does not follow its span/,
   ],
   [
     "a cut trace in no order",
     `${own}\n${event.replace('"ts":0', '"ts":9')},\n${event},\n`,
-    /its spans are in no order of time/,
+    /its spans are not in order of begin/,
   ],
 ])("%s is refused in one line", (_, text, words) => {
   const read = (): unknown => traceSteps(parsed(Buffer.from(text)), "t.json");
   expect(read).toThrow(words);
   expect(read).toThrow(
-    /^\P{Cc}{1,500}; name the trace\.json of a profile, or what a run of skein-train has written with --trace$/u,
+    /^\P{Cc}{1,500}; give the trace\.json of a profile, or a file written by skein-train run --trace$/u,
   );
 });
 
-test("our trace is read as well where another program has laid it out anew", () => {
+test("reads a trace of ours that another program has reformatted", () => {
   const bytes = written(run(1));
   const pretty = JSON.stringify(JSON.parse(bytes.toString()), undefined, 2);
   expect(parsed(Buffer.from(pretty))).toEqual(parsed(bytes));
 });
 
-test("a file that cannot be read is told in one line", () => {
+test("reports an unreadable file in one line", () => {
   expect(() => readTrace(join(folder, "none.json"))).toThrow(
-    /none\.json cannot be read \(ENOENT[^\n]*\); name a trace/,
+    /none\.json cannot be read \(ENOENT[^\n]*\); give a readable trace/,
   );
   expect(() => readTrace(folder)).toThrow(/cannot be read \(EISDIR/);
   writeFileSync(join(folder, "zeros.json"), new Uint8Array(5000));
-  expect(() => readTrace(join(folder, "zeros.json"))).toThrow(/is no JSON/);
+  expect(() => readTrace(join(folder, "zeros.json"))).toThrow(/is not JSON/);
 });

@@ -4,25 +4,25 @@ import type { Contention } from "../hardware/hardware.ts";
 import type { LinearCollectiveModel } from "../collective-model.ts";
 import { fitLeastSquares } from "./fit-least-squares.ts";
 
-/** What one of several equal collectives took that shared a link from their common begin. */
+/** Time of one of several equal collectives that shared a link and began together. */
 export interface ContendedSample extends LinkSample {
-  /** k, the one that was timed among them. */
+  /** k: number of collectives, the timed one included. */
   readonly numFlows: number;
 }
 
 export interface FittedContention extends Contention {
   /**
-   * η / b as the samples have it; below 0 where flows together got more through the link than one alone, which
-   * `penaltyPerFlow` does not claim.
+   * Estimate of η / b without a lower bound. Below 0 if concurrent flows got more throughput from the link than a
+   * single flow; `penaltyPerFlow` is then 0.
    */
   readonly unbounded: number;
   readonly standardError: number;
-  /** Scatter of relative errors. */
+  /** Standard deviation of the relative errors. */
   readonly residual: number;
 }
 
 /**
- * Price k flows at once on one link: a + k · b · M + (k − 1) · η · M of each.
+ * Predict the seconds of k concurrent flows on one link, each a + k · b · M + (k − 1) · η · M for M bytes.
  *
  * Source: the contention model of arXiv 2002.10105 (Ada-SRSF).
  */
@@ -34,15 +34,14 @@ export const contendedSeconds = (
 ): number => startupSeconds + (numFlows + (numFlows - 1) * penaltyPerFlow) * secondsPerByte * bytes;
 
 /**
- * Fit η / b, by how much flows that share a link slow one another beyond their share, by least squares of relative
- * errors.
+ * Fit η / b, the slowdown of flows that share a link beyond their fair share, by least squares of relative errors.
  *
- * Count either means or the slowest of the flows: on the published link the penalty is nothing for the one and about
- * half of b for the other.
+ * Give either the mean times of the flows or the times of the slowest flows, not both: on the published link the
+ * penalty is about 0 for means and about half of b for the slowest.
  *
- * @param model of one flow alone, with b above 0.
- * @param samples of two flows or more; those of one say nothing of η and are passed over.
- * @throws ArgumentError for samples and models that are none, or fewer than one sample of several flows.
+ * @param model of a single flow, with b above 0.
+ * @param samples of two or more flows; samples of one flow contain no information about η and are ignored.
+ * @throws ArgumentError for invalid samples or models, or without a sample of several flows.
  */
 export const fitContention = (model: LinearCollectiveModel, samples: readonly ContendedSample[]): FittedContention => {
   const wrong = samples.find(
@@ -58,7 +57,7 @@ export const fitContention = (model: LinearCollectiveModel, samples: readonly Co
   );
   if (wrong !== undefined)
     throw new ArgumentError(
-      `fitContention: ${wrong.numFlows} flows of ${wrong.bytes} bytes in ${wrong.seconds} s were given; flows are counted from 1, bytes and seconds are above 0`,
+      `fitContention: ${wrong.numFlows} flows of ${wrong.bytes} bytes in ${wrong.seconds} s are not a valid sample; flows must be a whole number from 1, bytes and seconds must be above 0`,
     );
   if (
     !(
@@ -68,11 +67,13 @@ export const fitContention = (model: LinearCollectiveModel, samples: readonly Co
     )
   )
     throw new ArgumentError(
-      `fitContention: one flow takes ${model.startupSeconds} s + ${model.secondsPerByte} s/byte by its model; the first must not be negative, the second above 0, both finite; fit it to samples of one flow`,
+      `fitContention: the model of one flow is ${model.startupSeconds} s + ${model.secondsPerByte} s/byte; the first must be 0 or more, the second above 0, both finite; fit the model to samples of one flow`,
     );
   const shared = samples.filter(({ numFlows }) => numFlows > 1);
   if (shared.length === 0)
-    throw new ArgumentError("fitContention: no sample is of several flows; measure two or more at once");
+    throw new ArgumentError(
+      `fitContention: 0 of ${samples.length} samples have several flows, and a fit needs at least one; measure two or more flows at once`,
+    );
   const { parameters, standardErrors, residual } = fitLeastSquares(
     ([penaltyPerFlow]) =>
       shared.map(

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { fitLeastSquares } from "./fit-least-squares.ts";
 
 const xs = Array.from({ length: 24 }, (_, i) => (i + 1) / 4);
-/** Not linear in its last parameter. */
+/** A model that is not linear in its last parameter. */
 const curve = (x: number, [a, b, c]: readonly number[]): number => a! + b! * x ** c!;
 const noise = (i: number): number => threefry2x32([11, 0], [i, 0])[0] / 2 ** 31 - 1;
 const relative = (t: readonly number[], model: (x: number) => number): number[] =>
@@ -13,7 +13,7 @@ const relative = (t: readonly number[], model: (x: number) => number): number[] 
 const positive = fc.double({ min: 0.1, max: 10, noNaN: true });
 
 describe("fitLeastSquares", () => {
-  test("gives the parameters of exact times back, with errors of almost nothing", () => {
+  test("recovers the parameters of exact times, with errors near 0", () => {
     fc.assert(
       fc.property(positive, positive, fc.double({ min: 1.2, max: 3, noNaN: true }), (...truth) => {
         const times = xs.map((x) => curve(x, truth));
@@ -37,7 +37,7 @@ describe("fitLeastSquares", () => {
     );
   });
 
-  test("is the line of the normal equations where the model is linear", () => {
+  test("equals the solution of the normal equations for a linear model", () => {
     const times = xs.map((x, i) => 2 + 3 * x + noise(i));
     const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
     const [x̄, t̄] = [mean(xs), mean(times)];
@@ -53,7 +53,7 @@ describe("fitLeastSquares", () => {
     expect(fit.standardErrors[0]).toBeCloseTo(Math.sqrt(rest * (1 / xs.length + x̄ ** 2 / spread)), 6);
   });
 
-  test("knows no units, of parameters and of residuals", () => {
+  test("does not depend on the units of parameters and residuals", () => {
     const times = xs.map((x, i) => curve(x, [1, 0.5, 1.5]) * (1 + 0.02 * noise(i)));
     const fitIn = (units: readonly number[], unit: number) =>
       fitLeastSquares(
@@ -77,7 +77,7 @@ describe("fitLeastSquares", () => {
     expect(scaled.residual / plain.residual).toBeCloseTo(1e3, 3);
   });
 
-  test("is less sure the noisier the samples, and means it: three standard errors hold the truth", () => {
+  test("reports larger errors for noisier samples, and three standard errors contain the true value", () => {
     const truth = [1, 0.5, 1.5];
     const fits = [0.001, 0.01, 0.05].map((share) => {
       const times = xs.map((x, i) => curve(x, truth) * (1 + share * noise(i)));
@@ -92,13 +92,13 @@ describe("fitLeastSquares", () => {
     expect(fits[2]!.standardErrors[0]! / fits[0]!.standardErrors[0]!).toBeGreaterThan(20);
   });
 
-  test("as many samples as parameters give the parameters, and no errors to judge them by", () => {
+  test("as many samples as parameters give the parameters, without standard errors", () => {
     const { parameters, standardErrors, residual } = fitLeastSquares(([a, b]) => [a! + b! - 3, a! - b! - 1], [0, 0]);
     expect(parameters.map((value) => value.toFixed(6))).toEqual(["2.000000", "1.000000"]);
     expect([...standardErrors, residual]).toEqual([Number.NaN, Number.NaN, Number.NaN]);
   });
 
-  test("does not step where the model says no number", () => {
+  test("does not step to parameters at which the model is not finite", () => {
     const { parameters } = fitLeastSquares(([a]) => [Math.sqrt(a!) - 0.1, Math.sqrt(a!) - 0.1], [100]);
     expect(parameters[0]).toBeCloseTo(0.01, 6);
   });
@@ -109,13 +109,13 @@ describe("fitLeastSquares refuses", () => {
     [
       "fewer samples than parameters",
       () => fitLeastSquares(([a, b]) => [a! + b!], [1, 1]),
-      "1 samples were given for 2 parameters",
+      "1 samples for 2 parameters",
     ],
     ["no parameter", () => fitLeastSquares(() => [1], []), "for 0 parameters"],
     [
       "a start without numbers",
       () => fitLeastSquares(([a]) => [Math.sqrt(a!)], [-1]),
-      "at the start [-1] the sum of squares is NaN",
+      "the sum of squares is NaN at the start [-1]",
     ],
     [
       "a parameter without effect",
@@ -125,18 +125,14 @@ describe("fitLeastSquares refuses", () => {
     [
       "two that only count together",
       () => fitLeastSquares(([a, b]) => [a! + b!, a! + b! - 1, 1], [1, 2]),
-      "cannot be told from the others",
+      "cannot be separated from the others",
     ],
     [
       "residuals that become fewer",
       () => fitLeastSquares(([a]) => (a! > 1 ? [a!] : [a!, a! + 1]), [1]),
-      "1 residuals came of parameters",
+      "the model returned 1 residuals for parameters",
     ],
-    [
-      "an option that is none",
-      () => fitLeastSquares(([a]) => [a!], [1], { relativeStep: 0 }),
-      "relativeStep 0 was given",
-    ],
+    ["an option that is none", () => fitLeastSquares(([a]) => [a!], [1], { relativeStep: 0 }), "relativeStep is 0"],
   ])("%s", (_, fit, message) => {
     expect(fit).toThrow(message);
   });

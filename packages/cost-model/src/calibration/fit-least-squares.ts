@@ -2,22 +2,31 @@ import { ArgumentError } from "@skein/tensor-core";
 import { cholesky, solveLower, solveTransposed, type Vector } from "../cholesky.ts";
 
 export interface LeastSquaresOptions {
-  /** Share of a parameter by which it is moved to see what changes; larger for models with kinks. Default: 1e-5. */
+  /** Relative step of the finite differences; use a larger step for models with kinks. Default: 1e-5. */
   readonly relativeStep?: number;
-  /** It ends when no parameter moves by more than this share, and no step betters the sum by more. Default: 1e-9. */
+  /**
+   * Convergence tolerance: the fit ends when no parameter changes by more than this share, and no step reduces the sum
+   * of squares by more than this share. Default: 1e-9.
+   */
   readonly tolerance?: number;
-  /** Default: 200. */
+  /** Maximum number of iterations. Default: 200. */
   readonly mostIterations?: number;
 }
 
-/** Parameters that fit samples best, and how well they are known. */
+/** Fitted parameters with their uncertainty. */
 export interface LeastSquaresFit {
   readonly parameters: readonly number[];
-  /** √ of the diagonal of s² · (JᵀJ)⁻¹; NaN with as many samples as parameters, where nothing is left to judge by. */
+  /**
+   * Standard errors: √ of the diagonal of s² · (JᵀJ)⁻¹. NaN with as many samples as parameters, because no degrees of
+   * freedom are left.
+   */
   readonly standardErrors: readonly number[];
-  /** s: √(Σ r² / (samples − parameters)), in the residuals' unit; NaN with as many samples as parameters. */
+  /**
+   * Residual standard deviation s: √(Σ r² / (samples − parameters)), in the residuals' unit. NaN with as many samples
+   * as parameters.
+   */
   readonly residual: number;
-  /** Whether it ended by `tolerance`, not by `mostIterations`. */
+  /** Whether the fit reached `tolerance` before `mostIterations`. */
   readonly converged: boolean;
 }
 
@@ -26,13 +35,13 @@ type Residuals = (parameters: Vector) => Vector;
 const sumOfSquares = (values: Vector): number => values.reduce((sum, value) => sum + value * value, 0);
 
 /**
- * What steps of a parameter are measured by: its size, but not less than a hundredth of where it began, since it may
- * end at 0.
+ * Scale of each parameter for steps and tolerances: its absolute value, but at least a hundredth of its start value,
+ * because a parameter may converge to 0.
  */
 const sizesOf = (at: Vector, start: Vector): Vector =>
   at.map((value, k) => Math.max(Math.abs(value), (Math.abs(start[k]!) || 1) / 100));
 
-/** ∂r/∂p by central differences, a row per parameter. */
+/** Jacobian ∂r/∂p by central differences, one row per parameter. */
 const jacobianAt = (residuals: Residuals, at: Vector, steps: Vector): readonly Vector[] =>
   at.map((value, k) => {
     const step = steps[k]!;
@@ -47,15 +56,15 @@ const normalMatrix = (jacobian: readonly Vector[]): readonly Vector[] =>
   jacobian.map((a) => jacobian.map((b) => dot(a, b)));
 
 /**
- * With each parameter in units of its own column, so that neither its unit nor its size matters.
+ * Scale of each parameter from its own column of the Jacobian, so that the unit and size of parameters do not matter.
  *
- * @throws ArgumentError where the samples do not settle all.
+ * @throws ArgumentError if the samples do not determine all parameters.
  */
 const scalesOf = (normal: readonly Vector[]): Vector =>
   normal.map((row, k) => {
     if (row[k]! > 0 && row[k]! < Infinity) return Math.sqrt(row[k]!);
     throw new ArgumentError(
-      `parameter ${k} of ${normal.length} ${row[k] === 0 ? "changes no residual" : `gives derivatives that are no numbers (${row[k]})`}; leave it out, or start elsewhere`,
+      `parameter ${k} of ${normal.length} ${row[k] === 0 ? "changes no residual" : `has derivatives that are not finite (${row[k]})`}; leave the parameter out, or use another start`,
     );
   });
 
@@ -67,33 +76,32 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
   return scales.map((scale, k) => {
     const unit = scales.map((_, i) => (i === k ? 1 : 0));
     const variance = sumOfSquares(solveLower(factor, unit));
-    // Rounding leaves about 1e-16 of what is 0: a parameter that others make up for.
+    // Rounding leaves about 1e-16 of a value that should be 0: this parameter is determined by the others.
     if (!(variance < 1e12))
       throw new ArgumentError(
-        `parameter ${k} of ${scales.length} cannot be told from the others by these samples; leave one out, or measure where they differ`,
+        `parameter ${k} of ${scales.length} cannot be separated from the others with these samples; leave a parameter out, or measure samples in which they differ`,
       );
     return (residual * Math.sqrt(variance)) / scale;
   });
 };
 
 /**
- * Find the parameters with the least Σ r², r being what a model says less what was measured, each in the unit of its
- * error: (model − t) / t for times of which a share is wrong. Gauss–Newton steps, damped where they do not help
- * (Levenberg–Marquardt with Marquardt's scaling by JᵀJ's diagonal), J by central differences. It finds the nearest
- * minimum; a step to where a residual is no number is not taken. For parameters above 0 take their logarithms: then a
- * standard error is a relative one.
+ * Find the parameters that minimize Σ r². A residual r is the model value minus the measured value, divided by the
+ * expected error: (model − t) / t for times with a relative error. Gauss–Newton steps, damped if they do not reduce the
+ * sum (Levenberg–Marquardt with Marquardt's scaling by the diagonal of JᵀJ), J by central differences. The fit finds
+ * the nearest local minimum, and rejects steps to parameters whose residuals are not finite. For parameters that must
+ * be above 0 fit their logarithms: then a standard error is a relative error.
  *
- * Units of parameters do not matter, but for a start of exactly 0, which is taken for one of size 1.
+ * The units of parameters do not matter, except that a start of exactly 0 is treated as a parameter of size 1.
  *
- * Cost: (2 · parameters + 1) calls of `model` an iteration.
+ * Cost: (2 · parameters + 1) calls of `model` per iteration.
  *
- * @param model residuals by parameters: as many numbers whatever those are.
- * @throws ArgumentError for fewer samples than parameters, a start at which a residual is no number, options that are
- * none, and parameters that
- *   the samples do not settle.
+ * @param model returns the residuals for given parameters, always the same number of residuals.
+ * @throws ArgumentError for fewer samples than parameters, a start whose residuals are not finite, invalid options, or
+ * parameters that the samples do not determine.
  *
- * Source: Marquardt 1963, An algorithm for least-squares estimation of nonlinear parameters, J. Soc. Ind. Appl.
- * Math. 11.
+ * Source: Marquardt 1963, An algorithm for least-squares estimation of nonlinear parameters, J. Soc. Ind. Appl. Math.
+ * 11.
  */
 export const fitLeastSquares = (
   model: Residuals,
@@ -103,7 +111,7 @@ export const fitLeastSquares = (
   const { relativeStep = 1e-5, tolerance = 1e-9, mostIterations = 200 } = options;
   for (const [name, value] of Object.entries({ relativeStep, tolerance, mostIterations }))
     if (!(value > 0 && Number.isFinite(value)))
-      throw new ArgumentError(`fitLeastSquares: ${name} ${value} was given; it must be above 0 and finite`);
+      throw new ArgumentError(`fitLeastSquares: ${name} is ${value}, but must be above 0 and finite`);
   let parameters = start;
   let current = model(start);
   const [numSamples, numParameters] = [current.length, start.length];
@@ -111,17 +119,17 @@ export const fitLeastSquares = (
     const values = model(at);
     if (values.length === numSamples) return values;
     throw new ArgumentError(
-      `fitLeastSquares: ${values.length} residuals came of parameters [${at.join(", ")}], ${numSamples} of those it began with; give as many of any`,
+      `fitLeastSquares: the model returned ${values.length} residuals for parameters [${at.join(", ")}], but ${numSamples} for the start; return the same number of residuals for all parameters`,
     );
   };
   if (numSamples < numParameters || numParameters === 0)
     throw new ArgumentError(
-      `${numSamples} samples were given for ${numParameters} parameters; a fit needs a parameter, and as many samples as parameters or more`,
+      `${numSamples} samples for ${numParameters} parameters; a fit needs at least one parameter, and at least as many samples as parameters`,
     );
   let sum = sumOfSquares(current);
   if (!Number.isFinite(sum))
     throw new ArgumentError(
-      `at the start [${start.join(", ")}] the sum of squares is ${sum}; start where every residual is a number`,
+      `the sum of squares is ${sum} at the start [${start.join(", ")}]; use a start at which every residual is finite`,
     );
   const stepsAt = (at: Vector): Vector => sizesOf(at, start).map((size) => relativeStep * size);
   let [damping, converged] = [1e-3, sum === 0];

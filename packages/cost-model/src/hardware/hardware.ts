@@ -1,84 +1,93 @@
 import type { LinkCosts, LinkTimes } from "@skein/collectives";
 import type { NetworkGrowth } from "../network-growth.ts";
 
-/** What operands of matrix products are stored as. `i4` and `i8` stand for quantized weights. */
+/** Data type of matrix product operands. `i4` and `i8` are for quantized weights. */
 export type ComputeType = "f32" | "tf32" | "f16" | "bf16" | "f8" | "i8" | "i4";
 
-/** A line through measured or published times: startupSeconds + secondsPerByte · bytes. */
+/** Linear fit of measured or published transfer times: startupSeconds + secondsPerByte · bytes. */
 export interface TransferTimes {
   readonly startupSeconds: number;
   readonly secondsPerByte: number;
 }
 
-/** How much of the roofline one operator reaches, at work of about one size. */
+/** Measured efficiency of one operator, relative to the roofline, at one size of work. */
 export interface MeasuredEfficiency {
   readonly operator: string;
-  /** Of one call: the geometric mean of those that were measured. */
+  /** Work of one call: geometric mean over the measured calls. */
   readonly flops: number;
   readonly bytes: number;
   /**
-   * Roofline seconds over measured seconds, the start of a kernel left out: 1 is the roofline; more where a cache holds
-   * the operands.
+   * Roofline seconds divided by measured seconds without the start of the kernel. 1 is the roofline; more than 1 is
+   * possible if a cache holds the operands.
    */
   readonly efficiency: number;
-  /** Half of the 95 % interval of the mean, over the mean; of one sample unknown. */
+  /** Half width of the 95 % confidence interval of the mean, divided by the mean. Absent for a single sample. */
   readonly relativeError?: number | undefined;
   readonly samples: number;
 }
 
-/** What a rank's steps take beside its kernels and its messages, as steps have shown it. */
+/** Measured costs of a rank's step in addition to its kernels and messages. */
 export interface RunningCosts {
-  /** Of a rank in a step: samples, metrics, the way from kernel to kernel. */
+  /** Seconds of a rank per step: batches, metrics, time between kernels. */
   readonly secondsPerStep: number;
-  /** What handing a collective over takes of the rank that computes. */
+  /** Seconds of the computing rank to start a collective. */
   readonly secondsPerCollective: number;
   /**
-   * What a collective takes beside its messages: the way to the thread that communicates and back, and what that does
-   * for each.
+   * Latency of a collective in addition to its messages: handing over to the communicating thread and back, and the
+   * thread's own work per collective.
    */
   readonly collectiveLatencySeconds: number;
   /**
-   * What a sent byte takes of a rank that computes meanwhile: where threads that communicate have no cores of their
-   * own, they take those of the ranks.
+   * Seconds that a sent byte takes from a rank that computes at the same time: threads that communicate without cores
+   * of their own use the cores of the ranks.
    */
   readonly secondsPerByteBeside: number;
   /**
-   * Share by which a kernel takes longer while a collective travels beside it, in addition to the cost of its bytes:
-   * caches, memory bandwidth and cores are shared. Absent: 0.
+   * Relative slowdown of a kernel during a collective, in addition to the cost of its bytes, because caches, memory
+   * bandwidth and cores are shared. Absent: 0.
    */
   readonly overlapSlowdown?: number | undefined;
-  /** Coefficient of variation of what a rank computes in a step: others wait for the slowest. */
+  /** Coefficient of variation of a rank's computing time per step; the other ranks wait for the slowest. */
   readonly stepVariation: number;
-  /** What a message takes longer while its sender or receiver computes: threads that communicate wait for a core. */
+  /**
+   * Extra seconds of a message while its sender or receiver computes, because communicating threads wait for a core.
+   */
   readonly messageDelaySeconds: number;
 }
 
-/** What one rank computes on. */
+/** Device on which one rank computes. */
 export interface Device {
   readonly name: string;
   readonly kind: "cpu" | "gpu";
-  /** Where the figures come from: a data sheet, or a measurement with its date. */
+  /** Source of the figures: a data sheet, or a measurement with its date. */
   readonly source: string;
-  /** Peak of dense matrix products; `f32` stands for what is missing, and prices all that is no product. */
+  /**
+   * Peak rates of dense matrix products, by operand type. `f32` replaces missing types, and is the peak for all other
+   * operators.
+   */
   readonly flopsPerSecond: { readonly f32: number } & { readonly [type in ComputeType]?: number | undefined };
   readonly memoryBytesPerSecond: number;
   readonly memoryBytes: number;
-  /** What a kernel costs beside its work. */
+  /** Seconds to start a kernel, in addition to its work. */
   readonly kernelStartSeconds: number;
-  /** Between the device's memory and what sends; absent where collectives read the device's memory itself. */
+  /**
+   * Transfer between the device's memory and the sending host. Absent: collectives access the device's memory directly.
+   */
   readonly readBack?: TransferTimes | undefined;
   /**
-   * Share of the roofline that is reached where nothing was measured. A data sheet promises 1, which no kernel reaches.
+   * Share of the roofline assumed for operators without measurements. 1 is the data sheet value, which no kernel
+   * reaches.
    */
   readonly assumedEfficiency: number;
   readonly efficiencies: readonly MeasuredEfficiency[];
   /**
-   * Absent where no step was measured: a step is its kernels and messages, and every rank takes as long as the others.
+   * Costs beyond kernels and messages, fitted to measured steps. Absent: a step consists of kernels and messages only,
+   * and all ranks take equally long.
    */
   readonly running?: RunningCosts | undefined;
 }
 
-/** How ranks lie on hosts: rank r on host ⌊r / ranksPerHost⌋, host h in rack ⌊h / hostsPerRack⌋. */
+/** Placement of ranks on hosts: rank r on host ⌊r / ranksPerHost⌋, host h in rack ⌊h / hostsPerRack⌋. */
 export interface Topology {
   readonly ranks: number;
   readonly ranksPerHost: number;
@@ -86,8 +95,8 @@ export interface Topology {
 }
 
 /**
- * What several flows at once cost each other: k of them take k · b + (k − 1) · η per byte each, with b of one alone
- * (arXiv 2002.10105).
+ * Contention between concurrent flows: k flows take k · b + (k − 1) · η per byte each, with b of a single flow (arXiv
+ * 2002.10105).
  */
 export interface Contention {
   /** η / b. */
@@ -97,36 +106,36 @@ export interface Contention {
 /** The links of a cluster. */
 export interface ClusterLinks extends LinkCosts {
   readonly source: string;
-  /** Between hosts of different racks, where the topology names racks. */
+  /** Links between hosts of different racks, if the topology has racks. */
   readonly betweenRacks?: LinkTimes | undefined;
   /**
-   * Growth of the seconds per byte between hosts, and between racks, with the number of hosts of a group. Absent: none.
-   * `fitNetworkGrowth` fits it to links that were measured at several numbers of hosts.
+   * Growth of the seconds per byte between hosts, and between racks, with the number of hosts of a group. Absent: no
+   * growth. `fitNetworkGrowth` fits the growth to links measured at several numbers of hosts.
    */
   readonly growth?: NetworkGrowth | undefined;
   readonly contention: Contention;
 }
 
-/** A job that a hardware file was calibrated with, and how well the file predicts it. */
+/** A job with which a hardware file was calibrated, and the error of the file's prediction. */
 export interface CalibratedRun {
   readonly name: string;
   /** Whether collectives travel while the job computes. */
   readonly overlaps: boolean;
   readonly measuredSeconds: number;
   readonly predictedSeconds: number;
-  /** Largest less smallest median step of the rounds, as a share of their median. Absent: one round. */
+  /** Largest minus smallest median step of the rounds, as a share of their median. Absent: one round. */
   readonly spread?: number | undefined;
 }
 
-/** Jobs that a hardware file was calibrated with. */
+/** Jobs with which a hardware file was calibrated. */
 export interface HardwareCalibration {
-  /** `links.source` at that time: measured steps are no measurements of other links. */
+  /** `links.source` at the time of calibration, because measured steps are not valid for other links. */
   readonly links: string;
-  /** Of `topology.ranks` ranks each. */
+  /** Runs with `topology.ranks` ranks each. */
   readonly runs: readonly CalibratedRun[];
 }
 
-/** A machine or a cluster, as `skein-profile` reads and writes it. */
+/** Description of a machine or a cluster, as `skein-profile` reads and writes it. */
 export interface HardwareFile {
   readonly format: "skein-hardware";
   readonly version: 1;

@@ -1,11 +1,11 @@
 import type { Topology } from "./hardware.ts";
 
 /**
- * Tell which members of a group share a host: rank r lies on host ⌊r / ranksPerHost⌋.
+ * Group the members of a group by host: rank r is on host ⌊r / ranksPerHost⌋.
  *
- * @returns their places in the group, by host.
+ * @returns indices into `group`, by host.
  */
 export const hostsOfGroup = (
   group: readonly number[],
   { ranksPerHost }: Pick<Topology, "ranksPerHost">,
-): number[][] => [...Map.groupBy(group.keys(), (place) => Math.floor(group[place]! / ranksPerHost)).values()];
+): number[][] => [...Map.groupBy(group.keys(), (index) => Math.floor(group[index]! / ranksPerHost)).values()];

@@ -6,7 +6,7 @@ const { links } = hardwareNamed("hkbu-2080ti-10gbe");
 const betweenRacks = { secondsPerMessage: 1e-3, secondsPerByte: 1e-8 };
 const topology = { ranks: 16, ranksPerHost: 2, hostsPerRack: 2 };
 
-test("a group in one rack has the links of the file, one across racks those between racks in place of those across hosts", () => {
+test("a group in one rack has the links of the file; a group across racks has the links between racks instead of those between hosts", () => {
   const racks = { topology, links: { ...links, betweenRacks } };
   expect(linksOfGroup([0, 1, 2, 3], racks).across).toEqual(links.across);
   expect(linksOfGroup([4, 7], racks).across).toEqual(links.across);
@@ -14,13 +14,13 @@ test("a group in one rack has the links of the file, one across racks those betw
   expect(linksOfGroup([0, 15], { topology: { ranks: 16, ranksPerHost: 2 }, links }).across).toEqual(links.across);
 });
 
-test("racks without links between them are refused", () => {
+test("rejects racks without links between them", () => {
   expect(() => linksOfGroup([0, 15], { topology, links })).toThrow(
-    "hosts lie in racks of 2, but links.betweenRacks is not given",
+    "hostsPerRack is 2, but links.betweenRacks is missing",
   );
 });
 
-test("seconds per byte between hosts grow with the hosts of a group, between racks too, and nothing else does", () => {
+test("only seconds per byte between hosts, and between racks, grow with the hosts of a group", () => {
   const growing = { ...links, growth: { numHosts: 2, sharePerDoubling: 0.5 } };
   const hosts = { ranks: 64, ranksPerHost: 4 };
   const byRanks = (numRanks: number) => linksOfGroup([...Array(numRanks).keys()], { topology: hosts, links: growing });

@@ -38,7 +38,7 @@ const slowestBetweenHosts = (
   if (others.every((rack) => rack === first)) return links.across;
   if (links.betweenRacks === undefined)
     throw new ArgumentError(
-      `hosts lie in racks of ${hostsPerRack}, but links.betweenRacks is not given; give it, or leave hostsPerRack out`,
+      `hostsPerRack is ${hostsPerRack}, but links.betweenRacks is missing; add links.betweenRacks, or leave hostsPerRack out`,
     );
   return links.betweenRacks;
 };

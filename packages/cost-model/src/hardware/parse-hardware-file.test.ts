@@ -39,7 +39,7 @@ const withValue = (path: string, value: unknown): string => {
   return JSON.stringify(file);
 };
 
-test("what was written is read again", () => {
+test("parses a formatted file", () => {
   expect(parseHardwareFile(formatHardwareFile(sound), "desk.json")).toEqual(sound);
   const running = {
     secondsPerStep: 0.002,
@@ -78,19 +78,23 @@ test.each([
   ["device.assumedEfficiency", 1.2, /device\.assumedEfficiency is 1\.2: /],
   ["device.running", { secondsPerStep: 0.1 }, /device\.running\.secondsPerCollective: /],
   ["device.speed", 3, /device.*[Uu]nrecognized key/],
-  ["topology.ranksPerHost", 3, /topology\.ranksPerHost is 3: does not divide the ranks/],
+  ["topology.ranksPerHost", 3, /topology\.ranksPerHost is 3: must divide the ranks/],
   ["links.across.secondsPerByte", -1e-9, /links\.across\.secondsPerByte is -1e-9: /],
-  ["topology.hostsPerRack", 2, /topology\.hostsPerRack is 2: racks and links\.betweenRacks belong together/],
+  [
+    "topology.hostsPerRack",
+    2,
+    /topology\.hostsPerRack is 2: topology\.hostsPerRack and links\.betweenRacks need each other/,
+  ],
   ["version", 2, /version is 2: /],
 ])("%s of %j is refused in one line that names it, the value and the cure", (path, value, words) => {
   const read = (): unknown => parseHardwareFile(withValue(path, value), "desk.json");
   expect(read).toThrow(words);
   expect(read).toThrow(
-    /^desk\.json is no hardware file of version 1 \([^\n]*\); measure the machine with "skein-profile calibrate", or mend that figure$/,
+    /^desk\.json is not a hardware file of version 1 \([^\n]*\); measure the machine with "skein-profile calibrate", or correct that value$/,
   );
 });
 
-test("any text is a hardware file or one line", () => {
+test("any text is a hardware file or gives a one-line error", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       try {

@@ -3,10 +3,7 @@ import { excerpt } from "@skein/tensor-core/backend";
 import { z } from "zod";
 import type { HardwareFile } from "./hardware.ts";
 
-/**
- * What a hardware file may not be: text that is no JSON, of another version, without a field, or with a figure that no
- * machine has.
- */
+/** An invalid hardware file: not JSON, another version, a missing field, or an impossible value. */
 export class HardwareFileError extends SkeinError {
   override name = "HardwareFileError";
 
@@ -14,7 +11,7 @@ export class HardwareFileError extends SkeinError {
     super(
       "user",
       "hardware-file",
-      `${problem}; measure the machine with "skein-profile calibrate", or mend that figure`,
+      `${problem}; measure the machine with "skein-profile calibrate", or correct that value`,
     );
   }
 }
@@ -24,9 +21,7 @@ const seconds = z.number().nonnegative();
 const bytes = z.number().int().positive();
 const count = z.number().int().positive();
 
-/**
- * Light takes a nanosecond for a foot, and no memory moves an exabyte in a second: what lies beyond is a wrong unit.
- */
+/** Upper bound of rates per second: no memory moves an exabyte per second, so a larger value has a wrong unit. */
 const perSecond = positive.max(1e18);
 const linkTimes = z.strictObject({
   secondsPerMessage: seconds.max(60),
@@ -80,7 +75,7 @@ const device = z
     {
       path: ["flopsPerSecond", "f32"],
       error:
-        "is more than a million times memoryBytesPerSecond, or less than a thousandth of it: one of both has a wrong unit",
+        "is more than a million times memoryBytesPerSecond, or less than a thousandth of it: one of the two has a wrong unit",
     },
   );
 
@@ -88,7 +83,7 @@ const topology = z
   .strictObject({ ranks: count, ranksPerHost: count, hostsPerRack: count.optional() })
   .refine(({ ranks, ranksPerHost }) => ranks % Math.min(ranks, ranksPerHost) === 0, {
     path: ["ranksPerHost"],
-    error: "does not divide the ranks: hosts are alike",
+    error: "must divide the ranks, because all hosts have equally many",
   });
 
 const calibratedRun = z.strictObject({
@@ -125,7 +120,7 @@ const hardwareFileSchema: z.ZodType<HardwareFile> = z
       (hostsPerRack === undefined) === (betweenRacks === undefined),
     {
       path: ["topology", "hostsPerRack"],
-      error: "racks and links.betweenRacks belong together: give both, or none",
+      error: "topology.hostsPerRack and links.betweenRacks need each other: give both, or neither",
     },
   );
 
@@ -136,39 +131,39 @@ const valueAt = (root: unknown, path: readonly PropertyKey[]): unknown =>
     root,
   );
 
-/** Characters of a value that are shown. */
+/** Maximum number of characters of a value in a message. */
 const mostShown = 80;
 
-/** What is wrong, in one line: the first field that is not as it should be, and what it holds. */
+/** One line about the first invalid field and its value. */
 const problemOf = (error: z.ZodError, content: unknown): string => {
   const { path, message } = error.issues[0]!;
   if (path.length === 0) return message;
   const value = valueAt(content, path);
-  const shown =
+  const valueText =
     value === undefined
       ? ""
       : ` is ${typeof value === "string" ? excerpt(value) : JSON.stringify(value).slice(0, mostShown)}`;
-  return `${path.join(".")}${shown}: ${message}`;
+  return `${path.join(".")}${valueText}: ${message}`;
 };
 
 /**
- * Read a hardware file.
+ * Parse and validate a hardware file.
  *
  * @param name of the file, for errors.
- * @throws HardwareFileError, in one line.
+ * @throws HardwareFileError in one line.
  */
 export const parseHardwareFile = (text: string, name: string): HardwareFile => {
   let content: unknown;
   try {
     content = JSON.parse(text);
   } catch (error) {
-    throw new HardwareFileError(`${name} is no JSON (${(error as Error).message.replaceAll(/\s+/g, " ")})`);
+    throw new HardwareFileError(`${name} is not JSON (${(error as Error).message.replaceAll(/\s+/g, " ")})`);
   }
   const parsed = hardwareFileSchema.safeParse(content);
   if (!parsed.success)
-    throw new HardwareFileError(`${name} is no hardware file of version 1 (${problemOf(parsed.error, content)})`);
+    throw new HardwareFileError(`${name} is not a hardware file of version 1 (${problemOf(parsed.error, content)})`);
   return parsed.data;
 };
 
-/** The JSON text of described hardware, which `parseHardwareFile` reads. */
+/** Format described hardware as JSON text for `parseHardwareFile`. */
 export const formatHardwareFile = (file: HardwareFile): string => `${JSON.stringify(file, undefined, 2)}\n`;

@@ -2,10 +2,10 @@ import type { CollectiveKind } from "@skein/tensor-core/backend";
 import type { TransferTimes } from "./hardware.ts";
 
 /**
- * Tell what it takes to read the operand of a collective back from a device, and to write its result there: start-up +
- * bytes · time per byte each.
+ * Seconds to read the operand of a collective back from a device, and to write its result to the device: start-up +
+ * bytes · seconds per byte each.
  *
- * @param bytes S of docs/algorithms.md: the larger of operand and result.
+ * @param bytes S in docs/algorithms.md: the larger of operand and result.
  */
 export const readBackSeconds = (
   { startupSeconds, secondsPerByte }: TransferTimes,

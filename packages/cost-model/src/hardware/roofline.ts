@@ -1,24 +1,24 @@
 import type { ComputeType, Device } from "./hardware.ts";
 
-/** Work of one kernel. Bytes are those that go through the device's memory, read and written. */
+/** Work of one kernel. Bytes count reads and writes of the device's memory. */
 export interface Work {
   readonly flops: number;
   readonly bytes: number;
 }
 
-/** What a kernel takes, and what holds it up. */
+/** Roofline time of a kernel and its bound. */
 export interface Roofline {
-  /** The longer of both, without the start. */
+  /** Longer of the arithmetic time and the memory time, without the start of the kernel. */
   readonly seconds: number;
   readonly boundBy: "flops" | "bytes";
 }
 
-/** Peak of a device for products of operands of a type; of f32 where the device names no other. */
+/** Peak rate of a device for matrix products of a type; the f32 peak if the device has none for this type. */
 export const peakFlops = ({ flopsPerSecond }: Device, type: ComputeType): number =>
   flopsPerSecond[type] ?? flopsPerSecond.f32;
 
 /**
- * The least time that a device could take for some work: max(flops / peak, bytes / bandwidth).
+ * Shortest possible time of a device for some work: max(flops / peak, bytes / bandwidth).
  *
  * Source: Williams, Waterman and Patterson, *Roofline*, CACM 52, 2009.
  */

@@ -41,7 +41,7 @@ const llama2 = (name: string, sizes: LlamaSizes): TransformerShape => ({
   tiedHead: false,
 });
 
-/** With the stride in the 3×3 convolution, as all libraries have it now. */
+/** ResNet-50 with the stride in the 3×3 convolution, as in all current libraries. */
 const resNet50: ResidualShape = {
   kind: "residual",
   name: "resnet-50",
@@ -59,7 +59,7 @@ const resNet50: ResidualShape = {
   ],
 };
 
-/** The models that `modelNamed` knows, by their published shapes. */
+/** Models by their published shapes, for `modelNamed`. */
 export const architectures: readonly ModelShape[] = [
   gpt2("gpt-2", 768, 12, 12),
   gpt2("gpt-2-medium", 1024, 24, 16),
@@ -72,7 +72,7 @@ export const architectures: readonly ModelShape[] = [
 ];
 
 /**
- * Find a model by its name.
+ * Find a model by name.
  *
  * @throws ArgumentError that lists the names.
  */

@@ -1,22 +1,23 @@
 import { sweep } from "./elementwise.ts";
 import { operator, type Operator, type PassSetting, work } from "./operator.ts";
 
-/** Heads of one rank. */
+/** Attention heads of one rank. */
 export interface AttentionSizes {
   readonly heads: number;
   readonly keyValueHeads: number;
   readonly headWidth: number;
 }
 
-/** Bytes of an f32, which sums along rows are kept in. */
+/** Bytes of an f32, the type of sums along rows. */
 const sumBytes = 4;
 
 /**
- * Lay out softmax(Q·Kᵀ)·V. Plain: three operators, whose scores go through memory and are all computed, the masked ones
- * too; backward twice the flops of forward. FlashAttention: one operator, which skips what is masked and keeps one sum
- * per row for its scores; its backward makes them once more and takes 2.5 times the flops of forward.
+ * Operators of attention, softmax(Q·Kᵀ)·V. Plain attention: three operators; all scores, masked scores included, are
+ * computed and go through memory; backward takes twice the flops of forward. FlashAttention: one operator that skips
+ * masked scores and keeps one sum per row of scores; its backward pass recomputes the scores and takes 2.5 times the
+ * flops of forward.
  *
- * Forward: 4 · pairs · heads · headWidth flops, with pairs = length · context, or without the masked ones length ·
+ * Forward: 4 · pairs · heads · headWidth flops, with pairs = length · context, or without masked scores length ·
  * (context − (length − 1) / 2).
  * Source: Dao et al. 2022, arXiv 2205.14135 (FlashAttention); Dao 2023, arXiv 2307.08691, section 3.1.
  */
@@ -36,7 +37,7 @@ export const attention = (
       operator("flash attention", "attention", {
         type,
         forward: work(flops, queryBytes + 2 * keyBytes, queryBytes),
-        // Q, K, V, the result, its gradient and the sums in; three gradients out.
+        // Reads Q, K, V, the result, its gradient and the sums; writes three gradients.
         backward: training
           ? [work(2.5 * flops, 3 * queryBytes + 2 * keyBytes + rowSumBytes, queryBytes + 2 * keyBytes)]
           : [],

@@ -1,31 +1,31 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { ModelShape, TransformerShape } from "./model-shape.ts";
 
-/** More than any batch or sequence has; products of several stay exact enough. */
+/** Upper bound of all counts: larger than any batch or sequence, and products of several counts stay exact enough. */
 const most = 1e9;
 
-/** @throws ArgumentError unless the value is a whole number from 1 to 10⁹. */
+/** Check a count. @throws ArgumentError unless the value is a whole number from 1 to 10⁹. */
 export const checkCount = (name: string, value: number): void => {
   if (!(Number.isInteger(value) && value >= 1 && value <= most))
     throw new ArgumentError(
-      `${name} is ${typeof value === "string" ? `"${value}"` : String(value)}, but it is a whole number from 1 to ${most}; set it so`,
+      `${name} is ${typeof value === "string" ? `"${value}"` : String(value)}, but must be a whole number from 1 to ${most}; change ${name}`,
     );
 };
 
-/** @throws ArgumentError for a setting that nothing reads: it would change nothing without a word. */
+/** Check the names of settings. @throws ArgumentError for an unknown setting, which would be ignored silently. */
 export const checkNames = (what: string, configuration: object, known: readonly string[]): void => {
   const unknown = Object.keys(configuration).find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw new ArgumentError(`${what} has no setting "${unknown}"; its settings are ${known.join(", ")}`);
 };
 
-/** @throws ArgumentError unless the value is among those allowed. */
+/** Check that a value is one of the allowed values. @throws ArgumentError otherwise. */
 export const checkChoice = (name: string, value: unknown, allowed: readonly unknown[]): void => {
   if (!allowed.includes(value))
-    throw new ArgumentError(`${name} is ${String(value)}, but it is one of ${allowed.join(", ")}`);
+    throw new ArgumentError(`${name} is ${String(value)}, but must be one of ${allowed.join(", ")}; change ${name}`);
 };
 
-/** @throws ArgumentError unless so many ranks can share each layer. */
+/** Check a number of tensor-parallel ranks. @throws ArgumentError if a layer cannot be divided evenly. */
 export const checkTensorParallel = (shape: TransformerShape, tensorParallel: number, ranks: number): void => {
   checkCount("tensorParallel", tensorParallel);
   const { name, heads, keyValueHeads, hidden } = shape;
@@ -43,20 +43,20 @@ export const checkTensorParallel = (shape: TransformerShape, tensorParallel: num
     );
 };
 
-/** @throws ArgumentError for more positions than were learned. */
+/** Check a sequence length. @throws ArgumentError for more positions than the model has learned. */
 export const checkLength = (shape: TransformerShape, what: string, length: number): void => {
   checkCount(what, length);
   if (shape.positions === "learned" && length > shape.contextLength)
     throw new ArgumentError(
-      `${what} is ${length}, but ${shape.name} has learned ${shape.contextLength} positions; use no more`,
+      `${what} is ${length}, but ${shape.name} has ${shape.contextLength} learned positions; use at most ${shape.contextLength}`,
     );
 };
 
-/** @throws ArgumentError for a setting of transformers that a residual network was given. */
+/** Check that a residual network has no settings of transformers. @throws ArgumentError otherwise. */
 export const checkImagesOnly = (shape: ModelShape, settings: Readonly<Record<string, unknown>>): void => {
   const given = Object.entries(settings).find(([, value]) => value !== undefined);
   if (given !== undefined)
     throw new ArgumentError(
-      `${given[0]} is set, but ${shape.name} is no transformer, and it would have no effect; leave it out`,
+      `${given[0]} is set, but has no effect on ${shape.name}, which is not a transformer; leave ${given[0]} out`,
     );
 };

@@ -1,17 +1,17 @@
 import { operator, type Operator, type PassSetting, type Projection, quantizedBytes, work } from "./operator.ts";
 
-/** A matrix that a module multiplies its input with. */
+/** A matrix by which a module multiplies its input. */
 export interface DenseOutput {
   readonly name: string;
   readonly columns: number;
   readonly bias?: boolean;
-  /** A matrix of a layer: it may be quantized, and have an adapter. Absent for the head. */
+  /** Role of the matrix in a layer, if it may be quantized and have an adapter. Absent for the head. */
   readonly projection?: Projection;
-  /** Weights that are another operator's parameters. */
+  /** Whether the weights belong to another operator. Default: false. */
   readonly tied?: boolean;
 }
 
-/** What several products read: rows of `inner` values. */
+/** Input of several matrix products: `rows` rows of `inner` values. */
 export interface DenseInput {
   readonly rows: number;
   readonly inner: number;
@@ -19,19 +19,19 @@ export interface DenseInput {
 }
 
 /**
- * Lay out the products of one input with one or more matrices: forward 2·rows·inner·columns flops; backward as much for
- * the input, and as much for the weights where they are trained. The input is kept once, where a trained matrix reads
- * it. Quantized weights are made plain by a kernel before each product of training, and inside the product of
- * inference.
+ * Operators that multiply one input by one or more matrices. Forward takes 2·rows·inner·columns flops; backward takes
+ * as much for the input gradient, and as much for the weight gradient if the weights are trained. The input is saved
+ * once, if a trained matrix reads it. Quantized weights are dequantized by a kernel before each product in training,
+ * and inside the product in inference.
  */
 export const dense = (setting: PassSetting, { rows, inner, outputs }: DenseInput): readonly Operator[] => {
   const { valueBytes, type, training, adapters } = setting;
   const inputBytes = rows * inner * valueBytes;
-  let kept = false;
-  const keepInput = (needed: boolean): number => {
-    const keeps = needed && !kept;
-    kept ||= needed;
-    return keeps ? inputBytes : 0;
+  let isInputSaved = false;
+  const saveInput = (needed: boolean): number => {
+    const saves = needed && !isInputSaved;
+    isInputSaved ||= needed;
+    return saves ? inputBytes : 0;
   };
 
   const product = (columns: number, readWeightBytes: number, trained: boolean) => {
@@ -60,13 +60,13 @@ export const dense = (setting: PassSetting, { rows, inner, outputs }: DenseInput
         ...down,
         [trainsBoth ? "trainable" : "frozen"]: inner * rank,
         weightBytes: inner * rank * setting.weightBytes,
-        savedBytes: keepInput(trainsBoth && training),
+        savedBytes: saveInput(trainsBoth && training),
       }),
       operator(`${name} adapter B`, "matmul", {
         type,
         trainable: rank * columns,
         weightBytes: upBytes,
-        // It adds to what the frozen matrix has written.
+        // Adapter B adds to the result that the frozen matrix has written.
         forward: work(flops, narrowBytes + upBytes + wideBytes, wideBytes),
         backward: training
           ? [work(flops, wideBytes + upBytes, narrowBytes), work(flops, wideBytes + narrowBytes, upBytes)]
@@ -101,7 +101,7 @@ export const dense = (setting: PassSetting, { rows, inner, outputs }: DenseInput
         ...product(columns, unpacks ? plainBytes : storedBytes, trained),
         [adapters === undefined ? "trainable" : "frozen"]: parameters,
         weightBytes: tied ? 0 : storedBytes + biases * setting.weightBytes,
-        savedBytes: keepInput(trained),
+        savedBytes: saveInput(trained),
       }),
       ...(projection !== undefined && adapters?.projections.includes(projection) ? adapter(name, columns) : []),
     ];

@@ -25,7 +25,7 @@ describe.each(configurations)("a dissection of $task", (configuration) => {
         const [byModule, byOperator] = [sum(modules, (row) => row[figure]), sum(operators, (row) => row[figure])];
         expect(Math.abs(byModule / byOperator - 1)).toBeLessThan(1e-9);
       }
-      // Prefill and decode repeat the modules.
+      // Prefill and decode contain the same modules.
       const once = modules.filter(({ pass }) => pass !== "decode");
       expect(sum(once, (row) => row.parameters)).toBe(parameters);
       expect(parameters).toBe(parameterCount(shape));
@@ -40,9 +40,9 @@ describe.each(configurations)("a dissection of $task", (configuration) => {
     },
   );
 
-  test("is plain data without holes, and says what it takes for granted", () => {
+  test("is plain data without undefined values, and lists its assumptions", () => {
     for (const [, , dissection] of cases) {
-      // What is not finite would come back as null.
+      // JSON would turn values that are not finite into null.
       expect(JSON.parse(JSON.stringify(dissection))).toEqual(dissection);
       expect(dissection.assumptions.length).toBeGreaterThan(3);
       for (const sentence of dissection.assumptions) expect(sentence).toMatch(/^[^\n]{15,}\.$/);
@@ -50,26 +50,26 @@ describe.each(configurations)("a dissection of $task", (configuration) => {
   });
 });
 
-test("a device without the type of the products is named as such", () => {
-  const said = (precision: "mixed-bf16" | "mixed-f16"): string =>
+test("the assumptions mention a device without the operand type of products", () => {
+  const assumptionsOf = (precision: "mixed-bf16" | "mixed-f16"): string =>
     dissect(
       modelNamed("gpt-2"),
       { task: "training", batchPerRank: 1, precision },
       hardwareNamed("v100"),
     ).assumptions.join(" ");
-  expect(said("mixed-bf16")).toContain("no peak for bf16");
-  expect(said("mixed-f16")).not.toContain("no peak");
+  expect(assumptionsOf("mixed-bf16")).toContain("no peak for bf16");
+  expect(assumptionsOf("mixed-f16")).not.toContain("no peak");
 });
 
-test("sequences beyond the model's context are named as such", () => {
-  const said = (sequenceLength: number): string =>
+test("the assumptions mention sequences beyond the model's context", () => {
+  const assumptionsOf = (sequenceLength: number): string =>
     dissect(
       modelNamed("llama-2-7b"),
       { task: "training", batchPerRank: 1, sequenceLength },
       hardwareNamed("a800"),
     ).assumptions.join(" ");
-  expect(said(8192)).toContain("8192 tokens are longer than the 4096");
-  expect(said(4096)).not.toContain("longer than");
+  expect(assumptionsOf(8192)).toContain("8192 tokens are longer than the 4096");
+  expect(assumptionsOf(4096)).not.toContain("longer than");
 });
 
 test("equal layers are one row", () => {
@@ -99,7 +99,7 @@ test("equal layers are one row", () => {
   expect([item, ranks]).toEqual(["token", 8]);
 });
 
-test("memory is told by kind, largest first", () => {
+test("memory is listed by kind, largest first", () => {
   const offload = { linkBytesPerSecond: 32e9, hostMemoryBytesPerSecond: 400e9 };
   const kinds = ({ memory }: Dissection): readonly string[] => memory.map(({ kind }) => kind);
   const training = { task: "training", batchPerRank: 1, sequenceLength: 512, zeroStage: 2 } as const;
@@ -120,6 +120,6 @@ test("memory is told by kind, largest first", () => {
     "workspace",
   ]);
   expect(() => dissect(llama, { task: "serving" } as never, a800)).toThrow(
-    "task is serving, but it is one of training, inference",
+    "task is serving, but must be one of training, inference",
   );
 });

@@ -30,11 +30,11 @@ const modulesOf = (parts: readonly Part[], rows: readonly DissectedOperator[]): 
     const { part, module, pass, repeats } = group[0]!;
     const sum = (figure: (row: DissectedOperator) => number): number =>
       group.reduce((total, row) => total + figure(row), 0);
-    const place = stored.get(`${part}/${module}`);
-    const kept = (figure: (operator: Operator) => number): number =>
-      place === undefined
+    const entry = stored.get(`${part}/${module}`);
+    const storedTotal = (figure: (operator: Operator) => number): number =>
+      entry === undefined
         ? 0
-        : place.repeats * place.operators.reduce((total, operator) => total + figure(operator), 0);
+        : entry.repeats * entry.operators.reduce((total, operator) => total + figure(operator), 0);
     return {
       part,
       repeats,
@@ -45,9 +45,9 @@ const modulesOf = (parts: readonly Part[], rows: readonly DissectedOperator[]): 
       flops: sum(({ flops }) => flops),
       bytes: sum(({ bytes }) => bytes),
       boundBy: group.reduce((a, b) => (b.seconds > a.seconds ? b : a)).boundBy,
-      parameters: kept(({ trainable, frozen }) => trainable + frozen),
-      weightBytes: kept(({ weightBytes }) => weightBytes),
-      savedBytes: kept(({ savedBytes }) => savedBytes),
+      parameters: storedTotal(({ trainable, frozen }) => trainable + frozen),
+      weightBytes: storedTotal(({ weightBytes }) => weightBytes),
+      savedBytes: storedTotal(({ savedBytes }) => savedBytes),
     };
   });
 };
@@ -61,8 +61,8 @@ const memoryRows = (memory: Readonly<Record<string, number>>): readonly Dissecte
 const longestFirst = (rows: readonly DissectedOperator[]): readonly DissectedOperator[] =>
   rows.toSorted((a, b) => b.seconds - a.seconds);
 
-/** What both tasks say alike. @param setting of one pass on one rank. */
-const headOf = (shape: ModelShape, { name, topology, device }: HardwareFile, setting: PassSetting) =>
+/** Fields that both tasks share. @param setting of one pass on one rank. */
+const commonFields = (shape: ModelShape, { name, topology, device }: HardwareFile, setting: PassSetting) =>
   ({
     model: shape.name,
     hardware: name,
@@ -84,7 +84,7 @@ const dissectTraining = (
   const { onHost: _, ...onDevice } = training.memory;
   const rows = training.rows.map((row) => ({ ...row, share: row.seconds / training.stepSeconds }));
   return {
-    ...headOf(shape, hardware, trainingSetting(training.plan)),
+    ...commonFields(shape, hardware, trainingSetting(training.plan)),
     task: "training",
     modules: modulesOf(training.parts, rows),
     operators: longestFirst(rows),
@@ -110,7 +110,7 @@ const dissectInference = (
     share: row.seconds / (row.pass === "decode" ? decode! : prefill).seconds,
   }));
   return {
-    ...headOf(shape, hardware, inferenceSetting(plan, 1, 1)),
+    ...commonFields(shape, hardware, inferenceSetting(plan, 1, 1)),
     task: "inference",
     modules: modulesOf(inference.parts, rows),
     operators: longestFirst(rows),
@@ -125,10 +125,10 @@ const dissectInference = (
 };
 
 /**
- * Dissect a model that need not fit here: where time and memory of its training or inference would go on described
- * hardware, by module and by operator.
+ * Estimate time and memory of a large model's training or inference on described hardware, by module and by operator.
+ * The model does not need to fit this machine.
  *
- * @throws ArgumentError for a shape or configuration that cannot be.
+ * @throws ArgumentError for an invalid shape or configuration.
  * @example dissect(modelNamed("llama-2-7b"), { task: "training", batchPerRank: 1, zeroStage: 2 },
  * hardwareNamed("a800")).itemsPerSecond;
  */

@@ -1,17 +1,17 @@
 import { operator, type Operator, type PassSetting, work } from "./operator.ts";
 
-/** What an operator that goes once over its values reads and writes, counted in values. */
+/** Numbers of values that an elementwise operator reads and writes in one pass over them. */
 export interface Sweep {
   readonly read: number;
   readonly written: number;
   readonly flops: number;
-  /** Of the backward pass. Default: none. */
+  /** Values and flops of the backward pass. Default: no backward pass. */
   readonly backward?: { readonly read: number; readonly written: number; readonly flops: number };
   readonly saved?: number;
   readonly parameters?: number;
 }
 
-/** Lay out an operator that is held up by memory alone: normalisation, activation, addition. */
+/** A memory-bound operator: normalization, activation, addition. */
 export const sweep = (setting: PassSetting, name: string, kind: string, given: Sweep): Operator => {
   const { valueBytes, weightBytes, training, adapters } = setting;
   const { read, written, flops, backward, saved = 0, parameters = 0 } = given;
@@ -28,7 +28,7 @@ export const sweep = (setting: PassSetting, name: string, kind: string, given: S
   });
 };
 
-/** Root mean square or layer normalisation over the width; it keeps its input. */
+/** Layer or RMS normalization over the width; its input is saved. */
 export const norm = (
   setting: PassSetting,
   name: string,
@@ -48,7 +48,7 @@ export const norm = (
   });
 };
 
-/** The sum of a branch and what went around it; backward, the sum of both gradients. */
+/** Sum of a branch and its shortcut; backward, the sum of both gradients. */
 export const residual = (setting: PassSetting, name: string, values: number): Operator =>
   sweep(setting, name, "add", {
     read: 2 * values,

@@ -2,14 +2,14 @@
 export interface GatheredUnit {
   readonly gatherSeconds: number;
   readonly computeSeconds: number;
-  /** Of its gradients; 0 in a forward pass. */
+  /** Reduce-scatter of its gradients; 0 in a forward pass. */
   readonly reduceSeconds: number;
 }
 
 /**
- * Time a pass whose weights are gathered part by part: a part's all-gather starts when the part before begins to
- * compute, its gradients' reduce-scatter when it has computed; collectives run one at a time in that order, and the
- * pass ends with the last of them.
+ * Time of a pass whose weights are gathered part by part. A part's all-gather starts when the previous part begins to
+ * compute, and the reduce-scatter of its gradients starts when the part has finished computing. Collectives run one at
+ * a time in that order, and the pass ends with the last of them.
  *
  * Cost: O(units).
  */

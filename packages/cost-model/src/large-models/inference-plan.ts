@@ -13,28 +13,28 @@ import {
 } from "./configuration-checks.ts";
 
 /**
- * What a model's weights are stored as. With `i8` and `i4` the matrices of layers are, all else is f16, and products
- * are of f16.
+ * Storage type of a model's weights. With `i8` and `i4` only the matrices of layers are quantized; all other weights
+ * are f16, and products are computed in f16.
  */
 export type WeightType = "f32" | "f16" | "bf16" | QuantizedType;
 
-/** How a model is used. */
+/** Configuration of inference. */
 export interface InferenceConfiguration {
   readonly task: "inference";
-  /** Sequences or images at a time, of one replica. */
+  /** Sequences or images processed together by one replica. */
   readonly batch: number;
   /**
-   * Tokens of each sequence's prompt. Default: 512, or the model's context where it is shorter. Images have none, and
-   * no output either.
+   * Prompt tokens per sequence. Default: 512, or the model's context if that is shorter. Not allowed for images, and
+   * neither is `outputTokens`.
    */
   readonly promptTokens?: number | undefined;
-  /** Tokens that are generated. Default: 128, or what the context leaves. */
+  /** Generated tokens per sequence. Default: 128, or the rest of the context if that is shorter. */
   readonly outputTokens?: number | undefined;
-  /** Default: f16. */
+  /** Storage type of the weights. Default: f16. */
   readonly weights?: WeightType | undefined;
-  /** Default: true. Transformers only. */
+  /** Whether to use FlashAttention. Transformers only. Default: true. */
   readonly flashAttention?: boolean | undefined;
-  /** Ranks that share each layer; the others hold replicas. Default: 1. */
+  /** Ranks that share each layer; the ranks are divided into replicas of this size. Default: 1. */
   readonly tensorParallel?: number | undefined;
 }
 
@@ -49,12 +49,12 @@ export interface InferencePlan {
   readonly replicas: number;
 }
 
-/** What lies in a rank's memory when the last token is generated. */
+/** Bytes in a rank's memory when the last token is generated. */
 export interface InferenceMemory {
   readonly weights: number;
-  /** Keys and values of all layers, of all tokens but the last one's. */
+  /** Keys and values of all layers, for all tokens except the last. */
   readonly keyValueCache: number;
-  /** The largest result with what it is made from. */
+  /** The largest result together with its operands. */
   readonly workspace: number;
 }
 
@@ -74,6 +74,8 @@ const quantizedOf = (weights: WeightType): QuantizedType | undefined =>
   weights === "i8" || weights === "i4" ? weights : undefined;
 
 /**
+ * Fill in the defaults of a configuration after checking it.
+ *
  * @throws ArgumentError for settings that contradict one another, the model or the number of ranks, or that would have
  * no effect.
  */
@@ -108,8 +110,8 @@ export const inferencePlan = (
   checkLength(shape, "promptTokens", promptTokens);
   const { outputTokens = Math.max(1, Math.min(128, contextLength - promptTokens)) } = configuration;
   checkCount("outputTokens", outputTokens);
-  // The last token that is generated is not read again.
-  checkLength(shape, "promptTokens and outputTokens less one", promptTokens + outputTokens - 1);
+  // The last generated token is not fed back.
+  checkLength(shape, "promptTokens + outputTokens - 1", promptTokens + outputTokens - 1);
   checkTensorParallel(shape, tensorParallel, ranks);
   return {
     batch,
@@ -122,7 +124,7 @@ export const inferencePlan = (
   };
 };
 
-/** What a rank does in one pass of a plan. */
+/** Setting of one pass of a plan on one rank. */
 export const inferenceSetting = (plan: InferencePlan, length: number, context: number): PassSetting => {
   const quantized = quantizedOf(plan.weights);
   const type: ComputeType = quantized === undefined ? plan.weights : "f16";
@@ -143,8 +145,7 @@ export const inferenceSetting = (plan: InferencePlan, length: number, context: n
 };
 
 /**
- * Count the bytes of keys and values that one token leaves in a rank's memory: 2 · layers · heads of keys and values ·
- * head width, of 4 or 2 bytes.
+ * Bytes of keys and values per token in a rank's memory: 2 · layers · key/value heads · head width, times 4 or 2 bytes.
  */
 export const keyValueBytesPerToken = (
   shape: TransformerShape,
@@ -154,7 +155,7 @@ export const keyValueBytesPerToken = (
   return 2 * shape.layers * heads * (shape.width / shape.heads) * (plan.weights === "f32" ? 4 : 2);
 };
 
-/** Add up what a rank's memory holds at the end of a batch. */
+/** Bytes in a rank's memory at the end of a batch. */
 export const inferenceMemory = (shape: ModelShape, plan: InferencePlan): InferenceMemory => {
   const { promptTokens, outputTokens, batch } = plan;
   const parts = partsOf(shape, inferenceSetting(plan, promptTokens, promptTokens));

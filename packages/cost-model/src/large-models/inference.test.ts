@@ -17,20 +17,20 @@ const grouped = modelNamed("llama-2-70b") as TransformerShape;
 const estimate = (given: Partial<InferenceConfiguration> = {}, shape = llama, hardware = a800) =>
   estimateInference(shape, { task: "inference", batch: 1, ...given }, hardware);
 
-test("a token leaves keys and values of the heads that have them, on each rank its part", () => {
+test("a token adds keys and values of all key/value heads to the cache, each rank its part", () => {
   const plan = { weights: "f16", tensorParallel: 1 } as const;
   // 2 · 32 · 4096 · 2 bytes; with 8 of 64 heads, 2 · 80 · 1024 · 2.
   expect(keyValueBytesPerToken(llama, plan)).toBe(524_288);
   expect(keyValueBytesPerToken(grouped, plan)).toBe(327_680);
   expect(keyValueBytesPerToken(grouped, { ...plan, weights: "f32" })).toBe(2 * 327_680);
   expect(keyValueBytesPerToken(grouped, { ...plan, tensorParallel: 8 })).toBe(327_680 / 8);
-  // Sixteen ranks hold a head each, every one twice.
+  // Sixteen ranks have one head each, so every head exists twice.
   expect(keyValueBytesPerToken(grouped, { ...plan, tensorParallel: 16 })).toBe(327_680 / 8);
   const { keyValueCache } = estimate({ batch: 3, promptTokens: 100, outputTokens: 29 }).memory;
   expect(keyValueCache).toBe(3 * 128 * 524_288);
 });
 
-test("weights are as large as what they are stored as", () => {
+test("the size of weights follows from their storage type", () => {
   const bytes = (["f32", "f16", "i8", "i4"] as const).map((weights) => estimate({ weights }).memory.weights);
   expect(bytes[0]).toBe(4 * 6_738_415_616);
   expect(bytes[1]).toBe(2 * 6_738_415_616);
@@ -41,10 +41,10 @@ test("weights are as large as what they are stored as", () => {
 });
 
 describe("time", () => {
-  test("of a decoded token is the reading of weights and cache: memory bounds it", () => {
+  test("of a decoded token is the time to read weights and cache: memory-bound", () => {
     const { decode, memory } = estimate();
     expect(decode!.memoryBoundShare).toBeGreaterThan(0.95);
-    // All weights but the embedding are read once, and what is cached.
+    // All weights except the embedding are read once, and the cache.
     const read = memory.weights - 2 * 32_000 * 4096;
     expect(decode!.bytes / read).toBeGreaterThan(1);
     expect(decode!.bytes / read).toBeLessThan(1.05);
@@ -52,7 +52,7 @@ describe("time", () => {
     expect(decode!.seconds / least).toBeLessThan(1.15);
   });
 
-  test("of a prompt is bound by flops, and of a batch large enough decoding is, too, but for the cache", () => {
+  test("of a prompt is compute-bound, and with a large batch so is decoding, except for the cache", () => {
     expect(estimate({ promptTokens: 2048 }).prefill.memoryBoundShare).toBeLessThan(0.15);
     const { rows } = estimate({ batch: 2048 });
     const gate = rows.find(({ name, pass }) => name === "gate" && pass === "decode")!;
@@ -60,7 +60,7 @@ describe("time", () => {
     expect(rows.find(({ operator, pass }) => operator === "attention" && pass === "decode")!.boundBy).toBe("bytes");
   });
 
-  test("goes down with narrower weights, and with ranks that share them; throughput goes up with the batch", () => {
+  test("decreases with narrower weights, and with ranks that share them; throughput increases with the batch", () => {
     const tokens = (["f32", "f16", "i8", "i4"] as const).map((weights) => estimate({ weights }).secondsPerOutputToken!);
     expect(tokens).toEqual(tokens.toSorted((a, b) => b - a));
     const shared = [1, 2, 4, 8].map((tensorParallel) =>
@@ -68,7 +68,7 @@ describe("time", () => {
     );
     const seconds = shared.map(({ secondsPerOutputToken }) => secondsPerOutputToken!);
     expect(seconds).toEqual(seconds.toSorted((a, b) => b - a));
-    // Two sums a layer, of one token's values.
+    // Two sums per layer, of one token's values.
     expect(shared[3]!.collectives.map(({ calls, bytes }) => [calls, bytes])).toEqual([
       [160, 160 * 512 * 8192 * 2],
       [160, 160 * 8192 * 2],
@@ -78,7 +78,7 @@ describe("time", () => {
     expect(throughputs).toEqual(throughputs.toSorted((a, b) => a - b));
   });
 
-  test("of a batch is that of its passes, which are those of their operators and collectives", () => {
+  test("of a batch is that of its passes, and of a pass that of its operators and collectives", () => {
     const settings = fc.record({
       batch: fc.integer({ min: 1, max: 50 }),
       promptTokens: fc.integer({ min: 1, max: 500 }),
@@ -104,7 +104,7 @@ describe("time", () => {
     );
   });
 
-  test("of one token that looks back grows with what it looks back on", () => {
+  test("of a decoded token increases with its context", () => {
     const seconds = [100, 1000, 3000].map(
       (promptTokens) => estimate({ batch: 8, promptTokens, outputTokens: 2 }).secondsPerOutputToken!,
     );
@@ -113,7 +113,7 @@ describe("time", () => {
   });
 });
 
-test("a token decoded halfway stands for all of them", () => {
+test("a token decoded in the middle of the output represents all of them", () => {
   const generated = 9;
   const given = { batch: 2, promptTokens: 200, flashAttention: false };
   const one = Array.from(
@@ -125,7 +125,7 @@ test("a token decoded halfway stands for all of them", () => {
     expect(decode![figure] / one.reduce((sum, pass) => sum + pass[figure] / generated, 0)).toBeCloseTo(1, 9);
 });
 
-test("ResNet-50 takes images in one pass", () => {
+test("ResNet-50 processes images in one pass", () => {
   const { decode, secondsPerOutputToken, itemsPerSecond, secondsToFirstToken, memory } = estimate(
     { batch: 64 },
     modelNamed("resnet-50") as never,
@@ -150,19 +150,19 @@ test("the largest batch fits, and one more does not", () => {
   );
 });
 
-test("configurations that cannot be are refused", () => {
+test("rejects invalid configurations", () => {
   const refused = (given: object, message: string, shape: typeof llama = llama): void =>
     expect(() => estimate(given as Partial<InferenceConfiguration>, shape)).toThrow(message);
-  refused({ batch: 0 }, "batch is 0, but it is a whole number from 1");
+  refused({ batch: 0 }, "batch is 0, but must be a whole number from 1");
   refused({ prompt: 5 }, 'inference has no setting "prompt"; its settings are task, batch');
   refused({ promptTokens: 0 }, "promptTokens is 0");
   refused({ outputTokens: 0 }, "outputTokens is 0");
-  refused({ weights: "i2" }, "weights is i2, but it is one of f32, f16, bf16, i8, i4");
+  refused({ weights: "i2" }, "weights is i2, but must be one of f32, f16, bf16, i8, i4");
   refused({ tensorParallel: 5 }, "tensorParallel is 5 on 8 ranks");
   const gpt = modelNamed("gpt-2") as TransformerShape;
   refused(
     { promptTokens: 1000, outputTokens: 26 },
-    "promptTokens and outputTokens less one is 1025, but gpt-2 has learned 1024 positions",
+    "promptTokens + outputTokens - 1 is 1025, but gpt-2 has 1024 learned positions",
     gpt,
   );
   expect(estimate({ promptTokens: 1000, outputTokens: 25 }, gpt).plan.outputTokens).toBe(25);

@@ -22,12 +22,12 @@ export interface InferencePass {
   readonly seconds: number;
   readonly flops: number;
   readonly bytes: number;
-  /** Share of the pass in kernels that memory holds up. */
+  /** Share of the pass spent in memory-bound kernels. */
   readonly memoryBoundShare: number;
   readonly communicationSeconds: number;
 }
 
-/** What inference is expected to take. */
+/** Estimated time and memory of inference. */
 export interface InferenceEstimate {
   readonly plan: InferencePlan;
   readonly parts: readonly Part[];
@@ -35,13 +35,13 @@ export interface InferenceEstimate {
   readonly collectives: readonly CollectiveRow[];
   readonly memory: InferenceMemory;
   readonly prefill: InferencePass;
-  /** With half of the output generated; absent where nothing is generated. */
+  /** A decode pass with half of the output generated. Absent if at most one token is generated. */
   readonly decode?: InferencePass | undefined;
   readonly secondsToFirstToken: number;
   readonly secondsPerOutputToken?: number | undefined;
-  /** Of a whole batch: prompt and output. */
+  /** Seconds of a whole batch: prompt and output. */
   readonly secondsPerBatch: number;
-  /** Generated tokens, or images, of all replicas. */
+  /** Generated tokens, or images, per second over all replicas. */
   readonly itemsPerSecond: number;
 }
 
@@ -82,12 +82,12 @@ const passOf = (
 };
 
 /**
- * Estimate what a batch of inference takes on described hardware: the prompts in one pass, then a pass for each further
- * token of the output, which looks back on the cached keys and values. Replicas do not talk to each other.
+ * Estimate a batch of inference on described hardware: all prompts in one pass, then one pass per further output token,
+ * which attends to the cached keys and values. Replicas do not communicate.
  *
- * Cost: O(operators), and the choice of algorithms for all-reduce.
+ * Cost: O(operators), plus the choice of all-reduce algorithms.
  *
- * @throws ArgumentError for a configuration that cannot be.
+ * @throws ArgumentError for an invalid configuration.
  */
 export const estimateInference = (
   shape: ModelShape,
@@ -105,8 +105,8 @@ export const estimateInference = (
   };
   const parts = partsOf(shape, inferenceSetting(plan, promptTokens, promptTokens));
   const prefill = price("prefill", parts);
-  // The prefill gives the first token; those after it look back on promptTokens + 1 to promptTokens + outputTokens − 1
-  // tokens.
+  // The prefill produces the first token; each later token attends to promptTokens + 1 to promptTokens + outputTokens −
+  // 1 tokens.
   const generated = outputTokens - 1;
   const decode =
     generated > 0
@@ -129,9 +129,9 @@ export const estimateInference = (
 };
 
 /**
- * Find the largest batch of a replica that fits.
+ * Find the largest batch of a replica that fits into memory.
  *
- * @throws ArgumentError for a configuration that cannot be.
+ * @throws ArgumentError for an invalid configuration.
  */
 export const largestInferenceBatch = (
   shape: ModelShape,

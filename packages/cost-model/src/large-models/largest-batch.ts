@@ -6,28 +6,30 @@ import { deviceBytes, trainingMemory } from "./training-memory.ts";
 
 /** The largest batch of a rank that fits into its memory. */
 export interface LargestBatch {
-  /** 0 where not even one fits. */
+  /** Largest batch; 0 if not even a batch of one fits. */
   readonly batch: number;
-  /** Of that batch; of a batch of one where none fits. */
+  /** Bytes of that batch; of a batch of one if no batch fits. */
   readonly bytes: number;
-  /** What a batch of one lacks; 0 where it fits. */
+  /** Bytes that a batch of one lacks; 0 if it fits. */
   readonly missingBytes: number;
 }
 
-/** More than any device holds: what a memory without end would give. */
+/** Upper bound of the batch, for a memory of unlimited size. */
 const most = 2 ** 30;
 
 /**
- * Find the largest batch whose bytes do not exceed a capacity, by doubling, then halving the gap; bytes must not fall
+ * Find the largest batch whose bytes do not exceed a capacity, by doubling and then bisection. Bytes must not decrease
  * with the batch.
  *
- * Cost: O(log batch) questions.
+ * Cost: O(log batch) calls of `bytesOf`.
  *
- * @throws ArgumentError unless the capacity is a number above 0.
+ * @throws ArgumentError unless the capacity is above 0.
  */
 export const largestBatch = (bytesOf: (batch: number) => number, capacityBytes: number): LargestBatch => {
   if (!(capacityBytes > 0))
-    throw new ArgumentError(`a memory of ${capacityBytes} bytes was given; it is a number above 0`);
+    throw new ArgumentError(
+      `the memory capacity is ${capacityBytes} bytes, but must be above 0; correct memoryBytes of the device`,
+    );
   const one = bytesOf(1);
   if (one > capacityBytes) return { batch: 0, bytes: one, missingBytes: one - capacityBytes };
   let fits = 1;
@@ -42,9 +44,9 @@ export const largestBatch = (bytesOf: (batch: number) => number, capacityBytes: 
 };
 
 /**
- * Find the largest batch per rank that a model can be trained with on a device.
+ * Find the largest training batch per rank that fits into a device's memory.
  *
- * @throws ArgumentError for a configuration that cannot be.
+ * @throws ArgumentError for an invalid configuration.
  */
 export const largestTrainingBatch = (
   shape: ModelShape,

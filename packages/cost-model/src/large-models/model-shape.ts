@@ -1,32 +1,34 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** A decoder-only transformer by its sizes; plain data, so that others of the family can be described. */
+/** Sizes of a decoder-only transformer; plain data, so that other models of the family can be described. */
 export interface TransformerShape {
   readonly kind: "transformer";
   readonly name: string;
-  /** Where the sizes come from. */
+  /** Publication with the sizes. */
   readonly source: string;
   readonly vocabulary: number;
-  /** Positions that it was trained for; learned positions are no more than these. */
+  /** Maximum number of positions in training; learned positions cannot exceed this number. */
   readonly contextLength: number;
   readonly width: number;
   readonly layers: number;
   readonly heads: number;
-  /** Heads of keys and values: as many as `heads`, or fewer that groups of heads share. */
+  /** Number of heads of keys and values: equal to `heads`, or fewer if groups of heads share them. */
   readonly keyValueHeads: number;
-  /** Of the feed-forward part. */
+  /** Hidden width of the feed-forward part. */
   readonly hidden: number;
-  /** SwiGLU: a third matrix whose output gates the second one's. Otherwise GELU. */
+  /**
+   * Whether the feed-forward part is SwiGLU, with a third matrix whose output gates that of the second. Otherwise GELU.
+   */
   readonly gated: boolean;
   readonly norm: "layer" | "rms";
   readonly positions: "learned" | "rotary";
   /** Whether products add a bias. */
   readonly biases: boolean;
-  /** Whether the embedding is the matrix of the logits, too. */
+  /** Whether the output head shares its matrix with the embedding. */
   readonly tiedHead: boolean;
 }
 
-/** Equal blocks of a residual network. The first of them takes the stride, and projects its shortcut. */
+/** Equal blocks of a residual network. The first block has the stride, and projects its shortcut. */
 export interface ResidualStage {
   readonly blocks: number;
   readonly width: number;
@@ -34,30 +36,32 @@ export interface ResidualStage {
 }
 
 /**
- * A residual network of bottlenecks: 1×1 to the width, 3×3, 1×1 to `expansion` times the width, each followed by batch
- * normalisation.
+ * Sizes of a residual network of bottleneck blocks: 1×1 to the width, 3×3, 1×1 to `expansion` times the width, each
+ * followed by batch normalization.
  */
 export interface ResidualShape {
   readonly kind: "residual";
   readonly name: string;
   readonly source: string;
-  /** Images are square. */
+  /** Side of the square images in pixels. */
   readonly imageSide: number;
   readonly imageChannels: number;
   readonly classes: number;
-  /** Channels of the first convolution, 7×7 with stride 2; a maximum over 3×3 with stride 2 follows. */
+  /** Channels of the first convolution, 7×7 with stride 2, which is followed by a 3×3 max pooling with stride 2. */
   readonly stemWidth: number;
   readonly expansion: number;
   readonly stages: readonly ResidualStage[];
 }
 
-/** The sizes of a large model, from which flops and bytes follow. */
+/** Sizes of a large model, from which flops and bytes are derived. */
 export type ModelShape = TransformerShape | ResidualShape;
 
 const checkSizes = (name: string, sizes: Readonly<Record<string, number>>): void => {
   for (const [size, value] of Object.entries(sizes))
     if (!Number.isSafeInteger(value) || value < 1)
-      throw new ArgumentError(`the model "${name}" has ${size} ${value}; a size is a whole number from 1`);
+      throw new ArgumentError(
+        `the model "${name}" has ${size} ${value}, but a size must be a whole number from 1; correct ${size}`,
+      );
 };
 
 const checkTransformer = (shape: TransformerShape): void => {
@@ -65,7 +69,7 @@ const checkTransformer = (shape: TransformerShape): void => {
   checkSizes(name, { vocabulary, contextLength, width, layers, heads, keyValueHeads, hidden });
   if (width % heads !== 0)
     throw new ArgumentError(
-      `the model "${name}" has ${heads} heads on a width of ${width}; choose heads that divide the width`,
+      `the model "${name}" has ${heads} heads for a width of ${width}; choose a number that divides the width`,
     );
   if (heads % keyValueHeads !== 0)
     throw new ArgumentError(
@@ -73,7 +77,10 @@ const checkTransformer = (shape: TransformerShape): void => {
     );
 };
 
-/** @throws ArgumentError for sizes that are no positive whole numbers, or heads that do not divide what they share. */
+/**
+ * Check a shape. @throws ArgumentError for sizes that are not positive whole numbers, or heads that do not divide
+ * evenly.
+ */
 export const checkShape = (shape: ModelShape): void => {
   if (shape.kind === "transformer") return checkTransformer(shape);
   const { name, imageSide, imageChannels, classes, stemWidth, expansion, stages } = shape;

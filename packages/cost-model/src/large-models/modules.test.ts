@@ -19,7 +19,7 @@ const bf16: PassSetting = {
 
 const transformers = architectures.filter((shape) => shape.kind === "transformer");
 
-test("models have the parameters that are published", () => {
+test("models have their published number of parameters", () => {
   expect(Object.fromEntries(architectures.map((shape) => [shape.name, parameterCount(shape)]))).toEqual({
     "gpt-2": 124_439_808,
     "gpt-2-medium": 354_823_168,
@@ -32,8 +32,8 @@ test("models have the parameters that are published", () => {
   });
 });
 
-test("ResNet-50 multiplies and adds 4.09 thousand million times for an image", () => {
-  // torchvision's table of models: 4.089 GFLOPS, with a multiplication and its addition as one.
+test("ResNet-50 takes 4.09 billion multiply-adds per image", () => {
+  // torchvision's table of models: 4.089 GFLOPS, where a multiplication and its addition count as one.
   const image = { ...bf16, length: 1, context: 1, training: false };
   const products = sumOver(partsOf(modelNamed("resnet-50"), image), ({ operator, forward }) =>
     operator === "convolution" || operator === "matmul" ? forward.flops : 0,
@@ -47,7 +47,7 @@ describe("a transformer's flops", () => {
       operator === "matmul" || operator === "attention" ? forward.flops : 0,
     );
 
-  /** Weights that are multiplied: all but embeddings, norms and biases. */
+  /** Weights in matrix products: all except embeddings, norms and biases. */
   const matrixWeights = ({
     width,
     layers,
@@ -60,17 +60,17 @@ describe("a transformer's flops", () => {
     layers * (2 * width ** 2 + (2 * width ** 2 * keyValueHeads) / heads + (gated ? 3 : 2) * width * hidden) +
     vocabulary * width;
 
-  test("are those of its operators: 2 per weight and token, and 4·layers·s·d for scores and values, half of it where masked ones are skipped", () => {
+  test("are those of its operators: 2 per weight and token, and 4·layers·s·d for scores and values, half of that if masked scores are skipped", () => {
     for (const shape of transformers) {
       const s = bf16.length;
-      const ofWeights = 2 * matrixWeights(shape) * s;
-      const ofScores = 4 * shape.layers * s * s * shape.width;
-      expect(productFlops(shape, { ...bf16, flashAttention: false })).toBe(ofWeights + ofScores);
-      expect(productFlops(shape, bf16)).toBe(ofWeights + (ofScores * (s + 1)) / (2 * s));
+      const weightFlops = 2 * matrixWeights(shape) * s;
+      const scoreFlops = 4 * shape.layers * s * s * shape.width;
+      expect(productFlops(shape, { ...bf16, flashAttention: false })).toBe(weightFlops + scoreFlops);
+      expect(productFlops(shape, bf16)).toBe(weightFlops + (scoreFlops * (s + 1)) / (2 * s));
     }
   });
 
-  test("are near to the rule of thumb as a whole", () => {
+  test("are close to the rule of thumb in total", () => {
     for (const shape of transformers) {
       const parts = partsOf(shape, bf16);
       const embedding = shape.vocabulary * shape.width * (shape.tiedHead ? 0 : 1);
@@ -82,7 +82,7 @@ describe("a transformer's flops", () => {
     }
   });
 
-  test("double in the backward pass; FlashAttention's take 2.5 times", () => {
+  test("double in the backward pass; those of FlashAttention take 2.5 times as many", () => {
     for (const shape of transformers) {
       for (const flashAttention of [true, false]) {
         const parts = partsOf(shape, { ...bf16, flashAttention });
@@ -96,7 +96,7 @@ describe("a transformer's flops", () => {
     }
   });
 
-  test("of a token that looks back are those of the last row of scores", () => {
+  test("of a decoded token are those of the last row of scores", () => {
     const shape = modelNamed("gpt-2") as TransformerShape;
     const inference = { ...bf16, training: false };
     const upTo = (length: number): number =>
@@ -110,9 +110,9 @@ describe("a transformer's flops", () => {
   });
 });
 
-test("small transformers have the products that the graphs of their training steps have", () => {
-  // Flops of matmul, attention and attention-backward by the operators' own cost rules, in the traced gradients of gpt
-  // of @skein/models at these sizes.
+test("small transformers have the matrix products of their traced training steps", () => {
+  // Flops of matmul, attention and attention-backward by the operators' own cost rules, in the traced gradients of the
+  // gpt model of @skein/models at these sizes.
   const tiny: TransformerShape = {
     ...(modelNamed("gpt-2") as TransformerShape),
     vocabulary: 64,
@@ -150,13 +150,13 @@ test("small transformers have the products that the graphs of their training ste
   }
 });
 
-describe("what the backward pass needs", () => {
+describe("bytes saved for the backward pass", () => {
   // Korthikanti et al. 2022, arXiv 2205.05198, equations 1 and 2, without dropout: its masks (2·sbh + a·s²·b) and its
   // result (2·a·s²·b).
   const gptLayerBytes = (s: number, b: number, h: number, a: number, t: number): number =>
     s * b * h * (8 + 24 / t) + (2 * a * s ** 2 * b) / t;
 
-  test("of a GPT layer is what is published, on any number of ranks", () => {
+  test("of a GPT layer are as published, on any number of ranks", () => {
     const shape = modelNamed("gpt-2-medium") as TransformerShape;
     for (const tensorParallel of [1, 2, 4, 8]) {
       const layer = partsOf(shape, { ...bf16, batch: 3, flashAttention: false, tensorParallel }).find(
@@ -167,7 +167,7 @@ describe("what the backward pass needs", () => {
     }
   });
 
-  test("drops by two bytes for each adapted input from LoRA to LoRA-FA", () => {
+  test("decrease by two bytes per adapted input from LoRA to LoRA-FA", () => {
     const shape = modelNamed("llama-2-7b") as TransformerShape;
     const saved = (kind: "lora" | "lora-fa"): number =>
       sumOver(
@@ -178,7 +178,7 @@ describe("what the backward pass needs", () => {
     expect(saved("lora") - saved("lora-fa")).toBe(2 * bf16.length * (shape.width + shape.hidden) * shape.layers);
   });
 
-  test("of an adapter is of low rank", () => {
+  test("of an adapter are of low rank", () => {
     const shape = modelNamed("llama-2-7b") as TransformerShape;
     const adapters = { rank: 16, projections: ["query", "value"] } as const;
     const trainable = (kind: "lora" | "lora-fa"): number =>
@@ -189,7 +189,7 @@ describe("what the backward pass needs", () => {
   });
 });
 
-test("ranks that share a model hold all of it between them, and share its products", () => {
+test("ranks that share a model hold all of it together, and share its matrix products", () => {
   const powers = fc.constantFrom(1, 2, 4, 8);
   fc.assert(
     fc.property(
@@ -211,10 +211,10 @@ test("ranks that share a model hold all of it between them, and share its produc
   );
 });
 
-test("shapes that cannot be are refused", () => {
+test("rejects invalid shapes", () => {
   const llama = modelNamed("llama-2-70b") as TransformerShape;
-  expect(() => checkShape({ ...llama, layers: 0 })).toThrow("layers 0; a size is a whole number from 1");
-  expect(() => checkShape({ ...llama, heads: 3 })).toThrow("3 heads on a width of 8192");
+  expect(() => checkShape({ ...llama, layers: 0 })).toThrow("layers 0, but a size must be a whole number from 1");
+  expect(() => checkShape({ ...llama, heads: 3 })).toThrow("3 heads for a width of 8192");
   expect(() => checkShape({ ...llama, keyValueHeads: 7 })).toThrow("7 heads of keys and values for 64 heads");
   expect(() => modelNamed("llama-3")).toThrow('no model is named "llama-3"; use one of gpt-2, gpt-2-medium');
   for (const shape of architectures) checkShape(shape);

@@ -3,17 +3,14 @@ import { type Operator, type OperatorWork, type Part, type PassSetting, totalWor
 import { residualParts } from "./residual-parts.ts";
 import { transformerParts } from "./transformer-parts.ts";
 
-/**
- * Lay out what one rank does for a model in one pass over a batch: parts, their modules, their operators, in the order
- * of the forward pass.
- */
+/** Parts, modules and operators of one rank for one pass over a batch, in the order of the forward pass. */
 export const partsOf = (shape: ModelShape, setting: PassSetting): readonly Part[] =>
   shape.kind === "transformer" ? transformerParts(shape, setting) : residualParts(shape, setting);
 
-/** The operators of a part, once. */
+/** The operators of one repeat of a part. */
 export const operatorsOf = ({ modules }: Part): readonly Operator[] => modules.flatMap(({ operators }) => operators);
 
-/** Add up a figure of all operators of a model, repeats counted. */
+/** Sum of a figure over all operators of a model, repeats included. */
 export const sumOver = (parts: readonly Part[], figure: (operator: Operator) => number): number =>
   parts.reduce(
     (sum, part) => sum + part.repeats * operatorsOf(part).reduce((inner, operator) => inner + figure(operator), 0),
@@ -23,7 +20,7 @@ export const sumOver = (parts: readonly Part[], figure: (operator: Operator) => 
 const scaled = (factor: number, { flops, bytesRead, bytesWritten }: OperatorWork): OperatorWork =>
   work(factor * flops, factor * bytesRead, factor * bytesWritten);
 
-/** The work of one pass over a model. */
+/** Work of one pass over a model. */
 export const passWork = (parts: readonly Part[], pass: "forward" | "backward"): OperatorWork =>
   totalWork(
     parts.map((part) =>
@@ -34,7 +31,7 @@ export const passWork = (parts: readonly Part[], pass: "forward" | "backward"): 
     ),
   );
 
-/** Count a model's parameters. GPT-2's smallest has 124,439,808. */
+/** Number of parameters of a model. The smallest GPT-2 has 124,439,808. */
 export const parameterCount = (shape: ModelShape): number => {
   const setting: PassSetting = {
     batch: 1,

@@ -1,82 +1,85 @@
 import type { ComputeType } from "../hardware/hardware.ts";
 import type { Work } from "../hardware/roofline.ts";
 
-/** Work with its bytes apart. */
+/** Work with separate bytes read and written. */
 export interface OperatorWork extends Work {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
-/** One operator at one place of a model: what a rank does for it in one pass over one batch. */
+/** One operator of a model, with its work on one rank in one pass over one batch. */
 export interface Operator {
   readonly name: string;
-  /** What is computed, as efficiencies are measured by. */
+  /** Operator name under which efficiencies are measured. */
   readonly operator: string;
-  /** What its operands are multiplied as; f32 for what is no product. */
+  /** Operand type of a matrix product; f32 for other operators. */
   readonly type: ComputeType;
-  /** Trained ones among its parameters, and the others. */
+  /** Number of trainable parameters. */
   readonly trainable: number;
+  /** Number of frozen parameters. */
   readonly frozen: number;
-  /** Bytes of all its parameters as they lie in memory. */
+  /** Bytes of all its parameters as stored. */
   readonly weightBytes: number;
   readonly forward: OperatorWork;
-  /** Kernels of its backward pass: two for a product whose weights are trained. */
+  /** Kernels of its backward pass: two for a product with trained weights. */
   readonly backward: readonly OperatorWork[];
-  /** What it keeps for its backward pass. What two operators read is kept by the first. */
+  /** Bytes saved for its backward pass. A value that two operators read is counted for the first. */
   readonly savedBytes: number;
-  /** Of `savedBytes`, what recomputation of the attention alone makes anew. */
+  /** The part of `savedBytes` that selective recomputation of attention recomputes. */
   readonly remadeBytes: number;
-  /** Whether recomputation of the attention alone runs it again. */
+  /** Whether selective recomputation of attention runs this operator again. */
   readonly remade: boolean;
   readonly outputBytes: number;
 }
 
-/** Operators that have one name in a table, such as query, key and value. */
+/** Operators that share a row of a table, such as query, key and value. */
 export interface Module {
   readonly name: string;
   readonly operators: readonly Operator[];
 }
 
-/** A piece of a model that comes `repeats` times in a row: all its layers, or the embedding. */
+/** A part of a model that is repeated `repeats` times in a row: all its layers, or the embedding. */
 export interface Part {
   readonly name: string;
   readonly repeats: number;
-  /** Whether full recomputation keeps its input alone. */
+  /** Whether full recomputation keeps only its input. */
   readonly recomputable: boolean;
   readonly inputBytes: number;
   readonly modules: readonly Module[];
 }
 
-/** What one pass over a model depends on. */
+/** Parameters of one pass over a model. */
 export interface PassSetting {
-  /** Sequences, or images. */
+  /** Number of sequences, or images. */
   readonly batch: number;
-  /** Tokens of each sequence that go through the model, and those that they look back on, themselves included. */
+  /** Tokens of each sequence that go through the model. */
   readonly length: number;
+  /** Tokens that they attend to, themselves included. */
   readonly context: number;
-  /** What products multiply. */
+  /** Operand type of matrix products. */
   readonly type: ComputeType;
-  /** Of an activation, and of a weight that is not quantized. */
+  /** Bytes of an activation. */
   readonly valueBytes: number;
+  /** Bytes of a weight that is not quantized. */
   readonly weightBytes: number;
   readonly flashAttention: boolean;
   /** Ranks that share each layer. */
   readonly tensorParallel: number;
-  /** With a loss and a backward pass; otherwise logits of the last token only. */
+  /** Whether the pass has a loss and a backward pass; otherwise logits are computed for the last token only. */
   readonly training: boolean;
   readonly quantized?: QuantizedType | undefined;
   readonly adapters?: Adapters | undefined;
 }
 
-/** What the matrices of the layers are stored as, beside one f32 scale for each 64 of them. */
+/** Storage type of quantized layer matrices, with one f32 scale per 64 values. */
 export type QuantizedType = "i8" | "i4";
 
 /** Matrices of a layer that can have an adapter. */
 export type Projection = "query" | "key" | "value" | "output" | "gate" | "up" | "down";
 
 /**
- * Trained products of low rank beside frozen matrices: W + B·A with A of [rank, inputs]. In `lora-fa` A is frozen, too,
- * so that only A·x is kept, not x.
+ * Trained low-rank adapters next to frozen matrices: W + B·A with A of shape [rank, inputs]. In `lora-fa` A is frozen
+ * too, so only A·x is saved, not x.
  *
  * Source: Hu et al. 2021, arXiv 2106.09685 (LoRA); Zhang et al. 2023, arXiv 2308.03303 (LoRA-FA).
  */
@@ -87,8 +90,8 @@ export interface Adapters {
 }
 
 /**
- * Bytes of a quantized value with its part of a scale: 64 values share four bytes. Source: Dettmers et al. 2023, arXiv
- * 2305.14314 (QLoRA).
+ * Bytes of a quantized value including its part of a scale: 64 values share a scale of four bytes. Source: Dettmers et
+ * al. 2023, arXiv 2305.14314 (QLoRA).
  */
 export const quantizedBytes: { readonly [type in QuantizedType]: number } = { i8: 1 + 4 / 64, i4: 0.5 + 4 / 64 };
 
@@ -101,14 +104,14 @@ export const work = (flops: number, bytesRead: number, bytesWritten: number): Op
 
 const noWork = work(0, 0, 0);
 
-/** Add up works. */
+/** Sum of work. */
 export const totalWork = (works: readonly OperatorWork[]): OperatorWork =>
   works.reduce(
     (sum, w) => work(sum.flops + w.flops, sum.bytesRead + w.bytesRead, sum.bytesWritten + w.bytesWritten),
     noWork,
   );
 
-/** Fill in what most operators do not have. */
+/** Build an operator, with defaults for properties that most operators lack. */
 export const operator = (
   name: string,
   kind: string,

@@ -3,10 +3,10 @@ import type { KernelPricer } from "../pricing/kernel-price.ts";
 import { operatorsOf } from "./modules.ts";
 import type { Operator, Part } from "./operator.ts";
 
-/** A stretch of a step: of training the first four, of inference the last two. */
+/** A pass of a step: the first four occur in training, the last two in inference. */
 export type PassName = "forward" | "recompute" | "backward" | "update" | "prefill" | "decode";
 
-/** What an operator takes in one pass, all its repeats and calls together. */
+/** Figures of an operator in one pass, totals over its repeats and calls. */
 export interface OperatorRow extends Work {
   readonly part: string;
   readonly repeats: number;
@@ -14,17 +14,17 @@ export interface OperatorRow extends Work {
   readonly name: string;
   readonly operator: string;
   readonly pass: PassName;
-  /** Kernels that are started. */
+  /** Number of started kernels. */
   readonly calls: number;
   readonly seconds: number;
   readonly boundBy: "flops" | "bytes" | "start";
 }
 
-/** The kernels of an operator in one pass. */
+/** Returns the kernels of an operator in one pass. */
 export type KernelsOf = (operator: Operator) => readonly Work[];
 
 /**
- * Price a pass by operator.
+ * Price the operators of a pass.
  *
  * @param times how often the pass runs.
  */
@@ -63,7 +63,7 @@ export const passRows = (
     ),
   );
 
-/** Add up a pass of one repeat of a part. */
+/** Seconds of a pass over one repeat of a part. */
 export const partSeconds = (priceOf: KernelPricer, part: Part, kernelsOf: KernelsOf): number =>
   operatorsOf(part).reduce(
     (sum, operator) =>

@@ -1,26 +1,28 @@
 import type { ComputeType } from "../hardware/hardware.ts";
 
 /**
- * How a model is trained: all in f32 (`tf32`: products on tensor cores), or mixed, with weights and gradients of 16
- * bits and an f32 copy in the optimizer.
+ * Training precision: all in f32 (`tf32`: matrix products on tensor cores), or mixed, with weights and gradients of 16
+ * bits and an f32 copy of the weights in the optimizer.
  */
 export type Precision = "f32" | "tf32" | "mixed-f16" | "mixed-bf16";
 
-/** Bytes of a value by what it is. */
+/** Bytes per value, by its role. */
 export interface PrecisionBytes {
-  /** What products multiply. */
+  /** Operand type of matrix products. */
   readonly type: ComputeType;
   readonly activation: number;
   readonly weight: number;
   readonly gradient: number;
-  /** The f32 copy that the optimizer adds to; 0 where the weights are f32 themselves. */
+  /** The optimizer's f32 copy of a weight; 0 if the weights are f32 themselves. */
   readonly master: number;
 }
 
 const plain = { activation: 4, weight: 4, gradient: 4, master: 0 };
 const mixed = { activation: 2, weight: 2, gradient: 2, master: 4 };
 
-/** Source of mixed precision: Micikevicius et al. 2017, arXiv 1710.03740. */
+/**
+ * Bytes per value for each training precision. Source of mixed precision: Micikevicius et al. 2017, arXiv 1710.03740.
+ */
 export const precisions: { readonly [precision in Precision]: PrecisionBytes } = {
   f32: { type: "f32", ...plain },
   tf32: { type: "tf32", ...plain },
@@ -30,20 +32,20 @@ export const precisions: { readonly [precision in Precision]: PrecisionBytes } =
 
 export type OptimizerName = "adam" | "momentum" | "sgd";
 
-/** What an optimizer keeps and does for each parameter that it trains. */
+/** State and work of an optimizer per trained parameter. */
 export interface OptimizerCost {
-  /** f32 states, beside the master copy. */
+  /** Number of f32 states, without the f32 copy of the weight. */
   readonly states: number;
   readonly flops: number;
 }
 
-/** Flops: multiplications, additions, roots and divisions of an update, weight decay included. */
+/** Costs of optimizers. Flops: multiplications, additions, roots and divisions of an update, weight decay included. */
 export const optimizers: { readonly [name in OptimizerName]: OptimizerCost } = {
   adam: { states: 2, flops: 14 },
   momentum: { states: 1, flops: 5 },
   sgd: { states: 0, flops: 3 },
 };
 
-/** Bytes of optimizer state for each trained parameter, the master copy included. */
+/** Bytes of optimizer state per trained parameter, including the f32 copy of the weight. */
 export const stateBytes = (precision: Precision, optimizer: OptimizerName): number =>
   precisions[precision].master + 4 * optimizers[optimizer].states;

@@ -6,7 +6,7 @@ import { hostsOfGroup } from "../hardware/hosts-of-group.ts";
 import { linksOfGroup } from "../hardware/links-of-group.ts";
 import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 
-/** What collectives of one mesh axis take, by kind; made once for each kind that is asked for. */
+/** Prices of collectives along one mesh axis, by kind; the model of a kind is built on first use. */
 export interface AxisPrices {
   readonly ranks: number;
   readonly modelOf: (kind: CollectiveKind) => CollectiveModel;
@@ -32,10 +32,11 @@ const pricesOf = (group: GroupSituation): AxisPrices => {
 };
 
 /**
- * Price the collectives of a mesh of ranks: neighbours are a tensor-parallel group, ranks with equal places in those a
- * data-parallel one. Data-parallel groups of one host send at the same time, and share its link.
+ * Prices of collectives in a mesh of ranks: neighboring ranks form a tensor-parallel group, and ranks with equal
+ * indices in those groups form a data-parallel group. Data-parallel groups of one host send at the same time, and share
+ * its link.
  *
- * @returns of the groups of rank 0, which stand for all.
+ * @returns prices of the groups of rank 0, which represent all groups.
  */
 export const axisPrices = (
   { topology, links }: HardwareFile,

@@ -3,7 +3,7 @@ import { residual, sweep } from "./elementwise.ts";
 import type { ResidualShape } from "./model-shape.ts";
 import { type Module, operator, type Operator, type Part, type PassSetting, work } from "./operator.ts";
 
-/** Images as they go from one operator to the next: square, and of so many channels. */
+/** Size of images between operators: square, with `channels` channels. */
 interface Images {
   readonly side: number;
   readonly channels: number;
@@ -14,15 +14,15 @@ interface Convolution {
   readonly input: Images;
   readonly output: Images;
   readonly kernel: number;
-  /** Whether its input is kept by an operator before it. */
+  /** Whether an earlier operator already saves the input. Default: false. */
   readonly inputIsKept?: boolean;
 }
 
 const valuesOf = (setting: PassSetting, { side, channels }: Images): number => setting.batch * side ** 2 * channels;
 
 /**
- * Forward 2 · kernel² · channels in · values out flops; backward as much for the images and as much for the weights.
- * Images are read once.
+ * A convolution. Forward takes 2 · kernel² · channels in · values out flops; backward takes as much for the images and
+ * as much for the weights. Images are read once.
  */
 const convolution = (
   setting: PassSetting,
@@ -47,7 +47,7 @@ const convolution = (
   });
 };
 
-/** In training it reads its input twice, first for the moments; it keeps its input. */
+/** Batch normalization. In training it reads its input twice, first for the moments, and saves it. */
 const batchNorm = (setting: PassSetting, name: string, images: Images): Operator => {
   const values = valuesOf(setting, images);
   return sweep(setting, name, "batch-norm", {
@@ -60,7 +60,7 @@ const batchNorm = (setting: PassSetting, name: string, images: Images): Operator
   });
 };
 
-/** Its result tells its gradient, and the operator after it keeps that. */
+/** ReLU. Its gradient only needs its result, which the next operator saves. */
 const relu = (setting: PassSetting, name: string, images: Images): Operator => {
   const values = valuesOf(setting, images);
   return sweep(setting, name, "relu", {
@@ -71,7 +71,11 @@ const relu = (setting: PassSetting, name: string, images: Images): Operator => {
   });
 };
 
-const normalised = (setting: PassSetting, given: Convolution, then: "relu" | "nothing" = "relu"): Module => ({
+const normalizedConvolution = (
+  setting: PassSetting,
+  given: Convolution,
+  then: "relu" | "nothing" = "relu",
+): Module => ({
   name: given.name,
   operators: [
     convolution(setting, given),
@@ -93,11 +97,11 @@ const bottleneck = (
   const output = { side, channels: expansion * width };
   const projects = stride !== 1 || input.channels !== output.channels;
   return [
-    normalised(setting, { name: "convolution 1×1", input, output: narrow, kernel: 1 }),
-    normalised(setting, { name: "convolution 3×3", input: narrow, output: strided, kernel: 3 }),
-    normalised(setting, { name: "convolution 1×1 out", input: strided, output, kernel: 1 }, "nothing"),
+    normalizedConvolution(setting, { name: "convolution 1×1", input, output: narrow, kernel: 1 }),
+    normalizedConvolution(setting, { name: "convolution 3×3", input: narrow, output: strided, kernel: 3 }),
+    normalizedConvolution(setting, { name: "convolution 1×1 out", input: strided, output, kernel: 1 }, "nothing"),
     ...(projects
-      ? [normalised(setting, { name: "shortcut", input, output, kernel: 1, inputIsKept: true }, "nothing")]
+      ? [normalizedConvolution(setting, { name: "shortcut", input, output, kernel: 1, inputIsKept: true }, "nothing")]
       : []),
     {
       name: "residual",
@@ -123,7 +127,7 @@ const stemPart = (shape: ResidualShape, setting: PassSetting, output: Images): P
     recomputable: false,
     inputBytes: 0,
     modules: [
-      normalised(setting, { name: "convolution 7×7", input, output: inside, kernel: 7 }),
+      normalizedConvolution(setting, { name: "convolution 7×7", input, output: inside, kernel: 7 }),
       { name: "maximum 3×3", operators: [pool] },
     ],
   };
@@ -156,8 +160,7 @@ const headPart = (shape: ResidualShape, setting: PassSetting, input: Images): Pa
 };
 
 /**
- * Lay out what a rank does for a residual network, in the order of the forward pass. The equal blocks of a stage are
- * one part.
+ * Parts of a residual network on a rank, in the order of the forward pass. The equal blocks of a stage are one part.
  */
 export const residualParts = (shape: ResidualShape, setting: PassSetting): readonly Part[] => {
   const { stages, stemWidth, expansion, imageSide } = shape;

@@ -14,24 +14,24 @@ const unit = (gatherSeconds: number, computeSeconds: number, reduceSeconds = 0) 
   reduceSeconds,
 });
 
-describe("a pass whose weights are gathered", () => {
-  test("waits for the first part, and then for what takes longer", () => {
+describe("a pass with gathered weights", () => {
+  test("waits for the first part, and then for the longer of gather and computation", () => {
     expect(gatheredPassSeconds([])).toBe(0);
     expect(gatheredPassSeconds([unit(3, 5, 2)])).toBe(10);
-    // Gathers hide behind computation: 1 + 3 · 10.
+    // Gathers are hidden by computation: 1 + 3 · 10.
     expect(gatheredPassSeconds([unit(1, 10), unit(1, 10), unit(1, 10)])).toBe(31);
-    // Computation hides behind gathers: the second one begins when the first part computes.
+    // Computation is hidden by gathers: the second gather begins when the first part computes.
     expect(gatheredPassSeconds([unit(10, 1), unit(10, 1), unit(10, 1)])).toBe(31);
-    // The network gathers part 2 (1 to 5) and reduces part 1 (11 to 13) behind what is computed; part 2's gradients
-    // come last: 1 + 20 + 2.
+    // The network gathers part 2 (1 to 5) and reduces part 1 (11 to 13) behind computation; part 2's gradients come
+    // last: 1 + 20 + 2.
     expect(gatheredPassSeconds([unit(1, 10, 2), unit(4, 10, 2)])).toBe(23);
-    // One part ahead, no more: the third gather begins with the second part, at 11.
+    // Only one part ahead: the third gather begins with the second part, at 11.
     expect(gatheredPassSeconds([unit(1, 10), unit(1, 10), unit(12, 1)])).toBe(24);
-    // What has no weights waits for nothing.
+    // A part without weights waits for nothing.
     expect(gatheredPassSeconds([unit(0, 1), unit(5, 1), unit(0, 1)])).toBe(7);
   });
 
-  test("takes no less than computation or communication, and no more than both", () => {
+  test("takes at least the computation and at least the communication, and at most their sum", () => {
     const seconds = fc.nat(20);
     fc.assert(
       fc.property(fc.array(fc.tuple(seconds, seconds, seconds), { maxLength: 8 }), (tuples) => {
@@ -52,7 +52,7 @@ describe("a pass whose weights are gathered", () => {
 const llama = modelNamed("llama-2-7b");
 const bytes = 2 * 6_738_415_616;
 
-describe("what data ranks say to each other in a step", () => {
+describe("communication between data-parallel ranks in a step", () => {
   const rowsOf = (zeroStage: ZeroStage, given: Partial<TrainingConfiguration> = {}) =>
     estimateTraining(
       llama,
@@ -60,7 +60,7 @@ describe("what data ranks say to each other in a step", () => {
       hardwareNamed("a800"),
     ).collectives.map(({ name, kind, calls, bytes }) => ({ name, kind, calls, bytes }));
 
-  test("is what each stage of ZeRO says, for each accumulated batch or once", () => {
+  test("has the collectives of each ZeRO stage, per accumulated batch or once", () => {
     const parts = 34;
     expect(rowsOf(0)).toEqual([{ name: "gradients", kind: "all-reduce", calls: parts, bytes }]);
     const updated = { name: "updated weights", kind: "all-gather", calls: 1, bytes };
@@ -76,14 +76,14 @@ describe("what data ranks say to each other in a step", () => {
     ]);
   });
 
-  test("of adapters is their gradients alone", () => {
+  test("of adapters consists of their gradients only", () => {
     const adapters = { kind: "lora", rank: 8, projections: ["query", "value"] } as const;
     expect(rowsOf(0, { adapters })).toEqual([
       { name: "gradients", kind: "all-reduce", calls: 32, bytes: 2 * 32 * 4 * 4096 * 8 },
     ]);
   });
 
-  test("is nothing on one rank, or where all ranks share the model", () => {
+  test("is empty on one rank, and if all ranks share the model", () => {
     const one = { ...hardwareNamed("a800"), topology: { ranks: 1, ranksPerHost: 1 } };
     const configuration = { task: "training", batchPerRank: 1, sequenceLength: 256, zeroStage: 3 } as const;
     const alone = estimateTraining(llama, configuration, one);
@@ -91,7 +91,7 @@ describe("what data ranks say to each other in a step", () => {
     expect(rowsOf(3, { tensorParallel: 8 }).map(({ name }) => name)).toEqual(["layer values"]);
   });
 
-  test("is hidden as far as there is something to compute, and more of it with more data", () => {
+  test("is hidden behind computation, and more so with a larger batch", () => {
     const exposed = [1, 2, 4, 8, 16].map((batchPerRank) => {
       const { exposedSeconds, collectives } = estimateTraining(
         llama,
@@ -102,7 +102,7 @@ describe("what data ranks say to each other in a step", () => {
     });
     expect(exposed).toEqual(exposed.toSorted((a, b) => b - a));
     expect(exposed[0]).toBeGreaterThan(0.5);
-    // The embedding's gradient comes last, and nothing hides it.
+    // The embedding's gradient comes last and is exposed.
     expect(exposed[4]).toBeLessThan(0.1);
     expect(exposed[4]).toBeGreaterThan(0);
   });
@@ -121,21 +121,20 @@ describe("groups of a mesh", () => {
     },
   };
 
-  test("of data ranks share a host's link", () => {
+  test("of data-parallel ranks share a host's link", () => {
     const size = 1e9;
-    // Two hosts: all of the vector goes over each link, in one group of eight or in four groups that have a quarter
-    // each.
+    // Two hosts: the whole vector goes over each link, as one group of eight or as four groups with a quarter each.
     expect(axisPrices(hardware, 1).data.secondsOf("all-reduce", size)).toBeCloseTo(1, 6);
     expect(axisPrices(hardware, 4).data.secondsOf("all-reduce", size / 4)).toBeCloseTo(1, 6);
     expect(axisPrices(hardware, 2).data.secondsOf("all-reduce", size / 2)).toBeCloseTo(1, 6);
     expect(axisPrices(hardware, 4).data.ranks).toBe(2);
   });
 
-  test("of tensor ranks lie within a host as far as they can", () => {
+  test("of tensor-parallel ranks are within a host if possible", () => {
     expect(axisPrices(hardware, 4).tensor.secondsOf("all-reduce", 1e9)).toBe(0);
     expect(axisPrices(hardware, 8).tensor.secondsOf("all-reduce", 1e9)).toBeCloseTo(1, 6);
   });
-  test("of ranks in several racks pay the links between racks, and the growth of the network", () => {
+  test("of ranks in several racks use the links between racks, and the growth of the network", () => {
     const hosts = { ranks: 16, ranksPerHost: 4 };
     const seconds = (topology: HardwareFile["topology"], links: Partial<HardwareFile["links"]>): number =>
       axisPrices({ ...hardware, topology, links: { ...hardware.links, ...links } }, 1).data.secondsOf(

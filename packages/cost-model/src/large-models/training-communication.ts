@@ -7,29 +7,29 @@ import { precisions } from "./precision.ts";
 import type { AxisPrices } from "./rank-groups.ts";
 import type { TrainingPlan } from "./training-configuration.ts";
 
-/** Collectives of one purpose, all calls of a step together. */
+/** Collectives of one purpose, totals over all calls of a step. */
 export interface CollectiveRow {
   readonly name: string;
   readonly kind: CollectiveKind;
   readonly axis: "data" | "tensor";
   readonly ranks: number;
   readonly calls: number;
-  /** Of all calls: S of each, the larger of operand and result. */
+  /** Total bytes of all calls; for each call the larger of operand and result. */
   readonly bytes: number;
   readonly seconds: number;
 }
 
-/** What communication of a step adds up to. */
+/** Total communication of a step. */
 export interface StepCommunication {
   readonly collectives: readonly CollectiveRow[];
   /**
-   * Time of the step in which ranks only wait for a collective: tensor-parallel ones wholly, the others as far as
-   * nothing is computed meanwhile.
+   * Seconds of a step in which ranks only wait for collectives: all of tensor-parallel communication, and the part of
+   * other communication that computation does not hide.
    */
   readonly exposedSeconds: number;
 }
 
-/** Seconds of one repeat of a part in either pass, tensor-parallel collectives included. */
+/** Seconds of one repeat of a part in each pass, tensor-parallel collectives included. */
 export interface PartSeconds {
   readonly part: Part;
   readonly forwardSeconds: number;
@@ -50,8 +50,8 @@ const bytesOf = (
 };
 
 /**
- * How often each tensor-parallel rank sums a layer's values with the others: twice forward, twice backward, and forward
- * again where it is recomputed.
+ * Number of times that tensor-parallel ranks sum a layer's values: twice forward, twice backward, and twice more if
+ * forward is recomputed.
  */
 export const tensorCalls = ({
   recomputation,
@@ -61,10 +61,10 @@ export const tensorCalls = ({
 });
 
 /**
- * Price what data ranks say to each other in a step. Stage 0: all-reduce of each part's gradients, as they become
- * ready, behind the rest of the backward pass of the last accumulated batch. Stage 1: reduce-scatter instead, and an
- * all-gather of the new weights that nothing hides. Stage 2: the same, but gradients are shared after every batch.
- * Stage 3: weights are gathered part by part in both passes, one part ahead; gradients as in stage 2.
+ * Price the communication between data-parallel ranks in a step. Stage 0: all-reduce of each part's gradients as they
+ * become ready, behind the rest of the backward pass of the last accumulated batch. Stage 1: reduce-scatter instead,
+ * and an exposed all-gather of the new weights. Stage 2: as stage 1, but gradients are reduced after every batch. Stage
+ * 3: weights are gathered part by part in both passes, one part ahead; gradients as in stage 2.
  *
  * Source: Rajbhandari et al. 2019, arXiv 1910.02054, section 7; the order of overlapped collectives: Shi et al. 2018,
  * arXiv 1805.03812.
@@ -137,8 +137,8 @@ export const dataCommunication = (
     .filter(({ bytes }) => bytes > 0);
   const kind = zeroStage === 0 ? "all-reduce" : "reduce-scatter";
   const end = inTurn(kind, buckets, prices.modelOf(kind)).at(-1)?.endSeconds ?? 0;
-  const hidden = reductions * Math.max(0, end - ready);
-  if (zeroStage === 0) return { collectives: [gradients], exposedSeconds: hidden };
+  const exposed = reductions * Math.max(0, end - ready);
+  if (zeroStage === 0) return { collectives: [gradients], exposedSeconds: exposed };
   const updated = row("updated weights", "all-gather", 1, [units.reduce((sum, { updated }) => sum + updated, 0)]);
-  return { collectives: [gradients, updated], exposedSeconds: hidden + updated.seconds };
+  return { collectives: [gradients, updated], exposedSeconds: exposed + updated.seconds };
 };

@@ -13,50 +13,55 @@ import type { Adapters, Projection, QuantizedType } from "./operator.ts";
 import { type OptimizerName, optimizers, type Precision, precisions } from "./precision.ts";
 
 /**
- * What is kept for the backward pass: all; all but what attention makes inside (`selective`); or only the input of each
+ * Values saved for the backward pass: all; all except those inside attention (`selective`); or only the input of each
  * layer (`full`).
  */
 export type Recomputation = "none" | "selective" | "full";
 
 /**
- * What ZeRO shares among data ranks: nothing, optimizer states, gradients too, weights too. Source: Rajbhandari et al.
- * 2019, arXiv 1910.02054.
+ * ZeRO stage: data ranks shard nothing (0), optimizer states (1), gradients too (2), weights too (3). Source:
+ * Rajbhandari et al. 2019, arXiv 1910.02054.
  */
 export type ZeroStage = 0 | 1 | 2 | 3;
 
 /**
- * Optimizer states lie in the host's memory, and the host updates the weights. Source: Ren et al. 2021, arXiv
+ * Offload of optimizer states to the host's memory; the host updates the weights. Source: Ren et al. 2021, arXiv
  * 2101.06840 (ZeRO-Offload).
  */
 export interface Offload {
-  /** Between a rank's device and its host, one way. */
+  /** Bandwidth between a rank's device and its host, in one direction. */
   readonly linkBytesPerSecond: number;
-  /** Of a host; its ranks share it. */
+  /** Memory bandwidth of a host, shared by its ranks. */
   readonly hostMemoryBytesPerSecond: number;
 }
 
-/** How a model is trained. */
+/** Configuration of training. */
 export interface TrainingConfiguration {
   readonly task: "training";
-  /** Sequences or images of one rank in one pass. */
+  /** Sequences or images of one rank per pass. */
   readonly batchPerRank: number;
-  /** Tokens. Default: the model's context. Images have none. */
+  /** Tokens per sequence. Not allowed for images. Default: the model's context. */
   readonly sequenceLength?: number | undefined;
-  /** Passes whose gradients are added up before an update. Default: 1. */
+  /** Number of passes whose gradients are accumulated before an update. Default: 1. */
   readonly accumulation?: number | undefined;
-  /** Default: mixed-bf16. */
+  /** Training precision. Default: mixed-bf16. */
   readonly precision?: Precision | undefined;
-  /** Default: adam. */
+  /** Optimizer. Default: adam. */
   readonly optimizer?: OptimizerName | undefined;
-  /** Default: 0. */
+  /** ZeRO stage. Default: 0. */
   readonly zeroStage?: ZeroStage | undefined;
-  /** Default: none. */
+  /** Activation recomputation. Default: none. */
   readonly recomputation?: Recomputation | undefined;
-  /** Default: true. Transformers only, as all that follows but `offload`. */
+  /**
+   * Whether to use FlashAttention. Transformers only, as are the following settings except `offload`. Default: true.
+   */
   readonly flashAttention?: boolean | undefined;
   /** Ranks that share each layer. Default: 1. */
   readonly tensorParallel?: number | undefined;
-  /** Needs adapters, since quantized weights are not trained. */
+  /**
+   * Storage type of the layers' matrices. Requires adapters, because quantized weights are not trained. Absent: not
+   * quantized.
+   */
   readonly quantized?: QuantizedType | undefined;
   readonly adapters?: Adapters | undefined;
   readonly offload?: Offload | undefined;
@@ -73,7 +78,7 @@ export interface TrainingPlan {
   readonly recomputation: Recomputation;
   readonly flashAttention: boolean;
   readonly tensorParallel: number;
-  /** Ranks that see different data. */
+  /** Number of ranks with different data. */
   readonly dataParallel: number;
   readonly quantized?: QuantizedType | undefined;
   readonly adapters?: Adapters | undefined;
@@ -111,9 +116,11 @@ const checkAdapters = (shape: TransformerShape, { kind, rank, projections }: Ada
   checkChoice("adapters.kind", kind, ["lora", "lora-fa"]);
   checkCount("adapters.rank", rank);
   if (rank > width)
-    throw new ArgumentError(`adapters.rank is ${rank}, but ${name} is ${width} wide; choose a rank below that`);
+    throw new ArgumentError(
+      `adapters.rank is ${rank}, but ${name} has a width of ${width}; choose a rank up to ${width}`,
+    );
   if (projections.length === 0)
-    throw new ArgumentError("adapters.projections is empty, so nothing would be trained; name a matrix such as query");
+    throw new ArgumentError("adapters.projections is empty, so nothing would be trained; add a matrix, such as query");
   for (const projection of projections)
     checkChoice(`a projection of the adapters of ${shape.name}`, projection, projectionsOf(shape));
 };
@@ -123,12 +130,12 @@ const checkOffload = (offload: Offload): void => {
   for (const [name, value] of Object.entries({ linkBytesPerSecond, hostMemoryBytesPerSecond }))
     if (!(value > 0 && Number.isFinite(value)))
       throw new ArgumentError(
-        `offload.${name} is ${value}, but it is a number above 0; PCIe 4.0 ×16, for example, has 32e9 one way`,
+        `offload.${name} is ${value}, but must be a number above 0; PCIe 4.0 ×16, for example, has 32e9 in one direction`,
       );
 };
 
 /**
- * Fill in a configuration's defaults after a look whether it can be.
+ * Fill in the defaults of a configuration after checking it.
  *
  * @throws ArgumentError for settings that contradict one another, the model or the number of ranks, or that would have
  * no effect.
@@ -177,7 +184,7 @@ export const trainingPlan = (
     checkChoice("quantized", quantized, ["i8", "i4"]);
     if (adapters === undefined)
       throw new ArgumentError(
-        `quantized is ${quantized} without adapters, but quantized weights cannot be trained; add adapters, or leave it out`,
+        `quantized is ${quantized} without adapters, but quantized weights cannot be trained; add adapters, or leave quantized out`,
       );
   }
   return { ...chosen, sequenceLength, flashAttention, tensorParallel, dataParallel: ranks / tensorParallel };

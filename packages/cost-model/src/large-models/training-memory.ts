@@ -4,27 +4,27 @@ import type { Operator, Part, PassSetting } from "./operator.ts";
 import { precisions, stateBytes } from "./precision.ts";
 import type { Recomputation, TrainingPlan } from "./training-configuration.ts";
 
-/** What lies in a rank's memory in a training step, at its fullest. */
+/** Bytes in a rank's memory at the peak of a training step. */
 export interface TrainingMemory {
   readonly weights: number;
   readonly gradients: number;
   readonly optimizerStates: number;
   readonly activations: number;
-  /** The largest result with its gradient, and with recomputation what one layer keeps while it is made again. */
+  /** The largest result with its gradient; with recomputation also the recomputed values of one layer. */
   readonly workspace: number;
-  /** Buckets of gradients under way, and with ZeRO-3 the weights of two parts that are gathered. */
+  /** Gradient buckets in transit, and with ZeRO-3 the gathered weights of two parts. */
   readonly communicationBuffers: number;
-  /** In the host's memory, for this rank. */
+  /** Bytes in the host's memory for this rank. */
   readonly onHost: number;
 }
 
 /**
- * Buckets of gradients, of which one is filled while another travels. Default of PyTorch's DistributedDataParallel: 25
- * MiB.
+ * Bytes of a gradient bucket; one bucket is filled while another travels. Default of PyTorch's DistributedDataParallel:
+ * 25 MiB.
  */
 const bucketBytes = 25 * 2 ** 20;
 
-/** What a rank does in one pass of a plan. */
+/** Setting of one training pass of a plan on one rank. */
 export const trainingSetting = (plan: TrainingPlan): PassSetting => {
   const { type, activation, weight } = precisions[plan.precision];
   const { batchPerRank: batch, sequenceLength: length, flashAttention, tensorParallel, quantized, adapters } = plan;
@@ -46,12 +46,12 @@ export const trainingSetting = (plan: TrainingPlan): PassSetting => {
 const partSum = (part: Part, figure: (operator: Operator) => number): number =>
   operatorsOf(part).reduce((sum, operator) => sum + figure(operator), 0);
 
-/** What the parts keep from forward to backward, and what making one of them again needs beside that. */
+/** Bytes that the parts keep from forward to backward, and extra bytes while one part is recomputed. */
 const activationBytes = (
   parts: readonly Part[],
   recomputation: Recomputation,
-): { readonly kept: number; readonly again: number } => {
-  let [kept, again] = [0, 0];
+): { readonly activations: number; readonly recomputed: number } => {
+  let [activations, recomputed] = [0, 0];
   for (const part of parts) {
     const saved = partSum(part, ({ savedBytes }) => savedBytes);
     const dropped =
@@ -60,25 +60,25 @@ const activationBytes = (
         : recomputation === "full"
           ? saved - part.inputBytes
           : partSum(part, ({ remadeBytes }) => remadeBytes);
-    kept += part.repeats * (saved - dropped);
-    again = Math.max(again, dropped);
+    activations += part.repeats * (saved - dropped);
+    recomputed = Math.max(recomputed, dropped);
   }
-  return { kept, again };
+  return { activations, recomputed };
 };
 
-/** Bytes of the weights of two parts that follow one another: one computes, the other is being gathered. */
+/** Bytes of the weights of two consecutive parts: one computes while the other is gathered. */
 const gatheredBytes = (parts: readonly Part[]): number => {
   const units = parts.flatMap((part) => {
     const bytes = partSum(part, ({ weightBytes }) => weightBytes);
-    // Two equal ones in a row show all pairs that there are.
+    // Two of the repeats are enough for all kinds of consecutive pairs.
     return Array.from({ length: Math.min(2, part.repeats) }, () => bytes);
   });
   return Math.max(...units.map((bytes, index) => bytes + (units[index + 1] ?? 0)));
 };
 
 /**
- * Add up what a rank's memory holds: with d data ranks, Adam and mixed precision 2 + 2 + 12 bytes for each parameter;
- * ZeRO-1 2 + 2 + 12/d, ZeRO-2 2 + (2 + 12)/d, ZeRO-3 16/d; and activations, workspace and buffers.
+ * Bytes in a rank's memory. With d data ranks, Adam and mixed precision: 2 + 2 + 12 bytes per parameter; ZeRO-1 2 + 2 +
+ * 12/d, ZeRO-2 2 + (2 + 12)/d, ZeRO-3 16/d. In addition activations, workspace and buffers.
  *
  * Source: Rajbhandari et al. 2019, arXiv 1910.02054, section 3.1 and figure 1; activations: Korthikanti et al. 2022,
  * arXiv 2205.05198.
@@ -89,7 +89,7 @@ export const trainingMemory = (shape: ModelShape, plan: TrainingPlan): TrainingM
   const trainable = sumOver(parts, (operator) => operator.trainable);
   const weightBytes = sumOver(parts, (operator) => operator.weightBytes);
   const gradientBytes = trainable * precisions[precision].gradient;
-  const { kept, again } = activationBytes(parts, plan.recomputation);
+  const { activations, recomputed } = activationBytes(parts, plan.recomputation);
   const states = (trainable * stateBytes(precision, optimizer)) / (zeroStage >= 1 ? d : 1);
   const largestResult = Math.max(...parts.flatMap(operatorsOf).map(({ outputBytes }) => outputBytes));
   const buckets = d === 1 ? 0 : 2 * Math.min(bucketBytes, gradientBytes);
@@ -98,13 +98,13 @@ export const trainingMemory = (shape: ModelShape, plan: TrainingPlan): TrainingM
     weights: weightBytes / (zeroStage === 3 ? d : 1),
     gradients: gradientBytes / (zeroStage >= 2 ? d : 1),
     optimizerStates: offload === undefined ? states : 0,
-    activations: kept,
-    workspace: 2 * largestResult + again,
+    activations,
+    workspace: 2 * largestResult + recomputed,
     communicationBuffers: buckets + gathered,
     onHost: offload === undefined ? 0 : states,
   };
 };
 
-/** All that lies in the device's memory. */
+/** Total bytes in the device's memory. */
 export const deviceBytes = ({ onHost: _, ...memory }: TrainingMemory): number =>
   Object.values(memory).reduce((sum, bytes) => sum + bytes, 0);

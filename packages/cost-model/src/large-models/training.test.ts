@@ -9,7 +9,7 @@ import { deviceBytes, trainingMemory } from "./training-memory.ts";
 
 const stages: readonly ZeroStage[] = [0, 1, 2, 3];
 const a800 = hardwareNamed("a800");
-/** All shipped hardware, with at most two hosts of it. */
+/** All shipped hardware, with at most two hosts each. */
 const hardwares = fc.constantFrom(
   ...shippedHardware.map((file) => ({
     ...file,
@@ -22,7 +22,7 @@ const estimate = (given: Partial<TrainingConfiguration> = {}, shape = llama, har
   estimateTraining(shape, { ...base, ...given }, hardware);
 
 const models = fc.constantFrom(...architectures);
-/** All that any model can be trained with. */
+/** Settings that are valid for all models. */
 const plainSettings = fc.record({
   batchPerRank: fc.integer({ min: 1, max: 40 }),
   accumulation: fc.integer({ min: 1, max: 5 }),
@@ -39,8 +39,8 @@ describe("memory of weights, gradients and Adam's states", () => {
     return ((weights + gradients + optimizerStates) / 1e9).toFixed(1);
   };
 
-  test("on eight ranks is what ZeRO's formulas give for Llama 2", () => {
-    // 16 bytes a parameter; 4 + 12/8, 2 + 14/8, 16/8.
+  test("on eight ranks matches ZeRO's formulas for Llama 2", () => {
+    // 16 bytes per parameter; 4 + 12/8, 2 + 14/8, 16/8.
     const table = ["llama-2-7b", "llama-2-13b", "llama-2-70b"].map((name) =>
       stages.map((stage) => stateGigabytes(name, stage)),
     );
@@ -51,7 +51,7 @@ describe("memory of weights, gradients and Adam's states", () => {
     ]);
   });
 
-  test("falls from stage to stage on two ranks or more, and does not change on one", () => {
+  test("decreases from stage to stage on two ranks or more, and is constant on one", () => {
     fc.assert(
       fc.property(models, settings, fc.integer({ min: 1, max: 70 }), (shape, configuration, ranks) => {
         const plan = trainingPlan(shape, configuration, { ranks, ranksPerHost: 8 });
@@ -72,7 +72,7 @@ describe("memory of weights, gradients and Adam's states", () => {
 describe("time", () => {
   const near = (value: number, expected: number): void => expect(Math.abs(value / expected - 1)).toBeLessThan(1e-9);
 
-  test("of a step is that of its operators, of exposed communication and of moves to the host", () => {
+  test("of a step is that of its operators, of exposed communication and of transfers to the host", () => {
     fc.assert(
       fc.property(models, settings, hardwares, (shape, configuration, hardware) => {
         const offload = { linkBytesPerSecond: 32e9, hostMemoryBytesPerSecond: 200e9 };
@@ -82,7 +82,7 @@ describe("time", () => {
           near(rows.reduce((sum, { seconds }) => sum + seconds, 0) + exposedSeconds + offloadSeconds, stepSeconds);
           const all = collectives.reduce((sum, { seconds }) => sum + seconds, 0);
           expect(exposedSeconds).toBeGreaterThanOrEqual(0);
-          // What is exposed cannot be more than all that is said.
+          // Exposed communication cannot exceed all communication.
           expect(exposedSeconds).toBeLessThanOrEqual(all * (1 + 1e-9));
           near(itemsPerSecond * stepSeconds, itemsPerStep);
           for (const { seconds } of rows) expect(Number.isFinite(seconds) && seconds > 0).toBe(true);
@@ -92,7 +92,7 @@ describe("time", () => {
     );
   });
 
-  test("never goes above what the device can do", () => {
+  test("never exceeds the device's peak rates", () => {
     fc.assert(
       fc.property(models, settings, hardwares, (shape, configuration, hardware) => {
         const { modelFlopsUtilization } = estimateTraining(shape, configuration, hardware);
@@ -128,7 +128,7 @@ describe("time", () => {
     );
   });
 
-  test("goes up with recomputation by at most one forward pass, and flops by at most a third", () => {
+  test("increases with recomputation by at most one forward pass, and flops by at most a third", () => {
     fc.assert(
       fc.property(models, settings, (shape, configuration) => {
         const plain = estimateTraining(shape, { ...configuration, recomputation: "none" }, a800);
@@ -149,11 +149,11 @@ describe("time", () => {
   });
 });
 
-describe("what the measurements of Zhang et al. 2023 found, the estimate has, too", () => {
+describe("the estimate reproduces findings of Zhang et al. 2023", () => {
   const share = (of: TrainingEstimate, which: (row: TrainingEstimate["rows"][number]) => boolean): number =>
     of.rows.filter(which).reduce((sum, { seconds }) => sum + seconds, 0) / of.computeSeconds;
 
-  test("layers dominate the step, and products the layers", () => {
+  test("layers dominate the step, and matrix products dominate the layers", () => {
     for (const name of ["llama-2-7b", "llama-2-13b", "llama-2-70b"]) {
       const step = estimate({ zeroStage: 3 }, modelNamed(name));
       const layers = share(step, ({ part }) => part === "layer");
@@ -164,15 +164,15 @@ describe("what the measurements of Zhang et al. 2023 found, the estimate has, to
     }
   });
 
-  test("ZeRO-2 saves memory at almost no cost; ZeRO-3 saves more, at some", () => {
+  test("ZeRO-2 saves memory at almost no cost; ZeRO-3 saves more, at some cost", () => {
     const [plain, , second, third] = stages.map((zeroStage) => estimate({ zeroStage, batchPerRank: 4 }));
     expect(deviceBytes(second!.memory)).toBeLessThan(0.4 * deviceBytes(plain!.memory));
-    // Its update is shared, too: together it is not slower.
+    // Its update is sharded too, so the whole step is not slower.
     expect(second!.stepSeconds).toBeLessThan(1.05 * plain!.stepSeconds);
     expect(deviceBytes(third!.memory)).toBeLessThan(deviceBytes(second!.memory));
   });
 
-  test("FlashAttention is faster, and takes less memory", () => {
+  test("FlashAttention is faster, and uses less memory", () => {
     for (const sequenceLength of [512, 2048, 4096]) {
       const [flash, plain] = [true, false].map((flashAttention) => estimate({ flashAttention, sequenceLength }));
       expect(flash!.stepSeconds).toBeLessThan(plain!.stepSeconds);
@@ -180,7 +180,7 @@ describe("what the measurements of Zhang et al. 2023 found, the estimate has, to
     }
   });
 
-  test("recomputation gives throughput for memory", () => {
+  test("recomputation trades throughput for memory", () => {
     const [plain, selective, full] = (["none", "selective", "full"] as const).map((recomputation) =>
       estimate({ recomputation, flashAttention: false, batchPerRank: 4, sequenceLength: 1024 }),
     );
@@ -190,8 +190,8 @@ describe("what the measurements of Zhang et al. 2023 found, the estimate has, to
     expect(deviceBytes(selective!.memory)).toBeGreaterThan(deviceBytes(full!.memory));
   });
 
-  test("offload slows strongly", () => {
-    // Two EPYC 7402 of that platform: eight channels of DDR4-3200 each.
+  test("offload is much slower", () => {
+    // Two EPYC 7402 on that platform, with eight channels of DDR4-3200 each.
     const offload = { linkBytesPerSecond: 32e9, hostMemoryBytesPerSecond: 409.6e9 };
     for (const zeroStage of [1, 2, 3] as const) {
       const [plain, offloaded] = [undefined, offload].map((offload) => estimate({ zeroStage, offload }));
@@ -201,7 +201,7 @@ describe("what the measurements of Zhang et al. 2023 found, the estimate has, to
     }
   });
 
-  test("quantized weights with adapters take the least memory", () => {
+  test("quantized weights with adapters use the least memory", () => {
     const adapters = { kind: "lora", rank: 64, projections: ["query", "key", "value", "output"] } as const;
     const bytes = [{}, { adapters }, { adapters, quantized: "i8" }, { adapters, quantized: "i4" }] as const;
     const sizes = bytes.map((given) => deviceBytes(estimate(given).memory));
@@ -212,7 +212,7 @@ describe("what the measurements of Zhang et al. 2023 found, the estimate has, to
 });
 
 describe("tensor parallelism", () => {
-  test("shares weights and layers, and sums each layer's values four times in a step", () => {
+  test("shards weights and layers, and sums each layer's values four times per step", () => {
     const alone = estimate({ sequenceLength: 2048 });
     for (const tensorParallel of [2, 4, 8]) {
       const shared = estimate({ sequenceLength: 2048, tensorParallel });
@@ -228,7 +228,7 @@ describe("tensor parallelism", () => {
 });
 
 describe("the largest batch", () => {
-  test("is what counting up finds", () => {
+  test("equals the result of a linear search", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 50 }),
@@ -248,7 +248,7 @@ describe("the largest batch", () => {
     expect(() => largestBatch((batch) => batch, Number.NaN)).toThrow("NaN bytes");
   });
 
-  test("grows from stage to stage, and with recomputation", () => {
+  test("increases from stage to stage, and with recomputation", () => {
     for (const name of ["gpt-2-xl", "llama-2-7b", "llama-2-13b", "llama-2-70b", "resnet-50"])
       for (const hardware of [a800, hardwareNamed("rtx-4090")]) {
         const configurations = stages.map((zeroStage) => ({ task: "training", zeroStage }) as const);
@@ -262,39 +262,43 @@ describe("the largest batch", () => {
   });
 });
 
-test("configurations that cannot be are refused", () => {
+test("rejects invalid configurations", () => {
   const refused = (given: object, message: string, shape = llama): void =>
     expect(() => estimateTraining(shape, { ...base, ...given } as TrainingConfiguration, a800)).toThrow(message);
-  refused({ batchPerRank: 0 }, "batchPerRank is 0, but it is a whole number from 1 to 1000000000");
+  refused({ batchPerRank: 0 }, "batchPerRank is 0, but must be a whole number from 1 to 1000000000");
   refused({ batchPerRank: 2 ** 53 }, "batchPerRank is 9007199254740992");
   refused({ batchPerRank: "4" }, 'batchPerRank is "4"');
   refused({ zerostage: 2 }, 'training has no setting "zerostage"; its settings are task, batchPerRank');
   refused(
     { adapters: { kind: "lora", rank: 5000, projections: ["query"] } },
-    "adapters.rank is 5000, but llama-2-7b is 4096 wide",
+    "adapters.rank is 5000, but llama-2-7b has a width of 4096",
   );
   refused({ batchPerRank: Number.NaN }, "batchPerRank is NaN");
   refused({ accumulation: 1.5 }, "accumulation is 1.5");
-  refused({ zeroStage: 4 }, "zeroStage is 4, but it is one of 0, 1, 2, 3");
-  refused({ precision: "f64" }, "precision is f64, but it is one of f32, tf32, mixed-f16, mixed-bf16");
+  refused({ zeroStage: 4 }, "zeroStage is 4, but must be one of 0, 1, 2, 3");
+  refused({ precision: "f64" }, "precision is f64, but must be one of f32, tf32, mixed-f16, mixed-bf16");
   refused({ optimizer: "adamw" }, "optimizer is adamw");
   refused({ recomputation: "some" }, "recomputation is some");
   refused({ tensorParallel: 3 }, "tensorParallel is 3 on 8 ranks");
   refused({ tensorParallel: 8 }, "tensorParallel is 8, but gpt-2 has 12 heads", modelNamed("gpt-2"));
   refused(
     { sequenceLength: 2000 },
-    "sequenceLength is 2000, but gpt-2 has learned 1024 positions",
+    "sequenceLength is 2000, but gpt-2 has 1024 learned positions",
     modelNamed("gpt-2"),
   );
   refused({ quantized: "i4" }, "quantized weights cannot be trained");
   refused({ adapters: { kind: "lora", rank: 8, projections: [] } }, "nothing would be trained");
   refused(
     { adapters: { kind: "lora", rank: 8, projections: ["gate"] } },
-    "is gate, but it is one of query",
+    "is gate, but must be one of query",
     modelNamed("gpt-2"),
   );
   refused({ offload: { linkBytesPerSecond: 0, hostMemoryBytesPerSecond: 1 } }, "offload.linkBytesPerSecond is 0");
-  refused({}, "sequenceLength is set, but resnet-50 is no transformer", modelNamed("resnet-50"));
+  refused(
+    {},
+    "sequenceLength is set, but has no effect on resnet-50, which is not a transformer",
+    modelNamed("resnet-50"),
+  );
   refused(
     { sequenceLength: undefined, recomputation: "selective" },
     "resnet-50 has no attention",

@@ -11,36 +11,36 @@ import { type CollectiveRow, dataCommunication, type PartSeconds, tensorCalls } 
 import { type TrainingConfiguration, type TrainingPlan, trainingPlan } from "./training-configuration.ts";
 import { trainingMemory, type TrainingMemory, trainingSetting } from "./training-memory.ts";
 
-/** What a training step is expected to take. */
+/** Estimated time and memory of a training step. */
 export interface TrainingEstimate {
   readonly plan: TrainingPlan;
   readonly parts: readonly Part[];
-  /** Forward, recomputation, backward and update by operator, all accumulated batches of a step together. */
+  /** Forward, recomputation, backward and update by operator, totals over the accumulated batches of a step. */
   readonly rows: readonly OperatorRow[];
   readonly collectives: readonly CollectiveRow[];
   readonly memory: TrainingMemory;
-  /** Computation, exposed communication and moves between device and host add up to it. */
+  /** Seconds of a step: computation, exposed communication, and transfers between device and host. */
   readonly stepSeconds: number;
   readonly computeSeconds: number;
   readonly exposedSeconds: number;
-  /** Gradients to the host, its update, weights back; 0 without offload. */
+  /** Seconds of sending gradients to the host, of its update, and of returning weights; 0 without offload. */
   readonly offloadSeconds: number;
-  /** Tokens, or images, of all ranks. */
+  /** Tokens, or images, per step over all ranks. */
   readonly itemsPerStep: number;
   readonly itemsPerSecond: number;
-  /** Of a rank, both passes, without recomputation. */
+  /** Flops of a rank in both passes, without recomputation. */
   readonly flops: number;
-  /** Of a rank, recomputation alone. */
+  /** Flops of a rank for recomputation. */
   readonly recomputedFlops: number;
-  /** flops / (step · peak of the type that products multiply). */
+  /** flops / (step · peak rate of the operand type of products). */
   readonly modelFlopsUtilization: number;
 }
 
-/** Whether a plan computes an operator's forward pass a second time. */
+/** Whether a plan recomputes an operator's forward pass. */
 const recomputes = (plan: TrainingPlan, part: Part, { remade }: Operator): boolean =>
   part.recomputable && (plan.recomputation === "full" || (plan.recomputation === "selective" && remade));
 
-/** Parameters that one rank updates, and the bytes that an update of one of them reads and writes. */
+/** Number of parameters that one rank updates, and bytes that the update of one parameter reads and writes. */
 const updateOf = (plan: TrainingPlan, parts: readonly Part[]): { readonly count: number; readonly bytes: number } => {
   const { gradient, weight, master } = precisions[plan.precision];
   const trainable = sumOver(parts, (operator) => operator.trainable);
@@ -83,14 +83,13 @@ const offloadSecondsOf = (
 };
 
 /**
- * Estimate a training step of a model on described hardware: its time by operator and collective, and its memory by
- * kind.
+ * Estimate a training step of a model on described hardware: time by operator and collective, memory by kind.
  *
  *     step = accumulation · (forward + recomputation + backward) + exposed communication + update
  *
- * Cost: O(operators + layers), and for each kind of collective the choice of its algorithms.
+ * Cost: O(operators + layers), plus the choice of algorithms per kind of collective.
  *
- * @throws ArgumentError for a configuration that cannot be.
+ * @throws ArgumentError for an invalid configuration.
  */
 export const estimateTraining = (
   shape: ModelShape,
@@ -105,12 +104,13 @@ export const estimateTraining = (
   const priceOf = kernelPricer(device);
 
   const forward = ({ forward }: Operator) => [forward];
-  const again = (part: Part) => (operator: Operator) => (recomputes(plan, part, operator) ? [operator.forward] : []);
+  const recomputed = (part: Part) => (operator: Operator) =>
+    recomputes(plan, part, operator) ? [operator.forward] : [];
   const backward = ({ backward }: Operator) => backward;
   const update = updateOf(plan, parts);
   const rows = [
     ...passRows(priceOf, parts, "forward", accumulation, forward),
-    ...parts.flatMap((part) => passRows(priceOf, [part], "recompute", accumulation, again(part))),
+    ...parts.flatMap((part) => passRows(priceOf, [part], "recompute", accumulation, recomputed(part))),
     ...passRows(priceOf, parts, "backward", accumulation, backward),
     ...(plan.offload === undefined ? [updateRow(priceOf, plan, update)] : []),
   ];
@@ -123,7 +123,7 @@ export const estimateTraining = (
     part,
     forwardSeconds: partSeconds(priceOf, part, forward) + calls.forward * layerSeconds(part),
     backwardSeconds:
-      partSeconds(priceOf, part, again(part)) +
+      partSeconds(priceOf, part, recomputed(part)) +
       partSeconds(priceOf, part, backward) +
       calls.backward * layerSeconds(part),
   }));

@@ -2,35 +2,35 @@ import { allInOne, checkProfile, type GradientProfile, onePerTensor, readySecond
 import type { BucketPlan } from "@skein/tensor-core";
 import type { CollectiveModel } from "../collective-model.ts";
 import { simultaneously, type Slowdown } from "../simultaneous-timeline.ts";
-import { type MergeOptions, messagesOfRun, together } from "./apart.ts";
+import { type MergeOptions, messagesOfRun, oneMergeClass } from "./merge-class.ts";
 import { mergeOptimally } from "./mg-wfbp-exact.ts";
 
-/** Whether a bucket ends after each tensor in ready order; after the last one always does. */
+/** For each tensor in ready order, whether a bucket ends after it; always true for the last tensor. */
 type Cuts = readonly boolean[];
 
-/** First and last + 1 of each bucket's tensors. */
+/** Index of the first tensor of each bucket, and index after the last. */
 const rangesOf = (cuts: Cuts): readonly (readonly [begin: number, end: number])[] => {
   const ends = [...cuts.keys()].filter((i) => cuts[i]).map((i) => i + 1);
   return ends.map((end, bucket) => [ends[bucket - 1] ?? 0, end] as const);
 };
 
 /**
- * Where no bucket spans the place between two tensors. Of a plan that keeps kinds apart these may be fewer than its
+ * The cuts of a plan: positions that no bucket spans. If a plan separates merge classes, it may have fewer cuts than
  * buckets.
  */
 const cutsOf = (plan: BucketPlan, { tensors }: GradientProfile): Cuts => {
   const bucketOf = new Map(plan.flatMap((bucket, number) => bucket.map((path) => [path, number] as const)));
-  const left = plan.map(({ length }) => length);
+  const remaining = plan.map(({ length }) => length);
   const open = new Set<number>();
   return tensors.map(({ path }) => {
     const bucket = bucketOf.get(path)!;
     open.add(bucket);
-    if (--left[bucket]! === 0) open.delete(bucket);
+    if (--remaining[bucket]! === 0) open.delete(bucket);
     return open.size === 0;
   });
 };
 
-/** What a cut at `i` more or less, or moved on by a tensor, makes of `cuts`. */
+/** Cuts with the cut at `i` toggled, or moved to the next tensor. */
 const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
   const [here, next] = [cuts[i]!, cuts[i + 1]!];
   const toggled = cuts.with(i, !here);
@@ -38,26 +38,27 @@ const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
 };
 
 /**
- * Choose buckets for collectives that may be under way at once (ASC-WFBP): merging saves start-ups, and a second
- * message fills what one alone leaves of the link, so that fewer merges pay. From `mergeOptimally`, from one per tensor
- * and from all in one it descends, in sweeps over the tensors: a cut is added, taken away or moved on by one tensor
- * where `simultaneousTimeline` then ends earlier, until a sweep finds nothing; the best end is returned.
+ * Plan buckets for collectives that may run concurrently (ASC-WFBP). Merging saves start-ups, but a second concurrent
+ * message uses bandwidth that one message leaves idle, so fewer merges pay off. Local search starts from
+ * `mergeOptimally`, from one bucket per tensor and from one bucket for all: in sweeps over the tensors a cut is added,
+ * removed or moved by one tensor if `simultaneousTimeline` then ends earlier, until a sweep changes nothing. The best
+ * result is returned.
  *
- * Never slower than those three. Not exact: on random profiles of up to eight tensors it found the optimum in more than
- * nine of ten. Kinds that are kept `apart` have a message each between two cuts.
+ * Never slower than those three plans. Not exact: on random profiles of up to eight tensors it found the optimum in
+ * more than nine of ten cases. Between two cuts, each merge class has a message of its own (see `MergeOptions`).
  *
  * Cost: O(tensors²) per sweep, and a few sweeps.
  *
- * @param slowdown as `fitSlowdown` measured it, or `twoAtOnce`, the published one.
- * @throws ArgumentError for a model, profile or slowdown with impossible figures.
+ * @param slowdown as measured by `fitSlowdown`, or `twoAtOnce`, the published value.
+ * @throws ArgumentError for a model, profile or slowdown with impossible values.
  *
- * Source: the model of Shi, Chu and Li, INFOCOM 2021; their own rule was not reachable, the search is ours.
+ * Source: the model of Shi, Chu and Li, INFOCOM 2021; their own rule was not available, and the search is ours.
  */
 export const planSimultaneous = (
   profile: GradientProfile,
   model: CollectiveModel,
   slowdown: Slowdown,
-  { apart = together }: MergeOptions = {},
+  { apart = oneMergeClass }: MergeOptions = {},
 ): BucketPlan => {
   checkProfile(profile);
   const { tensors } = profile;

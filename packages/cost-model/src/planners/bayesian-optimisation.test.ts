@@ -14,7 +14,7 @@ type Objective = (point: readonly number[]) => number;
 const octaves: Objective = ([size]) => Math.log2(size! / 2 ** 20);
 
 const objectives: Readonly<Record<string, { readonly f: Objective; readonly least: number }>> = {
-  // One valley at 2⁵ MiB, a fall of 1 to 0.2 as start-ups are saved and overlap is lost.
+  // One valley at 2⁵ MiB, with a decrease from 1 to 0.2 as start-ups are saved and overlap is lost.
   convex: { f: (point) => 0.2 + ((octaves(point) - 5) / 5) ** 2, least: 0.2 },
   // Two valleys, at 2 MiB and at 64 MiB, the second deeper.
   bimodal: {
@@ -23,8 +23,8 @@ const objectives: Readonly<Record<string, { readonly f: Objective; readonly leas
   },
 };
 
-/** True value at the trial that is kept after ten, and on average over seeds. */
-const kept = (
+/** True value at the best trial after ten, averaged over seeds. */
+const bestFound = (
   f: Objective,
   choose: (trials: readonly Observation[], seed: number) => readonly number[],
   noise: number,
@@ -49,8 +49,8 @@ const bySuggestion = (trials: readonly Observation[], seed: number): readonly nu
   suggest(trials, dearSearch.bounds, { ...dearSearch, seed });
 
 describe.each(Object.entries(objectives))("ten trials of a %s function", (_, { f, least }) => {
-  test.each([0, 0.03, 0.1])("with noise of deviation %f keep a better point than ten at random", (noise) => {
-    const [suggested, random] = [kept(f, bySuggestion, noise), kept(f, atRandom, noise)];
+  test.each([0, 0.03, 0.1])("with noise of deviation %f find a better point than ten random trials", (noise) => {
+    const [suggested, random] = [bestFound(f, bySuggestion, noise), bestFound(f, atRandom, noise)];
     expect(suggested).toBeLessThan(random);
     expect(suggested - least).toBeLessThan(0.02 + 1.3 * noise);
   });
@@ -59,7 +59,7 @@ describe.each(Object.entries(objectives))("ten trials of a %s function", (_, { f
 describe("suggest", () => {
   const { bounds } = dearSearch;
 
-  test("begins where it is told, then in the middle; later points lie within the bounds, and the same trials give the same point", () => {
+  test("begins at `start`, or in the middle; later points are within the bounds, and equal trials give equal points", () => {
     expect(suggest([], bounds, dearSearch)).toEqual([25 * 2 ** 20]);
     expect(suggest([], bounds)[0]! / 2 ** 24).toBeCloseTo(1, 9);
     const trials = [1, 256, 16, 16].map((size, i) => ({ point: [size * 2 ** 20], value: i }));
@@ -71,7 +71,7 @@ describe("suggest", () => {
     }
   });
 
-  test("does not care about the unit of the values", () => {
+  test("does not depend on the unit of the values", () => {
     const trials = [1, 200, 16].map((size) => ({
       point: [size * 2 ** 20],
       value: objectives.convex!.f([size * 2 ** 20]),
@@ -80,7 +80,7 @@ describe("suggest", () => {
     expect(suggest(scaled, bounds)[0]! / suggest(trials, bounds)[0]!).toBeCloseTo(1, 6);
   });
 
-  test("survives equal points, equal values, and looks where nobody has looked", () => {
+  test("handles equal points and equal values, and explores new regions", () => {
     const same = Array.from({ length: 6 }, () => ({ point: [2 ** 20], value: 3 }));
     const [size] = suggest(same, bounds);
     expect(size).toBeGreaterThan(2 ** 23);
@@ -88,7 +88,7 @@ describe("suggest", () => {
     expect(Number.isFinite(suggest(noisy, bounds)[0])).toBe(true);
   });
 
-  test("looks where least is known when no improvement is to be had", () => {
+  test("explores the point of largest uncertainty if no improvement is expected", () => {
     const trials = [1, 2].map((size, i) => ({ point: [size * 2 ** 20], value: i }));
     for (let seed = 0; seed < 5; seed++)
       expect(suggest(trials, bounds, { seed, exploration: 1000 })[0]).toBeGreaterThan(2 ** 27);
@@ -105,20 +105,20 @@ describe("suggest", () => {
       const point = suggest(trials, plane);
       trials.push({ point, value: f(point) });
     }
-    // A hundred random points come as near as 0.02 on average.
+    // A hundred random points come within 0.02 on average.
     expect(f(bestTrial(trials, plane).point)).toBeLessThan(0.02);
   });
 
-  test("refuses what it cannot use", () => {
-    expect(() => suggest([], [{ low: 2, high: 1 }])).toThrow("bounds from 2 to 1");
+  test("rejects invalid input", () => {
+    expect(() => suggest([], [{ low: 2, high: 1 }])).toThrow("the search bounds are 2 to 1");
     expect(() => suggest([], [{ low: 0, high: 1, scale: "log" }])).toThrow("above 0 on a log scale");
-    expect(() => suggest([{ point: [1, 2], value: 1 }], bounds)).toThrow("points have 1 finite numbers");
-    expect(() => suggest([{ point: [2 ** 20], value: Number.NaN }], bounds)).toThrow("gave NaN");
-    expect(() => bestTrial([], bounds)).toThrow("best of no trials");
+    expect(() => suggest([{ point: [1, 2], value: 1 }], bounds)).toThrow("a point must have 1 finite numbers");
+    expect(() => suggest([{ point: [2 ** 20], value: Number.NaN }], bounds)).toThrow("value NaN");
+    expect(() => bestTrial([], bounds)).toThrow("bestTrial got 0 trials");
   });
 });
 
-test("bestTrial is not taken in by one lucky measurement", () => {
+test("bestTrial ignores a single lucky measurement", () => {
   const around = (size: number, ...values: number[]): Observation[] =>
     values.map((value) => ({ point: [size * 2 ** 20], value }));
   const trials = [...around(4, 1, 1.1, 0.3, 1, 1.05, 0.95), ...around(64, 0.5, 0.5, 0.45, 0.55, 0.5, 0.5)];

@@ -3,35 +3,33 @@ import { threefry2x32 } from "@skein/tensor-core/backend";
 import { mebibytes } from "../units.ts";
 import { fitGaussianProcess, type Prediction } from "./gaussian-process.ts";
 
-/** One direction of the search. */
+/** Range of one dimension of the search. */
 export interface SearchBound {
   readonly low: number;
   readonly high: number;
-  /** "log" for sizes, where twice as much is one step, whether from 1 or from 100. Default: "linear". */
+  /** Scale of the dimension; "log" for sizes, where doubling is one step from any size. Default: "linear". */
   readonly scale?: "linear" | "log";
 }
 
-/** One trial. */
+/** A completed trial. */
 export interface Observation {
   readonly point: readonly number[];
-  /** What is to be made small, such as seconds of an iteration. */
+  /** Value to minimize, such as seconds per iteration. */
   readonly value: number;
 }
 
 export interface SuggestOptions {
-  /** The first trial. Default: the middle of the bounds. */
+  /** First trial. Default: the middle of the bounds. */
   readonly start?: readonly number[];
-  /**
-   * ξ, in standard deviations of the values seen: an improvement smaller than that counts for nothing. Default: 0.1.
-   */
+  /** ξ, in standard deviations of the observed values: smaller improvements do not count. Default: 0.1. */
   readonly exploration?: number;
-  /** Integer from 0. Default: 0. */
+  /** Seed of the candidate points, an integer from 0. Default: 0. */
   readonly seed?: number;
 }
 
 /**
- * How DeAR tunes the bytes of its buckets: from 25 MiB, between 1 and 256 MiB, in ten trials. Source: arXiv 2302.12445
- * and its code.
+ * DeAR's search for the bytes of its buckets: from 25 MiB, between 1 and 256 MiB, in ten trials. Source: arXiv
+ * 2302.12445 and its code.
  */
 export const dearSearch: {
   readonly bounds: readonly SearchBound[];
@@ -51,7 +49,7 @@ const checkBounds = (bounds: readonly SearchBound[]): void => {
   for (const { low, high, scale } of bounds)
     if (!(low < high && Number.isFinite(low) && Number.isFinite(high) && (scale !== "log" || low > 0)))
       throw new ArgumentError(
-        `bounds from ${low} to ${high} were given; the first must be smaller, and above 0 on a log scale`,
+        `the search bounds are ${low} to ${high}, but the first must be smaller than the second, and above 0 on a log scale; correct the bounds`,
       );
 };
 
@@ -63,19 +61,19 @@ const checkObservations = (observations: readonly Observation[], bounds: readonl
       point.some((x, i) => !Number.isFinite(toUnit(x, bounds[i]!)))
     )
       throw new ArgumentError(
-        `a trial at [${point.join(", ")}] gave ${value}; points have ${bounds.length} finite numbers and values are finite; leave it out`,
+        `a trial has point [${point.join(", ")}] and value ${value}, but a point must have ${bounds.length} finite numbers and a finite value; leave the trial out`,
       );
 };
 
 const toUnit = (x: number, { low, high, scale }: SearchBound): number =>
   scale === "log" ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low);
 
-/** Clamped: what rounding adds must not leave the bounds. */
+/** Map from the unit interval to the bounds, clamped because rounding may leave the bounds. */
 const fromUnit = (u: number, { low, high, scale }: SearchBound): number =>
   Math.min(high, Math.max(low, scale === "log" ? low * (high / low) ** u : low + (high - low) * u));
 
 /**
- * Points spread evenly over the unit cube, shifted by the seed. Source: Roberts 2018, the R sequence of the generalised
+ * Points spread evenly over the unit cube, shifted by the seed. Source: Roberts 2018, the R sequence of the generalized
  * golden ratio.
  */
 const spreadPoints = (numDims: number, seed: number, round: number): number[][] => {
@@ -92,7 +90,7 @@ const spreadPoints = (numDims: number, seed: number, round: number): number[][] 
 };
 
 /**
- * φ(z) + z · Φ(z), the expected improvement in deviations. Source of Φ: Abramowitz and Stegun 26.2.17, error below
+ * Expected improvement in standard deviations: φ(z) + z · Φ(z). Source of Φ: Abramowitz and Stegun 26.2.17, error below
  * 8e-8.
  */
 const unitImprovement = (z: number): number => {
@@ -124,21 +122,21 @@ const modelOf = (
 
 /**
  * Suggest the next trial of an expensive, noisy function: the point with the largest expected improvement under a
- * Gaussian process of the trials so far,
+ * Gaussian process fitted to the trials so far,
  *
- *     EI(x) = E max(0, best − ξ − f(x)),   best = the least posterior mean at the trials
+ *     EI(x) = E max(0, best − ξ − f(x)),   best = smallest posterior mean at the trials
  *
- * (not the least value: noise would flatter it). Pure: the same trials and seed give the same point, so all ranks may
- * ask for themselves.
+ * (not the smallest observed value, which noise biases downwards). Deterministic: the same trials and seed give the
+ * same point, so each rank can compute the point itself.
  *
  * Cost: O(1000 · trials² + 30 · trials³).
  *
  * @param bounds one per dimension.
  * @returns a point within the bounds; `start` before the first trial.
- * @throws ArgumentError for bounds that hold nothing, points of other dimensions, or values that are not finite.
+ * @throws ArgumentError for empty bounds, points of another dimension, or values that are not finite.
  *
  * Source: Mockus 1978 and Jones et al. 1998 (expected improvement); Zhang et al. 2023, arXiv 2302.12445, tunes the
- * buckets of DeAR so.
+ * buckets of DeAR this way.
  */
 export const suggest = (
   observations: readonly Observation[],
@@ -151,37 +149,39 @@ export const suggest = (
   const { points, predict } = modelOf(observations, bounds);
   const spread = standardDeviation(observations.map(({ value }) => value)) || 1;
   const target = Math.min(...points.map((point) => predict(point).mean)) - exploration * spread;
-  const worth = (point: readonly number[]): { readonly improvement: number; readonly deviation: number } => {
+  const evaluate = (point: readonly number[]): { readonly improvement: number; readonly deviation: number } => {
     const { mean, deviation } = predict(point);
     return { improvement: deviation === 0 ? 0 : deviation * unitImprovement((target - mean) / deviation), deviation };
   };
   const candidates = spreadPoints(bounds.length, seed, observations.length).map((point) => ({
     point,
-    ...worth(point),
+    ...evaluate(point),
   }));
   let best = candidates.reduce((a, b) => (b.improvement > a.improvement ? b : a));
-  // Nothing is to be gained anywhere that is known of: look where least is known.
+  // If no improvement is expected at any candidate, explore the point of largest uncertainty.
   if (best.improvement === 0) best = candidates.reduce((a, b) => (b.deviation > a.deviation ? b : a));
   else
     for (let step = 1 / 32; step > 1e-4; step /= 2)
       for (const dim of bounds.keys())
         for (const to of [best.point[dim]! - step, best.point[dim]! + step]) {
           const point = best.point.with(dim, Math.min(1, Math.max(0, to)));
-          const found = { point, ...worth(point) };
+          const found = { point, ...evaluate(point) };
           if (found.improvement > best.improvement) best = found;
         }
   return best.point.map((u, i) => fromUnit(u, bounds[i]!));
 };
 
 /**
- * Choose the trial to keep: the one where the Gaussian process expects the least, not the one that was luckiest.
+ * Choose the best trial: the trial with the smallest posterior mean, not the smallest observed value, which may be
+ * lucky.
  *
- * @throws as `suggest`, and for no trials.
+ * @throws ArgumentError see `suggest`; also without trials.
  */
 export const bestTrial = (observations: readonly Observation[], bounds: readonly SearchBound[]): Observation => {
   checkBounds(bounds);
   checkObservations(observations, bounds);
-  if (observations.length === 0) throw new ArgumentError("the best of no trials was asked for; observe one first");
+  if (observations.length === 0)
+    throw new ArgumentError("bestTrial got 0 trials, but needs at least one; run a trial first");
   const { points, predict } = modelOf(observations, bounds);
   const means = points.map((point) => predict(point).mean);
   return observations[means.indexOf(Math.min(...means))]!;

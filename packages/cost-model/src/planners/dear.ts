@@ -4,7 +4,7 @@ import type { BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds, halfOf } from "../collective-model.ts";
 import { type CollectiveSpan, inTurn, type Timeline } from "../timeline.ts";
 
-/** What the halves of an all-reduce take by the bytes of the whole vector. */
+/** Times of both halves of an all-reduce, as functions of the bytes of the whole vector. */
 export interface HalvesModel {
   readonly reduceScatter: CollectiveModel;
   readonly allGather: CollectiveModel;
@@ -12,21 +12,21 @@ export interface HalvesModel {
 
 export interface DearTimelineOptions {
   /**
-   * "queued": at the barrier all are issued, in the order of the forward pass. "one-ahead": the next is issued when the
-   * forward pass reaches the bucket before, as the released code does; never faster. Default: "queued".
+   * When all-gathers are issued. "queued": all at the barrier, in the order of the forward pass. "one-ahead": each when
+   * the forward pass reaches the previous bucket, as in the released code; never faster. Default: "queued".
    */
   readonly allGathers?: "queued" | "one-ahead";
 }
 
-/** Halves of an all-reduce, half its time each. */
+/** Halves of an all-reduce that take half of its time each. */
 export const halvesOf = (allReduce: CollectiveModel): HalvesModel => ({
   reduceScatter: halfOf(allReduce),
   allGather: halfOf(allReduce),
 });
 
 /**
- * Fill buckets in the order of the forward pass up to `bucketBytes`; a tensor above that size has a bucket of its own.
- * The bucket that the forward pass needs first is the fullest then, not what is left over.
+ * Fill buckets in the order of the forward pass up to `bucketBytes`; a larger tensor has a bucket of its own. With this
+ * order the bucket that the forward pass needs first is full, and not the remainder.
  *
  * @returns the plan in ready order, last bucket of the forward pass first.
  * @throws ArgumentError for a size that is not positive.
@@ -36,7 +36,9 @@ export const halvesOf = (allReduce: CollectiveModel): HalvesModel => ({
 export const planDear = (profile: GradientProfile, bucketBytes: number): BucketPlan => {
   checkProfile(profile);
   if (!(bucketBytes > 0))
-    throw new ArgumentError(`planDear: buckets of ${bucketBytes} bytes were asked for; use a positive size`);
+    throw new ArgumentError(
+      `planDear: the bucket size is ${bucketBytes} bytes, but must be above 0; use a positive size`,
+    );
   const buckets: string[][] = [];
   let filled = 0;
   for (const { path, bytes } of profile.tensors.toReversed()) {
@@ -51,17 +53,17 @@ export const planDear = (profile: GradientProfile, bucketBytes: number): BucketP
 };
 
 /**
- * Simulate DeAR: each bucket is reduce-scattered during the backward pass; after a barrier the all-gathers follow in
- * the order of the forward pass, each tensor's forward waiting for its bucket.
+ * Simulate DeAR: each bucket is reduce-scattered during the backward pass; after a barrier, buckets are all-gathered in
+ * the order of the forward pass, and each tensor's forward computation waits for its bucket.
  *
  *     RS_start(k) = max(RS_end(k − 1), ready(k)),   B = max(t_b, RS_end of the last)
  *     AG_start(first) = B,   AG_start(g + 1) = AG_end(g),   FF(g) starts at max(FF_end(g − 1), AG_end(g))
  *
- * T_iter ≥ max(t_f, all AG) + max(t_b, all RS). Where T_RS + T_AG = T_AR and the all-gathers after the first hide
- * behind the forward pass, it is no longer than wait-free backpropagation with the same buckets. Elsewhere it may be:
- * an all-reduce that backward hides whole is half exposed by a forward pass that is too short.
+ * T_iter ≥ max(t_f, all AG) + max(t_b, all RS). If T_RS + T_AG = T_AR and the all-gathers after the first are hidden by
+ * the forward pass, DeAR is never slower than wait-free backpropagation with the same buckets. Otherwise DeAR may be
+ * slower: an all-reduce that the backward pass hides completely becomes half exposed if the forward pass is too short.
  *
- * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible figures.
+ * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible values.
  *
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).
  */
@@ -80,14 +82,14 @@ export const dearTimeline = (
   const forwardTensors = profile.tensors
     .toReversed()
     .map(({ path, forwardSeconds = 0 }) => ({ bucket: bucketOfPath.get(path)!, forwardSeconds }));
-  // Buckets in the order in which the forward pass first needs them.
+  // Buckets in the order in which the forward pass needs them.
   const gathers: CollectiveSpan[] = [];
   const needed = [...new Set(forwardTensors.map(({ bucket }) => bucket))];
-  const gather = (atTheEarliest: number): void => {
+  const gather = (earliestSeconds: number): void => {
     const bucket = needed[gathers.length];
     if (bucket === undefined) return;
     const { bytes } = buckets[bucket]!;
-    const startSeconds = Math.max(gathers.at(-1)?.endSeconds ?? 0, atTheEarliest);
+    const startSeconds = Math.max(gathers.at(-1)?.endSeconds ?? 0, earliestSeconds);
     gathers.push({
       kind: "all-gather",
       bucket,

@@ -5,7 +5,7 @@ import { allInOne, onePerTensor } from "../gradient-profile.ts";
 import { timelineOf } from "../timeline.ts";
 import { factorProfile, planFactorBuckets, type ProfiledFactor } from "./factor-buckets.ts";
 
-/** Factors of so many rows, computed in so many seconds: small whole numbers, of which every sum is exact. */
+/** Factors with `rows` rows, computed in some seconds: small whole numbers, so that every sum is exact. */
 const factorsOf = (rows: readonly (readonly [rows: number, workSeconds: number])[]): readonly ProfiledFactor[] =>
   rows.map(([n, workSeconds], i) => ({ name: `layer-${i}:input`, elements: (n * (n + 1)) / 2, workSeconds }));
 
@@ -18,7 +18,7 @@ const someFactors = (most: number): fc.Arbitrary<readonly ProfiledFactor[]> =>
     .map(factorsOf);
 
 describe("planFactorBuckets", () => {
-  test("leaves as little exposed as the best of all groupings, up to ten factors", () => {
+  test("exposes as little as the best of all groupings, for up to ten factors", () => {
     fc.assert(
       fc.property(someFactors(10), models, (factors, model) => {
         const profile = factorProfile(factors);
@@ -33,7 +33,7 @@ describe("planFactorBuckets", () => {
     );
   });
 
-  test("is no worse than a message for each side and than one for all, also with many", () => {
+  test("is not worse than one message per side or one message for all, also with many factors", () => {
     fc.assert(
       fc.property(someFactors(80), models, (factors, model) => {
         const profile = factorProfile(factors);
@@ -57,8 +57,8 @@ describe("planFactorBuckets", () => {
     );
   });
 
-  test("triangles of floats travel: by hand", () => {
-    // 3, 6 and 10 floats, ready at 1, 41 and 42; b of a second per byte and a start-up of 5.
+  test("sends triangles of floats: computed by hand", () => {
+    // 3, 6 and 10 floats, ready at 1, 41 and 42; b is a second per byte and the start-up 5.
     const factors = factorsOf([
       [2, 1],
       [3, 40],
@@ -70,7 +70,7 @@ describe("planFactorBuckets", () => {
     });
     expect(planFactorBuckets([], { startupSeconds: 5, secondsPerByte: 1 })).toEqual({ buckets: [], exposedSeconds: 0 });
     expect(() => planFactorBuckets([factors[0]!, factors[0]!], { startupSeconds: 5, secondsPerByte: 1 })).toThrow(
-      /names "layer-0:input" twice/,
+      /contains "layer-0:input" twice/,
     );
   });
 });

@@ -4,23 +4,27 @@ import type { GradientProfile } from "../gradient-profile.ts";
 import { timelineOf } from "../timeline.ts";
 import { mergeOptimally } from "./mg-wfbp-exact.ts";
 
-/** One Kronecker factor of one layer, as a training step computes it. */
+/** One Kronecker factor of one layer in a training step. */
 export interface ProfiledFactor {
-  /** Of a side of a layer: `blocks.0.query:input`. */
+  /** Name of the layer's side, such as `blocks.0.query:input`. */
   readonly name: string;
-  /** Floats that travel: n(n + 1)/2 of a symmetric factor of n rows. */
+  /** Number of floats to send: n(n + 1)/2 for a symmetric factor of n rows. */
   readonly elements: number;
-  /** From the factor before, or the begin of the forward pass, until this one is computed: passes and factors. */
+  /**
+   * Seconds from the previous factor, or from the begin of the forward pass, until this factor is computed: passes and
+   * factors together.
+   */
   readonly workSeconds: number;
 }
 
 const bytesPerElement = 4;
 
 /**
- * Factors for the planners and timelines of gradients: from the begin of the forward pass to the end of the backward
- * pass, instead of from the begin of the backward pass.
+ * Convert factors to a gradient profile for planners and timelines. Time starts at the begin of the forward pass,
+ * instead of the begin of the backward pass.
  *
- * @param factors in the order in which they are computed: A of each layer forward, G backward, last layer first.
+ * @param factors in the order of computation: A of each layer in the forward pass, G in the backward pass, last layer
+ * first.
  */
 export const factorProfile = (factors: readonly ProfiledFactor[]): GradientProfile => ({
   tensors: factors.map(({ name, elements, workSeconds }) => ({
@@ -31,22 +35,23 @@ export const factorProfile = (factors: readonly ProfiledFactor[]): GradientProfi
 });
 
 export interface FactorBuckets {
-  /** Of names of factors, as they are computed. */
+  /** Buckets of factor names, in the order of computation. */
   readonly buckets: BucketPlan;
-  /** What is left of the exchange when all factors are computed. */
+  /** Seconds of the exchange that remain after all factors are computed. */
   readonly exposedSeconds: number;
 }
 
 /**
- * Merge factors so that the exchange of all ends as early as any grouping of neighbours allows: those of the forward
- * pass and of the backward pass are one sequence, planned as gradients are by `mergeOptimally`.
+ * Merge factors so that their exchange ends as early as possible with buckets of neighbors. Factors of the forward pass
+ * and of the backward pass form one sequence, which is planned like gradients by `mergeOptimally`.
  *
  * Cost: O(factors²).
  *
- * @param factors as of `factorProfile`. @param model of the collective that means or sums take.
- * @throws ArgumentError for a name that comes twice, and a model or factor with impossible figures.
+ * @param factors see `factorProfile`. @param model of the collective that averages or sums.
+ * @throws ArgumentError for a duplicate name, or a model or factor with impossible values.
  *
- * Source: Shi, Zhang and Li 2021, arXiv 2107.06533 (SPD-KFAC), who merge by the rule of MG-WFBP, instead of exactly.
+ * Source: Shi, Zhang and Li 2021, arXiv 2107.06533 (SPD-KFAC), who merge by the greedy rule of MG-WFBP instead of
+ * exactly.
  */
 export const planFactorBuckets = (factors: readonly ProfiledFactor[], model: CollectiveModel): FactorBuckets => {
   const profile = factorProfile(factors);

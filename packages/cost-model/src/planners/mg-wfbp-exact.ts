@@ -1,30 +1,30 @@
 import { checkProfile, type GradientProfile, readySeconds } from "../gradient-profile.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
-import { type MergeOptions, messagesOfRun, together } from "./apart.ts";
+import { type MergeOptions, messagesOfRun, oneMergeClass } from "./merge-class.ts";
 
-/** What of a run of gradients is sent together. */
+/** Gradients of a run that are sent together. */
 interface Message {
   bytes: number;
   readonly readySeconds: number;
 }
 
 /**
- * Merge gradients so that the last all-reduce ends as early as any grouping of neighbours allows. With tensors 1 … L in
- * ready order and S their running bytes:
+ * Merge gradients so that the last all-reduce ends as early as possible with buckets of neighbors. With tensors 1 … L
+ * in ready order and their cumulative bytes S:
  *
  *     E(0) = 0,   E(j) = min over i < j of max(E(i), ready(j)) + T(S(j) − S(i)),   E(L) is the end of the last
  *
- * Exact, since what follows a prefix ends no later when the prefix ends earlier; for every T, not only a + b · M. Of
- * equal ends at a tensor the larger last bucket is taken.
+ * Exact, because an earlier end of a prefix never makes the rest end later; for every T, not only a + b · M. For equal
+ * ends at a tensor, the larger last bucket wins.
  *
- * Where some are kept `apart`, a group of neighbours is a message for each kind in it, one after the other as the last
- * of each is ready.
+ * With merge classes (`apart`), a group of neighbors is one message per class in it, sent in the order in which the
+ * last gradient of each message is ready.
  *
- * Cost: O(tensors² · kinds).
+ * Cost: O(tensors² · classes).
  *
- * @returns buckets of tensors that follow one another in ready order, but for those of other kinds between.
- * @throws ArgumentError for a model or profile with impossible figures.
+ * @returns buckets of tensors that are consecutive in ready order, except for tensors of other classes in between.
+ * @throws ArgumentError for a model or profile with impossible values.
  *
  * Source: the problem of Shi, Chu and Li 2019, arXiv 1811.11141 (MG-WFBP), solved by dynamic programming instead of
  * their greedy rule.
@@ -32,7 +32,7 @@ interface Message {
 export const mergeOptimally = (
   profile: GradientProfile,
   model: CollectiveModel,
-  { apart = together }: MergeOptions = {},
+  { apart = oneMergeClass }: MergeOptions = {},
 ): BucketPlan => {
   checkProfile(profile);
   const { tensors } = profile;
@@ -41,14 +41,14 @@ export const mergeOptimally = (
   const begins: number[] = [0];
   for (let j = 1; j <= tensors.length; j++) {
     ends[j] = Infinity;
-    /** By kind, the one that is ready last in front. */
+    /** Messages by merge class, the one that is ready last first. */
     const messages = new Map<string, Message>();
-    // From the shortest run to the longest, whose bytes add up.
+    // From the shortest run to the longest, so that bytes accumulate.
     for (let i = j - 1; i >= 0; i--) {
       const { path, bytes } = tensors[i]!;
-      const kind = apart(path);
-      const message = messages.get(kind);
-      if (message === undefined) messages.set(kind, { bytes, readySeconds: ready[i]! });
+      const mergeClass = apart(path);
+      const message = messages.get(mergeClass);
+      if (message === undefined) messages.set(mergeClass, { bytes, readySeconds: ready[i]! });
       else message.bytes += bytes;
       let end = ends[i]!;
       for (const { bytes: sent, readySeconds: at } of [...messages.values()].reverse())

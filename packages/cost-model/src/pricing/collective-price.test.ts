@@ -23,7 +23,7 @@ const situations = fc
     }),
   );
 
-test("phases add up to the whole, and only links that there are carry something", () => {
+test("phases add up to the whole, and only existing links carry bytes", () => {
   fc.assert(
     fc.property(
       situations,
@@ -49,8 +49,8 @@ test("phases add up to the whole, and only links that there are carry something"
   );
 });
 
-test("to reduce a large vector to one rank takes less than to reduce it to all", () => {
-  // On two ranks each way is one vector across one link.
+test("reducing a large vector to one rank takes less time than reducing it to all", () => {
+  // On two ranks each direction is one vector over one link.
   for (const worldSize of [4, 8, 16])
     for (const order of ["rank", "any"] as const) {
       const price = collectivePricer({ worldSize, sharesMemory: false, link: ethernetLinks, order });
@@ -59,14 +59,14 @@ test("to reduce a large vector to one rank takes less than to reduce it to all",
     }
 });
 
-test("a price is what the model of the whole group says at powers of two", () => {
+test("a price equals the model of the group at powers of two", () => {
   const group: GroupSituation = { worldSize: 6, sharesMemory: false, link: ethernetLinks, order: "any" };
   const model = collectiveModelOfGroup(group);
   for (const bytes of [2 ** 10, 2 ** 16, 2 ** 24])
     expect(collectivePricer(group)("all-reduce", bytes).seconds).toBeCloseTo(collectiveSeconds(model, bytes), 10);
 });
 
-test("what is read back goes down and up with each message, its shares of what is gathered or scattered", () => {
+test("each message is read back and written, with the shares of gathered and scattered tensors", () => {
   const group = { worldSize: 4, sharesMemory: false };
   const readBack = { startupSeconds: 1e-3, secondsPerByte: 1e-6 };
   const [plain, read] = [collectivePricer(group), collectivePricer(group, readBack)];
@@ -84,7 +84,7 @@ test("what is read back goes down and up with each message, its shares of what i
   expect(collectivePricer({ worldSize: 1, sharesMemory: false }, readBack)("all-reduce", 1000).seconds).toBe(0);
 });
 
-test("what is ragged tells counts first, and goes to each peer by itself", () => {
+test("a ragged exchange sends counts first, and sends to each peer separately", () => {
   const link = { secondsPerMessage: 1e-3, secondsPerByte: 1e-6 };
   const group: GroupSituation = {
     worldSize: 4,

@@ -10,32 +10,34 @@ import type { TransferTimes } from "../hardware/hardware.ts";
 import { readBackSeconds } from "../hardware/read-back.ts";
 import type { Phase } from "../simulation/task.ts";
 
-/** What a collective is expected to take, and by which algorithm. */
+/** Predicted time of a collective, and the chosen algorithm. */
 export interface CollectivePrice {
   readonly algorithm: string;
   readonly segments: number;
   readonly seconds: number;
-  /** By the rank that sends most. */
+  /** Bytes sent by the rank that sends most. */
   readonly sentBytes: number;
-  /** Within hosts, then between them: those that the algorithm uses. They add up to `seconds`. */
+  /** Phases within hosts, then between hosts, if the algorithm has them. Their times add up to `seconds`. */
   readonly phases: readonly Phase[];
 }
 
 /**
- * Prices a collective of one group. `bytes` are S of docs/algorithms.md: the larger of operand and result.
+ * Prices a collective of one group. `bytes` is S in docs/algorithms.md: the larger of operand and result.
  *
- * @param isRagged only as many rows travel as are said when it runs; it is priced as if all did. Default: false.
+ * @param isRagged whether the number of rows is known only at run time; the price assumes all rows. Default: false.
  */
 export type CollectivePricer = (kind: CollectiveKind, bytes: number, isRagged?: boolean) => CollectivePrice;
 
 /**
- * Price collectives of a group by the algorithm that the collectives would choose for it, its schedule added up along
- * the busiest path in the α–β–γ model. Sums, and what of them hides behind messages, go with the bytes of the last
- * phase. Where values must first be read back, that is part of the first phase's start-up, and their way up of the last
- * one's: others may send meanwhile, this rank's next collective may not.
+ * Price collectives of a group with the algorithm that the collectives package would choose, along the busiest path of
+ * its schedule in the α–β–γ model. The time of sums, less the part hidden behind messages, is included in the transfer
+ * of the last phase. If values must be read back from a device first, reading is part of the first phase's start-up,
+ * and writing back is part of the last phase's start-up: other ranks may send meanwhile, but the next collective of
+ * this rank may not.
  *
- * @param readBack between the device's memory and what sends. Default: collectives read the device's memory itself.
- * @throws InvariantError when no algorithm fits.
+ * @param readBack between the device's memory and the sending host. Default: collectives access the device's memory
+ * directly.
+ * @throws InvariantError if no algorithm fits.
  */
 export const collectivePricer = (group: GroupSituation, readBack?: TransferTimes): CollectivePricer => {
   const price = withoutReadBack(group);
@@ -60,9 +62,9 @@ const withoutReadBack = (group: GroupSituation): CollectivePricer => {
   const choose = algorithmSelector(group);
   return (kind, byteLength, isRagged = false) => {
     const { algorithm, segments } = isRagged ? { algorithm: raggedExchange, segments: 1 } : choose(kind, byteLength);
-    const place = { worldSize, byteLength, segments, ...(hosts && { hosts }) };
-    const seconds = predictedSeconds(algorithm, place, link);
-    const { path, bytes: sentBytes } = algorithm.cost(place);
+    const situation = { worldSize, byteLength, segments, ...(hosts && { hosts }) };
+    const seconds = predictedSeconds(algorithm, situation, link);
+    const { path, bytes: sentBytes } = algorithm.cost(situation);
     const { within, across } = path;
     const phases: Phase[] = [
       {
@@ -94,7 +96,7 @@ const withoutReadBack = (group: GroupSituation): CollectivePricer => {
   };
 };
 
-/** Price collectives of several groups, by mesh axis. */
+/** Build pricers for several groups, by mesh axis. */
 export const collectivePricers = (
   groups: { readonly [axis: string]: GroupSituation },
   readBack?: TransferTimes,

@@ -13,12 +13,12 @@ const measured = (flops: number, bytes: number, efficiency: number, operator = "
   samples: 1,
 });
 
-test("what was measured at that size counts alone, what lies between sizes is between them, and nothing near is assumed", () => {
+test("a measured size is used alone, sizes in between are interpolated, and sizes far away are assumed", () => {
   const lookUp = efficiencyLookup(deviceWith([measured(2 ** 20, 2 ** 10, 0.2), measured(2 ** 24, 2 ** 12, 0.8)]));
   expect(lookUp("matmul", { flops: 1.2 * 2 ** 20, bytes: 2 ** 10 })).toEqual({ value: 0.2, basis: "measured" });
   const between = lookUp("matmul", { flops: 2 ** 22, bytes: 2 ** 11 });
   expect(between.basis).toBe("interpolated");
-  expect(between.value).toBeCloseTo(0.4, 12); // as far from both: the geometric mean
+  expect(between.value).toBeCloseTo(0.4, 12); // equally far from both: the geometric mean
   expect(lookUp("matmul", { flops: 2 ** 32, bytes: 2 ** 20 })).toEqual({ value: 0.5, basis: "assumed" });
   expect(lookUp("conv2d", { flops: 2 ** 20, bytes: 2 ** 10 })).toEqual({ value: 0.5, basis: "assumed" });
 });
@@ -28,7 +28,7 @@ test("kernels without flops are looked up by their bytes", () => {
   expect(lookUp("pad", { flops: 0, bytes: 4096 })).toEqual({ value: 0.3, basis: "measured" });
 });
 
-test("what is looked up never leaves the range of what was measured", () => {
+test("an efficiency never leaves the range of the measured ones", () => {
   const size = fc.integer({ min: 10, max: 14 }).map((log) => 2 ** log);
   const row = fc.record({ flops: size, bytes: size, efficiency: fc.double({ min: 0.01, max: 3, noNaN: true }) });
   fc.assert(

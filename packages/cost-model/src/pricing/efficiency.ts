@@ -1,38 +1,38 @@
 import type { Device } from "../hardware/hardware.ts";
 import type { Work } from "../hardware/roofline.ts";
 
-/** How a share of the roofline was come by. */
+/** Origin of an efficiency. */
 export type Basis = "measured" | "interpolated" | "assumed";
 
-/** Which share of the roofline a kernel reaches, in (0, 1], and how we know. */
+/** Efficiency of a kernel relative to the roofline, in (0, 1], with its origin. */
 export interface Efficiency {
   readonly value: number;
   readonly basis: Basis;
 }
 
-/** Zero counts as one: kernels that only move have no flops. */
+/** log2 of an amount; 0 is treated as 1, because kernels that only move data have no flops. */
 const log2 = (amount: number): number => Math.log2(Math.max(1, amount));
 
-/** How far two amounts of work lie apart, in doublings of flops and of bytes. */
+/** Distance between two amounts of work, in doublings of flops and of bytes. */
 export const workDistance = (a: Work, b: Work): number =>
   Math.hypot(log2(a.flops) - log2(b.flops), log2(a.bytes) - log2(b.bytes));
 
-/** Work within half a doubling of what was measured is priced by that alone. */
+/** Maximum distance at which a measured size is used on its own: half a doubling. */
 const sameSize = 0.5;
-/** Sizes further apart than that say nothing of each other: 16 times the work runs from other caches. */
+/** Maximum distance of sizes that are used at all: 16 times the work uses other caches. */
 const farthest = 4;
-/** Of the sizes around, how many count. */
+/** Maximum number of nearby sizes to interpolate. */
 const nearest = 4;
 
-/** Asks for the share of the roofline that an operator reaches at some work. */
+/** Returns the efficiency of an operator for some work. */
 export type EfficiencyLookup = (operator: string, work: Work) => Efficiency;
 
 /**
- * Look up shares of a device's roofline: as measured at that size, else between the sizes around it, weighted by 1 /
- * distance² in doublings of flops and bytes, on a logarithmic scale; where nothing near was measured, what the device
- * is assumed to reach.
+ * Look up efficiencies of a device: the measured value at that size; otherwise an interpolation between nearby sizes,
+ * weighted by 1 / distance² in doublings of flops and bytes, on a logarithmic scale; without nearby measurements, the
+ * device's assumed efficiency.
  *
- * Cost: O(sizes measured for the operator) a question.
+ * Cost: O(sizes measured for the operator) per lookup.
  */
 export const efficiencyLookup = ({ efficiencies, assumedEfficiency }: Device): EfficiencyLookup => {
   const byOperator = Map.groupBy(efficiencies, ({ operator }) => operator);

@@ -1,8 +1,8 @@
-import { bucketOfScope } from "./exchange-places.ts";
+import { bucketOfScope } from "./exchange-steps.ts";
 import { type FreeStep, freeSteps, linkedSteps } from "./linked-steps.ts";
 import type { KernelStep, StepProgram } from "./step-program.ts";
 
-const together = (a: KernelStep, b: KernelStep): KernelStep => ({
+const mergeKernels = (a: KernelStep, b: KernelStep): KernelStep => ({
   ...a,
   name: "kernels",
   operator: "kernels",
@@ -16,9 +16,8 @@ const together = (a: KernelStep, b: KernelStep): KernelStep => ({
 });
 
 /**
- * Make one step of kernels that follow one another, but for those of exchanges, which may be moved: a simulation of
- * many ways to exchange the same gradients then takes as many events as there are messages. Times stay as they are, up
- * to rounding.
+ * Merge consecutive kernels into one step, except kernels of exchanges, which may be moved. A simulation of many ways
+ * to exchange the same gradients then takes as many events as there are messages. Times stay the same, up to rounding.
  *
  * Cost: O(nodes).
  */
@@ -30,7 +29,7 @@ export const foldKernels = (program: StepProgram): StepProgram => {
       step.kind === "kernel" &&
       last?.kind === "kernel" &&
       [step, last].every(({ scope }) => bucketOfScope(scope) === undefined);
-    if (folds) folded[folded.length - 1] = together(last, step);
+    if (folds) folded[folded.length - 1] = mergeKernels(last, step);
     else folded.push(step);
   }
   return linkedSteps(folded);

@@ -4,11 +4,11 @@ import type { ComputeType, Device } from "../hardware/hardware.ts";
 import { roofline, type Work } from "../hardware/roofline.ts";
 import { type Basis, efficiencyLookup } from "./efficiency.ts";
 
-/** What a kernel is expected to take, and why. */
+/** Predicted time of a kernel, and its bound. */
 export interface KernelPrice extends Work {
-  /** With the start of the kernel. */
+  /** Seconds including the start of the kernel. */
   readonly seconds: number;
-  /** The least that the device could take, without the start. */
+  /** Roofline seconds, without the start of the kernel. */
   readonly rooflineSeconds: number;
   readonly boundBy: "flops" | "bytes" | "start";
   readonly basis: Basis;
@@ -17,7 +17,7 @@ export interface KernelPrice extends Work {
 /** Prices some work of an operator on one device. */
 export type KernelPricer = (operator: string, work: Work, type?: ComputeType) => KernelPrice;
 
-/** Price kernels on a device: start + roofline / efficiency. Default type: f32. */
+/** Build a pricer for kernels on a device: start + roofline / efficiency. Default type: f32. */
 export const kernelPricer = (device: Device): KernelPricer => {
   const efficiencyOf = efficiencyLookup(device);
   const { kernelStartSeconds } = device;
@@ -35,16 +35,16 @@ export const kernelPricer = (device: Device): KernelPricer => {
   };
 };
 
-/** Operands that are narrower than f32 are multiplied as what they are; indices and masks are not multiplied. */
+/** Operand types narrower than f32 that products keep; indices and masks are not multiplied. */
 const computeTypes: { readonly [dtype in DType]?: ComputeType } = { f16: "f16", bf16: "bf16" };
 
-/** Say as what a node's first operand is multiplied. */
+/** Operand type of a node's products, from its first operand. */
 export const computeTypeOf = (graph: Graph, node: Node): ComputeType => {
   const [operand] = node.inputs;
   return (operand && computeTypes[specOf(graph, operand).dtype]) ?? "f32";
 };
 
-/** The work of one node by its operator's own rule: every operand and result goes through memory once. */
+/** Work of one node by its operator's own rule: every operand and result goes through memory once. */
 export const nodeWork = (graph: Graph, node: Node): Work => {
   const { flops, bytesRead, bytesWritten } = nodeCost(graph, node);
   return { flops, bytes: bytesRead + bytesWritten };

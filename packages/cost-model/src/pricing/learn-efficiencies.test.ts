@@ -16,7 +16,7 @@ const sample = (operator: string, flops: number, bytes: number, seconds: number)
   seconds,
 });
 
-test("what was learned prices the samples themselves: exactly where each size was measured once", () => {
+test("learned efficiencies reproduce the samples: exactly if each size was measured once", () => {
   const amount = fc.integer({ min: 8, max: 30 }).map((log) => 2 ** log);
   const row = fc.record({
     operator: fc.constantFrom("matmul", "fused"),
@@ -46,7 +46,7 @@ test("what was learned prices the samples themselves: exactly where each size wa
   );
 });
 
-test("samples of one size become one row, with the interval of their mean", () => {
+test("samples of one size become one row, with the confidence interval of their mean", () => {
   const rows = learnEfficiencies(device, [
     sample("matmul", 2 ** 30, 2 ** 20, 0.1),
     sample("matmul", 2 ** 30, 2 ** 20, 0.4),
@@ -62,19 +62,19 @@ test("samples of one size become one row, with the interval of their mean", () =
   expect(rows[1]).not.toHaveProperty("relativeError");
 });
 
-test("a kernel that takes no longer than its start does not make a device infinitely fast", () => {
+test("a kernel no longer than its start does not make a device infinitely fast", () => {
   const [row] = learnEfficiencies(device, [sample("fused", 100, 4096, 1e-6)]);
   expect(row!.efficiency).toBeCloseTo(4096 / 2e10 / 1e-7, 6);
 });
 
-test("operands of another type have another roof; what has no work has no row", () => {
+test("operands of another type have another roof, and operators without work have no row", () => {
   const half = { ...sample("matmul", 2 ** 30, 1, 0.1), type: "f16" as const };
   expect(learnEfficiencies(device, [half])[0]!.efficiency).toBeCloseTo(2 ** 30 / 8e10 / (0.1 - 2e-6), 9);
   expect(learnEfficiencies(device, [sample("identity", 0, 0, 1e-6)])).toEqual([]);
 });
 
-test.each([0, -1, Number.NaN, Infinity])("a time of %d s is refused", (seconds) => {
+test.each([0, -1, Number.NaN, Infinity])("rejects a time of %d s", (seconds) => {
   expect(() => learnEfficiencies(device, [sample("matmul", 1, 1, seconds)])).toThrow(
-    /a sample of matmul says .* measure it anew/,
+    /a sample of matmul has .* measure the kernel again/,
   );
 });

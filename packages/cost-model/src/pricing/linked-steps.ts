@@ -1,28 +1,31 @@
 import { InvariantError } from "@skein/tensor-core";
 import type { KernelStep, StartStep, StepProgram, WaitStep } from "./step-program.ts";
 
-/** A wait that knows its start, wherever that will stand. */
+/** A wait that refers to its start as an object, instead of an index. */
 export interface FreeWait {
   readonly kind: "wait";
   readonly step: WaitStep;
   readonly of: StartStep;
 }
 
-/** A step of a program that is being put together. Starts are told apart as objects. */
+/** A step of a program under construction. Starts are identified as objects. */
 export type FreeStep = KernelStep | StartStep | FreeWait;
 
-/** The steps of a program without their places. */
+/** Convert the steps of a program to steps without indices. */
 export const freeSteps = (program: StepProgram): FreeStep[] =>
   program.map((step) => (step.kind === "wait" ? { kind: "wait", step, of: program[step.start] as StartStep } : step));
 
-/** Number steps: waits name their starts by place. @throws InvariantError for a wait before its start. */
+/**
+ * Convert to a program, in which waits refer to their starts by index. @throws InvariantError for a wait before its
+ * start.
+ */
 export const linkedSteps = (steps: readonly FreeStep[]): StepProgram => {
-  const places = new Map<StartStep, number>();
+  const indices = new Map<StartStep, number>();
   return steps.map((step, index) => {
-    if (step.kind === "start") places.set(step, index);
+    if (step.kind === "start") indices.set(step, index);
     if (step.kind !== "wait") return step;
-    const start = places.get(step.of);
-    if (start === undefined) throw new InvariantError(`"${step.step.name}" is waited for before it was started`);
+    const start = indices.get(step.of);
+    if (start === undefined) throw new InvariantError(`"${step.step.name}" has a wait before its start`);
     return { ...step.step, start };
   });
 };

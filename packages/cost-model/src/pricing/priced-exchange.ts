@@ -5,18 +5,21 @@ import { type KernelPricer, kernelPricer } from "./kernel-price.ts";
 import { type FreeStep, freeSteps } from "./linked-steps.ts";
 import { type KernelStep, type PreparedGraph, type StepHardware, stepProgram } from "./step-program.ts";
 
-/** What exchanging the gradients of one bucket takes, by itself. */
+/** Steps of exchanging the gradients of one bucket, priced in isolation. */
 export interface PricedExchange {
-  /** Each what is computed, and waited for, before some messages, and these; the first waits for nothing. */
+  /**
+   * Rounds of messages: each has the waits and kernels before some messages, and these messages. The first round has no
+   * waits.
+   */
   readonly rounds: readonly (readonly FreeStep[])[];
-  /** What needs no message: residuals. */
-  readonly beside: readonly FreeStep[];
-  /** Waits for the last messages, and what decodes them. */
+  /** Kernels that need no message: residuals. */
+  readonly independent: readonly FreeStep[];
+  /** Waits for the last messages, and kernels that decode them. */
   readonly after: readonly FreeStep[];
 }
 
-/** What a kernel does beside adding the mean to another tensor; undefined where that is all. */
-const besideAdding = (step: KernelStep, elements: number, price: KernelPricer): KernelStep | undefined => {
+/** A kernel without the addition of the mean to another tensor; undefined if the addition is all of its work. */
+const withoutAddition = (step: KernelStep, elements: number, price: KernelPricer): KernelStep | undefined => {
   const adding: Work = { flops: elements, bytes: 12 * elements };
   const rest: Work = {
     flops: Math.max(0, step.price.flops - adding.flops),
@@ -26,10 +29,10 @@ const besideAdding = (step: KernelStep, elements: number, price: KernelPricer): 
 };
 
 /**
- * Price the exchange of one bucket, traced by itself.
+ * Price the exchange of one bucket, traced in isolation.
  *
- * @param prepared a graph whose first output is another tensor plus the mean gradient, f32: the sum stands for what
- * will read the mean, which backends make one kernel of where they can, and is taken off.
+ * @param prepared a graph whose first output is another tensor plus the mean gradient, f32. The addition represents the
+ * kernel that will read the mean, which backends fuse if possible, and is subtracted from the price.
  * @throws InvariantError for a graph without messages.
  */
 export const pricedExchange = (prepared: PreparedGraph, hardware: StepHardware): PricedExchange => {
@@ -39,11 +42,11 @@ export const pricedExchange = (prepared: PreparedGraph, hardware: StepHardware):
   const price = kernelPricer(hardware.device);
   const steps = freeSteps(stepProgram(prepared, hardware)).flatMap((step): FreeStep[] => {
     if (step.kind !== "kernel" || step.node !== sum!.node) return [step];
-    const rest = besideAdding(step, elements, price);
+    const rest = withoutAddition(step, elements, price);
     return rest === undefined ? [] : [rest];
   });
   const lastStart = steps.findLastIndex((step) => step.kind === "start");
-  if (lastStart === -1) throw new InvariantError("an exchange without messages was given; its group has one rank");
+  if (lastStart === -1) throw new InvariantError("pricedExchange got a graph without messages; its group has one rank");
   const rounds: FreeStep[][] = [[]];
   for (const step of steps.slice(0, lastStart + 1)) {
     const round = rounds.at(-1)!;
@@ -52,12 +55,12 @@ export const pricedExchange = (prepared: PreparedGraph, hardware: StepHardware):
   }
   const rest = steps.slice(lastStart + 1);
   const firstWait = rest.findIndex((step) => step.kind === "wait");
-  return { rounds, beside: rest.slice(0, firstWait), after: rest.slice(firstWait) };
+  return { rounds, independent: rest.slice(0, firstWait), after: rest.slice(firstWait) };
 };
 
-/** The same steps for one bucket of many: starts of its own, named after it. */
+/** Copy an exchange for one bucket of several, with starts of its own and with its number in names. */
 export const exchangeOfBucket = (
-  { rounds, beside, after }: PricedExchange,
+  { rounds, independent, after }: PricedExchange,
   bucket: number,
   priority: number,
 ): PricedExchange => {
@@ -76,16 +79,16 @@ export const exchangeOfBucket = (
       const of = own.get(step.of)!;
       return { kind: "wait", step: { ...step.step, name: of.name, scope: of.scope, args: of.args }, of };
     });
-  return { rounds: rounds.map(copied), beside: copied(beside), after: copied(after) };
+  return { rounds: rounds.map(copied), independent: copied(independent), after: copied(after) };
 };
 
-/** Seconds of the kernels of an exchange: packing, encoding, decoding, and keeping what was not sent. */
-export const codecSeconds = ({ rounds, beside, after }: PricedExchange): number =>
-  [...rounds.flat(), ...beside, ...after].reduce(
+/** Seconds of the kernels of an exchange: packing, encoding, decoding, and storing residuals. */
+export const codecSeconds = ({ rounds, independent, after }: PricedExchange): number =>
+  [...rounds.flat(), ...independent, ...after].reduce(
     (sum, step) => sum + (step.kind === "kernel" ? step.price.seconds : 0),
     0,
   );
 
-/** What a rank sends. */
+/** Bytes that a rank sends in an exchange. */
 export const sentBytesOf = ({ rounds }: PricedExchange): number =>
   rounds.flat().reduce((sum, step) => sum + (step.kind === "start" ? step.price.sentBytes : 0), 0);

@@ -1,12 +1,12 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { CollectivePricer } from "./collective-price.ts";
-import { checkGroups, placesByBucket } from "./exchange-places.ts";
+import { checkGroups, stepsByBucket } from "./exchange-steps.ts";
 import type { KernelPricer } from "./kernel-price.ts";
 import { type FreeStep, freeSteps, linkedSteps } from "./linked-steps.ts";
-import { zipped } from "./rebucket.ts";
+import { mergeByIndex } from "./rebucket.ts";
 import type { KernelStep, StartStep, StepProgram, WaitStep } from "./step-program.ts";
 
-/** One half of a bucket's exchange: kernels, a message, kernels; their places in the program. */
+/** One half of a bucket's exchange, as indices into the program: kernels, a message, kernels. */
 interface Half {
   readonly before: readonly number[];
   readonly start: number;
@@ -14,13 +14,18 @@ interface Half {
   readonly after: readonly number[];
 }
 
-/** The second half of the step before, which comes first in a step, and the first half of this one's. */
+/**
+ * The second half of the previous step's exchange, at the begin of a step, and the first half of this step's exchange.
+ */
 interface Halves {
   readonly gather: Half;
   readonly scatter: Half;
 }
 
-/** @throws ArgumentError where a bucket is not exchanged by one message at the begin of a step and another in it. */
+/**
+ * Find the halves of a bucket's exchange. @throws ArgumentError unless the bucket has one message at the begin of the
+ * step and one later in it.
+ */
 const halvesOfBucket = (program: StepProgram, bucket: number, own: readonly number[]): Halves => {
   const starts = own.filter((index) => program[index]!.kind === "start");
   const waits = own.filter((index) => program[index]!.kind === "wait");
@@ -34,10 +39,10 @@ const halvesOfBucket = (program: StepProgram, bucket: number, own: readonly numb
     secondWait === undefined
   )
     throw new ArgumentError(
-      `bucket ${bucket} is exchanged by ${starts.length} collectives; a step in halves has two for each: price this compression with each plan by itself`,
+      `bucket ${bucket} is exchanged by ${starts.length} collectives, but a step in halves has two per bucket; price this compression separately for each plan`,
     );
   const kernels = own.filter((index) => program[index]!.kind === "kernel");
-  // What stands directly before the second message packs it; what comes between the first one's wait and that unpacks.
+  // Kernels directly before the second message pack it; kernels between the first message's wait and these unpack.
   let packs = second;
   while (kernels.includes(packs - 1)) packs--;
   return {
@@ -56,46 +61,49 @@ const halvesOfBucket = (program: StepProgram, bucket: number, own: readonly numb
   };
 };
 
-/** How the halves of a priced step are bucketed in another way. */
+/** New buckets for a priced step in halves. */
 export interface HalvesRebucketing {
-  /** Buckets of the program that travel together, by number; each in one group. */
+  /** Buckets of the program that travel together, by number; each bucket in one group. */
   readonly groups: readonly (readonly number[])[];
   readonly priceKernel: KernelPricer;
-  /** By axis. */
+  /** Pricers by axis. */
   readonly collectives: { readonly [axis: string]: CollectivePricer };
 }
 
 /**
  * `rebucket` for a step in halves (DeAR): each group is reduce-scattered when its last gradient is ready, and gathered
- * at the begin of the step, in the order in which the forward pass first needs one of it.
+ * at the begin of the step, in the order in which the forward pass first needs one of its tensors.
  *
- * What it leaves out: that shards of a group are filled up once, and not once for each tensor; fewer than P elements of
- * each.
+ * Not modeled: the shards of a group are padded once instead of once per tensor, a difference of fewer than P elements
+ * per tensor.
  *
  * Cost: O(nodes).
  *
- * @throws ArgumentError for groups that do not hold every bucket once, or a step that is not in halves.
+ * @throws ArgumentError for groups that do not contain every bucket exactly once, or a step that is not in halves.
  */
 export const rebucketHalves = (
   program: StepProgram,
   { groups, priceKernel, collectives }: HalvesRebucketing,
 ): StepProgram => {
-  const places = new Map(
-    [...placesByBucket(program)].map(([bucket, own]) => [bucket, halvesOfBucket(program, bucket, own)]),
+  const halvesByBucket = new Map(
+    [...stepsByBucket(program)].map(([bucket, own]) => [bucket, halvesOfBucket(program, bucket, own)]),
   );
-  checkGroups(groups, places.keys());
-  const all = [...places.values()].flatMap(({ gather, scatter }) => [gather, scatter]);
+  checkGroups(groups, halvesByBucket.keys());
+  const all = [...halvesByBucket.values()].flatMap(({ gather, scatter }) => [gather, scatter]);
   const removed = new Set(all.flatMap(({ before, start, wait, after }) => [...before, start, wait, ...after]));
   const inserted = new Map<number, FreeStep[]>();
   const insert = (index: number, added: readonly FreeStep[]): void =>
     void inserted.set(index, [...(inserted.get(index) ?? []), ...added]);
   const kernels = (lists: readonly (readonly number[])[]): KernelStep[] =>
-    zipped(
+    mergeByIndex(
       lists.map((list) => list.map((index) => program[index] as KernelStep)),
       priceKernel,
     );
-  /** @param startAt where the message of several leaves: with the first of them, or with the last. */
-  const place = (halves: readonly Half[], startAt: (...places: number[]) => number): void => {
+  /**
+   * Insert one merged half of several buckets. @param startAt selects the index of the message from those of the
+   * buckets: the first or the last.
+   */
+  const insertHalf = (halves: readonly Half[], startAt: (...indices: number[]) => number): void => {
     const starts = halves.map(({ start }) => program[start] as StartStep);
     const [first] = starts as [StartStep];
     const bytes = starts.reduce((sum, start) => sum + start.bytes, 0);
@@ -109,12 +117,12 @@ export const rebucketHalves = (
     insert(Math.min(...halves.map((half) => half.wait)), [wait, ...kernels(halves.map(({ after }) => after))]);
   };
   for (const group of groups) {
-    const own = group.map((bucket) => places.get(bucket)!);
-    place(
+    const own = group.map((bucket) => halvesByBucket.get(bucket)!);
+    insertHalf(
       own.map(({ gather }) => gather),
       Math.min,
     );
-    place(
+    insertHalf(
       own.map(({ scatter }) => scatter),
       Math.max,
     );

@@ -13,7 +13,7 @@ const tensors = fc.array(tensor, { minLength: 1, maxLength: 7 });
 const sum = (some: readonly MadeUpTensor[], of: (one: MadeUpTensor) => number): number =>
   some.reduce((total, one) => total + of(one), 0);
 
-test("each by itself is the program as it was", () => {
+test("one tensor per group gives the original program", () => {
   fc.assert(
     fc.property(tensors, (some) => {
       const program = programOf(some);
@@ -24,7 +24,7 @@ test("each by itself is the program as it was", () => {
   );
 });
 
-test("a group is sent when its last gradient is ready, and awaited where its first result is needed", () => {
+test("a group is sent when its last gradient is ready, and waited for when its first result is needed", () => {
   const program = programOf([
     { flops: 1e6, bytes: 100 },
     { flops: 1e6, bytes: 200 },
@@ -42,7 +42,7 @@ test("a group is sent when its last gradient is ready, and awaited where its fir
   expect(start).toMatchObject({ bytes: 300, price: collectives.data("all-reduce", 300) });
 });
 
-test("without overlap nothing is under way while something is computed: the step is the sum of its parts", () => {
+test("without overlap nothing travels during computation: the step is the sum of its parts", () => {
   fc.assert(
     fc.property(tensors, fc.boolean(), (some, encodes) => {
       const groups = [some.map((_, i) => i)];
@@ -55,7 +55,7 @@ test("without overlap nothing is under way while something is computed: the step
   );
 });
 
-test("bytes and work are kept, whatever the groups", () => {
+test("bytes and work are preserved for any groups", () => {
   const cut = tensors.chain((some) =>
     fc.tuple(fc.constant(some), fc.array(fc.boolean(), { minLength: some.length, maxLength: some.length })),
   );
@@ -80,10 +80,10 @@ test("bytes and work are kept, whatever the groups", () => {
 });
 
 test.each([
-  [[[0]], /groups hold the buckets \[0\], but the program has \[0, 1\]/],
-  [[[0, 1], [1]], /each belongs to one group/],
-  [[[0, 7]], /each belongs to one group/],
-])("groups %j are refused", (groups, words) => {
+  [[[0]], /groups contain the buckets \[0\], but the program has \[0, 1\]/],
+  [[[0, 1], [1]], /put each bucket into exactly one group/],
+  [[[0, 7]], /put each bucket into exactly one group/],
+])("rejects groups %j", (groups, words) => {
   const program = programOf([
     { flops: 1, bytes: 4 },
     { flops: 1, bytes: 4 },

@@ -1,12 +1,12 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { CollectivePricer } from "./collective-price.ts";
-import { checkGroups, exchangePlaces } from "./exchange-places.ts";
+import { checkGroups, exchangeSteps } from "./exchange-steps.ts";
 import type { KernelPricer } from "./kernel-price.ts";
 import { type FreeStep, freeSteps, linkedSteps } from "./linked-steps.ts";
 import type { KernelStep, StartStep, StepProgram, WaitStep } from "./step-program.ts";
 
-/** One kernel for several that do the same to parts: their work together, one start. */
-const merged = (kernels: readonly KernelStep[], price: KernelPricer): KernelStep => {
+/** Merge kernels that do the same work on parts of a tensor: the sum of their work, with one start. */
+const mergedKernel = (kernels: readonly KernelStep[], price: KernelPricer): KernelStep => {
   const [first] = kernels as [KernelStep];
   const work = kernels.reduce(
     (sum, { price: own }) => ({ flops: sum.flops + own.flops, bytes: sum.bytes + own.bytes }),
@@ -18,60 +18,60 @@ const merged = (kernels: readonly KernelStep[], price: KernelPricer): KernelStep
   return { ...first, price: price(first.operator, work) };
 };
 
-/** The k-th kernels of several lists, merged; what only some have is merged of those. */
-export const zipped = (lists: readonly (readonly KernelStep[])[], price: KernelPricer): KernelStep[] => {
+/** Merge the k-th kernels of several lists, over those lists that have a k-th kernel. */
+export const mergeByIndex = (lists: readonly (readonly KernelStep[])[], price: KernelPricer): KernelStep[] => {
   const longest = Math.max(0, ...lists.map((list) => list.length));
   return Array.from({ length: longest }, (_, k) =>
-    merged(
+    mergedKernel(
       lists.flatMap((list) => list[k] ?? []),
       price,
     ),
   );
 };
 
-/** How the gradients of a priced step are exchanged in another way. */
+/** New buckets for the gradients of a priced step. */
 export interface Rebucketing {
-  /** Buckets of the program that travel together, by number; each in one group. */
+  /** Buckets of the program that travel together, by number; each bucket in one group. */
   readonly groups: readonly (readonly number[])[];
-  /** Whether messages travel beside computation, or once all gradients are there. */
+  /** Whether messages travel during computation (`wait-free`), or after all gradients are ready (`none`). */
   readonly overlap: "wait-free" | "none";
-  /** Of each group's message. Default: as those of the program. */
+  /** Priority of each group's message. Default: as in the program. */
   readonly priorities?: readonly number[] | undefined;
   readonly priceKernel: KernelPricer;
-  /** By axis. */
+  /** Pricers by axis. */
   readonly collectives: { readonly [axis: string]: CollectivePricer };
 }
 
 /**
- * Make of a step that exchanges each tensor by itself, beside computation, the step that exchanges groups of them: each
- * group is packed and sent when its last gradient is ready, waited for where its first result is needed, and its
- * kernels are priced as one of all their work. Without overlap, messages go one after the other once all gradients are
- * there, and the step's other collectives are waited for where they start.
+ * Convert a step that exchanges each tensor by itself during computation into a step that exchanges groups of tensors.
+ * Each group is packed and sent when its last gradient is ready, and waited for when its first result is needed; its
+ * kernels are priced as one kernel with the sum of their work. Without overlap, messages follow one another after all
+ * gradients are ready, and the step's other collectives are waited for directly after their start.
  *
- * What it leaves out: copies into a bucket, which backends avoid by laying gradients side by side.
+ * Not modeled: copies into a bucket, which backends avoid by storing gradients contiguously.
  *
  * Cost: O(nodes).
  *
- * @throws ArgumentError for groups that do not hold every bucket once, or whose results are needed too early, or a
- * compression of several messages.
+ * @throws ArgumentError for groups that do not contain every bucket exactly once, groups with a result that is needed
+ * too early, or a compression with several messages.
  */
 export const rebucket = (
   program: StepProgram,
   { groups, overlap, priorities, priceKernel, collectives }: Rebucketing,
 ): StepProgram => {
-  const exchanges = exchangePlaces(program);
+  const exchanges = exchangeSteps(program);
   checkGroups(groups, exchanges.keys());
   const steps = freeSteps(program);
-  const kernelsAt = (places: readonly number[]): KernelStep[] => places.map((index) => program[index] as KernelStep);
+  const kernelsAt = (indices: readonly number[]): KernelStep[] => indices.map((index) => program[index] as KernelStep);
   const removed = new Set(
     [...exchanges.values()].flatMap(({ encode, start, wait, decode }) => [...encode, start, wait, ...decode]),
   );
-  /** What comes in place of the step at an index, or before the step that stands there. */
+  /** Steps that are inserted at an index, before the step at this index or instead of it. */
   const inserted = new Map<number, FreeStep[]>();
   const insert = (index: number, added: readonly FreeStep[]): void => {
-    const there = inserted.get(index);
-    if (there === undefined) inserted.set(index, [...added]);
-    else there.push(...added);
+    const existing = inserted.get(index);
+    if (existing === undefined) inserted.set(index, [...added]);
+    else existing.push(...added);
   };
   const firstWait = Math.min(...[...exchanges.values()].map(({ wait }) => wait));
   for (const [number, group] of groups.entries()) {
@@ -87,18 +87,18 @@ export const rebucket = (
     };
     const waitAt = Math.min(...own.map(({ wait }) => wait));
     const wait: FreeStep = { kind: "wait", step: program[own[0]!.wait] as WaitStep, of: start };
-    const encode = zipped(
+    const encode = mergeByIndex(
       own.map((exchange) => kernelsAt(exchange.encode)),
       priceKernel,
     );
-    const decode = zipped(
+    const decode = mergeByIndex(
       own.map((exchange) => kernelsAt(exchange.decode)),
       priceKernel,
     );
     const readyAt = Math.max(...own.map((exchange) => exchange.start));
     if (waitAt < readyAt)
       throw new ArgumentError(
-        `buckets [${group.join(", ")}] cannot travel together: a result of one is needed before the gradient of another is ready; group others, or none of them`,
+        `buckets [${group.join(", ")}] cannot travel together, because a result of one bucket is needed before the gradient of another is ready; split this group`,
       );
     if (overlap === "none") insert(firstWait, [...encode, start, wait, ...decode]);
     else {
@@ -106,7 +106,7 @@ export const rebucket = (
       insert(waitAt, [wait, ...decode]);
     }
   }
-  const moved = overlap === "none" ? waitsAtTheirStarts(steps, removed, insert) : new Set<number>();
+  const moved = overlap === "none" ? moveWaitsToStarts(steps, removed, insert) : new Set<number>();
   return linkedSteps(
     steps.flatMap((step, index) => [
       ...(inserted.get(index) ?? []),
@@ -115,8 +115,11 @@ export const rebucket = (
   );
 };
 
-/** Wait for a step's other collectives where they start. @returns the places of those waits as they were. */
-export const waitsAtTheirStarts = (
+/**
+ * Move the waits of a step's other collectives directly after their starts. @returns the original indices of these
+ * waits.
+ */
+export const moveWaitsToStarts = (
   steps: readonly FreeStep[],
   removed: ReadonlySet<number>,
   insert: (index: number, added: readonly FreeStep[]) => void,

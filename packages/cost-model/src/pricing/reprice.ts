@@ -2,10 +2,10 @@ import type { CollectivePricer } from "./collective-price.ts";
 import type { StepProgram } from "./step-program.ts";
 
 /**
- * Price the collectives of a step anew, as for another number of ranks or other links. Kernels stay, so it is right
- * where what ranks compute does not depend on the group: a dense exchange with the same batch for each rank.
+ * Price the collectives of a step again, for another number of ranks or other links. Kernels stay the same, so this is
+ * valid if the ranks' computation does not depend on the group: a dense exchange with the same batch per rank.
  *
- * @param collectives by axis; the step names no other.
+ * @param collectives by axis; must include all axes of the step.
  */
 export const reprice = (
   program: StepProgram,

@@ -14,7 +14,7 @@ const prepare = (graph: Graph): PreparedGraph => {
 const traced = (fn: (...args: Tensor[]) => unknown, ...specs: ReturnType<typeof spec>[]): PreparedGraph =>
   prepare(trace(fn as never, specs as never, { mesh: { data: 4 } }).graph);
 
-test("a product is priced by its flops, a fused chain once by its own bytes, and a view by nothing", () => {
+test("a product is priced by its flops, a fused chain once by its own bytes, and a view is free", () => {
   const step = traced(
     (x, w) => {
       const y = scope("layer", () => matmul(x!, w!)); // [64, 64]: 2 · 64³ flops
@@ -54,5 +54,5 @@ test("a collective is a start and a wait, with the price of the schedule that wo
   ]);
   expect(program[1]).toMatchObject({ axis: "data", bytes: 4000, price: pricer("all-reduce", 4000) });
   expect(program[2]).toMatchObject({ start: 1 });
-  expect(() => stepProgram(step, { device, collectives: {} })).toThrow(/along axis "data", whose links were not given/);
+  expect(() => stepProgram(step, { device, collectives: {} })).toThrow(/along axis "data", which has no pricer/);
 });

@@ -12,67 +12,67 @@ import type { CollectivePrice, CollectivePricer } from "./collective-price.ts";
 import { computeTypeOf, type KernelPrice, kernelPricer, nodeWork } from "./kernel-price.ts";
 
 interface StepBase {
-  /** The node's id. */
+  /** Id of the node. */
   readonly node: number;
-  /** As the span of a run is named. */
+  /** Name of the step's span in a run. */
   readonly name: string;
   readonly scope: string;
   readonly args: SpanArgs;
 }
 
-/** A kernel that runs. */
+/** A kernel. */
 export interface KernelStep extends StepBase {
   readonly kind: "kernel";
   readonly operator: string;
   readonly price: KernelPrice;
 }
 
-/** A collective that is started, and goes on by itself. */
+/** The asynchronous start of a collective. */
 export interface StartStep extends StepBase {
   readonly kind: "start";
   readonly collective: CollectiveKind;
   readonly axis: string;
   readonly bytes: number;
-  /** Only as many rows travel as are said when it runs. */
+  /** Whether the number of rows is known only at run time. */
   readonly isRagged?: boolean | undefined;
   readonly priority?: number | undefined;
   readonly price: CollectivePrice;
 }
 
-/** Where the rank waits for a collective. */
+/** A wait for a collective. */
 export interface WaitStep extends StepBase {
   readonly kind: "wait";
   /** Index of its start in the program. */
   readonly start: number;
 }
 
-/** Whether a collective begins there. */
+/** Whether a step is the start of a collective. */
 export const isStart = (step: StepProgram[number]): step is StartStep => step.kind === "start";
 
-/** What a rank does in a training step, in order, each with its price: the graph as a backend runs it. */
+/** Steps of a rank in a training step, in order, each with its price: the graph as a backend runs it. */
 export type StepProgram = readonly (KernelStep | StartStep | WaitStep)[];
 
-/** A graph as a backend has prepared it: after its passes, with the nodes that cost nothing. */
+/** A graph prepared by a backend: after its passes, with the nodes that cost nothing. */
 export interface PreparedGraph {
   readonly graph: Graph;
-  /** Nodes whose results lie in place already: `MemoryPlan.settled`. */
+  /** Nodes whose results are already in place: `MemoryPlan.settled`. */
   readonly settled: ReadonlySet<number>;
 }
 
-/** What a step is priced for. */
+/** Hardware for which a step is priced. */
 export interface StepHardware {
   readonly device: Device;
-  /** By mesh axis. */
+  /** Pricers by mesh axis. */
   readonly collectives: { readonly [axis: string]: CollectivePricer };
 }
 
-/** Whether a node of a prepared graph is a kernel that runs. */
+/** Whether a node of a prepared graph runs a kernel. */
 export const isKernel = ({ settled }: PreparedGraph, node: Node): boolean =>
   roleOf(node) === undefined && !settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0);
 
 /**
- * Price a prepared graph node by node, in its order. Views that the memory plan has settled are left out, fused nodes
- * count their own bytes once, and collectives are priced by the schedules that would be chosen.
+ * Price a prepared graph node by node, in its order. Views that the memory plan resolves are left out, fused nodes
+ * count their own bytes once, and collectives are priced with the schedules that would be chosen.
  *
  * @throws InvariantError for an axis without links, or a wait without a start.
  */
@@ -89,7 +89,7 @@ export const stepProgram = (prepared: PreparedGraph, { device, collectives }: St
       const isRagged = capacity !== undefined;
       const pricer = collectives[axis];
       if (pricer === undefined)
-        throw new InvariantError(`the graph communicates along axis "${axis}", whose links were not given`);
+        throw new InvariantError(`the graph communicates along axis "${axis}", which has no pricer`);
       const bytes = Math.max(inputBytes[0]!, outputBytes[0]!);
       starts.set(id, program.length);
       program.push({
@@ -114,7 +114,7 @@ export const stepProgram = (prepared: PreparedGraph, { device, collectives }: St
     } else if (role === "done") {
       const start = starts.get(node.inputs[0]!.node);
       if (start === undefined)
-        throw new InvariantError(`node ${id} waits for a collective that no earlier node has started`);
+        throw new InvariantError(`node ${id} waits for a collective that no earlier node starts`);
       const { name, args } = program[start]!;
       program.push({ kind: "wait", node: id, name, scope, args, start });
     } else if (isKernel(prepared, node)) {
@@ -133,6 +133,6 @@ export const stepProgram = (prepared: PreparedGraph, { device, collectives }: St
   return program;
 };
 
-/** Seconds of the kernels of a program, one after the other; collectives are left out. */
+/** Seconds of all kernels of a program, without collectives. */
 export const computeSeconds = (program: StepProgram): number =>
   program.reduce((sum, step) => sum + (step.kind === "kernel" ? step.price.seconds : 0), 0);

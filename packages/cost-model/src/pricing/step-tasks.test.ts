@@ -46,13 +46,13 @@ const nothing = { secondsPerStep: 0, secondsPerCollective: 0, collectiveLatencyS
 const computed = (tasks: Program): number[] => tasks.flatMap((task) => (task.kind === "compute" ? [task.seconds] : []));
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-describe("what running ranks take beside kernels and messages", () => {
-  test("bytes lengthen the kernels between their start and their wait, and no others", () => {
+describe("costs of running ranks in addition to kernels and messages", () => {
+  test("bytes lengthen only the kernels between their start and their wait", () => {
     const program = [kernel(1), start(10), kernel(2), kernel(6), wait(1), kernel(4)];
     expect(computed(stepTasks(program, { ...nothing, secondsPerByteBeside: 0.2 }))).toEqual([1, 2.5, 7.5, 4]);
   });
 
-  test("overlap slows the kernels beside collectives once, however many travel, on top of their bytes", () => {
+  test("overlap slows the kernels during collectives once, for any number of collectives, in addition to their bytes", () => {
     const program = [kernel(1), start(1), kernel(2), start(1), kernel(2), wait(1), kernel(2), wait(3), kernel(3)];
     expect(computed(stepTasks(program, { ...nothing, overlapSlowdown: 0.5 }))).toEqual([1, 3, 3, 3, 3]);
     const both = computed(stepTasks(program, { ...nothing, overlapSlowdown: 0.5, secondsPerByteBeside: 1 }));
@@ -63,7 +63,7 @@ describe("what running ranks take beside kernels and messages", () => {
     expect(computed(stepTasks(alone, { ...nothing, overlapSlowdown: 0.5 }))).toEqual([1, 2]);
   });
 
-  test("two on their way at once lengthen what both have beside them by both", () => {
+  test("two concurrent collectives both lengthen the kernels during both", () => {
     const program = [start(1), kernel(2), start(1), kernel(2), wait(0), kernel(2), wait(2)];
     const [first, both, second] = computed(stepTasks(program, { ...nothing, secondsPerByteBeside: 1 }));
     expect(first).toBeCloseTo(2.5, 12);
@@ -80,9 +80,9 @@ describe("what running ranks take beside kernels and messages", () => {
     expect(task).toMatchObject({ startSeconds: 0.25, phases: [{ startupSeconds: 1.5 }, { startupSeconds: 1 }] });
   });
 
-  test("bytes take of kernels what they take in all, but no more than what is computed beside them", () => {
+  test("bytes lengthen kernels by their total cost, but by at most the concurrent computation", () => {
     const part = fc.record({
-      beside: fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 3 }),
+      kernelSeconds: fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 3 }),
       bytes: fc.integer({ min: 0, max: 20 }),
     });
     fc.assert(
@@ -90,16 +90,16 @@ describe("what running ranks take beside kernels and messages", () => {
         fc.array(part, { maxLength: 6 }),
         fc.double({ min: 0, max: 2, noNaN: true }),
         (parts, secondsPerByteBeside) => {
-          // One after the other: each collective has kernels of its own beside it.
+          // In sequence: each collective has kernels of its own during it.
           const program: StepProgram[number][] = [];
-          for (const { beside, bytes } of parts) {
+          for (const { kernelSeconds, bytes } of parts) {
             const at = program.length;
-            program.push(start(bytes), ...beside.map(kernel), wait(at));
+            program.push(start(bytes), ...kernelSeconds.map(kernel), wait(at));
           }
           const longer =
             sum(computed(stepTasks(program, { ...nothing, secondsPerByteBeside }))) - sum(computed(stepTasks(program)));
           expect(longer).toBeCloseTo(
-            sum(parts.map(({ beside, bytes }) => Math.min(sum(beside), secondsPerByteBeside * bytes))),
+            sum(parts.map(({ kernelSeconds, bytes }) => Math.min(sum(kernelSeconds), secondsPerByteBeside * bytes))),
             9,
           );
         },

@@ -27,13 +27,15 @@ const startOf = (bytes: number): StartStep => ({
   price: collectives.data("all-gather", bytes),
 });
 
-/** An exchange of so many messages, one after the other, with a kernel before each, one beside them and one after. */
+/**
+ * An exchange of several sequential messages, with a kernel before each, an independent kernel and a kernel at the end.
+ */
 const exchangeOf = (bytes: readonly number[]): PricedExchange => {
   const starts = bytes.map(startOf);
   const wait = (of: StartStep): FreeStep => ({ kind: "wait", step: { ...of, kind: "wait", start: 0 }, of });
   return {
     rounds: starts.map((start, i) => [...(i === 0 ? [] : [wait(starts[i - 1]!)]), kernelOf(start.bytes), start]),
-    beside: [kernelOf(4)],
+    independent: [kernelOf(4)],
     after: [wait(starts.at(-1)!), kernelOf(8)],
   };
 };
@@ -47,7 +49,7 @@ const tensors = fc.array(
 );
 const messages = fc.array(fc.integer({ min: 3, max: 1e6 }), { minLength: 1, maxLength: 3 });
 
-test("all kernels and messages are there once, later messages leave after all first ones, and no overlap is not faster", () => {
+test("contains all kernels and messages once, sends later messages after all first ones, and is not faster without overlap", () => {
   fc.assert(
     fc.property(tensors, fc.infiniteStream(messages), fc.boolean(), (some, sizes, alone) => {
       const program = programOf(some, false);
@@ -80,7 +82,7 @@ test("all kernels and messages are there once, later messages leave after all fi
   );
 });
 
-test("folded kernels take the same time, and the same links the same prices", () => {
+test("folded kernels take the same time, and the same links give the same prices", () => {
   fc.assert(
     fc.property(tensors, fc.boolean(), (some, encodes) => {
       const twice = freeSteps(programOf(some, encodes)).flatMap((step): FreeStep[] =>
@@ -96,7 +98,7 @@ test("folded kernels take the same time, and the same links the same prices", ()
   );
 });
 
-test("groups that leave out a bucket, and exchanges that are several already, are refused in one line", () => {
+test("rejects groups that lack a bucket, and exchanges with several messages, in one line", () => {
   const program = programOf(
     [
       { flops: 1, bytes: 4 },
@@ -106,7 +108,7 @@ test("groups that leave out a bucket, and exchanges that are several already, ar
   );
   const exchange = exchangeOf([12]);
   expect(() => withExchanges(program, [{ buckets: [0], exchange }], "none")).toThrow(
-    "groups hold the buckets [0], but the program has [0, 1]; each belongs to one group",
+    "groups contain the buckets [0], but the program has [0, 1]; put each bucket into exactly one group",
   );
   const twice = withExchanges(
     program,

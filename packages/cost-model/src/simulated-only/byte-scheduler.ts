@@ -5,16 +5,16 @@ import { type PartitionPlan, priorityTimeline } from "./priority-timeline.ts";
 import { kibibytes } from "../units.ts";
 
 /**
- * Cut every gradient into pieces of at most `partitionBytes`, the last of a tensor smaller, and give those priority
- * that the next forward pass needs first.
+ * Divide every gradient into partitions of at most `partitionBytes`, the last of a tensor smaller. Tensors that the
+ * next forward pass needs first have priority.
  *
- * @param partitionBytes a multiple of the element size, so that no element is cut; Infinity cuts nothing.
+ * @param partitionBytes a multiple of the element size, so that no element is divided; Infinity divides nothing.
  * @throws ArgumentError for a size that is not positive.
  */
 export const partitionsOfSize = (profile: GradientProfile, partitionBytes: number): PartitionPlan => {
   checkProfile(profile);
   if (!(partitionBytes > 0))
-    throw new ArgumentError(`partitions of ${partitionBytes} bytes were asked for; use a positive size`);
+    throw new ArgumentError(`the partition size is ${partitionBytes} bytes, but must be above 0; use a positive size`);
   return profile.tensors.flatMap(({ path, bytes }, i) =>
     Array.from({ length: Math.max(1, Math.ceil(bytes / partitionBytes)) }, (_, part) => ({
       path,
@@ -25,22 +25,22 @@ export const partitionsOfSize = (profile: GradientProfile, partitionBytes: numbe
 };
 
 export interface ByteSchedulerOptions {
-  /** Sizes to try beside not cutting at all. Default: powers of two from 64 KiB to the largest tensor. */
+  /** Sizes to try in addition to whole tensors. Default: powers of two from 64 KiB to the largest tensor. */
   readonly partitionBytes?: readonly number[];
 }
 
 /**
- * Choose how gradients are cut into partitions with priorities (ByteScheduler): of the sizes tried, the one with the
- * shortest iteration in `priorityTimeline`, the larger of equals. Small partitions let what the forward pass needs
- * first overtake sooner; each costs a start-up.
+ * Choose the size of gradient partitions with priorities (ByteScheduler): of the sizes tried, the one with the shortest
+ * iteration in `priorityTimeline`, the larger size among equals. With small partitions, gradients that the forward pass
+ * needs first can overtake sooner, but each partition costs a start-up.
  *
- * For the cost model only; no job runs such a plan. A training step here ends when all its gradients are in, since one
- * that is not finite stops it, so what overtakes gains nothing before the next forward pass. `overlap: dear` overlaps
- * with that in halves.
+ * Only for the cost model; no job runs such a plan. A training step here ends when all its gradients have arrived,
+ * because a gradient that is not finite stops the step, so overtaking gains nothing before the next forward pass.
+ * `overlap: dear` overlaps with the forward pass in halves.
  *
  * Cost: O(sizes · tensors · partitions).
  *
- * @throws ArgumentError for a model or profile with impossible figures, or a size that is not positive.
+ * @throws ArgumentError for a model or profile with impossible values, or a size that is not positive.
  *
  * Source: Peng et al. 2019, SOSP (ByteScheduler), which tunes the size by measured iterations: `suggest` does that.
  */

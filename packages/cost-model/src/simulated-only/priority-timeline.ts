@@ -3,45 +3,47 @@ import { backwardSeconds, checkProfile, type GradientProfile, readySeconds } fro
 import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 import type { CollectiveSpan, Timeline } from "../timeline.ts";
 
-/** A piece of one tensor's gradient that travels by itself. */
+/** A part of one tensor's gradient that travels by itself. */
 export interface Partition {
   readonly path: string;
   readonly bytes: number;
-  /** Of those that are ready, the one with the smallest number travels first; equals in the order of the plan. */
+  /** Among ready partitions, the smallest number travels first; equal priorities in the order of the plan. */
   readonly priority: number;
 }
 
-/** How gradients are cut, and which piece goes first. Plain data; all ranks must use the same plan. */
+/** Partitions of gradients with priorities. Plain data; all ranks must use the same plan. */
 export type PartitionPlan = readonly Partition[];
 
-/** Bytes of each tensor in the plan must add up to those of the profile. */
+/** Check that the partitions of each tensor add up to its bytes. @throws ArgumentError otherwise. */
 const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): void => {
-  const left = new Map(tensors.map(({ path, bytes }) => [path, bytes]));
+  const remaining = new Map(tensors.map(({ path, bytes }) => [path, bytes]));
   for (const { path, bytes } of plan) {
-    const before = left.get(path);
+    const before = remaining.get(path);
     if (before === undefined)
-      throw new ArgumentError(`the plan names "${path}", which the profile lacks; make it from this profile`);
-    left.set(path, before - bytes);
+      throw new ArgumentError(
+        `the plan contains "${path}", which is missing in the profile; make the plan from this profile`,
+      );
+    remaining.set(path, before - bytes);
   }
   const named = new Set(plan.map(({ path }) => path));
   for (const { path, bytes } of tensors)
-    if (left.get(path) !== 0 || !named.has(path))
+    if (remaining.get(path) !== 0 || !named.has(path))
       throw new ArgumentError(
-        `the partitions of "${path}" hold ${bytes - left.get(path)!} of its ${bytes} bytes; each byte travels once`,
+        `the partitions of "${path}" have ${bytes - remaining.get(path)!} bytes, but the tensor has ${bytes}; include each byte exactly once`,
       );
 };
 
 /**
- * Simulate partitions with priorities: the network carries one partition at a time, to its end; then of those that are
- * ready the one with the smallest priority. There is no barrier: the forward pass begins when the backward pass ends,
- * and each tensor's forward waits for its own partitions only.
+ * Simulate partitions with priorities. The network carries one partition at a time, without preemption; then the ready
+ * partition with the smallest priority number. There is no barrier: the forward pass begins when the backward pass
+ * ends, and each tensor's forward computation waits only for its own partitions.
  *
  * `bucket` of the spans is the partition's index in the plan.
  *
  * Cost: O(tensors · partitions).
  *
- * @throws ArgumentError for a plan that does not hold each byte of the profile once, or a model or profile with
- * impossible figures.
+ * @throws ArgumentError for a plan that does not contain each byte of the profile exactly once, or a model or profile
+ * with impossible values.
  *
  * Source: Peng et al. 2019, A generic communication scheduler for distributed DNN training acceleration, SOSP
  * (ByteScheduler).
@@ -60,7 +62,7 @@ export const priorityTimeline = (profile: GradientProfile, plan: PartitionPlan, 
     const before = arrived;
     while (arrived < ready.length && ready[arrived]! <= now)
       waiting.push(...partsOf.get(profile.tensors[arrived++]!.path)!);
-    // The next one last, where it is cheap to take.
+    // The next partition is last, so that removing it is cheap.
     if (arrived > before) waiting.sort((a, b) => plan[b]!.priority - plan[a]!.priority || b - a);
     const index = waiting.pop()!;
     const { path, bytes } = plan[index]!;

@@ -7,10 +7,15 @@ const labelOf = (task: Task, index: number): string =>
 const checkSeconds = (rank: number, label: string, figures: { readonly [name: string]: number }): void => {
   for (const [name, value] of Object.entries(figures))
     if (!(value >= 0 && Number.isFinite(value)))
-      throw new ArgumentError(`rank ${rank}, ${label}: ${name} is ${value}; it must be finite and not negative`);
+      throw new ArgumentError(
+        `rank ${rank}, ${label}: ${name} is ${value}, but must be finite and not negative; correct ${name}`,
+      );
 };
 
-/** What a program needs comes before it, and what needs a collective's result stands behind a wait. */
+/**
+ * Check that tasks only need earlier tasks, and that a wait precedes every use of a collective's result. @throws
+ * ArgumentError otherwise.
+ */
 const checkProgram = (program: Program, rank: number): void => {
   const waited = new Set(program.flatMap((task) => (task.kind === "wait" && task.previous !== true ? [task.for] : [])));
   const [waitedSoFar, waitedPrevious] = [new Set<number>(), new Set<number>()];
@@ -20,18 +25,18 @@ const checkProgram = (program: Program, rank: number): void => {
     for (const need of after)
       if (!(Number.isInteger(need) && need >= 0 && need < index))
         throw new ArgumentError(
-          `rank ${rank}, ${label} needs task ${need}; a task needs earlier ones only, 0 to ${index - 1}`,
+          `rank ${rank}, ${label} needs task ${need}, but a task can only need earlier tasks; use tasks 0 to ${index - 1}`,
         );
     for (const need of afterPrevious)
       if (program[need] === undefined)
         throw new ArgumentError(
-          `rank ${rank}, ${label} needs task ${need} of the step before; a step has tasks 0 to ${program.length - 1}`,
+          `rank ${rank}, ${label} needs task ${need} of the previous step, which does not exist; use tasks 0 to ${program.length - 1}`,
         );
     if (task.kind === "wait") {
       const isEarlier = task.previous === true || task.for < index;
       if (program[task.for]?.kind !== "collective" || !isEarlier)
         throw new ArgumentError(
-          `rank ${rank}, ${label} waits for task ${task.for}, which is no collective before it; name its start`,
+          `rank ${rank}, ${label} waits for task ${task.for}, which is not an earlier collective; use the index of a collective's start`,
         );
       (task.previous === true ? waitedPrevious : waitedSoFar).add(task.for);
     }
@@ -43,14 +48,16 @@ const checkProgram = (program: Program, rank: number): void => {
         );
       if (unwaited !== undefined)
         throw new ArgumentError(
-          `rank ${rank}, ${label} needs collective ${unwaited}, for which nothing waits before; put a wait task there`,
+          `rank ${rank}, ${label} needs collective ${unwaited}, but no earlier task waits for it; add a wait task before`,
         );
     }
     if (task.kind === "compute") checkSeconds(rank, label, { seconds: task.seconds });
     if (task.kind === "collective") {
       const { priority = 0 } = task;
       if (!(Number.isSafeInteger(priority) && priority >= 0))
-        throw new ArgumentError(`rank ${rank}, ${label}: priority is ${priority}; lanes are whole numbers from 0`);
+        throw new ArgumentError(
+          `rank ${rank}, ${label}: priority is ${priority}, but must be a whole number from 0; correct the priority`,
+        );
       checkSeconds(rank, label, { bytes: task.bytes, startSeconds: task.startSeconds ?? 0 });
       for (const { startupSeconds, transferSeconds } of task.phases)
         checkSeconds(rank, label, { startupSeconds, transferSeconds });
@@ -59,23 +66,23 @@ const checkProgram = (program: Program, rank: number): void => {
 };
 
 const checkParts = (name: string, parts: readonly (readonly number[])[], numRanks: number): Set<number> => {
-  const seen = new Set<number>();
+  const ranks = new Set<number>();
   for (const part of parts) {
-    if (part.length === 0) throw new ArgumentError(`${name} have a part without ranks; leave it out`);
+    if (part.length === 0) throw new ArgumentError(`${name} include an empty group; leave the group out`);
     for (const rank of part) {
       if (!(Number.isInteger(rank) && rank >= 0 && rank < numRanks))
         throw new ArgumentError(
-          `${name} name rank ${rank}; the world has ranks 0 to ${numRanks - 1}, one for each program`,
+          `${name} contain rank ${rank}, but the world has one rank per program; use ranks 0 to ${numRanks - 1}`,
         );
-      if (seen.has(rank)) throw new ArgumentError(`${name} name rank ${rank} twice; each rank is in one part`);
-      seen.add(rank);
+      if (ranks.has(rank)) throw new ArgumentError(`${name} contain rank ${rank} twice; put each rank into one group`);
+      ranks.add(rank);
     }
   }
-  return seen;
+  return ranks;
 };
 
-/** What of a collective must be the same on all members. */
-const factsOf = ({ collective, bytes, phases, priority = 0 }: CollectiveTask): string =>
+/** Properties of a collective that must be equal on all members, as text. */
+const describeCollective = ({ collective, bytes, phases, priority = 0 }: CollectiveTask): string =>
   `${collective} of ${bytes} bytes over [${phases.map(({ stream }) => stream).join(", ")}] with priority ${priority}`;
 
 const checkGroup = (
@@ -93,13 +100,13 @@ const checkGroup = (
       const [less, more] = theirs.length < own.length ? [rank, first] : [first, rank];
       const missing = (theirs.length < own.length ? own : theirs)[count]!;
       throw new ArgumentError(
-        `rank ${less} never starts collective ${count + 1} of its group along axis "${axis}", "${missing.name}" (${missing.collective}), which rank ${more} starts; all members start the same ones`,
+        `rank ${less} never starts collective ${count + 1} of its group along axis "${axis}", "${missing.name}" (${missing.collective}), which rank ${more} starts; all members must start the same collectives`,
       );
     }
-    const at = theirs.findIndex((task, i) => factsOf(task) !== factsOf(own[i]!));
+    const at = theirs.findIndex((task, i) => describeCollective(task) !== describeCollective(own[i]!));
     if (at !== -1)
       throw new ArgumentError(
-        `collective ${at + 1} of a group along axis "${axis}" is ${factsOf(own[at]!)} on rank ${first}, but ${factsOf(theirs[at]!)} on rank ${rank}; all members start the same ones in the same order`,
+        `collective ${at + 1} of a group along axis "${axis}" is ${describeCollective(own[at]!)} on rank ${first}, but ${describeCollective(theirs[at]!)} on rank ${rank}; all members must start the same collectives in the same order`,
       );
   }
 };
@@ -107,19 +114,18 @@ const checkGroup = (
 /**
  * Check that a world can be simulated. Cost: O(tasks of distinct program objects + ranks).
  *
- * @throws ArgumentError for a figure that is none, a task that needs a later one, or collectives that the members of a
- * group do not have in common.
+ * @throws ArgumentError for an invalid value, a task that needs a later task, or collectives that differ between the
+ * members of a group.
  */
 export const checkWorld = ({ programs, groups, hosts }: SimulatedWorld): void => {
-  if (programs.length === 0)
-    throw new ArgumentError("a world without ranks was given; it has one program for each rank");
+  if (programs.length === 0) throw new ArgumentError("the world has 0 programs, but needs one per rank; add programs");
   const firstRankOf = new Map<Program, number>();
   for (const [rank, program] of programs.entries()) if (!firstRankOf.has(program)) firstRankOf.set(program, rank);
   for (const [program, rank] of firstRankOf) checkProgram(program, rank);
   if (hosts !== undefined) {
-    const placed = checkParts("hosts", hosts, programs.length);
-    const missing = programs.findIndex((_, rank) => !placed.has(rank));
-    if (missing !== -1) throw new ArgumentError(`hosts leave out rank ${missing}; every rank is on one`);
+    const assigned = checkParts("hosts", hosts, programs.length);
+    const missing = programs.findIndex((_, rank) => !assigned.has(rank));
+    if (missing !== -1) throw new ArgumentError(`hosts do not contain rank ${missing}; put every rank on a host`);
   }
   const collectivesByProgram = new Map(
     [...firstRankOf.keys()].map((program) => [
@@ -131,7 +137,7 @@ export const checkWorld = ({ programs, groups, hosts }: SimulatedWorld): void =>
     ]),
   );
   const none: readonly CollectiveTask[] = [];
-  const placed = new Map(
+  const assigned = new Map(
     Object.entries(groups).map(([axis, parts]) => [
       axis,
       checkParts(`groups of axis "${axis}"`, parts, programs.length),
@@ -139,9 +145,9 @@ export const checkWorld = ({ programs, groups, hosts }: SimulatedWorld): void =>
   );
   for (const [rank, program] of programs.entries())
     for (const [axis, [task]] of collectivesByProgram.get(program)!)
-      if (placed.get(axis)?.has(rank) !== true)
+      if (assigned.get(axis)?.has(rank) !== true)
         throw new ArgumentError(
-          `rank ${rank} starts "${task!.name}" along axis "${axis}", of which it is in no group; axes: ${Object.keys(groups).join(", ") || "none"}`,
+          `rank ${rank} starts "${task!.name}" along axis "${axis}", but is in no group of this axis; axes: ${Object.keys(groups).join(", ") || "none"}`,
         );
   for (const [axis, parts] of Object.entries(groups))
     for (const group of parts)

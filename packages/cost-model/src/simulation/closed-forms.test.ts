@@ -28,7 +28,7 @@ class ProgramBuilder {
     this.tasks.push({ kind: "wait", for: index, previous });
   }
 
-  /** Start each bucket when the last of its gradients is there. @returns the indices of the starts. */
+  /** Start each bucket when its last gradient is ready. @returns the indices of the starts. */
   backward(
     profile: GradientProfile,
     plan: BucketPlan,
@@ -52,7 +52,7 @@ class ProgramBuilder {
   }
 }
 
-/** On three ranks that do the same, on a host each. */
+/** Three equivalent ranks, one per host. */
 const simulated = (program: Program, options: SimulationOptions = {}): SimulatedStep =>
   simulate({ programs: [program, program, program], groups: { data: [[0, 1, 2]] } }, { ...options, everyRank: true });
 
@@ -79,7 +79,7 @@ describe("wait-free backpropagation", () => {
     );
   });
 
-  test("exposes no less than the last collective, and what backward cannot hide; overlap gains no more than its bound", () => {
+  test("exposes at least the last collective, and the time that backward cannot hide; overlap gains at most its bound", () => {
     fc.assert(
       fc.property(planned(), models, ([profile, plan], model) => {
         const { stepSeconds, exposedSeconds } = simulated(waitFree(profile, plan, model));
@@ -99,7 +99,7 @@ describe("wait-free backpropagation", () => {
     );
   });
 
-  test("with two at once equals simultaneousTimeline, up to rounding", () => {
+  test("equals simultaneousTimeline with two concurrent collectives, up to rounding", () => {
     fc.assert(
       fc.property(planned(), models, ([profile, plan], model) => {
         // 1 + (2 − 1)(1 − ½) = 1.5.
@@ -158,8 +158,8 @@ describe("DeAR", () => {
               builder.start("all-gather", `bucket ${bucket}`, model.allGather, buckets[bucket]!.bytes),
             );
         };
-        const atOnce = allGathers === "queued" ? left.length : 1;
-        for (let i = 0; i < atOnce; i++) gather();
+        const numConcurrent = allGathers === "queued" ? left.length : 1;
+        for (let i = 0; i < numConcurrent; i++) gather();
         forwardBehind(builder, profile, plan, (bucket) => {
           builder.wait(gathers.get(bucket)!);
           if (allGathers === "one-ahead") gather();
@@ -172,10 +172,10 @@ describe("DeAR", () => {
     );
   });
 
-  test("all-gathers that reach over into the next step: its steady state is the closed form", () => {
+  test("the closed form is the steady state of all-gathers that extend into the next step", () => {
     fc.assert(
       fc.property(planned(), halves, ([profile, plan], model) => {
-        // Twice the same, the first time to learn where the all-gathers stand.
+        // Two passes, the first to find the positions of the all-gathers.
         const build = (
           gathers: ReadonlyMap<number, number>,
         ): { readonly tasks: Program; readonly starts: ReadonlyMap<number, number> } => {

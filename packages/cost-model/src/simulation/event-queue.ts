@@ -6,7 +6,7 @@ interface Entry<T, E> {
   readonly event: E;
 }
 
-/** Events by time; those of one time in the order in which they came. O(log n) for each. */
+/** Priority queue of events by time; events of equal time are ordered by insertion. O(log n) per operation. */
 export class EventQueue<T, E> {
   private readonly heap: BinaryHeap<Entry<T, E>>;
   private pushed = 0;
@@ -22,12 +22,12 @@ export class EventQueue<T, E> {
     return this.heap.length;
   }
 
-  /** How many have ever come. */
+  /** Number of events inserted so far. */
   get count(): number {
     return this.pushed;
   }
 
-  /** When the first one is due; undefined where there is none. */
+  /** Time of the first event; undefined if the queue is empty. */
   get nextAt(): T | undefined {
     return this.heap.first?.at;
   }
@@ -36,7 +36,7 @@ export class EventQueue<T, E> {
     this.heap.push({ at, order: this.pushed++, event });
   }
 
-  /** Take the first one. */
+  /** Remove the first event. @returns undefined if the queue is empty. */
   pop(): E | undefined {
     return this.heap.pop()?.event;
   }

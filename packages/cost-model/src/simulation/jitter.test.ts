@@ -11,10 +11,10 @@ const deviation = (values: readonly number[]): number => {
 };
 
 describe("jitterOf", () => {
-  test("factors are a function of seed, rank, step and task, in whatever order they are drawn", () => {
-    const places = fc.array(fc.tuple(fc.nat(9), fc.nat(3), fc.nat(9)), { minLength: 2, maxLength: 12 });
+  test("factors are a function of seed, rank, step and task, for any order of calls", () => {
+    const coordinates = fc.array(fc.tuple(fc.nat(9), fc.nat(3), fc.nat(9)), { minLength: 2, maxLength: 12 });
     fc.assert(
-      fc.property(fc.nat(1000), places, (seed, all) => {
+      fc.property(fc.nat(1000), coordinates, (seed, all) => {
         const options = { seed, computeVariation: 0.3, communicationVariation: 0.2 };
         const inOrder = jitterOf(options);
         const forwards = all.map(([rank, step, task]) => inOrder.computeFactor(rank, step, task));
@@ -31,7 +31,7 @@ describe("jitterOf", () => {
     );
   });
 
-  test("computation and communication, seeds, ranks, steps and tasks draw apart", () => {
+  test("computation and communication, seeds, ranks, steps and tasks have independent factors", () => {
     const { computeFactor, communicationFactor } = jitterOf({
       seed: 1,
       computeVariation: 0.1,
@@ -57,14 +57,14 @@ describe("jitterOf", () => {
       expect(Math.abs(mean(factors) - 1)).toBeLessThan((5 * variation) / Math.sqrt(20_000));
       expect(deviation(factors) / variation).toBeGreaterThan(0.95);
       expect(deviation(factors) / variation).toBeLessThan(1.05);
-      // A normal logarithm: as many above its mean as below.
+      // The logarithm is normal: half of the values are above its mean.
       expect(
         factors.filter((factor) => factor < Math.exp(-Math.log1p(variation ** 2) / 2)).length / 20_000,
       ).toBeCloseTo(0.5, 1);
     },
   );
 
-  test("what a rank computes in one step scatters together, other steps and ranks apart from it", () => {
+  test("a rank's computations of one step share a factor, independent of other steps and ranks", () => {
     const { computeFactor, communicationFactor, sameOnRanks } = jitterOf({ seed: 7, stepVariation: 0.2 });
     expect(computeFactor(1, 2, 3)).toBe(computeFactor(1, 2, 9));
     expect(new Set([computeFactor(1, 2, 3), computeFactor(2, 2, 3), computeFactor(1, 3, 3)]).size).toBe(3);
@@ -72,7 +72,7 @@ describe("jitterOf", () => {
     const factors = draws(20_000, (index) => computeFactor(index % 100, Math.floor(index / 100), 0));
     expect(deviation(factors) / 0.2).toBeGreaterThan(0.95);
     expect(deviation(factors) / 0.2).toBeLessThan(1.05);
-    // Beside the scatter of each task, not in its place.
+    // In addition to the variation of each task, not instead of it.
     const both = jitterOf({ seed: 7, stepVariation: 0.2, computeVariation: 0.1 }).computeFactor(1, 2, 3);
     expect(both).toBeCloseTo(
       computeFactor(1, 2, 3) * jitterOf({ seed: 7, computeVariation: 0.1 }).computeFactor(1, 2, 3),
@@ -80,7 +80,7 @@ describe("jitterOf", () => {
     );
   });
 
-  test("stragglers are slow in all that they compute, and as many as their share says", () => {
+  test("stragglers are slow in all computations, and their share is as given", () => {
     const { rankFactor, computeFactor, communicationFactor, sameOnRanks } = jitterOf({
       seed: 3,
       stragglers: { share: 0.2, factor: 4 },
@@ -94,17 +94,17 @@ describe("jitterOf", () => {
     expect(jitterOf({ seed: 3, computeVariation: 0.1 }).sameOnRanks).toBe(false);
   });
 
-  test("nothing scatters unless it is asked for", () => {
+  test("nothing varies by default", () => {
     const { computeFactor, communicationFactor } = jitterOf({ seed: 1 });
     expect([computeFactor(0, 0, 0), communicationFactor(0, 0, 0)]).toEqual([1, 1]);
   });
 
   test.each([
-    ["a variation below 0", { seed: 1, computeVariation: -0.1 }, "computeVariation -0.1"],
-    ["a variation that is none", { seed: 1, communicationVariation: Number.NaN }, "communicationVariation NaN"],
-    ["a step's variation below 0", { seed: 1, stepVariation: -0.1 }, "stepVariation -0.1"],
-    ["a share above 1", { seed: 1, stragglers: { share: 1.5, factor: 2 } }, "a share of 1.5"],
-    ["a factor of 0", { seed: 1, stragglers: { share: 0.5, factor: 0 } }, "at 0 times the seconds"],
+    ["a variation below 0", { seed: 1, computeVariation: -0.1 }, "computeVariation is -0.1"],
+    ["a variation that is none", { seed: 1, communicationVariation: Number.NaN }, "communicationVariation is NaN"],
+    ["a step's variation below 0", { seed: 1, stepVariation: -0.1 }, "stepVariation is -0.1"],
+    ["a share above 1", { seed: 1, stragglers: { share: 1.5, factor: 2 } }, "share 1.5"],
+    ["a factor of 0", { seed: 1, stragglers: { share: 0.5, factor: 0 } }, "factor 0"],
     ["a seed that is none", { seed: 0.5 }, "seed 0.5 is not usable"],
-  ])("%s is refused", (_, options, message) => expect(() => jitterOf(options)).toThrow(message));
+  ])("rejects %s", (_, options, message) => expect(() => jitterOf(options)).toThrow(message));
 });

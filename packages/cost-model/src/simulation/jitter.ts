@@ -1,39 +1,42 @@
 import { ArgumentError, randomKey } from "@skein/tensor-core";
 import { foldInKey, threefry2x32 } from "@skein/tensor-core/backend";
 
-/** How times scatter; plain data. */
+/** Random variation of times; plain data. */
 export interface JitterOptions {
-  /** The same seed gives the same times, in whatever order they are asked for. */
+  /** Seed. Times depend only on the seed, and not on the order of calls. */
   readonly seed: number;
-  /** Coefficient of variation of each computation: standard deviation over mean. Default: 0. */
+  /** Coefficient of variation of each computation: standard deviation divided by mean. Default: 0. */
   readonly computeVariation?: number | undefined;
-  /** The same of all that a rank computes in one step together. Default: 0. */
+  /** Coefficient of variation of a rank's total computation per step. Default: 0. */
   readonly stepVariation?: number | undefined;
-  /** The same of each member's part in a collective, which is over when the slowest is. Default: 0. */
+  /** Coefficient of variation of each member's part in a collective, which ends with the slowest member. Default: 0. */
   readonly communicationVariation?: number | undefined;
-  /** Each rank is, with probability `share`, one whose computations all take `factor` times as long. Default: none. */
+  /**
+   * Stragglers: each rank is a straggler with probability `share`, and its computations take `factor` times as long.
+   * Absent: no stragglers.
+   */
   readonly stragglers?: { readonly share: number; readonly factor: number } | undefined;
 }
 
-/** By how much times are multiplied, drawn by rank, step and task alone. */
+/** Factors by which times are multiplied, drawn from rank, step and task only. */
 export interface Jitter {
   readonly computeFactor: (rank: number, step: number, task: number) => number;
   readonly communicationFactor: (rank: number, step: number, task: number) => number;
-  /** The straggler's part of `computeFactor`. */
+  /** Factor of `computeFactor` due to stragglers. */
   readonly rankFactor: (rank: number) => number;
-  /** Whether ranks of one `rankFactor` have the same factors. */
+  /** Whether all ranks with equal `rankFactor` have the same factors. */
   readonly sameOnRanks: boolean;
 }
 
-/** Folded into the seed's key, or into that of a step. */
-const [ofComputation, ofCommunication, ofStragglers, ofSteps] = [0, 1, 2, 3];
+/** Purposes of random numbers, folded into the seed's key or into that of a step. */
+const purposes = { computation: 0, communication: 1, stragglers: 2, steps: 3 } as const;
 
 const uniform = (word: number): number => (word + 0.5) / 2 ** 32;
 
 /**
- * Draw how times scatter. Factors are log-normal with mean 1: exp(σz − σ²/2), σ² = ln(1 + c²) for a coefficient of
- * variation c and z from a standard normal distribution, since times are never negative and their delays are longer
- * than their gains.
+ * Build a source of random variation. Factors are log-normal with mean 1: exp(σz − σ²/2), σ² = ln(1 + c²) for a
+ * coefficient of variation c and standard normal z, because times are never negative and their delays are longer than
+ * their gains.
  *
  * @throws ArgumentError for a seed, variation, share or factor out of range.
  * @example
@@ -51,15 +54,15 @@ export const jitterOf = ({
   for (const [name, value] of Object.entries({ computeVariation, stepVariation, communicationVariation }))
     if (!(value >= 0 && Number.isFinite(value)))
       throw new ArgumentError(
-        `jitter: ${name} ${value} was given; a coefficient of variation is finite and not negative`,
+        `jitter: ${name} is ${value}, but must be finite and not negative; use a coefficient of variation such as 0.05`,
       );
   const { share = 0, factor = 1 } = stragglers ?? {};
   if (!(share >= 0 && share <= 1 && factor > 0 && Number.isFinite(factor)))
     throw new ArgumentError(
-      `jitter: a share of ${share} of the ranks at ${factor} times the seconds was given; use 0 to 1, and above 0`,
+      `jitter: stragglers have share ${share} and factor ${factor}, but the share must be from 0 to 1, and the factor above 0; correct them`,
     );
   const key = randomKey(seed).data;
-  const stragglerKey = foldInKey(key, ofStragglers);
+  const stragglerKey = foldInKey(key, purposes.stragglers);
   const rankFactor = (rank: number): number =>
     share > 0 && uniform(threefry2x32(stragglerKey, [rank, 0])[0]) < share ? factor : 1;
 
@@ -67,27 +70,27 @@ export const jitterOf = ({
     if (variation === 0) return () => 1;
     const variance = Math.log1p(variation ** 2);
     const deviation = Math.sqrt(variance);
-    const ofPurpose = foldInKey(key, purpose);
+    const purposeKey = foldInKey(key, purpose);
     const keys: (readonly number[])[] = [];
     return (rank, step, task) => {
-      const [first, second] = threefry2x32((keys[step] ??= foldInKey(ofPurpose, step)), [rank, task]);
+      const [first, second] = threefry2x32((keys[step] ??= foldInKey(purposeKey, step)), [rank, task]);
       const normal = Math.sqrt(-2 * Math.log(uniform(first))) * Math.cos(2 * Math.PI * uniform(second));
       return Math.exp(deviation * normal - variance / 2);
     };
   };
-  const scattered = logNormal(computeVariation, ofComputation);
-  const drawStep = logNormal(stepVariation, ofSteps);
+  const scattered = logNormal(computeVariation, purposes.computation);
+  const drawStep = logNormal(stepVariation, purposes.steps);
   const known: Map<number, number>[] = [];
-  // Asked for by every task of a step.
-  const ofStep = (rank: number, step: number): number => {
+  // Cached, because every task of a step needs this factor.
+  const stepFactor = (rank: number, step: number): number => {
     const drawn = (known[step] ??= new Map());
     const factor = drawn.get(rank) ?? drawStep(rank, step, 0);
     drawn.set(rank, factor);
     return factor;
   };
   return {
-    computeFactor: (rank, step, task) => rankFactor(rank) * scattered(rank, step, task) * ofStep(rank, step),
-    communicationFactor: logNormal(communicationVariation, ofCommunication),
+    computeFactor: (rank, step, task) => rankFactor(rank) * scattered(rank, step, task) * stepFactor(rank, step),
+    communicationFactor: logNormal(communicationVariation, purposes.communication),
     rankFactor,
     sameOnRanks: computeVariation === 0 && stepVariation === 0 && communicationVariation === 0,
   };

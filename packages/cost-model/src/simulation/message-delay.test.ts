@@ -21,25 +21,24 @@ const worldOf = (...programs: Program[]): SimulatedWorld => ({
 const endOf = (world: SimulatedWorld, messageDelaySeconds: number): number =>
   simulate(world, { messageDelaySeconds }).stepSeconds;
 
-describe("messages beside computation", () => {
+describe("messages during computation", () => {
   const overlapped: Program = [send(2, 2, 3), compute(10), wait(0)];
 
-  test("each takes its delay longer while a member computes for certain", () => {
-    // Two messages of 1 s each, then 3 s of bytes: 5 s alone, and 1.5 s more for each message.
+  test("each takes its delay longer while a member certainly computes", () => {
+    // Two messages of 1 s each, then 3 s of bytes: 5 s without delay, and 1.5 s more per message.
     const { collectives } = simulate(worldOf(overlapped, overlapped), { messageDelaySeconds: 1.5 });
     expect(collectives[0]!.endSeconds).toBeCloseTo(8, 12);
     expect(endOf(worldOf(overlapped, overlapped), 1.5)).toBe(10);
   });
 
-  test("the rest goes on at its own pace once all of them wait", () => {
-    // A message takes 1 + 9 s beside computation: in 10 s one of the two is through; the other one takes 1 s, and the
-    // bytes 3.
+  test("the rest proceeds at its normal rate after all members wait", () => {
+    // A message takes 1 + 9 s during computation: in 10 s one of the two is done; the other takes 1 s, and the bytes 3.
     expect(endOf(worldOf(overlapped, overlapped), 9)).toBeCloseTo(14, 12);
-    // However long the delay is, after the computation it takes no longer than alone.
+    // For any delay, the rest takes no longer than without delay after the computation.
     expect(endOf(worldOf(overlapped, overlapped), 1e9)).toBeCloseTo(15, 6);
   });
 
-  test("one member that computes delays all of them, none that waits does", () => {
+  test("one computing member delays all messages; waiting members delay none", () => {
     const busy: Program = [send(1, 1, 1), compute(20), wait(0)];
     const idle: Program = [send(1, 1, 1), wait(0)];
     const endsWith = (...programs: Program[]): number =>
@@ -63,7 +62,7 @@ describe("messages beside computation", () => {
       return [...tasks, ...sent.map(wait)];
     });
 
-  test("a longer delay makes no step shorter, and no step longer than with nothing beside computation", () => {
+  test("a longer delay makes no step shorter, and no step longer than without overlap", () => {
     fc.assert(
       fc.property(program, fc.integer({ min: 2, max: 3 }), times, times, (tasks, ranks, one, other) => {
         const world = worldOf(...Array.from({ length: ranks }, () => tasks));

@@ -2,26 +2,26 @@ import type { Program } from "./task.ts";
 
 /** A phase of a collective in a queue. */
 export interface QueuedPhase {
-  /** Which of the program's collectives it belongs to. */
+  /** Index among the program's collectives. */
   readonly collective: number;
   readonly phase: number;
 }
 
-/** Where the collectives of a program stand. */
+/** Indices of a program's collectives and their queues. */
 export interface ProgramShape {
-  /** Indices of the collectives' tasks. */
+  /** Task indices of the collectives. */
   readonly tasks: readonly number[];
-  /** By task: which of the program's collectives it is; −1 of other tasks. */
+  /** Index among the program's collectives, by task; −1 for other tasks. */
   readonly numbers: Int32Array;
-  /** By axis: its collectives, as numbers among all of the program. */
+  /** Collectives of each axis, as indices among the program's collectives. */
   readonly along: ReadonlyMap<string, readonly number[]>;
-  /** Phases that go over one stream of the rank in one lane, in the order in which the program starts them. */
+  /** Queues of phases: the phases on one stream and lane of the rank, in the order in which the program starts them. */
   readonly queues: readonly (readonly QueuedPhase[])[];
-  /** By collective and phase: index of its queue. */
+  /** Index of the queue, by collective and phase. */
   readonly queueOf: readonly (readonly number[])[];
 }
 
-/** Find the collectives of a program, and the queues that they stand in. Cost: O(tasks). */
+/** Find the collectives of a program and their queues. Cost: O(tasks). */
 export const programShape = (program: Program): ProgramShape => {
   const tasks: number[] = [];
   const numbers = new Int32Array(program.length).fill(-1);
@@ -34,9 +34,9 @@ export const programShape = (program: Program): ProgramShape => {
     const collective = tasks.push(index) - 1;
     numbers[index] = collective;
     const { axis, phases, priority = 0 } = task;
-    const ofAxis = along.get(axis);
-    if (ofAxis === undefined) along.set(axis, [collective]);
-    else ofAxis.push(collective);
+    const axisCollectives = along.get(axis);
+    if (axisCollectives === undefined) along.set(axis, [collective]);
+    else axisCollectives.push(collective);
     queueOf.push(
       phases.map(({ stream }, phase) => {
         const key = `${stream} ${priority}`;

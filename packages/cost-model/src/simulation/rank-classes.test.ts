@@ -3,7 +3,7 @@ import { allReduce, compute, phase, wait } from "../../test/worlds.ts";
 import { simulate, type SimulationOptions } from "./simulate.ts";
 import type { Program, SimulatedWorld, Task } from "./task.ts";
 
-test("like ranks are one class; a straggler, another place or scattering times set them apart", () => {
+test("equivalent ranks are one class; a straggler, another position or random times separate them", () => {
   const program: Program = [compute("c", 1), allReduce("x", "data", [phase(1)]), wait(1)];
   const classesOf = (world: Partial<SimulatedWorld>, settings: SimulationOptions = {}) =>
     simulate(
@@ -20,7 +20,7 @@ test("like ranks are one class; a straggler, another place or scattering times s
       settings,
     ).symmetry.classes;
   expect(classesOf({})).toBe(1);
-  // Equal by content; other names are the same times.
+  // Equal content; other names do not change times.
   expect(
     classesOf({
       programs: Array.from({ length: 8 }, (_, i) => [{ ...program[0]!, name: `${i}` } as Task, ...program.slice(1)]),
@@ -32,7 +32,7 @@ test("like ranks are one class; a straggler, another place or scattering times s
       programs: Array.from({ length: 8 }, (_, i) => (i === 5 ? [compute("c", 2), ...program.slice(1)] : program)),
     }),
   ).toBe(3);
-  // Hosts of 3, 3 and 2: two groups meet on the second.
+  // Hosts of 3, 3 and 2 ranks: two groups share the second.
   expect(
     classesOf({
       hosts: [
@@ -57,7 +57,7 @@ test("like ranks are one class; a straggler, another place or scattering times s
   expect(classesOf({}, { jitter: { seed: 1, stragglers: { share: 1, factor: 2 } } })).toBe(1);
 });
 
-test("where classes are found one by one from the ends of a chain, every rank is simulated", () => {
+test("every rank is simulated if classes are separated one by one from the ends of a chain", () => {
   const message = (axis: string) => allReduce("x", axis, [phase(1)]);
   const inner: Program = [message("odd"), wait(0), message("even"), wait(2)];
   const outer: Program = [message("odd"), wait(0)];
@@ -69,7 +69,7 @@ test("where classes are found one by one from the ends of a chain, every rank is
       groups: { odd: pairs(0), even: pairs(1) },
     };
   };
-  // Either end is like the other.
+  // Both ends are equivalent.
   expect(simulate(chain(8)).symmetry).toEqual({ classes: 4, ranks: 8 });
   expect(simulate(chain(60)).symmetry).toEqual({ classes: 60, ranks: 60 });
 });

@@ -1,35 +1,35 @@
 import { programNumbers } from "./same-program.ts";
 import type { SimulatedWorld } from "./task.ts";
 
-/** Ranks that do the same at the same times; one of them stands for all. */
+/** Ranks with identical behavior at identical times, represented by one of them. */
 export interface RankClass {
   readonly rank: number;
-  /** By axis: which class its group is of. */
+  /** Class of the rank's group, by axis. */
   readonly groupOf: ReadonlyMap<string, number>;
 }
 
-/** Groups that do the same at the same times. */
+/** Groups with identical behavior at identical times. */
 export interface GroupClass {
   readonly axis: string;
-  /** Of the one that stands for all. */
+  /** Ranks of the representative group. */
   readonly ranks: readonly number[];
   readonly numGroups: number;
-  /** Classes of its ranks, each once. */
+  /** Classes of its ranks, without duplicates. */
   readonly members: readonly number[];
-  /** Classes of the hosts that it lies on, each once, and how many groups of this class lie on a host of that class. */
+  /** Classes of its hosts, without duplicates, each with the number of groups of this class on a host of that class. */
   readonly hosts: readonly { readonly link: number; readonly flows: number }[];
 }
 
-/** A world as seen from one rank, group and host of each class. */
+/** A world reduced to one rank, group and host per class. */
 export interface WorldClasses {
-  /** By rank. */
+  /** Class of each rank. */
   readonly classOf: readonly number[];
   readonly ranks: readonly RankClass[];
   readonly groups: readonly GroupClass[];
   readonly numHosts: number;
 }
 
-/** Number things by what is said of them, in the order in which they come. */
+/** Number keys in the order of their first occurrence; equal keys get equal numbers. */
 const numbered = (keys: readonly string[]): number[] => {
   const numbers = new Map<string, number>();
   return keys.map((key) => {
@@ -40,37 +40,37 @@ const numbered = (keys: readonly string[]): number[] => {
 };
 
 /**
- * Rounds after which every rank is taken for itself: where ranks differ by their distance from an end, each round finds
- * but one rank more.
+ * Maximum number of refinement rounds; after that every rank is a class of its own. If ranks differ by their distance
+ * from an end, each round separates only one more rank.
  */
 const mostRounds = 16;
 
-const countOf = (colours: readonly number[]): number => new Set(colours).size;
+const countOf = (colors: readonly number[]): number => new Set(colors).size;
 
-/** How often each colour comes, in the order of colours. */
-const tally = (colours: Iterable<number>): string => {
+/** Number of occurrences of each color, in the order of colors, as text. */
+const tally = (colors: Iterable<number>): string => {
   const counts = new Map<number, number>();
-  for (const colour of colours) counts.set(colour, (counts.get(colour) ?? 0) + 1);
+  for (const color of colors) counts.set(color, (counts.get(color) ?? 0) + 1);
   return [...counts]
     .sort(([a], [b]) => a - b)
-    .map(([colour, count]) => `${colour}×${count}`)
+    .map(([color, count]) => `${color}×${count}`)
     .join();
 };
 
 /**
- * Find ranks that cannot but do the same at the same times, by refining classes until they are stable: ranks of a class
- * have equal programs (and equal `marks`), their groups along each axis have equally many ranks of each class, and
- * their hosts equally many ranks of each class and groups of each class.
+ * Find ranks that must behave identically at identical times, by refining classes until they are stable. Ranks of a
+ * class have equal programs (and equal `marks`), their groups along each axis have equally many ranks of each class,
+ * and their hosts have equally many ranks of each class and equally many groups of each class.
  *
- * Why that is enough: the times of a rank follow from its program and the ends of its collectives; those of a
- * collective from its members' starts, the queues of their streams, and how many flows its hosts carry. If all ranks of
- * each class agree up to some time, they agree on the next event, too.
+ * Correctness: the times of a rank follow from its program and the ends of its collectives; those of a collective
+ * follow from its members' starts, the queues of their streams, and the number of flows on its hosts. If all ranks of
+ * each class agree up to some time, they also agree on the next event.
  *
- * Cost: O(ranks · axes) per round; one or two rounds as a rule, and never more than `mostRounds`.
+ * Cost: O(ranks · axes) per round; usually one or two rounds, at most `mostRounds`.
  *
- * @param marks by rank: what else sets ranks apart, such as a straggler's factor. Default: nothing.
+ * @param marks by rank: further distinctions between ranks, such as a straggler's factor. Default: none.
  *
- * Source: colour refinement; its stable colouring is an equitable partition.
+ * Source: color refinement; its stable coloring is an equitable partition.
  */
 export const rankClasses = (world: SimulatedWorld, marks?: readonly number[]): WorldClasses => {
   const { programs, hosts = programs.map((_, rank) => [rank]) } = world;
@@ -82,57 +82,57 @@ export const rankClasses = (world: SimulatedWorld, marks?: readonly number[]): W
   const groupsOn = hosts.map((ranks) => new Set(ranks.flatMap((rank) => groupsOf[rank]!)));
   const hostsUnder = groups.map(({ ranks }) => new Set(ranks.map((rank) => hostOf[rank]!)));
 
-  let ofRank = numbered(programNumbers(programs).map((program, rank) => `${program} ${marks?.[rank] ?? 0}`));
-  let ofGroup: number[];
-  let ofHost: number[];
+  let classOfRank = numbered(programNumbers(programs).map((program, rank) => `${program} ${marks?.[rank] ?? 0}`));
+  let classOfGroup: number[];
+  let classOfHost: number[];
   for (let round = 0; ; round++) {
-    const before = round < mostRounds ? ofRank : [...programs.keys()];
-    const groupColours = numbered(
+    const before = round < mostRounds ? classOfRank : [...programs.keys()];
+    const groupColors = numbered(
       groups.map(({ axis, ranks }) => `${axis} ${tally(ranks.map((rank) => before[rank]!))}`),
     );
-    const hostColours = numbered(
+    const hostColors = numbered(
       hosts.map(
         (ranks, host) =>
-          `${tally(ranks.map((rank) => before[rank]!))} ${tally([...groupsOn[host]!].map((group) => groupColours[group]!))}`,
+          `${tally(ranks.map((rank) => before[rank]!))} ${tally([...groupsOn[host]!].map((group) => groupColors[group]!))}`,
       ),
     );
-    // Groups along all axes, in the order of axes, and the host.
-    ofRank = numbered(
+    // Color of the groups along all axes, in the order of axes, and of the host.
+    classOfRank = numbered(
       before.map(
-        (colour, rank) =>
-          `${colour} ${groupsOf[rank]!.map((group) => groupColours[group]!).join()} ${hostColours[hostOf[rank]!]}`,
+        (color, rank) =>
+          `${color} ${groupsOf[rank]!.map((group) => groupColors[group]!).join()} ${hostColors[hostOf[rank]!]}`,
       ),
     );
-    [ofGroup, ofHost] = [groupColours, hostColours];
-    if (countOf(ofRank) === countOf(before)) break;
+    [classOfGroup, classOfHost] = [groupColors, hostColors];
+    if (countOf(classOfRank) === countOf(before)) break;
   }
 
-  const firsts = (colours: readonly number[]): number[] => {
+  const firsts = (colors: readonly number[]): number[] => {
     const first: number[] = [];
-    for (const [i, colour] of colours.entries()) first[colour] ??= i;
+    for (const [i, color] of colors.entries()) first[color] ??= i;
     return first;
   };
-  const flowsOn = (host: number, colour: number): number => {
+  const flowsOn = (host: number, color: number): number => {
     let flows = 0;
-    for (const group of groupsOn[host]!) if (ofGroup[group] === colour) flows++;
+    for (const group of groupsOn[host]!) if (classOfGroup[group] === color) flows++;
     return flows;
   };
   const numGroups = new Map<number, number>();
-  for (const colour of ofGroup) numGroups.set(colour, (numGroups.get(colour) ?? 0) + 1);
-  const firstHosts = firsts(ofHost);
+  for (const color of classOfGroup) numGroups.set(color, (numGroups.get(color) ?? 0) + 1);
+  const firstHosts = firsts(classOfHost);
   return {
-    classOf: ofRank,
-    ranks: firsts(ofRank).map((rank) => ({
+    classOf: classOfRank,
+    ranks: firsts(classOfRank).map((rank) => ({
       rank,
-      groupOf: new Map(groupsOf[rank]!.map((group) => [groups[group]!.axis, ofGroup[group]!])),
+      groupOf: new Map(groupsOf[rank]!.map((group) => [groups[group]!.axis, classOfGroup[group]!])),
     })),
-    groups: firsts(ofGroup).map((group, colour) => ({
+    groups: firsts(classOfGroup).map((group, color) => ({
       ...groups[group]!,
-      numGroups: numGroups.get(colour)!,
-      members: [...new Set(groups[group]!.ranks.map((rank) => ofRank[rank]!))],
-      hosts: [...new Set([...hostsUnder[group]!].map((host) => ofHost[host]!))].map((link) => ({
+      numGroups: numGroups.get(color)!,
+      members: [...new Set(groups[group]!.ranks.map((rank) => classOfRank[rank]!))],
+      hosts: [...new Set([...hostsUnder[group]!].map((host) => classOfHost[host]!))].map((link) => ({
         link,
-        flows: flowsOn(firstHosts[link]!, colour),
+        flows: flowsOn(firstHosts[link]!, color),
       })),
     })),
     numHosts: firstHosts.length,

@@ -11,8 +11,8 @@ const spansOf = (program: Program, rankClass: number, run: WorldRun, steps: numb
   const spans: Span[] = [];
   for (let step = 0; step < steps; step++)
     for (const [index, task] of program.entries()) {
-      const place = 2 * (step * program.length + index);
-      const [startSeconds, endSeconds] = [times![place]!, times![place + 1]!];
+      const offset = 2 * (step * program.length + index);
+      const [startSeconds, endSeconds] = [times![offset]!, times![offset + 1]!];
       const flow = (of: number, inStep: number): number => inStep * flowOf.length + flowNumber.get(of)!;
       if (task.kind === "compute") {
         const { name, args } = task;
@@ -20,31 +20,31 @@ const spansOf = (program: Program, rankClass: number, run: WorldRun, steps: numb
       } else if (task.kind === "collective") {
         const { name, args } = task;
         const id = flow(index, step);
-        const said = args && { args };
+        const spanArgs = args && { args };
         spans.push(
-          { name: `start ${name}`, track: "host", startSeconds, endSeconds, ...said, flow: { id, part: "begin" } },
+          { name: `start ${name}`, track: "host", startSeconds, endSeconds, ...spanArgs, flow: { id, part: "begin" } },
           {
             name,
             track: "collectives",
             startSeconds: endSeconds,
-            endSeconds: run.meetingOf(rankClass, step, index).endSeconds!,
-            ...said,
+            endSeconds: run.findInstance(rankClass, step, index).endSeconds!,
+            ...spanArgs,
             flow: { id, part: "through" },
           },
         );
       } else {
-        const ofStep = task.previous === true ? step - 1 : step;
+        const collectiveStep = task.previous === true ? step - 1 : step;
         const started = program[task.for];
-        if (ofStep < 0 || started?.kind !== "collective") continue;
+        if (collectiveStep < 0 || started?.kind !== "collective") continue;
         const { name, args } = started;
-        const flowOfIt = { id: flow(task.for, ofStep), part: "end" } as const;
+        const waitFlow = { id: flow(task.for, collectiveStep), part: "end" } as const;
         spans.push({
           name: `wait ${name}`,
           track: "waiting",
           startSeconds,
           endSeconds,
           ...(args && { args }),
-          flow: flowOfIt,
+          flow: waitFlow,
         });
       }
     }
@@ -52,8 +52,8 @@ const spansOf = (program: Program, rankClass: number, run: WorldRun, steps: numb
 };
 
 /**
- * The spans of every rank, from the times of its class and the names of its own program; in the order of the program.
- * Cost: O(tasks of distinct programs).
+ * Spans of every rank, from the times of its class and the names in its own program, in the order of the program. Cost:
+ * O(tasks of distinct programs).
  */
 export const spansOfRank = (
   programs: readonly Program[],
@@ -63,10 +63,10 @@ export const spansOfRank = (
 ): RankSpans[] => {
   const known = new Map<Program, Map<number, Span[]>>();
   return programs.map((program, rank) => {
-    const ofClass = known.get(program) ?? new Map<number, Span[]>();
-    known.set(program, ofClass);
-    const spans = ofClass.get(classOf[rank]!) ?? spansOf(program, classOf[rank]!, run, steps);
-    ofClass.set(classOf[rank]!, spans);
+    const spansByClass = known.get(program) ?? new Map<number, Span[]>();
+    known.set(program, spansByClass);
+    const spans = spansByClass.get(classOf[rank]!) ?? spansOf(program, classOf[rank]!, run, steps);
+    spansByClass.set(classOf[rank]!, spans);
     return { rank, spans };
   });
 };

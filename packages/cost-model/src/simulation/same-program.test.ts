@@ -15,7 +15,7 @@ const wait: WaitTask = { kind: "wait", for: 1 };
 const base: Program = [compute, collective, wait];
 
 describe("programNumbers", () => {
-  test("programs with the same times have one number, whatever their spans say; defaults are what they stand for", () => {
+  test("programs with equal times have one number, regardless of their spans; defaults equal their explicit values", () => {
     const others: Program[] = [
       base,
       [...base],
@@ -50,12 +50,12 @@ describe("programNumbers", () => {
     ["a kind", [compute, collective, compute]],
     ["a task more", [...base, compute]],
   ];
-  test.each(others)("%s set programs apart", (_, other) =>
+  test.each(others)("%s separate programs", (_, other) =>
     expect(programNumbers([base, other, base, other])).toEqual([0, 1, 0, 1]),
   );
 
   test("equal hashes do not make programs equal", () => {
-    // Both words of a number are mixed in one after the other, so that a second word can make up for the first.
+    // Both words of a number are mixed in one after another, so that a second word can compensate for the first.
     const [words, prime] = [new Int32Array(2), 0x01000193];
     const seconds = new Float64Array(words.buffer);
     seconds[0] = 1.1;
@@ -65,7 +65,7 @@ describe("programNumbers", () => {
     words[1]! ^= Math.imul(1 ^ low, prime) ^ Math.imul(1 ^ low ^ 1, prime);
     const programs = [first, seconds[0]].map((value): Program => [{ ...compute, seconds: value }]);
     expect(programNumbers(programs)).toEqual([0, 1]);
-    // A start-up that rounding swallows.
+    // A start-up that is lost to rounding.
     const swallowed = [1, 2].map((startup): Program => [{ ...collective, phases: phases(startup, 1e20) }]);
     expect(programNumbers(swallowed)).toEqual([0, 1]);
   });

@@ -23,7 +23,7 @@ const sameTask = (a: Task, b: Task): boolean => {
 const words = new Float64Array(1);
 const halves = new Int32Array(words.buffer);
 
-/** Equal for programs that take the same times; what is equal need not. */
+/** Hash that is equal for programs with the same times; different programs may share a hash. */
 const hashOf = (program: Program): number => {
   let hash = program.length;
   const mix = (seconds: number): void => {
@@ -40,27 +40,27 @@ const hashOf = (program: Program): number => {
 };
 
 /**
- * Number programs so that two have one number exactly if they take the same times: as objects, or task by task. Names
- * and arguments of spans may differ.
+ * Number programs such that two programs have the same number exactly if they take the same times: the same object, or
+ * equal task by task. Names and arguments of spans may differ.
  *
- * Cost: O(tasks of distinct objects), where hashes of unlike programs differ.
+ * Cost: O(tasks of distinct objects), if hashes of different programs differ.
  */
 export const programNumbers = (programs: readonly Program[]): readonly number[] => {
-  const ofObject = new Map<Program, number>();
+  const numberByObject = new Map<Program, number>();
   const byHash = new Map<number, { readonly program: Program; readonly number: number }[]>();
   let count = 0;
   return programs.map((program) => {
-    const known = ofObject.get(program);
+    const known = numberByObject.get(program);
     if (known !== undefined) return known;
     const hash = hashOf(program);
-    const alike = byHash.get(hash) ?? [];
-    byHash.set(hash, alike);
-    let same = alike.find(
+    const candidates = byHash.get(hash) ?? [];
+    byHash.set(hash, candidates);
+    let same = candidates.find(
       (other) =>
         other.program.length === program.length && program.every((task, i) => sameTask(task, other.program[i]!)),
     );
-    if (same === undefined) alike.push((same = { program, number: count++ }));
-    ofObject.set(program, same.number);
+    if (same === undefined) candidates.push((same = { program, number: count++ }));
+    numberByObject.set(program, same.number);
     return same.number;
   });
 };

@@ -1,21 +1,21 @@
 import type { TimeArithmetic } from "./time-arithmetic.ts";
 
-/** Something that transfers. */
+/** A transfer over shared links. */
 export interface Flow<T> {
-  /** What it travels over, and how many flows like it travel there. */
+  /** Links of the flow, each with the number of identical flows on this link. */
   links: readonly { readonly link: number; readonly flows: number }[];
-  /** What its transfer still takes, were it alone; as of `since`. */
-  left: T;
+  /** Remaining transfer time without contention, as of `since`. */
+  remaining: T;
   since: T;
-  /** How many times as long it takes as alone; 0 until it is known. */
+  /** Current slowdown by contention; 0 if not yet known. */
   slowdown: number;
-  /** Goes up whenever its end is foretold anew. */
+  /** Incremented whenever the end of the flow is rescheduled. */
   version: number;
 }
 
 /**
- * Links that flows share: each flow is as slow as the most loaded of its links makes it. When the number of flows
- * changes, what has been sent stays sent and the rest goes on at the new rate.
+ * Links shared by flows. Each flow runs at the rate of its most loaded link. If the number of flows changes, the
+ * remaining transfer continues at the new rate.
  */
 export class SharedLinks<T, F extends Flow<T>> {
   private readonly time: TimeArithmetic<T>;
@@ -24,9 +24,9 @@ export class SharedLinks<T, F extends Flow<T>> {
   private readonly flowsOn: readonly F[][];
   private readonly changed: number[] = [];
   private readonly isChanged: Uint8Array;
-  private readonly begun = new Set<F>();
+  private readonly started = new Set<F>();
 
-  /** @param slowdownOf how many times as long each of so many flows takes; 1 for one. */
+  /** Create links. @param slowdownOf returns the slowdown of each of k concurrent flows; 1 for one flow. */
   constructor(numLinks: number, slowdownOf: (flows: number) => number, time: TimeArithmetic<T>) {
     this.time = time;
     this.slowdownOf = slowdownOf;
@@ -36,7 +36,7 @@ export class SharedLinks<T, F extends Flow<T>> {
   }
 
   begin(flow: F): void {
-    this.begun.add(flow);
+    this.started.add(flow);
     for (const { link, flows } of flow.links) {
       this.counts[link]! += flows;
       this.flowsOn[link]!.push(flow);
@@ -45,7 +45,7 @@ export class SharedLinks<T, F extends Flow<T>> {
   }
 
   end(flow: F): void {
-    this.begun.delete(flow);
+    this.started.delete(flow);
     for (const { link, flows } of flow.links) {
       this.counts[link]! -= flows;
       const on = this.flowsOn[link]!;
@@ -61,30 +61,30 @@ export class SharedLinks<T, F extends Flow<T>> {
   }
 
   /**
-   * Tell the ends of flows whose slowdown is another now. Called once when all that happens at one time has happened: a
-   * flow that ends as another begins must not disturb a third by a bit.
+   * Schedule the ends of flows whose slowdown has changed. Called once after all events of one time, so that a flow
+   * that ends while another begins does not change a third flow by rounding.
    */
-  settle(now: T, foretell: (flow: F, endsAt: T) => void): void {
-    if (this.changed.length === 0 && this.begun.size === 0) return;
-    const affected = new Set(this.begun);
+  settle(now: T, scheduleEnd: (flow: F, endsAt: T) => void): void {
+    if (this.changed.length === 0 && this.started.size === 0) return;
+    const affected = new Set(this.started);
     for (const link of this.changed) {
       this.isChanged[link] = 0;
       for (const flow of this.flowsOn[link]!) affected.add(flow);
     }
     this.changed.length = 0;
-    this.begun.clear();
+    this.started.clear();
     for (const flow of affected) {
       const slowdown = this.slowdownOf(flow.links.reduce((most, { link }) => Math.max(most, this.counts[link]!), 1));
       if (slowdown === flow.slowdown) continue;
       const { zero, subtract, over, times, add, compare } = this.time;
       if (flow.slowdown > 0) {
-        const left = subtract(flow.left, over(subtract(now, flow.since), flow.slowdown));
-        flow.left = compare(left, zero) < 0 ? zero : left; // rounding may go below
+        const remaining = subtract(flow.remaining, over(subtract(now, flow.since), flow.slowdown));
+        flow.remaining = compare(remaining, zero) < 0 ? zero : remaining; // rounding may give a negative value
       }
       flow.since = now;
       flow.slowdown = slowdown;
       flow.version++;
-      foretell(flow, add(now, times(flow.left, slowdown)));
+      scheduleEnd(flow, add(now, times(flow.remaining, slowdown)));
     }
   }
 }

@@ -42,14 +42,14 @@ interface Figures {
 
 const figures: fc.Arbitrary<Figures> = fc.record({ α: fc.nat(50), β: fc.nat(9), γ: fc.nat(9) });
 
-/** α, β and γ over 7: fractions that have no finite binary form. */
+/** α, β and γ over 7: fractions without a finite binary form. */
 const costsOf = ({ α, β, γ }: Figures, near: Figures = { α, β, γ }): MessageCosts<Fraction> => ({
   within: { perMessage: fraction(near.α, 7), perByte: fraction(near.β, 7) },
   across: { perMessage: fraction(α, 7), perByte: fraction(β, 7) },
   reducePerByte: fraction(γ, 7),
 });
 
-/** Bytes of the vector as docs/algorithms.md has them, by elements of one byte. */
+/** Bytes of the vector as in docs/algorithms.md, for elements of one byte. */
 const elementCountOf = ({ kind }: Algorithm, P: number, M: number): number =>
   kind === "reduce-scatter" || kind === "all-gather" || kind === "all-to-all" ? M / P : M;
 
@@ -79,9 +79,9 @@ const log2 = (P: number): number => Math.round(Math.log2(P));
 type ClosedForm = (P: number, M: number) => readonly [messages: number, bytes: number, summed: number];
 
 /**
- * The formulas of Thakur, Rabenseifner and Gropp 2005 and of Patarasuk and Yuan 2009, as surveys of distributed
- * training list them (Shi et al., arXiv 2003.06307). The parameter server is one of the ranks here, and takes its
- * messages one at a time: P − 1 in place of P.
+ * The formulas of Thakur, Rabenseifner and Gropp 2005 and of Patarasuk and Yuan 2009, as listed in surveys of
+ * distributed training (Shi et al., arXiv 2003.06307). The parameter server is one of the ranks here, and receives
+ * messages one at a time: P − 1 instead of P.
  */
 const closedForms: readonly (readonly [Algorithm, "any" | "powers of two", ClosedForm])[] = [
   [ringAllReduce, "any", (P, M) => [2 * (P - 1), (2 * (P - 1) * M) / P, ((P - 1) * M) / P]],
@@ -110,7 +110,7 @@ const closedForms: readonly (readonly [Algorithm, "any" | "powers of two", Close
 const sizes = { any: [1, 2, 3, 5, 6, 8, 12], "powers of two": [1, 2, 4, 8, 16] };
 
 describe("closed forms", () => {
-  test.each(closedForms)("$name takes exactly what its formula says, P $1", (algorithm, which, formula) => {
+  test.each(closedForms)("$name takes exactly the time of its formula, P $1", (algorithm, which, formula) => {
     fc.assert(
       fc.property(
         fc.constantFrom(...sizes[which]),
@@ -128,7 +128,7 @@ describe("closed forms", () => {
     );
   });
 
-  test("a torus of X by Y: rings along both", () => {
+  test("a torus of X by Y: rings along both dimensions", () => {
     for (const [X, Y] of [
       [2, 2],
       [3, 2],
@@ -148,7 +148,7 @@ describe("closed forms", () => {
       }
   });
 
-  test("two levels: n ranks of a host divide its link; with n = 1 or m = 1 one level is left", () => {
+  test("two levels: n ranks of a host share its link; with n = 1 or m = 1 one level remains", () => {
     const [hostSizes, counts] = [fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 4 })];
     fc.assert(
       fc.property(hostSizes, counts, fc.integer({ min: 1, max: 3 }), figures, figures, (n, m, chunk, near, far) => {
@@ -160,8 +160,8 @@ describe("closed forms", () => {
         const sums = ((n - 1) * m + (m - 1)) * chunk * far.γ;
         const exact = fraction(inside + across + sums, 7);
         if (n <= 2) expect(got).toEqual(exact);
-        // Three and more ranks of a host begin with the same one of them, and wait for each other; those that are
-        // through first have the link to themselves.
+        // Three and more ranks of a host begin with the same one of them, and wait for each other; the first ones to
+        // finish have the link for themselves.
         expect(fractions.compare(got, fraction(2 * (1.5 * inside + across + sums), 14))).toBeLessThanOrEqual(0);
         const free = endOf(twoLevelAllReduce, P, M, costsOf(far, { α: 0, β: 0, γ: 0 }), { hosts });
         expect(free).toEqual(fraction(across + sums, 7));
@@ -171,7 +171,7 @@ describe("closed forms", () => {
     );
   });
 
-  test("a ring's reduce-scatter and its all-gather are its all-reduce, term by term", () => {
+  test("a ring's reduce-scatter and all-gather add up to its all-reduce, term by term", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 5 }), figures, (P, chunk, all) => {
         for (const { α, β, γ } of [
@@ -228,7 +228,7 @@ test.each(complete.filter(({ kind }) => kind === "all-reduce"))(
 );
 
 describe.each(complete.map((algorithm) => [algorithm.name, algorithm] as const))("%s", (_, algorithm) => {
-  test("with links that nobody shares, takes no longer where nothing is dearer or larger", () => {
+  test("on unshared links, never takes longer if costs and sizes decrease", () => {
     fc.assert(
       fc.property(placesOf(algorithm), fc.constantFrom("α", "β", "γ"), ({ P, M, costs }, dearer) => {
         const before = endOf(algorithm, P, M, costsOf(costs));
@@ -240,7 +240,7 @@ describe.each(complete.map((algorithm) => [algorithm.name, algorithm] as const))
     );
   });
 
-  test("takes no longer than round after round, by which algorithms are chosen; on powers of two as long", () => {
+  test("takes no longer than the sum over rounds by which algorithms are chosen, and equally long for powers of two", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 3 }), figures, (P, chunk, { α, β, γ }) => {
         const M = algorithm.kind === "barrier" ? 0 : 10_080 * chunk; // all chunks divide it
@@ -260,7 +260,7 @@ describe.each(complete.map((algorithm) => [algorithm.name, algorithm] as const))
   });
 });
 
-test("where ranks share a link, dearer sums may end sooner: a message that comes later leaves the link to another", () => {
+test("if ranks share a link, more expensive sums may end sooner, because a later message leaves the link to another", () => {
   const end = (γ: number) =>
     endOf(recursiveHalvingReduceScatter, 5, 5, costsOf({ α: 3, β: 3, γ }, { α: 0, β: 1, γ }), {
       hosts: [[0, 1], [2, 3], [4]],
@@ -268,9 +268,9 @@ test("where ranks share a link, dearer sums may end sooner: a message that comes
   expect(fractions.compare(end(1), end(0))).toBeLessThan(0);
 });
 
-test("ranks of a host that have nothing to send across leave its link to the others", () => {
-  // In a pairwise exchange on hosts of two and one, the third rank's messages have the way into the first host to
-  // themselves.
+test("ranks of a host without messages to other hosts leave its link to the others", () => {
+  // In a pairwise exchange on hosts of two and one ranks, the third rank's messages have the incoming link of the first
+  // host for themselves.
   const link: LinkCosts = {
     within: { secondsPerMessage: 0, secondsPerByte: 0 },
     across: { secondsPerMessage: 0, secondsPerByte: 1 },
@@ -284,22 +284,20 @@ test("ranks of a host that have nothing to send across leave its link to the oth
   expect(ends([[0, 1], [2]])).toEqual([12, 12, 12]);
 });
 
-test("measured links, and what cannot be simulated", () => {
-  const place = { worldSize: 4, elementCount: 1000, bytesPerElement: 4 };
+test("supports measured links, and rejects invalid input", () => {
+  const size = { worldSize: 4, elementCount: 1000, bytesPerElement: 4 };
   const { across, reduceSecondsPerByte } = ethernetLinks;
   const expected = 6 * (across.secondsPerMessage + 1000 * across.secondsPerByte) + 3 * 1000 * reduceSecondsPerByte;
-  expect(simulateSchedule(ringAllReduce, place, ethernetLinks).end).toBeCloseTo(expected, 12);
-  expect(simulateSchedule(ringAllReduce, { ...place, elementCount: 0 }, ethernetLinks).end).toBe(0);
-  expect(() => simulateSchedule(ringAllReduce, { ...place, worldSize: 0 }, ethernetLinks)).toThrow(
-    "worldSize 0 was given",
+  expect(simulateSchedule(ringAllReduce, size, ethernetLinks).end).toBeCloseTo(expected, 12);
+  expect(simulateSchedule(ringAllReduce, { ...size, elementCount: 0 }, ethernetLinks).end).toBe(0);
+  expect(() => simulateSchedule(ringAllReduce, { ...size, worldSize: 0 }, ethernetLinks)).toThrow("worldSize is 0");
+  expect(() => simulateSchedule(ringAllReduce, { ...size, elementCount: Number.NaN }, ethernetLinks)).toThrow(
+    "elementCount is NaN",
   );
-  expect(() => simulateSchedule(ringAllReduce, { ...place, elementCount: Number.NaN }, ethernetLinks)).toThrow(
-    "elementCount NaN",
+  expect(() => simulateSchedule(ringAllReduce, { ...size, hosts: [[0, 1, 2]] }, ethernetLinks)).toThrow(
+    "hosts do not contain rank 3",
   );
-  expect(() => simulateSchedule(ringAllReduce, { ...place, hosts: [[0, 1, 2]] }, ethernetLinks)).toThrow(
-    "hosts leave out rank 3",
-  );
-  expect(() => simulateSchedule(sendReceive, place, ethernetLinks)).toThrow("which is one message");
+  expect(() => simulateSchedule(sendReceive, size, ethernetLinks)).toThrow("which is a single message");
   const oneSided: Algorithm = {
     ...ringAllReduce,
     name: "one-sided",
@@ -308,5 +306,5 @@ test("measured links, and what cannot be simulated", () => {
       ...(at.rank === 0 && { rounds: ringAllReduce.schedule(at).rounds.slice(1) }),
     }),
   };
-  expect(() => simulateSchedule(oneSided, place, ethernetLinks)).toThrow(/one-sided: rank \d of 4 stays in round/);
+  expect(() => simulateSchedule(oneSided, size, ethernetLinks)).toThrow(/one-sided: rank \d of 4 is stuck in round/);
 });

@@ -4,33 +4,33 @@ import { EventQueue } from "./event-queue.ts";
 import { type Flow, SharedLinks } from "./shared-links.ts";
 import { plainSeconds, type TimeArithmetic } from "./time-arithmetic.ts";
 
-/** What messages of a class of links take: α + β · bytes. */
+/** Time of a message on a class of links: α + β · bytes. */
 export interface MessageTimes<T> {
-  /** α. */
+  /** α: time per message. */
   readonly perMessage: T;
-  /** β. */
+  /** β: time per byte. */
   readonly perByte: T;
 }
 
-/** α, β and γ in some arithmetic. */
+/** Costs α, β and γ of messages and sums, in some arithmetic. */
 export interface MessageCosts<T> {
   /** Between ranks of one host. */
   readonly within: MessageTimes<T>;
-  /** Between hosts, whose ranks share the host's link, either way. */
+  /** Between hosts. The ranks of a host share its link, in each direction. */
   readonly across: MessageTimes<T>;
-  /** γ: of a summand. */
+  /** γ: time per byte of a summand. */
   readonly reducePerByte: T;
 }
 
-/** One collective of all ranks: the place of each, and the size of an element. */
-export interface SimulatedCollectivePlace extends Omit<Place, "rank" | "to" | "from"> {
+/** Size of a collective of all ranks, with the size of an element in bytes. */
+export interface SimulatedCollectiveSize extends Omit<Place, "rank" | "to" | "from"> {
   readonly bytesPerElement: number;
 }
 
 export interface ScheduleTimes<T> {
-  /** When the last rank is done. */
+  /** End of the last rank. */
   readonly end: T;
-  /** By rank. */
+  /** End of each rank. */
   readonly ends: readonly T[];
 }
 
@@ -41,22 +41,23 @@ interface Message<T> extends Flow<T> {
   readonly bytes: number;
 }
 
-/** What a rank has to do in a round. */
+/** Work of a rank in one round. */
 interface Round<T> {
   readonly sends: Message<T>[];
   readonly numReceives: number;
   readonly summedBytes: number;
 }
 
-/** A rank on its way through its rounds. */
+/** State of a rank in the simulation. */
 interface RankState<T> {
   readonly rounds: readonly Round<T>[];
   round: number;
-  /** Of this round: messages that were sent and that came. */
+  /** Number of messages of this round that were sent. */
   sent: number;
+  /** Number of messages of this round that were received. */
   received: number;
   receiving: boolean;
-  /** Messages of others for this rank, in the order in which their senders came to them. */
+  /** Messages of other ranks to this rank, in the order in which their senders offered them. */
   readonly offered: Message<T>[];
   end: T;
 }
@@ -84,40 +85,46 @@ const roundsOf = <T>(
 /**
  * Simulate the schedules of all ranks of one collective, message by message.
  *
- * A message begins when both its ends have come to its round, its sender has sent those before it, and its receiver
- * receives no other; it takes α + β · bytes. A rank sends one message and receives one at a time, in either way at full
- * speed. Messages that leave a host at once share its link, and so do those that come to one: of k, each takes k times
- * its β. A rank that has all messages of a round makes its sums, γ for each byte of a summand, and goes on to the next.
- * Copies cost nothing, and a sum does not go on while messages travel, so for vectors in segments this is an upper
- * bound.
+ * A message begins when both its ends have reached its round, its sender has sent its earlier messages, and its
+ * receiver receives no other message; it takes α + β · bytes. A rank sends and receives one message at a time, each at
+ * full speed. Messages that leave a host at the same time share its link, and so do messages that arrive at one host:
+ * each of k messages takes k times its β. A rank that has all messages of a round computes its sums, γ per byte of a
+ * summand, and continues with the next round. Copies are free, and sums do not overlap with messages, so for vectors in
+ * segments this is an upper bound.
  *
- * Cost: O(messages · log messages) where each host has a link of its own.
+ * Cost: O(messages · log messages) if each host has a link of its own.
  *
- * @param time plain numbers, or fractions: over them the result is exact.
- * @throws ArgumentError for a collective without ranks or with figures that are none; InvariantError for schedules that
- * do not fit together.
+ * @param time plain numbers, or fractions, for which the result is exact.
+ * @throws ArgumentError for a collective without ranks or with invalid sizes; InvariantError for schedules that do not
+ * match.
  */
 export const simulateScheduleIn = <T>(
   time: TimeArithmetic<T>,
   algorithm: Algorithm,
-  { bytesPerElement, ...place }: SimulatedCollectivePlace,
+  { bytesPerElement, ...situation }: SimulatedCollectiveSize,
   costs: MessageCosts<T>,
 ): ScheduleTimes<T> => {
-  const { worldSize, elementCount, hosts } = place;
+  const { worldSize, elementCount, hosts } = situation;
   for (const [name, value, least] of [
     ["worldSize", worldSize, 1],
     ["elementCount", elementCount, 0],
     ["bytesPerElement", bytesPerElement, 1],
   ] as const)
     if (!(Number.isSafeInteger(value) && value >= least))
-      throw new ArgumentError(`simulateSchedule: ${name} ${value} was given; use a whole number from ${least}`);
+      throw new ArgumentError(
+        `simulateSchedule: ${name} is ${value}, but must be a whole number from ${least}; correct ${name}`,
+      );
   if (algorithm.kind === "send-receive")
-    throw new ArgumentError("simulateSchedule: a send-receive was given, which is one message; it takes α + β · bytes");
+    throw new ArgumentError(
+      "simulateSchedule does not support send-receive, which is a single message; its time is α + β · bytes",
+    );
   const hostOf = Array.from({ length: worldSize }, (_, rank) =>
     hosts ? hosts.findIndex((ranks) => ranks.includes(rank)) : rank,
   );
   if (hostOf.includes(-1))
-    throw new ArgumentError(`simulateSchedule: hosts leave out rank ${hostOf.indexOf(-1)}; every rank is on one`);
+    throw new ArgumentError(
+      `simulateSchedule: hosts do not contain rank ${hostOf.indexOf(-1)}; put every rank on a host`,
+    );
   const numHosts = hosts?.length ?? worldSize;
 
   const messageOf =
@@ -127,10 +134,10 @@ export const simulateScheduleIn = <T>(
       to,
       round,
       bytes,
-      // The way out of a host, and the way into the other one.
+      // The outgoing link of the sender's host, and the incoming link of the receiver's host.
       links:
         hostOf[from] === hostOf[to] ? [] : [hostOf[from]!, numHosts + hostOf[to]!].map((link) => ({ link, flows: 1 })),
-      left: time.zero,
+      remaining: time.zero,
       since: time.zero,
       slowdown: 0,
       version: 0,
@@ -138,7 +145,7 @@ export const simulateScheduleIn = <T>(
   const ranks = Array.from(
     { length: worldSize },
     (_, rank): RankState<T> => ({
-      rounds: roundsOf(algorithm.schedule({ ...place, rank }), rank, bytesPerElement, messageOf(rank)),
+      rounds: roundsOf(algorithm.schedule({ ...situation, rank }), rank, bytesPerElement, messageOf(rank)),
       round: -1,
       sent: 0,
       received: 0,
@@ -151,7 +158,7 @@ export const simulateScheduleIn = <T>(
   const events = new EventQueue<T, () => void>(time.compare);
   let now = time.zero;
 
-  const take = (rank: RankState<T>): void => {
+  const receiveNext = (rank: RankState<T>): void => {
     const expected = rank.rounds[rank.round]?.numReceives ?? 0;
     if (rank.receiving || rank.received === expected) return;
     const next = rank.offered.findIndex(({ round }) => round === rank.round);
@@ -159,10 +166,10 @@ export const simulateScheduleIn = <T>(
     const [message] = rank.offered.splice(next, 1) as [Message<T>];
     rank.receiving = true;
     const { perMessage, perByte } = message.links.length === 0 ? costs.within : costs.across;
-    message.left = time.times(perByte, message.bytes);
+    message.remaining = time.times(perByte, message.bytes);
     events.push(time.add(now, perMessage), () => links.begin(message));
   };
-  // Called when a rank comes to a round, and when it has sent a message.
+  // Called when a rank enters a round, and when it has sent a message.
   const offer = (rank: RankState<T>): void => {
     const message = rank.rounds[rank.round]?.sends[rank.sent];
     if (message === undefined) return;
@@ -170,7 +177,7 @@ export const simulateScheduleIn = <T>(
     if (to === undefined)
       throw new InvariantError(`${algorithm.name}: rank ${message.from} sends to rank ${message.to} of ${worldSize}`);
     to.offered.push(message);
-    take(to);
+    receiveNext(to);
   };
   const enter = (rank: RankState<T>): void => {
     rank.round++;
@@ -180,10 +187,10 @@ export const simulateScheduleIn = <T>(
       return;
     }
     offer(rank);
-    take(rank);
+    receiveNext(rank);
     leave(rank);
   };
-  /** Go on to the next round if all messages of this one are done. */
+  /** Enter the next round if all messages of this round are done. */
   const leave = (rank: RankState<T>): void => {
     const { sends, numReceives, summedBytes } = rank.rounds[rank.round]!;
     if (rank.sent < sends.length || rank.received < numReceives) return;
@@ -196,7 +203,7 @@ export const simulateScheduleIn = <T>(
     to.receiving = false;
     to.received++;
     offer(from);
-    take(to);
+    receiveNext(to);
     leave(from);
     leave(to);
   };
@@ -218,7 +225,7 @@ export const simulateScheduleIn = <T>(
   const stuck = ranks.findIndex(({ round, rounds }) => round < rounds.length);
   if (stuck !== -1)
     throw new InvariantError(
-      `${algorithm.name}: rank ${stuck} of ${worldSize} stays in round ${ranks[stuck]!.round}; its messages have no other end`,
+      `${algorithm.name}: rank ${stuck} of ${worldSize} is stuck in round ${ranks[stuck]!.round}, because its messages have no counterpart`,
     );
   return {
     end: ranks.reduce((latest, { end }) => (time.compare(end, latest) > 0 ? end : latest), time.zero),
@@ -227,21 +234,21 @@ export const simulateScheduleIn = <T>(
 };
 
 /**
- * `simulateScheduleIn` plain seconds, for measured links.
+ * `simulateScheduleIn` with seconds as plain numbers, for measured links.
  *
  * @example
  * simulateSchedule(ringAllReduce, { worldSize: 8, elementCount: 2 ** 20, bytesPerElement: 4 }, ethernetLinks).end;
  */
 export const simulateSchedule = (
   algorithm: Algorithm,
-  place: SimulatedCollectivePlace,
+  situation: SimulatedCollectiveSize,
   link: LinkCosts,
 ): ScheduleTimes<number> => {
   const timesOf = ({ secondsPerMessage, secondsPerByte }: LinkCosts["within"]): MessageTimes<number> => ({
     perMessage: secondsPerMessage,
     perByte: secondsPerByte,
   });
-  return simulateScheduleIn(plainSeconds, algorithm, place, {
+  return simulateScheduleIn(plainSeconds, algorithm, situation, {
     within: timesOf(link.within),
     across: timesOf(link.across),
     reducePerByte: link.reduceSecondsPerByte,

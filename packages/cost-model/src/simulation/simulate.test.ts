@@ -11,7 +11,7 @@ const options: fc.Arbitrary<SimulationOptions> = fc.record({
   contention: fc.record({ penaltyPerFlow: fc.constantFrom(0, 0.049, 1.1, -0.5) }),
 });
 
-test("golden trace: two ranks, of which one is slower, a two-level collective and one that waits for it", () => {
+test("golden trace: two ranks, one of them slower, a two-level collective and a collective that waits for it", () => {
   const args = { bytes: 4, axis: "data" } as const;
   const program = (seconds: number): Program => [
     compute("matmul head", seconds),
@@ -74,7 +74,7 @@ test("golden trace: two ranks, of which one is slower, a two-level collective an
     ],
     stepSeconds: 17,
     exposedSeconds: [10, 8],
-    exposedOfSteps: [[10, 8]],
+    exposedByStep: [[10, 8]],
     endSeconds: [17],
     collectives: [
       {
@@ -108,7 +108,7 @@ test("golden trace: two ranks, of which one is slower, a two-level collective an
 });
 
 describe("laws of the simulator", () => {
-  test("one rank for each class gives the spans of all ranks, bit for bit, up to 64 ranks", () => {
+  test("one rank per class gives the spans of all ranks, bitwise, for up to 64 ranks", () => {
     const jitter = fc.option(
       fc.record({
         seed: fc.nat(1000),
@@ -135,9 +135,9 @@ describe("laws of the simulator", () => {
           exposedSeconds: byRank.exposedSeconds,
           endSeconds: byRank.endSeconds,
         };
-        // As text first, which is ten times as fast, and as exact.
+        // Compared as text first, which is ten times as fast and equally exact.
         if (JSON.stringify(some) !== JSON.stringify(every)) expect(some).toEqual(every);
-        // Each collective stands for its like.
+        // Each collective represents its equivalents.
         const counted = byClass.collectives.reduce((sum, { numGroups }) => sum + numGroups, 0);
         expect(counted).toBe(byRank.collectives.length);
         if (symmetry.classes < symmetry.ranks) fewer++;
@@ -151,21 +151,21 @@ describe("laws of the simulator", () => {
   const spansOn = ({ spans }: RankSpans, tracks: readonly string[]) =>
     spans.filter(({ track }) => tracks.includes(track));
 
-  test("conserves: a stream does one thing at a time, nothing begins before what it needs, and phases are as long as they take", () => {
+  test("a stream does one thing at a time, nothing begins before its inputs, and phases have their given length", () => {
     fc.assert(
       fc.property(worlds({ lanes: 2 }), options, (world, settings) => {
         const { concurrent = 1, steps = 1 } = settings;
         const result = simulate(world, { ...settings, everyRank: true });
-        for (const ofRank of result.ranks) {
-          const program = world.programs[ofRank.rank]!;
+        for (const classOfRank of result.ranks) {
+          const program = world.programs[classOfRank.rank]!;
           let clock = 0;
-          for (const { startSeconds, endSeconds } of spansOn(ofRank, ["compute", "host", "waiting"])) {
-            expect(startSeconds).toBe(clock); // the compute stream is never idle but for waits
+          for (const { startSeconds, endSeconds } of spansOn(classOfRank, ["compute", "host", "waiting"])) {
+            expect(startSeconds).toBe(clock); // the compute stream is only idle in waits
             clock = endSeconds;
           }
           expect(clock).toBeLessThanOrEqual(result.endSeconds[steps - 1]!);
-          const through = new Map(spansOn(ofRank, ["collectives"]).map((span) => [span.flow!.id, span]));
-          for (const { flow, startSeconds, endSeconds } of spansOn(ofRank, ["waiting"]))
+          const through = new Map(spansOn(classOfRank, ["collectives"]).map((span) => [span.flow!.id, span]));
+          for (const { flow, startSeconds, endSeconds } of spansOn(classOfRank, ["waiting"]))
             expect(endSeconds).toBe(Math.max(startSeconds, through.get(flow!.id)!.endSeconds));
           // The tasks that a collective needs, in its own step.
           const starts = program.flatMap((task, index) => (task.kind === "collective" ? [{ task, index }] : []));
@@ -174,14 +174,14 @@ describe("laws of the simulator", () => {
               const needed = starts.findIndex(({ index }) => index === need);
               for (let step = 0; step < steps; step++) {
                 const one = result.collectives.find(
-                  (other) => other.name === task.name && other.step === step && other.ranks.includes(ofRank.rank),
+                  (other) => other.name === task.name && other.step === step && other.ranks.includes(classOfRank.rank),
                 )!;
                 expect(one.readySeconds).toBeGreaterThanOrEqual(through.get(step * starts.length + needed)!.endSeconds);
                 expect(through.get(step * starts.length + number)!.endSeconds).toBe(one.endSeconds);
               }
             }
           // At most `concurrent` phases of a lane on one stream of a rank.
-          const own = result.collectives.filter(({ ranks }) => ranks.includes(ofRank.rank));
+          const own = result.collectives.filter(({ ranks }) => ranks.includes(classOfRank.rank));
           for (const stream of ["intra-node", "inter-node"])
             for (const lane of ["lane 0", "lane 1"]) {
               const taken = own
@@ -218,7 +218,7 @@ describe("laws of the simulator", () => {
     );
   });
 
-  /** One figure of one task on one rank, longer by `more`. */
+  /** One time of one task on one rank, increased by `more`. */
   const longer = (world: SimulatedWorld, at: number, which: number, more: number): SimulatedWorld => {
     const rank = at % world.programs.length;
     const program = world.programs[rank]!;
@@ -237,10 +237,10 @@ describe("laws of the simulator", () => {
     return { ...world, programs: world.programs.with(rank, changed) };
   };
 
-  test("with one at a time and links that nobody shares, nothing that becomes longer makes anything earlier", () => {
+  test("with one collective at a time and unshared links, increasing a time makes nothing earlier", () => {
     fc.assert(
       fc.property(
-        worlds({ apart: true }),
+        worlds({ isolated: true }),
         fc.nat(20),
         fc.nat(30),
         fc.double({ min: 0, max: 5, noNaN: true }),
@@ -254,7 +254,7 @@ describe("laws of the simulator", () => {
     );
   });
 
-  test("where transfers share a link that is no law: one that comes later leaves it to another", () => {
+  test("with shared links it may, because a later transfer leaves the link to another", () => {
     const world = (seconds: number): SimulatedWorld => ({
       programs: [
         [compute("late", seconds), allReduce("x", "a", [phase(4)])],
@@ -267,7 +267,7 @@ describe("laws of the simulator", () => {
     expect(simulate(world(9)).stepSeconds).toBe(14);
   });
 
-  test("all times twice as long double the step, exactly", () => {
+  test("doubling all times doubles the step, exactly", () => {
     fc.assert(
       fc.property(worlds({ lanes: 2 }), options, (world, settings) => {
         const twice = (program: Program): Program =>
@@ -324,9 +324,9 @@ describe("laws of the simulator", () => {
           const together = simulate(world, { contention: { penaltyPerFlow: penalty } });
           expect(together.stepSeconds).toBe(a + k * transfer + (k - 1) * penalty * transfer);
           expect(together.symmetry.classes).toBe(1);
-          // On hosts of their own nobody is in the way.
+          // Nothing is shared on separate hosts.
           expect(simulate({ ...world, hosts: groups }).stepSeconds).toBe(a + transfer);
-          // Different sizes: the busy link ends with the sum of all transfers.
+          // Different sizes: the shared link ends with the sum of all transfers.
           const unequal = {
             ...world,
             programs: world.programs.map(
@@ -340,7 +340,7 @@ describe("laws of the simulator", () => {
   });
 });
 
-test("a rate changes when another transfer comes or goes, and what was sent stays sent", () => {
+test("a rate changes when another transfer begins or ends, for the remaining bytes", () => {
   const other = (seconds: number, transfer: number): Program => [
     compute("late", seconds),
     allReduce("y", "b", [phase(transfer)]),
@@ -350,14 +350,14 @@ test("a rate changes when another transfer comes or goes, and what was sent stay
     groups: { a: [[0]], b: [[1]] },
     hosts: [[0, 1]],
   };
-  // Alone until 4; 3 of it in 6 seconds beside the other; 3 alone again.
+  // Alone until 4; 3 of it in 6 seconds with the other; 3 alone again.
   const ends = (penaltyPerFlow: number) =>
     simulate(world, { contention: { penaltyPerFlow } }).collectives.map(({ endSeconds }) => endSeconds);
   expect(ends(0)).toEqual([13, 10]);
   expect(ends(1)).toEqual([16, 13]);
 });
 
-test("a transfer that ends as another begins does not disturb a third by a bit", () => {
+test("a transfer that ends as another begins does not change a third by rounding", () => {
   const transfer = 0.11000000000000001;
   const world: SimulatedWorld = {
     programs: [
@@ -367,13 +367,13 @@ test("a transfer that ends as another begins does not disturb a third by a bit",
     groups: { a: [[0]], b: [[1]] },
     hosts: [[0, 1]],
   };
-  // All the time beside one other, at a third of the rate. In two parts it would end a bit later or earlier.
+  // One other transfer the whole time, at a third of the rate. In two parts it would end slightly earlier or later.
   const [x] = simulate(world, { contention: { penaltyPerFlow: 1 } }).collectives;
   expect(x!.endSeconds).toBe(3 * transfer);
   expect(0.1 * 3 + 3 * (transfer - (0.1 * 3) / 3)).not.toBe(3 * transfer);
 });
 
-test("a phase takes as long as its slowest member's part, whoever that is", () => {
+test("a phase takes as long as its slowest member's part", () => {
   const programs = [3, 7, 5].map(
     (seconds): Program => [allReduce("x", "data", [phase(seconds, 10 - seconds)]), wait(0)],
   );
@@ -387,7 +387,7 @@ test("a phase takes as long as its slowest member's part, whoever that is", () =
     );
 });
 
-test("lanes do not wait for each other, but share the link; in one lane they follow each other", () => {
+test("lanes do not wait for each other, but share the link; collectives of one lane are sequential", () => {
   const program = (priority: number): Program => [
     allReduce("x", "data", [phase(4)]),
     allReduce("y", "data", [phase(1)], { priority }),
@@ -404,7 +404,7 @@ test("lanes do not wait for each other, but share the link; in one lane they fol
   expect(ends(0, 2)).toEqual([5, 2]);
 });
 
-test("what a step leaves under way is waited for in the next one, and the steady state is found", () => {
+test("collectives left running by a step are waited for in the next step, and the steady state is found", () => {
   const program: Program = [
     wait(2, true),
     compute("forward", 3),
@@ -419,7 +419,7 @@ test("what a step leaves under way is waited for in the next one, and the steady
   expect(simulate(world, { steps: 4, spans: false }).ranks).toEqual([]);
 });
 
-test("a collective after a collective begins when that is done, and holds nobody up", () => {
+test("a collective after another collective begins when that is done, and blocks nothing", () => {
   const program: Program = [
     allReduce("x", "data", [phase(5)]),
     allReduce("y", "data", [phase(2, 0, "intra-node")], { after: [0], priority: 1 }),
@@ -440,7 +440,7 @@ test("a collective after a collective begins when that is done, and holds nobody
   );
 });
 
-test("an empty program, and thousands of collectives of a rank alone, take no time", () => {
+test("an empty program, and thousands of collectives of a single rank, take no time", () => {
   expect(simulate({ programs: [[]], groups: {} }, { steps: 2 }).endSeconds).toEqual([0, 0]);
   const alone = Array.from({ length: 5000 }, (_, i): Task[] => [allReduce(`${i}`, "data", []), wait(2 * i)]).flat();
   expect(simulate({ programs: [alone], groups: { data: [[0]] } }).stepSeconds).toBe(0);

@@ -1,107 +1,104 @@
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
 import type { Contention } from "../hardware/hardware.ts";
 import { checkWorld } from "./check-world.ts";
-import { deadlockOf } from "./deadlock.ts";
+import { deadlockError } from "./deadlock.ts";
 import { type JitterOptions, jitterOf } from "./jitter.ts";
-import type { PhaseTimes } from "./meeting.ts";
+import type { PhaseTimes } from "./collective-instance.ts";
 import { rankClasses } from "./rank-classes.ts";
 import { spansOfRank } from "./rank-spans.ts";
 import type { SimulatedWorld } from "./task.ts";
 import { WorldRun } from "./world-run.ts";
 
 export interface SimulationOptions {
-  /** Steps in a row, without a barrier between them. Default: 1. */
+  /** Number of consecutive steps, without a barrier between them. Default: 1. */
   readonly steps?: number;
-  /** How many collectives of one lane a group, and a rank's stream, may have under way at once. Default: 1. */
+  /** Maximum number of concurrent collectives per lane, in a group and on a rank's stream. Default: 1. */
   readonly concurrent?: number;
-  /** What transfers at once on one link cost each other beside sharing it. Default: nothing. */
+  /** Contention of concurrent transfers on one link, beyond sharing its bandwidth. Default: none. */
   readonly contention?: Contention;
-  /** What a message takes longer while a member of its group computes. Default: 0. */
+  /** Extra seconds of a message while a member of its group computes. Default: 0. */
   readonly messageDelaySeconds?: number;
-  /** How times scatter. Default: not at all. */
+  /** Random variation of times. Absent: none. */
   readonly jitter?: JitterOptions;
-  /** Simulate every rank, also where several are alike. Default: false. */
+  /** Whether to simulate every rank, even if ranks are equivalent. Default: false. */
   readonly everyRank?: boolean;
-  /** Make spans; without, `ranks` is empty. Default: true. */
+  /** Whether to build spans; without spans, `ranks` is empty. Default: true. */
   readonly spans?: boolean;
 }
 
-/** A collective on the network, of one group of those that are alike. */
+/** A collective of one group, which represents all equivalent groups. */
 export interface SimulatedCollective {
   readonly name: string;
   readonly axis: string;
   readonly ranks: readonly number[];
-  /** Groups that do the same at the same times, this one included. */
+  /** Number of equivalent groups, this group included. */
   readonly numGroups: number;
   readonly step: number;
-  /** When the last member had started it. */
+  /** Time at which the last member had started the collective, in seconds. */
   readonly readySeconds: number;
   readonly phases: readonly Readonly<PhaseTimes>[];
   readonly endSeconds: number;
 }
 
-/** Steps as the simulator has them. Times count from the begin of the first step. */
+/** Simulated steps. Times count from the begin of the first step. */
 export interface SimulatedStep {
-  /** By rank, in the format of a run's; all steps. Ranks that are alike may share one list. */
+  /** Spans of each rank over all steps, in the format of a run. Equivalent ranks may share one list. */
   readonly ranks: readonly RankSpans[];
   /**
-   * Of the last step: from the end of the step before to its own. With several steps that is the steady state, if there
-   * is one.
+   * Seconds of the last step, from the end of the previous step to its own end. With several steps this is the steady
+   * state, if there is one.
    */
   readonly stepSeconds: number;
-  /** By rank: what it waits for collectives in the last step. */
+  /** Seconds that each rank waits for collectives in the last step. */
   readonly exposedSeconds: readonly number[];
-  /** By step, then by rank: the same of each step. */
-  readonly exposedOfSteps: readonly (readonly number[])[];
-  /** By step: when the last rank's compute stream is through. What nobody waits for may go on into the next step. */
+  /** Seconds that each rank waits for collectives, by step, then by rank. */
+  readonly exposedByStep: readonly (readonly number[])[];
+  /** End of the last rank's compute stream, by step. Collectives without a wait may continue into the next step. */
   readonly endSeconds: readonly number[];
   readonly collectives: readonly SimulatedCollective[];
-  /**
-   * How many ranks were simulated, one for each class of ranks that cannot but do the same, and for how many they
-   * stand.
-   */
+  /** Number of simulated ranks, one per class of equivalent ranks, and total number of ranks. */
   readonly symmetry: { readonly classes: number; readonly ranks: number };
   readonly numEvents: number;
 }
 
 const checkCount = (name: string, value: number): void => {
   if (!(Number.isSafeInteger(value) && value >= 1))
-    throw new ArgumentError(`simulate: ${name} ${value} was given; use a whole number from 1`);
+    throw new ArgumentError(`simulate: ${name} is ${value}, but must be a whole number from 1; correct ${name}`);
 };
 
 /**
  * Simulate training steps of many ranks.
  *
  * A rank computes one task at a time, in the order of its program. A collective begins when the last member has started
- * it, and what its members' programs start before it on the same stream and in the same lane is done; the collectives
- * of a group and lane run one after the other (`concurrent`: so many at once). Its phases follow one another, each
- * after start-up + slowdown · transfer. While k transfers are on one link,
+ * it, and when the collectives that its members' programs start earlier on the same stream and in the same lane are
+ * done; the collectives of a group and lane run one after another (or `concurrent` at a time). Its phases follow one
+ * another, each taking start-up + slowdown · transfer. With k concurrent transfers on a link,
  *
  *     slowdown = 1 + (k − 1)(1 + η / b),   k of the most loaded link: T_k = a + k · b · M + (k − 1) · η · M
  *
- * and is worked out anew whenever k changes; what was sent stays sent. Inter-node phases of groups that have ranks on
- * one host share that host's link; intra-node phases share the links of a rank only with others of that rank (lanes,
- * `concurrent`). A group's own ranks on a host count as one transfer: its price knows of them already.
+ * recomputed whenever k changes, for the remaining transfer. Inter-node phases of groups that have ranks on one host
+ * share that host's link; intra-node phases share the links of a rank only with other collectives of that rank (lanes,
+ * `concurrent`). A group's own ranks on a host count as one transfer, because its price already includes them.
  *
- * Messages of a phase that begins while a member computes take `messageDelaySeconds` longer, each, for as long as that
+ * Messages of a phase that begins while a member computes each take `messageDelaySeconds` longer, as long as that
  * member is known to compute.
  *
- * Not modelled: what ranks of one host cost each other within the host (memory bandwidth, caches, cores), switches and
- * racks above the hosts, computation that communication slows (kernels of `stepTasks` hold an estimate of it), the
- * network's preference for the higher of two lanes, that a rank carries out the collectives of one lane one after the
- * other whatever links they go over, and memory. A rank's streams serve collectives in the order of its
- * program, so one that waits for its members holds up those behind it, as in a run.
+ * Not modeled: interference between ranks of one host within the host (memory bandwidth, caches, cores), switches and
+ * racks above the hosts, computation slowed by communication (kernels of `stepTasks` include an estimate), the
+ * network's preference for the higher of two lanes, that a rank executes the collectives of one lane one after another
+ * on any links, and memory. A rank's streams serve collectives in the order of its program, so a collective that waits
+ * for its members blocks those behind it, as in a run.
  *
- * Ranks that cannot but do the same are simulated once (`rankClasses`); the result is that of all ranks, bit for bit.
+ * Equivalent ranks are simulated once (`rankClasses`); the result is bitwise equal to a simulation of all ranks.
  *
- * With one at a time per link (`concurrent` 1, one lane, no two groups on a host's link) no time that becomes longer
- * makes the step shorter. Where transfers share a link it may: one that comes later leaves the link to another.
+ * With one collective at a time per link (`concurrent` 1, one lane, no two groups on a host's link), increasing any
+ * time never makes the step shorter. With shared links it may, because a later transfer leaves the link to another.
  *
- * Cost: O(tasks of all classes) + O(log(events) · collectives · members). 10,000 like ranks of 1,000 tasks take a
- * fraction of a second.
+ * Cost: O(tasks of all classes) + O(log(events) · collectives · members). 10,000 equivalent ranks with 1,000 tasks take
+ * a fraction of a second.
  *
- * @throws ArgumentError for a world with impossible figures, one whose members of a group have different collectives,
- * or ranks that wait for each other in a circle; it names rank and collective.
+ * @throws ArgumentError for a world with impossible values, with different collectives on the members of a group, or
+ * with a deadlock; the message names rank and collective.
  *
  * Source: Shi et al. 2018, arXiv 1805.03812 (S-SGD as a DAG); Wang et al. 2020, arXiv 2002.10105 (contention).
  */
@@ -112,11 +109,11 @@ export const simulate = (world: SimulatedWorld, options: SimulationOptions = {})
   checkCount("concurrent", concurrent);
   if (!(penaltyPerFlow >= -1 && Number.isFinite(penaltyPerFlow)))
     throw new ArgumentError(
-      `simulate: a penaltyPerFlow of ${penaltyPerFlow} was given; use −1 (links that nobody shares) or more`,
+      `simulate: penaltyPerFlow is ${penaltyPerFlow}, but must be finite and −1 or more; use −1 for links without contention`,
     );
   if (!(messageDelaySeconds >= 0 && Number.isFinite(messageDelaySeconds)))
     throw new ArgumentError(
-      `simulate: a messageDelaySeconds of ${messageDelaySeconds} was given; it is finite and not negative`,
+      `simulate: messageDelaySeconds is ${messageDelaySeconds}, but must be finite and not negative; use 0 for no delay`,
     );
   checkWorld(world);
   const jitter = options.jitter && jitterOf(options.jitter);
@@ -133,25 +130,25 @@ export const simulate = (world: SimulatedWorld, options: SimulationOptions = {})
     jitter,
     keepTimes: spans,
   });
-  if (!run.run()) throw deadlockOf(run);
+  if (!run.run()) throw deadlockError(run);
   const endSeconds = Array.from({ length: steps }, (_, step) =>
     run.ranks.reduce((latest, { ends }) => Math.max(latest, ends[step]!), 0),
   );
   if (!Number.isFinite(endSeconds[steps - 1]!))
     throw new ArgumentError(
-      `simulate: ${steps} steps end after ${endSeconds[steps - 1]!} s; times must add up to a finite number`,
+      `simulate: ${steps} steps end after ${endSeconds[steps - 1]!} s, but times must add up to a finite number; use smaller times`,
     );
   const { classOf } = classes;
-  const exposedOfSteps = Array.from({ length: steps }, (_, step) =>
+  const exposedByStep = Array.from({ length: steps }, (_, step) =>
     classOf.map((index) => run.ranks[index]!.exposed[step]!),
   );
   return {
     ranks: spans ? spansOfRank(world.programs, classOf, run, steps) : [],
     stepSeconds: endSeconds[steps - 1]! - (endSeconds[steps - 2] ?? 0),
-    exposedSeconds: exposedOfSteps[steps - 1]!,
-    exposedOfSteps,
+    exposedSeconds: exposedByStep[steps - 1]!,
+    exposedByStep,
     endSeconds,
-    collectives: run.meetings.map(({ task, group, step, readySeconds, phases, endSeconds: end }) => ({
+    collectives: run.instances.map(({ task, group, step, readySeconds, phases, endSeconds: end }) => ({
       name: task.name,
       axis: group.axis,
       ranks: group.ranks,

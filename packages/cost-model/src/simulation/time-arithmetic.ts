@@ -1,15 +1,15 @@
 /**
- * The numbers that times are reckoned in. A simulation over fractions is exact, and can be held against closed forms to
- * the last digit; over plain numbers it is fast.
+ * Arithmetic of simulated times. A simulation with fractions is exact, and can be compared with closed forms to the
+ * last digit; with plain numbers it is fast.
  */
 export interface TimeArithmetic<T> {
   readonly zero: T;
   readonly add: (a: T, b: T) => T;
   readonly subtract: (a: T, b: T) => T;
-  /** By a count or a slowdown. */
+  /** Multiply by a count or a slowdown. */
   readonly times: (a: T, factor: number) => T;
   readonly over: (a: T, divisor: number) => T;
-  /** Below 0 where a comes before b. */
+  /** Negative if a is before b. */
   readonly compare: (a: T, b: T) => number;
 }
 

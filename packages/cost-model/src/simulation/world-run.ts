@@ -1,66 +1,68 @@
 import { EventQueue } from "./event-queue.ts";
 import type { Jitter } from "./jitter.ts";
-import { type Meeting, newMeeting } from "./meeting.ts";
+import { type CollectiveInstance, newInstance } from "./collective-instance.ts";
 import { type ProgramShape, programShape } from "./program-shape.ts";
 import type { WorldClasses } from "./rank-classes.ts";
 import { SharedLinks } from "./shared-links.ts";
 import type { CollectiveTask, Program, Task } from "./task.ts";
 import { plainSeconds } from "./time-arithmetic.ts";
 
-/** What a run of a world depends on beside it. */
+/** Settings of a run of a world. */
 export interface RunSettings {
   readonly steps: number;
   readonly concurrent: number;
   readonly penaltyPerFlow: number;
   readonly messageDelaySeconds: number;
   readonly jitter: Jitter | undefined;
-  /** Whether the times of tasks are kept. */
+  /** Whether to record the times of tasks. */
   readonly keepTimes: boolean;
 }
 
-/** One class of ranks on its way through its program. */
+/** State of one class of ranks in its program. */
 export interface RankRun {
   readonly rank: number;
   readonly program: Program;
   readonly shape: ProgramShape;
-  /** By collective: which meeting of a step it is. */
-  readonly meetingOf: Int32Array;
+  /** Index of each collective's instance within a step, by collective. */
+  readonly instanceIndices: Int32Array;
   step: number;
-  /** The task that comes next. */
+  /** Index of the next task. */
   at: number;
   clock: number;
-  /** By step: when the compute stream was through, and how long it stood still. */
+  /** End of the compute stream, by step. */
   readonly ends: Float64Array;
+  /** Seconds that the compute stream waited, by step. */
   readonly exposed: Float64Array;
-  /** By step and task: begin and end on the compute stream. */
+  /** Begin and end on the compute stream, by step and task. */
   readonly times: Float64Array | undefined;
-  /** By queue: phases that were let in. */
+  /** Number of admitted phases, by queue. */
   readonly admitted: Int32Array;
 }
 
-type Happening = "ready" | "transfers" | "ends";
+type EventKind = "ready" | "transfers" | "ends";
 
 /**
- * Runs a world of classes. A rank runs ahead by its own clock up to a wait for a collective that is not done; so there
- * are events for collectives only: all members have started, a transfer begins, a phase ends.
+ * Runs a world of classes. A rank advances on its own clock up to a wait for a collective that is not done, so events
+ * exist for collectives only: all members have started, a transfer begins, a phase ends.
  */
 export class WorldRun {
   readonly ranks: readonly RankRun[];
-  /** By step, then by group class and collective. */
-  readonly meetings: readonly Meeting[];
+  /** Instances of collectives, by step, then by group class and collective. */
+  readonly instances: readonly CollectiveInstance[];
   private readonly classes: WorldClasses;
   private readonly settings: RunSettings;
   private readonly events = new EventQueue<
     number,
-    { readonly what: Happening; readonly meeting: Meeting; readonly version: number }
+    { readonly what: EventKind; readonly instance: CollectiveInstance; readonly version: number }
   >(plainSeconds.compare);
-  private readonly links: SharedLinks<number, Meeting>;
-  /** First meeting of each group class in a step, and meetings in a step. */
+  private readonly links: SharedLinks<number, CollectiveInstance>;
+  /** First instance of each group class within a step. */
   private readonly firstOf: readonly number[];
+  /** Number of instances in a step. */
   private readonly perStep: number;
-  /** By group class: the links that its members' own streams are. */
-  private readonly intraLinks: readonly Meeting["links"][];
-  /** By group class and priority: collectives in order, and how many were let in. */
+  /** Links of the members' own streams, by group class. */
+  private readonly intraLinks: readonly CollectiveInstance["links"][];
+  /** Collectives in order, and number of admitted ones, by group class and priority. */
   private readonly lanes: readonly ReadonlyMap<number, { readonly ordinals: readonly number[]; admitted: number }>[];
   private readonly runnable: number[] = [];
   private now = 0;
@@ -85,15 +87,15 @@ export class WorldRun {
     this.ranks = classes.ranks.map(({ rank, groupOf }) => {
       const program = programs[rank]!;
       const shape = shapeOf(rank);
-      const meetingOf = new Int32Array(shape.tasks.length);
+      const instanceIndices = new Int32Array(shape.tasks.length);
       for (const [axis, collectives] of shape.along)
         for (const [ordinal, collective] of collectives.entries())
-          meetingOf[collective] = this.firstOf[groupOf.get(axis)!]! + ordinal;
+          instanceIndices[collective] = this.firstOf[groupOf.get(axis)!]! + ordinal;
       return {
         rank,
         program,
         shape,
-        meetingOf,
+        instanceIndices,
         step: 0,
         at: 0,
         clock: 0,
@@ -103,7 +105,7 @@ export class WorldRun {
         admitted: new Int32Array(shape.queues.length),
       };
     });
-    // Links of hosts first, then those of ranks.
+    // Links of hosts come first, then those of ranks.
     this.links = new SharedLinks(
       classes.numHosts + classes.ranks.length,
       (flows) => 1 + (flows - 1) * (1 + penaltyPerFlow),
@@ -116,53 +118,53 @@ export class WorldRun {
       const byPriority = Map.groupBy(tasks.keys(), (ordinal) => tasks[ordinal]!.priority ?? 0);
       return new Map([...byPriority].map(([priority, ordinals]) => [priority, { ordinals, admitted: 0 }]));
     });
-    this.meetings = Array.from({ length: steps }, (_, step) =>
+    this.instances = Array.from({ length: steps }, (_, step) =>
       classes.groups.flatMap((group, index) =>
-        tasksOf[index]!.map((task, ordinal) => newMeeting(index, group, step, ordinal, task)),
+        tasksOf[index]!.map((task, ordinal) => newInstance(index, group, step, ordinal, task)),
       ),
     ).flat();
   }
 
-  /** How many events there were. */
+  /** Number of events so far. */
   get numEvents(): number {
     return this.events.count;
   }
 
-  /** The meeting of a collective, by rank class and task. */
-  meetingOf(rankClass: number, step: number, task: number): Meeting {
-    const { shape, meetingOf } = this.ranks[rankClass]!;
-    return this.meetings[step * this.perStep + meetingOf[shape.numbers[task]!]!]!;
+  /** The instance of a collective, by rank class, step and task. */
+  findInstance(rankClass: number, step: number, task: number): CollectiveInstance {
+    const { shape, instanceIndices } = this.ranks[rankClass]!;
+    return this.instances[step * this.perStep + instanceIndices[shape.numbers[task]!]!]!;
   }
 
-  /** Run to the end. @returns whether all is done; where it is not, ranks wait for each other in a circle. */
+  /** Run to the end. @returns whether everything is done; otherwise there is a deadlock. */
   run(): boolean {
     const { ranks, settings, events } = this;
     for (const [group, lanes] of this.lanes.entries())
       for (const priority of lanes.keys())
-        for (let i = 0; i < settings.concurrent; i++) this.letGroupOn(group, priority);
+        for (let i = 0; i < settings.concurrent; i++) this.admitGroup(group, priority);
     for (const [index, { shape }] of ranks.entries())
-      for (const queue of shape.queues.keys()) for (let i = 0; i < settings.concurrent; i++) this.letIn(index, queue);
+      for (const queue of shape.queues.keys()) for (let i = 0; i < settings.concurrent; i++) this.admit(index, queue);
     for (const index of ranks.keys()) this.runnable.push(index);
     for (;;) {
       for (let index = this.runnable.pop(); index !== undefined; index = this.runnable.pop()) this.runAhead(index);
       if (events.nextAt !== this.now) {
-        this.links.settle(this.now, (meeting, endsAt) =>
-          events.push(endsAt, { what: "ends", meeting, version: meeting.version }),
+        this.links.settle(this.now, (instance, endsAt) =>
+          events.push(endsAt, { what: "ends", instance, version: instance.version }),
         );
         if (events.nextAt === undefined) break;
         this.now = events.nextAt;
       }
-      const { what, meeting, version } = events.pop()!;
+      const { what, instance, version } = events.pop()!;
       if (what === "ready") {
-        meeting.isReady = true;
-        meeting.seconds = this.secondsOf(meeting);
-        this.tryBegin(meeting);
-      } else if (what === "transfers") this.links.begin(meeting);
-      else if (version === meeting.version) this.endPhase(meeting);
+        instance.isReady = true;
+        instance.seconds = this.secondsOf(instance);
+        this.tryBegin(instance);
+      } else if (what === "transfers") this.links.begin(instance);
+      else if (version === instance.version) this.endPhase(instance);
     }
     return (
       ranks.every(({ step }) => step === settings.steps) &&
-      this.meetings.every(({ endSeconds }) => endSeconds !== undefined)
+      this.instances.every(({ endSeconds }) => endSeconds !== undefined)
     );
   }
 
@@ -182,12 +184,12 @@ export class WorldRun {
       const begin = rank.clock;
       if (task.kind === "wait") {
         if (task.previous !== true || step > 0) {
-          const meeting = this.meetingOf(index, task.previous === true ? step - 1 : step, task.for);
-          if (meeting.endSeconds === undefined) {
-            meeting.waiting.push(index);
+          const instance = this.findInstance(index, task.previous === true ? step - 1 : step, task.for);
+          if (instance.endSeconds === undefined) {
+            instance.waiting.push(index);
             return;
           }
-          rank.clock = Math.max(begin, meeting.endSeconds);
+          rank.clock = Math.max(begin, instance.endSeconds);
           rank.exposed[step]! += rank.clock - begin;
         }
       } else {
@@ -196,85 +198,87 @@ export class WorldRun {
         if (task.kind === "collective") this.start(index, task, rank.clock);
       }
       if (times !== undefined) {
-        const place = 2 * (step * program.length + at);
-        [times[place], times[place + 1]] = [begin, rank.clock];
+        const offset = 2 * (step * program.length + at);
+        [times[offset], times[offset + 1]] = [begin, rank.clock];
       }
       rank.at++;
     }
   }
 
-  /** A member has started a collective: it comes when what it needs is done, too. */
+  /** Handles the start of a collective by a member: the collective is also delayed by the collectives that it needs. */
   private start(index: number, { after = [], afterPrevious = [] }: CollectiveTask, seconds: number): void {
     const { program, step, at } = this.ranks[index]!;
-    const meeting = this.meetingOf(index, step, at);
-    const need = (task: number, ofStep: number): void => {
-      if (program[task]!.kind !== "collective" || ofStep < 0) return;
-      const needed = this.meetingOf(index, ofStep, task);
+    const instance = this.findInstance(index, step, at);
+    const need = (task: number, needStep: number): void => {
+      if (program[task]!.kind !== "collective" || needStep < 0) return;
+      const needed = this.findInstance(index, needStep, task);
       if (needed.endSeconds === undefined) {
-        meeting.missing++;
-        needed.followers.push(meeting);
-      } else meeting.readySeconds = Math.max(meeting.readySeconds, needed.endSeconds);
+        instance.missing++;
+        needed.followers.push(instance);
+      } else instance.readySeconds = Math.max(instance.readySeconds, needed.endSeconds);
     };
     for (const task of after) need(task, step);
     for (const task of afterPrevious) need(task, step - 1);
-    this.come(meeting, seconds);
+    this.arrive(instance, seconds);
   }
 
-  private come(meeting: Meeting, seconds: number): void {
-    meeting.readySeconds = Math.max(meeting.readySeconds, seconds);
-    if (--meeting.missing === 0) this.events.push(meeting.readySeconds, { what: "ready", meeting, version: 0 });
+  private arrive(instance: CollectiveInstance, seconds: number): void {
+    instance.readySeconds = Math.max(instance.readySeconds, seconds);
+    if (--instance.missing === 0) this.events.push(instance.readySeconds, { what: "ready", instance, version: 0 });
   }
 
-  private letGroupOn(group: number, priority: number): void {
+  private admitGroup(group: number, priority: number): void {
     const lane = this.lanes[group]!.get(priority)!;
     const { ordinals } = lane;
-    const place = lane.admitted++;
-    const step = Math.floor(place / ordinals.length);
+    const position = lane.admitted++;
+    const step = Math.floor(position / ordinals.length);
     if (step >= this.settings.steps) return;
-    const meeting = this.meetings[step * this.perStep + this.firstOf[group]! + ordinals[place % ordinals.length]!]!;
-    meeting.hasTurn = true;
-    this.tryBegin(meeting);
+    const instance =
+      this.instances[step * this.perStep + this.firstOf[group]! + ordinals[position % ordinals.length]!]!;
+    instance.hasTurn = true;
+    this.tryBegin(instance);
   }
 
-  private letIn(index: number, queue: number): void {
-    const { shape, meetingOf, admitted } = this.ranks[index]!;
+  private admit(index: number, queue: number): void {
+    const { shape, instanceIndices, admitted } = this.ranks[index]!;
     const entries = shape.queues[queue]!;
-    const place = admitted[queue]!++;
-    const step = Math.floor(place / entries.length);
+    const position = admitted[queue]!++;
+    const step = Math.floor(position / entries.length);
     if (step >= this.settings.steps) return;
-    const { collective, phase } = entries[place - step * entries.length]!;
-    const meeting = this.meetings[step * this.perStep + meetingOf[collective]!]!;
-    if (--meeting.held[phase]! === 0) this.tryBegin(meeting);
+    const { collective, phase } = entries[position - step * entries.length]!;
+    const instance = this.instances[step * this.perStep + instanceIndices[collective]!]!;
+    if (--instance.numBusy[phase]! === 0) this.tryBegin(instance);
   }
 
-  /** Begin the next phase if nothing holds it up. */
-  private tryBegin(meeting: Meeting): void {
-    const { phases, donePhases, task, group, groupClass } = meeting;
-    if (!meeting.isReady || !meeting.hasTurn || phases.length > donePhases || meeting.endSeconds !== undefined) return;
+  /** Begin the next phase if nothing blocks it. */
+  private tryBegin(instance: CollectiveInstance): void {
+    const { phases, donePhases, task, group, groupClass } = instance;
+    if (!instance.isReady || !instance.hasTurn || phases.length > donePhases || instance.endSeconds !== undefined)
+      return;
     const phase = task.phases[donePhases];
     const { now } = this;
     if (phase === undefined) {
-      // Without phases; an event, not a call, since thousands may follow one another.
-      if (meeting.version++ === 0) this.events.push(now, { what: "ends", meeting, version: 1 });
+      // Without phases. An event instead of a call, because thousands may follow one another.
+      if (instance.version++ === 0) this.events.push(now, { what: "ends", instance, version: 1 });
       return;
     }
-    if (meeting.held[donePhases]! > 0) return;
-    const { transfer } = meeting.seconds[donePhases]!;
-    const startup = this.startupOf(meeting, phase.messages ?? 0);
+    if (instance.numBusy[donePhases]! > 0) return;
+    const { transfer } = instance.seconds[donePhases]!;
+    const startup = this.startupOf(instance, phase.messages ?? 0);
     phases.push({ stream: phase.stream, beginSeconds: now, endSeconds: Number.NaN });
-    meeting.links = phase.stream === "inter-node" ? group.hosts : this.intraLinks[groupClass]!;
-    meeting.left = transfer;
-    meeting.slowdown = 0;
-    if (transfer > 0) this.events.push(now + startup, { what: "transfers", meeting, version: 0 });
-    else this.events.push(now + startup, { what: "ends", meeting, version: ++meeting.version });
+    instance.links = phase.stream === "inter-node" ? group.hosts : this.intraLinks[groupClass]!;
+    instance.remaining = transfer;
+    instance.slowdown = 0;
+    if (transfer > 0) this.events.push(now + startup, { what: "transfers", instance, version: 0 });
+    else this.events.push(now + startup, { what: "ends", instance, version: ++instance.version });
   }
 
   /**
-   * The start-up of a phase that begins now. While a member computes, each message takes longer; once all of them wait,
-   * the rest goes on at its own pace. A rank runs ahead up to its next wait, so its clock says how long it computes for
-   * certain.
+   * Start-up seconds of a phase that begins now. While a member computes, each message takes longer; after all members
+   * wait, the rest proceeds at its normal rate. A rank advances to its next wait, so its clock shows how long it
+   * certainly computes.
    */
-  private startupOf({ seconds, donePhases, group }: Meeting, messages: number): number {
+  private startupOf({ seconds, donePhases, group }: CollectiveInstance, messages: number): number {
     const { startup } = seconds[donePhases]!;
     const delayed = startup + messages * this.settings.messageDelaySeconds;
     if (delayed === startup) return startup;
@@ -282,8 +286,8 @@ export class WorldRun {
     return delayed <= computing ? delayed : computing + startup * (1 - computing / delayed);
   }
 
-  /** What the slowest member's part of each phase takes. */
-  private secondsOf({ group, ordinal, step, task }: Meeting): Meeting["seconds"] {
+  /** Seconds of each phase on the slowest member. */
+  private secondsOf({ group, ordinal, step, task }: CollectiveInstance): CollectiveInstance["seconds"] {
     const seconds = task.phases.map(() => ({ startup: 0, transfer: 0 }));
     const { jitter } = this.settings;
     let known: Program | undefined;
@@ -302,28 +306,28 @@ export class WorldRun {
     return seconds;
   }
 
-  private endPhase(meeting: Meeting): void {
-    const { phases, group, task, ordinal } = meeting;
+  private endPhase(instance: CollectiveInstance): void {
+    const { phases, group, task, ordinal } = instance;
     const { now } = this;
-    const ended = phases[meeting.donePhases];
+    const ended = phases[instance.donePhases];
     if (ended !== undefined) {
       ended.endSeconds = now;
-      if (meeting.slowdown > 0) this.links.end(meeting);
-      const done = meeting.donePhases++;
+      if (instance.slowdown > 0) this.links.end(instance);
+      const done = instance.donePhases++;
       let [known, queue]: [ProgramShape | undefined, number] = [undefined, 0];
       for (const member of group.members) {
         const { shape } = this.ranks[member]!;
         if (shape !== known) [known, queue] = [shape, shape.queueOf[shape.along.get(group.axis)![ordinal]!]![done]!];
-        this.letIn(member, queue);
+        this.admit(member, queue);
       }
     }
-    if (meeting.donePhases < task.phases.length) {
-      this.tryBegin(meeting);
+    if (instance.donePhases < task.phases.length) {
+      this.tryBegin(instance);
       return;
     }
-    meeting.endSeconds = now;
-    for (const follower of meeting.followers) this.come(follower, now);
-    for (const index of meeting.waiting) this.runnable.push(index);
-    this.letGroupOn(meeting.groupClass, task.priority ?? 0);
+    instance.endSeconds = now;
+    for (const follower of instance.followers) this.arrive(follower, now);
+    for (const index of instance.waiting) this.runnable.push(index);
+    this.admitGroup(instance.groupClass, task.priority ?? 0);
   }
 }

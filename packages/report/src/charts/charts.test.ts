@@ -4,7 +4,7 @@ import { kinds } from "../tokens.ts";
 import { flameChart, type FlameNode } from "./flame-chart.ts";
 import { rowsOfIntervals } from "./interval-rows.ts";
 import { memoryChart, peakPosition } from "./memory-chart.ts";
-import { pointsWithoutPlace, rooflineChart } from "./roofline-chart.ts";
+import { numUndrawablePoints, rooflineChart } from "./roofline-chart.ts";
 import { stackedBar } from "./stacked-bar.ts";
 import { timelineChart, type TimelineSpan } from "./timeline-chart.ts";
 
@@ -16,7 +16,7 @@ const marksOf = (svg: string): [x: string, width: string, title: string][] =>
     ([, x, width, title]) => [x!, width!, title!],
   );
 
-test("parts of a bar follow each other, each as wide as its share", () => {
+test("segments of a bar are adjacent, each as wide as its share", () => {
   const svg = stackedBar(
     [
       { name: "forward", kind: "forward", seconds: 0.001 },
@@ -39,7 +39,7 @@ describe("a timeline", () => {
     kind: "forward",
   });
 
-  test("has its spans in ten-millionths of the time shown, with their labels by number", () => {
+  test("has spans in ten-millionths of the time range, with the indices of their labels", () => {
     const svg = timelineChart(
       [{ group: "rank 0", name: "compute", spans: [span(0, 1, "a"), span(1, 4, "b")], predicted: [span(0, 2, "a")] }],
       { label },
@@ -48,13 +48,13 @@ describe("a timeline", () => {
     expect([attributes(svg, "data-l"), attributes(svg, "data-labels")]).toEqual([["0 1", "0"], ["a&#10;b"]]);
   });
 
-  test("begins before its origin where a rank began earlier", () => {
+  test("begins before its origin if a rank began earlier", () => {
     const svg = timelineChart([{ group: "", name: "", spans: [span(-1, 0, "a"), span(0, 3, "b")] }], { label });
     expect(attributes(svg, "d")).toEqual(["M0 5h2500000M2500000 5h7500000"]);
     expect([attributes(svg, "data-start"), attributes(svg, "data-end")]).toEqual([["-1"], ["3"]]);
   });
 
-  test("lays spans at once on rows of their own, the fewest, where none lies over another", () => {
+  test("puts concurrent spans on separate rows, as few as possible, without overlaps", () => {
     const interval = fc
       .tuple(fc.nat(50), fc.nat(20))
       .map(([start, length]) => ({ startSeconds: start, endSeconds: start + length + 1 }));
@@ -75,7 +75,7 @@ describe("a timeline", () => {
   });
 });
 
-test("a flame chart's parts lie below their whole, the largest first, and nothing is wider than what it is in", () => {
+test("a flame chart's parts are below their whole, largest first, and never wider than their parent", () => {
   const leaf = (name: string, seconds: number): FlameNode => ({ name, seconds, kind: "forward", children: [] });
   const svg = flameChart(
     {
@@ -95,7 +95,7 @@ test("a flame chart's parts lie below their whole, the largest first, and nothin
   expect(attributes(svg, "y").filter((y) => Number(y) % 21 === 0)).toEqual(["0", "21", "42", "21"]);
 });
 
-test("a roofline's dots lie by the logarithms of their rates, an operator at the roof on it", () => {
+test("a roofline's dots are placed by the logarithms of their rates, and an operator at the roof is on the roof", () => {
   const roof = { name: "d", flopsPerSecond: 1e12, bytesPerSecond: 1e10 };
   const svg = rooflineChart(
     [
@@ -108,13 +108,13 @@ test("a roofline's dots lie by the logarithms of their rates, an operator at the
   const [first, second] = attributes(svg, "cy").map(Number);
   const roofY = /class="roof">.*?y2="([\d.]+)"/.exec(svg)![1];
   expect(String(first)).toBe(roofY);
-  // Two decades high with half of one above and below: a decade is half of 320 pixels.
+  // Two decades with half a decade of margin above and below: a decade is half of 320 pixels.
   expect(second! - first!).toBeCloseTo(160, 5);
   expect(attributes(svg, "cx")).toEqual(["75%", "75%"]);
-  expect(pointsWithoutPlace([{ name: "", kind: "other", flops: 0, bytes: 1, seconds: 1 }])).toBe(1);
+  expect(numUndrawablePoints([{ name: "", kind: "other", flops: 0, bytes: 1, seconds: 1 }])).toBe(1);
 });
 
-test("a memory chart marks the first peak, also where positions are too many to draw", () => {
+test("a memory chart marks the first peak, even if there are too many positions to draw", () => {
   const liveBytes = Array.from({ length: 10_000 }, (_, at) => (at === 4321 ? 900 : at % 7));
   expect(peakPosition([1, 5, 5, 2])).toBe(1);
   const svg = memoryChart(
@@ -129,7 +129,7 @@ test("a memory chart marks the first peak, also where positions are too many to 
   expect(highest).toBe(Math.round(1000 * (1 - 1 / 1.08)));
 });
 
-describe("whatever the numbers are", () => {
+describe("for any numbers", () => {
   const anything = fc.oneof(fc.double(), fc.constantFrom(0, -1, 1e-300, 1e300, Number.NaN, Infinity));
   const text = fc.constantFrom("a", "</svg>", "");
   const kind = fc.constantFrom(...kinds);
@@ -151,7 +151,7 @@ describe("whatever the numbers are", () => {
       expect(Number.parseFloat(size)).toBeGreaterThanOrEqual(0);
   };
 
-  test("no chart has a coordinate that is none, or a negative size", () => {
+  test("no chart has an invalid coordinate, or a negative size", () => {
     fc.assert(
       fc.property(
         fc.array(span, { maxLength: 4 }),
@@ -182,7 +182,7 @@ describe("whatever the numbers are", () => {
     );
   });
 
-  test("one row is enough, and none says so", () => {
+  test("one row is enough, and an empty chart has a note", () => {
     for (const svg of [
       timelineChart([], { label }),
       stackedBar([], { label }),

@@ -3,7 +3,7 @@ import { secondsText, shareText } from "../quantities.ts";
 import type { Kind } from "../tokens.ts";
 import { chart, isSize, percent } from "./svg.ts";
 
-/** A part of a model, or an operator in it, and what it takes with all that is in it. */
+/** A part of a model or an operator in it, with its total time, children included. */
 export interface FlameNode {
   readonly name: string;
   readonly kind: Kind;
@@ -13,8 +13,8 @@ export interface FlameNode {
 
 const rowHeight = 21;
 /**
- * Below this part of the width a name is only told, until the cell is opened: thousands of names that nobody sees would
- * double a page.
+ * Minimum width of a cell, as a share of the chart, for a visible name. Narrower cells have their name only in the
+ * title until they are opened, because thousands of invisible names would double the size of a page.
  */
 const leastLabelled = 0.03;
 
@@ -22,9 +22,10 @@ const depthOf = ({ children }: FlameNode): number =>
   1 + children.reduce((most, child) => Math.max(most, depthOf(child)), 0);
 
 /**
- * Draw times inside times: the whole on top, its parts below it, each as wide as its seconds, the largest first.
+ * Draw nested times as SVG: the whole on top, its parts below, each as wide as its seconds, largest first. Nodes
+ * without time have no cell.
  *
- * Static; `zoomFlame` makes its cells open on a click. What takes no time has no cell.
+ * The SVG is static; `zoomFlame` makes cells open on a click.
  */
 export const flameChart = (root: FlameNode, { label }: { readonly label: string }): string => {
   if (!isSize(root.seconds)) return chart("flame", label, 60, []);
@@ -33,8 +34,8 @@ export const flameChart = (root: FlameNode, { label }: { readonly label: string 
     const width = seconds / root.seconds;
     const words = `${name}: ${secondsText(seconds)}, ${shareText(width)}`;
     const text = width < leastLabelled ? "" : `<text x="4" y="14">${escapeText(name)}</text>`;
-    const place = `x="${percent(begin / root.seconds)}" y="${depth * rowHeight}" width="${percent(width)}" height="20"`;
-    cells.push(`<svg class="cell k-${kind}" ${place}><title>${escapeText(words)}</title><rect/>${text}</svg>`);
+    const box = `x="${percent(begin / root.seconds)}" y="${depth * rowHeight}" width="${percent(width)}" height="20"`;
+    cells.push(`<svg class="cell k-${kind}" ${box}><title>${escapeText(words)}</title><rect/>${text}</svg>`);
     let childBegin = begin;
     for (const child of children.filter(({ seconds }) => isSize(seconds)).toSorted((a, b) => b.seconds - a.seconds)) {
       draw(child, childBegin, depth + 1);

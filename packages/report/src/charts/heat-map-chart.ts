@@ -2,31 +2,31 @@ import { escapeText } from "../html.ts";
 import { chart, percent } from "./svg.ts";
 import { linearTicks } from "./ticks.ts";
 
-/** Numbers by row and column, such as loads by expert and time. */
+/** A matrix of numbers, such as loads by expert and time. */
 export interface HeatMapRows {
-  /** Names, from top to bottom. */
+  /** Names of the rows, from top to bottom. */
   readonly rows: readonly string[];
-  /** Where columns begin, ascending, and where the last one ends, in the unit of the axis. */
+  /** Edges of the columns, ascending, in the unit of the axis; one more than columns. */
   readonly edges: readonly number[];
-  /** values[row][column], from 0; what is no number stays empty. */
+  /** values[row][column], from 0. NaN and missing values stay empty. */
   readonly values: readonly (readonly number[])[];
-  /** Of the axis. */
+  /** Name of the axis. */
   readonly axis: string;
-  /** This and more is drawn darkest. */
+  /** Values from this one on have the darkest shade. */
   readonly most: number;
 }
 
-/** Shades that an eye tells apart. */
+/** Number of shades that are easy to distinguish. */
 const numShades = 8;
 const heights = { row: 14, gap: 30 };
 
-/** The shade of a value, 0 for none to `numShades`. */
+/** Shade of a value: 0 for none, up to `numShades`. */
 const shadeOf = (value: number, most: number): number =>
   value > 0 && most > 0 ? Math.max(1, Math.min(numShades, Math.round((numShades * value) / most))) : 0;
 
 /**
- * Draw numbers as shades of one colour: darker is more, on a light page and on a dark one. A few kB whatever the number
- * of cells: those of a shade are one path.
+ * Draw numbers as shades of one color: larger numbers have more contrast to the page, light or dark. A few kB for any
+ * number of cells, because all cells of a shade are one path.
  */
 export const heatMapChart = (
   { rows, edges, values, axis, most }: HeatMapRows,
@@ -50,7 +50,7 @@ export const heatMapChart = (
   const names = rows.map(
     (name, row) => `<text x="-6" y="${row * heights.row + 11}" text-anchor="end">${escapeText(name)}</text>`,
   );
-  const isClear = (tick: number): boolean => tick - first > (last - first) / 50; // of the name of the axis
+  const isClear = (tick: number): boolean => tick - first > (last - first) / 50; // does not overlap the axis name
   const ticks = linearTicks(first, last, 6)
     .filter(isClear)
     .map(
@@ -64,7 +64,7 @@ export const heatMapChart = (
   ]);
 };
 
-/** Rules of the shades. */
+/** CSS rules of the shades. */
 export const shadeRules: string = Array.from(
   { length: numShades },
   (_, i) => `.shade-${i + 1}{fill:var(--accent);fill-opacity:${((i + 1) / numShades).toFixed(3)}}`,

@@ -6,18 +6,18 @@ import { chart, percent } from "./svg.ts";
 export interface HistogramChartOptions {
   readonly label: string;
   readonly kind: Kind;
-  /** Heights by logarithms of counts, so that rare values show. Default: false. */
+  /** Whether bar heights are logarithms of counts, so that rare values are visible. Default: false. */
   readonly isLogarithmic?: boolean | undefined;
 }
 
 const heights = { bars: 44, texts: 15 };
-/** A bin with one value among millions is seen, too. */
+/** Minimum height of a bar in pixels, so that a bin with one value among millions is visible. */
 const leastHeight = 2;
 
 /**
- * Draw how often values occur, from the least to the greatest, and where zero lies among them.
+ * Draw a histogram as bars from the smallest to the largest value, with a line at zero.
  *
- * Cost: some hundred bytes whatever the number of values: all bars are one path.
+ * Cost: a few hundred bytes for any number of values, because all bars are one path.
  */
 export const histogramChart = (
   { min, max, counts }: Pick<Histogram, "min" | "max" | "counts">,
@@ -47,7 +47,7 @@ export const histogramChart = (
   ]);
 };
 
-/** Rules of histograms. */
+/** CSS rules of histograms. */
 export const histogramRules = `.histogram .ground{fill:var(--panel)}
 .histogram .bars{fill:var(--fill);stroke:var(--edge);stroke-width:.5px;vector-effect:non-scaling-stroke}
 .histogram .zero{stroke:var(--text);stroke-dasharray:2 2}`;

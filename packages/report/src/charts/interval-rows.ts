@@ -1,13 +1,14 @@
-/** From when until when. */
+/** A time interval. */
 export interface Interval {
   readonly startSeconds: number;
   readonly endSeconds: number;
 }
 
 /**
- * Share intervals out to the fewest rows on which none lies over another, in the order of their begins.
+ * Assign intervals to the smallest number of rows such that intervals of a row do not overlap, in the order of their
+ * begins.
  *
- * @returns the row of each interval, in the order of the input.
+ * @returns the row of each interval, in the order of the input, and the number of rows.
  *
  * Cost: O(n log n + n · rows).
  */

@@ -7,26 +7,26 @@ import { linearTicks } from "./ticks.ts";
 export interface Series {
   readonly name: string;
   readonly kind: Kind;
-  /** Ascending in x. What is no number is left out. */
+  /** Points in ascending order of x. Points with NaN or infinite coordinates are left out. */
   readonly points: readonly (readonly [x: number, y: number])[];
-  /** Points of their own, not joined by a line. */
+  /** Whether points are drawn as dots, not joined by a line. Default: false. */
   readonly isScattered?: boolean;
 }
 
 export interface LineChartOptions {
   readonly label: string;
-  /** What x counts. */
+  /** Name of the x axis. */
   readonly axis: string;
 }
 
 const height = 220;
-/** A line has at most as many corners as a wide window has pixels. */
+/** Maximum number of points of a line: about the number of pixels of a wide window. */
 const mostPoints = 2000;
 
 type Points = Series["points"];
 
-/** Fewer points: of as many as one stands for, the least and the greatest. */
-const thinned = (points: Points): Points => {
+/** Downsample points: each group of points is replaced by its minimum and its maximum in y. */
+const downsampled = (points: Points): Points => {
   if (points.length <= mostPoints) return points;
   const each = Math.ceil((2 * points.length) / mostPoints);
   return Array.from({ length: Math.ceil(points.length / each) }, (_, i) => {
@@ -37,9 +37,9 @@ const thinned = (points: Points): Points => {
 
 const isDrawn = ([x, y]: readonly [number, number]): boolean => Math.abs(x) <= 1e30 && Math.abs(y) <= 1e30;
 
-/** Draw values as lines, each of its kind's colour, on axes from the least to the greatest. */
+/** Draw series as lines, each in the color of its kind, on axes from the smallest to the largest value. */
 export const lineChart = (series: readonly Series[], { label, axis }: LineChartOptions): string => {
-  const drawn = series.map((one) => ({ ...one, points: thinned(one.points.filter(isDrawn)) }));
+  const drawn = series.map((one) => ({ ...one, points: downsampled(one.points.filter(isDrawn)) }));
   const all = drawn.flatMap(({ points }) => points);
   if (all.length === 0) return chart("lines", label, 60, []);
   const range = (values: readonly number[]): readonly [number, number] => {
@@ -47,7 +47,7 @@ export const lineChart = (series: readonly Series[], { label, axis }: LineChartO
       ([a, b], value) => [Math.min(a, value), Math.max(b, value)],
       [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
     );
-    const room = Math.max(0.5, Math.abs(low) / 1000); // half would be rounded away beside a large number
+    const room = Math.max(0.5, Math.abs(low) / 1000); // 0.5 would be lost to rounding next to a large number
     return high - low > room / 1e9 ? [low, high] : [low - room, high + room];
   };
   const [left, right] = range(all.map(([x]) => x));

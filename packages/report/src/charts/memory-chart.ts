@@ -3,7 +3,7 @@ import { byteUnits, bytesText } from "../quantities.ts";
 import { chart, isSize, percent, pixel } from "./svg.ts";
 import { linearTicks, tickTexts } from "./ticks.ts";
 
-/** A value that lies in memory from one position until another, both included. */
+/** A value that occupies memory from one position of a step to another, both included. */
 export interface Lifetime {
   readonly name: string;
   readonly bytes: number;
@@ -11,9 +11,7 @@ export interface Lifetime {
   readonly to: number;
 }
 
-/**
- * Bytes at each position of a step, beside what lies there all the time, and values whose lifetimes are drawn below.
- */
+/** Live bytes at each position of a step, memory that is always resident, and lifetimes of values to draw below. */
 export interface MemoryRows {
   readonly residentBytes: number;
   readonly liveBytes: readonly number[];
@@ -21,15 +19,15 @@ export interface MemoryRows {
 }
 
 const heights = { area: 200, gap: 26, lifetime: 24 };
-/** An area is drawn with at most as many corners as a wide window has pixels. */
+/** Maximum number of positions in the area: about the number of pixels of a wide window. */
 const mostPositions = 2000;
 
-/** Where most is live; the first of several. −1 where there is no position. */
+/** Position with the most live bytes; the first of several. −1 if there are no positions. */
 export const peakPosition = (liveBytes: readonly number[]): number =>
   liveBytes.reduce((best, bytes, at) => (bytes > (liveBytes[best] ?? -1) ? at : best), -1);
 
-/** Fewer positions, each with the most of those that it stands for: a peak is never lost. */
-const thinned = (values: readonly number[]): readonly number[] => {
+/** Downsample positions, each to the maximum of the positions that it replaces, so that peaks remain. */
+const downsampled = (values: readonly number[]): readonly number[] => {
   if (values.length <= mostPositions) return values;
   return Array.from({ length: mostPositions }, (_, i) =>
     values
@@ -39,8 +37,8 @@ const thinned = (values: readonly number[]): readonly number[] => {
 };
 
 /**
- * Draw memory over a step: an area of live bytes on what lies there all the time, the peak marked, and below it from
- * where to where values live.
+ * Draw memory over a step: an area of live bytes above the resident bytes, a mark at the peak, and below it the
+ * lifetimes of values.
  */
 export const memoryChart = (rows: MemoryRows, { label }: { readonly label: string }): string => {
   const sizeOf = (bytes: number): number => (isSize(bytes) ? bytes : 0);
@@ -53,9 +51,9 @@ export const memoryChart = (rows: MemoryRows, { label }: { readonly label: strin
   const positions = Math.max(1, liveBytes.length);
   const y = (bytes: number): number => pixel(heights.area * (1 - bytes / (1.08 * most)));
   const scaled = (bytes: number): number => Math.round(1000 * (1 - bytes / (1.08 * most)));
-  const steps = thinned(liveBytes);
+  const steps = downsampled(liveBytes);
   const outline = steps.map((bytes, at) => `V${scaled(residentBytes + bytes)}H${at + 1}`).join("");
-  // Ticks at round binary sizes: in whole units of the largest that the peak is at least one of.
+  // Ticks at round binary sizes: whole multiples of the largest unit that fits into the peak.
   const unit = 1024 ** Math.floor(Math.log2(most) / 10);
   const sizes = linearTicks(0, (1.08 * most) / unit, 6).map((tick) => tick * unit);
   const texts = tickTexts(sizes, byteUnits);

@@ -4,7 +4,7 @@ import type { Kind } from "../tokens.ts";
 import { chart, isSize, percent, pixel } from "./svg.ts";
 import { logTicks, tickTexts } from "./ticks.ts";
 
-/** Work that was done, and how long it took. */
+/** Work of an operator and the time it took. */
 export interface RooflinePoint {
   readonly name: string;
   readonly kind: Kind;
@@ -13,7 +13,7 @@ export interface RooflinePoint {
   readonly seconds: number;
 }
 
-/** What a device can do at most. */
+/** Peak rates of a device. */
 export interface Roof {
   readonly name: string;
   readonly flopsPerSecond: number;
@@ -21,17 +21,17 @@ export interface Roof {
 }
 
 const height = 320;
-/** Radii in pixels; the largest is that of a point that takes all the time. */
+/** Radii of dots in pixels; `most` is the radius of a point that takes all the time. */
 const radius = { least: 2.5, most: 34 };
 
 const isDrawn = ({ flops, bytes, seconds }: RooflinePoint): boolean => [flops, bytes, seconds].every(isSize);
 
-/** Where a value lies between two, on a logarithmic scale: 0 to 1. */
-const logPart = (value: number, [from, to]: readonly [number, number]): number =>
+/** Position of a value in a range, on a logarithmic scale: 0 to 1. */
+const logPosition = (value: number, [from, to]: readonly [number, number]): number =>
   Math.log(value / from) / Math.log(to / from);
 
-/** A range around positive values, with half of a decade to spare on both sides. */
-const around = (values: readonly number[]): readonly [number, number] => {
+/** A range around positive values, with half a decade of margin on both sides. */
+const rangeWithMargin = (values: readonly number[]): readonly [number, number] => {
   const half = Math.sqrt(10);
   return [
     values.reduce((least, value) => Math.min(least, value), Infinity) / half,
@@ -39,13 +39,14 @@ const around = (values: readonly number[]): readonly [number, number] => {
   ];
 };
 
-/** How many points have neither flops, nor bytes, nor time to be drawn by. */
-export const pointsWithoutPlace = (points: readonly RooflinePoint[]): number =>
+/** Number of points that cannot be drawn, because they have no flops, bytes or time. */
+export const numUndrawablePoints = (points: readonly RooflinePoint[]): number =>
   points.filter((point) => !isDrawn(point)).length;
 
 /**
- * Draw work by flops per byte (→) and flops per second (↑), both logarithmic, under the roof that memory and arithmetic
- * of a device set. A dot's area is its time. Points without flops, bytes or time have no place in it.
+ * Draw operators by flops per byte (→) and flops per second (↑), both logarithmic, under the roof given by memory
+ * bandwidth and arithmetic peak of a device. A dot's area is its time. Points without flops, bytes or time are left
+ * out.
  *
  * Source: Williams, Waterman and Patterson, *Roofline*, CACM 52, 2009.
  */
@@ -53,15 +54,21 @@ export const rooflineChart = (
   points: readonly RooflinePoint[],
   { label, roof }: { readonly label: string; readonly roof?: Roof | undefined },
 ): string => {
-  const shown = points.filter(isDrawn).toSorted((a, b) => b.seconds - a.seconds);
-  if (shown.length === 0) return chart("roofline", label, 60, []);
-  const total = shown.reduce((sum, { seconds }) => sum + seconds, 0);
+  const drawn = points.filter(isDrawn).toSorted((a, b) => b.seconds - a.seconds);
+  if (drawn.length === 0) return chart("roofline", label, 60, []);
+  const total = drawn.reduce((sum, { seconds }) => sum + seconds, 0);
   const hasRoof = roof !== undefined && isSize(roof.flopsPerSecond) && isSize(roof.bytesPerSecond);
   const ridge = hasRoof ? roof.flopsPerSecond / roof.bytesPerSecond : undefined;
-  const xs = around([...shown.map(({ flops, bytes }) => flops / bytes), ...(ridge === undefined ? [] : [ridge])]);
-  const ys = around([...shown.map(({ flops, seconds }) => flops / seconds), ...(hasRoof ? [roof.flopsPerSecond] : [])]);
-  const x = (value: number): string => percent(logPart(value, xs));
-  const y = (value: number): number => pixel(height * (1 - logPart(value, ys)));
+  const xs = rangeWithMargin([
+    ...drawn.map(({ flops, bytes }) => flops / bytes),
+    ...(ridge === undefined ? [] : [ridge]),
+  ]);
+  const ys = rangeWithMargin([
+    ...drawn.map(({ flops, seconds }) => flops / seconds),
+    ...(hasRoof ? [roof.flopsPerSecond] : []),
+  ]);
+  const x = (value: number): string => percent(logPosition(value, xs));
+  const y = (value: number): number => pixel(height * (1 - logPosition(value, ys)));
   const grid = [
     ...logTicks(...xs, 7).map(
       (tick) =>
@@ -73,7 +80,7 @@ export const rooflineChart = (
     ),
   ];
   const slope = (): string => {
-    // From the left edge up to the ridge: there memory is the limit.
+    // Memory bandwidth is the limit from the left edge up to the ridge.
     const least = roof!.bytesPerSecond * xs[0];
     return `<line x1="0" y1="${y(least)}" x2="${x(ridge!)}" y2="${y(roof!.flopsPerSecond)}"/><line x1="${x(ridge!)}" y1="${y(roof!.flopsPerSecond)}" x2="100%" y2="${y(roof!.flopsPerSecond)}"/>`;
   };
@@ -83,7 +90,7 @@ export const rooflineChart = (
         `<text class="roof-name" x="100%" dx="-6" y="${y(roof.flopsPerSecond) - 7}" text-anchor="end">${rateText(roof.flopsPerSecond, "FLOP/s")}, ${rateText(roof.bytesPerSecond, "B/s")}</text>`,
       ]
     : [];
-  const dots = shown.map(({ name, kind, flops, bytes, seconds }) => {
+  const dots = drawn.map(({ name, kind, flops, bytes, seconds }) => {
     const words = `${name}: ${secondsText(seconds)}, ${rateText(flops / seconds, "FLOP/s")}, ${Number((flops / bytes).toPrecision(3))} FLOP/B`;
     const r = pixel(Math.max(radius.least, radius.most * Math.sqrt(seconds / total)));
     return `<circle class="k-${kind}" cx="${x(flops / bytes)}" cy="${y(flops / seconds)}" r="${r}"><title>${escapeText(words)}</title></circle>`;

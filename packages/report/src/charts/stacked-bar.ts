@@ -3,40 +3,40 @@ import { secondsText, shareText } from "../quantities.ts";
 import type { Kind } from "../tokens.ts";
 import { chart, isSize, percent } from "./svg.ts";
 
-/** A part of a bar. */
+/** A segment of a bar. */
 export interface Segment {
   readonly name: string;
   readonly kind: Kind;
   readonly seconds: number;
 }
 
-/** Below this part of the bar a name does not fit on a narrow window. */
+/** Minimum width of a segment, as a share of the bar, for its name to fit in a narrow window. */
 const leastLabelled = 0.16;
 
-/** What a bar is drawn with. */
+/** Options of a stacked bar. */
 export interface StackedBarOptions {
   readonly label: string;
-  /** What shares are of. Default: the sum of the parts. */
+  /** Total to which shares refer. Default: the sum of the segments. */
   readonly wholeSeconds?: number | undefined;
-  /** In pixels. Default: 34. */
+  /** Height in pixels. Default: 34. */
   readonly height?: number | undefined;
 }
 
-const isShown = ({ seconds }: Segment): boolean => isSize(seconds);
+const isVisible = ({ seconds }: Segment): boolean => isSize(seconds);
 
-/** One bar, split into times; what is zero or less has no part. */
+/** Draw one bar split into segments of time; segments of zero or less are left out. */
 export const stackedBar = (
   segments: readonly Segment[],
   {
     label,
     height = 34,
-    wholeSeconds = segments.reduce((sum, one) => sum + (isShown(one) ? one.seconds : 0), 0),
+    wholeSeconds = segments.reduce((sum, one) => sum + (isVisible(one) ? one.seconds : 0), 0),
   }: StackedBarOptions,
 ): string => {
-  const shown = segments.filter(isShown);
-  const whole = shown.reduce((sum, { seconds }) => sum + seconds, 0);
+  const visible = segments.filter(isVisible);
+  const whole = visible.reduce((sum, { seconds }) => sum + seconds, 0);
   let begin = 0;
-  const parts = shown.map(({ name, kind, seconds }) => {
+  const parts = visible.map(({ name, kind, seconds }) => {
     const [x, width] = [begin / whole, seconds / whole];
     begin += seconds;
     const words = `${name}: ${secondsText(seconds)}, ${shareText(seconds / wholeSeconds)}`;

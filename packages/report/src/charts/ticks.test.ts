@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { timeUnits } from "../quantities.ts";
 import { linearTicks, logTicks, tickTexts } from "./ticks.ts";
 
-test("ticks are round, inside the range, and about as many as asked for", () => {
+test("ticks are round, inside the range, and about as many as requested", () => {
   expect(linearTicks(0, 10, 5)).toEqual([0, 2, 4, 6, 8, 10]);
   expect(linearTicks(0.13, 0.72, 6)).toEqual([0.2, 0.3, 0.4, 0.5, 0.6, 0.7]);
   expect(linearTicks(-0.3, 0.3, 3)).toEqual([-0.2, 0, 0.2]);
@@ -22,7 +22,7 @@ test("ticks are round, inside the range, and about as many as asked for", () => 
   );
 });
 
-test("a range that is empty, endless or no number has none", () => {
+test("an empty, infinite or invalid range has no ticks", () => {
   for (const [from, to] of [
     [1, 1],
     [2, 1],
@@ -33,13 +33,13 @@ test("a range that is empty, endless or no number has none", () => {
   expect(linearTicks(0, 1, 0)).toEqual([]);
 });
 
-test("powers of ten, thinned where they are many", () => {
+test("powers of ten are thinned if there are many", () => {
   expect(logTicks(0.5, 2000, 7)).toEqual([1, 10, 100, 1000]);
   expect(logTicks(1, 1e9, 5)).toEqual([1, 100, 1e4, 1e6, 1e8]);
   expect(logTicks(-1, 10, 5)).toEqual([]);
 });
 
-test("ticks are written with one unit and as many decimals as they need", () => {
+test("ticks are formatted with one unit and as many decimals as needed", () => {
   expect(tickTexts([0, 0.0005, 0.001], timeUnits)).toEqual(["0.0 ms", "0.5 ms", "1.0 ms"]);
   expect(tickTexts([0.0012345, 0.0012346], timeUnits)).toEqual(["1.2345 ms", "1.2346 ms"]);
   expect(tickTexts([10_000], timeUnits)).toEqual(["10000 s"]);

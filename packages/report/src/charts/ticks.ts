@@ -1,10 +1,10 @@
 import type { Units } from "../quantities.ts";
 
 /**
- * Round numbers between two, both included: about `count` of them, at a distance of 1, 2 or 5 times a power of ten.
- * None for an empty range.
+ * Round numbers in a range, ends included: about `count` ticks with a distance of 1, 2 or 5 times a power of ten. No
+ * ticks for an empty range.
  *
- * Self-contained: the page carries its source.
+ * Self-contained: the page embeds the source of this function.
  */
 export const linearTicks = (from: number, to: number, count: number): number[] => {
   const rough = (to - from) / count;
@@ -14,12 +14,13 @@ export const linearTicks = (from: number, to: number, count: number): number[] =
   const step = power * (ratio > 5 ? 10 : ratio > 2 ? 5 : ratio > 1 ? 2 : 1);
   const first = Math.ceil(from / step - 1e-9);
   const last = Math.floor(to / step + 1e-9);
-  // Rounded, so that three steps of 0.1 are 0.3.
+  // Rounded, so that three steps of 0.1 give 0.3.
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 };
 
 /**
- * Powers of ten between two positive numbers, both included; every second, third, … so that there are at most `most`.
+ * Powers of ten in a range of positive numbers, ends included; only every second, third, … power if there are more than
+ * `most`.
  */
 export const logTicks = (from: number, to: number, most: number): number[] => {
   if (!(from > 0 && to >= from && Number.isFinite(to))) return [];
@@ -32,10 +33,10 @@ export const logTicks = (from: number, to: number, most: number): number[] => {
 };
 
 /**
- * Write ticks with one unit, that of the largest, and with as many decimals as their distance asks for: 0 ms, 0.5 ms,
- * 1.0 ms.
+ * Format ticks with one common unit, that of the largest tick, and as many decimals as their distance needs: 0 ms, 0.5
+ * ms, 1.0 ms.
  *
- * Self-contained: the page carries its source.
+ * Self-contained: the page embeds the source of this function.
  */
 export const tickTexts = (ticks: readonly number[], units: Units): string[] => {
   const largest = ticks.reduce((most, tick) => Math.max(most, Math.abs(tick)), 0);

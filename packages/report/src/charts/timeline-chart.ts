@@ -5,33 +5,33 @@ import { type Interval, rowsOfIntervals } from "./interval-rows.ts";
 import { chart, isSize, percent } from "./svg.ts";
 import { linearTicks, tickTexts } from "./ticks.ts";
 
-/** A stretch of a track. `label` says what it is, without its times. */
+/** An interval on a track. `label` describes the span, without its times. */
 export interface TimelineSpan extends Interval {
   readonly label: string;
   readonly kind: Kind;
 }
 
-/** One row of a timeline; tracks of one group lie together under its name. */
+/** One row of a timeline. Tracks of a group are adjacent, below the name of the group. */
 export interface TimelineTrack {
   readonly group: string;
   readonly name: string;
   readonly spans: readonly TimelineSpan[];
-  /** Laid under the measured ones, hatched. */
+  /** Predicted spans, drawn hatched below the measured spans. */
   readonly predicted?: readonly TimelineSpan[] | undefined;
 }
 
 /**
- * Coordinates are whole parts of this many of the time shown: less than browsers' 24 bits, and 100 ps of a step of a
- * millisecond.
+ * Horizontal coordinates are integers from 0 to this number for the whole time range: below the 24 bits of browsers'
+ * floats, and 100 ps for a step of a millisecond.
  */
 const units = 10_000_000;
 const heights = { axis: 22, group: 20, track: 18, predicted: 11, gap: 6 };
-/** How a track of several rows grows, and until which height. */
+/** Height of each row in a track with several rows, and maximum height of such a track, in pixels. */
 const rowHeight = { measured: 9, predicted: 5, most: 72 };
-/** Of a row in its track's own coordinates, and of the span in it. */
+/** Height of a row, and of a span in it, in the track's own coordinates. */
 const row = { height: 10, span: 8.6 };
 
-/** The range of time that a timeline shows: from its begin, or from the earliest span. */
+/** Time range of a timeline, from 0 or the earliest span to the latest end. */
 const rangeOf = (tracks: readonly TimelineTrack[]): Interval => {
   let [startSeconds, endSeconds] = [0, 0];
   for (const { spans, predicted = [] } of tracks)
@@ -44,8 +44,8 @@ const rangeOf = (tracks: readonly TimelineTrack[]): Interval => {
 };
 
 /**
- * Spans of one kind are one path, a thick line each: ten bytes a span instead of a hundred. `data-l` says which label
- * each has.
+ * Draw all spans of a kind as one path of thick lines: ten bytes per span instead of a hundred. `data-l` lists the
+ * index of each span's label.
  */
 const paths = (
   spans: readonly TimelineSpan[],
@@ -70,18 +70,18 @@ const paths = (
     .join("");
 };
 
-/** Times before the step are negative. */
+/** Spans that begin before the step have negative times. */
 const isTime = (seconds: number): boolean => seconds === 0 || isSize(Math.abs(seconds));
 
 const isDrawn = ({ startSeconds, endSeconds }: Interval): boolean =>
   isTime(startSeconds) && isTime(endSeconds) && endSeconds >= startSeconds;
 
 /**
- * Draw what happened when: a track per row of input, further rows in it where spans lie over each other, and under it
- * what was predicted.
+ * Draw spans over time: one track per entry of `tracks`, with several rows if spans overlap, and the predicted spans
+ * below.
  *
- * Static; `zoomTimeline` makes it zoom, pan and tell what lies under the pointer. Its tracks are SVGs whose `viewBox`
- * is the time in view.
+ * The SVG is static; `zoomTimeline` adds zooming, panning and tooltips. Its tracks are nested SVGs with the visible
+ * time range as `viewBox`.
  */
 export const timelineChart = (tracks: readonly TimelineTrack[], { label }: { readonly label: string }): string => {
   const drawn = tracks.map((track) => ({
@@ -108,16 +108,16 @@ export const timelineChart = (tracks: readonly TimelineTrack[], { label }: { rea
       count <= 1
         ? one
         : Math.max(one, Math.min(rowHeight.most, count * (predicted ? rowHeight.predicted : rowHeight.measured)));
-    const place = `y="${y}" height="${height}"`;
+    const box = `y="${y}" height="${height}"`;
     const words = predicted ? "predicted" : name;
     parts.push(
-      `<text class="track-name${predicted ? " foreseen" : ""}" x="-8" y="${y + height / 2 + 4}" text-anchor="end">${escapeText(words)}</text>`,
-      `<rect class="ground" width="100%" ${place}/>`,
-      `<svg class="track" ${place} width="100%" viewBox="0 0 ${units} ${row.height * Math.max(1, count)}" preserveAspectRatio="none" stroke-width="${row.span}" data-name="${escapeText(
+      `<text class="track-name${predicted ? " predicted-name" : ""}" x="-8" y="${y + height / 2 + 4}" text-anchor="end">${escapeText(words)}</text>`,
+      `<rect class="ground" width="100%" ${box}/>`,
+      `<svg class="track" ${box} width="100%" viewBox="0 0 ${units} ${row.height * Math.max(1, count)}" preserveAspectRatio="none" stroke-width="${row.span}" data-name="${escapeText(
         predicted ? `${name}, predicted` : name,
       )}">${paths(spans, rows, range, labelOf)}</svg>`,
     );
-    if (predicted) parts.push(`<rect class="hatched" width="100%" ${place}/>`);
+    if (predicted) parts.push(`<rect class="hatched" width="100%" ${box}/>`);
     y += height + (predicted ? heights.gap : 1);
   };
   for (const { group: own, name, spans, predicted } of drawn) {

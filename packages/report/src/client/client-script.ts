@@ -5,19 +5,22 @@ import { sortTables } from "./sort-tables.ts";
 import { zoomFlame } from "./zoom-flame.ts";
 import { zoomTimeline } from "./zoom-timeline.ts";
 
-/** The source of a function. Its lines' indentation, and the blanks where types were, are a quarter of it. */
+/**
+ * Source of a function without the indentation of its lines, which, together with the blanks left by removed types, is
+ * a quarter of the source.
+ */
 const sourceOf = (one: (...args: never[]) => unknown): string => String(one).replaceAll(/\n\s+/g, "\n");
 
 /**
- * The script of the page, from the sources of functions that use nothing from outside: what one needs of another is
- * handed to it here. So it is checked as all our code, needs no bundler, and works whether types were stripped from it,
- * a bundler shortened its names, or kept them by calls of its own (not both of these at once: then the name of those
- * calls is not known).
+ * The script of the page, assembled from the sources of self-contained functions; their dependencies are passed as
+ * arguments here. This way the code is type-checked like all other code and needs no bundler. It works if types are
+ * stripped, if a bundler shortens names, or if a bundler keeps names with helper calls (but not with both shortened
+ * names and helper calls, because the name of the helper is then unknown).
  */
 export const clientScript = (): string =>
   [
     '"use strict";(()=>{',
-    // Some bundlers wrap functions in a call of this name to keep their names.
+    // Some bundlers wrap functions in a call of this helper to keep their names.
     "const __name=(one)=>one;",
     `const units=${JSON.stringify(timeUnits)},quantity=${sourceOf(quantityText)},ticks=${sourceOf(linearTicks)},texts=${sourceOf(tickTexts)};`,
     "const ticksOf=(from,to,count)=>{const at=ticks(from,to,count),text=texts(at,units);return at.map((one,i)=>({at:one,text:text[i]}))};",

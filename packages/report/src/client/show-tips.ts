@@ -1,8 +1,8 @@
 /**
- * Show what a mark says beside the pointer, or beside the mark that has the focus: the text of its `title`, or its
- * `data-tip`. Escape hides it.
+ * Show a tooltip next to the pointer, or next to the focused mark: the text of the mark's `title` or `data-tip`. Escape
+ * hides the tooltip.
  *
- * Runs in the page, which carries its source: it uses nothing from outside.
+ * Runs in the page, which embeds the source of this function, so this function uses nothing from outside.
  */
 export const showTips = (page: Document): void => {
   const tip = page.createElement("div");
@@ -10,7 +10,7 @@ export const showTips = (page: Document): void => {
   tip.setAttribute("role", "tooltip");
   tip.hidden = true;
   page.body.append(tip);
-  /** Browsers show a title late and in their own look, so it is taken off the mark and kept as its label. */
+  /** Moves the text of a `title` to the mark's label, because browsers show a title late and in their own style. */
   const textOf = (target: EventTarget | null): string | undefined => {
     for (let at = target instanceof Element ? target : null; at !== null; at = at.parentElement) {
       const title = [...at.children].find(({ tagName }) => tagName === "title");

@@ -1,9 +1,9 @@
 /**
  * Make tables of class `sortable` sort by a click on a heading, and filter by the fields that name the table in
- * `data-filters`: all words of a text field must be in a row, and a choice must be what the row has in its `data-`
- * attribute of the field's name.
+ * `data-filters`: a row must contain all words of a text field, and the row's `data-` attribute with the name of a
+ * choice field must equal the choice.
  *
- * Runs in the page, which carries its source: it uses nothing from outside.
+ * Runs in the page, which embeds the source of this function, so this function uses nothing from outside.
  */
 export const sortTables = (page: Document): void => {
   for (const table of page.querySelectorAll<HTMLTableElement>("table.sortable")) {
@@ -15,7 +15,7 @@ export const sortTables = (page: Document): void => {
       const textOf = (row: HTMLTableRowElement): string => row.cells[column]?.textContent ?? "";
       heading.querySelector("button")?.addEventListener("click", () => {
         const before = heading.getAttribute("aria-sort");
-        // Of numbers, the largest are wanted first.
+        // For numbers, users want the largest first.
         const direction =
           before === null
             ? numeric
@@ -30,7 +30,7 @@ export const sortTables = (page: Document): void => {
         const compare = (a: HTMLTableRowElement, b: HTMLTableRowElement): number => {
           if (!numeric) return sign * textOf(a).localeCompare(textOf(b), "en", { numeric: true });
           const [x, y] = [Number.parseFloat(textOf(a)), Number.parseFloat(textOf(b))];
-          // What has no number comes last either way.
+          // Cells without a number come last in both directions.
           if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
           return sign * (x - y);
         };
@@ -42,7 +42,7 @@ export const sortTables = (page: Document): void => {
     );
     const count = page.querySelector(`output[data-counts="${table.id}"]`);
     const filter = (): void => {
-      let shown = 0;
+      let visible = 0;
       for (const row of rows) {
         const text = (row.textContent ?? "").toLowerCase();
         const fits = fields.every((field) =>
@@ -54,12 +54,12 @@ export const sortTables = (page: Document): void => {
                 .every((word) => text.includes(word)),
         );
         row.hidden = !fits;
-        if (fits) shown++;
+        if (fits) visible++;
       }
-      if (count !== null) count.textContent = `${shown} of ${rows.length}`;
+      if (count !== null) count.textContent = `${visible} of ${rows.length}`;
     };
     for (const field of fields) field.addEventListener("input", filter);
-    // A browser that comes back to a page fills in what had been typed.
+    // A browser that returns to a page restores the typed filters.
     filter();
   }
 };

@@ -1,17 +1,17 @@
 /**
- * Make flame charts open: a click on a cell, or Enter, widens it to the whole width; the trail above the chart leads
- * back. Arrow keys go from cell to cell.
+ * Make flame charts interactive: a click on a cell, or Enter, widens the cell to the whole width; the breadcrumb trail
+ * above the chart leads back. Arrow keys move from cell to cell.
  *
- * Runs in the page, which carries its source: it uses nothing from outside.
+ * Runs in the page, which embeds the source of this function, so this function uses nothing from outside.
  */
 export const zoomFlame = (page: Document): void => {
   for (const svg of page.querySelectorAll<SVGSVGElement>("svg.flame")) {
-    /** The title says "name: time, share"; names may hold colons, times do not. */
+    /** The title has the form "name: time, share". Names may contain colons, times do not. */
     const nameOf = (element: Element): string =>
       (element.querySelector("title")?.textContent ?? "").replace(/: [^:]*$/, "");
     const cells = [...svg.querySelectorAll<SVGSVGElement>("svg.cell")].map((element, index) => {
       const number = (name: string): number => Number.parseFloat(element.getAttribute(name) ?? "0");
-      // What is too narrow to have a width can be opened, too.
+      // Cells whose width is rounded to 0 can be opened, too.
       const width = Math.max(1e-4, number("width"));
       return { element, index, x: number("x"), y: number("y"), width, name: nameOf(element) };
     });
@@ -19,7 +19,7 @@ export const zoomFlame = (page: Document): void => {
     if (root === undefined) continue;
     type Cell = typeof root;
     const rowHeight = 21;
-    // Cells stand in the order of a tree: a part after the whole, before what follows the whole.
+    // Cells are in depth-first order: a part comes after its parent and before the parent's next sibling.
     const parentOf = (cell: Cell): Cell | undefined =>
       cells.findLast(({ y, index }) => y === cell.y - rowHeight && index < cell.index);
     const pathTo = (cell: Cell): Cell[] => {
@@ -36,7 +36,7 @@ export const zoomFlame = (page: Document): void => {
     svg.before(trail);
     let opened = root;
 
-    const place = (): void => {
+    const layOut = (): void => {
       const pixels = svg.getBoundingClientRect().width;
       const around = new Set(pathTo(opened).slice(0, -1));
       const end = endOf(opened);
@@ -60,7 +60,7 @@ export const zoomFlame = (page: Document): void => {
     };
     const open = (cell: Cell): void => {
       opened = cell;
-      place();
+      layOut();
       trail.replaceChildren(
         ...pathTo(cell).flatMap((one, index, path) => {
           const button = page.createElement("button");
@@ -87,17 +87,17 @@ export const zoomFlame = (page: Document): void => {
         const siblings = cells
           .filter((one) => one.y === cell.y && visible(one) !== undefined)
           .sort((a, b) => a.x - b.x);
-        const beside = siblings.indexOf(cell);
+        const index = siblings.indexOf(cell);
         switch (event.key) {
           case "Enter":
           case " ":
             open(cell);
             break;
           case "ArrowRight":
-            focus(siblings[beside + 1]);
+            focus(siblings[index + 1]);
             break;
           case "ArrowLeft":
-            focus(siblings[beside - 1]);
+            focus(siblings[index - 1]);
             break;
           case "ArrowDown":
             if (cells[cell.index + 1]?.y === cell.y + rowHeight) focus(visible(cells[cell.index + 1]));
@@ -117,6 +117,6 @@ export const zoomFlame = (page: Document): void => {
     }
     svg.setAttribute("role", "group");
     open(root);
-    new ResizeObserver(place).observe(svg);
+    new ResizeObserver(layOut).observe(svg);
   }
 };

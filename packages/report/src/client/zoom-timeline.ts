@@ -1,30 +1,30 @@
 /**
- * Make timelines zoom and pan, by the pointer, the wheel, buttons (`data-zoom`) and keys, and tell what lies under the
- * pointer or is chosen.
+ * Make timelines zoom and pan with the pointer, the wheel, buttons (`data-zoom`) and keys, and describe the span under
+ * the pointer or the selected span.
  *
- * Keys: ← and → go from span to span, ↑ and ↓ from track to track, Enter fills the window with the span; + and − zoom,
- * Shift with ← or → pans, 0 shows all. The wheel zooms while the timeline has the focus or with Ctrl; otherwise it
- * scrolls the page, as anywhere.
+ * Keys: ← and → move from span to span, ↑ and ↓ from track to track, Enter fits the selected span to the window; + and
+ * − zoom, Shift with ← or → pans, 0 shows all. The wheel zooms if the timeline has the focus or with Ctrl; otherwise it
+ * scrolls the page as usual.
  *
- * @param place a page, or an element around timelines.
+ * @param root a page, or an element that contains timelines.
  *
- * Runs in the page, which carries its source: what it uses from outside is handed to it.
+ * Runs in the page, which embeds the source of this function; its dependencies are parameters.
  */
 export const zoomTimeline = (
-  place: Document | HTMLElement,
+  root: Document | HTMLElement,
   secondsText: (seconds: number) => string,
   ticksOf: (from: number, to: number, count: number) => { readonly at: number; readonly text: string }[],
 ): void => {
-  const page = "createElementNS" in place ? place : place.ownerDocument;
-  for (const figure of place.querySelectorAll<HTMLElement>("[data-timeline]")) {
+  const page = "createElementNS" in root ? root : root.ownerDocument;
+  for (const figure of root.querySelectorAll<HTMLElement>("[data-timeline]")) {
     const svg = figure.querySelector<SVGSVGElement>("svg.timeline[data-units]");
     if (svg === null) continue;
     const { units: unitsText, start: startText, end: endText, labels: labelsText } = svg.dataset;
     const units = Number(unitsText);
     const [start, end] = [Number(startText), Number(endText)];
     const labels = (labelsText ?? "").split("\n");
-    const least = units / 20_000; // narrower, browsers' coordinates become coarse
-    const told = figure.querySelector("output");
+    const least = units / 20_000; // below this width, browsers' coordinates become coarse
+    const output = figure.querySelector("output");
     const ticks = svg.querySelector(".ticks")!;
     const create = (name: string, attributes: Readonly<Record<string, string | number>>): SVGElement => {
       const element = page.createElementNS("http://www.w3.org/2000/svg", name);
@@ -99,12 +99,12 @@ export const zoomTimeline = (
         view.x = span.x + span.width / 2 - view.width / 2;
         draw();
       }
-      if (told !== null) told.textContent = words(track, span);
+      if (output !== null) output.textContent = words(track, span);
     };
     const nearest = ({ spans }: Track, x: number): Shown | undefined => {
-      const away = (span: Shown): number => Math.max(span.x - x, x - span.x - span.width, 0);
+      const distance = (span: Shown): number => Math.max(span.x - x, x - span.x - span.width, 0);
       return spans.reduce<Shown | undefined>(
-        (best, span) => (best === undefined || away(span) < away(best) ? span : best),
+        (best, span) => (best === undefined || distance(span) < distance(best) ? span : best),
         undefined,
       );
     };
@@ -114,7 +114,7 @@ export const zoomTimeline = (
       if (track === undefined || box.width === 0) return undefined;
       const x = view.x + ((clientX - box.left) / box.width) * view.width;
       const row = Math.floor(((clientY - box.top - track.y) / track.height) * (track.rows / 10));
-      const slack = (3 * view.width) / box.width; // a thin span is hit from three pixels away
+      const slack = (3 * view.width) / box.width; // a thin span can be hit within three pixels
       const span = nearest({ ...track, spans: track.spans.filter(({ y }) => Math.floor(y / 10) === row) }, x);
       return span === undefined || span.x - x > slack || x - span.x - span.width > slack ? undefined : { track, span };
     };
@@ -169,7 +169,7 @@ export const zoomTimeline = (
         if (other !== undefined)
           choose(other, nearest(other, chosen === undefined ? 0 : chosen.span.x + chosen.span.width / 2));
       };
-      // What is in the middle of the window stays there, unless a span is chosen.
+      // Zooming keeps the selected span in place, or the middle of the window if no span is selected.
       const at =
         chosen === undefined
           ? 0.5

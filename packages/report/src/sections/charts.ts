@@ -1,7 +1,7 @@
 import type { RankSpans } from "@skein/tensor-core";
 import { flameChart } from "../charts/flame-chart.ts";
 import { memoryChart, peakPosition } from "../charts/memory-chart.ts";
-import { pointsWithoutPlace, rooflineChart } from "../charts/roofline-chart.ts";
+import { numUndrawablePoints, rooflineChart } from "../charts/roofline-chart.ts";
 import { flameOfOperators } from "../flame-of-operators.ts";
 import { escapeText } from "../html.ts";
 import { tracksOfRanks } from "../tracks-of-ranks.ts";
@@ -11,21 +11,24 @@ import { bytesText } from "../quantities.ts";
 import { kindKey } from "./legend.ts";
 import { timelineFigure, timelineKeys } from "./timeline-figure.ts";
 
-/** More ranks make a page that nobody reads; a trace has them all. */
+/** Maximum number of ranks on the page, to keep it readable; a trace has all ranks. */
 const mostRanks = 8;
-/** Of values at the peak, so many are named. */
+/** Maximum number of values at the memory peak to list. */
 const mostBlocks = 8;
 
-const waited = ({ spans }: RankSpans): number =>
+const waitedSeconds = ({ spans }: RankSpans): number =>
   spans.reduce(
     (sum, { track, startSeconds, endSeconds }) => sum + (track === "waiting" ? endSeconds - startSeconds : 0),
     0,
   );
 
-/** All ranks where they are few; of many, those that wait least and most, in their order. */
+/**
+ * The ranks to show: all ranks if there are few; otherwise those that wait least and those that wait most, in their
+ * order.
+ */
 export const shownRanks = (ranks: readonly RankSpans[]): readonly RankSpans[] => {
   if (ranks.length <= mostRanks) return ranks;
-  const byWait = ranks.toSorted((a, b) => waited(a) - waited(b));
+  const byWait = ranks.toSorted((a, b) => waitedSeconds(a) - waitedSeconds(b));
   const chosen = new Set([...byWait.slice(0, mostRanks / 2), ...byWait.slice(-mostRanks / 2)]);
   return ranks.filter((rank) => chosen.has(rank));
 };
@@ -34,20 +37,20 @@ export const timelineSection = ({ timeline, predicted }: ProfileReport): string 
   const ranks = shownRanks(timeline);
   const fewer =
     ranks.length < timeline.length
-      ? `<p class="quiet">${ranks.length} of ${timeline.length} ranks are shown: those that wait least, and those that wait most.</p>`
+      ? `<p class="quiet">${ranks.length} of ${timeline.length} ranks are shown: those that wait least and those that wait most.</p>`
       : "";
   const hatched = predicted === undefined ? "" : "; hatched rows are the prediction";
   return `<section aria-labelledby="timeline-heading"><h2 id="timeline-heading">Timeline</h2>
-<p class="quiet">The step whose time is the median${hatched}. <span class="scripted">${timelineKeys}</span></p>${fewer}
+<p class="quiet">The step of median duration${hatched}. <span class="scripted">${timelineKeys}</span></p>${fewer}
 <figure data-timeline>${timelineFigure(tracksOfRanks(ranks, predicted), { label: `Timeline of ${ranks.length} ranks`, all: "whole step" })}</figure></section>`;
 };
 
 export const flameSection = (report: ProfileReport): string =>
   `<section aria-labelledby="flame-heading"><h2 id="flame-heading">Flame chart</h2>
 <p class="quiet">Scopes and their operators; widths are seconds. <span class="scripted">Click a cell to open it; arrow keys, Enter and Backspace do the same.</span></p>
-<fieldset class="choice"><legend>Forward and backward</legend><label><input type="radio" name="flame" value="apart" checked>apart</label><label><input type="radio" name="flame" value="together">together</label></fieldset>
-<figure class="apart">${flameChart(flameOfOperators(report, "apart"), { label: "Flame chart, by phase, scope and operator" })}</figure>
-<figure class="together">${flameChart(flameOfOperators(report, "together"), { label: "Flame chart, by scope, operator and phase" })}</figure>
+<fieldset class="choice"><legend>Forward and backward</legend><label><input type="radio" name="flame" value="separate" checked>separate</label><label><input type="radio" name="flame" value="combined">combined</label></fieldset>
+<figure class="separate">${flameChart(flameOfOperators(report, "separate"), { label: "Flame chart, by phase, scope and operator" })}</figure>
+<figure class="combined">${flameChart(flameOfOperators(report, "combined"), { label: "Flame chart, by scope, operator and phase" })}</figure>
 ${kindKey(["forward", "backward", "update", "communication", "exposed", "other"])}</section>`;
 
 export const rooflineSection = ({ operators, device }: ProfileReport): string => {
@@ -61,39 +64,38 @@ export const rooflineSection = ({ operators, device }: ProfileReport): string =>
   const heading = '<section aria-labelledby="roofline-heading"><h2 id="roofline-heading">Roofline</h2>';
   if (operators.every(({ flops }) => flops === undefined))
     return `${heading}
-<p class="quiet">The graph of the step is not known, so neither is what its operators compute and move: there is no roofline.</p></section>`;
-  const absent = pointsWithoutPlace(points);
-  const roof =
-    device === undefined ? "The device's peaks are not known, so no roof is drawn." : `The roof: ${device.name}.`;
-  const left =
+<p class="quiet">No roofline: the graph of the step is unknown, and with it the flops and bytes of its operators.</p></section>`;
+  const absent = numUndrawablePoints(points);
+  const roof = device === undefined ? "No roof: the device's peak rates are unknown." : `Roof: ${device.name}.`;
+  const note =
     absent === 0
       ? ""
-      : ` ${absent} of ${points.length} operators, without arithmetic or without time, have no place here.`;
+      : ` ${absent} of ${points.length} operators are not shown, because they have no arithmetic or no time.`;
   return `${heading}
-<p class="quiet">${escapeText(`A dot is an operator, its area its time: the nearer to the roof, the less is to gain. ${roof}${left}`)}</p>
+<p class="quiet">${escapeText(`Each dot is an operator, and its area is its time: the closer to the roof, the less there is to gain. ${roof}${note}`)}</p>
 <figure>${rooflineChart(points, { label: "Roofline plot", roof: device })}${kindKey(["forward", "backward", "update", "communication", "other"])}</figure></section>`;
 };
 
 const memoryFigure = ({ residentBytes, liveBytes, workspaceBytes, blocks }: MemoryProfile): string => {
   const peak = peakPosition(liveBytes);
   const atPeak = blocks.filter(({ from, to }) => from <= peak && peak <= to).toSorted((a, b) => b.bytes - a.bytes);
-  const shown = atPeak
+  const visible = atPeak
     .slice(0, mostBlocks)
     .map((block) => ({ ...block, name: block.shape === undefined ? block.name : `${block.name}, ${block.shape}` }));
-  const rest = Math.max(0, (liveBytes[peak] ?? 0) - shown.reduce((sum, { bytes }) => sum + bytes, 0));
+  const rest = Math.max(0, (liveBytes[peak] ?? 0) - visible.reduce((sum, { bytes }) => sum + bytes, 0));
   const words = [
-    `${bytesText(residentBytes)} lie there all the time (parameters, optimizer state, batch)`,
-    `intermediates reach ${bytesText(liveBytes[peak] ?? 0)}`,
-    `their plan takes ${bytesText(workspaceBytes)}`,
+    `${bytesText(residentBytes)} resident (parameters, optimizer state, batch)`,
+    `intermediates peak at ${bytesText(liveBytes[peak] ?? 0)}`,
+    `planned workspace ${bytesText(workspaceBytes)}`,
   ];
   const named =
-    shown.length === 0
+    visible.length === 0
       ? ""
-      : ` Below: the largest that lie there at the peak, each from the node that makes it to the one that uses it last${rest > 0 ? `; smaller ones have ${bytesText(rest)} of it` : ""}.`;
+      : ` Below: the largest values at the peak, each from the node that produces it to its last use${rest > 0 ? `; smaller values take ${bytesText(rest)}` : ""}.`;
   return `<p class="quiet">${words.join("; ")}.${named}</p>
-<figure>${memoryChart({ residentBytes, liveBytes, lifetimes: shown }, { label: `Memory over the nodes of a step: ${words.join("; ")}` })}</figure>`;
+<figure>${memoryChart({ residentBytes, liveBytes, lifetimes: visible }, { label: `Memory over the nodes of a step: ${words.join("; ")}` })}</figure>`;
 };
 
 export const memorySection = ({ memory }: ProfileReport): string =>
   `<section aria-labelledby="memory-heading"><h2 id="memory-heading">Memory</h2>
-${memory === undefined ? '<p class="quiet">Memory was not followed.</p>' : memoryFigure(memory)}</section>`;
+${memory === undefined ? '<p class="quiet">No memory profile.</p>' : memoryFigure(memory)}</section>`;

@@ -5,24 +5,24 @@ import { digitsText, shareText } from "../quantities.ts";
 import type { ExpertLoads, ExpertMoves, RunReport } from "../run-report.ts";
 import { sortableTable } from "./table.ts";
 
-/** More columns are narrower than what an eye tells apart. */
+/** Maximum number of columns; more columns would be too narrow to distinguish. */
 const mostColumns = 160;
-/** More rows make a page that nobody reads; the table has all. */
+/** Maximum number of rows, to keep the page readable; the table lists all experts. */
 const mostRows = 64;
-/** Loads from here on are drawn alike, in multiples of an even one. */
+/** Loads from this multiple of the mean load on have the darkest shade. */
 const most = 3;
 
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Loads of each expert over those of a mean one. @returns relative[step][expert]. */
+/** Load of each expert divided by the mean load. @returns relative[step][expert]. */
 const relativeLoads = ({ loads }: ExpertLoads): number[][] =>
   loads.map((own) => {
-    const even = mean(own);
-    return own.map((load) => (even > 0 ? load / even : 0));
+    const meanLoad = mean(own);
+    return own.map((load) => (meanLoad > 0 ? load / meanLoad : 0));
   });
 
-/** Means of steps that lie together. */
+/** Mean loads over bins of consecutive steps. */
 const binned = (
   steps: readonly number[],
   relative: readonly (readonly number[])[],
@@ -54,7 +54,7 @@ const layerSection = (loads: ExpertLoads): string => {
       idle: mean(own.map((value) => (value === 0 ? 1 : 0))),
     };
   });
-  const shown =
+  const visible =
     numExperts <= mostRows
       ? experts
       : experts
@@ -63,12 +63,12 @@ const layerSection = (loads: ExpertLoads): string => {
           .toSorted((a, b) => a.expert - b.expert);
   const { edges, columns } = binned(steps, relative);
   const busiest = mean(relative.map((own) => own.reduce((high, value) => Math.max(high, value), 0)));
-  const words = `${layer}: the busiest of ${numExperts} experts has ${times(busiest)} an even load, mean of ${steps.length} steps; ${shareText(mean(droppedShare))} of the choices found no room`;
+  const words = `${layer}: the busiest of ${numExperts} experts has ${times(busiest)} the mean load, averaged over ${steps.length} steps; ${shareText(mean(droppedShare))} of the choices were dropped`;
   const map = heatMapChart(
     {
-      rows: shown.map(({ expert }) => `${expert}`),
+      rows: visible.map(({ expert }) => `${expert}`),
       edges,
-      values: shown.map(({ expert }) => columns.map((own) => own[expert]!)),
+      values: visible.map(({ expert }) => columns.map((own) => own[expert]!)),
       axis: "step",
       most,
     },
@@ -76,42 +76,42 @@ const layerSection = (loads: ExpertLoads): string => {
   );
   const dropped = lineChart(
     [{ name: "dropped", kind: "exposed", points: steps.map((step, i) => [step, 100 * droppedShare[i]!] as const) }],
-    { label: `${layer}: share of the choices that found no room, in percent, by step`, axis: "step" },
+    { label: `${layer}: share of dropped choices, in percent, by step`, axis: "step" },
   );
   const table = sortableTable(
     `experts-${layer}`,
-    `Experts of ${layer}: load over an even one, by step`,
+    `Experts of ${layer}: load relative to the mean, by step`,
     [
       { heading: "expert", numeric: true },
       { heading: "mean", numeric: true },
       { heading: "least", numeric: true },
       { heading: "greatest", numeric: true },
-      { heading: "idle", numeric: true, meaning: "share of the steps in which no token chose it" },
+      { heading: "idle", numeric: true, meaning: "share of the steps in which no token chose this expert" },
     ],
     experts.map((one) => ({
       cells: [`${one.expert}`, times(one.mean), times(one.least), times(one.greatest), shareText(one.idle)],
     })),
   );
-  const few = shown.length < numExperts ? ` The ${mostRows} busiest of ${numExperts} experts are drawn.` : "";
+  const few = visible.length < numExperts ? ` The ${mostRows} busiest of ${numExperts} experts are drawn.` : "";
   return `<h3>${escapeText(layer)}</h3>
 <p>${escapeText(words)}.${few}</p>
-<figure>${map}<figcaption class="quiet">Load of each expert over an even one, by step: empty for none, darkest for ${most}× and more.</figcaption></figure>
-${droppedShare.some((share) => share > 0) ? `<figure>${dropped}<figcaption class="quiet">Choices that found no room, in percent.</figcaption></figure>` : ""}
+<figure>${map}<figcaption class="quiet">Load of each expert relative to the mean, by step: empty for no load, darkest from ${most}× on.</figcaption></figure>
+${droppedShare.some((share) => share > 0) ? `<figure>${dropped}<figcaption class="quiet">Dropped choices, in percent.</figcaption></figure>` : ""}
 ${table}`;
 };
 
-/** Which experts changed their ranks; nothing where none did. */
+/** A table of the experts that moved between ranks; empty text if none did. */
 const movesTable = (moves: readonly ExpertMoves[]): string =>
   moves.length === 0
     ? ""
     : sortableTable(
         "expert-moves",
-        "Experts that changed their ranks; loads of ranks as predicted",
+        "Experts that moved between ranks; predicted loads of ranks",
         [
           { heading: "step", numeric: true },
           { heading: "layer", numeric: false },
           { heading: "experts", numeric: true },
-          { heading: "busiest before", numeric: true, meaning: "load of the busiest rank over that of a mean one" },
+          { heading: "busiest before", numeric: true, meaning: "load of the busiest rank divided by the mean load" },
           { heading: "busiest after", numeric: true },
         ],
         moves.map(({ step, layer, moves: numMoves, busiestBefore, busiestAfter }) => ({
@@ -119,7 +119,7 @@ const movesTable = (moves: readonly ExpertMoves[]): string =>
         })),
       );
 
-/** Where the tokens of each layer of experts went, over time; nothing for a model without experts. */
+/** The section on expert loads over time; empty text for a model without experts. */
 export const expertSection = ({ experts, moves }: Pick<RunReport, "experts" | "moves">): string =>
   experts.length === 0
     ? ""

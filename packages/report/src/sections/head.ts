@@ -6,28 +6,28 @@ import { digitsText, secondsText, shareText } from "../quantities.ts";
 import { legend } from "./legend.ts";
 import { tile } from "./tile.ts";
 
-/** 2026-11-23T09:30:00.000Z → 2026-11-23 09:30 UTC; what is no such date stays as it is. */
+/** 2026-11-23T09:30:00.000Z → 2026-11-23 09:30 UTC; other text is returned unchanged. */
 export const dateText = (iso: string): string => {
   const [, day, minute] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z$/.exec(iso) ?? [];
   return day === undefined ? iso : `${day} ${minute} UTC`;
 };
 
-/** By how much a prediction missed: "3.2 % too short". */
-export const missText = (predicted: number, measured: number): string => {
-  const miss = predicted / measured - 1;
-  if (!Number.isFinite(miss)) return "not comparable";
-  return Math.abs(miss) < 0.0005 ? "as measured" : `${shareText(Math.abs(miss))} too ${miss < 0 ? "short" : "long"}`;
+/** Relative error of a prediction as text: "3.2 % too short". */
+export const errorText = (predicted: number, measured: number): string => {
+  const error = predicted / measured - 1;
+  if (!Number.isFinite(error)) return "not comparable";
+  return Math.abs(error) < 0.0005 ? "as measured" : `${shareText(Math.abs(error))} too ${error < 0 ? "short" : "long"}`;
 };
 
-/** A setting as a job file has it. */
+/** A setting as in a job file. */
 export const settingText = (key: string, value: unknown): string =>
   `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
 
-/** The part of all ranks' time that they wait for communication. */
+/** Share of all ranks' time spent waiting for communication. */
 export const exposedShare = ({ outside }: ProfileReport): number =>
   outside.reduce((sum, { kind, share }) => sum + (kind === "waiting" ? share : 0), 0);
 
-/** What the outside of kernels is, its parts by their shares: "between kernels 2.1 %, waiting for a batch 0.4 %". */
+/** Parts of the time outside kernels by share: "between kernels 2.1 %, waiting for a batch 0.4 %". */
 export const outsideText = ({ outside }: ProfileReport): string =>
   outside
     .filter(({ kind, share }) => kind !== "waiting" && share >= 0.0005)
@@ -41,19 +41,19 @@ const tiles = (report: ProfileReport): string => {
     tile(
       "speed",
       `${digitsText(samplesPerStep / step.median)} samples/s`,
-      `${steps} steps, ${warmUpSteps} before to warm up`,
+      `${steps} steps after ${warmUpSteps} warm-up steps`,
     ),
     tile(
       "exposed communication",
       shareText(exposedShare(report)),
       ranks === 1
         ? "one rank: nothing to send"
-        : `${secondsText(exposedShare(report) * step.median)} of each step, mean of ${ranks} ranks`,
+        : `${secondsText(exposedShare(report) * step.median)} per step, mean of ${ranks} ranks`,
       "k-exposed",
     ),
     predictedStepSeconds === undefined
-      ? tile("predicted step", "–", "none: made without --hardware")
-      : tile("predicted step", secondsText(predictedStepSeconds), missText(predictedStepSeconds, step.median)),
+      ? tile("predicted step", "–", "no --hardware given")
+      : tile("predicted step", secondsText(predictedStepSeconds), errorText(predictedStepSeconds, step.median)),
   ].join("")}</dl>`;
 };
 
@@ -82,11 +82,11 @@ const adviceItem = ({ finding, cure, change, saves, basis }: Advice): string => 
   }<p class="quiet">How found: ${escapeText(basis)}</p></li>`;
 };
 
-/** What one sees first: the job, four figures, the split of the step, the three slowest operators and the advice. */
+/** The head of the page: the job, four figures, the split of the step, the three slowest operators and the advice. */
 export const headSection = (report: ProfileReport): string => {
   const { job, machine, backend, ranks, madeAt, advice, operators } = report;
   const segments = stepSegments(report);
-  const told = segments.map(
+  const entries = segments.map(
     ({ name, kind, seconds }) =>
       [kind, `${name} ${secondsText(seconds)}, ${shareText(seconds / report.step.median)}`] as const,
   );
@@ -99,12 +99,12 @@ export const headSection = (report: ProfileReport): string => {
   return `<header><h1>${escapeText(job)}</h1><p class="quiet">${escapeText(`${machine}; ${backend}, ${ranks} ${ranks === 1 ? "rank" : "ranks"}; ${dateText(madeAt)}`)}</p></header>
 ${tiles(report)}
 <section aria-labelledby="step-heading"><h2 id="step-heading">Where a step goes</h2>
-${stackedBar(segments, { label: `A step: ${told.map(([, words]) => words).join("; ")}`, wholeSeconds: report.step.median })}
-${legend(told.filter((_, index) => segments[index]!.seconds > 0))}${quiet === "" ? "" : `<p class="quiet">${escapeText(quiet)}</p>`}</section>
+${stackedBar(segments, { label: `A step: ${entries.map(([, words]) => words).join("; ")}`, wholeSeconds: report.step.median })}
+${legend(entries.filter((_, index) => segments[index]!.seconds > 0))}${quiet === "" ? "" : `<p class="quiet">${escapeText(quiet)}</p>`}</section>
 <div class="columns"><section aria-labelledby="slowest-heading"><h2 id="slowest-heading">Slowest operators</h2>${slowest(operators)}</section>
 <section aria-labelledby="advice-heading"><h2 id="advice-heading">Advice</h2>${
     advice.length === 0
-      ? '<p class="quiet">Nothing was found that would make the step shorter.</p>'
+      ? '<p class="quiet">No way to shorten the step was found.</p>'
       : `<ul class="advice">${advice.map(adviceItem).join("")}</ul>`
   }</section></div>`;
 };

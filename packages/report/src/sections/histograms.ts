@@ -4,13 +4,13 @@ import { digitsText } from "../quantities.ts";
 import type { Histogram, ParameterHistograms, RunReport } from "../run-report.ts";
 import type { Kind } from "../tokens.ts";
 
-/** What of a parameter is counted. */
+/** The tensors of a parameter that have histograms. */
 export type HistogramKind = "weights" | "gradients";
 
-/** Colours of those. */
+/** Color of each kind of histogram. */
 const colours: Readonly<Record<HistogramKind, Kind>> = { weights: "forward", gradients: "backward" };
 
-/** A histogram in words, without what is nothing: "mean 0.1, norm 3, 2 zeros, 1 not finite". */
+/** A summary of a histogram, without zero counts: "mean 0.1, norm 3, 2 zeros, 1 not finite". */
 export const histogramAbout = ({ mean, norm, zeros, nonFinite }: Histogram): string =>
   [
     ...(mean === null ? [] : [`mean ${digitsText(mean, 3)}`]),
@@ -27,17 +27,17 @@ const figure = (path: string, kind: HistogramKind, histogram: Histogram | undefi
 const parameterItem = ({ path, shape, weights, gradients }: ParameterHistograms): string =>
   `<li><h3>${escapeText(path)} <span class="quiet">[${shape.join(", ")}]</span></h3><div class="pair">${figure(path, "weights", weights)}${figure(path, "gradients", gradients)}</div></li>`;
 
-/** More of them make a page that nobody reads; `histograms.jsonl` has all. */
+/** Maximum number of parameters on the page, to keep it readable; `histograms.jsonl` has all. */
 const mostParameters = 500;
 
-/** Histograms of a run, where it has taken such. */
+/** The section of histograms; empty text if the run has none. */
 export const histogramSection = ({ histograms }: RunReport): string => {
   if (histograms === undefined || histograms.parameters.length === 0) return "";
   const { step, parameters } = histograms;
-  const shown = parameters.slice(0, mostParameters);
+  const visible = parameters.slice(0, mostParameters);
   const about = [
-    `after step ${step}; gradients are those that the optimizer of the next step gets`,
-    ...(shown.length < parameters.length ? [`the first ${shown.length} of ${parameters.length} parameters`] : []),
+    `after step ${step}; gradients as passed to the optimizer of the next step`,
+    ...(visible.length < parameters.length ? [`the first ${visible.length} of ${parameters.length} parameters`] : []),
   ].join("; ");
-  return `<section aria-labelledby="histograms-heading"><h2 id="histograms-heading">Weights and gradients</h2><p class="quiet">${about}</p><ul class="histograms">${shown.map(parameterItem).join("")}</ul></section>`;
+  return `<section aria-labelledby="histograms-heading"><h2 id="histograms-heading">Weights and gradients</h2><p class="quiet">${about}</p><ul class="histograms">${visible.map(parameterItem).join("")}</ul></section>`;
 };

@@ -1,21 +1,21 @@
 import { escapeText } from "../html.ts";
 
-/** A column of a table: its heading, and whether it has numbers, which stand to the right and are sorted as such. */
+/** A column of a table: its heading, and whether its cells are numbers, which are right-aligned and sorted by value. */
 export interface Column {
   readonly heading: string;
   readonly numeric: boolean;
-  /** What the heading means, where it is short. */
+  /** Tooltip that explains a short heading. */
   readonly meaning?: string;
 }
 
-/** A row: its cells as text, and what the page's filters look at. */
+/** A row: its cells as text, and the data attributes used by the page's filters. */
 export interface Row {
   readonly cells: readonly string[];
   readonly data?: Readonly<Record<string, string>>;
   readonly className?: string;
 }
 
-/** A table whose headings sort it. All text is escaped. */
+/** A table that sorts by a click on its headings. All text is escaped. */
 export const sortableTable = (
   id: string,
   caption: string,

@@ -19,14 +19,14 @@ const operatorColumns: readonly Column[] = [
   text("scope", "part of the model"),
   text("phase"),
   number("calls", "in one step"),
-  number("ms", "of all its calls in a step, on the rank that takes longest: median"),
+  number("ms", "all calls in a step, on the slowest rank: median"),
   number("± ms", "median absolute deviation from the median"),
-  number("% of step", "of the time of all ranks; all rows together are 100"),
+  number("% of step", "share of the time of all ranks; all rows add up to 100"),
   number("GFLOP/s"),
   number("GB/s", "read and written"),
-  number("% of roof", "least time that the device could take, over the time it took"),
+  number("% of roof", "roofline time divided by measured time"),
   number("predicted ms", "by the cost model"),
-  text("bound by", "what the device's roofline is set by"),
+  text("bound by", "limit of the roofline: arithmetic or memory"),
 ];
 
 const rate = (amount: number | undefined, seconds: number): number | undefined =>
@@ -79,21 +79,19 @@ const outsideRow = ({ kind, seconds, share }: OutsideRow): Row => ({
 const phases: readonly RowPhase[] = ["forward", "backward", "update", "communication", "other"];
 
 export const operatorSection = ({ operators, outside }: ProfileReport): string => {
-  const shown = outside.filter(({ share }) => share > 0);
+  const visible = outside.filter(({ share }) => share > 0);
   const present = phases.filter((phase) => operators.some((row) => row.phase === phase));
-  const options = [...present, ...(shown.length > 0 ? ["outside"] : [])].map(
+  const options = [...present, ...(visible.length > 0 ? ["outside"] : [])].map(
     (phase) => `<option value="${phase}">${phase}</option>`,
   );
   return `<section aria-labelledby="operators-heading"><h2 id="operators-heading">Operators</h2>
 <div class="filters scripted" role="search"><label>Words <input type="search" data-filters="operators" placeholder="matmul block-0"></label><label>Phase <select name="phase" data-filters="operators"><option value="">all</option>${options.join(
     "",
   )}</select></label><output data-counts="operators"></output></div>
-${sortableTable(
-  "operators",
-  "Operators of a step, by scope and phase, and what lies outside of them",
-  operatorColumns,
-  [...operators.map((row) => ({ cells: operatorCells(row), data: { phase: row.phase } })), ...shown.map(outsideRow)],
-)}</section>`;
+${sortableTable("operators", "Operators of a step, by scope and phase, and time outside operators", operatorColumns, [
+  ...operators.map((row) => ({ cells: operatorCells(row), data: { phase: row.phase } })),
+  ...visible.map(outsideRow),
+])}</section>`;
 };
 
 const collectiveColumns: readonly Column[] = [
@@ -101,10 +99,10 @@ const collectiveColumns: readonly Column[] = [
   text("kind"),
   text("axis", "of the mesh"),
   text("algorithm"),
-  number("KiB", "of a rank's operand"),
-  number("ms", "from its start until its result was there: median"),
+  number("KiB", "size of a rank's operand"),
+  number("ms", "from start until the result is available: median"),
   number("± ms"),
-  number("exposed ms", "what the rank that waits longest waits for it: median"),
+  number("exposed ms", "longest wait of a rank: median"),
   number("predicted ms", "by the cost model"),
 ];
 
@@ -133,7 +131,7 @@ export const collectiveSection = ({ collectives }: ProfileReport): string =>
   `<section aria-labelledby="collectives-heading"><h2 id="collectives-heading">Collectives</h2>
 ${
   collectives.length === 0
-    ? '<p class="quiet">None: the ranks of this job do not talk to each other.</p>'
+    ? '<p class="quiet">None: the ranks of this job do not communicate.</p>'
     : sortableTable(
         "collectives",
         `Collectives of a step: ${collectives.length}, ${bytesText(collectives.reduce((sum, { bytes }) => sum + bytes, 0))} in all`,

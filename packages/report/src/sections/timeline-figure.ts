@@ -2,15 +2,15 @@ import { timelineChart, type TimelineTrack } from "../charts/timeline-chart.ts";
 import { escapeText } from "../html.ts";
 import { kindKey } from "./legend.ts";
 
-/** What a timeline answers to once `zoomTimeline` has it. */
+/** Help text about the keys and pointer actions of `zoomTimeline`. */
 export const timelineKeys =
-  "Click into it: then the wheel zooms and arrow keys go from span to span; + and − zoom, Shift with ← or → pans, Enter fits the span, 0 shows all. Drag to pan.";
+  "Click the timeline: then the wheel zooms and arrow keys move from span to span; + and − zoom, Shift with ← or → pans, Enter fits the span, 0 shows all. Drag to pan.";
 
 /**
- * What stands in the figure of a timeline: buttons and a line for what is chosen, the chart, the key to its colours.
- * `zoomTimeline` makes a figure with `data-timeline` around it work.
+ * Content of a timeline figure: buttons, an output line for the selected span, the chart, and a legend. `zoomTimeline`
+ * makes it interactive inside an element with `data-timeline`.
  *
- * @param options what the chart is of, and the word for all of it.
+ * @param options label of the chart, and the noun for its whole range.
  */
 export const timelineFigure = (
   tracks: readonly TimelineTrack[],

@@ -3,52 +3,50 @@ const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
 const isWide =
   /^[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{1F300}-\u{1FAFF}\u{20000}-\u{3FFFD}]/u;
 
-/**
- * Text that a terminal shows as it is: what would move the cursor or change colours becomes a "?", white space a blank.
- */
+/** Make text safe for a terminal: control and format characters become "?", and white space becomes a blank. */
 export const printable = (text: string): string =>
   text.replaceAll(/\s+/gu, " ").replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, "?");
 
 const cells = (text: string): { readonly segment: string; readonly width: number }[] =>
   [...graphemes.segment(text)].map(({ segment }) => ({ segment, width: isWide.test(segment) ? 2 : 1 }));
 
-/** Columns of a terminal that text takes: two for letters of East Asian scripts and most pictures. */
+/** Number of terminal columns of a text: two for East Asian letters and most pictographs. */
 export const displayWidth = (text: string): number =>
   /^[ -~]*$/.test(text) ? text.length : cells(text).reduce((sum, { width }) => sum + width, 0);
 
 /**
- * Text in at most `width` columns; an ellipsis stands for what is cut, at the end or, of paths, whose begin and end say
- * most, in the middle.
+ * Shorten text to at most `width` columns with an ellipsis: at the end, or in the middle for paths, whose begin and end
+ * matter most.
  */
 export const cut = (text: string, width: number, at: "end" | "middle" = "end"): string => {
   if (displayWidth(text) <= width) return text;
   if (width < 1) return "";
   const fitting = (all: readonly { readonly segment: string; readonly width: number }[], room: number): string[] => {
-    const kept: string[] = [];
+    const taken: string[] = [];
     let used = 0;
     for (const { segment, width: own } of all) {
       used += own;
       if (used > room) break;
-      kept.push(segment);
+      taken.push(segment);
     }
-    return kept;
+    return taken;
   };
   const all = cells(text);
   const after = at === "end" ? 0 : Math.floor((width - 1) / 2);
   return `${fitting(all, width - 1 - after).join("")}…${fitting(all.toReversed(), after).reverse().join("")}`;
 };
 
-/** Text with blanks up to a width. */
+/** Pad text with blanks to a width. */
 export const padded = (text: string, width: number, side: "left" | "right"): string => {
   const blanks = " ".repeat(Math.max(0, width - displayWidth(text)));
   return side === "left" ? text + blanks : blanks + text;
 };
 
-/** Between a number and its unit no line ends. */
+/** Matches the gap between a number and its unit, where lines must not break. */
 const unitGap = /(?<=\d) (?=(?:%|[nµm]?s|[KMGT]iB|B)(?![\p{L}\d]))/gu;
 const noBreak = "\u00A0";
 
-/** Text in lines of at most `width` columns, broken between words, and inside of those that are longer. */
+/** Break text into lines of at most `width` columns, between words, and inside words that are longer than a line. */
 export const wrapped = (text: string, width: number): string[] => {
   const lines: string[] = [];
   let line = "";
@@ -75,8 +73,8 @@ export const wrapped = (text: string, width: number): string[] => {
   return [...lines, line].map((one) => one.replaceAll(noBreak, " "));
 };
 
-/** Text beside a mark or a name, `columns` wide in all: further lines begin below the first one's text. */
-export const beside = (mark: string, text: string, columns: number): string[] => {
+/** Text with a hanging indent after a mark or a name, `columns` wide in total. */
+export const hangingIndent = (mark: string, text: string, columns: number): string[] => {
   const margin = displayWidth(mark);
   return wrapped(text, columns - margin).map((line, index) => (index === 0 ? mark : " ".repeat(margin)) + line);
 };

@@ -9,13 +9,13 @@ import { barLengths } from "./text-bar.ts";
 // oxlint-disable-next-line no-control-regex
 const withoutColours = (text: string): string => text.replaceAll(/\u001B\[\d+m/g, "");
 
-test("no line is longer than the terminal, whatever the report and however narrow it is", () => {
+test("no line is longer than the terminal, for any report and width", () => {
   fc.assert(
     fc.property(anyReport, fc.integer({ min: 20, max: 130 }), fc.boolean(), (report, columns, colour) => {
       const written = terminalReport(report, { columns, colour });
       for (const line of withoutColours(written).split("\n"))
         expect(displayWidth(line), line).toBeLessThanOrEqual(columns);
-      // Nothing of a report moves the cursor.
+      // No text of a report moves the cursor.
       expect(withoutColours(written)).not.toMatch(/[^\P{Cc}\n]/u);
       if (!colour) expect(written).not.toContain("\u001B");
     }),
@@ -23,7 +23,7 @@ test("no line is longer than the terminal, whatever the report and however narro
   );
 });
 
-test("colours change nothing else", () => {
+test("colors change nothing else", () => {
   const report = sampleReport();
   expect(withoutColours(terminalReport(report, { columns: 80, colour: true }))).toBe(
     terminalReport(report, { columns: 80 }),
@@ -49,17 +49,17 @@ test("80 columns show the step, ten operators in full by their time, collectives
     expect(written).toContain(words);
 });
 
-test("too narrow, or no width, is refused", () => {
+test("rejects a width that is too small or invalid", () => {
   for (const columns of [0, 19, 40.5, Number.NaN, Infinity])
     expect(() => terminalReport(sampleReport(), { columns })).toThrow(/^columns is .*, but .* at least 20; widen/);
 });
 
-describe("width on a screen", () => {
-  test("of East Asian letters and pictures is two, of letters with marks one", () => {
+describe("display width", () => {
+  test("of East Asian letters and pictographs is two, of letters with marks one", () => {
     expect(["abc", "注意力", "e\u0301", "👍🏽", ""].map(displayWidth)).toEqual([3, 6, 1, 2, 0]);
   });
 
-  test("is kept when text is cut or wrapped, and nothing is lost by wrapping", () => {
+  test("stays within its limit when text is cut or wrapped, and wrapping loses no text", () => {
     expect([cut("block-0/feed-forward", 15, "middle"), cut("block-0", 5), cut("注意力", 4), cut("abc", 3)]).toEqual([
       "block-0…forward",
       "bloc…",

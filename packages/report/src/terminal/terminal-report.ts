@@ -2,17 +2,17 @@ import { ArgumentError } from "@skein/tensor-core";
 import { stepSegments } from "../phases.ts";
 import type { Advice, OutsideRow, ProfileReport, RowPhase } from "../profile-report.ts";
 import { bytesText, digitsText, secondsText, shareText } from "../quantities.ts";
-import { dateText, exposedShare, missText, outsideText, settingText } from "../sections/head.ts";
+import { dateText, exposedShare, errorText, outsideText, settingText } from "../sections/head.ts";
 import type { Kind } from "../tokens.ts";
-import { beside, printable, wrapped } from "./display-width.ts";
+import { hangingIndent, printable, wrapped } from "./display-width.ts";
 import { barLengths } from "./text-bar.ts";
 import { type TextColumn, textTable } from "./text-table.ts";
 
-/** How a report is laid out for a terminal. */
+/** Layout of a report for a terminal. */
 export interface TerminalReportOptions {
-  /** Of the terminal; no line is longer. 20 at least. */
+  /** Width of the terminal, at least 20; no line is longer. */
   readonly columns: number;
-  /** Whether to write colour codes. Default: false. */
+  /** Whether to write color codes. Default: false. */
   readonly colour?: boolean | undefined;
 }
 
@@ -21,7 +21,7 @@ const mostOperators = 10;
 const mostCollectives = 10;
 const mostBlocks = 3;
 
-/** The letter and the colour code (ECMA-48) of a part of the bar. */
+/** Letter and color code (ECMA-48) of each kind in the bar. */
 const marks: Readonly<Record<Kind, { readonly letter: string; readonly code: number }>> = {
   forward: { letter: "f", code: 36 },
   backward: { letter: "b", code: 34 },
@@ -75,13 +75,13 @@ const headLines = (report: ProfileReport): [string, string][] => {
     [
       "exposed",
       ranks === 1
-        ? "nothing: one rank has nobody to wait for"
+        ? "none: a single rank does not communicate"
         : `${shareText(exposedShare(report))} of the step is waiting for communication: ${secondsText(exposedShare(report) * step.median)}`,
     ],
     ...(predictedStepSeconds === undefined
       ? []
       : [
-          ["predicted", `${secondsText(predictedStepSeconds)}, ${missText(predictedStepSeconds, step.median)}`] as [
+          ["predicted", `${secondsText(predictedStepSeconds)}, ${errorText(predictedStepSeconds, step.median)}`] as [
             string,
             string,
           ],
@@ -89,10 +89,13 @@ const headLines = (report: ProfileReport): [string, string][] => {
   ];
 };
 
-/** The slowest operators, those left, what lies outside of kernels, and the step: the shares add up to 100 %. */
+/**
+ * The slowest operators, the other operators as one row, time outside kernels, and the step: the shares add up to 100
+ * %.
+ */
 const operatorTable = ({ operators, outside, step }: ProfileReport, columns: number): string[] => {
   const ordered = operators.toSorted((a, b) => b.seconds.median - a.seconds.median);
-  const left = ordered.slice(mostOperators);
+  const others = ordered.slice(mostOperators);
   const summary = (name: string, share: number, mad = ""): string[] => [
     name,
     "",
@@ -132,12 +135,12 @@ const operatorTable = ({ operators, outside, step }: ProfileReport, columns: num
           ),
           milliseconds(predictedSeconds),
         ]),
-      ...(left.length === 0
+      ...(others.length === 0
         ? []
         : [
             summary(
-              `${left.length} others`,
-              left.reduce((sum, { share }) => sum + share, 0),
+              `${others.length} others`,
+              others.reduce((sum, { share }) => sum + share, 0),
             ),
           ]),
       ...outside.filter(({ share }) => share > 0).map(({ kind, share }) => summary(shortOutside[kind], share)),
@@ -147,7 +150,7 @@ const operatorTable = ({ operators, outside, step }: ProfileReport, columns: num
   );
 };
 
-/** The column beside it says the kind: `ring-all-reduce` → `ring`. */
+/** Algorithm name without the kind of collective, which has its own column: `ring-all-reduce` → `ring`. */
 const shortAlgorithm = (algorithm: string, kind: string): string =>
   algorithm.endsWith(`-${kind}`) ? algorithm.slice(0, -kind.length - 1) : algorithm;
 
@@ -196,16 +199,16 @@ const adviceLines = ({ finding, cure, change, saves, basis }: Advice, columns: n
   const settings = Object.entries(change ?? {}).map(([key, value]) => settingText(key, value));
   const further = [[cure ?? "", gain].filter((part) => part !== "").join(" "), ...settings, `How found: ${basis}`];
   return [
-    ...beside("- ", printable(finding), columns),
-    ...further.filter((line) => line !== "").flatMap((line) => beside("  ", printable(line), columns)),
+    ...hangingIndent("- ", printable(finding), columns),
+    ...further.filter((line) => line !== "").flatMap((line) => hangingIndent("  ", printable(line), columns)),
   ];
 };
 
 /**
- * Lay a report out for a terminal: the step, where it goes, the ten slowest operators, collectives, memory and advice.
- * No line is longer than `columns`.
+ * Format a report for a terminal: the step and its split, the ten slowest operators, collectives, memory and advice. No
+ * line is longer than `columns`.
  *
- * @throws ArgumentError for fewer columns than 20.
+ * @throws ArgumentError for fewer than 20 columns.
  */
 export const terminalReport = (report: ProfileReport, { columns, colour = false }: TerminalReportOptions): string => {
   if (!(Number.isInteger(columns) && columns >= leastColumns))
@@ -237,7 +240,7 @@ export const terminalReport = (report: ProfileReport, { columns, colour = false 
       printable(`${job}: ${machine}; ${backend}, ${ranks} ${ranks === 1 ? "rank" : "ranks"}; ${dateText(madeAt)}`),
       columns,
     ),
-    ...headLines(report).flatMap(([name, words]) => beside(name.padEnd(10), words, columns)),
+    ...headLines(report).flatMap(([name, words]) => hangingIndent(name.padEnd(10), words, columns)),
     ...heading("Where a step goes"),
     ...(bar === "" ? [] : [bar]),
     ...wrapped(key.join(", "), columns),
@@ -271,7 +274,7 @@ export const terminalReport = (report: ProfileReport, { columns, colour = false 
     ...(memory.length === 0 ? [] : [...heading("Memory"), ...memory]),
     ...heading("Advice"),
     ...(advice.length === 0
-      ? wrapped("Nothing was found that would make the step shorter.", columns)
+      ? wrapped("No way to shorten the step was found.", columns)
       : advice.flatMap((one) => adviceLines(one, columns))),
   ];
   return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;

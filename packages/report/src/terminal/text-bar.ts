@@ -1,6 +1,6 @@
 /**
- * How many letters each part of a bar gets, `width` in all: by the largest remainder, so that the lengths are as true
- * as they can be. All parts zero give none.
+ * Number of letters for each part of a bar, `width` in total, by the largest remainder method. All 0 if all parts are
+ * zero.
  */
 export const barLengths = (amounts: readonly number[], width: number): number[] => {
   const whole = amounts.reduce((sum, amount) => sum + amount, 0);

@@ -4,11 +4,11 @@ import { cut, displayWidth, padded } from "./display-width.ts";
 export interface TextColumn {
   readonly heading: string;
   readonly numeric: boolean;
-  /** Where a cell of text that is too long is cut. */
+  /** Position of the cut in text that is too long. */
   readonly cutAt: "middle" | "end";
-  /** A column of text is cut down to this before a column is left out. */
+  /** Minimum width to which a text column is shortened before a column is dropped. */
   readonly least: number;
-  /** Where there is no room, those of the least weight are left out first. */
+  /** Priority of the column: if there is not enough room, columns of the smallest weight are dropped first. */
   readonly weight: number;
 }
 
@@ -18,8 +18,8 @@ const total = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap * Math.max(0, widths.length - 1);
 
 /**
- * Lay rows out in lines of at most `width`: the longest text is cut first, then columns are left out. A number is never
- * cut.
+ * Format rows as lines of at most `width` columns: the widest text column is shortened first, then columns are dropped.
+ * Numbers are never cut.
  */
 export const textTable = (
   columns: readonly TextColumn[],
@@ -29,24 +29,24 @@ export const textTable = (
   const natural = columns.map(({ heading }, index) =>
     rows.reduce((most, row) => Math.max(most, displayWidth(row[index]!)), displayWidth(heading)),
   );
-  let kept = columns.map((_, index) => index);
+  let visible = columns.map((_, index) => index);
   const leastOf = (index: number): number =>
     columns[index]!.numeric ? natural[index]! : Math.min(natural[index]!, columns[index]!.least);
-  while (kept.length > 1 && total(kept.map(leastOf)) > width) {
-    const lightest = kept.reduce((best, index) => (columns[index]!.weight < columns[best]!.weight ? index : best));
-    kept = kept.filter((index) => index !== lightest);
+  while (visible.length > 1 && total(visible.map(leastOf)) > width) {
+    const lightest = visible.reduce((best, index) => (columns[index]!.weight < columns[best]!.weight ? index : best));
+    visible = visible.filter((index) => index !== lightest);
   }
-  const widths = kept.map((index) => natural[index]!);
+  const widths = visible.map((index) => natural[index]!);
   while (total(widths) > width) {
     const longest = widths.reduce(
-      (best, own, at) => (!columns[kept[at]!]!.numeric && (best === -1 || own > widths[best]!) ? at : best),
+      (best, own, at) => (!columns[visible[at]!]!.numeric && (best === -1 || own > widths[best]!) ? at : best),
       -1,
     );
     if (longest === -1 || widths[longest]! <= 1) break;
     widths[longest]!--;
   }
   const line = (cells: readonly string[]): string =>
-    kept
+    visible
       .map((index, at) => {
         const { numeric, cutAt } = columns[index]!;
         return padded(cut(cells[index]!, widths[at]!, cutAt), widths[at]!, numeric ? "right" : "left");

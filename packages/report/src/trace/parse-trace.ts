@@ -4,21 +4,23 @@ import type { z } from "zod";
 import { flowOf, type SpanEvent, spanOf, traceEvent, type TraceFacts } from "./trace-event.ts";
 import { traceError } from "./trace-error.ts";
 
-/** What a trace held that ends in the middle. */
+/** State of a trace that was cut off. */
 export interface TraceCut {
-  /** Up to here all spans have been read, by the clock of the trace. */
+  /** Time up to which all spans were read, by the clock of the trace. */
   readonly reachedSeconds: number;
-  /** Steps that had begun and are not whole, of all ranks. */
-  readonly begunSteps: readonly string[];
+  /** Names of the steps of any rank that started but are incomplete. */
+  readonly incompleteSteps: readonly string[];
 }
 
-/** A trace that was read back. */
+/** A parsed trace. */
 export interface ReadTrace<Facts extends TraceFacts = TraceFacts> {
   readonly facts: Facts;
-  /** In order, spans as they begin. Steps that are not whole are left out; their kernels are there. */
+  /**
+   * Ranks in order, with their spans in order of begin. Incomplete steps are left out, but their kernels are included.
+   */
   readonly ranks: readonly RankSpans[];
   readonly events: number;
-  /** Absent where the trace is whole. */
+  /** Absent if the trace is complete. */
   readonly cut?: TraceCut | undefined;
 }
 
@@ -26,9 +28,9 @@ const head = '{"displayTimeUnit":"ms","otherData":';
 const afterFacts = ',"traceEvents":[';
 
 /**
- * The line that every trace of ours begins with.
+ * Parse the first line of a trace written by skein-train or skein-profile.
  *
- * @returns the facts in it; undefined where the line is another's, or was cut off.
+ * @returns the facts in the line; undefined if another program wrote the line, or if it was cut off.
  */
 const factsIn = (line: string): unknown => {
   if (!line.startsWith(head) || !line.endsWith(afterFacts)) return undefined;
@@ -39,21 +41,21 @@ const factsIn = (line: string): unknown => {
   }
 };
 
-/** Whether a line is what is left of the first line of one of our traces. */
+/** Whether a line is a truncated first line of a trace of ours. */
 const isHeadCut = (line: string): boolean => line !== "" && (head.startsWith(line) || line.startsWith(head));
 
-/** What is wrong with a value, in few words. */
+/** Short description of a validation error. */
 const problemOf = (error: z.ZodError): string => {
   const { path, message } = error.issues[0]!;
   return `${path.map(String).join(".")} ${message.replace(/^Invalid input: /, "")}`.trim();
 };
 
-/** Gathers the spans of ranks from events, in their order. */
-class SpanGatherer {
+/** Collects the spans of ranks from events, in their order. */
+class SpanCollector {
   events = 0;
   private readonly ranks = new Map<number, { process: string | undefined; readonly spans: Span[] }>();
   private before: SpanEvent | undefined;
-  /** When the last span begins; where a later event has begun before, there is no such moment. */
+  /** Begin of the latest span so far, which is meaningful only if spans are in order of begin. */
   private reached = -Infinity;
   private ordered = true;
   private readonly path: string;
@@ -62,12 +64,12 @@ class SpanGatherer {
     this.path = path;
   }
 
-  take(event: unknown): void {
+  add(event: unknown): void {
     const parsed = traceEvent.safeParse(event);
     if (!parsed.success)
       throw traceError(
         this.path,
-        `event ${this.events + 1}, ${excerpt(event)}, is none of ours (${problemOf(parsed.error)})`,
+        `event ${this.events + 1}, ${excerpt(event)}, is not one that skein-train or skein-profile writes (${problemOf(parsed.error)})`,
       );
     this.events++;
     const one = parsed.data;
@@ -84,20 +86,21 @@ class SpanGatherer {
     } else {
       const { before } = this;
       if (before?.pid !== one.pid || before.tid !== one.tid || before.ts !== one.ts)
-        throw traceError(this.path, `event ${this.events}, a part of flow ${one.id}, does not stand behind its span`);
+        throw traceError(this.path, `event ${this.events}, a part of flow ${one.id}, does not follow its span`);
       rank.spans.push({ ...rank.spans.pop()!, flow: flowOf(one) });
     }
   }
 
-  /** @param whole whether the trace had its end. */
-  done<Facts extends TraceFacts>(facts: Facts, whole: boolean): ReadTrace<Facts> {
+  /** Build the result. @param whole whether the trace had its end. */
+  finish<Facts extends TraceFacts>(facts: Facts, whole: boolean): ReadTrace<Facts> {
     if (!whole && !this.ordered)
       throw traceError(
         this.path,
-        "it was cut off, and its spans are in no order of time, so what is missing cannot be told",
+        "was cut off, and its spans are not in order of begin, so its complete steps are unknown",
       );
     const reachedSeconds = this.reached;
-    const begun = ({ track, endSeconds }: Span): boolean => !whole && track === "steps" && endSeconds > reachedSeconds;
+    const isIncomplete = ({ track, endSeconds }: Span): boolean =>
+      !whole && track === "steps" && endSeconds > reachedSeconds;
     const ranks = [...this.ranks]
       .map(([rank, { process, spans }]) => ({
         rank,
@@ -105,12 +108,14 @@ class SpanGatherer {
         spans: spans.toSorted((a, b) => a.startSeconds - b.startSeconds),
       }))
       .sort((a, b) => a.rank - b.rank);
-    const begunSteps = [...new Set(ranks.flatMap(({ spans }) => spans.filter(begun).map(({ name }) => name)))];
+    const incompleteSteps = [
+      ...new Set(ranks.flatMap(({ spans }) => spans.filter(isIncomplete).map(({ name }) => name))),
+    ];
     return {
       facts,
-      ranks: ranks.map((rank) => ({ ...rank, spans: rank.spans.filter((span) => !begun(span)) })),
+      ranks: ranks.map((rank) => ({ ...rank, spans: rank.spans.filter((span) => !isIncomplete(span)) })),
       events: this.events,
-      ...(!whole && { cut: { reachedSeconds, begunSteps } }),
+      ...(!whole && { cut: { reachedSeconds, incompleteSteps } }),
     };
   }
 }
@@ -124,7 +129,7 @@ const checkedFacts = <Facts>(content: unknown, schema: z.ZodType<Facts>, path: s
   return parsed.data;
 };
 
-/** Read a trace that has our events, though not on lines as we write them. */
+/** Read a trace of ours whose JSON was reformatted, so that events are not on lines of their own. */
 const parseWhole = <Facts extends TraceFacts>(
   text: string,
   schema: z.ZodType<Facts>,
@@ -134,10 +139,7 @@ const parseWhole = <Facts extends TraceFacts>(
   try {
     content = JSON.parse(text);
   } catch (error) {
-    throw traceError(
-      path,
-      `is no JSON, or a trace that was cut off and that no program of ours has written (${(error as Error).message})`,
-    );
+    throw traceError(path, `is not JSON, or is a cut-off trace of another program (${(error as Error).message})`);
   }
   if (Array.isArray(content) && (content[0] as { readonly ph?: unknown } | undefined)?.ph !== undefined)
     throw traceError(path, "is a trace that another program has written");
@@ -147,34 +149,34 @@ const parseWhole = <Facts extends TraceFacts>(
   };
   if (!Array.isArray(traceEvents)) throw traceError(path, "is JSON, but no trace: it has no traceEvents");
   const facts = checkedFacts(otherData, schema, path);
-  const gatherer = new SpanGatherer(path);
-  for (const event of traceEvents) gatherer.take(event);
-  return gatherer.done(facts, true);
+  const collector = new SpanCollector(path);
+  for (const event of traceEvents) collector.add(event);
+  return collector.finish(facts, true);
 };
 
-/** More does not fit into one string. */
+/** Maximum number of characters to parse at once, because a string cannot be much longer. */
 const mostCharacters = 2 ** 28;
 
-/** The lines that are left, all at once. */
-const linesWithin = (lines: Iterator<string>, most: number, path: string): string[] => {
+/** All remaining lines. @throws ArgumentError if they have more than `most` characters. */
+const remainingLines = (lines: Iterator<string>, most: number, path: string): string[] => {
   const all: string[] = [];
-  for (let line = lines.next(), left = most; line.done !== true; line = lines.next()) {
-    left -= line.value.length + 1;
-    if (left < 0) throw traceError(path, "is large, and is not laid out as our traces are, an event a line");
+  for (let line = lines.next(), remaining = most; line.done !== true; line = lines.next()) {
+    remaining -= line.value.length + 1;
+    if (remaining < 0) throw traceError(path, "is too large for a trace that does not have one event per line");
     all.push(line.value);
   }
   return all;
 };
 
 /**
- * Read a trace back from its lines, up to where it ends. One that was cut off gives what the whole gives of all steps
- * that ended before the last span that is whole begins: spans stand in the order in which they begin.
+ * Parse a trace from its lines, up to its end. A cut-off trace gives the same as the whole trace for all steps that
+ * ended before the last complete span begins, because spans are in order of begin.
  *
- * Cost: linear in events; lines are held one at a time.
+ * Cost: linear in events; one line is in memory at a time.
  *
- * @param schema of what stands before the events: `traceFacts`, or more than that.
+ * @param schema of the facts before the events: `traceFacts`, or an extension.
  * @param path of the file, for errors.
- * @throws ArgumentError in one line, for what no program of ours has written and for a line that is damaged.
+ * @throws ArgumentError in one line, for text that skein-train or skein-profile did not write, and for a damaged line.
  */
 export const parseTrace = <Facts extends TraceFacts>(
   lines: Iterable<string>,
@@ -186,28 +188,28 @@ export const parseTrace = <Facts extends TraceFacts>(
   if (first.done === true || first.value === "") throw traceError(path, "is empty");
   const facts = factsIn(first.value);
   if (facts === undefined) {
-    const others = linesWithin(rest, mostCharacters - first.value.length, path);
+    const others = remainingLines(rest, mostCharacters - first.value.length, path);
     if (others.length === 0 && isHeadCut(first.value)) throw traceError(path, "was cut off before its first event");
     return parseWhole([first.value, ...others].join("\n"), schema, path);
   }
   const checked = checkedFacts(facts, schema, path);
-  const gatherer = new SpanGatherer(path);
+  const collector = new SpanCollector(path);
   for (let line = rest.next(); line.done !== true; ) {
     const text = line.value;
     line = rest.next();
     if (/^\]\}?$/.test(text)) {
       if (line.done !== true && line.value.trim() !== "")
-        throw traceError(path, "goes on after its end: it may be two files in one");
-      return gatherer.done(checked, true);
+        throw traceError(path, "continues after its end: it may be two files in one");
+      return collector.finish(checked, true);
     }
     let event: unknown;
     try {
       event = JSON.parse(text.endsWith(",") ? text.slice(0, -1) : text);
     } catch (error) {
-      if (line.done === true) break; // the line in which it was cut
-      throw traceError(path, `event ${gatherer.events + 1} is damaged (${(error as Error).message})`);
+      if (line.done === true) break; // the line was cut off
+      throw traceError(path, `event ${collector.events + 1} is damaged (${(error as Error).message})`);
     }
-    gatherer.take(event);
+    collector.add(event);
   }
-  return gatherer.done(checked, false);
+  return collector.finish(checked, false);
 };

@@ -1,20 +1,20 @@
 import type { Phase, RankSpans, Span } from "@skein/tensor-core";
 
-/** What one rank did in one step. */
+/** Spans of one rank in one step. */
 export interface RankStep {
   readonly rank: number;
   readonly number: number;
-  /** Of the whole step: its begin, its end, what it waited. */
+  /** Span of the whole step: its begin, its end, and its exposed communication. */
   readonly whole: Span;
-  /** Those that begin within it, in order of their begin. */
+  /** Spans that begin within the step, in order of their begin. */
   readonly spans: readonly Span[];
 }
 
 const stepNumber = ({ name }: Span): number => Number(/^step (\d+)$/.exec(name)?.[1]);
 
 /**
- * Cut the spans of a rank into steps. Spans between two steps, such as a checkpoint, belong to none; steps of a trace
- * that was cut off are left out.
+ * Split the spans of a rank into steps. Spans between two steps, such as a checkpoint, belong to no step; incomplete
+ * steps of a cut-off trace are left out.
  */
 export const stepsOf = ({ rank, spans }: RankSpans): readonly RankStep[] => {
   const ordered = spans.toSorted((a, b) => a.startSeconds - b.startSeconds);
@@ -32,7 +32,7 @@ export const stepsOf = ({ rank, spans }: RankSpans): readonly RankStep[] => {
 /** One step of all ranks. */
 export type WorldStep = readonly RankStep[];
 
-/** Steps that every rank has made, in order, ranks in order. */
+/** Steps that every rank completed, in order, with ranks in order. */
 export const worldSteps = (ranks: readonly RankSpans[]): readonly WorldStep[] => {
   const byNumber = Map.groupBy(ranks.flatMap(stepsOf), ({ number }) => number);
   return [...byNumber.entries()]
@@ -44,18 +44,18 @@ export const worldSteps = (ranks: readonly RankSpans[]): readonly WorldStep[] =>
 export const secondsOf = ({ startSeconds, endSeconds }: Pick<Span, "startSeconds" | "endSeconds">): number =>
   endSeconds - startSeconds;
 
-/** All spans of one name. */
+/** Sum over all spans of one name. */
 export interface SpanSum {
   readonly seconds: number;
   readonly calls: number;
-  /** Of the first of them. */
+  /** Phase of the first span. */
   readonly phase: Phase | undefined;
 }
 
-/** How long a step took: of the rank that took longest. */
+/** Duration of a step on its slowest rank, in seconds. */
 export const worldSeconds = (step: WorldStep): number => Math.max(...step.map(({ whole }) => secondsOf(whole)));
 
-/** Spans of ranks from a moment on: it is their 0. */
+/** Spans of ranks with times relative to `begin`. */
 export const spansFrom = (ranks: readonly RankSpans[], begin: number): RankSpans[] =>
   ranks.map((rank) => ({
     ...rank,
@@ -66,14 +66,14 @@ export const spansFrom = (ranks: readonly RankSpans[], begin: number): RankSpans
     })),
   }));
 
-/** The spans of one step, from its earliest begin on. */
+/** The spans of one step, with times relative to its earliest begin. */
 export const timelineOf = (step: WorldStep): RankSpans[] =>
   spansFrom(
     step.map(({ rank, whole, spans }) => ({ rank, spans: [whole, ...spans] })),
     Math.min(...step.map(({ whole }) => whole.startSeconds)),
   );
 
-/** What spans of one track take, by their names. */
+/** Total time of the spans on one track, by name. */
 export const sumsByName = (spans: readonly Span[], track: Span["track"]): ReadonlyMap<string, SpanSum> => {
   const sums = new Map<string, { seconds: number; calls: number; phase: Phase | undefined }>();
   for (const span of spans) {
@@ -86,7 +86,7 @@ export const sumsByName = (spans: readonly Span[], track: Span["track"]): Readon
   return sums;
 };
 
-/** What ranks spent on spans of one track, by rank, step and name: spans are gone through once. */
+/** Total time of the spans on one track, by rank, step and name. Each span is visited once. */
 export const secondsByRank = (
   steps: readonly WorldStep[],
   track: Span["track"],

@@ -1,10 +1,8 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { printable } from "../terminal/display-width.ts";
 
-/** Say in one line why a trace cannot be read. What it quotes of the file cannot move a cursor. */
+/** A one-line error about a trace that cannot be read. Quoted text from the file has no control characters. */
 export const traceError = (path: string, problem: string): ArgumentError =>
   new ArgumentError(
-    printable(
-      `${path}: ${problem}; name the trace.json of a profile, or what a run of skein-train has written with --trace`,
-    ),
+    printable(`${path}: ${problem}; give the trace.json of a profile, or a file written by skein-train run --trace`),
   );

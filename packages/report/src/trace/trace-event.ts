@@ -1,28 +1,29 @@
 import { type Span, type SpanArgs, type Track, tracks } from "@skein/tensor-core";
-// As a namespace: by its name `z` all languages of messages come along, two thirds of what the page loads for a trace.
+// Imported as a namespace: importing the name `z` would include all languages of messages, two thirds of what the page
+// loads for a trace.
 import * as z from "zod";
 import { spanArgs } from "../parse-report.ts";
 
-/** What a trace says of its run beside the spans, so that a program that reads it back can name the job. */
+/** Facts about the run in a trace, in addition to the spans, so that a reader can name the job. */
 export interface TraceFacts {
   readonly job: string;
   readonly backend: string;
-  /** Of all ranks together. */
+  /** Samples of all ranks together. */
   readonly samplesPerStep: number;
-  /** When it was written. ISO 8601. */
+  /** Time at which the trace was written, ISO 8601. */
   readonly madeAt: string;
 }
 
 const rank = z.int().nonnegative();
-/** Microseconds. */
+/** Time in microseconds. */
 const time = z.number().min(-1e15).max(1e15);
 
-/** A span on a row of its rank. */
+/** A span event on a row of its rank. */
 export interface SpanEvent {
   readonly ph: "X";
   readonly name: string;
   readonly cat: Track;
-  /** Its rank. */
+  /** Rank of the span. */
   readonly pid: number;
   readonly tid: number;
   readonly ts: number;
@@ -30,13 +31,13 @@ export interface SpanEvent {
   readonly args?: SpanArgs;
 }
 
-/** A part of a flow. It stands behind the span that it belongs to. */
+/** A part of a flow. It follows the span to which it belongs. */
 export interface FlowEvent extends Pick<SpanEvent, "pid" | "tid" | "ts"> {
   readonly ph: "s" | "t" | "f";
   readonly id: number;
 }
 
-/** What a rank's process is told by; the rows of viewers are not read. */
+/** Metadata of a rank's process. Row names, which only viewers need, are ignored. */
 interface MetadataEvent {
   readonly ph: "M";
   readonly name: string;
@@ -44,7 +45,7 @@ interface MetadataEvent {
   readonly args: { readonly labels?: string | undefined };
 }
 
-/** Events that `writeChromeTrace` of skein-train writes. */
+/** Events as written by `writeChromeTrace` of skein-train. */
 export const traceEvent: z.ZodType<SpanEvent | FlowEvent | MetadataEvent> = z.discriminatedUnion("ph", [
   z.object({
     ph: z.literal("X"),
@@ -60,7 +61,7 @@ export const traceEvent: z.ZodType<SpanEvent | FlowEvent | MetadataEvent> = z.di
   z.object({ ph: z.literal("M"), name: z.string(), pid: rank, args: z.object({ labels: z.string().optional() }) }),
 ]);
 
-/** What stands before the events; names make folders, so they are as job files have them. */
+/** Facts before the events. Names are restricted as in job files, because they become folder names. */
 export const traceFacts: z.ZodType<TraceFacts> = z.object({
   job: z
     .string()
@@ -73,7 +74,7 @@ export const traceFacts: z.ZodType<TraceFacts> = z.object({
 
 const secondsOf = (microseconds: number): number => Math.round(1000 * microseconds) / 1e9;
 
-/** The span of an event, to the nanosecond that was written. */
+/** The span of an event, exact to the written nanosecond. */
 export const spanOf = ({ name, cat: track, ts, dur, args }: SpanEvent): Span => ({
   name,
   track,

@@ -11,8 +11,8 @@ const device = dataSheetGpu({
 });
 
 /**
- * The first platform of Zhang et al. 2023, Dissecting the Runtime Performance of the Training, Fine-tuning, and
- * Inference of Large Language Models.
+ * 8 × A800: the first platform of Zhang et al. 2023, Dissecting the Runtime Performance of the Training, Fine-tuning,
+ * and Inference of Large Language Models.
  */
 export const a800: HardwareFile = hostOfGpus({
   name: "a800",

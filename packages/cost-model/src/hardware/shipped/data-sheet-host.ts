@@ -1,25 +1,25 @@
 import type { LinkTimes } from "@skein/collectives";
 import type { Device, HardwareFile } from "../hardware.ts";
 
-/** What a data sheet says of a GPU. Flops are dense, without sparsity, and of products that add up in f32. */
+/** Figures of a GPU from its data sheet. Flops are dense, without sparsity, for products that accumulate in f32. */
 export interface GpuDataSheet extends Pick<Device, "name" | "source" | "flopsPerSecond" | "memoryBytesPerSecond"> {
   readonly memoryGibibytes: number;
 }
 
 /**
- * What a kernel takes beside its work where one is queued behind the other: 3.8 µs for each of 2.9 µs, on a V100.
- * Source: Gray 2019, *Getting Started with CUDA Graphs*, NVIDIA's developer blog.
+ * Overhead of a kernel in a queue, in seconds: 3.8 µs per kernel of 2.9 µs, on a V100. Source: Gray 2019, *Getting
+ * Started with CUDA Graphs*, NVIDIA's developer blog.
  */
 const kernelStartSeconds = 0.9e-6;
 
 /**
- * Nothing was measured here, and no kernel reaches its data sheet. Whole training steps of the largest GPT models, what
- * is no product and communication included, are published at 52 % of the peak of A100s (Narayanan et al. 2021, arXiv
- * 2104.04473, abstract); each kernel by itself must reach more.
+ * Efficiency assumed without measurements, because no kernel reaches its data sheet. Whole training steps of the
+ * largest GPT models, including communication and operators other than products, are published at 52 % of the peak of
+ * A100s (Narayanan et al. 2021, arXiv 2104.04473, abstract); a single kernel must reach more.
  */
 const assumedEfficiency = 0.6;
 
-/** Describe a GPU by its data sheet. */
+/** Build a device from the data sheet of a GPU. */
 export const dataSheetGpu = ({ memoryGibibytes, ...sheet }: GpuDataSheet): Device => ({
   kind: "gpu",
   ...sheet,
@@ -29,24 +29,24 @@ export const dataSheetGpu = ({ memoryGibibytes, ...sheet }: GpuDataSheet): Devic
   efficiencies: [],
 });
 
-/** How GPUs of a host reach one another. */
+/** Interconnect between the GPUs of a host. */
 export interface HostInterconnect {
   readonly kind: "NVLink" | "PCIe";
-  /** One way, of one GPU, by its data sheet. */
+  /** Bandwidth of one GPU in one direction, from its data sheet. */
   readonly bytesPerSecond: number;
   readonly source: string;
 }
 
-/** Of the data sheet's bandwidth, what is assumed to arrive as payload. */
+/** Assumed share of the data sheet's bandwidth that carries payload. */
 const payloadShare = 0.8;
 
 /**
- * A step of a ring with whole buffers, as NCCL's own choice of algorithms has it (`hwLat` in src/graph/tuning.cc of
+ * Seconds of a ring step with whole buffers, as in NCCL's choice of algorithms (`hwLat` in src/graph/tuning.cc of
  * github.com/NVIDIA/nccl).
  */
 const secondsPerMessage = { NVLink: 3.4e-6, PCIe: 5.7e-6, network: 14e-6 };
 
-/** What a host sends to others with: all its network adapters together, one way. */
+/** Network of a host: bandwidth of all its adapters together, in one direction. */
 export interface HostNetwork {
   readonly bytesPerSecond: number;
   readonly source: string;
@@ -57,7 +57,7 @@ const timesOf = (kind: keyof typeof secondsPerMessage, bytesPerSecond: number): 
   secondsPerByte: 1 / (payloadShare * bytesPerSecond),
 });
 
-/** A sum reads two operands and writes one. */
+/** Seconds per byte of a sum, which reads two operands and writes one. */
 export const gpuReduceSecondsPerByte = ({ memoryBytesPerSecond }: Pick<Device, "memoryBytesPerSecond">): number =>
   3 / memoryBytesPerSecond;
 
@@ -69,13 +69,13 @@ export interface GpuHost {
   readonly gpus: number;
   readonly interconnect: HostInterconnect;
   /**
-   * Of the vendor's own server; several hosts are described by another topology. Absent where there is none: links
-   * between hosts stand as those within.
+   * Network of the vendor's own server, for a topology with several hosts. Absent: links between hosts are set equal to
+   * those within a host.
    */
   readonly network?: HostNetwork;
 }
 
-/** Describe one host of equal GPUs. */
+/** Build a hardware file for one host of equal GPUs. */
 export const hostOfGpus = ({ name, description, device, gpus, interconnect, network }: GpuHost): HardwareFile => {
   const within = timesOf(interconnect.kind, interconnect.bytesPerSecond);
   const between =

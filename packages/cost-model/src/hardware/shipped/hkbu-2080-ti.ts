@@ -9,15 +9,15 @@ interface AllReduceFit {
   readonly secondsPerByte: number;
 }
 
-/** Of the four GPUs of one host, on any network. */
+/** All-reduce of the four GPUs of one host, equal on all networks. */
 const host: AllReduceFit = { startupSeconds: 4.2043e-5, secondsPerByte: 2.0589e-10 };
 
-/** A ring over four: 6 messages of a quarter of the vector. */
+/** Links within a host: a ring over four GPUs sends 6 messages of a quarter of the vector. */
 const within: LinkTimes = { secondsPerMessage: host.startupSeconds / 6, secondsPerByte: (host.secondsPerByte * 4) / 6 };
 
 /**
- * What two hosts add to one, in an all-reduce of two levels: two messages between them, and the whole vector over each
- * one's link.
+ * Links between hosts, from the difference between two hosts and one in a two-level all-reduce: two messages between
+ * the hosts, and the whole vector over each host's link.
  *
  * @param all the fit of eight GPUs on two hosts.
  */
@@ -53,7 +53,7 @@ const cluster = (
 
 const tenGigabit = between({ startupSeconds: 5.2303e-4, secondsPerByte: 8.5707e-10 });
 
-/** The online admission of arXiv 2002.10105 has b : η = 0.856 : 0.235. */
+/** Links of 10 Gbit/s Ethernet. Contention b : η = 0.856 : 0.235, from the online admission of arXiv 2002.10105. */
 export const hkbu2080Ti10GbE: HardwareFile = cluster(
   "hkbu-2080ti-10gbe",
   "10 Gbit/s Ethernet",
@@ -62,7 +62,10 @@ export const hkbu2080Ti10GbE: HardwareFile = cluster(
   0.235 / 0.856,
 );
 
-/** The authors call this network "RDMA"; its figures are those of their 56 Gbit/s InfiniBand. */
+/**
+ * Links of 100 Gbit/s InfiniBand. The authors call this network "RDMA"; the figures are those of their 56 Gbit/s
+ * InfiniBand.
+ */
 export const hkbu2080Ti100GbIb: HardwareFile = cluster(
   "hkbu-2080ti-100gbib",
   "100 Gbit/s InfiniBand",
@@ -72,15 +75,16 @@ export const hkbu2080Ti100GbIb: HardwareFile = cluster(
 );
 
 /**
- * No fit is published. By the throughputs of BERT-Large without overlap (github.com/HKBU-HPML/ddl-benchmarks, 29 May
- * 2020, BSP-A2A, 8 samples a GPU): 52.90 samples/s on one host, 55.80 on two, so that the second one's link adds 0.542
- * s for 336 million f32 gradients.
+ * No fit is published. From the throughputs of BERT-Large without overlap (github.com/HKBU-HPML/ddl-benchmarks, 29 May
+ * 2020, BSP-A2A, 8 samples per GPU): 52.90 samples/s on one host, 55.80 on two, so the link of the second host adds
+ * 0.542 s for 336 million f32 gradients.
  */
 const hundredGigabitTcp: LinkTimes = {
   secondsPerMessage: tenGigabit.secondsPerMessage,
   secondsPerByte: ((8 * 8) / 55.8 - (4 * 8) / 52.9) / (4 * 336e6),
 };
 
+/** Links of 100 Gbit/s Ethernet over TCP. */
 export const hkbu2080Ti100GbE: HardwareFile = cluster(
   "hkbu-2080ti-100gbe",
   "100 Gbit/s Ethernet over TCP",

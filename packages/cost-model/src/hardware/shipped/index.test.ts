@@ -13,7 +13,7 @@ const between = (value: number, least: number, most: number): void => {
 describe.each(shippedHardware.map((file) => [file.name, file] as const))("%s", (_, file) => {
   const { device, links, topology } = file;
 
-  test("has a device whose figures can be", () => {
+  test("has a device with plausible figures", () => {
     const { f32 } = device.flopsPerSecond;
     between(f32, 1e9, 1e15);
     // Narrower operands are never slower.
@@ -28,20 +28,20 @@ describe.each(shippedHardware.map((file) => [file.name, file] as const))("%s", (
       expect(device.flopsPerSecond[narrow] ?? Infinity).toBeGreaterThanOrEqual(peakFlops(device, wide));
     between(device.memoryBytes, 1e9, 1e12);
     between(device.memoryBytesPerSecond, 1e9, 1e13);
-    // No device reads its whole memory in less than ten milliseconds, or needs more than a second.
+    // No device reads its whole memory in less than ten milliseconds, or in more than a second.
     between(device.memoryBytes / device.memoryBytesPerSecond, 0.01, 1);
-    // A flop for each byte at the least.
+    // At least one flop per byte.
     between(f32 / device.memoryBytesPerSecond, 1, 100);
     between(device.kernelStartSeconds, 1e-7, 1e-4);
     between(device.assumedEfficiency, 0.3, 1);
     expect(device.source.length).toBeGreaterThan(20);
   });
 
-  test("has links and a topology that can be", () => {
+  test("has plausible links and topology", () => {
     for (const { secondsPerMessage, secondsPerByte } of [links.within, links.across]) {
       between(secondsPerMessage, 1e-6, 1e-3);
       between(1 / secondsPerByte, 0.1e9, 1e12);
-      // A link is no faster than the memory that it reads.
+      // A link is not faster than the memory that it reads.
       expect(1 / secondsPerByte).toBeLessThan(device.memoryBytesPerSecond);
     }
     expect(links.reduceSecondsPerByte).toBeGreaterThan(0);
@@ -51,15 +51,15 @@ describe.each(shippedHardware.map((file) => [file.name, file] as const))("%s", (
   });
 });
 
-test("names are each one's own; an unknown one is told the others", () => {
+test("names are unique, and the error for an unknown name lists them", () => {
   const names = shippedHardware.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   for (const file of shippedHardware) expect(hardwareNamed(file.name)).toBe(file);
   expect(() => hardwareNamed("h200")).toThrow('no hardware is named "h200"; use one of laptop-cpu, h100-sxm');
 });
 
-test("clusters give the all-reduces that their links were taken from", () => {
-  const ofRanks = ({ links: link }: HardwareFile, worldSize: number, bytes: number): number => {
+test("the clusters reproduce the all-reduces from which their links were derived", () => {
+  const allReduceSeconds = ({ links: link }: HardwareFile, worldSize: number, bytes: number): number => {
     const hosts = [
       ...Map.groupBy(
         Array.from({ length: worldSize }, (_, rank) => rank),
@@ -77,7 +77,9 @@ test("clusters give the all-reduces that their links were taken from", () => {
     ["hkbu-2080ti-10gbe", 8, 8.5707e-10],
     ["hkbu-2080ti-100gbib", 8, 3.0568e-10],
   ] as const)
-    expect(Math.abs(ofRanks(hardwareNamed(name), ranks, large) / (secondsPerByte * large) - 1)).toBeLessThan(0.05);
+    expect(Math.abs(allReduceSeconds(hardwareNamed(name), ranks, large) / (secondsPerByte * large) - 1)).toBeLessThan(
+      0.05,
+    );
   // The laptop's two threads: docs/benchmarks/2026-11-21-core.md.
   const { links: link } = hardwareNamed("laptop-cpu");
   const threads = (bytes: number): number =>

@@ -11,8 +11,8 @@ import { rtx4090 } from "./rtx-4090.ts";
 import { v100 } from "./v100.ts";
 
 /**
- * Hardware that is described without measuring it: this class of machine as its pages have it, GPUs by their data
- * sheets, clusters of the papers.
+ * Hardware descriptions that ship with the package: this class of machine from its published pages, GPUs from their
+ * data sheets, clusters from papers.
  */
 export const shippedHardware: readonly HardwareFile[] = [
   laptopCpu,
@@ -29,7 +29,7 @@ export const shippedHardware: readonly HardwareFile[] = [
 ];
 
 /**
- * Find shipped hardware by its name.
+ * Find shipped hardware by name.
  *
  * @throws ArgumentError that lists the names.
  */

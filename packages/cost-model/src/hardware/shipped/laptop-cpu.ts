@@ -2,25 +2,28 @@ import { ethernetLinks } from "@skein/collectives";
 import type { HardwareFile } from "../hardware.ts";
 
 /**
- * All-reduce of 64 MiB between two threads of one process: 3488 µs, and of 64 KiB: 12.0 µs
+ * Measured all-reduces between two threads of one process: 64 MiB take 3488 µs, 64 KiB take 12.0 µs
  * (docs/benchmarks/2026-11-21-core.md).
  */
 const [largeBytes, largeSeconds, smallBytes, smallSeconds] = [2 ** 26, 3488e-6, 2 ** 16, 12e-6];
 
 /**
- * In it, each rank reads the vector's bytes once and writes them once (docs/experiments.md, "All-reduce between
- * threads").
+ * Memory bandwidth from the all-reduce, in which each rank reads the vector's bytes once and writes them once
+ * (docs/experiments.md, "All-reduce between threads").
  */
 const memoryBytesPerSecond = (2 * largeBytes) / largeSeconds;
 
-/** One message there and one back, each of half of the vector, whose sums read half as many bytes as travel. */
+/**
+ * The all-reduce sends one message each way, with half of the vector each; their sums read half as many bytes as
+ * travel.
+ */
 const reduceSecondsPerByte = 1 / memoryBytesPerSecond;
 const secondsPerByte = largeSeconds / largeBytes - reduceSecondsPerByte / 2;
 const within = { secondsPerMessage: (smallSeconds - (smallBytes / largeBytes) * largeSeconds) / 2, secondsPerByte };
 
 /**
- * Two ranks that compute with WebAssembly, a core each, and share memory. What was not measured there is said in
- * `source`.
+ * Two ranks that compute with WebAssembly on one core each and share memory. `source` lists what was not measured on
+ * this machine.
  */
 export const laptopCpu: HardwareFile = {
   format: "skein-hardware",
@@ -37,8 +40,8 @@ export const laptopCpu: HardwareFile = {
     memoryBytesPerSecond,
     memoryBytes: 12 * 2 ** 30,
     kernelStartSeconds: 0.8e-6,
-    // docs/benchmarks/2026-11-21-core.md: products of 512 reach 0.93 of the peak, the MLP's step 3.1 / 3.58, the CNN's
-    // 25 / 33.5. The least of them.
+    // docs/benchmarks/2026-11-21-core.md: matrix products of size 512 reach 0.93 of the peak, the MLP's step 3.1 /
+    // 3.58, the CNN's step 25 / 33.5. The smallest of these efficiencies.
     assumedEfficiency: 0.75,
     efficiencies: [],
   },

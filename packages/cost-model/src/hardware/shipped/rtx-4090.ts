@@ -17,7 +17,9 @@ const device = dataSheetGpu({
   memoryGibibytes: 24,
 });
 
-/** The second platform of Zhang et al. 2023 (see a800). GPUs share the host's bridges, which is not described. */
+/**
+ * 8 × RTX 4090: the second platform of Zhang et al. 2023 (see a800). That GPUs share the host's bridges is not modeled.
+ */
 export const rtx4090: HardwareFile = hostOfGpus({
   name: "rtx-4090",
   description: "8 × RTX 4090 on PCIe 4.0 ×16, from data sheets",

@@ -17,7 +17,7 @@ const choices = ways.flatMap((way) => [1, 2, 4, 8].map((numChunks): DispatchChoi
 const free = { startupSeconds: 0, secondsPerByte: 0 };
 const idle: LayerComputing = { expertSeconds: 0, chunkSeconds: 0, otherSeconds: 0 };
 
-/** Experts of which some have no room for all, or far more than they need; one rank, one level, several. */
+/** Layers whose experts have too few slots, or far too many; one rank, one level, several levels. */
 const layers: fc.Arbitrary<DispatchedLayer> = fc.record({
   numTokens: fc.integer({ min: 1, max: 64 }),
   width: fc.integer({ min: 1, max: 8 }),
@@ -45,7 +45,7 @@ const computings: fc.Arbitrary<LayerComputing> = fc.record({
 });
 
 describe("dispatchSeconds", () => {
-  // Two hosts of two ranks; 8 tokens of 4 bytes, 2 of 4 experts each, of which host and rank hold 2 and 1.
+  // Two hosts of two ranks; 8 tokens of 4 bytes, 2 of 4 experts per token, of which a host has 2 and a rank has 1.
   const layer = { numTokens: 8, width: 1, numExperts: 4, expertsPerToken: 2, slots: 8 };
   const line = (secondsPerByte: number, startupSeconds = 0) => ({ startupSeconds, secondsPerByte });
   const twoHosts: DispatchLinks = {
@@ -59,25 +59,25 @@ describe("dispatchSeconds", () => {
   const seconds = (way: DispatchWay, on = twoHosts, computing = idle): number =>
     dispatchSeconds({ way, numChunks: 1 }, layer, on, computing);
 
-  test("by hand: what leaves a rank in each way, there and back, forward and backward", () => {
+  test("computed by hand: traffic of a rank for each method, in both directions, forward and backward", () => {
     expect(seconds("dense")).toBe(2 * 2 * (4 * 8 * 4));
     expect(seconds("ragged")).toBe(2 * 2 * (16 * 4));
-    // A row weighs two numbers there, one back, over both levels.
+    // A row has two numbers to the experts, one back, over both levels.
     expect(seconds("hierarchical")).toBe(2 * (1 + 0.5) * 16 * (8 + 4));
-    // A token meets one host with probability 1/3 and both with 2/3: 16 · 5/6 copies of 5 numbers there, one back; then
-    // two ranks, 16 copies.
+    // A token reaches one host with probability 1/3 and both with 2/3: 16 · 5/6 copies of 5 numbers to the experts, one
+    // back; then two ranks, 16 copies.
     expect(seconds("duplicate-free")).toBeCloseTo(2 * (1 * (40 / 3) + 0.5 * 16) * (20 + 4), 9);
     expect(seconds("duplicate-free", { ...twoHosts, levels: [] })).toBeCloseTo(2 * 16 * (20 + 4), 9);
   });
 
-  test("a third of computing is forward; empty slots are computed, too", () => {
+  test("forward is a third of the computation; empty slots are computed too", () => {
     const alone = { ...twoHosts, flat: free, levels: [] };
     const computing = { expertSeconds: 30, chunkSeconds: 3, otherSeconds: 100 };
     expect(seconds("ragged", alone, computing)).toBeCloseTo(133);
     expect(seconds("dense", alone, computing)).toBeCloseTo(163);
   });
 
-  test("backward in chunks of its own computes a part of forward again, and copies rows", () => {
+  test("backward with its own chunks recomputes a part of forward, and copies rows", () => {
     const alone = { ...twoHosts, flat: free, levels: [] };
     const computing = {
       expertSeconds: 30,
@@ -87,16 +87,17 @@ describe("dispatchSeconds", () => {
     };
     const took = (numChunks: number, backwardChunks: number): number =>
       dispatchSeconds({ way: "dense", numChunks, backwardChunks }, layer, alone, computing);
-    // Of 60 s for 32 slots a third is forward, of which half comes again; so does that of what a chunk adds.
+    // Of 60 s for 32 slots a third is forward, half of which is recomputed; the same holds for the extra time per
+    // chunk.
     expect(took(1, 2)).toBeCloseTo(100 + (20 + 1) + (7 + 50 + 5));
     expect(took(2, 1)).toBeCloseTo(100 + (20 + 2) + (7 + 50 + 2.5));
     expect(took(2, 2)).toBeCloseTo(100 + (20 + 2) + (40 + 4));
     expect(() => dispatchSeconds({ way: "ragged", numChunks: 1, backwardChunks: 2 }, layer, alone, computing)).toThrow(
-      /1 chunks forward and 2 backward .* travel ragged, whose rows would have to travel again/,
+      /ragged has 1 chunks forward and 2 backward, but its rows would have to travel again/,
     );
   });
 
-  test("passes are predicted apart: with nothing to do again, each takes what it takes in as many chunks", () => {
+  test("passes are predicted separately: without recomputation, each takes its own time for its number of chunks", () => {
     const degree = fc.constantFrom(1, 2, 4, 8);
     fc.assert(
       fc.property(layers, links, computings, degree, degree, (any, on, computing, a, b) => {
@@ -109,7 +110,7 @@ describe("dispatchSeconds", () => {
     );
   });
 
-  test("a level that all ranks lie along is as none", () => {
+  test("a level that contains all ranks has no effect", () => {
     fc.assert(
       fc.property(layers, models, computings, fc.constantFrom(...choices), (any, model, computing, choice) => {
         const numRanks = 4;
@@ -121,7 +122,7 @@ describe("dispatchSeconds", () => {
     );
   });
 
-  test("takes as long as what it waits for at least, and with nothing to start more chunks are never slower", () => {
+  test("takes at least as long as its bottleneck, and without start-ups more chunks are never slower", () => {
     fc.assert(
       fc.property(layers, links, computings, fc.constantFrom(...ways), (any, on, computing, way) => {
         const noStart = (one: DispatchLinks["flat"]): DispatchLinks["flat"] => ({ ...one, startupSeconds: 0 });
@@ -143,18 +144,20 @@ describe("dispatchSeconds", () => {
     );
   });
 
-  test("refuses sizes and times that cannot be", () => {
-    expect(() => seconds("ragged", { ...twoHosts, numRanks: 3 })).toThrow(/levels of 2 × 2 = 4 ranks were given for 3/);
+  test("rejects invalid sizes and times", () => {
+    expect(() => seconds("ragged", { ...twoHosts, numRanks: 3 })).toThrow(
+      /the levels have 2 × 2 = 4 ranks, but numRanks is 3/,
+    );
     expect(() => dispatchSeconds({ way: "dense", numChunks: 0 }, layer, twoHosts, idle)).toThrow(/0 chunks/);
     expect(() => dispatchSeconds({ way: "dense", numChunks: 1 }, { ...layer, slots: 0.5 }, twoHosts, idle)).toThrow(
-      /slots 0.5; use a whole number from 1/,
+      /slots 0.5, but needs a whole number from 1/,
     );
-    expect(() => seconds("dense", twoHosts, { ...idle, expertSeconds: -1 })).toThrow(/experts takes -1 s/);
+    expect(() => seconds("dense", twoHosts, { ...idle, expertSeconds: -1 })).toThrow(/-1 s for experts/);
   });
 });
 
 describe("rankDispatches", () => {
-  test("has all choices, the fastest first; of equal ones that with fewer chunks, then the first", () => {
+  test("returns all choices, fastest first; equal ones by number of chunks, then in input order", () => {
     fc.assert(
       fc.property(layers, links, computings, (layer, on, computing) => {
         const ranked = rankDispatches(choices, layer, on, computing);

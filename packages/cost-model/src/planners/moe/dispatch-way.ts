@@ -1,5 +1,5 @@
-// Symbols: T tokens of a rank, K experts of each, E experts, C slots of an expert for tokens of one rank, D numbers of
-// a token, P ranks that share the experts out, U groups that the ranks are in at a level, R rows that travel of a rank.
+// Symbols: T tokens of a rank, K experts per token, E experts, C slots of an expert for tokens of one rank, D numbers
+// per token, P ranks that share the experts, U groups of ranks at a level, R rows that a rank sends.
 import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 import { uniformDuplicationRate } from "./duplication-rate.ts";
@@ -7,68 +7,74 @@ import { checkNumChunks, checkSeconds } from "./layer-pass.ts";
 import { layerTimeline } from "./layer-timeline.ts";
 
 /**
- * How tokens travel to their experts: all slots; rows that hold a token; the same over one level after the other; a
- * token once to each group that needs it.
+ * Dispatch method of tokens to their experts. `dense`: all slots; `ragged`: only rows with a token; `hierarchical`:
+ * such rows, over one level of links after another; `duplicate-free`: each token once to each group that needs it.
  */
 export type DispatchWay = "dense" | "ragged" | "hierarchical" | "duplicate-free";
 
-/** What travels of a layer of experts. */
+/** Sizes of a layer of experts that determine its traffic. */
 export interface DispatchedLayer {
-  /** T */
+  /** T: tokens of a rank. */
   readonly numTokens: number;
-  /** D */
+  /** D: numbers per token. */
   readonly width: number;
-  /** E */
+  /** E: experts. */
   readonly numExperts: number;
-  /** K */
+  /** K: experts per token. */
   readonly expertsPerToken: number;
-  /** C */
+  /** C: slots of an expert for tokens of one rank. */
   readonly slots: number;
 }
 
-/** All-to-alls of the ranks that share experts out; models take the bytes that a rank has for all, itself included. */
+/**
+ * All-to-alls of the ranks that share the experts. The models take the bytes that a rank has for all ranks, itself
+ * included.
+ */
 export interface DispatchLinks {
-  /** P */
+  /** P: ranks that share the experts. */
   readonly numRanks: number;
-  /** Of all ranks at once. */
+  /** An all-to-all of all ranks at once. */
   readonly flat: CollectiveModel;
-  /** Of each level that the ranks lie along, the outermost first; their sizes make up P. Empty: only all at once. */
+  /** Levels of links between the ranks, the outermost first; the product of their sizes is P. Empty: no hierarchy. */
   readonly levels: readonly { readonly size: number; readonly model: CollectiveModel }[];
 }
 
-/** What a rank computes, forward and backward together. */
+/** Seconds of computing of a rank, forward and backward together. */
 export interface LayerComputing {
-  /** By experts, of R rows: while one chunk is computed, others travel. */
+  /** Seconds of the experts for R rows; other chunks travel while a chunk is computed. */
   readonly expertSeconds: number;
-  /** Added by each chunk. */
+  /** Extra seconds per chunk. */
   readonly chunkSeconds: number;
-  /** The gate and all that waits for it, during which nothing travels. */
+  /** Seconds of the gate and of everything that waits for the gate, while nothing travels. */
   readonly otherSeconds: number;
-  /** What backward does beside where its chunks are not forward's. Default: nothing. */
-  readonly apart?: ApartComputing | undefined;
+  /** Extra work of the backward pass if its chunks differ from forward's. Default: no extra work. */
+  readonly apart?: SeparateBackward | undefined;
 }
 
-/** What chunks of its own cost a backward pass. */
-export interface ApartComputing {
-  /** Of what experts compute forward, the part that is computed again: all but the last product. */
+/** Cost of a backward pass with its own chunks. */
+export interface SeparateBackward {
+  /** Recomputed share of the experts' forward work: all except the last product. */
   readonly againShare: number;
-  /** To copy the rows that arrived, of all slots, into other chunks. */
+  /** Seconds to copy the received rows, of all slots, into other chunks. */
   readonly copySeconds: number;
 }
 
-/** A way and a number of chunks. */
+/** A dispatch method with a number of chunks. */
 export interface DispatchChoice {
   readonly way: DispatchWay;
   readonly numChunks: number;
-  /** Of the backward pass; only slots can be cut anew, so with `dense` alone another than `numChunks`, the default. */
+  /**
+   * Number of chunks of the backward pass. Only slots can be chunked differently, so other values are valid only for
+   * `dense`. Default: `numChunks`.
+   */
   readonly backwardChunks?: number | undefined;
 }
 
-/** Chunks of the backward pass. */
+/** Number of chunks of the backward pass. */
 export const backwardChunksOf = ({ numChunks, backwardChunks = numChunks }: DispatchChoice): number => backwardChunks;
 
-/** One collective after the other: over an axis, with so many rows of so many numbers in all chunks together. */
-interface Leg {
+/** Traffic of one level, one collective after another: bytes in all chunks together. */
+interface LevelTraffic {
   readonly model: CollectiveModel;
   readonly thereBytes: number;
   readonly backBytes: number;
@@ -76,30 +82,32 @@ interface Leg {
 
 const numberBytes = 4;
 
-/** R: choices that find a slot where all experts are chosen alike. */
+/** R: number of choices that get a slot if all experts are chosen equally often. */
 const rowsOf = ({ numTokens, expertsPerToken, numExperts, slots }: DispatchedLayer): number =>
   Math.min(numTokens * expertsPerToken, numExperts * slots);
 
 const checkLayer = (layer: DispatchedLayer, { numRanks, levels }: DispatchLinks): void => {
   for (const [name, value] of Object.entries({ ...layer, numRanks }))
     if (!(Number.isSafeInteger(value) && value >= 1))
-      throw new ArgumentError(`a layer of experts has ${name} ${value}; use a whole number from 1`);
+      throw new ArgumentError(
+        `a layer of experts has ${name} ${value}, but needs a whole number from 1; correct ${name}`,
+      );
   const product = levels.reduce((all, { size }) => all * size, 1);
   if (levels.length > 0 && product !== numRanks)
     throw new ArgumentError(
-      `levels of ${levels.map(({ size }) => size).join(" × ")} = ${product} ranks were given for ${numRanks}; use sizes whose product it is`,
+      `the levels have ${levels.map(({ size }) => size).join(" × ")} = ${product} ranks, but numRanks is ${numRanks}; use sizes with that product`,
     );
 };
 
-/** Which way tokens take, in the order in which they leave. */
-const legsOf = (
+/** Traffic of each level, in the order in which tokens travel. */
+const trafficOf = (
   way: DispatchWay,
   layer: DispatchedLayer,
   { numRanks, flat, levels }: DispatchLinks,
-): readonly Leg[] => {
+): readonly LevelTraffic[] => {
   const { width, numExperts, expertsPerToken, slots } = layer;
   const rows = rowsOf(layer);
-  const leg = (model: CollectiveModel, copies: number, extra = 0): Leg => ({
+  const traffic = (model: CollectiveModel, copies: number, extra = 0): LevelTraffic => ({
     model,
     thereBytes: copies * (width + extra) * numberBytes,
     backBytes: copies * width * numberBytes,
@@ -107,90 +115,91 @@ const legsOf = (
   const inOrder = levels.length > 0 ? levels : [{ size: numRanks, model: flat }];
   switch (way) {
     case "dense":
-      return [leg(flat, numExperts * slots)];
+      return [traffic(flat, numExperts * slots)];
     case "ragged":
-      return [leg(flat, rows)];
+      return [traffic(flat, rows)];
     case "hierarchical":
-      return inOrder.toReversed().map(({ model }) => leg(model, rows, 1));
+      return inOrder.toReversed().map(({ model }) => traffic(model, rows, 1));
     case "duplicate-free": {
       let numGroups = 1;
       return inOrder.map(({ size, model }) => {
         numGroups *= size;
         const copies = rows * (1 - uniformDuplicationRate({ numExperts, expertsPerToken }, numGroups));
-        return leg(model, copies, 2 * expertsPerToken);
+        return traffic(model, copies, 2 * expertsPerToken);
       });
     }
   }
 };
 
-/** How many collectives a leg is: with rows, their counts go ahead. */
+/** Number of collectives per level; counts of rows are sent ahead of rows. */
 interface StartUps {
   readonly there: number;
   readonly back: number;
-  /** Before the first: of all ranks at once. */
+  /** Exchanges of counts over all ranks, before the first level. */
   readonly counts: number;
 }
 
 const startUpsOf = (way: DispatchWay, pass: "forward" | "backward"): StartUps => {
   if (way === "dense") return { there: 1, back: 1, counts: 0 };
   if (pass === "backward") return { there: 2, back: 2, counts: 0 };
-  // Copies over levels say beside what they are for which rows they are.
+  // Copies over levels also carry their experts, next to the counts.
   return { there: way === "ragged" ? 2 : 4, back: 2, counts: 1 };
 };
 
-/** One chunk over a leg, one way: one start-up of its own size, all others of next to nothing. */
-const legSeconds = (model: CollectiveModel, bytes: number, numStartUps: number): number =>
+/** Seconds of one chunk over a level in one direction: one collective of its bytes, the others almost empty. */
+const levelSeconds = (model: CollectiveModel, bytes: number, numStartUps: number): number =>
   collectiveSeconds(model, bytes) + (numStartUps - 1) * collectiveSeconds(model, 0);
 
 /**
- * Predict what a layer of experts takes, forward and backward, with tokens that travel in this way and in so many
- * chunks, where all experts are chosen alike. Each pass is `layerTimeline`: the first leg there and the last one back
- * are one stream, legs between them another, experts a third; backward computes twice as long as forward. Where it has
- * other chunks, its experts compute `againShare` of forward's work as well, and rows are copied before.
+ * Predict the seconds of a layer of experts, forward and backward, with a dispatch method and a number of chunks, if
+ * all experts are chosen equally often. Each pass is a `layerTimeline`: the first level of the dispatch and the last
+ * level of the return are one stream, the levels in between another, the experts a third; backward computes twice as
+ * long as forward. If backward has other chunks, its experts also repeat `againShare` of forward's work, and rows are
+ * copied first.
  *
- * A rank has, of each leg, in all chunks together and one way
+ * A rank sends per level, in all chunks together and in one direction
  *
  *     dense            E·C·D numbers
  *     ragged           R·D
- *     hierarchical     R·(D + 1) there, R·D back, over each level
- *     duplicate-free   p·(D + 2·K) there, p·D back, p = R·(1 − duplication rate in U groups), over each level
+ *     hierarchical     R·(D + 1) to the experts, R·D back, over each level
+ *     duplicate-free   p·(D + 2·K) to the experts, p·D back, p = R·(1 − duplication rate in U groups), over each level
  *
- * and of each chunk as many start-ups as there are collectives, counts of rows included.
+ * and each chunk has one start-up per collective, counts of rows included.
  *
  * Cost: O(chunks + levels).
  *
- * @throws ArgumentError for sizes that are not whole numbers from 1, levels that do not make up the ranks, chunks of
- * backward that a way cannot have, or impossible times.
+ * @throws ArgumentError for sizes that are not whole numbers from 1, levels whose product is not the number of ranks,
+ * backward chunks that a method cannot have, or impossible times.
  *
- * Source: legs as in HierMoE, arXiv 2508.09591; streams as in FSMoE, ASPLOS 2025. Start-ups and the split of computing
- * are ours: see `docs/algorithms.md`.
+ * Source: levels as in HierMoE, arXiv 2508.09591; streams as in FSMoE, ASPLOS 2025. Start-ups and the split of
+ * computing are ours: see `docs/algorithms.md`.
  */
 export const dispatchSeconds = (
   choice: DispatchChoice,
   layer: DispatchedLayer,
   links: DispatchLinks,
-  { expertSeconds, chunkSeconds, otherSeconds, apart = nothingApart }: LayerComputing,
+  { expertSeconds, chunkSeconds, otherSeconds, apart = noExtraWork }: LayerComputing,
 ): number => {
   const { way, numChunks } = choice;
   const backwardChunks = backwardChunksOf(choice);
-  const isApart = backwardChunks !== numChunks;
+  const hasOwnChunks = backwardChunks !== numChunks;
   checkLayer(layer, links);
   checkNumChunks(numChunks);
   checkNumChunks(backwardChunks);
-  if (isApart && way !== "dense")
+  if (hasOwnChunks && way !== "dense")
     throw new ArgumentError(
-      `${numChunks} chunks forward and ${backwardChunks} backward were given for tokens that travel ${way}, whose rows would have to travel again; give the same, or the way dense`,
+      `${way} has ${numChunks} chunks forward and ${backwardChunks} backward, but its rows would have to travel again for other chunks; use equal numbers, or dense`,
     );
   const seconds = { experts: expertSeconds, "a chunk": chunkSeconds, gate: otherSeconds, copying: apart.copySeconds };
   for (const [name, each] of Object.entries(seconds)) checkSeconds(name, each);
-  const legs = legsOf(way, layer, links);
+  const levels = trafficOf(way, layer, links);
   const { slots, numExperts } = layer;
-  // Empty slots are computed like full ones.
+  // Empty slots are computed like full slots.
   const work = way === "dense" ? (expertSeconds * numExperts * slots) / rowsOf(layer) : expertSeconds;
   const passSeconds = (pass: "forward" | "backward", inChunks: number, share: number): number => {
     const startUps = startUpsOf(way, pass);
-    const there = legs.map(({ model, thereBytes }) => legSeconds(model, thereBytes / inChunks, startUps.there));
-    const back = legs.map(({ model, backBytes }) => legSeconds(model, backBytes / inChunks, startUps.back));
+    const there = levels.map(({ model, thereBytes }) => levelSeconds(model, thereBytes / inChunks, startUps.there));
+    const back = levels.map(({ model, backBytes }) => levelSeconds(model, backBytes / inChunks, startUps.back));
     const counts = startUps.counts * collectiveSeconds(links.flat, 0);
     const sum = (seconds: readonly number[]): number => seconds.reduce((all, one) => all + one, 0);
     const chunk = {
@@ -201,8 +210,8 @@ export const dispatchSeconds = (
     };
     return layerTimeline(chunk, { numChunks: inChunks }).makespanSeconds;
   };
-  const backwardShare = isApart ? (2 + apart.againShare) / 3 : 2 / 3;
-  const copySeconds = isApart ? apart.copySeconds : 0;
+  const backwardShare = hasOwnChunks ? (2 + apart.againShare) / 3 : 2 / 3;
+  const copySeconds = hasOwnChunks ? apart.copySeconds : 0;
   return (
     otherSeconds +
     passSeconds("forward", numChunks, 1 / 3) +
@@ -210,17 +219,17 @@ export const dispatchSeconds = (
   );
 };
 
-const nothingApart: ApartComputing = { againShare: 0, copySeconds: 0 };
+const noExtraWork: SeparateBackward = { againShare: 0, copySeconds: 0 };
 
-/** A choice, and what it was predicted to take. */
+/** A choice with its predicted seconds. */
 export interface PredictedDispatch extends DispatchChoice {
   readonly seconds: number;
 }
 
 /**
- * Predict all choices, the fastest first; of equal ones that with fewer chunks, then the one that stands first.
+ * Predict all choices, fastest first; equal predictions are ordered by number of chunks, then by input order.
  *
- * @throws ArgumentError as `dispatchSeconds`.
+ * @throws ArgumentError see `dispatchSeconds`.
  */
 export const rankDispatches = (
   choices: readonly DispatchChoice[],

@@ -20,7 +20,7 @@ describe("of 256 experts", () => {
     },
   );
 
-  test("a simulated even routing of 20,000 tokens has the rate of the formula, to half a point", () => {
+  test("a simulated even routing of 20,000 tokens has the rate of the formula, within half a point", () => {
     for (const k of expertsPerToken) {
       const of = { numExperts: 256, expertsPerToken: k };
       const routing = uniformRouting(20_000, of, randomKey(k).data);
@@ -32,7 +32,7 @@ describe("of 256 experts", () => {
   });
 });
 
-test("the rate grows with fewer groups, up to 1 − 1 / K in one", () => {
+test("the rate increases with fewer groups, up to 1 − 1 / K for one", () => {
   fc.assert(
     fc.property(routings, (routing) => {
       const rates = [24, 12, 6, 2, 1].map((numGroups) => duplicationRate(routing, numGroups));
@@ -45,6 +45,6 @@ test("the rate grows with fewer groups, up to 1 − 1 / K in one", () => {
     expect(uniformDuplicationRate({ numExperts: 256, expertsPerToken: k }, 1)).toBeCloseTo(1 - 1 / k, 12);
     expect(uniformDuplicationRate({ numExperts: 256, expertsPerToken: k }, 256)).toBeCloseTo(0, 12);
   }
-  // All experts for each token: each group is met by every token.
+  // All experts for each token: every token reaches every group.
   expect(uniformDuplicationRate({ numExperts: 8, expertsPerToken: 8 }, 4)).toBeCloseTo(1 / 2, 12);
 });

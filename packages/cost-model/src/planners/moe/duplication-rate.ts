@@ -3,10 +3,10 @@ import { allCopies, distinctCopies, type Routing } from "./routing.ts";
 const sum = (counts: Int32Array): number => counts.reduce((all, count) => all + count, 0);
 
 /**
- * Tell which part of the copies of tokens is saved when a token goes to each of g groups once at most: 1 − Σ p / (T ·
- * K), in [0, 1). 0 for no tokens.
+ * Share of token copies that is saved if a token goes to each of g groups at most once: 1 − Σ p / (T · K), in [0, 1). 0
+ * without tokens.
  *
- * @throws ArgumentError as `distinctCopies`.
+ * @throws ArgumentError see `distinctCopies`.
  */
 export const duplicationRate = (routing: Routing, numGroups: number): number => {
   const all = sum(allCopies(routing, numGroups));
@@ -14,11 +14,11 @@ export const duplicationRate = (routing: Routing, numGroups: number): number => 
 };
 
 /**
- * Tell the duplication rate to expect where tokens are routed evenly: with E experts, K of them for each token,
+ * Expected duplication rate of evenly routed tokens: with E experts and K experts per token,
  *
  *     1 − (g / K) · (1 − C(E − E/g, K) / C(E, K))
  *
- * since a group is missed by a token with probability C(E − E/g, K) / C(E, K). Cost: O(K).
+ * because a token misses a group with probability C(E − E/g, K) / C(E, K). Cost: O(K).
  *
  * @param numGroups g, which divides the experts.
  *

@@ -14,14 +14,14 @@ const someLayers = (most: number, bytes: fc.Arbitrary<number>): fc.Arbitrary<rea
 const allReduceSeconds = (model: CollectiveModel, bytes: number): number =>
   bytes === 0 ? 0 : collectiveSeconds(model, bytes);
 
-/** Bytes by place: beside the experts and beside the dense part of each layer in turn. */
+/** Bytes by slot: during the experts and during the dense part of each layer in turn. */
 const bytesByPlace = ({ layers }: GradientPartition): readonly number[] =>
   layers.flatMap(({ besideExpertsBytes, besideDenseBytes }) => [besideExpertsBytes, besideDenseBytes]);
 
 const totalOf = (layers: readonly GradientLayer[]): number =>
   layers.reduce((sum, { gradientBytes }) => sum + gradientBytes, 0);
 
-/** The backward pass with given bytes by place, each layer in its best number of chunks. */
+/** The backward pass with given bytes by slot, each layer with its best number of chunks. */
 const secondsOf = (layers: readonly GradientLayer[], model: CollectiveModel, bytes: readonly number[]): number =>
   layers.reduce(
     (sum, { experts, denseSeconds }, i) =>
@@ -34,21 +34,21 @@ const secondsOf = (layers: readonly GradientLayer[], model: CollectiveModel, byt
     ),
   );
 
-/** Every way to place whole bytes, none before it is there. */
-function* placements(layers: readonly GradientLayer[], place = 0, sent = 0): Generator<readonly number[]> {
-  if (place === 2 * layers.length) {
+/** All assignments of whole bytes to slots, each byte after it is ready. */
+function* placements(layers: readonly GradientLayer[], slot = 0, sent = 0): Generator<readonly number[]> {
+  if (slot === 2 * layers.length) {
     yield [];
     return;
   }
-  const ready = totalOf(layers.slice(0, Math.floor(place / 2)));
+  const ready = totalOf(layers.slice(0, Math.floor(slot / 2)));
   for (let bytes = 0; bytes <= ready - sent; bytes++)
-    for (const rest of placements(layers, place + 1, sent + bytes)) yield [bytes, ...rest];
+    for (const rest of placements(layers, slot + 1, sent + bytes)) yield [bytes, ...rest];
 }
 
 describe("planGradientPartition", () => {
   const layersOfBytes = someLayers(6, fc.oneof(fc.nat(20), fc.nat(3000)));
 
-  test("gives out all bytes, each only after the layer that it is of", () => {
+  test("assigns all bytes, each after the layer of its gradient", () => {
     fc.assert(
       fc.property(layersOfBytes, models, (layers, model) => {
         const plan = planGradientPartition(layers, model);
@@ -56,16 +56,16 @@ describe("planGradientPartition", () => {
         expect(bytes.reduce((sum, one) => sum + one, plan.afterBytes)).toBe(totalOf(layers));
         expect(plan.afterBytes).toBeGreaterThanOrEqual(layers.at(-1)?.gradientBytes ?? 0);
         let sent = 0;
-        for (const [place, one] of bytes.entries()) {
+        for (const [slot, one] of bytes.entries()) {
           expect(Number.isInteger(one) && one >= 0).toBe(true);
           sent += one;
-          expect(sent).toBeLessThanOrEqual(totalOf(layers.slice(0, Math.floor(place / 2))));
+          expect(sent).toBeLessThanOrEqual(totalOf(layers.slice(0, Math.floor(slot / 2))));
         }
       }),
     );
   });
 
-  test("promises what its pipelines take when they are simulated", () => {
+  test("predicts the time that its simulated pipelines take", () => {
     fc.assert(
       fc.property(layersOfBytes, models, (layers, model) => {
         const plan = planGradientPartition(layers, model);
@@ -84,7 +84,7 @@ describe("planGradientPartition", () => {
     );
   });
 
-  test("is no worse than all at the end, and no better than the network allows", () => {
+  test("is not worse than all bytes at the end, and not better than the network allows", () => {
     fc.assert(
       fc.property(layersOfBytes, models, (layers, model) => {
         const { seconds } = planGradientPartition(layers, model);
@@ -96,8 +96,8 @@ describe("planGradientPartition", () => {
     );
   });
 
-  test("in parts of a byte it is the best of all placements", () => {
-    // Bytes as dear as operations are long, so that layers take fewer chunks for the gradients that they carry.
+  test("is the best of all assignments if a part is one byte", () => {
+    // Bytes take as long as operations, so that layers use fewer chunks for their gradients.
     const dearBytes = fc.record({ startupSeconds: fc.nat(40), secondsPerByte: fc.oneof(fc.nat(3), fc.nat(60)) });
     let numFewerChunks = 0;
     fc.assert(
@@ -114,7 +114,7 @@ describe("planGradientPartition", () => {
     expect(numFewerChunks).toBeGreaterThan(0);
   });
 
-  test("more parts are no worse, where they hold the fewer", () => {
+  test("more parts are not worse if they are a refinement", () => {
     fc.assert(
       fc.property(
         someLayers(
@@ -131,7 +131,7 @@ describe("planGradientPartition", () => {
     );
   });
 
-  test("by hand: what hides comes first, then one layer takes all, in a single chunk", () => {
+  test("computed by hand: hidden bytes come first, then one layer takes all the rest, in a single chunk", () => {
     const line = (startupSeconds: number, secondsPerByte: number) => ({ startupSeconds, secondsPerByte });
     const experts = {
       allToAll: { model: line(5, 1), bytes: 16 },
@@ -141,9 +141,9 @@ describe("planGradientPartition", () => {
     };
     const layer = { experts, denseSeconds: 10, gradientBytes: 100 };
     const plan = planGradientPartition([layer, { ...layer, gradientBytes: 0 }], line(2, 1), { numParts: 1 });
-    // Two chunks take 68 s, of which 52 are all-to-alls; one chunk 90 and 42. So 14 bytes hide beside the experts, 8
-    // beside the dense part. The other 78 at the end would take 2 + 78; with the 14 they make one chunk the better, and
-    // take 68 more than two chunks did.
+    // Two chunks take 68 s, of which 52 are all-to-alls; one chunk takes 90 and 42. So 14 bytes are hidden behind the
+    // experts, 8 behind the dense part. The other 78 at the end would take 2 + 78; together with the 14 they make one
+    // chunk better, and take 68 more than two chunks did.
     expect(planPipeline(experts)).toEqual({ numChunks: 2, intraNodeOrder: "gathers-first", seconds: 68 });
     expect(plan.layers[1]).toEqual({
       besideExpertsBytes: 92,
@@ -155,7 +155,7 @@ describe("planGradientPartition", () => {
     expect(plan.seconds).toBe(68 + 10 + 136 + 10);
   });
 
-  test("refuses bytes and parts that cannot be", () => {
+  test("rejects invalid bytes and parts", () => {
     const nothing = { model: { startupSeconds: 0, secondsPerByte: 0 }, bytes: 0 };
     const experts = {
       allToAll: nothing,
@@ -165,9 +165,11 @@ describe("planGradientPartition", () => {
     };
     const layer = { experts, denseSeconds: 1, gradientBytes: 1.5 };
     expect(() => planGradientPartition([layer], nothing.model)).toThrow(/layer 0 has gradients of 1.5 bytes/);
-    expect(() => planGradientPartition([], nothing.model, { numParts: 0 })).toThrow(/0 parts was asked for/);
+    expect(() => planGradientPartition([], nothing.model, { numParts: 0 })).toThrow(
+      /numParts of a gradient partition is 0/,
+    );
     expect(() => planGradientPartition([{ ...layer, denseSeconds: -1 }], nothing.model)).toThrow(
-      /dense part takes -1 s/,
+      /-1 s for its dense part/,
     );
   });
 });

@@ -15,9 +15,9 @@ import { smoothMaximum } from "./smooth-maximum.ts";
 const free = { startupSeconds: 0, secondsPerByte: 0 };
 const bytes = { startupSeconds: 0, secondsPerByte: 1 };
 
-/** Groups by level; 24 ranks below. */
+/** Groups by level, for 24 ranks. */
 const shapes = fc.constantFrom([2], [2, 4, 12], [3, 6, 12], [4, 8], [2, 6, 24], [4, 24]);
-/** Whose first level, and whose flat exchange, are made slower by their time per byte. */
+/** Links whose first level, or flat exchange, can be slowed by its time per byte. */
 interface LinearHierarchy extends Hierarchy {
   readonly flat: LinearCollectiveModel;
   readonly levels: readonly (HierarchyLevel & { readonly between: LinearCollectiveModel })[];
@@ -42,23 +42,30 @@ const hierarchies: fc.Arbitrary<LinearHierarchy> = shapes.chain((numGroups) =>
 const one = { bytesPerToken: 1 };
 
 /**
- * Carry the tokens of 24 ranks that all route alike, level by level, as published: what a rank sends between groups is
- * (groups inside its own) times the most that it has for one of them. @returns those bytes by level, and within the
- * last; and what each rank holds then.
+ * Exchange the tokens of 24 ranks with equal routing, level by level, as published: a rank sends between groups (groups
+ * inside its own) times the maximum that it has for one of them. @returns these bytes by level, and within the last;
+ * and the tokens of each rank at the end.
  */
 const carried = (
   { experts, expertsPerToken }: Routing,
   numGroups: readonly number[],
-): { readonly between: readonly number[]; readonly within: number; readonly held: readonly ReadonlySet<string>[] } => {
+): {
+  readonly between: readonly number[];
+  readonly within: number;
+  readonly tokensByRank: readonly ReadonlySet<string>[];
+} => {
   const tokens = Array.from({ length: experts.length / expertsPerToken }, (_, token) => [
     ...experts.subarray(token * expertsPerToken, (token + 1) * expertsPerToken),
   ]);
-  let held = Array.from({ length: 24 }, (_, rank) => new Set(tokens.map((_token, token) => `${rank} ${token}`)));
+  let tokensByRank = Array.from(
+    { length: 24 },
+    (_, rank) => new Set(tokens.map((_token, token) => `${rank} ${token}`)),
+  );
   const step = (before: number, after: number): number => {
-    const next = held.map(() => new Set<string>());
+    const next = tokensByRank.map(() => new Set<string>());
     const size = 24 / after;
     let most = 0;
-    for (const [rank, tokensOfRank] of held.entries())
+    for (const [rank, tokensOfRank] of tokensByRank.entries())
       for (let part = 0; part < after / before; part++) {
         const group = Math.floor(rank / (24 / before)) * (after / before) + part;
         const wanted = [...tokensOfRank].filter((name) =>
@@ -67,15 +74,15 @@ const carried = (
         most = Math.max(most, wanted.length);
         for (const name of wanted) next[group * size + (rank % size)]!.add(name);
       }
-    held = next;
+    tokensByRank = next;
     return (after / before) * most;
   };
   const between = numGroups.map((count, i) => step(numGroups[i - 1] ?? 1, count));
-  return { between, within: step(numGroups.at(-1)!, 24), held };
+  return { between, within: step(numGroups.at(-1)!, 24), tokensByRank };
 };
 
 describe("planHierarchicalAllToAll", () => {
-  test("has the bytes of the published steps, counted over what is present at each", () => {
+  test("has the bytes of the published steps, counted over the tokens present at each level", () => {
     fc.assert(
       fc.property(routings, shapes, (routing, numGroups) => {
         const published = carried(routing, numGroups);
@@ -92,15 +99,15 @@ describe("planHierarchicalAllToAll", () => {
           ).secondsByDepth[numGroups.length]!;
         expect(numGroups.map((_, level) => bytesWhere(level, "between"))).toEqual(published.between);
         expect(bytesWhere(numGroups.length - 1, "within")).toBe(published.within);
-        // Whatever the steps, a rank ends with the tokens of its experts, each once.
+        // After any steps, a rank has the tokens of its experts, each once.
         const distinct = distinctCopies(routing, 24);
-        expect(published.held.map(({ size }) => size)).toEqual([...distinct].map((count) => 24 * count));
+        expect(published.tokensByRank.map(({ size }) => size)).toEqual([...distinct].map((count) => 24 * count));
       }),
       { numRuns: 60 },
     );
   });
 
-  test("chooses the depth of least time; every depth beyond the flat one starts with the same exchange", () => {
+  test("chooses the fastest depth; every depth beyond the flat one starts with the same exchange", () => {
     const depths = new Set<number>();
     fc.assert(
       fc.property(routings, hierarchies, (routing, hierarchy) => {
@@ -118,7 +125,7 @@ describe("planHierarchicalAllToAll", () => {
     expect(depths.size).toBe(4);
   });
 
-  test("a slower flat all-to-all never makes it the choice; a slower outermost level may, but ranks no other depth anew", () => {
+  test("a slower flat all-to-all is never chosen; a slower outermost level may make it the choice, but does not reorder other depths", () => {
     const order = (seconds: readonly number[]): readonly number[] =>
       [...seconds.keys()].slice(1).toSorted((a, b) => seconds[a]! - seconds[b]!);
     let numMoves = 0;
@@ -148,7 +155,7 @@ describe("planHierarchicalAllToAll", () => {
         expect(planHierarchicalAllToAll(routing, hierarchy, one).secondsByDepth[0]).toBeLessThanOrEqual(plain);
       }),
     );
-    // By hand: two tokens with both experts on rank 0 send four rows there, or two; the busiest receives those.
+    // By hand: two tokens with both experts on rank 0 send four rows to it, or two; the busiest rank receives these.
     const routing = { experts: Int32Array.of(0, 1, 1, 0), expertsPerToken: 2, numExperts: 4 };
     const hierarchy = { numRanks: 2, flat: { startupSeconds: 3, secondsPerByte: 1 }, levels: [] };
     expect(plainAllToAllSeconds(routing, hierarchy, { bytesPerToken: 10 })).toBe(3 + 2 * 4 * 10);
@@ -162,7 +169,7 @@ describe("planHierarchicalAllToAll", () => {
     expect(plainAllToAllSeconds(routing, hierarchy, smooth)).toBe(3 + 20 * smoothMaximum(allCopies(routing, 2)));
   });
 
-  test("refuses levels that do not divide one another, and figures that cannot be", () => {
+  test("rejects levels that do not divide one another, and invalid values", () => {
     const routing = { experts: new Int32Array(0), expertsPerToken: 1, numExperts: 24 };
     const level = (numGroups: number): HierarchyLevel => ({ numGroups, between: free, within: free });
     const plan = (numRanks: number, ...levels: HierarchyLevel[]) =>
@@ -172,6 +179,6 @@ describe("planHierarchicalAllToAll", () => {
     expect(() => plan(6, level(4))).toThrow(/6 ranks in 4 groups/);
     expect(() =>
       planHierarchicalAllToAll(routing, { numRanks: 24, flat: free, levels: [] }, { bytesPerToken: 1, numSources: 0 }),
-    ).toThrow(/come from 0 ranks/);
+    ).toThrow(/numSources is 0/);
   });
 });

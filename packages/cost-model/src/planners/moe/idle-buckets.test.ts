@@ -20,8 +20,8 @@ const stretchSeconds = (stretch: BackwardStretch, gradientSeconds: number): numb
         gradientSeconds,
       }).makespanSeconds;
 
-/** Gradients that travel in messages of their own, by their path. */
-const apart = (path: string): string => (path.endsWith("1") ? "experts" : "others");
+/** Merge class of a gradient, by its path. */
+const mergeClass = (path: string): string => (path.endsWith("1") ? "experts" : "others");
 
 interface Situation {
   readonly profile: GradientProfile;
@@ -52,15 +52,15 @@ const situations = (mostTensors: number, mostStretches: number): fc.Arbitrary<Si
     }),
   );
 
-/** All-reduces of these tensors, one of each kind. */
+/** All-reduces of these tensors, one per merge class. */
 const travelSeconds = (tensors: GradientProfile["tensors"], allReduce: CollectiveModel): number =>
   sum(
-    [...Map.groupBy(tensors, ({ path }) => apart(path)).values()]
+    [...Map.groupBy(tensors, ({ path }) => mergeClass(path)).values()]
       .map((own) => sum(own.map(({ bytes }) => bytes)))
       .map((bytes) => (bytes === 0 ? 0 : collectiveSeconds(allReduce, bytes))),
   );
 
-/** The least time of all ways to put gradients, in their order, into stretches where they are ready. */
+/** The smallest time over all assignments of gradients, in their order, to segments in which they are ready. */
 const bruteForce = ({ profile, stretches, allReduce }: Situation, at = 0, sent = 0): number => {
   const stretch = stretches[at];
   if (stretch === undefined) return travelSeconds(profile.tensors.slice(sent), allReduce);
@@ -73,11 +73,11 @@ const bruteForce = ({ profile, stretches, allReduce }: Situation, at = 0, sent =
 };
 
 describe("planIdleBuckets", () => {
-  test("ends as early as the best of all ways to send whole gradients", () => {
+  test("ends as early as the best of all assignments of whole gradients", () => {
     fc.assert(
       fc.property(situations(5, 4), (situation) => {
         const { profile, stretches, allReduce } = situation;
-        const plan = planIdleBuckets(profile, stretches, allReduce, { apart });
+        const plan = planIdleBuckets(profile, stretches, allReduce, { apart: mergeClass });
         expect(plan.seconds).toBe(bruteForce(situation));
         expect(plan.backwardSeconds).toBe(sum(stretches.map((stretch) => stretchSeconds(stretch, 0))));
       }),
@@ -85,22 +85,22 @@ describe("planIdleBuckets", () => {
     );
   });
 
-  test("has every gradient once, in order but for what travels apart", () => {
+  test("contains every gradient once, in order within each merge class", () => {
     fc.assert(
       fc.property(situations(10, 8), ({ profile, stretches, allReduce }) => {
         const paths = profile.tensors.map(({ path }) => path);
-        const alike = planIdleBuckets(profile, stretches, allReduce).buckets;
-        expect(alike.flat()).toEqual(paths);
-        expect([...groupings(profile)]).toContainEqual(alike);
-        const { buckets } = planIdleBuckets(profile, stretches, allReduce, { apart });
+        const unconstrained = planIdleBuckets(profile, stretches, allReduce).buckets;
+        expect(unconstrained.flat()).toEqual(paths);
+        expect([...groupings(profile)]).toContainEqual(unconstrained);
+        const { buckets } = planIdleBuckets(profile, stretches, allReduce, { apart: mergeClass });
         expect(buckets.flat().toSorted()).toEqual(paths.toSorted());
-        for (const bucket of buckets) expect(new Set(bucket.map(apart)).size).toBe(1);
+        for (const bucket of buckets) expect(new Set(bucket.map(mergeClass)).size).toBe(1);
       }),
       { numRuns: 50 },
     );
   });
 
-  test("ends no earlier than gradients that may be cut anywhere, and no later than all behind the backward pass", () => {
+  test("ends no earlier than with divisible gradients, and no later than with all gradients after the backward pass", () => {
     const layers = fc.array(
       fc.record({ experts: passes, denseSeconds: times, bytes: fc.array(fc.nat(20), { maxLength: 3 }) }),
       { maxLength: 4 },
@@ -132,8 +132,8 @@ describe("planIdleBuckets", () => {
     );
   });
 
-  test("fits all-reduces beside experts, and of equal plans takes that which sends earlier", () => {
-    // Dispatch and combine take a second each, experts four: an all-reduce of four seconds hides.
+  test("fits all-reduces behind experts, and among equal plans sends earlier", () => {
+    // Dispatch and combine take a second each, experts four: an all-reduce of four seconds is hidden.
     const line = { startupSeconds: 0, secondsPerByte: 1 };
     const nothing = { model: line, bytes: 0 };
     const experts: MoeLayerPass = {
@@ -152,10 +152,10 @@ describe("planIdleBuckets", () => {
   });
 
   test.each([
-    [[3], /stretch 0 .* begins with 3 of 2 gradients ready/],
-    [[1, 0], /stretch 1 .* begins with 0 of 2 gradients ready; give a whole number that does not fall/],
-    [[0.5], /stretch 0 .* begins with 0.5 of 2/],
-  ])("refuses stretches that begin with %j gradients", (ready, message) => {
+    [[3], /segment 0 .* has 3 of 2 gradients ready/],
+    [[1, 0], /segment 1 .* has 0 of 2 gradients ready, but the number must be whole and must not decrease/],
+    [[0.5], /segment 0 .* has 0.5 of 2/],
+  ])("rejects segments with %j ready gradients", (ready, message) => {
     const profile = profileOf([1, 1].map((bytes) => ({ bytes, backwardSeconds: 1 })));
     const stretches = ready.map((numReady) => ({ numReady, denseSeconds: 1 }));
     expect(() => planIdleBuckets(profile, stretches, { startupSeconds: 0, secondsPerByte: 1 })).toThrow(message);

@@ -1,34 +1,35 @@
 import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 import { checkProfile, type GradientProfile, type ProfiledTensor } from "../../gradient-profile.ts";
-import { type MergeOptions, messagesOfRun, together } from "../apart.ts";
+import { type MergeOptions, messagesOfRun, oneMergeClass } from "../merge-class.ts";
 import { checkSeconds, type MoeLayerPass } from "./layer-pass.ts";
 import { pipelineCandidates } from "./pipeline-degree.ts";
 
-/** A stretch of the backward pass. */
+/** A segment of the backward pass. */
 export type BackwardStretch = {
-  /** Gradients of the profile, in its order, that are there when it begins. */
+  /** Number of gradients of the profile, in its order, that are ready when the segment begins. */
   readonly numReady: number;
 } & (
   | {
-      /** A layer of experts, whose tokens go over the same links, in so many chunks. */
+      /** A layer of experts, whose tokens travel over the same links. */
       readonly experts: MoeLayerPass;
+      /** Number of chunks of the layer's pipeline. */
       readonly numChunks: number;
     }
-  /** Computation, during which nothing else is sent. */
+  /** Computation during which no tokens are sent. */
   | { readonly denseSeconds: number }
 );
 
-/** Buckets that travel where the network is idle, and what the backward pass takes with them. */
+/** Buckets that fill idle times of the network, with the resulting time of the backward pass. */
 export interface IdleBuckets {
   readonly buckets: BucketPlan;
-  /** Of the backward pass, up to the end of the last all-reduce. */
+  /** Seconds of the backward pass, up to the end of the last all-reduce. */
   readonly seconds: number;
-  /** Of the backward pass alone. */
+  /** Seconds of the backward pass alone. */
   readonly backwardSeconds: number;
 }
 
-/** Seconds of a stretch with all-reduces of so long in it. */
+/** Seconds of a segment as a function of the seconds of all-reduces in it. */
 const secondsWith = (stretch: BackwardStretch): ((gradientSeconds: number) => number) => {
   if ("denseSeconds" in stretch) {
     checkSeconds("its dense part", stretch.denseSeconds);
@@ -43,46 +44,46 @@ const secondsWith = (stretch: BackwardStretch): ((gradientSeconds: number) => nu
 };
 
 /**
- * Merge gradients into buckets whose all-reduces fit into what a backward pass with layers of experts leaves idle: of a
- * layer the time between its exchanges of tokens, and the computation between layers. Each stretch may have some of the
- * gradients that are there when it begins, and what is left follows at the end:
+ * Merge gradients into buckets whose all-reduces fit into the idle network times of a backward pass with layers of
+ * experts: the time between the token exchanges of a layer, and the computation between layers. Each segment may send
+ * gradients that are ready when it begins; the remaining gradients follow at the end:
  *
- *     E(n) after a stretch = min over m ≤ n ≤ numReady of E(m) before it + t_stretch(T of gradients m … n)
+ *     E(n) after a segment = min over m ≤ n ≤ numReady of E(m) before it + t_segment(T of gradients m … n)
  *
- * It is `planGradientPartition` for gradients that are not cut: no grouping of neighbours ends earlier. Of equal ones
- * that which sends earlier.
+ * This is `planGradientPartition` for gradients that are not divided: no grouping of neighbors ends earlier. Among
+ * equal plans the one that sends earlier wins.
  *
- * Cost: O(stretches · tensors²).
+ * Cost: O(segments · tensors²).
  *
- * @param profile gradients in the order in which they become ready; what computes them is in the stretches.
- * @param stretches of the whole backward pass, in its order.
- * @param allReduce what an all-reduce of so many bytes takes; one of no bytes is not made.
- * @throws ArgumentError for stretches that do not fit the profile, or impossible figures.
- * Source: the problem of FSMoE, ASPLOS 2025, whose gradients may be cut anywhere.
+ * @param profile gradients in the order in which they become ready; their computation is in the segments.
+ * @param stretches segments of the whole backward pass, in order.
+ * @param allReduce time of an all-reduce by its bytes; empty all-reduces are left out.
+ * @throws ArgumentError for segments that do not fit the profile, or impossible values.
+ * Source: the problem of FSMoE, ASPLOS 2025, whose gradients may be divided anywhere.
  */
 export const planIdleBuckets = (
   profile: GradientProfile,
   stretches: readonly BackwardStretch[],
   allReduce: CollectiveModel,
-  { apart = together }: MergeOptions = {},
+  { apart = oneMergeClass }: MergeOptions = {},
 ): IdleBuckets => {
   checkProfile(profile);
   const { tensors } = profile;
   const numTensors = tensors.length;
-  /** By first tensor, what one all-reduce of each kind takes up to `end`. */
+  /** Seconds of one all-reduce per merge class for the gradients up to `end`, by index of the first gradient. */
   const secondsUpTo = (end: number): readonly number[] => {
     const bytesOf = new Map<string, number>();
     const seconds = [0];
     for (const { path, bytes } of tensors.slice(0, end).toReversed()) {
-      const kind = apart(path);
-      bytesOf.set(kind, (bytesOf.get(kind) ?? 0) + bytes);
+      const mergeClass = apart(path);
+      bytesOf.set(mergeClass, (bytesOf.get(mergeClass) ?? 0) + bytes);
       let sum = 0;
       for (const own of bytesOf.values()) if (own > 0) sum += collectiveSeconds(allReduce, own);
       seconds.push(sum);
     }
     return seconds.reverse();
   };
-  const travelling = Array.from({ length: numTensors + 1 }, (_, end) => secondsUpTo(end));
+  const exchangeSeconds = Array.from({ length: numTensors + 1 }, (_, end) => secondsUpTo(end));
 
   let ends: readonly number[] = [0, ...tensors.map(() => Infinity)];
   let backwardSeconds = 0;
@@ -91,16 +92,16 @@ export const planIdleBuckets = (
     const { numReady } = stretch;
     if (!(Number.isInteger(numReady) && numReady >= (stretches[index - 1]?.numReady ?? 0) && numReady <= numTensors))
       throw new ArgumentError(
-        `stretch ${index} of a backward pass begins with ${numReady} of ${numTensors} gradients ready; give a whole number that does not fall from stretch to stretch`,
+        `segment ${index} of a backward pass has ${numReady} of ${numTensors} gradients ready, but the number must be whole and must not decrease; correct numReady`,
       );
     const secondsOf = secondsWith(stretch);
     backwardSeconds += secondsOf(0);
     const best = ends.map((_, end) => {
-      // From what has sent most before, so that of equal plans the one that sends earlier stays.
+      // From the most gradients sent before, so that among equal plans the one that sends earlier wins.
       let [least, before] = [Infinity, end];
       const first = end <= numReady ? 0 : end + 1;
       for (let begin = end; begin >= first; begin--) {
-        const seconds = ends[begin]! + secondsOf(travelling[end]![begin]!);
+        const seconds = ends[begin]! + secondsOf(exchangeSeconds[end]![begin]!);
         if (seconds < least) [least, before] = [seconds, begin];
       }
       return { least, before };
@@ -110,7 +111,7 @@ export const planIdleBuckets = (
   }
   let [seconds, sent] = [Infinity, 0];
   for (let begin = numTensors; begin >= 0; begin--) {
-    const end = ends[begin]! + travelling[numTensors]![begin]!;
+    const end = ends[begin]! + exchangeSeconds[numTensors]![begin]!;
     if (end < seconds) [seconds, sent] = [end, begin];
   }
   const runs: (readonly ProfiledTensor[])[] = [tensors.slice(sent)];

@@ -1,52 +1,54 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 
-/** A collective of a whole layer; of r chunks each sends the r-th part of the bytes. */
+/** A collective of a whole layer; with r chunks, each chunk sends 1/r of the bytes. */
 export interface LayerCollective {
   readonly model: CollectiveModel;
   readonly bytes: number;
 }
 
-/** One pass, forward or backward, of a layer of experts that are sharded within a node and spread over nodes. */
+/** One pass, forward or backward, of a layer of experts that are sharded within a node and distributed over nodes. */
 export interface MoeLayerPass {
-  /** Dispatch, and combine as well: between nodes. */
+  /** Dispatch, and also combine, between nodes. */
   readonly allToAll: LayerCollective;
-  /** Tokens to all shards of their expert: within a node. */
+  /** All-gather of tokens to all shards of their expert, within a node. */
   readonly allGather: LayerCollective;
-  /** Sums of what the shards of an expert computed: within a node. */
+  /** Reduce-scatter of the results of an expert's shards, within a node. */
   readonly reduceScatter: LayerCollective;
-  /** Start-ups are paid by every chunk, work is divided among chunks. */
+  /** Computation of experts: every chunk has the start-up, and the work is divided among chunks. */
   readonly experts: { readonly startupSeconds: number; readonly workSeconds: number };
 }
 
-/** What the operations on one chunk of the tokens take. */
+/** Seconds of the operations on one chunk of the tokens. */
 export interface ChunkSeconds {
-  /** Dispatch, and combine as well. */
+  /** Seconds of the dispatch, and also of the combine. */
   readonly allToAll: number;
   readonly allGather: number;
   readonly reduceScatter: number;
   readonly experts: number;
 }
 
-/** @throws ArgumentError unless it is a whole number from 1. */
+/** Check a number of chunks. @throws ArgumentError unless it is a whole number from 1. */
 export const checkNumChunks = (numChunks: number): void => {
   if (!(Number.isSafeInteger(numChunks) && numChunks >= 1))
-    throw new ArgumentError(`a layer of experts was given ${numChunks} chunks; use a whole number from 1`);
+    throw new ArgumentError(
+      `a layer of experts has ${numChunks} chunks, but needs a whole number from 1; use 1 for no pipeline`,
+    );
 };
 
-/** @throws ArgumentError for a time that is negative or infinite. */
+/** Check a time. @throws ArgumentError for a time that is negative or infinite. */
 export const checkSeconds = (name: string, seconds: number): void => {
   if (!(seconds >= 0 && Number.isFinite(seconds)))
     throw new ArgumentError(
-      `a layer of experts says ${name} takes ${seconds} s; it must be finite and not negative; measure it anew`,
+      `a layer of experts has ${seconds} s for ${name}, but times must be finite and not negative; measure the layer again`,
     );
 };
 
 /**
- * Price the operations on one of r equal chunks: t(r) = a + b · n / r for a collective of n bytes, start-up + work / r
- * for the experts.
+ * Seconds of the operations on one of r equal chunks: t(r) = a + b · n / r for a collective of n bytes, start-up + work
+ * / r for the experts.
  *
- * @throws ArgumentError for a number of chunks that is not a whole number from 1, or impossible figures.
+ * @throws ArgumentError for a number of chunks that is not a whole number from 1, or impossible values.
  *
  * Source: the performance model of FSMoE, ASPLOS 2025.
  */
@@ -65,8 +67,8 @@ export const chunkSeconds = (pass: MoeLayerPass, numChunks: number): ChunkSecond
 };
 
 /**
- * Guess the backward pass of a layer from its forward pass: what was scattered is gathered and the other way round, and
- * experts take twice as long, since each product has two gradients.
+ * Estimate the backward pass of a layer from its forward pass: gathers and scatters swap their bytes, and experts take
+ * twice as long, because each product has two gradients.
  *
  * Source: FSMoE, ASPLOS 2025; experts were measured there at 1.9 to 2.1 times.
  */

@@ -6,7 +6,7 @@ import type { CollectiveTask, Task } from "../../simulation/task.ts";
 import type { ChunkSeconds } from "./layer-pass.ts";
 import { type LayerSchedule, type LayerTimeline, layerTimeline } from "./layer-timeline.ts";
 
-/** The same schedule as a program of one rank: the simulator knows nothing of experts. */
+/** The schedule as a program of one rank, because the simulator does not know experts. */
 const simulated = (chunk: ChunkSeconds, schedule: LayerSchedule, { streams }: LayerTimeline): number => {
   const { numChunks, gradientSeconds = 0 } = schedule;
   const tasks: Task[] = [];
@@ -37,7 +37,7 @@ const simulated = (chunk: ChunkSeconds, schedule: LayerSchedule, { streams }: La
       gathers.push(start(`gather ${i}`, "all-gather", "intra-node", chunk.allGather, [dispatches[i!]!]));
       continue;
     }
-    // The experts run when the program comes to what needs them: the stream order allows nothing earlier.
+    // Experts run when the program reaches the task that needs them; the order of streams allows nothing earlier.
     for (; computed <= i!; computed++) {
       tasks.push({ kind: "wait", for: gathers[computed]! });
       tasks.push({ kind: "compute", name: `experts ${computed}`, seconds: chunk.experts });
@@ -60,7 +60,7 @@ describe("layerTimeline", () => {
     );
   });
 
-  test("runs each operation of each chunk once, after what it needs, and one at a time on a stream", () => {
+  test("runs each operation of each chunk once, after its inputs, and one at a time per stream", () => {
     fc.assert(
       fc.property(chunks, schedules, (chunk, schedule) => {
         const { streams } = layerTimeline(chunk, schedule);
@@ -82,7 +82,7 @@ describe("layerTimeline", () => {
     );
   });
 
-  test("gradients show only beyond what the layer leaves free between nodes", () => {
+  test("gradients are exposed only beyond the idle time between nodes", () => {
     fc.assert(
       fc.property(chunks, schedules, (chunk, schedule) => {
         const without = layerTimeline(chunk, { ...schedule, gradientSeconds: 0 }).makespanSeconds;
@@ -94,7 +94,7 @@ describe("layerTimeline", () => {
     );
   });
 
-  test("is never below what each of the three streams needs by itself", () => {
+  test("is never below the time that each of the three streams needs", () => {
     fc.assert(
       fc.property(chunks, schedules, (chunk, schedule) => {
         const { numChunks: r, gradientSeconds = 0 } = schedule;
@@ -111,7 +111,7 @@ describe("layerTimeline", () => {
     );
   });
 
-  test("one chunk without gradients: all in a row", () => {
+  test("one chunk without gradients is sequential", () => {
     fc.assert(
       fc.property(chunks, schedules, (chunk, { intraNodeOrder }) => {
         expect(layerTimeline(chunk, { numChunks: 1, intraNodeOrder }).makespanSeconds).toBe(
@@ -121,12 +121,10 @@ describe("layerTimeline", () => {
     );
   });
 
-  test("refuses times and numbers of chunks that cannot be", () => {
+  test("rejects invalid times and numbers of chunks", () => {
     const chunk = { allToAll: 1, allGather: 1, reduceScatter: 1, experts: 1 };
-    expect(() => layerTimeline(chunk, { numChunks: 0 })).toThrow(/0 chunks; use a whole number from 1/);
-    expect(() => layerTimeline({ ...chunk, experts: -1 }, { numChunks: 1 })).toThrow(/experts takes -1 s/);
-    expect(() => layerTimeline(chunk, { numChunks: 1, gradientSeconds: Infinity })).toThrow(
-      /gradients takes Infinity s/,
-    );
+    expect(() => layerTimeline(chunk, { numChunks: 0 })).toThrow(/0 chunks, but needs a whole number from 1/);
+    expect(() => layerTimeline({ ...chunk, experts: -1 }, { numChunks: 1 })).toThrow(/-1 s for experts/);
+    expect(() => layerTimeline(chunk, { numChunks: 1, gradientSeconds: Infinity })).toThrow(/Infinity s for gradients/);
   });
 });

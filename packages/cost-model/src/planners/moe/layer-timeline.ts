@@ -1,22 +1,24 @@
 import { type ChunkSeconds, checkNumChunks, checkSeconds } from "./layer-pass.ts";
 
 /**
- * The order of collectives within a node. "gathers-first": all-gathers of all chunks, then all reduce-scatters;
- * "alternating": one all-gather ahead, then a reduce-scatter and an all-gather in turn.
+ * Order of collectives within a node. "gathers-first": all-gathers of all chunks, then all reduce-scatters.
+ * "alternating": one all-gather ahead, then reduce-scatters and all-gathers alternate.
  */
 export type IntraNodeOrder = "gathers-first" | "alternating";
 
-/** How a layer of experts is pipelined. */
+/** Pipeline schedule of a layer of experts. */
 export interface LayerSchedule {
   /** r, the degree of the pipeline. */
   readonly numChunks: number;
-  /** Of an all-reduce of gradients, between the last dispatch and the first combine. Default: 0, none. */
+  /**
+   * Seconds of an all-reduce of gradients between the last dispatch and the first combine. Default: 0, no all-reduce.
+   */
   readonly gradientSeconds?: number | undefined;
-  /** Default: "gathers-first". */
+  /** Order of collectives within a node. Default: "gathers-first". */
   readonly intraNodeOrder?: IntraNodeOrder | undefined;
 }
 
-/** One operation on one chunk; the all-reduce of gradients is of no chunk. */
+/** One operation on one chunk; the all-reduce of gradients has no chunk. */
 export interface LayerSpan {
   readonly operation: "dispatch" | "all-gather" | "experts" | "reduce-scatter" | "combine" | "gradients";
   readonly chunk: number | undefined;
@@ -24,9 +26,9 @@ export interface LayerSpan {
   readonly endSeconds: number;
 }
 
-/** One pass of a layer of experts. Time 0 is when its tokens are routed. */
+/** One pass of a layer of experts. Time 0 is when its tokens have been routed. */
 export interface LayerTimeline {
-  /** By stream, each in the order in which its operations start. */
+  /** Operations by stream, in the order in which they start. */
   readonly streams: Readonly<Record<"interNode" | "intraNode" | "compute", readonly LayerSpan[]>>;
   readonly makespanSeconds: number;
 }
@@ -42,18 +44,18 @@ const intraNodeSteps = (numChunks: number, order: IntraNodeOrder): readonly Intr
 };
 
 /**
- * Simulate one pass of a layer of experts in r chunks on three streams, each with one operation at a time in a fixed
- * order, every operation as soon as its stream is free and what it needs is there:
+ * Simulate one pass of a layer of experts in r chunks on three streams. Each stream runs one operation at a time in a
+ * fixed order, and every operation starts as soon as its stream is free and its input is ready:
  *
  *     inter-node   dispatch 1 … r, all-reduce of gradients, combine 1 … r
  *     intra-node   all-gather 1 … r, reduce-scatter 1 … r; or alternating
  *     compute      experts 1 … r
  *
- * Each chunk goes through dispatch, all-gather, experts, reduce-scatter, combine. The alternating order has the first
- * combine earlier, but makes later experts wait: neither order is always the better one.
+ * Each chunk passes through dispatch, all-gather, experts, reduce-scatter, combine. The alternating order has an
+ * earlier first combine, but delays later experts: neither order is always better.
  *
- * The all-reduce of gradients begins with the end of the last dispatch, and only combines come after it. So its time t
- * shows only where makespan = max(makespan without it, 2r · t_a2a + t), in both orders.
+ * The all-reduce of gradients begins at the end of the last dispatch, and only combines follow it. So its time t is
+ * exposed only in this way: makespan = max(makespan without it, 2r · t_a2a + t), in both orders.
  *
  * Cost: O(r).
  *
@@ -69,7 +71,7 @@ export const layerTimeline = (chunk: ChunkSeconds, schedule: LayerSchedule): Lay
   for (const [name, seconds] of Object.entries(chunk)) checkSeconds(name, seconds);
 
   const streams = { interNode: [] as LayerSpan[], intraNode: [] as LayerSpan[], compute: [] as LayerSpan[] };
-  /** Put an operation behind the last of its stream. @returns when it ends. */
+  /** Append an operation to its stream. @returns its end in seconds. */
   const run = (
     stream: LayerSpan[],
     operation: LayerSpan["operation"],

@@ -56,7 +56,7 @@ const noCost: ParmModels = {
 };
 
 describe("parmCosts", () => {
-  // 1024 tokens of 32 bytes, 3072 slots: the bytes that each group carries, by hand.
+  // 1024 tokens of 32 bytes, 3072 slots: the bytes of each group, computed by hand.
   test.each([
     ["expertAllToAll", { baseline: 2 * 3072 * 32 * 8, S1: 0, S2: 0 }],
     ["fusedAllToAll", { baseline: 0, S1: 2 * 3072 * 32 * 2, S2: 2 * 3072 * 32 * 2 }],
@@ -69,13 +69,13 @@ describe("parmCosts", () => {
       expect(costs[schedule].communicationSeconds).toBe(bytes[schedule]);
   });
 
-  test("with own tokens S1 gathers none, and the others gather them at first", () => {
+  test("with own tokens S1 gathers nothing, and the other schedules gather tokens first", () => {
     fc.assert(
-      fc.property(layers, groups, (some, ofGroups) => {
-        const [same, own] = [false, true].map((hasOwnTokens) => parmCosts({ ...some, hasOwnTokens }, ofGroups));
+      fc.property(layers, groups, (some, groupModels) => {
+        const [same, own] = [false, true].map((hasOwnTokens) => parmCosts({ ...some, hasOwnTokens }, groupModels));
         const bytes = some.numTokens * some.hidden * some.bytesPerElement;
-        const gathered = collectiveSeconds(ofGroups.tensorAllGather, bytes);
-        // As far as digits of the sums go.
+        const gathered = collectiveSeconds(groupModels.tensorAllGather, bytes);
+        // Up to rounding of the sums.
         const expectAdded = (schedule: ParmSchedule, seconds: number): void => {
           const [before, after] = [same![schedule].communicationSeconds, own![schedule].communicationSeconds];
           expect(Math.abs(after - before - seconds)).toBeLessThanOrEqual(1e-12 * Math.max(before, after));
@@ -86,10 +86,10 @@ describe("parmCosts", () => {
     );
   });
 
-  test("experts of the baseline compute as often as there are ranks with the same tokens", () => {
+  test("the baseline computes experts once per rank with the same tokens", () => {
     fc.assert(
-      fc.property(layers, groups, (some, ofGroups) => {
-        const costs = parmCosts(some, ofGroups, 1);
+      fc.property(layers, groups, (some, groupModels) => {
+        const costs = parmCosts(some, groupModels, 1);
         expect(costs.baseline.expertFlops).toBe(some.numTensorRanks * costs.S1.expertFlops);
         expect(costs.S2.expertFlops).toBe(costs.S1.expertFlops);
         for (const { seconds, communicationSeconds, expertFlops } of Object.values(costs))
@@ -100,11 +100,11 @@ describe("parmCosts", () => {
     expect(parmCosts(layer, noCost).S1.expertFlops).toBe(2 * 2 * 3072 * 2 * 16 * 8);
   });
 
-  test("S2 is no slower than S1 where it gathers no more, and the choice has the least time", () => {
+  test("S2 is not slower than S1 if it gathers no more, and the fastest schedule is chosen", () => {
     const chosen = new Set<string>();
     fc.assert(
-      fc.property(layers, groups, fc.constantFrom(0, 1e-3), (some, ofGroups, secondsPerFlop) => {
-        const costs = parmCosts(some, ofGroups, secondsPerFlop);
+      fc.property(layers, groups, fc.constantFrom(0, 1e-3), (some, groupModels, secondsPerFlop) => {
+        const costs = parmCosts(some, groupModels, secondsPerFlop);
         if (some.expertsPerToken * some.capacityFactor <= 1)
           expect(costs.S2.seconds).toBeLessThanOrEqual(costs.S1.seconds * (1 + 1e-12));
         const schedule = chooseParmSchedule(costs);
@@ -116,18 +116,20 @@ describe("parmCosts", () => {
     expect(chosen.size).toBe(3);
   });
 
-  test("many experts for each token make S1 the better one, few make S2", () => {
+  test("S1 is better with many experts per token, S2 with few", () => {
     const line = { startupSeconds: 0, secondsPerByte: 1 };
     const links = { ...noCost, fusedAllToAll: line, tensorAllGather: line, shardAllReduce: line };
     expect(chooseParmSchedule(parmCosts({ ...layer, numShards: 4 }, links))).toBe("S2");
     expect(chooseParmSchedule(parmCosts({ ...layer, numShards: 4, expertsPerToken: 8 }, links))).toBe("S1");
   });
 
-  test("refuses sizes that cannot be", () => {
-    expect(() => parmCosts({ ...layer, numShards: 0 }, noCost)).toThrow(/numShards is 0; use a whole number from 1/);
+  test("rejects invalid sizes", () => {
+    expect(() => parmCosts({ ...layer, numShards: 0 }, noCost)).toThrow(
+      /numShards is 0, but must be a whole number from 1/,
+    );
     expect(() => parmCosts({ ...layer, capacityFactor: NaN }, noCost)).toThrow(/capacityFactor is NaN/);
     expect(() => parmCosts(layer, { ...noCost, fusedWorldSize: 1.5 })).toThrow(/fusedWorldSize is 1.5/);
-    expect(() => parmCosts(layer, noCost, -1)).toThrow(/-1 s per flop/);
+    expect(() => parmCosts(layer, noCost, -1)).toThrow(/secondsPerFlop is -1/);
   });
 });
 

@@ -4,7 +4,7 @@ import { chunks, schedules, times } from "../../../test/moe-layers.ts";
 import { layerTimeline } from "./layer-timeline.ts";
 import { type PipelineBound, type PipelinePredicates, pipelineBound, pipelineCase } from "./pipeline-case.ts";
 
-/** The conditions of the paper's table, row by row: a predicate with ! must not hold. */
+/** The conditions of the paper's table, row by row; a predicate with ! must be false. */
 const publishedConditions: Readonly<Record<PipelineBound, readonly (readonly string[])[]>> = {
   "inter-node": [
     ["q1", "!q2", "q4"],
@@ -20,7 +20,7 @@ const publishedConditions: Readonly<Record<PipelineBound, readonly (readonly str
   "intra-node": [["!q1", "!q3", "!q6"]],
 };
 
-test("of the published conditions exactly one row holds, whatever the predicates, and it is the one that is told", () => {
+test("exactly one row of the published conditions holds for any predicates, and it is the returned case", () => {
   const names = ["q1", "q2", "q3", "q4", "q5", "q6", "q7"] as const;
   for (let bits = 0; bits < 2 ** names.length; bits++) {
     const predicates = Object.fromEntries(names.map((name, i) => [name, (bits >> i) % 2 === 1])) as PipelinePredicates;
@@ -28,15 +28,15 @@ test("of the published conditions exactly one row holds, whatever the predicates
       condition.startsWith("!")
         ? !predicates[condition.slice(1) as keyof PipelinePredicates]
         : predicates[condition as keyof PipelinePredicates];
-    const told = Object.entries(publishedConditions)
+    const holding = Object.entries(publishedConditions)
       .filter(([, rows]) => rows.some((row) => row.every(holds)))
       .map(([bound]) => bound);
-    expect(told).toEqual([pipelineBound(predicates)]);
+    expect(holding).toEqual([pipelineBound(predicates)]);
   }
 });
 
 describe("pipelineCase", () => {
-  // By hand from the published formulas: one row for each case.
+  // By hand from the published formulas: one row per case.
   test.each([
     { times: [1, 0.5, 0.2, 3], bound: "inter-node", seconds: 11, alternating: 11 },
     { times: [1, 0.5, 3, 0], bound: "compute", seconds: 15, alternating: 15 },
@@ -55,7 +55,7 @@ describe("pipelineCase", () => {
     );
   });
 
-  test("is the simulated schedule where all-gather and reduce-scatter take the same", () => {
+  test("equals the simulated schedule if all-gather and reduce-scatter take equally long", () => {
     const reached = new Set<PipelineBound>();
     fc.assert(
       fc.property(chunks, schedules, ({ allToAll, allGather, experts }, { numChunks, gradientSeconds }) => {
@@ -69,7 +69,7 @@ describe("pipelineCase", () => {
     expect(reached.size).toBe(4);
   });
 
-  test("is a lower bound of the schedule where they differ, and not always its time", () => {
+  test("is a lower bound of the schedule otherwise, and not always its time", () => {
     let longest = 1;
     fc.assert(
       fc.property(chunks, schedules, (chunk, { numChunks, gradientSeconds }) => {
@@ -83,7 +83,7 @@ describe("pipelineCase", () => {
     expect(longest).toBeGreaterThan(2);
   });
 
-  test("neither order within a node is always the better one", () => {
+  test("neither order within a node is always better", () => {
     const better = new Set<number>();
     fc.assert(
       fc.property(times, times, times, fc.integer({ min: 3, max: 8 }), (allToAll, within, experts, numChunks) => {

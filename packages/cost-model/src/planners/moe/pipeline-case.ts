@@ -1,18 +1,18 @@
 import type { ChunkSeconds } from "./layer-pass.ts";
 import type { LayerSchedule } from "./layer-timeline.ts";
 
-/** What a pipelined layer of experts waits for most: cases 1 to 4 of the paper, in this order. */
+/** The bottleneck of a pipelined layer of experts: cases 1 to 4 of the paper, in this order. */
 export type PipelineBound = "inter-node" | "compute" | "all-to-all" | "intra-node";
 
-/** Q1 to Q7 of the paper. */
+/** Predicates Q1 to Q7 of the paper. */
 export type PipelinePredicates = Readonly<Record<"q1" | "q2" | "q3" | "q4" | "q5" | "q6" | "q7", boolean>>;
 
-/** Compare the times of a schedule as Q1 to Q7 do; Q5 and Q7 are the same sum in another order. */
+/** Evaluate Q1 to Q7 for the times of a schedule; Q5 and Q7 are the same sum in another order. */
 export const pipelinePredicates = (
   { allToAll, allGather, reduceScatter, experts }: ChunkSeconds,
   { numChunks: r, gradientSeconds = 0 }: LayerSchedule,
 ): PipelinePredicates => {
-  // What goes between nodes behind the first dispatch and before the last combine.
+  // Seconds between nodes after the first dispatch and before the last combine.
   const between = 2 * (r - 1) * allToAll;
   const within = allGather + reduceScatter;
   return {
@@ -26,7 +26,7 @@ export const pipelinePredicates = (
   };
 };
 
-/** Decide by the predicates: exactly one of the four cases holds, whatever they are. */
+/** Select the case from the predicates: exactly one of the four cases holds for any combination. */
 export const pipelineBound = ({ q1, q2, q3, q4, q5, q6, q7 }: PipelinePredicates): PipelineBound => {
   if (q1) {
     if (q2) return q5 ? "inter-node" : "compute";
@@ -37,16 +37,16 @@ export const pipelineBound = ({ q1, q2, q3, q4, q5, q6, q7 }: PipelinePredicates
 };
 
 /**
- * Tell which of the four published cases a pipelined layer is in, and its time by the formula of that case:
+ * Find which of the four published cases a pipelined layer is in, and its time by the formula of that case:
  *
  *     inter-node   2r · t_a2a + t_gar                  compute      2 · t_a2a + t_ag + t_rs + r · t_exp
  *     all-to-all   2r · t_a2a + t_ag + t_rs            intra-node   2 · t_a2a + r · t_ag + r · t_rs
  *
- * Where t_ag = t_rs it is what `layerTimeline` gives with all gathers first. Where they differ it is a lower bound,
- * since Q1 looks at the all-gather alone: of eight chunks it may be an eighth of the time. So plans are made by
- * `layerTimeline`; this says in one word what limits a layer.
+ * If t_ag = t_rs this equals `layerTimeline` with all gathers first. Otherwise it is a lower bound, because Q1 only
+ * considers the all-gather: with eight chunks it may be an eighth of the time. Therefore plans use `layerTimeline`;
+ * this function names the bottleneck of a layer.
  *
- * @param chunk times of one chunk. @param schedule its order of collectives is not read: it is "gathers-first".
+ * @param chunk times of one chunk. @param schedule its order of collectives is ignored; "gathers-first" is assumed.
  *
  * Source: FSMoE, ASPLOS 2025.
  */

@@ -17,7 +17,7 @@ test("every chunk pays all start-ups, and its part of bytes and work", () => {
 });
 
 describe("planPipeline", () => {
-  test("takes the least simulated time of all degrees and orders, gradients included", () => {
+  test("chooses the smallest simulated time over all degrees and orders, gradients included", () => {
     const chosen = new Set<string>();
     fc.assert(
       fc.property(
@@ -40,7 +40,7 @@ describe("planPipeline", () => {
     expect(chosen.size).toBe(2);
   });
 
-  test("is no worse than one chunk, nor than the orders apart", () => {
+  test("is not worse than one chunk, nor than each order alone", () => {
     fc.assert(
       fc.property(passes, times, (pass, gradientSeconds) => {
         const { seconds } = planPipeline(pass, gradientSeconds);
@@ -54,7 +54,7 @@ describe("planPipeline", () => {
     );
   });
 
-  test("where the network limits a layer, forward takes more chunks than backward with gradients", () => {
+  test("if the network limits a layer, forward uses more chunks than backward with gradients", () => {
     const line = (startupSeconds: number, secondsPerByte: number) => ({ startupSeconds, secondsPerByte });
     const forward = {
       allToAll: { model: line(1, 1), bytes: 16 },
@@ -62,7 +62,8 @@ describe("planPipeline", () => {
       reduceScatter: { model: line(0, 1), bytes: 16 },
       experts: { startupSeconds: 0, workSeconds: 16 },
     };
-    // By hand: 82 s in one chunk, 52 in two, 44 in four that alternate; in eight the all-to-alls alone take 16 · 3.
+    // By hand: 82 s in one chunk, 52 in two, 44 in four that alternate; with eight chunks the all-to-alls alone take 16
+    // · 3.
     const plans = [planPipeline(forward), planPipeline(backwardOf(forward), 100)] as const;
     expect(plans).toEqual([
       { numChunks: 4, intraNodeOrder: "alternating", seconds: 44 },
@@ -72,7 +73,7 @@ describe("planPipeline", () => {
     expect(capacityMultiple({ ...plans[0], numChunks: 6 }, { ...plans[1], numChunks: 4 })).toBe(12);
   });
 
-  test("the backward pass gathers what the forward pass scattered, and computes twice", () => {
+  test("the backward pass gathers the bytes that the forward pass scattered, and computes twice as much", () => {
     fc.assert(
       fc.property(passes, fc.integer({ min: 1, max: 8 }), (pass, r) => {
         const back = backwardOf(pass);
@@ -86,7 +87,7 @@ describe("planPipeline", () => {
     );
   });
 
-  test("refuses an empty choice", () => {
+  test("rejects empty choices", () => {
     const nothing = { model: { startupSeconds: 0, secondsPerByte: 0 }, bytes: 0 };
     const pass = {
       allToAll: nothing,
@@ -96,9 +97,9 @@ describe("planPipeline", () => {
     };
     expect(() => planPipeline(pass, 0, { degrees: [] })).toThrow(/0 degrees and 2 orders/);
     expect(() => planPipeline(pass, 0, { degrees: [1.5] })).toThrow(/1.5 chunks/);
-    expect(() => planPipeline(pass, -1)).toThrow(/gradients takes -1 s/);
+    expect(() => planPipeline(pass, -1)).toThrow(/-1 s for gradients/);
     expect(() => planPipeline({ ...pass, experts: { startupSeconds: 0, workSeconds: NaN } })).toThrow(
-      /work of experts takes NaN s/,
+      /NaN s for the work of experts/,
     );
   });
 });

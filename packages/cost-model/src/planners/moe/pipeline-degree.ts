@@ -2,7 +2,7 @@ import { ArgumentError } from "@skein/tensor-core";
 import { checkSeconds, chunkSeconds, type MoeLayerPass } from "./layer-pass.ts";
 import { type IntraNodeOrder, layerTimeline } from "./layer-timeline.ts";
 
-/** How one pass of a layer of experts is pipelined. */
+/** Chosen pipeline of one pass of a layer of experts. */
 export interface PipelinePlan {
   readonly numChunks: number;
   readonly intraNodeOrder: IntraNodeOrder;
@@ -10,30 +10,30 @@ export interface PipelinePlan {
   readonly seconds: number;
 }
 
-/** What is tried. */
+/** Choices to try. */
 export interface PipelineChoices {
-  /** Numbers of chunks. Default: 1, 2, 4 and 8, as the released code has them. */
+  /** Numbers of chunks. Default: 1, 2, 4 and 8, as in the released code. */
   readonly degrees?: readonly number[] | undefined;
-  /** Default: both. */
+  /** Orders of collectives within a node. Default: both. */
   readonly intraNodeOrders?: readonly IntraNodeOrder[] | undefined;
 }
 
-/** A schedule that may be chosen, with what decides about it: its time is max(seconds, fixedSeconds + gradients). */
+/** A candidate schedule. Its time with an all-reduce of gradients is max(seconds, fixedSeconds + gradients). */
 export interface PipelineCandidate extends PipelinePlan {
-  /** 2r · t_a2a: what else goes between nodes. */
+  /** 2r · t_a2a: seconds of the other traffic between nodes. */
   readonly fixedSeconds: number;
 }
 
 const bothOrders: readonly IntraNodeOrder[] = ["gathers-first", "alternating"];
 
-/** Simulate every choice, without gradients; fewer chunks first. */
+/** Simulate every choice without gradients; fewer chunks first. */
 export const pipelineCandidates = (
   pass: MoeLayerPass,
   { degrees = [1, 2, 4, 8], intraNodeOrders = bothOrders }: PipelineChoices = {},
 ): readonly PipelineCandidate[] => {
   if (degrees.length === 0 || intraNodeOrders.length === 0)
     throw new ArgumentError(
-      `a pipeline of experts has ${degrees.length} degrees and ${intraNodeOrders.length} orders to choose from; give one of each, or more`,
+      `a pipeline of experts has ${degrees.length} degrees and ${intraNodeOrders.length} orders to choose from, but needs at least one of each; add choices`,
     );
   return degrees
     .toSorted((a, b) => a - b)
@@ -48,7 +48,7 @@ export const pipelineCandidates = (
     });
 };
 
-/** Choose the candidate that ends first with an all-reduce of gradients of so long; of equal ones the first. */
+/** Choose the candidate that ends first with an all-reduce of `gradientSeconds`; among equal ones the first. */
 export const fastest = (candidates: readonly PipelineCandidate[], gradientSeconds: number): PipelinePlan => {
   const plans = candidates.map(({ numChunks, intraNodeOrder, seconds, fixedSeconds }) => ({
     numChunks,
@@ -59,15 +59,15 @@ export const fastest = (candidates: readonly PipelineCandidate[], gradientSecond
 };
 
 /**
- * Choose into how many chunks one pass of a layer of experts is cut, and in which order its collectives within a node
- * run: the least makespan of `layerTimeline` among all choices. Of equal ones, fewer chunks and the first order.
+ * Choose the number of chunks for one pass of a layer of experts, and the order of its collectives within a node: the
+ * smallest makespan of `layerTimeline` over all choices. Among equal choices, fewer chunks and the first order win.
  *
- * Cost: a simulation for each choice, O(degrees · orders · r) in all: microseconds, so nothing is left to a solver.
+ * Cost: one simulation per choice, O(degrees · orders · r) in total; microseconds, so no solver is needed.
  *
  * @param gradientSeconds of an all-reduce between the last dispatch and the first combine; 0 in a forward pass.
- * @throws ArgumentError where nothing may be chosen, or for impossible figures.
+ * @throws ArgumentError if there is no choice, or for impossible values.
  *
- * Source: the problem of FSMoE, ASPLOS 2025, who minimise four formulas by sequential quadratic programming.
+ * Source: the problem of FSMoE, ASPLOS 2025, who minimize four formulas by sequential quadratic programming.
  */
 export const planPipeline = (pass: MoeLayerPass, gradientSeconds = 0, choices: PipelineChoices = {}): PipelinePlan => {
   checkSeconds("gradients", gradientSeconds);
@@ -76,6 +76,9 @@ export const planPipeline = (pass: MoeLayerPass, gradientSeconds = 0, choices: P
 
 const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b));
 
-/** Tell what the capacity of an expert must be a multiple of, so that both passes can cut it: the least common one. */
+/**
+ * Smallest number that an expert's capacity must be a multiple of so that both passes can divide it: the least common
+ * multiple.
+ */
 export const capacityMultiple = (forward: PipelinePlan, backward: PipelinePlan): number =>
   (forward.numChunks / greatestCommonDivisor(forward.numChunks, backward.numChunks)) * backward.numChunks;

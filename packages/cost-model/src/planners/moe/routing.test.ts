@@ -7,7 +7,7 @@ import { allCopies, distinctCopies, type Routing, uniformRouting } from "./routi
 const total = (counts: Int32Array): number => counts.reduce((sum, count) => sum + count, 0);
 const numGroupsOf24 = fc.constantFrom(1, 2, 3, 4, 6, 8, 12, 24);
 
-/** The groups of each token, written down anew. */
+/** The groups of each token, computed directly. */
 const groupsByToken = ({ experts, expertsPerToken, numExperts }: Routing, numGroups: number): readonly number[][] =>
   Array.from({ length: experts.length / expertsPerToken }, (_, token) =>
     [...experts.subarray(token * expertsPerToken, (token + 1) * expertsPerToken)].map((expert) =>
@@ -16,7 +16,7 @@ const groupsByToken = ({ experts, expertsPerToken, numExperts }: Routing, numGro
   );
 
 describe("distinctCopies", () => {
-  test("counts for each group the tokens that have an expert there", () => {
+  test("counts the tokens of each group that have an expert there", () => {
     fc.assert(
       fc.property(routings, numGroupsOf24, (routing, numGroups) => {
         const tokens = groupsByToken(routing, numGroups);
@@ -27,7 +27,7 @@ describe("distinctCopies", () => {
     );
   });
 
-  test("is no more than the tokens for a group, than tokens times min(K, g) in all, and than all copies", () => {
+  test("is at most the tokens per group, tokens times min(K, g) in total, and all copies", () => {
     const reached = { equal: 0, less: 0 };
     fc.assert(
       fc.property(routings, numGroupsOf24, (routing, numGroups) => {
@@ -46,7 +46,7 @@ describe("distinctCopies", () => {
     expect(Math.min(reached.equal, reached.less)).toBeGreaterThan(10);
   });
 
-  test("coarser groups never have more copies in all", () => {
+  test("coarser groups never have more copies in total", () => {
     fc.assert(
       fc.property(routings, (routing) => {
         for (const chain of [
@@ -61,18 +61,22 @@ describe("distinctCopies", () => {
     );
   });
 
-  test("refuses groups and experts that cannot be", () => {
+  test("rejects invalid groups and experts", () => {
     const routing = { experts: Int32Array.of(0, 5), expertsPerToken: 2, numExperts: 6 };
-    expect(() => distinctCopies(routing, 4)).toThrow(/6 experts are counted in 4 groups/);
-    expect(() => distinctCopies({ ...routing, experts: Int32Array.of(0, 6) }, 2)).toThrow(/names expert 6; .* 0 to 5/);
-    expect(() => distinctCopies({ ...routing, experts: Int32Array.of(0, -1) }, 2)).toThrow(/names expert -1/);
-    expect(() => allCopies({ ...routing, experts: Int32Array.of(0, 1, 2) }, 2)).toThrow(/names 3 experts for tokens/);
-    expect(() => allCopies({ ...routing, expertsPerToken: 7 }, 2)).toThrow(/7 of 6 experts for each token/);
+    expect(() => distinctCopies(routing, 4)).toThrow(/6 experts are not divisible into 4 groups/);
+    expect(() => distinctCopies({ ...routing, experts: Int32Array.of(0, 6) }, 2)).toThrow(
+      /contains expert 6, .* 0 to 5/,
+    );
+    expect(() => distinctCopies({ ...routing, experts: Int32Array.of(0, -1) }, 2)).toThrow(/contains expert -1/);
+    expect(() => allCopies({ ...routing, experts: Int32Array.of(0, 1, 2) }, 2)).toThrow(
+      /has 3 entries, which is not a multiple of 2 experts per token/,
+    );
+    expect(() => allCopies({ ...routing, expertsPerToken: 7 }, 2)).toThrow(/7 of 6 experts per token/);
   });
 });
 
 describe("uniformRouting", () => {
-  test("gives each token different experts, the same with the same key", () => {
+  test("gives each token different experts, and the same ones for the same key", () => {
     fc.assert(
       fc.property(fc.nat(20), fc.integer({ min: 1, max: 9 }), fc.nat(), (numTokens, expertsPerToken, seed) => {
         const of = { numExperts: 9, expertsPerToken };
@@ -84,11 +88,11 @@ describe("uniformRouting", () => {
     );
   });
 
-  test("likes all sets of experts alike", () => {
+  test("draws all sets of experts with equal probability", () => {
     const routing = uniformRouting(60_000, { numExperts: 6, expertsPerToken: 3 }, randomKey(1).data);
     const sets = groupsByToken(routing, 6).map((experts) => experts.toSorted((a, b) => a - b).join(" "));
     const counts = [...Map.groupBy(sets, (set) => set).values()].map(({ length }) => length);
-    // 20 sets of 3000 each, a standard deviation of 53.
+    // 20 sets of 3000 each; the standard deviation is 53.
     expect(counts).toHaveLength(20);
     for (const count of counts) expect(Math.abs(count - 3000)).toBeLessThan(4 * 53);
   });

@@ -2,50 +2,50 @@ import { ArgumentError } from "@skein/tensor-core";
 import { threefryWord } from "@skein/tensor-core/backend";
 
 /**
- * Which experts each token goes to; plain data. Experts stand in the order of the ranks that hold them, so g equal
- * groups of neighbours are the ranks of g hosts, sockets or devices. Where experts have moved, their places stand here.
+ * Experts of each token; plain data. Experts are ordered by the ranks that hold them, so g equal groups of neighbors
+ * are the ranks of g hosts, sockets or devices. If experts have moved, indices here are their positions after the move.
  */
 export interface Routing {
-  /** `[tokens · expertsPerToken]`: those of token 0, all different, then those of token 1 … */
+  /** Shape `[tokens · expertsPerToken]`: the experts of token 0, all different, then those of token 1, … */
   readonly experts: Int32Array;
-  /** K. */
+  /** K: experts per token. */
   readonly expertsPerToken: number;
-  /** E. */
+  /** E: number of experts. */
   readonly numExperts: number;
 }
 
-/** How many experts each of g groups holds. @throws ArgumentError unless groups are of equal size. */
+/** Number of experts in each of g groups. @throws ArgumentError unless groups have equal size. */
 const expertsPerGroup = (numExperts: number, numGroups: number): number => {
   if (!(Number.isSafeInteger(numGroups) && numGroups >= 1 && numExperts % numGroups === 0))
     throw new ArgumentError(
-      `${numExperts} experts are counted in ${numGroups} groups; use a number of groups that divides the experts`,
+      `${numExperts} experts are not divisible into ${numGroups} groups; use a number of groups that divides the experts`,
     );
   return numExperts / numGroups;
 };
 
-/** @throws ArgumentError for a number of experts that a token cannot have, or a token that has not all its experts. */
+/** Check a routing. @throws ArgumentError for an impossible number of experts per token, or an incomplete token. */
 const checkRouting = ({ experts, expertsPerToken, numExperts }: Routing): void => {
   if (
     !(Number.isSafeInteger(expertsPerToken) && expertsPerToken >= 1 && expertsPerToken <= numExperts) ||
     !Number.isSafeInteger(numExperts)
   )
     throw new ArgumentError(
-      `a routing has ${expertsPerToken} of ${numExperts} experts for each token; use whole numbers, 1 up to all experts`,
+      `a routing has ${expertsPerToken} of ${numExperts} experts per token, but needs whole numbers, from 1 to all experts; correct expertsPerToken`,
     );
   if (experts.length % expertsPerToken !== 0)
     throw new ArgumentError(
-      `a routing names ${experts.length} experts for tokens of ${expertsPerToken} each; give each token its number`,
+      `a routing has ${experts.length} entries, which is not a multiple of ${expertsPerToken} experts per token; give each token ${expertsPerToken} experts`,
     );
 };
 
 /**
- * Count the tokens of each group: p[j], tokens with at least one expert in group j. That is what travels when a token
- * goes to a group once, however many of its experts are there.
+ * Count the tokens of each group: p[j], the tokens with at least one expert in group j. This is the traffic if a token
+ * goes to a group once, even with several of its experts there.
  *
  * Cost: O(tokens · K).
  *
  * @returns i32 [numGroups].
- * @throws ArgumentError for groups that do not divide the experts, or an expert that is none.
+ * @throws ArgumentError for groups that do not divide the experts, or an invalid expert.
  *
  * Source: arXiv 2508.09591 (HierMoE).
  */
@@ -54,11 +54,13 @@ export const distinctCopies = (routing: Routing, numGroups: number): Int32Array 
   const { experts, expertsPerToken, numExperts } = routing;
   const size = expertsPerGroup(numExperts, numGroups);
   const copies = new Int32Array(numGroups);
-  // The last token that was counted for a group: no need to clear a mask for each token.
+  // Last token counted for each group, so that no mask has to be cleared per token.
   const lastToken = new Int32Array(numGroups).fill(-1);
   for (const [i, expert] of experts.entries()) {
     if (!(expert >= 0 && expert < numExperts))
-      throw new ArgumentError(`a routing names expert ${expert}; there are experts 0 to ${numExperts - 1}`);
+      throw new ArgumentError(
+        `a routing contains expert ${expert}, but experts are 0 to ${numExperts - 1}; correct the routing`,
+      );
     const [group, token] = [Math.floor(expert / size), Math.floor(i / expertsPerToken)];
     if (lastToken[group] === token) continue;
     lastToken[group] = token;
@@ -68,22 +70,23 @@ export const distinctCopies = (routing: Routing, numGroups: number): Int32Array 
 };
 
 /**
- * Count choices by group, a token as often as it has experts there. That is what travels without a look for duplicates.
+ * Count choices by group: a token counts once per expert that it has in the group. This is the traffic without removing
+ * duplicates.
  *
  * Cost: O(tokens · K).
  *
  * @returns i32 [numGroups].
- * @throws ArgumentError as `distinctCopies`.
+ * @throws ArgumentError see `distinctCopies`.
  */
 export const allCopies = (routing: Routing, numGroups: number): Int32Array => {
   checkRouting(routing);
-  // Every choice as a token of its own.
+  // Treats every choice as a token of its own.
   return distinctCopies({ ...routing, expertsPerToken: 1 }, numGroups);
 };
 
 /**
- * Route tokens evenly: each to K different experts, all sets equally likely up to a bias of E / 2³². A stand-in where
- * no routing was measured.
+ * Route tokens evenly: each token to K different experts, all sets equally likely up to a bias of E / 2³². A substitute
+ * if no routing was measured.
  *
  * Cost: O(tokens · K).
  *

@@ -4,7 +4,7 @@ import { smoothMaximum } from "./smooth-maximum.ts";
 
 const values = fc.array(fc.oneof(fc.nat(5), fc.nat(1e9)), { maxLength: 20 });
 
-test("is between the maximum and n^(1/γ) times it, and 0 for nothing", () => {
+test("is between the maximum and n^(1/γ) times the maximum, and 0 for no values", () => {
   fc.assert(
     fc.property(values, fc.integer({ min: 1, max: 40 }), (counts, gamma) => {
       const largest = Math.max(0, ...counts);
@@ -17,7 +17,7 @@ test("is between the maximum and n^(1/γ) times it, and 0 for nothing", () => {
   expect(smoothMaximum(Int32Array.of(0, 0))).toBe(0);
 });
 
-test("falls when a value below the maximum falls, where the maximum itself does not", () => {
+test("decreases when a value below the maximum decreases, unlike the maximum itself", () => {
   expect(smoothMaximum([100, 70, 100])).toBeLessThan(smoothMaximum([100, 90, 100]));
   // By hand: 4 · (1 + 1 + 2^-10)^(1/10).
   expect(smoothMaximum([4, 2, 4])).toBeCloseTo(4 * (2 + 2 ** -10) ** 0.1, 12);

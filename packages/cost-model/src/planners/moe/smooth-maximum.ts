@@ -1,9 +1,9 @@
 /**
- * A maximum that also falls when smaller values fall: max · (Σ (x / max)^γ)^(1 / γ). At least the maximum, at most
- * n^(1 / γ) times it; 0 for no values and for zeros.
+ * Smooth maximum, which also decreases if smaller values decrease: max · (Σ (x / max)^γ)^(1 / γ). At least the maximum,
+ * at most n^(1 / γ) times the maximum; 0 for no values and for zeros.
  *
  * @param values 0 or more.
- * @param gamma γ > 0, the closer to the maximum the larger. Default: 10, as published; from 5 to 19 little changed.
+ * @param gamma γ > 0; larger values are closer to the maximum. Default: 10, as published; from 5 to 19 little changed.
  *
  * Source: arXiv 2508.09591 (HierMoE).
  */

@@ -2,50 +2,51 @@ import type { GroupClass } from "./rank-classes.ts";
 import type { Flow } from "./shared-links.ts";
 import type { CollectiveTask, LinkStream } from "./task.ts";
 
-/** A phase of a collective as it was. */
+/** Times of a phase of a collective. */
 export interface PhaseTimes {
   readonly stream: LinkStream;
   readonly beginSeconds: number;
   endSeconds: number;
 }
 
-/** One collective of one group in one step: where its members meet. */
-export interface Meeting extends Flow<number> {
+/** One collective of one group in one step, which all members of the group start. */
+export interface CollectiveInstance extends Flow<number> {
   readonly groupClass: number;
   readonly group: GroupClass;
   readonly step: number;
-  /** Which of its axis's collectives it is. */
+  /** Index among the collectives of its axis. */
   readonly ordinal: number;
-  /** As the first member has it. */
+  /** The task in the program of the first member. */
   readonly task: CollectiveTask;
-  /** Starts of members, and collectives that they need, which have not come yet. */
+  /** Number of starts of members, and of needed collectives, that are still outstanding. */
   missing: number;
-  /** When the last of them came, as far as it is known. */
+  /** Time of the latest of these so far, in seconds. */
   readySeconds: number;
   isReady: boolean;
-  /** Its group's lane has come to it. */
+  /** Whether it is the turn of this collective in its group's lane. */
   hasTurn: boolean;
-  /** By phase: members whose stream has not come to it yet. */
-  readonly held: number[];
-  /** Of each phase, once it is ready: what the slowest member's part takes. */
+  /** Number of members whose stream is still busy, by phase. */
+  readonly numBusy: number[];
+  /** Seconds of each phase on the slowest member; set when the collective is ready. */
   seconds: readonly { readonly startup: number; readonly transfer: number }[];
-  /** Phases that have begun, and those that are done. */
+  /** Phases that have begun; `donePhases` of them have ended. */
   readonly phases: PhaseTimes[];
   donePhases: number;
-  /** When it was done; undefined before. */
+  /** End in seconds. Undefined until the collective has ended. */
   endSeconds: number | undefined;
-  /** Ranks that stand still for it, and collectives that start after it. */
+  /** Classes of ranks that wait for this collective. */
   readonly waiting: number[];
-  readonly followers: Meeting[];
+  /** Collectives that start after this one. */
+  readonly followers: CollectiveInstance[];
 }
 
-export const newMeeting = (
+export const newInstance = (
   groupClass: number,
   group: GroupClass,
   step: number,
   ordinal: number,
   task: CollectiveTask,
-): Meeting => ({
+): CollectiveInstance => ({
   groupClass,
   group,
   step,
@@ -55,7 +56,7 @@ export const newMeeting = (
   readySeconds: 0,
   isReady: false,
   hasTurn: false,
-  held: task.phases.map(() => group.members.length),
+  numBusy: task.phases.map(() => group.members.length),
   seconds: [],
   phases: [],
   donePhases: 0,
@@ -63,7 +64,7 @@ export const newMeeting = (
   waiting: [],
   followers: [],
   links: [],
-  left: 0,
+  remaining: 0,
   since: 0,
   slowdown: 0,
   version: 0,

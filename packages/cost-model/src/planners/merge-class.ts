@@ -1,0 +1,30 @@
+import type { ProfiledTensor } from "../gradient-profile.ts";
+
+/** Returns the merge class of a gradient. Only gradients of one class may share a message. */
+export type MergeClass = (path: string) => string;
+
+/** Constraints on merging gradients. */
+export interface MergeOptions {
+  /**
+   * Merge class of each gradient, such as the mesh axis over which it is averaged. Default: all gradients are in one
+   * class.
+   */
+  readonly apart?: MergeClass | undefined;
+}
+
+/** All gradients are in one merge class. */
+export const oneMergeClass: MergeClass = () => "";
+
+/**
+ * Messages of consecutive gradients: one per merge class, ordered by the time at which the last gradient of each
+ * message is ready.
+ */
+export const messagesOfRun = (
+  run: readonly ProfiledTensor[],
+  apart: MergeClass,
+): readonly (readonly [ProfiledTensor, ...ProfiledTensor[]])[] => {
+  const lastIndices = new Map(run.map(({ path }, index) => [apart(path), index]));
+  return [...Map.groupBy(run, ({ path }) => apart(path))]
+    .sort(([a], [b]) => lastIndices.get(a)! - lastIndices.get(b)!)
+    .map(([, tensors]) => tensors as [ProfiledTensor, ...ProfiledTensor[]]);
+};
