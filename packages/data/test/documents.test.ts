@@ -72,7 +72,7 @@ describe("texts", () => {
   test("in lines longer than a piece of the file keep their place", async () => {
     const long = "x".repeat(2 ** 20 + 7);
     const file = put("a.jsonl", `{"text": "${long}"}\n{"text": "${long}y"}\n{`);
-    expect([...jsonLines(file, "")].map(({ place, value }) => [place, value?.["text"]])).toEqual([
+    expect([...jsonLines(file, "")].map(({ location, value }) => [location, value?.["text"]])).toEqual([
       [`${file}:1`, long],
       [`${file}:2`, `${long}y`],
       [`${file}:3`, undefined],

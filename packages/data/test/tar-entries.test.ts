@@ -144,7 +144,7 @@ describe("a tar", () => {
 test("files of a sample that lie apart are known as such", async () => {
   const names = ["1.png", "2.png", "2.cls", "1.cls", "1.json"];
   const samples = await allOf(shardSamples(piecesOf(tarOf(...names.map((name) => ({ name }))))));
-  expect(samples.map(({ key, files, isPartedFrom }) => [key, [...files.keys()], isPartedFrom])).toEqual([
+  expect(samples.map(({ key, files, isSplit }) => [key, [...files.keys()], isSplit])).toEqual([
     ["1", ["png"], false],
     ["2", ["png", "cls"], false],
     ["1", ["cls", "json"], true],
