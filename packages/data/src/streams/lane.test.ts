@@ -132,7 +132,7 @@ describe("a lane", () => {
   test("of shards without a sample says so", async () => {
     const options = { seed: 1, numShards: 3, numLanes: 2, blockSize: 4 };
     const of = new Lane(readerOf([0, 0, 0]), 1, options);
-    await expect(of.draw(1)).rejects.toThrow(/^none of the 3 shards of the stream has a sample that can be used; /);
+    await expect(of.draw(1)).rejects.toThrow(/^none of the 3 shards of the stream has a usable sample; /);
   });
 
   test("finds the one sample that there is, in whichever shard, though lanes pass over shards by chance", async () => {
