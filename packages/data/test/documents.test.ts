@@ -149,7 +149,9 @@ describe("a file of tokens", () => {
   test("that is empty, cut, or of another kind is refused in a line", () => {
     expect(() => load(new Uint8Array())).toThrow("has 0 bytes, so it holds no tokens");
     expect(() => load(new Uint8Array(7), { headerBytes: 8 })).toThrow("has 7 bytes, a header of 8 among them");
-    expect(() => load(new Uint8Array(7))).toThrow("has 7 bytes of tokens, which is not a multiple of 2; the file was truncated, or");
+    expect(() => load(new Uint8Array(7))).toThrow(
+      "has 7 bytes of tokens, which is not a multiple of 2; the file was truncated, or",
+    );
     expect(() => load(bytesOf(Uint32Array.of(2 ** 31)), { dtype: "u32" })).toThrow("but no vocabulary is that large");
     expect(() => load(bytesOf(Uint32Array.of(20240520, 1, 3)))).toThrow("header of llm.c, which is no token; set");
     expect(() => loadTokenFile(folder, { dtype: "u16", headerBytes: 0 })).toThrow("is not a regular file; name a file");

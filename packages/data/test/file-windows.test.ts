@@ -98,7 +98,9 @@ describe("tokens that stay in their file", () => {
       ),
     ).toThrow("the text has 3 tokens, but one window needs 5; use a longer text or a shorter window");
     writeFileSync(path, Buffer.alloc(7));
-    expect(() => openTokenFile(path, { ...options, headerBytes: 0 })).toThrow(/7 bytes of tokens, which is not a multiple of 4/);
+    expect(() => openTokenFile(path, { ...options, headerBytes: 0 })).toThrow(
+      /7 bytes of tokens, which is not a multiple of 4/,
+    );
   });
 
   test("have a digest of parts of the file", () => {

@@ -167,7 +167,9 @@ describe("images in folders by class", () => {
     await expect(load({ folder: join(folder, "nowhere") })).rejects.toThrow(
       /nowhere cannot be read \(ENOENT\); name a folder/,
     );
-    await expect(load()).rejects.toThrow(/holds no folders, but at least two folders are required, one per class of images; cre/);
+    await expect(load()).rejects.toThrow(
+      /holds no folders, but at least two folders are required, one per class of images; cre/,
+    );
     put("cat/a.jpg", "plain.jpg");
     await expect(load()).rejects.toThrow(/holds one folder, cat, but at least two folders are required, one per class/);
     mkdirSync(join(folder, "dog"));
@@ -178,9 +180,7 @@ describe("images in folders by class", () => {
     await expect(load()).rejects.toThrow(/has a folder train, but no folder of test images; add a folder test, val,/);
     putBoth();
     put("test/horse/a.jpg", "plain.jpg");
-    await expect(load()).rejects.toThrow(
-      /test.horse is a class without training images; the classes are cat, dog/,
-    );
+    await expect(load()).rejects.toThrow(/test.horse is a class without training images; the classes are cat, dog/);
   });
 });
 

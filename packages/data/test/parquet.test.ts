@@ -95,9 +95,7 @@ describe("texts in rows of Parquet", () => {
     const file = join(folder, "struct.parquet");
     writeFileSync(file, bytes);
     for (let turn = 0; turn < 2; turn++)
-      await expect(load(file, { field: "image" })).rejects.toThrow(
-        /struct\.parquet cannot be read as Parquet /,
-      );
+      await expect(load(file, { field: "image" })).rejects.toThrow(/struct\.parquet cannot be read as Parquet /);
     expect(await load(place("snappy"))).toBe(texts.join("|")); // by the same thread
   });
 
