@@ -48,7 +48,7 @@ export const firstDifference = (
         : a === e || Math.abs(a - e) <= tolerance.absolute + tolerance.relative * Math.abs(e)
     )
       continue;
-    return `element ${i} is ${a}, the reference is ${e} (allowed: ${tolerance.absolute} + ${tolerance.relative}·|reference|)`;
+    return `element ${i} is ${a}, the reference says ${e} (allowed: ${tolerance.absolute} + ${tolerance.relative}·|reference|)`;
   }
   return undefined;
 };

@@ -3,11 +3,11 @@ import { rowSlice } from "./row-slice.ts";
 
 /** A traced function with independent rows, with inputs for all of its rows. */
 export interface RowCase {
-  /** The operator or function, and what is special: `matmul: transposed first operand`. */
+  /** Operator or function, and the special property, such as `matmul: transposed first operand`. */
   readonly name: string;
   /** Number of rows of the whole. */
   readonly rows: number;
-  /** Inputs that compute rows `begin` … `end` − 1. */
+  /** Returns the inputs for rows `begin` … `end` − 1. */
   readonly inputs: (begin: number, end: number) => readonly NdArray[];
   readonly fn: (...inputs: Tensor[]) => Tensor;
   /** Dimension of the rows in the output. */
