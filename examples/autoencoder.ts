@@ -1,5 +1,5 @@
-// Train an autoencoder: digits go through sixteen numbers and come out again. Samples are images alone, without labels.
-// Run it with: pnpm exec node examples/autoencoder.ts
+// Trains an autoencoder that compresses digits to sixteen numbers. Samples are images without labels.
+// Run: pnpm exec node examples/autoencoder.ts
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { dense, initDense, pixels, rowLossModel } from "@skein/models";
 import { mean, relu, reshape, sigmoid, splitKey, square, subtract, type Tensor } from "@skein/tensor-core";
 import { train } from "skein-train";
 
-/** The digits as samples of one field, whatever their labels. */
+/** Returns the digits as samples with the image as only field. */
 const imagesOf = ({ count, fields }: Records): Records => ({ count, fields: { image: fields["inputs"]! } });
 
 const sizes = [784, 64, 16, 64, 784];

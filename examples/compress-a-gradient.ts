@@ -1,4 +1,4 @@
-// Use only the compressors: send the largest 5 % of a gradient, and see what error feedback holds back for the next
+// Uses only the compressors: sends the largest 5 % of a gradient, and prints what error feedback keeps for the next
 // step.
 import { bucketOf, topKCompressor, withErrorFeedback } from "@skein/compressors";
 import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
@@ -13,14 +13,15 @@ const { sent, state } = await evaluate(
   referenceBackend(),
 )(gradient);
 
-const [sentValues, kept] = [sent.toNumbers(), state.residual.toNumbers()];
+const [sentValues, residual] = [sent.toNumbers(), state.residual.toNumbers()];
 const positions = [...sentValues.keys()].filter((i) => sentValues[i] !== 0);
 console.log(
   `sent ${positions.length} of ${gradient.data.length} entries: ${sparse.payloadBytes(bucket)} bytes instead of ${gradient.data.byteLength}`,
 );
 console.log("positions:", positions.join(" "));
 
-// What was sent and what was kept add up to the gradient.
+// The sent values and the residual add up to the gradient.
 gradient.toNumbers().forEach((value, i) => {
-  if (sentValues[i]! + kept[i]! !== value) throw new Error(`entry ${i}: ${sentValues[i]} + ${kept[i]} is not ${value}`);
+  if (sentValues[i]! + residual[i]! !== value)
+    throw new Error(`entry ${i}: ${sentValues[i]} + ${residual[i]} is not ${value}`);
 });

@@ -1,5 +1,6 @@
-// Train on samples of this program, with a model of this program, on two ranks; stop early, go on, and use the
-// parameters. Run it with: pnpm exec node examples/own-data.ts
+// Trains on samples and with a model defined in this program, on two ranks; stops early, resumes, and uses the
+// parameters.
+// Run: pnpm exec node examples/own-data.ts
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { mlp } from "@skein/models";
 import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
 import { train } from "skein-train";
 
-/** Points of three arms of a spiral. @returns inputs f32 [count, 2], labels i32 [count]. */
+/** Points on three arms of a spiral. @returns inputs f32 [count, 2], labels i32 [count]. */
 const spirals = (count: number, turn: number): { readonly inputs: NdArray; readonly labels: NdArray } => {
   const points = Array.from({ length: count }, (_, i) => {
     const radius = (0.95 * i) / count + 0.05;

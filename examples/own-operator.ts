@@ -1,6 +1,6 @@
-// Operators and derivatives of one's own, without touching Skein. `mish` is composed of operators that exist, so it
-// runs and is differentiated on every backend; a kernel makes it one pass over memory where there is one.
-// `roundStraightThrough` rounds, and lets gradients pass as if it did not.
+// Custom operators and derivatives, without changes to Skein. `mish` is composed of existing operators, so it runs and
+// is differentiated on every backend; a kernel, where available, computes it in one pass over memory.
+// `roundStraightThrough` rounds, with the gradient of the identity.
 import { createCpuBackend, javascriptKernel } from "@skein/cpu-kernels";
 import {
   type Backend,
@@ -22,7 +22,7 @@ import {
 } from "@skein/tensor-core";
 
 const mishOperator = defineOperator({
-  name: "example/mish", // owner/name, so that it never meets an operator of Skein's
+  name: "example/mish", // owner/name, so that the name never collides with an operator of Skein
   composition: ([x]) => [multiply(x!, tanh(softplus(x!)))],
 });
 const mish = (x: Tensor): Tensor => mishOperator([x])[0];

@@ -1,4 +1,4 @@
-// A training step is a graph that a person can read. Trace one and print it, with the cost of each node.
+// Traces a training step and prints its graph in readable form, with the cost of each node.
 import {
   add,
   crossEntropy,

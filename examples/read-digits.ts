@@ -1,4 +1,4 @@
-// Train an MLP on MNIST for 300 steps on one thread, with the model and data packages, and count right answers on
+// Trains an MLP on MNIST for 300 steps on one thread, with the model and data packages, and counts correct answers on
 // held-out digits.
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { evaluationBatches, gatherBatch, takeRecords, trainingBatches } from "@skein/data";

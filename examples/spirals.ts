@@ -1,4 +1,4 @@
-// Train a small network to tell two spirals apart, on the CPU backend: WebAssembly SIMD, one compiled graph per step.
+// Trains a small network to classify two spirals on the CPU backend: WebAssembly SIMD, one compiled graph per step.
 import { createCpuBackend } from "@skein/cpu-kernels";
 import {
   adam,
@@ -46,7 +46,7 @@ const loss = (params: Params, x: Tensor, y: Tensor): Tensor => crossEntropy(logi
 
 const optimizer = adam({ learningRate: 0.01 });
 const start = (key: Tensor) => {
-  const [k1, k2, k3, k4, k5, k6] = splitKey(key, 6); // the same key would draw the same numbers again
+  const [k1, k2, k3, k4, k5, k6] = splitKey(key, 6); // a reused key would draw the same numbers
   const params: Params = {
     w1: normal(k1!, [2, width]),
     b1: normal(k2!, [width], { deviation: 0.1 }),
@@ -66,7 +66,7 @@ const train = jit(
     return { loss: value, state: { params: applyUpdates(state.params, updates), optim } };
   },
   backend,
-  { donate: [0] }, // the old state's memory becomes the new state's
+  { donate: [0] }, // the new state reuses the memory of the old state
 );
 
 let state = await jit(start, backend)(randomKey(1));

@@ -1,9 +1,9 @@
-// Two ranks as processes that reach each other over TCP. The file starts itself again as each rank's process.
+// Two ranks as processes that communicate over TCP. The file starts itself again as the process of each rank.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createProcessWorld, hostRendezvous, joinRendezvous, joinWorld, newSecret } from "@skein/collectives/node";
 
-const world = { worldSize: 2, job: "sum of ranks", build: "example 1" }; // what all processes must agree on
+const world = { worldSize: 2, job: "sum of ranks", build: "example 1" }; // must be equal in all processes
 
 const main = async (): Promise<void> => {
   const secret = newSecret();

@@ -1,5 +1,5 @@
-// Two ranks as threads of one process: each computes on its half of the data, the all-reduce is a node of their graph.
-// The file starts itself again as each rank's thread.
+// Two ranks as threads of one process: each rank computes on its half of the data, and the all-reduce is a node of the
+// graph. The file starts itself again as the thread of each rank.
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { createThreadWorld, joinWorld, type WorldConnection } from "@skein/collectives/node";
 import { compileWasm, createCpuBackend, createSharedMemory, detectBuild } from "@skein/cpu-kernels";

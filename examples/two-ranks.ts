@@ -1,5 +1,5 @@
-// Two ranks, each with half of a batch, average their gradients by an all-reduce in the graph. The reference
-// interpreter runs both ranks in lockstep in f64 and shows that they take the step of one rank with the whole batch.
+// Two ranks with half of a batch each average their gradients by an all-reduce in the graph. The reference interpreter
+// runs both ranks in lockstep in f64 and shows that the result equals the step of a single rank with the whole batch.
 import {
   allReduceMean,
   mean,

@@ -1,6 +1,6 @@
-// Train two towers that bring a question and its answer near each other, on two ranks: samples are a tree of several
-// inputs, without labels, the loss is the program's own, and so are a figure and a callback.
-// Run it with: pnpm exec node examples/two-towers.ts
+// Trains a two-tower model, which maps a question and its answer to nearby vectors, on two ranks. Samples are a tree of
+// several inputs without labels; the loss, a metric and a callback are defined in this program.
+// Run: pnpm exec node examples/two-towers.ts
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ import { train } from "skein-train";
 const words = 12;
 const width = 8;
 
-/** Answers are three words; their question is the same words in another order, and of one of three kinds. */
+/** Answers are three words; a question has the words of its answer in another order, and one of three kinds. */
 const pairs = (count: number, from: number): Records => {
   const wordAt = (i: number, at: number): number => Math.floor(words * Math.abs(Math.sin(from + 3 * i + at))) % words;
   const texts = Array.from({ length: count }, (_, i) => [0, 1, 2].map((at) => wordAt(i, at)));
@@ -49,8 +49,8 @@ interface Pairs {
   readonly answer: Tensor;
 }
 
-/** How near each question of a batch is to each of its answers, [B, B]. */
-const nearness = ({ question, answer }: { readonly question: Tensor; readonly answer: Tensor }): Tensor =>
+/** Similarity of each question of a batch to each of its answers, [B, B]. */
+const similarity = ({ question, answer }: { readonly question: Tensor; readonly answer: Tensor }): Tensor =>
   matmul(question, answer, { transposeB: true });
 
 const countsOf = (text: Tensor): Tensor => sum(oneHot(text, words), { dims: [1] }); // [B, words]
@@ -67,9 +67,9 @@ const model = rowLossModel({
     { question: dense(params.question, countsOf(question.text)), answer: dense(params.answer, countsOf(answer)) },
     state,
   ],
-  // every other answer of the batch is a wrong one
-  losses: (towers, { answer }: Pairs) => crossEntropyPerRow(nearness(towers), arange(answer.shape[0]!)),
-  rows: (towers, { answer }) => ({ found: equal(argmax(nearness(towers)), arange(answer.shape[0]!)) }),
+  // all other answers of the batch are negatives
+  losses: (towers, { answer }: Pairs) => crossEntropyPerRow(similarity(towers), arange(answer.shape[0]!)),
+  rows: (towers, { answer }) => ({ found: equal(argmax(similarity(towers)), arange(answer.shape[0]!)) }),
   metrics: { found: { sum: "found", per: "count" } },
 });
 

@@ -1,2 +1,2 @@
-/** Where this repository is published. Packages say so in their `package.json`, and link here from their READMEs. */
+/** URL of the public repository. The `package.json` of each package names it, and READMEs link to it. */
 export const address = "https://github.com/skein-train/skein";

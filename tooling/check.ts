@@ -2,11 +2,11 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { repository } from "./repository.ts";
 
-/** One thing that was looked at. A stage returns one per test, package or tool. */
+/** The result of one check. A stage returns one per test, package or tool. */
 export interface Check {
   readonly name: string;
   readonly status: "passed" | "failed" | "skipped";
-  /** Why it failed or was skipped. */
+  /** Reason of a failure or skip. */
   readonly detail?: string;
 }
 
@@ -19,15 +19,16 @@ export interface RunOptions {
   readonly cwd?: string;
   readonly input?: string;
   readonly seconds?: number;
-  /** Let the command write to the terminal as it goes; `output` is then empty. */
+  /** Whether the command writes directly to the terminal; `output` is then empty. */
   readonly show?: boolean;
-  /** Added to this process's own. */
+  /** Environment variables added to this process's own. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /**
- * Run a command to its end, with Node 24 and the workspace's tools on PATH. A time-out ends it and all it has started,
- * by force after 5 s, and gives code 124; should we have to go first, they are told to end.
+ * Runs a command to its end, with Node 24 and the workspace's tools on PATH. A timeout ends the command and all
+ * processes that it has started, by force after 5 s, and gives code 124. If this process must end first, it asks them
+ * to end.
  */
 export const run = async (
   [program, ...args]: readonly string[],
@@ -56,7 +57,7 @@ export const run = async (
   return { code: exitCode ?? 1, output: exitCode === undefined ? `${output}${shortMessage ?? ""}` : output };
 };
 
-/** A command as one check: it passes when it exits with 0. */
+/** Runs a command as one check, which passes if the exit code is 0. */
 export const commandCheck = async (
   name: string,
   command: readonly string[],

@@ -3,20 +3,26 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { repository } from "./repository.ts";
 
-const columns = 120; // of code, the formatter sees to it
+const columns = 120; // the formatter checks code
 
-/** Lines of a document outside of its examples; a table's row cannot be broken, nor what stands alone in its line. */
+/**
+ * Lines of a document outside of its examples. Rows of tables, and a single link or code span on its own line, cannot
+ * be broken and are replaced by empty lines.
+ */
 const proseOf = (text: string): readonly string[] =>
   text
     .replaceAll(/^( *)(```|~~~)[^]*?^\1\2 *$/gm, (example) => example.replaceAll(/[^\n]/g, ""))
     .split("\n")
     .map((line) => (/^\s*(\||<|!\[|\(?`[^`]+`[).,:]*$)/.test(line) ? "" : line));
 
-/** Tables cannot be broken, nor can what begins with an absolute value; examples are code. */
+/**
+ * Whether a line is a comment that can be broken: not a table row, not a formula that starts with an absolute value,
+ * and not an example.
+ */
 const isComment = (line: string): boolean =>
   /^\s*(\*|\/\/|\/\*\*)\s+(?!\||\{|@example)/.test(line) && !line.startsWith("**");
 
-test("comments keep to 120 columns", () => {
+test("limits comments to 120 columns", () => {
   const files = globSync("{packages,apps,benchmarks,examples,tooling}/**/*.ts", { cwd: repository }).filter(
     (path) => !/node_modules|\/dist\/|\/generated\//.test(path),
   );
@@ -29,7 +35,7 @@ test("comments keep to 120 columns", () => {
   expect(wide).toEqual([]);
 });
 
-test("documents keep to 120 columns, except pages that programs write", () => {
+test("limits documents to 120 columns, except pages written by programs", () => {
   const files = globSync(["*.md", "docs/**/*.md", "{packages,apps,examples}/*/README.md"], { cwd: repository }).filter(
     (path) => !/^docs\/(benchmarks\/\d|job-reference)/.test(path),
   );

@@ -1,20 +1,23 @@
-// Compiles assembly/ of the package in whose folder it is started, once for each build that it is told, and writes each
-// as a module with its bytes in base64, so that the package needs neither file access nor fetch to find it. Run by
-// `turbo run build:wasm`; outputs are not committed.
+// Compiles assembly/ of the package in the working folder, once for each given build, and writes each build as a module
+// with its bytes in base64, so that the package needs neither file access nor fetch to load it. Run by `turbo run
+// build:wasm`; outputs are not committed.
 //
 //   node ../../tooling/compile-wasm.ts NAME=FEATURE,FEATURE …
 //
-// Memory comes from outside; it is shared where `threads` is among the features.
+// Memory is imported; it is shared if `threads` is among the features.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import asc from "assemblyscript/asc";
 
 const folder = process.cwd();
 
-/** Kind of the section of a module that is copied into its memory as it is made. */
+/** Kind of the section that is copied into memory when a module is instantiated. */
 const dataSection = 11;
 
-/** The kinds of a module's sections: a byte each, then the length as a variable-length integer. */
+/**
+ * Returns the kinds of a module's sections. A section is a kind byte, its length as a variable-length integer, and its
+ * content.
+ */
 const sectionsOf = (wasm: Uint8Array): number[] => {
   const kinds: number[] = [];
   for (let at = 8; at < wasm.length; ) {
@@ -56,9 +59,9 @@ const compile = async (name: string, features: readonly string[]): Promise<Uint8
   ]);
   if (error) fail(`${name}: build failed: ${error.message}\n${stderr.toString()}`);
   const bytes = readFileSync(join(folder, file));
-  // All of the memory is in use: a data segment would be written over somebody's bytes.
+  // The caller may use all of the memory: a data segment would overwrite its content.
   if (sectionsOf(bytes).includes(dataSection))
-    fail(`${name}: the build has a data segment; keep constants in code, or in memory that the caller lends`);
+    fail(`${name}: the build has a data segment; keep constants in code, or in memory that the caller provides`);
   return bytes;
 };
 
@@ -66,8 +69,8 @@ const builds = process.argv.slice(2).map((argument) => {
   const [name, features = ""] = argument.split("=");
   return { name: name!, features: features.split(",") };
 });
-if (builds.length === 0) fail("no build is named; call it as NAME=FEATURE,FEATURE …");
-for (const place of ["build", "src/generated"]) mkdirSync(join(folder, place), { recursive: true });
+if (builds.length === 0) fail("no build was given; pass NAME=FEATURE,FEATURE …");
+for (const output of ["build", "src/generated"]) mkdirSync(join(folder, output), { recursive: true });
 for (const { name, features } of builds) {
   const bytes = await compile(name, features);
   const text = Buffer.from(bytes).toString("base64");

@@ -1,6 +1,6 @@
 const { builtinModules } = require("node:module");
 
-/** Packages, and who may import whom (docs: the table in README.md). A package that is missing here fails the check. */
+/** Allowed imports between packages (docs: the table in README.md). A package that is missing here fails the check. */
 const packageGraph = {
   "tensor-core": [],
   "cpu-kernels": ["tensor-core"],
@@ -24,7 +24,7 @@ const packageGraph = {
   report: ["tensor-core", "measuring"],
 };
 
-/** What tests and benches import beside that, and beside `testing` and `measuring`: a backend to run on. */
+/** Additional imports of tests and benches, next to `testing` and `measuring`: a backend to run on. */
 const testGraph = {
   "gpu-kernels": ["cpu-kernels", "browser"],
   collectives: ["cpu-kernels"],
@@ -42,7 +42,7 @@ const anyOf = (names) => `(${names.join("|")})`;
 const testOrBench = "(\\.test\\.ts$|^packages/[^/]+/(test|bench)/)";
 
 const layers = Object.entries(packageGraph).flatMap(([name, allowed]) => {
-  // tensor-core cannot use testing, which is written with it.
+  // tensor-core cannot use testing, which depends on it.
   const allowedInTests = [
     ...allowed,
     "measuring",
@@ -77,21 +77,21 @@ module.exports = {
     {
       name: "unknown-package",
       severity: "error",
-      comment: "every package has a row in packageGraph of this file",
+      comment: "every package must have a row in packageGraph of this file",
       from: { path: "^packages/", pathNot: `^packages/${anyOf(Object.keys(packageGraph))}/` },
       to: {},
     },
     {
       name: "no-cycle",
       severity: "error",
-      comment: "imports flow one way, type-only ones too",
+      comment: "imports must be acyclic, including type-only imports",
       from: {},
       to: { circular: true },
     },
     {
       name: "one-door",
       severity: "error",
-      comment: "a package is entered by a file that its exports name",
+      comment: "only files listed in the exports of a package may be imported",
       from: { path: "^(?:packages|apps)/([^/]+)/|^(?:benchmarks|examples|tooling)/" },
       to: {
         path: "^packages/",
@@ -108,14 +108,14 @@ module.exports = {
     {
       name: "one-door-by-name",
       severity: "error",
-      comment: "another package is imported by its name, not by a path",
+      comment: "another package must be imported by its name, not by a path",
       from: { path: "^(?:packages|apps)/([^/]+)/|^(?:benchmarks|examples)/" },
       to: { path: "^packages/", pathNot: "^packages/$1/", dependencyTypes: ["local"] },
     },
     {
       name: "apps-are-the-top",
       severity: "error",
-      comment: "nothing imports an app but examples, which are programs of its users",
+      comment: "only examples, which are user programs, may import an app",
       from: { path: "^(packages|benchmarks|tooling)/" },
       to: { path: "^apps/" },
     },
@@ -123,21 +123,21 @@ module.exports = {
       name: "core-runs-in-a-browser",
       severity: "error",
       comment:
-        "nothing that src/index.ts or src/transport.ts reaches imports from Node; give it an entry of its own, src/node.ts",
+        "nothing reachable from src/index.ts or src/transport.ts may import from Node; move such code to a separate entry, src/node.ts",
       from: { path: "^packages/[^/]+/src/(index|transport)\\.ts$", pathNot: "^packages/(testing|browser)/" },
       to: { path: `^(node:)?${anyOf(builtinModules)}$`, reachable: true },
     },
     {
       name: "resolvable",
       severity: "error",
-      comment: "an import leads somewhere",
+      comment: "every import must be resolvable",
       from: {},
       to: { couldNotResolve: true },
     },
   ],
   options: {
     doNotFollow: { path: "node_modules" },
-    // Files that tsup writes beside its configuration while a build runs are gone before they are read.
+    // Files that tsup writes next to its configuration during a build may be deleted before they are read.
     exclude: { path: ["/dist/", "/src/generated/", "tsup\\.config\\.bundled_"] },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },

@@ -9,23 +9,23 @@ const pages = globSync(["*.md", "docs/**/*.md", "{packages,apps,examples}/*/READ
 }).sort();
 const read = (path: string): string => readFileSync(join(repository, path), "utf8");
 
-/** Paths in backticks that start at the repository's root. Capitals stand for a name to choose. */
+/** Returns the paths in backticks that start at the repository's root. Capitals are placeholders. */
 const pathsIn = (text: string): string[] =>
   [...text.matchAll(/`((?:packages|apps|docs|tooling|benchmarks|examples|\.ci)\/[^`\s]*)`/g)]
     .map((match) => match[1]!)
     .filter((path) => !/[A-Z]{2}|[*<{]/.test(path));
 
-/** Where links to this repository lead, as they stand in READMEs that are published. */
+/** Prefix of links to this repository in published READMEs. */
 const hosted = /^https:\/\/github\.com\/skein-train\/skein\/(?:blob|tree)\/main\/?/;
 
-/** The places that a page's headings are, as GitHub names them. */
-const placesOf = (text: string): ReadonlySet<string> => {
+/** Returns the anchors of a page's headings, in GitHub's format. */
+const anchorsOf = (text: string): ReadonlySet<string> => {
   const seen = new Map<string, number>();
   const prose = text.replaceAll(/^```.*?^```$/gms, "");
   return new Set(
     [...prose.matchAll(/^#{1,6} (.*)$/gm)].map(([, heading]) => {
-      const said = heading!.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase();
-      const slug = said.replaceAll(/[^\p{L}\p{N}\p{M} _-]/gu, "").replaceAll(" ", "-");
+      const plain = heading!.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase();
+      const slug = plain.replaceAll(/[^\p{L}\p{N}\p{M} _-]/gu, "").replaceAll(" ", "-");
       const before = seen.get(slug) ?? 0;
       seen.set(slug, before + 1);
       return before === 0 ? slug : `${slug}-${before}`;
@@ -33,18 +33,23 @@ const placesOf = (text: string): ReadonlySet<string> => {
   );
 };
 
-/** What is wrong with a link of a page, if anything. Other hosts are not asked, but their address must be one. */
+/**
+ * Returns what is wrong with a link of a page, if anything. Other hosts are not contacted, but their URLs must be
+ * valid.
+ */
 const faultOfLink = (page: string, target: string): string | undefined => {
   const isHosted = hosted.test(target);
-  if (/^[a-z]+:/.test(target) && !isHosted) return URL.canParse(target) ? undefined : `${target} is no address`;
-  const [file = "", place] = target.replace(hosted, "").split("#");
+  if (/^[a-z]+:/.test(target) && !isHosted) return URL.canParse(target) ? undefined : `${target} is not a valid URL`;
+  const [file = "", anchor] = target.replace(hosted, "").split("#");
   const path = isHosted ? file : file === "" ? page : join(dirname(page), file);
   if (!existsSync(join(repository, path))) return `${target}: there is no ${path}`;
-  if (place === undefined || place === "readme") return undefined;
-  return path.endsWith(".md") && placesOf(read(path)).has(place) ? undefined : `${target}: ${path} has no such heading`;
+  if (anchor === undefined || anchor === "readme") return undefined;
+  return path.endsWith(".md") && anchorsOf(read(path)).has(anchor)
+    ? undefined
+    : `${target}: ${path} has no such heading`;
 };
 
-test.each(pages)("what %s names and links to exists, headings too", (page) => {
+test.each(pages)("%s refers only to existing files and headings", (page) => {
   const text = read(page);
   const links: string[] = [];
   outsideCode(text, (prose) => {
@@ -55,7 +60,7 @@ test.each(pages)("what %s names and links to exists, headings too", (page) => {
   expect(pathsIn(text).filter((path) => !existsSync(join(repository, path)))).toEqual([]);
 });
 
-test("a link fails by its file, its heading, or an address that is none", () => {
+test("rejects a link by its file, its heading, or an invalid URL", () => {
   const fault = (target: string): string | undefined => faultOfLink("docs/guides/README.md", target);
   expect(fault("../launching.md#targets")).toBeUndefined();
   expect(fault("#writing-a-guide")).toBeUndefined();
@@ -66,10 +71,10 @@ test("a link fails by its file, its heading, or an address that is none", () => 
   expect(fault("../launching.md#goals")).toContain("no such heading");
   expect(fault("launching.md")).toContain("there is no docs/guides/launching.md");
   expect(fault("https://github.com/skein-train/skein/blob/main/docs/goals.md")).toContain("there is no docs/goals.md");
-  expect(fault("https://")).toContain("no address");
+  expect(fault("https://")).toContain("not a valid URL");
 });
 
-test("every guide has a row in the index, with the title that it has", () => {
+test("lists every guide in the index, with its title", () => {
   const index = read("docs/guides/README.md");
   const guides = globSync("docs/guides/*.md", { cwd: repository }).filter((path) => !path.endsWith("README.md"));
   expect(guides.length).toBeGreaterThan(4);
@@ -77,8 +82,8 @@ test("every guide has a row in the index, with the title that it has", () => {
   expect(guides.filter((path) => !index.includes(row(path)))).toEqual([]);
 });
 
-test("the figures of docs/guides/which-compressor.md are those of the pages that it names", () => {
-  /** Rows of the tables below the headings that say all these words, by method: cells. */
+test("docs/guides/which-compressor.md repeats the numbers of the pages that it names", () => {
+  /** Returns the cells of the tables below headings that contain all the words, by method. */
   const rows = (page: string, ...words: string[]): ReadonlyMap<string, readonly string[]> =>
     new Map(
       read(`docs/benchmarks/${page}.md`)
@@ -87,18 +92,18 @@ test("the figures of docs/guides/which-compressor.md are those of the pages that
         .flatMap((section) => [...section.matchAll(/^\| ([a-z-]+) +\|(.*)\|$/gm)])
         .map(([, method, cells]) => [method!, cells!.split("|").map((cell) => cell.trim())]),
     );
-  const learnt = ["MNIST", "Moby-Dick"].map((model) => rows("2026-11-23-convergence", model));
+  const convergence = ["MNIST", "Moby-Dick"].map((model) => rows("2026-11-23-convergence", model));
   const speed = ["1 Gbit/s, 50 µs, 4 ranks", "100 Mbit/s, 20 ms, 4 ranks"].map((network) =>
     ["CNN", "GPT"].map((model) => rows("2026-11-23-slow-links", network, model)),
   );
   const claim = /^\| `([a-z-]+)`[^|\n]*\|([^|\n]*)\|([^|\n]*)\|([^|\n]*)\|([^|\n]*)\|/gm;
   const claims = [...read("docs/guides/which-compressor.md").matchAll(claim)];
   expect(claims).toHaveLength(7);
-  for (const [, method, ...told] of claims) {
-    const [less, worse, ...fast] = told.map((cell) => cell.trim());
-    const factor = Number(learnt[0]!.get(method!)![5]);
+  for (const [, method, ...cells] of claims) {
+    const [less, worse, ...fast] = cells.map((cell) => cell.trim());
+    const factor = Number(convergence[0]!.get(method!)![5]);
     expect(less, method).toBe(factor < 10 ? factor.toFixed(1) : factor.toFixed(0));
-    const losses = learnt.map((model) => {
+    const losses = convergence.map((model) => {
       const [held, by, , verdict] = model.get(method!)!;
       const value = held === "–" ? "diverged" : by!.split(" ")[0]!;
       return verdict === "holds" ? value : `**${value}**`;
@@ -111,7 +116,7 @@ test("the figures of docs/guides/which-compressor.md are those of the pages that
   }
 });
 
-test("every function that docs/data-flow.md names stands in the file that it names", () => {
+test("docs/data-flow.md names functions that exist in the named files", () => {
   const text = read("docs/data-flow.md");
   const claims = [...text.matchAll(/`((?:packages|apps)\/[^`\s]*\.ts)` \(([^)]*)\)/g)].flatMap(([, path, names]) =>
     [...names!.matchAll(/`([A-Za-z]\w*)`/g)].map((match) => ({ path: path!, name: match[1]! })),
@@ -124,7 +129,7 @@ test("every function that docs/data-flow.md names stands in the file that it nam
   ).toEqual([]);
 });
 
-test("docs/errors.md lists every error code of the code, with its kind, and no other", () => {
+test("docs/errors.md lists exactly the error codes of the code, with their kinds", () => {
   const sources = globSync(["packages/*/src/**/*.ts", "apps/*/src/**/*.ts"], { cwd: repository }).filter(
     (path) => !path.endsWith(".test.ts"),
   );
@@ -145,7 +150,7 @@ test("docs/errors.md lists every error code of the code, with its kind, and no o
   expect(listed.toSorted()).toEqual([...new Set(thrown)].toSorted());
 });
 
-test("every error class says its name, which a minifier would shorten", () => {
+test("every error class sets its name, which a minifier would shorten", () => {
   const classes = globSync(["packages/*/src/**/*.ts", "apps/*/src/**/*.ts"], { cwd: repository })
     .filter((path) => !path.endsWith(".test.ts"))
     .flatMap((path) => [
@@ -153,8 +158,8 @@ test("every error class says its name, which a minifier would shorten", () => {
         /class (\w+) extends (\w+Error|Error)\b[^{]*\{((?:\s*\/\/.*)*\s*override name = "(\w+)";)?/g,
       ),
     ])
-    // What never leaves our own code is told by its class.
+    // Errors that never leave our own code are identified by their class.
     .filter(([, name, base]) => base !== "Error" || name === "SkeinError");
   expect(classes.length).toBeGreaterThan(40);
-  expect(classes.filter(([, name, , , said]) => said !== name).map(([, name]) => name)).toEqual([]);
+  expect(classes.filter(([, name, , , declared]) => declared !== name).map(([, name]) => name)).toEqual([]);
 });

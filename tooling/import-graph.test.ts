@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(tree, { recursive: true }));
 
-/** Names of the rules that a tree of files breaks. */
+/** Returns the names of the rules that a tree of files violates. */
 const broken = (files: Readonly<Record<string, string>>): string[] => {
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(tree, path)), { recursive: true });
@@ -28,7 +28,7 @@ const broken = (files: Readonly<Record<string, string>>): string[] => {
   return [...new Set(summary.violations.map(({ rule }) => rule.name))].sort();
 };
 
-test("a tree that follows the graph passes", () => {
+test("accepts a tree that follows the graph", () => {
   expect(
     broken({
       "packages/tensor-core/src/index.ts": 'export { one } from "./one.ts";\n',
@@ -39,7 +39,7 @@ test("a tree that follows the graph passes", () => {
   ).toEqual([]);
 });
 
-test("an import against the graph fails", () => {
+test("rejects an import against the graph", () => {
   const files = {
     "packages/models/src/index.ts": "export const one = 1;\n",
     "packages/tensor-core/src/two.ts": 'export { one } from "../../models/src/index.ts";\n',
@@ -47,7 +47,7 @@ test("an import against the graph fails", () => {
   expect(broken(files)).toEqual(["layers:tensor-core", "one-door-by-name"]);
 });
 
-test("a cycle of type-only imports fails", () => {
+test("rejects a cycle of type-only imports", () => {
   const files = {
     "packages/data/src/a.ts": 'import type { B } from "./b.ts";\nexport type A = B | 1;\n',
     "packages/data/src/b.ts": 'import type { A } from "./a.ts";\nexport type B = A | 2;\n',
@@ -55,7 +55,7 @@ test("a cycle of type-only imports fails", () => {
   expect(broken(files)).toEqual(["no-cycle"]);
 });
 
-test("a deep import into another package fails", () => {
+test("rejects a deep import into another package", () => {
   const files = {
     "packages/tensor-core/src/one.ts": "export const one = 1;\n",
     "packages/models/src/two.ts": 'export { one } from "../../tensor-core/src/one.ts";\n',
@@ -63,7 +63,7 @@ test("a deep import into another package fails", () => {
   expect(broken(files)).toEqual(["one-door", "one-door-by-name"]);
 });
 
-test("a Node import behind the browser's entry fails, however far behind", () => {
+test("rejects a Node import that the browser's entry reaches, at any depth", () => {
   const files = {
     "packages/data/src/index.ts": 'export { one } from "./one.ts";\n',
     "packages/data/src/one.ts": 'import { sep } from "node:path";\nexport const one = sep;\n',
@@ -71,7 +71,7 @@ test("a Node import behind the browser's entry fails, however far behind", () =>
   expect(broken(files)).toEqual(["core-runs-in-a-browser"]);
 });
 
-test("a package without a row, and an import of an app, fail", () => {
+test("rejects a package without a row, and an import of an app", () => {
   const files = {
     "apps/trainer/src/main.ts": "export const one = 1;\n",
     "packages/stranger/src/index.ts": 'export { one } from "../../../apps/trainer/src/main.ts";\n',

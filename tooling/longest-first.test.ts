@@ -4,6 +4,6 @@ import { expect, test } from "vitest";
 import { repository } from "./repository.ts";
 import { longest } from "./longest-first.ts";
 
-test.each(longest)("%s is there", (file) => {
+test.each(longest)("%s exists", (file) => {
   expect(existsSync(join(repository, file))).toBe(true);
 });

@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Files that take ten seconds and more, many of them to compile shaders on a software adapter whose cache is cold.
- * Short to read, so vitest, which goes by size, would begin them last.
+ * Test files that take ten seconds or more, many of them because they compile shaders on a software adapter with a cold
+ * cache. They are small, so vitest, which orders by size, would start them last.
  */
 export const longest: readonly string[] = [
   "packages/gpu-kernels/test/conformance.test.ts",
@@ -45,14 +45,14 @@ export const longest: readonly string[] = [
   "apps/trainer/test/own-things.test.ts",
 ];
 
-const placeOf = ({ moduleId }: TestSpecification): number => {
-  const place = longest.findIndex((file) => moduleId.endsWith(`/${file}`));
-  return place === -1 ? longest.length : place;
+const rankOf = ({ moduleId }: TestSpecification): number => {
+  const index = longest.findIndex((file) => moduleId.endsWith(`/${file}`));
+  return index === -1 ? longest.length : index;
 };
 
-/** Begins with what takes longest, so that it does not end alone; the rest in vitest's own order. */
+/** Runs the slowest files first, so that they do not run alone at the end; other files keep vitest's order. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return (await super.sort(files)).toSorted((a, b) => placeOf(a) - placeOf(b));
+    return (await super.sort(files)).toSorted((a, b) => rankOf(a) - rankOf(b));
   }
 }

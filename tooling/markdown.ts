@@ -1,17 +1,17 @@
 /** A fenced block of a Markdown text. */
 export interface CodeBlock {
-  /** `ts`, `sh` … */
+  /** Language, such as `ts` or `sh`. */
   readonly language: string;
-  /** What stands behind the language, word by word. */
+  /** Words after the language. */
   readonly words: readonly string[];
   readonly text: string;
-  /** Of its first fence, from 1. */
+  /** Line number of the first fence, from 1. */
   readonly line: number;
 }
 
 const fenced = /^```(\S*)([^\n]*)\n(.*?)^```$/gms;
 
-/** The fenced blocks of a Markdown text, in order. */
+/** Returns the fenced blocks of a Markdown text, in order. */
 export const codeBlocks = (markdown: string): CodeBlock[] =>
   [...markdown.matchAll(fenced)].map(({ 1: language, 2: words, 3: text, index }) => ({
     language: language!,
@@ -20,7 +20,7 @@ export const codeBlocks = (markdown: string): CodeBlock[] =>
     line: markdown.slice(0, index).split("\n").length,
   }));
 
-/** A Markdown text with what is no code, fenced or between backticks, replaced by what `change` makes of it. */
+/** Returns a Markdown text with everything except code, fenced or in backticks, replaced by the result of `change`. */
 export const outsideCode = (markdown: string, change: (prose: string) => string): string => {
   const code = /^```.*?^```$|`+[^`]*`+/gms;
   let result = "";

@@ -4,11 +4,11 @@ import { expect, test } from "vitest";
 import { repository } from "./repository.ts";
 import { missingOperators, operatorTable, printedTable, supportedDtypes, tablePage } from "./operator-table.ts";
 
-test("the operator table is the one that the code gives; write it anew with: node tooling/operator-table.ts", () => {
+test("the operator table is up to date; update it with: node tooling/operator-table.ts", () => {
   expect(printedTable(readFileSync(join(repository, tablePage), "utf8"))).toBe(operatorTable());
 });
 
-test("the table has no hole: every operator has a row, and every dtype that one backend takes runs on all", () => {
+test("the table is complete: every operator has a row, and every dtype of one backend runs on all", () => {
   expect(missingOperators()).toEqual([]);
   const holes = [...supportedDtypes()].filter(
     ([, cells]) =>

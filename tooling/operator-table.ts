@@ -7,7 +7,7 @@ import { type DType, dtypes, flattenTree, type Graph, type Tensor, trace } from 
 import { operators } from "@skein/tensor-core/backend";
 import { repository } from "./repository.ts";
 
-/** The page that holds the table, between its two marks. */
+/** The page that contains the table, between two markers. */
 export const tablePage = "packages/gpu-kernels/README.md";
 const [begin, end] = ["<!-- operators: begin -->", "<!-- operators: end -->"];
 
@@ -16,7 +16,7 @@ const backends: { readonly [name: string]: (graph: Graph) => readonly string[] }
   webgpu: (graph) => gpu.reasonsAgainst(gpu.prepareForWebGpu(graph, gpu.leastDevice), gpu.leastDevice),
 };
 
-/** Carried out by the executable, or taken apart before a backend sees it. */
+/** Whether an operator is executed by the executable itself or expanded before a backend receives it. */
 const withoutRows = (name: string): boolean =>
   ["input", "collective-start", "collective-done"].includes(name) || operators[name]!.collective !== undefined;
 
@@ -24,8 +24,8 @@ const graphOf = (row: ConformanceCase): Graph =>
   trace((...inputs: Tensor[]) => flattenTree<Tensor>(row.fn(...inputs)).leaves, row.inputs as never).graph;
 
 /**
- * Per operator and backend the dtypes of its first operand (of its result, where it has none) that run there: those of
- * conformance rows that compile.
+ * Returns, per operator and backend, the dtypes of the first operand (of the result if there is no operand) that the
+ * backend supports: those of conformance rows that compile.
  */
 export const supportedDtypes = (): ReadonlyMap<string, { readonly [backend: string]: readonly DType[] }> => {
   const found = new Map<string, { [backend: string]: Set<DType> }>();
@@ -48,7 +48,7 @@ export const supportedDtypes = (): ReadonlyMap<string, { readonly [backend: stri
   );
 };
 
-/** Operators that no row of the table speaks of, though a backend has to run them. */
+/** Returns the operators without a row in the table, although a backend must run them. */
 export const missingOperators = (): string[] => {
   const found = supportedDtypes();
   return Object.keys(operators).filter((name) => !withoutRows(name) && !found.has(name));
@@ -64,7 +64,7 @@ export const operatorTable = (): string => {
   );
 };
 
-/** The text between the marks. */
+/** Returns the text between the markers. */
 export const printedTable = (page: string): string =>
   page.slice(page.indexOf(begin) + begin.length, page.indexOf(end)).trim();
 

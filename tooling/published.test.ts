@@ -13,29 +13,26 @@ const folders = globSync(["packages/*/package.json", "apps/*/package.json"], { c
 
 test("packages are published", () => expect(folders.length).toBeGreaterThan(8));
 
-test.each(folders)(
-  "%s says on its page where it comes from, what it is about and what an import of it does",
-  (folder) => {
-    const manifest = JSON.parse(read(join(folder, "package.json"))) as Record<string, unknown>;
-    expect(manifest).toMatchObject({
-      license: "Apache-2.0",
-      description: expect.stringMatching(/\.$/),
-      homepage: `${address}/tree/main/${folder}#readme`,
-      repository: { type: "git", url: `git+${address}.git`, directory: folder },
-      bugs: `${address}/issues`,
-      files: expect.arrayContaining(["dist", "README.md", "LICENSE"]),
-    });
-    const keywords = manifest["keywords"] as string[];
-    expect(keywords.length).toBeGreaterThan(3);
-    expect(keywords).toEqual([...new Set(keywords)].toSorted());
-    // A command is run for what it does; whatever else we publish does nothing until it is called.
-    const commands = Object.values((manifest["bin"] ?? {}) as Record<string, string>);
-    expect(manifest["sideEffects"]).toEqual(commands.length === 0 ? false : expect.arrayContaining(commands));
-  },
-);
+test.each(folders)("%s describes its origin, topic and side effects in its manifest", (folder) => {
+  const manifest = JSON.parse(read(join(folder, "package.json"))) as Record<string, unknown>;
+  expect(manifest).toMatchObject({
+    license: "Apache-2.0",
+    description: expect.stringMatching(/\.$/),
+    homepage: `${address}/tree/main/${folder}#readme`,
+    repository: { type: "git", url: `git+${address}.git`, directory: folder },
+    bugs: `${address}/issues`,
+    files: expect.arrayContaining(["dist", "README.md", "LICENSE"]),
+  });
+  const keywords = manifest["keywords"] as string[];
+  expect(keywords.length).toBeGreaterThan(3);
+  expect(keywords).toEqual([...new Set(keywords)].toSorted());
+  // A command has side effects; all other published files have none until they are called.
+  const commands = Object.values((manifest["bin"] ?? {}) as Record<string, string>);
+  expect(manifest["sideEffects"]).toEqual(commands.length === 0 ? false : expect.arrayContaining(commands));
+});
 
 test.each(folders)(
-  "the README of %s has no relative link that leaves the package: the registry's page would break it",
+  "the README of %s has no relative link out of the package, which the registry's page would break",
   (folder) => {
     const links = [...read(join(folder, "README.md")).matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1]!);
     expect(
@@ -45,7 +42,7 @@ test.each(folders)(
 );
 
 test.each(["README.md", ...folders.map((folder) => join(folder, "README.md"))])(
-  "links of %s into the repository lead to files",
+  "links of %s into the repository refer to existing files",
   (page) => {
     const paths = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)]
       .map((match) => match[1]!)

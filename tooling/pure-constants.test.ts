@@ -4,7 +4,7 @@ import { markPureConstants } from "./pure-constants.ts";
 
 const mark = (text: string): string => markPureConstants(text, "constants.ts");
 
-test("calls that a constant is made by are marked, also those inside of it; calls of another time and statements are not", () => {
+test("marks calls in the initializers of constants, including nested ones, but not deferred calls and statements", () => {
   expect(mark("const a: X = f(1, new G());")).toBe("const a: X = /* @__PURE__ */ f(1, /* @__PURE__ */ new G());");
   for (const text of [
     "const d = () => f();",
@@ -16,7 +16,7 @@ test("calls that a constant is made by are marked, also those inside of it; call
     expect(mark(text)).toBe(text);
 });
 
-test("what may call a getter is made within a call that is marked", () => {
+test("wraps an initializer that may call a getter in a marked call", () => {
   expect(mark("export const rules = { ...more, a: f() };")).toBe(
     "export const rules = /* @__PURE__ */ (() => ({ ...more, a: f() }))();",
   );
@@ -25,7 +25,7 @@ test("what may call a getter is made within a call that is marked", () => {
   expect(mark(thread)).toBe(thread.replace("new", "/* @__PURE__ */ new"));
 });
 
-test("a bundler keeps of a module what is used and what happens by a statement, with the same values", async () => {
+test("lets a bundler keep only used constants and statements of a module, with the same values", async () => {
   const text = `
     const make = <T>(value: T): T => { calls.push(value); return value; };
     const calls: unknown[] = [];

@@ -1,34 +1,34 @@
 import ts from "typescript";
 
-const isOfAnotherTime = (node: ts.Node): boolean => ts.isFunctionLike(node) || ts.isClassLike(node);
+const isDeferred = (node: ts.Node): boolean => ts.isFunctionLike(node) || ts.isClassLike(node);
 
 const isCall = (node: ts.Node): boolean => ts.isCallExpression(node) || ts.isNewExpression(node);
 
-/** What may run code, so that a bundler keeps it, though it is no call: a getter may stand behind it. */
+/** Whether an expression that is not a call may run code, such as a getter, so that a bundler keeps it. */
 const mayCall = (node: ts.Node): boolean =>
   ts.isSpreadAssignment(node) ||
   ts.isSpreadElement(node) ||
-  (ts.isPropertyAccessExpression(node) && !ts.isMetaProperty(node.expression)) || // `import.meta.url` is plain
+  (ts.isPropertyAccessExpression(node) && !ts.isMetaProperty(node.expression)) || // `import.meta.url` has no getter
   ts.isElementAccessExpression(node);
 
-/** Whether `is` holds for a part of an expression that runs with it. */
+/** Whether `is` holds for some part of an expression that is evaluated with it. */
 const holds = (node: ts.Node, is: (part: ts.Node) => boolean): boolean =>
-  !isOfAnotherTime(node) && (is(node) || ts.forEachChild(node, (child) => holds(child, is) || undefined) === true);
+  !isDeferred(node) && (is(node) || ts.forEachChild(node, (child) => holds(child, is) || undefined) === true);
 
 /**
- * Say of every constant of a module that making it has no effect, so that a bundler drops those that a program does not
- * use. `sideEffects: false` says so of whole modules, but a package that is built into one file has only one.
- * Statements that are no constants are kept as they are.
+ * Marks every constant of a module as free of side effects, so that a bundler drops the constants that a program does
+ * not use. `sideEffects: false` applies to whole modules, but a package built into one file is a single module.
+ * Statements other than constants are unchanged.
  *
  * @param text TypeScript.
- * @returns the text with `@__PURE__` before each call that a constant is made by; what else might run code stands in
- * such a call.
+ * @returns the text with `@__PURE__` before each call in the initializer of a constant; other code that may have side
+ * effects is wrapped in such a call.
  */
 export const markPureConstants = (text: string, file: string): string => {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
   const insertions: { readonly at: number; readonly text: string }[] = [];
   const markCalls = (node: ts.Node): void => {
-    if (isOfAnotherTime(node)) return;
+    if (isDeferred(node)) return;
     if (isCall(node)) insertions.push({ at: node.getStart(source), text: "/* @__PURE__ */ " });
     ts.forEachChild(node, markCalls);
   };

@@ -1,4 +1,4 @@
 import { join } from "node:path";
 
-/** The repository's root folder. */
+/** Root folder of the repository. */
 export const repository: string = join(import.meta.dirname, "..");

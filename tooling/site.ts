@@ -3,12 +3,12 @@ import { repository } from "./repository.ts";
 import { buildSite, siteFolder } from "./site/build.ts";
 import { brokenLinks } from "./site/links.ts";
 
-// `pnpm site`: make the site, say what is wrong with it, and what to open.
+// `pnpm site`: builds the site, prints its faults, and the file to open.
 const { warnings, undocumented } = await buildSite();
 const faults = [
   ...warnings,
-  ...undocumented.map((name) => `${name} is exported, and no doc comment says what it is: write one above it`),
-  ...brokenLinks(siteFolder).map((link) => `a link of the site leads nowhere: ${link}`),
+  ...undocumented.map((name) => `${name} is exported without a doc comment: write one above it`),
+  ...brokenLinks(siteFolder).map((link) => `broken link of the site: ${link}`),
 ];
 for (const fault of faults) console.error(fault);
 console.log(`open ${relative(repository, siteFolder)}/index.html`);

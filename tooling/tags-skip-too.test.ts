@@ -9,6 +9,6 @@ test.skipIf(false)("tagged, skipped on a condition", { tags: "full" }, () => voi
 test.runIf(false)("left out on a condition", () => void ran.push("left out"));
 test.skipIf(true).each([1])("left out %i times on a condition", () => void ran.push("left out"));
 
-test("a condition that holds leaves to tags what runs", () => {
+test("a true condition does not override tags", () => {
   expect(ran).toEqual(full ? ["tagged", "on a condition", "not on a condition"] : []);
 });

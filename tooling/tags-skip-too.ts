@@ -1,6 +1,6 @@
 import { test } from "vitest";
 
-// In vitest 5.1.1 `test.runIf(true)` and `test.skipIf(false)` say `skip: false` of a test, which goes before the `skip`
-// of a tag: tests that are tagged "full" would run in every run. So they say nothing.
+// In vitest 5.1.1 `test.runIf(true)` and `test.skipIf(false)` set `skip: false` on a test, which overrides the `skip`
+// of a tag: tests tagged "full" would run in every run. These versions leave `skip` unset.
 test.skipIf = (condition) => (condition ? test.skip : test);
 test.runIf = (condition) => (condition ? test : test.skip);

@@ -3,11 +3,11 @@ import { type Check, commandCheck } from "./check.ts";
 import { examplesStage, readmeStage } from "./stages/examples.ts";
 import { guidesStage } from "./stages/guides.ts";
 import { packagesStage } from "./stages/packages.ts";
-import { leftOut, vitestStage } from "./stages/vitest.ts";
+import { fullOnlyFiles, vitestStage } from "./stages/vitest.ts";
 
 interface Stage {
   readonly name: string;
-  /** @param passed whether a stage was run and nothing in it failed. */
+  /** Runs the stage. @param passed returns whether a stage was run without a failure. */
   run(passed: (stage: string) => boolean): Promise<Check[]>;
 }
 
@@ -16,13 +16,12 @@ const command = (name: string, line: string, seconds: number): Stage => ({
   run: async () => [await commandCheck(name, line.split(" "), { seconds })],
 });
 
-// `node tooling/test.ts types lint` runs only these stages; `--full` runs the tests, too, that the default run leaves
-// out.
+// `node tooling/test.ts types lint` runs only these stages; `--full` includes the tests that the default run skips.
 const full = process.argv.includes("--full");
 const wanted = process.argv.slice(2).filter((word) => word !== "--full");
 
-// One line after the other; what stands in one line runs side by side, as many as there are cores: most of these tools
-// use one.
+// Rows run in order. The stages of a row run in parallel, as many as there are cores, because most of these tools use
+// one core.
 const order: readonly (readonly Stage[])[] = [
   [
     command("WebAssembly build", "turbo run build:wasm --output-logs=errors-only", 300),
@@ -52,10 +51,10 @@ const order: readonly (readonly Stage[])[] = [
 
 const outcomes = new Map<string, boolean>();
 
-const told = ({ name, status, detail }: Check): string =>
+const formatCheck = ({ name, status, detail }: Check): string =>
   `${status}: ${name}${detail ? `\n${detail.replace(/^/gm, "    ")}` : ""}`;
 
-/** @param alone nothing else writes meanwhile, so the name can stand above what the stage shows as it goes. */
+/** @param alone whether nothing else writes to the terminal meanwhile, so that the title can be printed first. */
 const runStage = async ({ name, run }: Stage, alone: boolean): Promise<readonly Check[]> => {
   const title = `\n── ${name}`;
   if (alone) console.log(title);
@@ -66,7 +65,7 @@ const runStage = async ({ name, run }: Stage, alone: boolean): Promise<readonly 
   const counted: readonly Check[] =
     checks.length > 0 ? checks : [{ name, status: "failed", detail: "this stage ran nothing" }];
   if (!alone) console.log(title);
-  for (const check of counted) if (check.status !== "passed") console.log(told(check));
+  for (const check of counted) if (check.status !== "passed") console.log(formatCheck(check));
   outcomes.set(
     name,
     counted.every(({ status }) => status !== "failed"),
@@ -94,15 +93,15 @@ for (const line of order) {
   };
   await Promise.all(Array.from({ length: availableParallelism() }, runWaiting));
 }
-const left = full || !chosen.some(({ name }) => name === "tests") ? [] : leftOut();
+const left = full || !chosen.some(({ name }) => name === "tests") ? [] : fullOnlyFiles();
 if (left.length > 0) {
   console.log(
-    `\nleft out, run by "pnpm test:full" before a release: tests that are tagged "full", and ${left.length} files\n${left.map((file) => `  ${file}`).join("\n")}`,
+    `\nnot run, except by "pnpm test:full" before a release: tests tagged "full", and ${left.length} files\n${left.map((file) => `  ${file}`).join("\n")}`,
   );
 }
-// Once more at the end: whoever reads a long log looks there first.
+// Failures are repeated at the end, where readers of a long log look first.
 const failed = checks.filter(({ status }) => status === "failed");
-if (failed.length > 0) console.log(`\nfailed were:\n${failed.map(told).join("\n")}`);
+if (failed.length > 0) console.log(`\nfailures:\n${failed.map(formatCheck).join("\n")}`);
 const count = (status: Check["status"]): number => checks.filter((check) => check.status === status).length;
 console.log(`\n${count("passed")} passed, ${failed.length} failed, ${count("skipped")} skipped`);
 process.exitCode = failed.length === 0 ? 0 : 1;

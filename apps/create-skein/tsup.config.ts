@@ -5,6 +5,6 @@ export default library({
   platform: "node",
   // A command: no program imports it.
   dts: false,
-  // The launcher, and the versions of what projects depend on, as they were when this was built.
+  // The launcher, and the package.json files with the versions that projects depend on, as of this build.
   noExternal: [/^skein-train\//, /\/package\.json$/],
 });

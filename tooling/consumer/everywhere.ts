@@ -1,5 +1,5 @@
-// What a program uses of us that runs in a browser as well as in Node. Compiled against the packed packages, with
-// consumers' settings.
+// Uses of our packages that run in a browser and in Node. Compiled against the packed packages, with a consumer's
+// settings.
 import { execute, memoryWorld, plainArithmetic, ringAllReduce, type Schedule } from "@skein/collectives";
 import { topKCompressor, withErrorFeedback } from "@skein/compressors";
 import { collectiveModelOfGroup } from "@skein/cost-model";

@@ -1,5 +1,5 @@
-// A server that starts threads of ours and computes: what bundlers have to get right. It prints a line for each of its
-// parts, also for one that fails.
+// A server that starts our threads and computes, which bundlers must support. Prints one line per part, also for a part
+// that fails.
 import { createThreadWorld, joinWorld } from "@skein/collectives/node";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { textRecords } from "@skein/data";

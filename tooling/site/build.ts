@@ -20,19 +20,19 @@ import { nameOptions, takeCostAndSource } from "./comment-parts.ts";
 import { type Door, publishedDoors } from "./doors.ts";
 import { handWrittenPages, landingPage, pageText } from "./pages.ts";
 
-/** Where the site is written: a folder to open, to copy to a web server, or to throw away. */
+/** Output folder of the site, which can be opened locally, copied to a web server, or deleted. */
 export const siteFolder: string = join(repository, "dist/site");
 
-/** What the site's build found to complain about. */
+/** Faults found when the site was built. */
 export interface SiteBuild {
-  /** Links that lead nowhere, tags without effect, exports that a signature needs and no door has … */
+  /** Broken links, tags without effect, types in a signature that are not exported, and similar warnings. */
   readonly warnings: readonly string[];
-  /** Exports that nothing is said of, neither of them nor of each of their members: `@skein/data/node.loadText`. */
+  /** Exports without a doc comment on them or on each of their members, such as `@skein/data/node.loadText`. */
   readonly undocumented: readonly string[];
 }
 
-/** Keeps what TypeDoc complains about, to be told together. */
-class Complaints extends Logger {
+/** Collects TypeDoc's warnings to report them together. */
+class WarningCollector extends Logger {
   readonly lines: string[] = [];
   override log(message: string, level: LogLevel): void {
     super.log(message, level);
@@ -40,8 +40,8 @@ class Complaints extends Logger {
   }
 }
 
-/** Pages that are written by hand have the addresses of their files: docs/guides/x.md is guides/x.html. */
-class AddressesOfFiles extends KindRouter {
+/** Gives hand-written pages the paths of their files: docs/guides/x.md becomes guides/x.html. */
+class FilePathRouter extends KindRouter {
   override getIdealBaseName(reflection: Reflection): string {
     const file = reflection.isDocument() ? reflection.project.files.getReflectionPath(reflection) : undefined;
     if (file === undefined) return super.getIdealBaseName(reflection);
@@ -52,19 +52,19 @@ class AddressesOfFiles extends KindRouter {
   }
 }
 
-/** For pages that have one by themselves. */
+/** Removes the title of a page whose view shows the title already. */
 const withoutTitle = (text: string): string => text.replace(/^# .*\n+/, "");
 
-/** Give each module the name that it is imported by, and its package's README. */
+/** Gives each module its import name and its package's README. */
 const nameModules = (app: Application, project: ProjectReflection, doors: readonly Door[]): void => {
   const byFile = new Map(doors.map((door) => [normalizePath(join(repository, door.file)), door]));
   for (const module of project.getChildrenByKind(ReflectionKind.Module)) {
     const door = byFile.get(normalizePath(module.sources?.[0]?.fullFileName ?? ""));
-    if (door === undefined) throw new Error(`no door leads to the module ${module.name}`);
+    if (door === undefined) throw new Error(`the module ${module.name} is not an export of any package`);
     module.name = door.name;
     const readme = join(door.folder, "README.md");
     if (!door.folder.startsWith("packages/") || module.readme !== undefined) continue;
-    // Where a package has several doors, its README stands on the first one's page.
+    // If a package has several exports, its README is shown on the page of the first.
     if (doors.find(({ folder }) => folder === door.folder) !== door) continue;
     const path = normalizePath(join(repository, readme));
     project.files.registerReflectionPath(path, module);
@@ -92,15 +92,15 @@ const addPages = (app: Application, project: ProjectReflection): void => {
   ).content;
 };
 
-const speaks = (reflection: DeclarationReflection): boolean =>
+const hasOwnComment = (reflection: DeclarationReflection): boolean =>
   reflection.hasComment() || reflection.getAllSignatures().some((signature) => signature.hasComment());
 
-/** Whether it has a doc comment, or, for a type such as a function's options, each of its members has. */
-const says = (reflection: DeclarationReflection): boolean => {
-  if (speaks(reflection)) return true;
+/** Whether an export has a doc comment, or, for a type such as a function's options, each of its members has one. */
+const isDocumented = (reflection: DeclarationReflection): boolean => {
+  if (hasOwnComment(reflection)) return true;
   const declaration = reflection.type?.type === "reflection" ? reflection.type.declaration : reflection;
   const members = declaration.children ?? [];
-  return members.length > 0 && members.every((member) => member.isReference() || speaks(member));
+  return members.length > 0 && members.every((member) => member.isReference() || hasOwnComment(member));
 };
 
 const exported =
@@ -114,21 +114,21 @@ const withoutComment = (project: ProjectReflection): string[] =>
   project
     .getReflectionsByKind(exported)
     .filter((reflection) => reflection.isDeclaration() && reflection.parent?.kind === ReflectionKind.Module)
-    .filter((reflection) => !says(reflection as DeclarationReflection))
+    .filter((reflection) => !isDocumented(reflection as DeclarationReflection))
     .map((reflection) => reflection.getFullName())
     .toSorted();
 
 /**
- * Make the site: the reference of all that packages export, from the sources' doc comments, and all pages that are
- * written by hand. Types are taken as they are; `tsc` checks them.
+ * Builds the site: the reference of everything that packages export, from doc comments, and all hand-written pages.
+ * Types are not checked here; `tsc` checks them.
  *
- * @throws Error where TypeDoc cannot read the sources at all.
+ * @throws Error if TypeDoc cannot read the sources.
  */
 export const buildSite = async (out: string = siteFolder): Promise<SiteBuild> => {
   const doors = publishedDoors();
-  const logger = new Complaints();
+  const logger = new WarningCollector();
   const app = await Application.bootstrap();
-  app.renderer.defineRouter("files", AddressesOfFiles);
+  app.renderer.defineRouter("files", FilePathRouter);
   const options: TypeDocOptions = {
     name: "Skein",
     entryPoints: doors.map(({ file }) => join(repository, file)),
@@ -140,7 +140,7 @@ export const buildSite = async (out: string = siteFolder): Promise<SiteBuild> =>
     excludePrivate: true,
     readme: "none",
     router: "files",
-    // Without git, so that a folder of sources builds the same pages.
+    // Without git, so that a copy of the sources builds the same pages.
     disableGit: true,
     gitRevision: "main",
     sourceLinkTemplate: "https://github.com/skein-train/skein/blob/{gitRevision}/{path}#L{line}",
@@ -162,10 +162,10 @@ export const buildSite = async (out: string = siteFolder): Promise<SiteBuild> =>
     addPages(app, context.project);
     for (const { comment } of Object.values(context.project.reflections)) if (comment) takeCostAndSource(comment);
   });
-  // Not before: parameters without a name are how TypeDoc knows whose `@param` a doc comment means.
+  // Only now, because TypeDoc matches `@param` with parameters that have no name.
   app.converter.on(Converter.EVENT_RESOLVE_END, (context) => nameOptions(context.project));
   const project = await app.convert();
-  if (project === undefined) throw new Error(`the site cannot be made:\n${logger.lines.join("\n")}`);
+  if (project === undefined) throw new Error(`the site cannot be built:\n${logger.lines.join("\n")}`);
   app.validate(project);
   rmSync(out, { recursive: true, force: true });
   await app.generateDocs(project, out);

@@ -2,7 +2,7 @@ import { Comment, CommentTag } from "typedoc";
 import { expect, test } from "vitest";
 import { takeCostAndSource } from "./comment-parts.ts";
 
-test("cost and source leave the tag, or the example, that they stand below", () => {
+test("separates cost and source from the preceding tag or example", () => {
   const comment = new Comment(
     [{ kind: "text", text: "Keep k entries." }],
     [

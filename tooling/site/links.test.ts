@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { brokenLinks } from "./links.ts";
 
-test("a link of the site is followed to its file and to its place there", () => {
+test("checks the file and the anchor of each link", () => {
   const folder = mkdtempSync(join(tmpdir(), "skein-site-"));
   try {
     const write = (path: string, text: string): void => {

@@ -3,22 +3,22 @@ import { dirname, join } from "node:path";
 
 const decoded = (text: string): string => decodeURIComponent(text.replaceAll("&amp;", "&"));
 
-/** An address that leads away from the site, and is one. */
+/** Whether a link is a valid URL outside of the site. */
 const isOutside = (target: string): boolean => {
   if (/^(data|mailto):/.test(target)) return true;
   return /^https?:/.test(target) && URL.canParse(target);
 };
 
 /**
- * Links and images of the pages in a folder that lead nowhere, as `page: target`, sorted: to a file that is not there,
- * or to a place that no element of its page has. Addresses of other hosts must be well formed; nobody is asked.
+ * Returns the broken links and images of the pages in a folder, as `page: target`, sorted: missing files, and anchors
+ * that no element has. URLs of other hosts must be valid; the hosts are not contacted.
  */
 export const brokenLinks = (folder: string): string[] => {
   const files = new Set(globSync("**/*.*", { cwd: folder }));
   const pages = [...files]
     .filter((file) => file.endsWith(".html"))
     .map((path) => ({ path, text: readFileSync(join(folder, path), "utf8") }));
-  const places = new Map(
+  const anchors = new Map(
     pages.map(({ path, text }) => [
       path,
       new Set([...text.matchAll(/\s(?:id|name)="([^"]+)"/g)].map(([, id]) => decoded(id!))),
@@ -29,10 +29,10 @@ export const brokenLinks = (folder: string): string[] => {
       [...new Set([...text.matchAll(/<(?:a|img|link|script)\s[^>]*?(?:href|src)="([^"]*)"/g)].map(([, link]) => link!))]
         .filter((target) => !isOutside(target))
         .filter((target) => {
-          const [file = "", place] = target.split("#");
+          const [file = "", anchor] = target.split("#");
           const page = file === "" ? path : join(dirname(path), decoded(file));
           if (!files.has(page)) return true;
-          return place !== undefined && place !== "" && places.has(page) && !places.get(page)!.has(decoded(place));
+          return anchor !== undefined && anchor !== "" && anchors.has(page) && !anchors.get(page)!.has(decoded(anchor));
         })
         .map((target) => `${path}: ${target}`),
     )

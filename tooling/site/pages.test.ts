@@ -5,17 +5,17 @@ import { repository } from "../repository.ts";
 import { publishedDoors } from "./doors.ts";
 import { handWrittenPages, pageText } from "./pages.ts";
 
-test("every door of every published package is a source file", () => {
+test("every import path of a published package has a source file", () => {
   const names = publishedDoors().map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(["@skein/tensor-core", "@skein/data/node", "skein-train/profiling"]));
   expect(names.filter((name) => /testing|measuring|report|launcher/.test(name))).toEqual([]);
   expect(publishedDoors().filter(({ file }) => !existsSync(join(repository, file)))).toEqual([]);
 });
 
-test("links between pages are relative, whatever way they are written; others lead to the repository", () => {
+test("makes links between pages relative, and other links absolute", () => {
   const links = (path: string): string[] =>
     [...pageText(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
-  // Says packages/compressors' page by its address in the repository.
+  // The page of packages/compressors links by its URL in the repository.
   expect(links("packages/compressors/README.md")).toContain("./../../docs/algorithms.md#compressors");
   for (const { path } of handWrittenPages()) {
     for (const target of links(path)) {
@@ -25,7 +25,7 @@ test("links between pages are relative, whatever way they are written; others le
   }
 });
 
-test("guides stand in the order of their index", () => {
+test("lists guides in the order of their index", () => {
   const guides = handWrittenPages().filter(({ group }) => group === "Guides");
   expect(guides.slice(0, 2).map(({ title }) => title)).toEqual(["Guides", "Your first model"]);
 });

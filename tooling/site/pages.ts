@@ -4,16 +4,16 @@ import { outsideCode } from "../markdown.ts";
 import { repository } from "../repository.ts";
 import { publishedFolders } from "./doors.ts";
 
-/** A page of the site that is written by hand. */
+/** A hand-written page of the site. */
 export interface Page {
-  /** From the repository's root. */
+  /** Path from the repository's root. */
   readonly path: string;
   readonly title: string;
-  /** Under which it stands in the list beside the pages. */
+  /** Group of the page in the navigation. */
   readonly group: string;
 }
 
-/** Where files that are no page of the site can be read. */
+/** URL of the repository, for files that are not pages of the site. */
 const source = "https://github.com/skein-train/skein";
 
 const title = (path: string): string => /^# (.*)$/m.exec(readFileSync(join(repository, path), "utf8"))?.[1] ?? path;
@@ -23,19 +23,19 @@ const inGroup = (group: string, pattern: string): Page[] =>
     .toSorted()
     .map((path) => ({ path, title: title(path).replaceAll("`", ""), group }));
 
-/** The page that the site begins with. */
+/** First page of the site. */
 export const landingPage = "docs/README.md";
 
 const guidesIndex = "docs/guides/README.md";
 
-/** The guides in the order of their index, which stands first. */
+/** Returns the guides in the order of their index, which comes first. */
 const guides = (): Page[] => {
   const index = readFileSync(join(repository, guidesIndex), "utf8");
-  const place = ({ path }: Page): number => (path === guidesIndex ? -1 : index.indexOf(`](${basename(path)})`) >>> 0); // one without a row comes last
-  return inGroup("Guides", "docs/guides/*.md").toSorted((a, b) => place(a) - place(b));
+  const indexOf = ({ path }: Page): number => (path === guidesIndex ? -1 : index.indexOf(`](${basename(path)})`) >>> 0); // a guide without a row comes last
+  return inGroup("Guides", "docs/guides/*.md").toSorted((a, b) => indexOf(a) - indexOf(b));
 };
 
-/** Guides, what to read on, measurements; the README of each package stands on the page of its exports. */
+/** Returns guides, further reading and measurements; the README of each package is shown on the page of its exports. */
 export const handWrittenPages = (): Page[] => [
   ...guides(),
   ...inGroup("Command line", "apps/*/README.md"),
@@ -43,7 +43,7 @@ export const handWrittenPages = (): Page[] => [
   ...inGroup("Benchmarks", "docs/benchmarks/*.md").toReversed(),
 ];
 
-/** Everything that a link may lead to as a page of the site. */
+/** Paths of all pages of the site that a link may refer to. */
 const pagesByPath = (): ReadonlySet<string> =>
   new Set([
     landingPage,
@@ -59,8 +59,8 @@ const asPage = (path: string): string => {
 };
 
 /**
- * The text of a page, with links that hold on the site: to other pages of it, wherever the text says
- * them by their address in the repository, and else to the repository.
+ * Returns the text of a page with links adjusted to the site: links to other pages, including those by their URL in the
+ * repository, become relative, and all other links point to the repository.
  */
 export const pageText = (path: string): string => {
   const pages = pagesByPath();

@@ -3,10 +3,10 @@ import { build as buildByEsbuild, type BuildOptions } from "esbuild";
 import { build as buildByVite } from "vite";
 import { type Check, run } from "../check.ts";
 
-/** What tooling/consumer/server.ts prints where all of it works. */
-const works = ["backend 9", "batches 7", "ranks 3 3"];
+/** Output of tooling/consumer/server.ts if everything works. */
+const workingOutput = ["backend 9", "batches 7", "ranks 3 3"];
 
-const leftBehind = (folder: string): readonly (string | RegExp)[] => [
+const missingThreadFiles = (folder: string): readonly (string | RegExp)[] => [
   "backend 9",
   ...[
     ["batches", "@skein/data", "prefetch-worker.js"],
@@ -17,7 +17,7 @@ const leftBehind = (folder: string): readonly (string | RegExp)[] => [
   ),
 ];
 
-const withoutPlace = [
+const withoutModuleUrl = [
   "backend 9",
   /^batches thread-file .*bundle it as an ES module/,
   /^ranks thread-file .*bundle it as an ES module/,
@@ -25,9 +25,9 @@ const withoutPlace = [
 
 interface Server {
   readonly name: string;
-  /** Bundle the program of tooling/consumer into a folder. @returns the file to run. */
+  /** Bundles the program of tooling/consumer into a folder. @returns the file to run. */
   bundle(project: string, folder: string): Promise<string>;
-  /** The beginning of each line that it must print. */
+  /** Returns the required beginning of each output line. */
   expected(folder: string): readonly (string | RegExp)[];
 }
 
@@ -66,20 +66,20 @@ const threadFiles = {
 };
 
 const servers: readonly Server[] = [
-  { name: "esbuild, our packages within", bundle: esbuild({}), expected: leftBehind },
+  { name: "esbuild, our packages within", bundle: esbuild({}), expected: missingThreadFiles },
   {
     name: "esbuild, our packages within, as CommonJS",
     bundle: esbuild({ format: "cjs", outExtension: { ".js": ".cjs" } }, "server.cjs"),
-    expected: () => withoutPlace,
+    expected: () => withoutModuleUrl,
   },
   {
     name: "esbuild, files of threads bundled too",
     bundle: esbuild({ entryPoints: { server: "server.ts", ...threadFiles } }),
-    expected: () => works,
+    expected: () => workingOutput,
   },
-  { name: "esbuild, our packages outside", bundle: esbuild({ external: ["@skein/*"] }), expected: () => works },
-  { name: "Vite for servers, our packages within", bundle: vite(true), expected: leftBehind },
-  { name: "Vite for servers", bundle: vite(false), expected: () => works },
+  { name: "esbuild, our packages outside", bundle: esbuild({ external: ["@skein/*"] }), expected: () => workingOutput },
+  { name: "Vite for servers, our packages within", bundle: vite(true), expected: missingThreadFiles },
+  { name: "Vite for servers", bundle: vite(false), expected: () => workingOutput },
 ];
 
 const check = async ({ name, bundle, expected }: Server, project: string, index: number): Promise<Check> => {
@@ -103,8 +103,8 @@ const check = async ({ name, bundle, expected }: Server, project: string, index:
 };
 
 /**
- * Bundle a program that starts our threads as servers are bundled, and run it: its threads start, or it says which file
- * was left behind and what to do, as the cause of the call that needed it.
+ * Bundles a program that starts our threads, as servers are bundled, and runs it: either its threads start, or the
+ * error names the missing file and the cure, as the cause of the failed call.
  *
  * @param project has the packages installed, and the files of tooling/consumer.
  */

@@ -4,11 +4,11 @@ import type { Check } from "../check.ts";
 
 interface Bundle {
   readonly from: string;
-  /** What is imported; all there is by default. */
+  /** Imported names. Default: all. */
   readonly names?: string;
-  /** Bytes after minifying and gzip, a fifth above what they are today: what grows more than that is looked at. */
+  /** Maximum size after minifying and gzip, bytes: a fifth above the current size, so that larger growth is noticed. */
   readonly mostBytes: number;
-  /** Packages of others that it holds. */
+  /** Third-party packages in the bundle. */
   readonly others?: readonly string[];
 }
 
@@ -20,18 +20,20 @@ const bundles: readonly Bundle[] = [
   { from: "@skein/collectives", mostBytes: 46_000 },
   { from: "@skein/compressors", mostBytes: 55_000 },
   { from: "@skein/cost-model", names: "mergeOptimally", mostBytes: 2_700 },
-  // Its prices ask every operator for its rule.
+  // Its prices use the rules of every operator.
   { from: "@skein/cost-model", mostBytes: 70_600 },
-  // The kernels themselves are loaded apart, one build of three.
+  // The kernels are loaded separately, one build of three.
   { from: "@skein/cpu-kernels", mostBytes: 71_000, others: ["wasm-feature-detect"] },
   { from: "@skein/data", mostBytes: 10_400 },
-  // What it keeps of a measured device is read by the small door of zod: 6 KB.
+  // Its cache of measured devices is parsed with zod/mini: 6 KB.
   { from: "@skein/gpu-kernels", mostBytes: 145_700, others: ["zod"] },
   { from: "@skein/models", mostBytes: 23_800 },
   { from: "@skein/tensor-core", mostBytes: 81_200 },
 ];
 
-/** Packages that have bytes in a bundle; the last folder `node_modules` of a path says which one it is. */
+/**
+ * Returns the packages that have bytes in a bundle; the last `node_modules` folder of a path determines the package.
+ */
 const packagesIn = ({ outputs }: Metafile): string[] => [
   ...new Set(
     Object.values(outputs)
@@ -41,7 +43,7 @@ const packagesIn = ({ outputs }: Metafile): string[] => [
   ),
 ];
 
-/** What a bundle for browsers holds of a package, its parts that are loaded apart left out of the size. */
+/** Measures the browser bundle of a package, excluding parts that are loaded separately. */
 const measure = async (
   { from, names }: Bundle,
   project: string,
@@ -74,19 +76,21 @@ const measure = async (
   };
 };
 
-/** Bundle one thing and all things of each package, as a page would, and look at the size and at whose code it is. */
+/**
+ * Bundles one export and all exports of each package, as a page would, and checks the size and the included packages.
+ */
 export const bundleChecks = async (project: string): Promise<Check[]> => {
   const checks: Check[] = [];
   for (const bundle of bundles) {
     const { from, names, mostBytes, others = [] } = bundle;
-    const name = `a bundle of ${names ?? "all"} of ${from} holds nothing in vain`;
+    const name = `a bundle of ${names ?? "all"} of ${from} contains nothing superfluous`;
     try {
       const { bytes, packages } = await measure(bundle, project);
       const faults = [
-        ...(bytes > mostBytes ? [`it has ${bytes} bytes after gzip, more than ${mostBytes}`] : []),
+        ...(bytes > mostBytes ? [`it has ${bytes} bytes after gzip, but the maximum is ${mostBytes}`] : []),
         ...packages
           .filter((one) => !one.startsWith("@skein/") && !others.includes(one))
-          .map((one) => `it holds ${one}`),
+          .map((one) => `it contains ${one}`),
       ];
       checks.push(
         faults.length === 0 ? { name, status: "passed" } : { name, status: "failed", detail: faults.join("\n") },

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { createRequire } from "node:module";
 import { type Check, commandCheck } from "../check.ts";
 
-/** What a program is compiled for, and which of the programs of tooling/consumer it may be. */
+/** Compiler options per host, and the programs of tooling/consumer that run there. */
 const hosts = {
   node: { lib: ["es2024"], types: ["node"], files: ["everywhere.ts", "in-node.ts"] },
   worker: { lib: ["es2024", "webworker"], types: [], files: ["everywhere.ts"] },
@@ -13,14 +13,14 @@ const hosts = {
 } as const;
 
 interface Setting {
-  /** The package of the compiler, by its name in tooling/package.json. */
+  /** Name of the compiler's package in tooling/package.json. */
   readonly compiler: "typescript-5.7" | "typescript-5.9" | "typescript" | "typescript-7";
   readonly resolution: "node16" | "nodenext" | "bundler";
   readonly host: keyof typeof hosts;
 }
 
-// Each pair of a compiler with a resolution and with a host, and of a resolution with a host, once; all products would
-// take half a minute.
+// Covers each pair of compiler and resolution, of compiler and host, and of resolution and host once; all combinations
+// would take half a minute.
 const settings: readonly Setting[] = [
   { compiler: "typescript-5.7", resolution: "nodenext", host: "node" },
   { compiler: "typescript-5.7", resolution: "bundler", host: "page" },
@@ -58,8 +58,8 @@ const compile = ({ compiler, resolution, host }: Setting, project: string): Prom
 };
 
 /**
- * Compile programs that use every package, with other compilers and settings than ours and with our declarations
- * checked as well.
+ * Compiles programs that use every package, with other compilers and settings than ours, and checks our declarations as
+ * well.
  *
  * @param project has the packages installed, and the files of tooling/consumer.
  */

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { type Check, type Outcome, run } from "../check.ts";
 
 interface CreateOptions {
-  /** The command `create-skein`, as it is installed. */
+  /** Path of the installed command `create-skein`. */
   readonly create: string;
-  /** What takes the place of the registry's packages: `file:` addresses by name. */
+  /** `file:` URLs, by package name, that replace the registry's packages. */
   readonly tarballs: Readonly<Record<string, string>>;
   readonly scratch: string;
   readonly pnpm: string;
@@ -16,7 +16,7 @@ interface Manager {
   readonly name: "npm" | "pnpm" | "yarn";
   readonly words: readonly string[];
   readonly install: readonly string[];
-  /** Make a project take the tarballs. */
+  /** Makes a project use the tarballs. */
   prepare(project: string, tarballs: CreateOptions["tarballs"]): void;
 }
 
@@ -26,7 +26,7 @@ const changeManifest = (project: string, change: (manifest: Record<string, unkno
   writeFileSync(path, JSON.stringify({ ...manifest, ...change(manifest) }, undefined, 2));
 };
 
-/** What a project depends on itself, from tarballs. */
+/** Replaces the direct dependencies of a project by tarballs. */
 const directly = (
   { dependencies }: Record<string, unknown>,
   tarballs: CreateOptions["tarballs"],
@@ -48,14 +48,14 @@ const managersOf = ({ pnpm, scratch }: CreateOptions): Readonly<Record<Manager["
     name: "pnpm",
     words: [pnpm],
     install: ["install", "--prefer-offline", "--no-frozen-lockfile"],
-    // JSON is YAML.
+    // JSON is valid YAML.
     prepare: (project, tarballs) =>
       appendFileSync(join(project, "pnpm-workspace.yaml"), `overrides: ${JSON.stringify(tarballs)}\n`),
   },
   yarn: {
     name: "yarn",
     words: ["npx", "--yes", "yarn@1.22.22"],
-    // It keeps tarballs by name and version, and would take those of an earlier run.
+    // Yarn caches tarballs by name and version, and would use those of an earlier run.
     install: ["install", "--prefer-offline", "--cache-folder", join(scratch, "yarn-cache")],
     prepare: (project, tarballs) =>
       changeManifest(project, (manifest) => ({ ...directly(manifest, tarballs), resolutions: tarballs })),
@@ -64,7 +64,7 @@ const managersOf = ({ pnpm, scratch }: CreateOptions): Readonly<Record<Manager["
 
 const offline = /\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT|ENOTCACHED)\b/;
 
-/** What a script has to print, by its name. */
+/** Required output of each script, by template. */
 const walks = {
   own: {
     start: ["runs/spirals/1", "100.00 % right", "recall0 1.000"],
@@ -83,7 +83,7 @@ const walks = {
   },
 } as const;
 
-/** Create a project, install it, and run its scripts. */
+/** Creates a project, installs it, and runs its scripts. */
 const projectChecks = async (
   template: keyof typeof walks,
   manager: Manager,
@@ -93,41 +93,46 @@ const projectChecks = async (
   const folder = join(scratch, `created-by-${manager.name}`);
   mkdirSync(folder, { recursive: true });
   const project = join(folder, template);
-  // Bundlers that ran in this process have set NODE_ENV to production: package managers would leave tools out.
+  // Bundlers that ran in this process have set NODE_ENV to production, with which package managers would omit
+  // development tools.
   const env = { npm_config_user_agent: `${manager.name}/1.0.0`, NODE_PATH: "", NODE_ENV: "" };
-  const looked = (what: string, { code, output }: Outcome, said: readonly string[]): boolean => {
+  const check = (what: string, { code, output }: Outcome, required: readonly string[]): boolean => {
     const name = `${template} of create-skein, ${manager.name}: ${what}`;
-    const missing = said.filter((text) => !output.includes(text));
+    const missing = required.filter((text) => !output.includes(text));
     const passed = code === 0 && missing.length === 0;
     checks.push(
       passed
         ? { name, status: "passed" }
-        : { name, status: "failed", detail: `exit code ${code}\n${output}\nit should say ${missing.join(" and ")}` },
+        : {
+            name,
+            status: "failed",
+            detail: `exit code ${code}\n${output}\nmissing in the output: ${missing.join(" and ")}`,
+          },
     );
     return passed;
   };
   const created = await run([create, template, "--template", template], { cwd: folder, env });
-  if (!looked("is written", created, [`cd ${template} && ${manager.name} install\n  ${manager.name} start`]))
+  if (!check("is written", created, [`cd ${template} && ${manager.name} install\n  ${manager.name} start`]))
     return checks;
   manager.prepare(project, tarballs);
   const command = (words: readonly string[]): Promise<Outcome> =>
     run([...manager.words, ...words], { cwd: project, env });
   const installed = await command(manager.install);
   if (installed.code !== 0 && offline.test(installed.output)) {
-    const detail = `no registry is in reach:\n${installed.output.trim()}`;
+    const detail = `the registry is not reachable:\n${installed.output.trim()}`;
     return [...checks, { name: `${template} of create-skein, ${manager.name}`, status: "skipped", detail }];
   }
-  if (!looked("installs", installed, [])) return checks;
+  if (!check("installs", installed, [])) return checks;
   const { start, resume, "resume options": options } = walks[template];
   const dashes = manager.name === "npm" ? ["--"] : [];
-  looked("types", await command(["run", "typecheck"]), []);
-  looked("test", await command(["test"]), ["fail 0"]);
-  looked("start", await command(["start"]), start);
-  looked("resume", await command(["run", "resume", ...dashes, ...options]), resume);
+  check("types", await command(["run", "typecheck"]), []);
+  check("test", await command(["test"]), ["fail 0"]);
+  check("start", await command(["start"]), start);
+  check("resume", await command(["run", "resume", ...dashes, ...options]), resume);
   return checks;
 };
 
-/** Start projects as strangers do: create, install, test, train, go on. */
+/** Starts projects as a new user does: create, install, test, train, resume. */
 export const createdProjectChecks = async (options: CreateOptions): Promise<Check[]> => {
   const { npm, pnpm, yarn } = managersOf(options);
   const chosen = [

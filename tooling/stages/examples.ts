@@ -7,7 +7,7 @@ import { quickStarts } from "../quick-starts.ts";
 import { repository } from "../repository.ts";
 import { shadersThatRunOnce } from "../shaders-that-run-once.ts";
 
-/** TypeScript blocks of a Markdown text, in order. */
+/** Returns the TypeScript blocks of a Markdown text, in order. */
 export const typescriptBlocks = (markdown: string): string[] =>
   codeBlocks(markdown)
     .filter(({ language }) => language === "ts")
@@ -16,7 +16,7 @@ export const typescriptBlocks = (markdown: string): string[] =>
 const workspaceFolders = (): string[] =>
   ["packages", "apps"].flatMap((parent) => readdirSync(join(repository, parent)).map((name) => join(parent, name)));
 
-/** What an example says where a machine lacks a system part: no reason to fail. */
+/** Output of an example on a machine without a required system package; not a failure. */
 const missingPart = /AdapterError: .*|MpiError: there is no MPI compiler.*|Chromium was not found.*/;
 
 const exampleCheck = async (...call: Parameters<typeof commandCheck>): Promise<Check> => {
@@ -34,14 +34,14 @@ const readmeChecks = async (env: Readonly<Record<string, string>>): Promise<Chec
       checks.push({
         name,
         status: "failed",
-        detail: "there is no README.md; every package has one with a runnable example",
+        detail: "there is no README.md; every package needs one with a runnable example",
       });
       continue;
     }
     const blocks = typescriptBlocks(readFileSync(path, "utf8"));
     if (blocks.length === 0 && folder.startsWith("packages"))
       checks.push({ name, status: "failed", detail: "it has no ```ts example" });
-    // The workspace root depends on no package of ours: its examples run where examples/ does.
+    // The workspace root depends on none of our packages, so its examples run in examples/.
     const cwd = join(repository, folder === "." ? "examples" : folder);
     for (const [index, block] of blocks.entries()) {
       checks.push(
@@ -58,11 +58,10 @@ const readmeChecks = async (env: Readonly<Record<string, string>>): Promise<Chec
 };
 
 /**
- * Run each README's TypeScript examples as a reader would: with that package's dependencies, in its folder. What they
- * build lands in a cache of their own: a run beside them whose ranks find one table of a BLAS and then the next is
- * refused.
+ * Runs each README's TypeScript examples as a reader would: with the package's dependencies, in its folder. Builds use
+ * a separate cache, because a parallel run whose ranks find different BLAS tables is rejected.
  *
- * @param built whether other packages may be read as they ship.
+ * @param built whether other packages may be loaded in their built form.
  */
 export const readmeStage = async (built: boolean): Promise<Check[]> => {
   const cache = mkdtempSync(join(tmpdir(), "skein-readme-"));
@@ -73,7 +72,7 @@ export const readmeStage = async (built: boolean): Promise<Check[]> => {
   }
 };
 
-/** Run the single-file examples. @param built as in `readmeStage`. */
+/** Runs the single-file examples. @param built as in `readmeStage`. */
 export const examplesStage = async (built: boolean): Promise<Check[]> => {
   const checks: Check[] = [];
   const env = { ...shadersThatRunOnce, ...quickStarts(built) };

@@ -3,7 +3,7 @@ import { missingLine, walkGuide } from "./guides.ts";
 
 const fence = (head: string, text: string): string => `\`\`\`${head}\n${text}\n\`\`\`\n`;
 
-test("a guide's blocks are files, commands and what these print, one after the other in one folder", async () => {
+test("runs the blocks of a guide in order in one folder: files, commands and their output", async () => {
   const guide = [
     "This is `said/word.ts`:\n",
     fence("ts said/word.ts", 'export const word: string = "skein";'),
@@ -27,7 +27,7 @@ test("a guide's blocks are files, commands and what these print, one after the o
   expect((await walkGuide("guide", guide, true)).map(({ status }) => status)).toEqual(Array(4).fill("passed"));
 });
 
-test("a block begins in the folder that the one before has gone to, files too, also in a project that it created", async () => {
+test("starts each block in the folder where the previous block ended, also in a created project", async () => {
   const guide = [
     fence("sh", "npm create skein@latest a-run -- --template own\ncd a-run\nnpm install"),
     fence("text", "  cd a-run && npm install\n  npm start"),
@@ -52,14 +52,14 @@ test.each([
   ],
   ["a file that is not named", fence("js a.js", "let a;"), "write `a.js` in the words above"],
   ["an output of nothing", fence("text", "hello"), "nothing ran before it"],
-  ["a block that nobody runs", fence("py", "print(1)"), "nobody runs py"],
-])("%s ends the walk, and is told", async (_, blocks, detail) => {
+  ["a block that cannot be run", fence("py", "print(1)"), "py blocks are not run"],
+])("stops at %s, with the reason", async (_, blocks, detail) => {
   const checks = await walkGuide("guide", `${blocks}\n${fence("sh", "echo after it")}`, false);
   expect(checks.at(-1)).toMatchObject({ status: "failed", detail: expect.stringContaining(detail) });
   expect(checks.filter(({ status }) => status === "passed").length).toBeLessThan(2);
 });
 
-test("an expected line is met by itself alone: marks of patterns are text, … is anything", () => {
+test("matches expected lines literally, with … as a wildcard", () => {
   expect(missingLine("a (b) [1.5]\n…\nloss …, 9 % right", "a (b) [1.5]\nother\n  loss 0.1, 9 % right")).toBeUndefined();
   expect(missingLine("a.c", "abc")).toBe("a.c");
   expect(missingLine("right", "not right")).toBe("right");

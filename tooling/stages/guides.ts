@@ -17,8 +17,8 @@ import { repository } from "../repository.ts";
 import { shadersThatRunOnce } from "../shaders-that-run-once.ts";
 
 /**
- * What `npx`, `npm install` and `npm create` do for a reader, without a registry: packages are those of examples/.
- * Where a block ends, the next one begins, as in a terminal.
+ * Replacements of `npx`, `npm install` and `npm create` without a registry: packages come from examples/. A block
+ * starts in the folder where the previous block ended, as in a terminal.
  */
 const shell = `set -euo pipefail
 root=$SKEIN_GUIDE
@@ -47,8 +47,8 @@ npm() {
 `;
 
 /**
- * The line of an expected output that an output lacks, if any: its lines stand in the output in this order, perhaps
- * with others between them, `…` in place of what differs from run to run.
+ * Returns the first line of an expected output that an output lacks: expected lines must occur in order, with any other
+ * lines between them; `…` matches anything.
  */
 export const missingLine = (expected: string, output: string): string | undefined => {
   const lines = output.split("\n").map((line) => line.trim());
@@ -64,7 +64,7 @@ export const missingLine = (expected: string, output: string): string | undefine
   return undefined;
 };
 
-/** What a block is to a guide: a file that is written, a command, or what the last command prints. */
+/** Role of a block in a guide: a file to write, a command, a program, or the output of the last command. */
 const roleOf = ({ language, words }: CodeBlock): "file" | "shell" | "program" | "output" | undefined => {
   const file = words.find((word) => word !== "full");
   if (file !== undefined) return "file";
@@ -72,12 +72,12 @@ const roleOf = ({ language, words }: CodeBlock): "file" | "shell" | "program" | 
 };
 
 /**
- * Walk through a guide as its reader does, from an empty folder on: blocks with a file's name behind the language are
- * written to that file, `sh` is run by bash, `ts` by Node, and `text` is what the block before it prints. A block with
- * the word `full` is left out of the default run, and what it prints, too. The first fault ends the walk: the rest
- * rests on it.
+ * Runs a guide as its reader does, starting from an empty folder: blocks with a file name after the language are
+ * written to that file, `sh` is run by bash, `ts` by Node, and `text` is the output of the previous block. A block with
+ * the word `full` is skipped in the default run, together with its output. The first failure ends the run, because
+ * later blocks depend on it.
  *
- * @param own environment beside that of this process.
+ * @param own environment variables in addition to those of this process.
  */
 export const walkGuide = async (
   name: string,
@@ -87,9 +87,9 @@ export const walkGuide = async (
 ): Promise<Check[]> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-guide-"));
   const placeFile = `${folder}.place`;
-  let place = folder;
+  let workingFolder = folder;
   const checks: Check[] = [];
-  /** By the last command; null where that was left out. */
+  /** Output of the last command; null if it was skipped. */
   let printed: string | null | undefined;
   try {
     symlinkSync(join(repository, "examples/node_modules"), join(folder, "node_modules"));
@@ -104,31 +104,29 @@ export const walkGuide = async (
       const role = roleOf(block);
       const fail = (detail: string): number => checks.push({ name: check, status: "failed", detail });
       if (role === undefined) {
-        fail(
-          `nobody runs ${block.language || "a block without a language"}: name the file that it is, or use sh, ts or text`,
-        );
+        fail(`${block.language || "unlabelled"} blocks are not run: add a file name, or use sh, ts or text`);
         break;
       }
       if (role === "file") {
         const path = block.words.find((word) => word !== "full")!;
         if (!before.includes(`\`${path}\``)) {
-          fail(`a page does not show that this is ${path}: write \`${path}\` in the words above it`);
+          fail(`the page does not show that this block is ${path}: write \`${path}\` in the text above it`);
           break;
         }
-        const file = join(place, path);
+        const file = join(workingFolder, path);
         mkdirSync(dirname(file), { recursive: true });
         writeFileSync(file, block.text);
         continue;
       }
       if (role === "output") {
         if (printed === undefined) {
-          fail("nothing ran before it, so nothing prints this");
+          fail("no command precedes this output");
           break;
         }
         const missing = printed === null ? undefined : missingLine(block.text, printed);
         if (missing !== undefined) {
           fail(
-            `what ran before it has no line (in this order) that reads\n${missing}\nIt printed:\n${printed!.trim()}`,
+            `the output of the previous block lacks (in this order) the line\n${missing}\nIt printed:\n${printed!.trim()}`,
           );
           break;
         }
@@ -136,7 +134,7 @@ export const walkGuide = async (
       }
       printed = null;
       if (block.words.includes("full") && !full) {
-        checks.push({ name: check, status: "skipped", detail: "only the full run takes the time for it" });
+        checks.push({ name: check, status: "skipped", detail: "runs only in the full run" });
         continue;
       }
       const [command, input] =
@@ -144,8 +142,8 @@ export const walkGuide = async (
           ? [["bash", "-s"], shell + block.text]
           : [["node", "--input-type=module-typescript"], block.text];
       const env = { ...shadersThatRunOnce, ...own, SKEIN_GUIDE: folder };
-      const { code, output } = await run(command, { cwd: place, input, seconds: 180, env });
-      if (existsSync(placeFile)) place = readFileSync(placeFile, "utf8").trimEnd();
+      const { code, output } = await run(command, { cwd: workingFolder, input, seconds: 180, env });
+      if (existsSync(placeFile)) workingFolder = readFileSync(placeFile, "utf8").trimEnd();
       if (code !== 0) {
         fail(`exit code ${code}\n${output.trim()}`);
         break;
@@ -160,13 +158,13 @@ export const walkGuide = async (
 };
 
 export interface GuidesStageOptions {
-  /** Walk through blocks with the word `full`, too. */
+  /** Whether blocks with the word `full` are run, too. */
   readonly full: boolean;
-  /** Whether other packages may be read as they ship. */
+  /** Whether other packages may be loaded in their built form. */
   readonly built: boolean;
 }
 
-/** Walk through each guide, two at a time: much of a walk waits for ranks that wait for one another. */
+/** Runs all guides, two at a time, because much of the time is spent waiting for ranks. */
 export const guidesStage = async ({ full, built }: GuidesStageOptions): Promise<Check[]> => {
   const waiting = globSync(["docs/README.md", "docs/guides/*.md"], { cwd: repository }).toSorted();
   const checks: Check[] = [];

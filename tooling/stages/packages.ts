@@ -55,17 +55,17 @@ const publintCheck = async ({ manifest, tarball }: Packed): Promise<Check> => {
   };
 };
 
-/** Entries that a consumer may import: the keys of `exports` but the manifest, as specifiers. */
+/** Returns the specifiers that a consumer may import: the keys of `exports` except the manifest. */
 const doors = ({ name, exports }: Manifest): string[] =>
   Object.keys(exports ?? {})
     .filter((key) => key !== "./package.json")
     .map((key) => name + key.slice(1));
 
-/** Types of Node in the version that we compile with: it lies in the store already. */
+/** Returns the version of Node's types that we compile with, which is in the store already. */
 const nodeTypes = (): string =>
   (JSON.parse(readFileSync(join(repository, "node_modules/@types/node/package.json"), "utf8")) as Manifest).version;
 
-/** A profile of a job that comes with skein-train leaves its page, whose trace gives a report once more. */
+/** Checks that profiling a job of skein-train writes a report, and that its trace gives a report again. */
 const profileCheck = async (project: string, job: readonly string[]): Promise<Check> => {
   const name = "skein-profile runs a job, and reports its trace, from its tarball";
   const bin = join(project, "node_modules/.bin/skein-profile");
@@ -84,30 +84,30 @@ const profileCheck = async (project: string, job: readonly string[]): Promise<Ch
 };
 
 /**
- * What a machine without the optional packages says: which they are and how they are installed, and nothing that
- * alarms.
+ * Checks the messages on a machine without the optional packages: they name the packages and the install commands,
+ * without a stack trace.
  */
 const missingPackageChecks = async (project: string): Promise<Check[]> => {
   const jobs = join(project, "node_modules/skein-train/jobs");
-  // Where tools put their own packages for Node to find, ours would be found as well.
+  // Packages in NODE_PATH would be found although they are not installed in the project.
   const env = { NODE_PATH: "" };
-  const lack = async (
+  const checkMissing = async (
     name: string,
     [bin, ...words]: readonly string[],
     code: number,
-    said: readonly string[],
+    required: readonly string[],
   ): Promise<Check> => {
     const outcome = await run([join(project, "node_modules/.bin", bin!), ...words], { cwd: project, env });
     const right =
       outcome.code === code &&
-      said.every((text) => outcome.output.includes(text)) &&
+      required.every((text) => outcome.output.includes(text)) &&
       !outcome.output.includes("    at ");
     return right
       ? { name, status: "passed" }
       : {
           name,
           status: "failed",
-          detail: `exit code ${outcome.code}\n${outcome.output}\nit should say ${said.join(" and ")}`,
+          detail: `exit code ${outcome.code}\n${outcome.output}\nrequired in the output: ${required.join(" and ")}`,
         };
   };
   const [digits, novel, gpu] = [
@@ -128,22 +128,28 @@ const missingPackageChecks = async (project: string): Promise<Check[]> => {
     "ranks=1",
   ];
   return [
-    await lack("doctor lists the packages that are not installed", ["skein-train", "doctor"], 0, [digits, novel, gpu]),
-    await lack("a job on MNIST without its digits", ["skein-train", "run", join(jobs, "mnist.yaml")], 2, [digits]),
-    await lack(
+    await checkMissing("doctor lists the packages that are not installed", ["skein-train", "doctor"], 0, [
+      digits,
+      novel,
+      gpu,
+    ]),
+    await checkMissing("a job on MNIST without its digits", ["skein-train", "run", join(jobs, "mnist.yaml")], 2, [
+      digits,
+    ]),
+    await checkMissing(
       "a profile of a job on MNIST without its digits",
       ["skein-profile", "run", join(jobs, "mnist.yaml")],
       2,
       [digits],
     ),
-    await lack(
+    await checkMissing(
       "a job on WebGPU without Dawn",
       ["skein-train", "run", join(jobs, "moby-dick.yaml"), ...small, "--set", "backend=webgpu", "--steps", "1"],
       1,
       [gpu],
     ),
     await profileCheck(project, [join(jobs, "moby-dick.yaml"), ...small, "--set", "backend=cpu"]),
-    await lack(
+    await checkMissing(
       "backend auto without Dawn takes the CPU",
       ["skein-train", "run", join(jobs, "moby-dick.yaml"), ...small, "--set", "backend=auto", "--steps", "1"],
       0,
@@ -152,7 +158,7 @@ const missingPackageChecks = async (project: string): Promise<Check[]> => {
   ];
 };
 
-/** Install the tarballs into a project of their own, as a consumer would, and use them there. */
+/** Installs the tarballs into a separate project, as a consumer would, and uses them there. */
 const installChecks = async (packed: readonly Packed[], scratch: string, full: boolean): Promise<Check[]> => {
   const project = join(scratch, "project");
   mkdirSync(project);
@@ -163,7 +169,7 @@ const installChecks = async (packed: readonly Packed[], scratch: string, full: b
     join(project, "package.json"),
     JSON.stringify({ name: "consumer", private: true, type: "module", dependencies }),
   );
-  // JSON is YAML: the overrides make packages find each other's tarballs instead of the registry's versions.
+  // JSON is valid YAML. The overrides make packages use each other's tarballs instead of the registry's versions.
   writeFileSync(
     join(project, "pnpm-workspace.yaml"),
     JSON.stringify({ packages: ["."], overrides: files, verifyDepsBeforeRun: false }),
@@ -208,9 +214,9 @@ const installChecks = async (packed: readonly Packed[], scratch: string, full: b
 };
 
 /**
- * Pack every public package and look at the tarball as the registry and a consumer would. Needs a build before it.
+ * Packs every public package and checks the tarball as the registry and a consumer would. Needs a build first.
  *
- * @param full start projects of all kinds, with all package managers.
+ * @param full creates projects from all templates, with all package managers.
  */
 export const packagesStage = async (full: boolean): Promise<Check[]> => {
   const scratch = mkdtempSync(join(tmpdir(), "skein-packages-"));

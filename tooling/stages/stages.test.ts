@@ -5,7 +5,7 @@ import { commandCheck, run } from "../check.ts";
 import { repository } from "../repository.ts";
 import { typescriptBlocks } from "./examples.ts";
 import { type JournalEntry, readJournal } from "./test-journal.ts";
-import { leftOut, unfinished } from "./vitest.ts";
+import { fullOnlyFiles, unfinished } from "./vitest.ts";
 
 const journal = (entries: readonly JournalEntry[]): string =>
   entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
@@ -17,7 +17,7 @@ const began: readonly JournalEntry[] = [
   { at: "test-began", file: "a.test.ts", test: "two" },
 ];
 
-test("a journal becomes one check per test, and a failure for a file or a run that fails outside of its tests", () => {
+test("returns one check per test, and a failure for a file or run that fails outside of its tests", () => {
   const read = readJournal(
     journal([
       ...began,
@@ -25,37 +25,37 @@ test("a journal becomes one check per test, and a failure for a file or a run th
       { at: "test-ended", file: "a.test.ts", test: "two", status: "failed", detail: "1 is not 2" },
       { at: "file-ended", file: "a.test.ts", milliseconds: 20, errors: [] },
       { at: "file-ended", file: "b.test.ts", milliseconds: 30, errors: ["no such module"] },
-      { at: "run-ended", errors: ["nobody caught this"] },
+      { at: "run-ended", errors: ["uncaught error"] },
     ]),
   );
   expect(read.checks).toEqual([
     { name: "a.test.ts: one", status: "passed" },
     { name: "a.test.ts: two", status: "failed", detail: "1 is not 2" },
     { name: "b.test.ts", status: "failed", detail: "no such module" },
-    { name: "vitest", status: "failed", detail: "nobody caught this" },
+    { name: "vitest", status: "failed", detail: "uncaught error" },
   ]);
   expect(read).toMatchObject({ ended: true, running: [], files: [{ file: "b.test.ts" }, { file: "a.test.ts" }] });
   expect(unfinished(read, 1, 60)).toEqual([]);
 });
 
-test("a run that is cut short is a failure that names what was still running", () => {
+test("reports an aborted run as a failure that names the running tests", () => {
   const cut = readJournal(`${journal([...began, { at: "file-began", file: "b.test.ts" }])}{"at":"test-en`);
   expect(cut).toMatchObject({ ended: false, running: ["a.test.ts: two", "b.test.ts"], checks: [{ status: "passed" }] });
   const [failure] = unfinished(cut, 124, 60);
   expect(failure).toMatchObject({
     status: "failed",
-    detail: expect.stringMatching(/cut at their limit of 60 s after 1 tests.*a\.test\.ts: two/s),
+    detail: expect.stringMatching(/stopped at the limit of 60 s after 1 tests.*a\.test\.ts: two/s),
   });
-  expect(unfinished(cut, 1, 60)[0]!.detail).toContain("before its run was over");
+  expect(unfinished(cut, 1, 60)[0]!.detail).toContain("before the end of the run");
 });
 
-test("a run without a failed test that exits with a code is a failure", () => {
+test("reports a nonzero exit code without a failed test as a failure", () => {
   const whole = readJournal(journal([{ at: "run-ended", errors: [] }]));
   expect(unfinished(whole, 0, 60)).toEqual([]);
   expect(unfinished(whole, 1, 60)).toHaveLength(1);
 });
 
-test("vitest writes the journal as it goes: hooks, skips, and the test during which it was killed", async () => {
+test("writes the journal during the run: hooks, skips, and the test during which vitest was killed", async () => {
   const folder = mkdtempSync(join(repository, "node_modules", ".journal-"));
   try {
     const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
@@ -99,22 +99,22 @@ test("vitest writes the journal as it goes: hooks, skips, and the test during wh
   }
 });
 
-test("files that only the full run has are found, and the default run leaves them out", async () => {
+test("excludes the files of the full run from the default run", async () => {
   const { output } = await run(["vitest", "list", "--filesOnly", "--json"], { env: { SKEIN_TESTS: "default" } });
   const files = new Set((JSON.parse(output) as { file: string }[]).map(({ file }) => relative(repository, file)));
   expect(files.has("tooling/stages/stages.test.ts")).toBe(true);
-  expect(leftOut().length).toBeGreaterThan(0);
-  for (const file of leftOut()) expect(files.has(file), file).toBe(false);
+  expect(fullOnlyFiles().length).toBeGreaterThan(0);
+  for (const file of fullOnlyFiles()) expect(files.has(file), file).toBe(false);
 });
 
-test("TypeScript blocks are taken from Markdown, others are not", () => {
+test("extracts only TypeScript blocks from Markdown", () => {
   expect(typescriptBlocks("a\n```ts\nconst x = 1;\n```\n```sh\nls\n```\n```ts\ny();\n```\n")).toEqual([
     "const x = 1;\n",
     "y();\n",
   ]);
 });
 
-test("a command fails by its exit code, by its absence, and by running too long", async () => {
+test("fails a command by its exit code, its absence, or a timeout", async () => {
   expect((await commandCheck("true", ["node", "-e", ""])).status).toBe("passed");
   expect(await commandCheck("false", ["node", "-e", "console.log('why'); process.exit(3)"])).toMatchObject({
     status: "failed",

@@ -1,6 +1,6 @@
 import type { Check } from "../check.ts";
 
-/** What a test run writes down as it goes, a line each, so that a run that is cut short has still said what it did. */
+/** An event of a test run, written as one line when it happens, so that an aborted run still leaves its results. */
 export type JournalEntry =
   | { readonly at: "file-began"; readonly file: string }
   | { readonly at: "test-began"; readonly file: string; readonly test: string }
@@ -11,24 +11,24 @@ export type JournalEntry =
       readonly status: Check["status"];
       readonly detail?: string;
     }
-  /** `errors`: why the file did not load, or what failed outside of its tests. */
+  /** `errors`: failures to load the file, or errors outside of its tests. */
   | {
       readonly at: "file-ended";
       readonly file: string;
       readonly milliseconds: number;
       readonly errors: readonly string[];
     }
-  /** `errors`: what no test caught. */
+  /** `errors`: errors that no test caught. */
   | { readonly at: "run-ended"; readonly errors: readonly string[] };
 
 export interface Journal {
-  /** One per test that ended, and one failure per file or run that failed outside of its tests. */
+  /** One check per finished test, and one failure per file or run that failed outside of its tests. */
   readonly checks: readonly Check[];
-  /** Tests and files that had begun and not ended. */
+  /** Tests and files that had started but not finished. */
   readonly running: readonly string[];
-  /** Whether the run came to its end. */
+  /** Whether the run finished. */
   readonly ended: boolean;
-  /** Files by the time they took, the longest first. */
+  /** Files by duration, the slowest first. */
   readonly files: readonly { readonly file: string; readonly milliseconds: number }[];
 }
 
@@ -37,12 +37,12 @@ const entriesOf = (text: string): JournalEntry[] =>
     try {
       return [JSON.parse(line) as JournalEntry];
     } catch {
-      // The last line of a run that was killed may be half a line.
+      // The last line of a killed run may be incomplete.
       return [];
     }
   });
 
-/** Read a journal, whole or cut short. */
+/** Parses a journal, complete or truncated. */
 export const readJournal = (text: string): Journal => {
   const checks: Check[] = [];
   const running = new Set<string>();
@@ -64,7 +64,7 @@ export const readJournal = (text: string): Journal => {
       for (const detail of entry.errors) checks.push({ name: "vitest", status: "failed", detail });
     }
   }
-  // A test says more than the file that it is in.
+  // A file is listed only if none of its tests is running.
   const tests = [...running].filter((name) => name.includes(": "));
   const alone = [...running].filter(
     (name) => !name.includes(": ") && !tests.some((test) => test.startsWith(`${name}: `)),

@@ -6,15 +6,15 @@ import { repository } from "../repository.ts";
 import { type Journal, readJournal } from "./test-journal.ts";
 
 /**
- * A limit ends a hang; it does not measure. Below what CI gives the whole run, so that what was still running can be
- * said.
+ * Limit of the whole test run; it ends a hang and is not a measurement. Smaller than the limit of CI, so that the
+ * running tests can be reported.
  */
 const limitSeconds = 4000;
 const numSlowest = 10;
 
 const seconds = (milliseconds: number): string => `${(milliseconds / 1000).toFixed(1).padStart(8)} s`;
 
-/** Why a run whose tests all passed is a failure all the same. */
+/** Returns why a run is a failure although all of its tests passed. */
 export const unfinished = ({ ended, running, checks }: Journal, code: number, limit: number): Check[] => {
   const fail = (detail: string): Check[] => [{ name: "vitest", status: "failed", detail }];
   const still =
@@ -22,27 +22,27 @@ export const unfinished = ({ ended, running, checks }: Journal, code: number, li
       ? "nothing was running"
       : `still running were:\n${running.map((name) => `  ${name}`).join("\n")}`;
   if (code === 124)
-    return fail(`the tests were cut at their limit of ${limit} s after ${checks.length} tests; ${still}`);
+    return fail(`the tests were stopped at the limit of ${limit} s after ${checks.length} tests; ${still}`);
   if (!ended)
-    return fail(`vitest ended with exit code ${code} after ${checks.length} tests, before its run was over; ${still}`);
+    return fail(`vitest exited with code ${code} after ${checks.length} tests, before the end of the run; ${still}`);
   return code !== 0 && !checks.some(({ status }) => status === "failed") ? fail(`exit code ${code}`) : [];
 };
 
-/** Files of tests that only `pnpm test:full` runs. */
-export const leftOut = (): string[] =>
+/** Returns the test files that only `pnpm test:full` runs. */
+export const fullOnlyFiles = (): string[] =>
   globSync("{packages,apps,benchmarks,examples,tooling}/**/*.full.test.ts", {
     cwd: repository,
     exclude: ["**/node_modules/**"],
   }).toSorted();
 
 export interface VitestStageOptions {
-  /** Run the files `*.full.test.ts`, too. */
+  /** Whether the files `*.full.test.ts` are run, too. */
   readonly full: boolean;
-  /** Tests of the command line start the program that was built, which is what users get, instead of its source. */
+  /** Whether tests of the command line start the built program, as users get it, instead of its source. */
   readonly built: boolean;
 }
 
-/** Run every test file of the workspace, showing vitest's own output, then the files that took longest. */
+/** Runs every test file of the workspace with vitest's own output, then lists the slowest files. */
 export const vitestStage = async ({ full, built }: VitestStageOptions): Promise<Check[]> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-vitest-"));
   const path = join(folder, "journal.jsonl");

@@ -3,7 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { askFolder, askTemplate, Cancelled, type Terminal } from "./ask.ts";
 
-/** A terminal, what is shown on it, and keys that a person presses one after the other. */
+/** A terminal, the text shown on it, and a function that presses keys one after the other. */
 const terminal = (): Terminal & { shown(): string; press(...keys: readonly string[]): Promise<void> } => {
   const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
   const output = Object.assign(new PassThrough(), { isTTY: true, columns: 100, rows: 30 });
@@ -22,7 +22,7 @@ const terminal = (): Terminal & { shown(): string; press(...keys: readonly strin
   };
 };
 
-test("the template is chosen with the keys; the first is what is taken without a person", async () => {
+test("selects the template with the keys; the first is the default template", async () => {
   for (const [keys, chosen] of [
     [["\r"], "images"],
     [["\u001B[B", "\r"], "text"],
@@ -35,7 +35,7 @@ test("the template is chosen with the keys; the first is what is taken without a
   }
 });
 
-test("a folder with a fault is told so at once, and asked for again", async () => {
+test("reports an invalid folder at once and asks again", async () => {
   const person = terminal();
   const fault = (folder: string): string | undefined => (folder === "x" ? "x is not empty" : undefined);
   const [answer] = await Promise.all([askFolder(fault, person), person.press("x", "\r", "y", "\r")]);
@@ -43,13 +43,13 @@ test("a folder with a fault is told so at once, and asked for again", async () =
   expect(answer).toBe("xy");
 });
 
-test("Enter takes the folder that is proposed", async () => {
+test("accepts the proposed folder on Enter", async () => {
   const person = terminal();
   const [answer] = await Promise.all([askFolder(() => undefined, person), person.press("\r")]);
   expect(answer).toBe("my-run");
 });
 
-test("Ctrl-C and Escape leave both questions", async () => {
+test("cancels both questions on Ctrl-C and Escape", async () => {
   for (const key of ["\u0003", "\u001B"])
     for (const ask of [askTemplate, (person: Terminal) => askFolder(() => undefined, person)]) {
       const person = terminal();

@@ -2,23 +2,26 @@ import type { Readable, Writable } from "node:stream";
 import { select, text } from "@clack/prompts";
 import { defaultTemplate, type Template, templateNames, templates } from "./templates.ts";
 
-/** Where a person sits. */
+/** The streams of an interactive terminal. */
 export interface Terminal {
   readonly input: Readable;
   readonly output: Writable;
 }
 
-/** The person went away, by Ctrl-C or Escape. */
+/** Thrown when the user cancels a question with Ctrl-C or Escape. */
 export class Cancelled extends Error {
   override name = "Cancelled";
 }
 
 const answered = <T>(answer: T): Exclude<T, symbol> => {
-  if (typeof answer === "symbol") throw new Cancelled(); // what the library gives for it
+  if (typeof answer === "symbol") throw new Cancelled(); // the library returns a symbol on cancellation
   return answer as Exclude<T, symbol>;
 };
 
-/** Ask for the folder. @param fault why a folder cannot be taken. @throws Cancelled. */
+/**
+ * Asks for the folder. @param fault returns why a folder cannot be used, undefined if the folder is fine.
+ * @throws Cancelled.
+ */
 export const askFolder = async (fault: (folder: string) => string | undefined, terminal: Terminal): Promise<string> =>
   answered(
     await text({
@@ -30,13 +33,13 @@ export const askFolder = async (fault: (folder: string) => string | undefined, t
     }),
   );
 
-/** Ask what the project begins with. @throws Cancelled. */
+/** Asks for the template. @throws Cancelled. */
 export const askTemplate = async (terminal: Terminal): Promise<Template> =>
   answered(
     await select<Template>({
       message: "What will it learn from?",
       initialValue: defaultTemplate,
-      options: templateNames.map((value) => ({ value, label: value, hint: templates[value].what })),
+      options: templateNames.map((value) => ({ value, label: value, hint: templates[value].summary })),
       ...terminal,
     }),
   );

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
 import { launch } from "skein-train/launcher";
 
-// The launcher is built into this file: who starts a project should not wait for all of skein-train at first.
+// The launcher is bundled into this file, so that starting a project does not load all of skein-train first.
 await launch("create-skein", import.meta.url);

@@ -1,4 +1,4 @@
-/** What a person asked for and cannot have, in one line: what, the rule, the cure. */
+/** A user error in one line: what is wrong, the rule, the cure. */
 export class CreateError extends Error {
   override name = "CreateError";
 }

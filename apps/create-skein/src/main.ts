@@ -5,20 +5,20 @@ import { CreateError } from "./errors.ts";
 import { managerOf, nextCommands } from "./package-managers.ts";
 import { nameFault, projectName } from "./project-name.ts";
 import { defaultTemplate, type Template, templateNames, templates } from "./templates.ts";
-import { placeFor, writeProject } from "./write-project.ts";
+import { folderState, writeProject } from "./write-project.ts";
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const warn = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const example = "npm create skein@latest my-run -- --template own";
 
-/** As `skein-train` has them: docs/errors.md. */
+/** Exit codes of `skein-train` (docs/errors.md). */
 const exitCodes = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 
-/** Why a folder cannot be taken, in one line. */
+/** Returns why a folder cannot be used, in one line; undefined if the folder is fine. */
 const faultOf = (folder: string): string | undefined => {
   try {
-    placeFor(folder);
+    folderState(folder);
     return nameFault(projectName(folder));
   } catch (error) {
     if (error instanceof CreateError) return error.message;
@@ -26,7 +26,7 @@ const faultOf = (folder: string): string | undefined => {
   }
 };
 
-/** Do something whole: signals wait until it is done. */
+/** Runs synchronous `work`; signals do not interrupt it. */
 const undisturbed = (work: () => void): void => {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   const wait = (): void => undefined;
@@ -49,7 +49,9 @@ const templateOf = async (asked: Template | undefined, terminal: Terminal | unde
   if (asked !== undefined) return asked;
   if (terminal !== undefined) return askTemplate(terminal);
   const others = templateNames.filter((each) => each !== defaultTemplate);
-  warn(`no --template was given and nobody can be asked: taking ${defaultTemplate}; others are ${others.join(", ")}`);
+  warn(
+    `no --template was given and there is no terminal to ask on: using ${defaultTemplate}; the other templates are ${others.join(", ")}`,
+  );
   return defaultTemplate;
 };
 
@@ -59,7 +61,7 @@ const create = async (
   options: { readonly template?: Template },
 ): Promise<void> => {
   const { stdin: input, stdout: output } = process;
-  // One without columns, as some programs open it for others, shows a letter a line.
+  // A terminal that reports 0 columns, as some programs open for their children, would show one letter per line.
   const terminal = input.isTTY && output.isTTY && output.columns > 0 ? { input, output } : undefined;
   const folder = await folderOf(asked, terminal);
   const template = await templateOf(options.template ?? named, terminal);
@@ -67,8 +69,8 @@ const create = async (
   const manager = managerOf(process.env["npm_config_user_agent"]);
   undisturbed(() => writeProject(folder, { name, template, manager }));
   const [install, start] = nextCommands(folder, manager);
-  say(`${name} is ready: ${templates[template].what}`);
-  say("Next, and README.md says what else:");
+  say(`${name} is ready: ${templates[template].summary}`);
+  say("Next steps (README.md lists more):");
   say(`  ${install}`);
   say(`  ${start}`);
 };
@@ -77,16 +79,17 @@ const main = async (words: readonly string[]): Promise<number> => {
   try {
     await new Command("create-skein")
       .description("Start a Skein project in a new folder.")
-      .argument("[folder]", "where it goes; its name becomes that of the project")
+      .argument("[folder]", "folder to create; the project gets its name")
       .addArgument(
-        new Argument("[template]", "as --template, of which npm leaves only its value unless -- is before it").choices(
-          templateNames,
-        ),
+        new Argument(
+          "[template]",
+          "same as --template; npm drops the flag and keeps its value unless -- precedes it",
+        ).choices(templateNames),
       )
-      .addOption(new Option("--template <name>", "what it begins with").choices(templateNames))
+      .addOption(new Option("--template <name>", "template to start from").choices(templateNames))
       .addHelpText(
         "after",
-        `\nTemplates:\n${templateNames.map((name) => `  ${name.padEnd(8)}${templates[name].what}`).join("\n")}\n\nExample:\n  ${example}`,
+        `\nTemplates:\n${templateNames.map((name) => `  ${name.padEnd(8)}${templates[name].summary}`).join("\n")}\n\nExample:\n  ${example}`,
       )
       .version(packageJson.version, "--version", "print the version")
       .configureOutput({ outputError: (text, write) => write(`${text.trim().replaceAll("\n", " ")}\n`) })
@@ -95,7 +98,7 @@ const main = async (words: readonly string[]): Promise<number> => {
       .parseAsync(words, { from: "user" });
     return exitCodes.ok;
   } catch (error) {
-    // commander has said why
+    // commander has already printed the reason
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     if (error instanceof Cancelled) {
       warn("nothing was written");
@@ -107,12 +110,12 @@ const main = async (words: readonly string[]): Promise<number> => {
   }
 };
 
-// Whoever read the first lines and went has the project all the same.
+// A reader that closes the pipe after the first lines still gets the project.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
   });
 }
 
-// A lone "--" is what some package managers leave in front of the options.
+// Some package managers pass a lone "--" in front of the options.
 process.exitCode = await main(process.argv.slice(2).filter((word) => word !== "--"));

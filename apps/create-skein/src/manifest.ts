@@ -6,28 +6,28 @@ import typescript from "typescript/package.json" with { type: "json" };
 import zod from "zod/package.json" with { type: "json" };
 import { type Template, templates } from "./templates.ts";
 
-/** What each project depends on: the release that this program is of, exactly, so that it stays as it was tried. */
+/** Skein packages that each project depends on, at exactly this release, the version that was tested. */
 const ours: Readonly<Record<string, string>> = Object.fromEntries(
   [data, models, tensorCore, trainer].map(({ name, version }) => [name, version]),
 );
 
 const forDevelopment: Readonly<Record<string, string>> = {
-  "@types/node": "^24.10.1", // what we compile with; its package gives no version to programs
+  "@types/node": "^24.10.1", // the version that we compile with; its package does not export its version
   typescript: `^${typescript.version}`,
 };
 
 const others: Readonly<Record<string, string>> = { ...trainer.peerDependencies, zod: `^${zod.version}` };
 
-/** Names that a project cannot have, since it depends on packages that are called so. */
+/** Names that a project cannot have, because the project depends on packages of the same name. */
 export const takenNames: readonly string[] = [
   ...Object.keys({ ...ours, ...forDevelopment, ...others }),
   ...Object.keys(trainer.dependencies),
 ];
 
-/** Packages whose script is left out when they are installed: it makes them faster, and they do without. */
+/** Packages whose install script is skipped. The scripts only make the packages faster. */
 export const unbuilt: readonly string[] = ["msgpackr-extract"];
 
-/** The `package.json` of a project. */
+/** Returns the `package.json` of a project. */
 export const manifestOf = (name: string, template: Template): object => ({
   name,
   version: "0.0.0",
@@ -49,6 +49,6 @@ export const manifestOf = (name: string, template: Template): object => ({
     ),
   ),
   devDependencies: forDevelopment,
-  // For npm, which warns otherwise. pnpm has a file of its own.
+  // For npm, which warns otherwise. pnpm reads its own file.
   allowScripts: Object.fromEntries(unbuilt.map((each) => [each, false])),
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { managerOf, nextCommands } from "./package-managers.ts";
 
-test("the commands are those of the package manager that has started the program", () => {
+test("uses the commands of the package manager that started the program", () => {
   expect(nextCommands("my-run", managerOf("npm/11.0.0 node/v24.0.0 linux x64"))).toEqual([
     "cd my-run && npm install",
     "npm start",
@@ -12,7 +12,7 @@ test("the commands are those of the package manager that has started the program
   for (const other of [undefined, "", "deno/2.0.0", "npmx/1"]) expect(managerOf(other)).toBe("npm");
 });
 
-test("a folder that a shell would read otherwise is quoted, and the working folder needs no cd", () => {
+test("quotes a folder with shell characters, and omits cd for the working folder", () => {
   expect(nextCommands(".", "npm")[0]).toBe("npm install");
   expect(nextCommands("/tmp/my runs/a", "npm")[0]).toBe("cd '/tmp/my runs/a' && npm install");
   expect(nextCommands("~a", "npm")[0]).toBe("cd '~a' && npm install");

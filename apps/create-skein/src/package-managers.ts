@@ -1,7 +1,7 @@
 const quote = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 
-/** How the package managers install, and run the script `start`. */
+/** Install and start commands per package manager. */
 const managers = {
   npm: { install: "npm install", start: "npm start" },
   pnpm: { install: "pnpm install", start: "pnpm start" },
@@ -11,13 +11,16 @@ const managers = {
 
 export type Manager = keyof typeof managers;
 
-/** The package manager that has started this program. @param userAgent `npm_config_user_agent` of the environment. */
+/**
+ * Returns the package manager that started this program. Default: npm.
+ * @param userAgent `npm_config_user_agent` of the environment.
+ */
 export const managerOf = (userAgent: string | undefined): Manager => {
   const [, name = "npm"] = /^(npm|pnpm|yarn|bun)\//.exec(userAgent ?? "") ?? [];
   return name as Manager;
 };
 
-/** The two commands that follow. @param folder of the project, seen from the working folder. */
+/** Returns the two commands to run next. @param folder path of the project relative to the working folder. */
 export const nextCommands = (folder: string, manager: Manager): readonly [install: string, start: string] => {
   const { install, start } = managers[manager];
   return [folder === "." ? install : `cd ${quote(folder)} && ${install}`, start];

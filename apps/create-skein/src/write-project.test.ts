@@ -32,43 +32,46 @@ const filesIn = (folder: string): string[] =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 
-test.each(templateNames)("a project of template %s has what its scripts name, and no gap left to fill", (template) => {
-  const folder = join(scratch, "my-run");
-  writeProject(folder, { ...project, template });
-  const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  expect(manifest).toMatchObject({
-    name: "my-run",
-    private: true,
-    type: "module",
-    engines: { node: ">=22.18" },
-    scripts: { start: expect.stringMatching(/^skein-train run /), test: "node --test", watch: expect.any(String) },
-    dependencies: { "skein-train": trainer.version },
-    devDependencies: { "@types/node": `^${nodeTypes.version}` },
-  });
-  for (const name of templates[template].packages)
-    expect(manifest.dependencies[name]).toBe(
-      name === "zod" ? `^${zod.version}` : trainer.peerDependencies[name as "sharp"],
-    );
-  expect(Object.values({ ...manifest.dependencies, ...manifest.devDependencies })).not.toContain(undefined);
-  // what the project's modules import beside ours
-  mkdirSync(join(folder, "node_modules"));
-  symlinkSync(join(import.meta.dirname, "../node_modules/zod"), join(folder, "node_modules/zod"));
-  for (const job of Object.values(templates[template].jobs)) {
-    expect(existsSync(join(folder, job))).toBe(true);
-    const bin = join(import.meta.dirname, "../../trainer/bin/skein-train.js");
-    expect(execFileSync(process.execPath, [bin, "validate", join(folder, job)], { encoding: "utf8" })).toContain(
-      "valid",
-    );
-  }
-  expect(existsSync(join(folder, ".gitignore"))).toBe(true);
-  expect(existsSync(join(folder, "learns.test.ts"))).toBe(true);
-  rmSync(join(folder, "node_modules"), { recursive: true });
-  for (const file of filesIn(folder)) expect(readFileSync(file, "utf8"), file).not.toContain("{{");
-  expect(readdirSync(scratch)).toEqual(["my-run"]);
-  expect(statSync(folder).mode & 0o777).toBe(0o777 & ~process.umask());
-});
+test.each(templateNames)(
+  "writes a project from template %s with every file that its scripts name, and no placeholder left",
+  (template) => {
+    const folder = join(scratch, "my-run");
+    writeProject(folder, { ...project, template });
+    const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    expect(manifest).toMatchObject({
+      name: "my-run",
+      private: true,
+      type: "module",
+      engines: { node: ">=22.18" },
+      scripts: { start: expect.stringMatching(/^skein-train run /), test: "node --test", watch: expect.any(String) },
+      dependencies: { "skein-train": trainer.version },
+      devDependencies: { "@types/node": `^${nodeTypes.version}` },
+    });
+    for (const name of templates[template].packages)
+      expect(manifest.dependencies[name]).toBe(
+        name === "zod" ? `^${zod.version}` : trainer.peerDependencies[name as "sharp"],
+      );
+    expect(Object.values({ ...manifest.dependencies, ...manifest.devDependencies })).not.toContain(undefined);
+    // Packages that the project's modules import in addition to Skein's.
+    mkdirSync(join(folder, "node_modules"));
+    symlinkSync(join(import.meta.dirname, "../node_modules/zod"), join(folder, "node_modules/zod"));
+    for (const job of Object.values(templates[template].jobs)) {
+      expect(existsSync(join(folder, job))).toBe(true);
+      const bin = join(import.meta.dirname, "../../trainer/bin/skein-train.js");
+      expect(execFileSync(process.execPath, [bin, "validate", join(folder, job)], { encoding: "utf8" })).toContain(
+        "valid",
+      );
+    }
+    expect(existsSync(join(folder, ".gitignore"))).toBe(true);
+    expect(existsSync(join(folder, "learns.test.ts"))).toBe(true);
+    rmSync(join(folder, "node_modules"), { recursive: true });
+    for (const file of filesIn(folder)) expect(readFileSync(file, "utf8"), file).not.toContain("{{");
+    expect(readdirSync(scratch)).toEqual(["my-run"]);
+    expect(statSync(folder).mode & 0o777).toBe(0o777 & ~process.umask());
+  },
+);
 
-test("what modules import, the project depends on", () => {
+test("lists every imported package as a dependency", () => {
   for (const template of templateNames) {
     const folder = join(scratch, template);
     writeProject(folder, { ...project, template });
@@ -82,14 +85,14 @@ test("what modules import, the project depends on", () => {
   }
 });
 
-test("only what pnpm installs has settings for pnpm", () => {
+test("writes pnpm settings only for pnpm", () => {
   writeProject(join(scratch, "a"), { ...project, manager: "pnpm" });
   writeProject(join(scratch, "b"), { ...project, manager: "yarn" });
   expect(readFileSync(join(scratch, "a/pnpm-workspace.yaml"), "utf8")).toContain("msgpackr-extract: false");
   expect(existsSync(join(scratch, "b/pnpm-workspace.yaml"))).toBe(false);
 });
 
-test("an empty folder stays the same one, and so does a repository in it", () => {
+test("keeps an existing empty folder and the repository in it", () => {
   const folder = join(scratch, "my-run");
   mkdirSync(join(folder, ".git"), { recursive: true });
   writeFileSync(join(folder, ".git/HEAD"), "ref: refs/heads/main\n");
@@ -105,23 +108,23 @@ test("an empty folder stays the same one, and so does a repository in it", () =>
   ).toEqual([".git", ".gitignore"]);
 });
 
-test("missing folders above are made", () => {
+test("creates missing parent folders", () => {
   writeProject(join(scratch, "a/b/my-run"), project);
   expect(existsSync(join(scratch, "a/b/my-run/job.yaml"))).toBe(true);
 });
 
 const refused: readonly (readonly [string, string, (place: string) => void, RegExp])[] = [
   [
-    "a folder that holds something",
+    "a folder that is not empty",
     "a",
     (place) => (mkdirSync(place), writeFileSync(join(place, "x"), "")),
-    /not empty, it holds x;/,
+    /is not empty: it contains x;/,
   ],
   [
-    "a folder that holds much",
+    "a folder with many files",
     "a",
     (place) => (mkdirSync(place), [..."wxyz"].forEach((name) => writeFileSync(join(place, name), ""))),
-    /holds w, x, y and 1 more;/,
+    /contains w, x, y and 1 more;/,
   ],
   ["a file", "a", (place) => writeFileSync(place, ""), /is a file;/],
   ["a link that leads nowhere", "a", (place) => symlinkSync("nowhere", place), /cannot be used \(/],
@@ -132,14 +135,14 @@ const refused: readonly (readonly [string, string, (place: string) => void, RegE
     /cannot be used \((ENOTDIR|EEXIST)/,
   ],
   [
-    "a folder below one of too long a name",
+    "a folder inside a folder with too long a name",
     `new/${"x".repeat(300)}/a`,
     () => undefined,
     /cannot be used \(ENAMETOOLONG/,
   ],
 ];
 
-test.each(refused)("%s is refused in one line, and nothing is left behind", (_, path, prepare, message) => {
+test.each(refused)("rejects %s in one line and leaves nothing behind", (_, path, prepare, message) => {
   const place = join(scratch, path);
   prepare(place);
   const before = readdirSync(scratch, { recursive: true }).toSorted();

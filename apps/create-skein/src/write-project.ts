@@ -21,65 +21,71 @@ import type { Template } from "./templates.ts";
 
 const templatesFolder = fileURLToPath(new URL("../templates", import.meta.url));
 
-/** What may lie in a folder that counts as empty: nothing of it is touched. */
-const passedOver: ReadonlySet<string> = new Set([".git", ".DS_Store"]);
+/** Entries that a folder may contain and still count as empty. They are never changed. */
+const ignoredEntries: ReadonlySet<string> = new Set([".git", ".DS_Store"]);
 
-/** @throws CreateError in place of what the system says; what is no fault of a place as it is. */
+/** Runs `work`. @throws CreateError instead of a file system error; other errors pass unchanged. */
 const explained = <T>(folder: string, work: () => T): T => {
   try {
     return work();
   } catch (error) {
     if (error instanceof CreateError || (error as NodeJS.ErrnoException).syscall === undefined) throw error;
-    throw new CreateError(`${folder} cannot be used (${(error as Error).message}); name one that you may write to`, {
-      cause: error,
-    });
+    throw new CreateError(
+      `${folder} cannot be used (${(error as Error).message}); give a folder that you may write to`,
+      {
+        cause: error,
+      },
+    );
   }
 };
 
-/** Whether a project would make its folder or take an empty one. @throws CreateError where it cannot be written. */
-export const placeFor = (folder: string): "new" | "empty" =>
+/**
+ * Returns whether the project needs a new folder or uses an existing empty folder.
+ * @throws CreateError if the folder cannot be used.
+ */
+export const folderState = (folder: string): "new" | "empty" =>
   explained(folder, () => {
     const found = statSync(folder, { throwIfNoEntry: false });
     if (found === undefined) return "new";
-    if (!found.isDirectory()) throw new CreateError(`${folder} is a file; name a folder that is new or empty`);
-    const names = readdirSync(folder).filter((name) => !passedOver.has(name));
+    if (!found.isDirectory()) throw new CreateError(`${folder} is a file; give a folder that is new or empty`);
+    const names = readdirSync(folder).filter((name) => !ignoredEntries.has(name));
     if (names.length === 0) return "empty";
     const some = names.length <= 3 ? names.join(", ") : `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`;
-    throw new CreateError(`${folder} is not empty, it holds ${some}; name a folder that is new or empty`);
+    throw new CreateError(`${folder} is not empty: it contains ${some}; give a folder that is new or empty`);
   });
 
-/** Folders above `folder` that are not there yet, the innermost first. */
+/** Returns the missing parent folders of `folder`, the innermost first. */
 const missingAbove = (folder: string): string[] => {
   const above = dirname(folder);
   return existsSync(above) ? [] : [above, ...missingAbove(above)];
 };
 
-/** Remove folders as long as nothing is in them. */
+/** Removes folders while they are empty. */
 const removeEmpty = (folders: readonly string[]): void => {
   try {
     for (const folder of folders) if (existsSync(folder)) rmdirSync(folder);
   } catch {
-    // another program has put something there
+    // another program has put a file there
   }
 };
 
 export interface Project {
-  /** Of its package. */
+  /** Name of its package. */
   readonly name: string;
   readonly template: Template;
-  /** That will install it. */
+  /** Package manager that will install the project. */
   readonly manager: Manager;
 }
 
-/** pnpm ends an install with code 1 where it neither runs nor leaves out a script of a package by order. */
-const pnpmSettings = `# For pnpm: nothing has to be built when packages are installed.
+/** pnpm ends an install with code 1 unless each install script is explicitly allowed or denied. */
+const pnpmSettings = `# For pnpm: no package needs its install script.
 allowBuilds:
-${unbuilt.map((name) => `  ${name}: false # makes it faster; what uses it does without\n`).join("")}`;
+${unbuilt.map((name) => `  ${name}: false # optional; only makes the package faster\n`).join("")}`;
 
-/** Write all files of a project into a folder that nobody looks into yet. */
+/** Writes all files of a project into a folder that nothing else uses yet. */
 const fill = (folder: string, { name, template, manager }: Project): void => {
   for (const part of ["shared", template]) cpSync(join(templatesFolder, part), folder, { recursive: true });
-  // npm leaves a .gitignore out of packages, and heeds it while packing.
+  // npm excludes a .gitignore from published packages, and applies its rules while packing.
   renameSync(join(folder, "gitignore"), join(folder, ".gitignore"));
   const readme = join(folder, "README.md");
   writeFileSync(readme, readFileSync(readme, "utf8").replaceAll("{{name}}", name));
@@ -87,7 +93,7 @@ const fill = (folder: string, { name, template, manager }: Project): void => {
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifestOf(name, template), undefined, 2)}\n`);
 };
 
-/** Move what a folder holds into the one that it lies in; all or nothing. */
+/** Moves all entries of a folder into its parent; all or nothing. */
 const moveUp = (from: string, into: string): void => {
   const moved: string[] = [];
   try {
@@ -102,25 +108,25 @@ const moveUp = (from: string, into: string): void => {
 };
 
 /**
- * Write a project: whole, or nothing of it. A new folder is filled beside its place and renamed; one that is there
- * stays the same folder, since a shell may be in it.
+ * Writes a project: all files or none. A new folder is filled next to its final path and then renamed; an existing
+ * folder is kept, because a shell may have it as its working folder.
  *
  * @throws CreateError for a folder that is not empty, or cannot be written.
  */
 export const writeProject = (folder: string, project: Project): void =>
   explained(folder, () => {
-    const place = resolve(folder);
-    const isNew = placeFor(folder) === "new";
-    const missing = isNew ? missingAbove(place) : [];
+    const target = resolve(folder);
+    const isNew = folderState(folder) === "new";
+    const missing = isNew ? missingAbove(target) : [];
     let draft: string | undefined;
     try {
-      mkdirSync(dirname(place), { recursive: true });
-      draft = mkdtempSync(join(isNew ? dirname(place) : place, `.${basename(place)}-`));
+      mkdirSync(dirname(target), { recursive: true });
+      draft = mkdtempSync(join(isNew ? dirname(target) : target, `.${basename(target)}-`));
       fill(draft, project);
       if (isNew) {
-        chmodSync(draft, 0o777 & ~process.umask()); // a folder of mkdtemp is for its owner alone
-        renameSync(draft, place);
-      } else moveUp(draft, place);
+        chmodSync(draft, 0o777 & ~process.umask()); // mkdtemp makes a folder that only its owner can read
+        renameSync(draft, target);
+      } else moveUp(draft, target);
     } finally {
       if (draft !== undefined) rmSync(draft, { recursive: true, force: true });
       removeEmpty(missing);

@@ -21,26 +21,28 @@ const create = (...words: readonly string[]): { code: number | null; out: string
   return { code: status, out: stdout, err: stderr };
 };
 
-test("with flags it asks nothing, and its last two lines are the next two commands", () => {
+test("asks nothing if flags are given, and ends with the next two commands", () => {
   const { code, out, err } = create("my-run", "--template", "text");
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out.trimEnd().split("\n").slice(-2)).toEqual(["  cd my-run && npm install", "  npm start"]);
   expect(existsSync(join(scratch, "my-run/text.txt"))).toBe(true);
 });
 
-test("where nobody can be asked, it says which template it takes", () => {
+test("prints which template is used if there is no terminal", () => {
   const { code, err } = create("my-run");
   expect(code).toBe(0);
-  expect(err).toBe("no --template was given and nobody can be asked: taking images; others are text, own\n");
+  expect(err).toBe(
+    "no --template was given and there is no terminal to ask on: using images; the other templates are text, own\n",
+  );
   expect(existsSync(join(scratch, "my-run/digits.yaml"))).toBe(true);
 });
 
-test("of npm create skein my-run --template own, npm leaves my-run and own", () => {
+test("accepts my-run and own, which npm passes on from: npm create skein my-run --template own", () => {
   expect(create("my-run", "own")).toMatchObject({ code: 0, err: "" });
   expect(existsSync(join(scratch, "my-run/data.ts"))).toBe(true);
 });
 
-test("the working folder may be the place", () => {
+test("creates the project in the working folder", () => {
   const folder = join(scratch, "here");
   mkdirSync(folder);
   const { code, out } = create("./here/../here", "--template", "own");
@@ -59,11 +61,11 @@ test.each([
   ["an unknown option", ["my-run", "--tempate", "own"], /unknown option '--tempate'/],
   ["two folders", ["a", "b"], /'b' is invalid for argument 'template'. Allowed choices are images, text, own\./],
   ["three folders", ["a", "own", "c"], /too many arguments/],
-  ["a bad name", ["My Run", "--template", "own"], /no name for npm.*call the folder my-run/],
-  ["a folder that is not empty", ["full", "--template", "own"], /full is not empty, it holds file;/],
+  ["a bad name", ["My Run", "--template", "own"], /not a valid npm name.*name the folder my-run/],
+  ["a folder that is not empty", ["full", "--template", "own"], /full is not empty: it contains file;/],
   ["a file as the place", ["full/file", "--template", "own"], /is a file;/],
   ["a place below a file", ["full/file/x", "--template", "own"], /cannot be used/],
-])("%s ends it with one line and code 2, and nothing is written", (_, words, line) => {
+])("ends with one line and code 2 for %s, and writes nothing", (_, words, line) => {
   mkdirSync(join(scratch, "full"));
   writeFileSync(join(scratch, "full/file"), "");
   const { code, out, err } = create(...words);

@@ -22,8 +22,8 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
     await served?.close();
   });
 
-  // The convolutional network takes a minute to learn something on a processor: that is in `page.full.test.ts`.
-  test("trains on WebGPU where the address asks for it and there is an adapter, software or not", async () => {
+  // The convolutional network needs a minute of training on a CPU, so it is tested in `page.full.test.ts`.
+  test("trains on WebGPU if the address requests it and there is an adapter, software or not", async () => {
     const page = await browser.newPage();
     const errors = watchErrors(page);
     await page.goto(`${served.url}?model=none`); // which starts no worker
@@ -38,20 +38,20 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
     await page.close();
   }, 300_000);
 
-  test("trains on the WebAssembly backend when the address asks for it, and says so", async () => {
+  test("trains on the WebAssembly backend if the address requests it, and shows the reason", async () => {
     const page = await browser.newPage();
     const errors = watchErrors(page);
     await page.goto(`${served.url}?backend=cpu&model=mlp&batch=32`);
     await expectTraining(page, "mlp", 60);
     expect(await text(page, "backend")).toBe("WebAssembly");
     expect(await page.locator("#notice").innerText()).toBe(
-      "The address asks for it (backend=cpu). Training runs on the WebAssembly backend instead.",
+      "The address requests it (backend=cpu). Training runs on the WebAssembly backend instead.",
     );
     expect(errors).toEqual([]);
     await page.close();
   });
 
-  test("falls back to WebAssembly where the browser has no WebGPU, and says why", async () => {
+  test("falls back to WebAssembly if the browser has no WebGPU, and shows the reason", async () => {
     const page = await browser.newPage();
     const errors = watchErrors(page);
     await page.addInitScript("delete Navigator.prototype.gpu");
@@ -69,7 +69,7 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
     await page.close();
   });
 
-  test("never chooses by itself an adapter that is software, and reads a drawn digit between its steps", async () => {
+  test("never chooses a software adapter by default, and reads a drawn digit between steps", async () => {
     const page = await browser.newPage();
     const errors = watchErrors(page);
     await page.goto(`${served.url}?model=mlp&batch=64`);
@@ -97,7 +97,7 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
     await page.close();
   });
 
-  test("other settings wait for Reset once training has begun, and the focus stays on the choice", async () => {
+  test("applies new settings only after Reset once training has started, and keeps the focus", async () => {
     const page = await browser.newPage();
     await page.goto(`${served.url}?backend=cpu&model=mlp&batch=32`);
     await waitForStatus(page, /^Ready$/);
@@ -109,7 +109,7 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
     await waitForSteps(page, 10);
     await page.getByLabel("Batch").focus();
     await page.keyboard.press("ArrowDown");
-    await waitForStatus(page, /^Reset begins anew/);
+    await waitForStatus(page, /^Press Reset/);
     await waitForSteps(page, (await numberIn(page, "step")) + 10);
     await page.keyboard.press("ArrowUp");
     await waitForStatus(page, /^Training$/);
@@ -120,7 +120,7 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
     await page.close();
   });
 
-  test("two workers train together, and send as much less as is asked for", async () => {
+  test("trains with two workers, and sends less with compression", async () => {
     const page = await browser.newPage();
     const errors = watchErrors(page);
     const sent: number[] = [];
@@ -134,7 +134,7 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
       sent.push(await numberIn(page, "sent"));
       expect(await numberIn(page, "accuracy")).toBeGreaterThan(40);
     }
-    // Between two ranks a sum takes 4 bytes per parameter, each way; of the largest 1 % each takes 8 bytes.
+    // Between two ranks an all-reduce sends 4 bytes per parameter each way; top-k with 1 % sends 8 bytes per entry.
     const kibibytes = (4 * 203_530) / 1024;
     expect(Math.abs(sent[0]! - kibibytes)).toBeLessThan(0.1);
     expect(Math.abs(sent[1]! - 0.02 * kibibytes)).toBeLessThan(0.1);
@@ -142,7 +142,7 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
     await page.close();
   });
 
-  test("trains on one thread where the page is not cross-origin isolated, and says why not on two", async () => {
+  test("trains on one thread if the page is not cross-origin isolated, and shows why two ranks are impossible", async () => {
     const page = await browser.newPage();
     const errors = watchErrors(page);
     await page.route(
@@ -156,7 +156,7 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
     await page.goto(`${served.url}?backend=cpu&model=mlp&ranks=2`);
     await waitForStatus(page, /^Ready$/);
     expect(await text(page, "device")).toContain("one thread, since the page is not cross-origin isolated");
-    expect(await page.locator("#notice").innerText()).toMatch(/One rank trains: .* no COOP and COEP headers\.$/);
+    expect(await page.locator("#notice").innerText()).toMatch(/Training uses one rank: .* no COOP and COEP headers\.$/);
     expect(await page.getByLabel("Ranks").isDisabled()).toBe(true);
     await page.getByRole("button", { name: "Start" }).click();
     await waitForSteps(page, 20);
@@ -164,10 +164,10 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
     await page.close();
   });
 
-  test("an address that asks for what is not offered is answered with what is", async () => {
+  test("rejects an unsupported option in the address and lists the supported ones", async () => {
     const page = await browser.newPage();
     await page.goto(`${served.url}?model=resnet`);
-    expect(await page.locator("#notice").innerText()).toContain("model=resnet, but it can only be cnn, mlp");
+    expect(await page.locator("#notice").innerText()).toContain("model=resnet, but the choices are cnn, mlp");
     await page.close();
   });
 });

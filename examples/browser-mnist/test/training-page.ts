@@ -15,7 +15,7 @@ export const text = async (page: Page, id: string): Promise<string> =>
 export const numberIn = async (page: Page, id: string): Promise<number> =>
   Number((await text(page, id)).replaceAll(/[^\d.]/g, ""));
 
-/** Wait until the training that was started has done at least so many steps. */
+/** Waits until the training has completed at least `steps` steps. */
 export const waitForSteps = (page: Page, steps: number): Promise<unknown> =>
   page.waitForFunction(
     (least) => Number(document.getElementById("step")!.textContent!.replaceAll(/\D/g, "")) >= least,
@@ -24,14 +24,14 @@ export const waitForSteps = (page: Page, steps: number): Promise<unknown> =>
       timeout: 200_000,
     },
   );
-/** @throws what the page says when it stops instead. */
+/** Waits for a status. @throws the page's error message if the page stops instead. */
 export const waitForStatus = async (page: Page, status: RegExp): Promise<void> => {
   const reached = page.locator("#status").filter({ hasText: new RegExp(`${status.source}|^Stopped$`) });
   await reached.waitFor({ timeout: 100_000 });
   if (!status.test(await text(page, "status"))) throw new Error(await text(page, "notice"));
 };
 
-/** Draw as a hand does, with the mouse. */
+/** Draws a seven with the mouse. */
 export const drawSeven = async (page: Page): Promise<void> => {
   await page.locator("#drawing").scrollIntoViewIfNeeded();
   const { x, y, width, height } = (await page.locator("#drawing").boundingBox())!;
@@ -64,7 +64,7 @@ const parameterShapes = {
   mlp: { "layers.0.bias": [256], "layers.0.weight": [784, 256], "layers.1.bias": [10], "layers.1.weight": [256, 10] },
 };
 
-/** Press the button, and read what arrives. */
+/** Presses the button and reads the downloaded file. */
 export const downloadModel = async (
   page: Page,
 ): Promise<ReturnType<typeof readSafetensors> & { readonly name: string }> => {
@@ -74,7 +74,9 @@ export const downloadModel = async (
 
 const { test: testDigits } = loadMnist({ from: import.meta.url });
 
-/** What a saved model reads in the first `count` test digits, by the CPU backend of this process. */
+/**
+ * Returns a saved model's predictions for the first `count` test digits, computed on the CPU backend of this process.
+ */
 const readSaved = async (name: ModelName, tensors: ReadonlyMap<string, NdArray>, count: number): Promise<number[]> => {
   const model: Model = name === "cnn" ? cnn() : mlp({ sizes: [784, 256, 10] });
   const backend = await createCpuBackend();
@@ -88,7 +90,7 @@ const readSaved = async (name: ModelName, tensors: ReadonlyMap<string, NdArray>,
   return (await evaluate(read, backend)(params, images)).toNumbers();
 };
 
-/** Train, pause, and look at all that the page shows. */
+/** Trains, pauses, and checks everything that the page shows. */
 export const expectTraining = async (page: Page, model: ModelName, steps: number): Promise<void> => {
   await waitForStatus(page, /^Ready$/);
   const accuracyBefore = await numberIn(page, "accuracy");
@@ -101,9 +103,9 @@ export const expectTraining = async (page: Page, model: ModelName, steps: number
   };
   const bytesHalfWay = await trainTo(steps / 2);
   expect(bytesHalfWay).toMatch(/^[\d,]{7,} bytes$/);
-  expect(await trainTo(steps), "every array of a step is given back").toBe(bytesHalfWay);
+  expect(await trainTo(steps), "every array of a step is freed").toBe(bytesHalfWay);
 
-  // Ten classes alike cost ln 10 = 2.30 nats, and one in ten is right.
+  // Ten equally likely classes give a loss of ln 10 = 2.30 nats and an accuracy of 10 %.
   expect(await numberIn(page, "loss")).toBeLessThan(1.7);
   expect(accuracyBefore).toBeLessThan(35);
   expect(await numberIn(page, "accuracy")).toBeGreaterThan(50);

@@ -1,18 +1,18 @@
-// Sums of weighted bytes, of which ../src/resample.ts says what they are for. All places are addresses; pixels
-// may be read, and results written, up to 8 bytes behind their ends.
+// Weighted sums of bytes for ../src/resample.ts, which explains them. All positions are addresses. Pixels may be read,
+// and results written, up to 8 bytes past their ends.
 
-/** Bits behind the point of weights. */
+/** Number of fractional bits of weights. */
 const precisionBits: i32 = 22;
 const half: i32 = 1 << (precisionBits - 1);
 
-/** A pixel of three bytes as numbers. */
+/** Loads a pixel of three bytes as i32 lanes. */
 // @ts-ignore: decorator
 @inline
 function pixelAt(place: usize): v128 {
   return i32x4.extend_low_i16x8_u(i16x8.extend_low_i8x16_u(v128.load_zero<u32>(place)));
 }
 
-/** Four sums as bytes, in the lowest lane. */
+/** Converts four sums to bytes, in the lowest lane. */
 // @ts-ignore: decorator
 @inline
 function bytesOf(low: v128, high: v128): v128 {
@@ -20,7 +20,10 @@ function bytesOf(low: v128, high: v128): v128 {
   return i8x16.narrow_i16x8_u(words, words);
 }
 
-/** Pixels of three bytes: each of `target` in a row is a sum of `count` from `first` on. */
+/**
+ * Resamples rows of three-byte pixels: each of `target` pixels in a row is a weighted sum of `count` pixels, starting
+ * at `first`.
+ */
 export function acrossColumns(
   from: usize, rows: usize, columns: usize, to: usize, target: usize, taps: usize, first: usize, count: usize, weights: usize,
 ): void {
@@ -37,7 +40,10 @@ export function acrossColumns(
   }
 }
 
-/** Lines of `lineBytes`: each of `target` is a sum of `count` lines, from line `first` − `firstLine` on. */
+/**
+ * Resamples lines of `lineBytes`: each of `target` lines is a weighted sum of `count` lines, starting at line `first` −
+ * `firstLine`.
+ */
 export function acrossRows(
   from: usize, firstLine: usize, lineBytes: usize, to: usize, target: usize, taps: usize, first: usize, count: usize, weights: usize,
 ): void {
@@ -45,7 +51,7 @@ export function acrossRows(
     const top = from + (load<u32>(first + 4 * at) - firstLine) * lineBytes;
     const begin = weights + 4 * at * taps;
     const end = begin + 4 * load<u32>(count + 4 * at);
-    // what is written behind a line's end, the next line takes the place of
+    // bytes written past the end of a line are overwritten by the next line
     for (let i: usize = 0; i < lineBytes; i += 8) {
       let low = i32x4.splat(half);
       let high = low;

@@ -1,5 +1,5 @@
-// How many samples per second are assembled into batches, here and ahead of the trainer in a worker? Run: node
-// bench/batches.bench.ts
+// Measures how many samples per second are assembled into batches, on this thread and in a prefetching worker. Run:
+// node bench/batches.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import {
   type Batch,
@@ -12,7 +12,7 @@ import {
 } from "../src/index.ts";
 import { Prefetcher } from "../src/node.ts";
 
-/** Bytes that both threads see. */
+/** Bytes in memory that both threads share. */
 const shared = (count: number): Uint8Array => {
   const bytes = new Uint8Array(new SharedArrayBuffer(count));
   for (let i = 0; i < count; i++) bytes[i] = (i * 7919) % 251;
@@ -36,7 +36,7 @@ const check = (records: Records, batch: Batch, indices: ArrayLike<number>): void
     Array.from(indices, (index, i) => {
       const from = field.offsetBytes + index * field.strideBytes;
       if (Buffer.compare(all.subarray(i * bytes, (i + 1) * bytes), field.bytes.subarray(from, from + bytes)) !== 0)
-        throw new Error(`${name}: place ${i} of the batch does not hold sample ${index}`);
+        throw new Error(`${name}: element ${i} of the batch does not hold sample ${index}`);
     });
   }
 };

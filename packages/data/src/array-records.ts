@@ -5,11 +5,11 @@ import { DataError } from "./errors.ts";
 import { makeRecords, type Records } from "./records.ts";
 
 /**
- * Samples from arrays whose first dimension counts the samples, each of any other dimensions and dtype: a tree with
- * names at its root. What is below them are objects and lists; a field of the records has the path of its array, such
- * as `query.tokens`. Without a copy: what is written into an array later is what batches hold.
+ * Makes samples from arrays without a copy: later writes to an array change the batches. The first dimension of each
+ * array counts the samples; other dimensions and dtypes are free. Arrays form a tree with names at its root and objects
+ * and lists below. A field of the records is named by the path of its array, such as `query.tokens`.
  *
- * @throws DataError for arrays of different counts, and for none.
+ * @throws DataError for arrays of different counts, and if there are no arrays.
  * @example const train = arrayRecords({ inputs: NdArray.from(features, [1000, 4]), labels: NdArray.from(classes,
  * [1000], "i32") });
  * @example const pairs = arrayRecords({ query: { tokens, lengths }, document: pixels });
@@ -37,6 +37,6 @@ export const arrayRecords = (arrays: NamedTree<NdArray>): Records => {
       return [name, { bytes: array.bytes(), offsetBytes: 0, strideBytes, dtype: array.dtype, shape }];
     }),
   );
-  batchTree(fields); // paths of one tree
+  batchTree(fields); // throws unless the paths form one tree
   return makeRecords(first[1].shape[0]!, fields);
 };

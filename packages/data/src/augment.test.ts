@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { augmentationKey, augmentImage, showMiddle } from "./augment.ts";
+import { augmentationKey, augmentImage, cropCenter } from "./augment.ts";
 import { augmentationWord } from "./random-draw.ts";
 
 const sizes = fc.tuple(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 6 }), fc.constantFrom(1, 3));
@@ -61,7 +61,7 @@ describe("an augmented image", () => {
   test("is cut out around its middle, where it is larger than its place", () => {
     const source = Uint8Array.from({ length: 4 * 5 }, (_, i) => i);
     const target = new Uint8Array(2 * 3);
-    showMiddle(source, [4, 5, 1], target, [2, 3, 1]);
+    cropCenter(source, [4, 5, 1], target, [2, 3, 1]);
     expect([...target]).toEqual([6, 7, 8, 11, 12, 13]);
     const moved = new Uint8Array(6);
     augmentImage(source, [4, 5, 1], moved, [2, 3, 1], { cropPadding: 1, flip: false }, augmentationKey(1, 1, 1));

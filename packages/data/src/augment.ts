@@ -5,32 +5,32 @@ import { augmentationWord as word, drawn } from "./random-draw.ts";
 import { batchLayout, type Records, sampleBytes } from "./records.ts";
 import { drawRegion, type ResizedCrop, resizeRegion } from "./resized-crop.ts";
 
-/** How images change from epoch to epoch, so that no two are learned by heart. */
+/** Random changes of training images, drawn again in each epoch, against overfitting. */
 export interface Augmentation {
-  /**
-   * Pixels that an image is moved by at most, each way, before it is cut out again; what is thought around it is black.
-   * 0: none.
-   */
+  /** Maximum shift of an image in each direction, pixels. The border is black. 0: no shift. */
   readonly cropPadding: number;
-  /** Mirror left and right, half of the time. */
+  /** Whether images are mirrored left to right with probability 1/2. */
   readonly flip: boolean;
-  /** Show a part of the image in its place. Default: the image, moved. */
+  /** Crops a random region and resizes it. Absent: no such crop. */
   readonly resizedCrop?: ResizedCrop | undefined;
-  /** Default: colours stay. */
+  /** Absent: colors stay unchanged. */
   readonly jitter?: ColourJitter | undefined;
 }
 
 /** Rows, columns and channels. */
 export type ImageSize = readonly [rows: number, columns: number, channels: number];
 
-/** The stream of augmentations under a seed, apart from those of shuffles, weights and dropout. */
+/** Random stream of augmentations under a seed, separate from the streams of shuffles, weights and dropout. */
 const augmentationStream = 0xa06;
 
-/** Two words that a sample is changed by in an epoch; who trains on it, and after what, does not enter. */
+/**
+ * Returns the random key of a sample in an epoch, two words. The key is independent of ranks and of the order of
+ * training.
+ */
 export const augmentationKey = (seed: number, epoch: number, sample: number): readonly [number, number] =>
   foldInKey(foldInKey(foldInKey(randomKey(seed).data, augmentationStream), epoch), sample);
 
-/** Cut an image out around its middle, moved by some pixels; black where there is none. */
+/** Crops an image around its center, shifted by some pixels; pixels outside the source are black. */
 const cutOut = (
   source: Uint8Array,
   [sourceRows, sourceColumns]: ImageSize,
@@ -62,16 +62,16 @@ const mirror = (image: Uint8Array, [rows, columns, channels]: ImageSize): void =
 };
 
 /**
- * Write an image as it is judged by: the middle of it, where it is larger than its place.
+ * Writes an image as evaluation uses it: its center crop if the image is larger than `size`.
  *
  * @param source u8 of `sourceSize`. @param target u8 of `size`, other memory.
  */
-export const showMiddle = (source: Uint8Array, sourceSize: ImageSize, target: Uint8Array, size: ImageSize): void =>
+export const cropCenter = (source: Uint8Array, sourceSize: ImageSize, target: Uint8Array, size: ImageSize): void =>
   cutOut(source, sourceSize, target, size, { down: 0, right: 0 });
 
 /**
- * Write an image as an epoch shows it: a part of it or the whole, moved, then mirrored, then in other colours. Each of
- * these has words of its own in the key's stream, so that none changes what another one draws.
+ * Writes an augmented image: cropped or shifted, then mirrored, then with changed colors. Each change uses its own
+ * words of the key's stream, so that no change affects the draws of another.
  *
  * @param source u8 of `sourceSize`. @param target u8 of `size`, other memory. @param key see `augmentationKey`.
  */
@@ -96,9 +96,9 @@ export const augmentImage = (
 };
 
 /**
- * Change the images of a batch that was written as `writeBatch` does: the field `inputs`.
+ * Augments the images of a batch written by `writeBatch`: the field `inputs`.
  *
- * @param indices of its samples.
+ * @param indices of the batch's samples.
  */
 export const augmentBatch = (
   records: Records,

@@ -1,7 +1,7 @@
 import type { Tree } from "@skein/tensor-core";
 import { DataError } from "./errors.ts";
 
-/** Leaves by their paths: names and places in lists, with dots between them, such as `query.tokens` and `views.0`. */
+/** Leaves by their paths: names and list indices joined with dots, such as `query.tokens` and `views.0`. */
 export type Leaves<Leaf> = { readonly [path: string]: Leaf };
 
 /** A tree with names at its root. */
@@ -17,7 +17,7 @@ const branch = <Leaf>(entries: readonly Entry<Leaf>[], depth: number): readonly 
     const other = below.find((entry) => entry !== ends);
     if (other !== undefined)
       throw new DataError(
-        `fields "${ends[0]}" and "${other[0]}" cannot both be there: what a tree has at a path is an array or a branch; use another name for one of them`,
+        `fields "${ends[0]}" and "${other[0]}" cannot both exist: a path of a tree holds either an array or a branch; rename one of them`,
       );
     return [name, first[2]];
   });
@@ -30,11 +30,12 @@ const listed = <Leaf>(children: readonly (readonly [string, Tree<Leaf>])[]): Tre
 };
 
 /**
- * The tree that has these leaves at their paths: what a model is given of fields, specs or arrays of a batch. Below the
- * root, children named 0, 1, … up to their number make a list.
+ * Builds the tree with the given leaves at their paths. Models receive fields, specs or arrays of a batch as such
+ * trees. Below the root, children named 0, 1, …, n − 1 become a list.
  *
- * @throws DataError where one path goes on from another.
- * @example batchTree({ "query.tokens": a, "query.length": b, labels: c }) // { query: { tokens: a, length: b }, labels: c }
+ * @throws DataError if one path is a prefix of another.
+ * @example batchTree({ "query.tokens": a, "query.length": b, labels: c }) // { query: { tokens: a, length: b }, labels:
+ * c }
  */
 export const batchTree = <Leaf>(leaves: Leaves<Leaf>): NamedTree<Leaf> =>
   Object.fromEntries(

@@ -73,7 +73,7 @@ describe("laws of training batches", () => {
       "a batch of 11 samples cannot be filled from 10",
     );
     expect(() => take(10, { batchSize: 4, seed: 1, rank: 0, worldSize: 3 }, 1)).toThrow(
-      "a batch of 4 samples does not divide among 3 ranks; use a multiple of 3, such as 6",
+      "a batch of 4 samples is not divisible by 3 ranks; use a multiple of 3, such as 6",
     );
   });
 });

@@ -3,10 +3,10 @@ import { advance, type DataPosition, epochOrder, type Shard, shardRange, stepsPe
 import { type Batch, gatherBatch, type Records } from "./records.ts";
 
 export interface TrainingOptions extends Shard {
-  /** Samples of all ranks together. */
+  /** Global batch size: samples of all ranks together. */
   readonly batchSize: number;
   readonly seed: number;
-  /** Where to begin. Default: the first batch of epoch 0. */
+  /** Position of the first batch. Default: the first batch of epoch 0. */
   readonly position?: DataPosition;
 }
 
@@ -17,7 +17,7 @@ export interface BatchIndices {
 }
 
 /**
- * The batches of training, for ever: each epoch in a new order, every sample at most once per epoch (the last partial
+ * Yields training batches without end: each epoch in a new order, every sample at most once per epoch (the last partial
  * batch is dropped).
  *
  * @example for (const { indices } of trainingBatches(60_000, { batchSize: 64, seed: 1, rank: 0, worldSize: 2 })) …
@@ -35,7 +35,7 @@ export function* trainingBatches(
   }
 }
 
-/** A batch of evaluation: `mask` (bool [b]) is true for samples that count and false for padding. */
+/** An evaluation batch: `mask` (bool [b]) is true for samples that count and false for padding. */
 export interface EvaluationBatch {
   readonly batch: Batch;
   readonly mask: NdArray;
@@ -44,17 +44,20 @@ export interface EvaluationBatch {
 
 export interface EvaluationOptions extends Shard {
   readonly batchSize: number;
-  /** As many batches on all ranks, the last ones maybe of padding alone: for models with collectives. Default: no. */
+  /**
+   * Whether all ranks get the same number of batches, the last ones possibly padding only, for models with collectives.
+   * Default: false.
+   */
   readonly evenly?: boolean;
 }
 
-/** Samples of a batch of evaluation. */
+/** Sample indices of an evaluation batch. */
 export interface EvaluationIndices extends Omit<EvaluationBatch, "batch"> {
-  /** Sample 0 where `mask` is false. */
+  /** 0 at padding, where `mask` is false. */
   readonly indices: Int32Array;
 }
 
-/** Which samples `evaluationBatches` holds, of so many. */
+/** Yields the sample indices of the batches of `evaluationBatches`, for `count` samples. */
 export function* evaluationIndices(
   count: number,
   { batchSize, rank, worldSize, evenly = false }: EvaluationOptions,
@@ -64,7 +67,8 @@ export function* evaluationIndices(
     const wanted = Int32Array.from({ length: end - begin }, (_, i) => first + begin + i);
     const valid = wanted.map((index) => (index < count ? 1 : 0));
     const validCount = valid.reduce((total, bit) => total + bit, 0);
-    // Ranks further on have nothing left; but all have a first batch, since compiling its kernels takes all of them.
+    // Later ranks may have no samples left. Every rank still gets a first batch, because all ranks must compile its
+    // kernels.
     if (validCount === 0 && !evenly && first > 0) return;
     yield {
       indices: wanted.map((index, i) => (valid[i] === 1 ? index : 0)),
@@ -75,8 +79,9 @@ export function* evaluationIndices(
 }
 
 /**
- * Every sample once, in file order, in batches of one size: the last is padded with copies of sample 0 that `mask`
- * leaves out. Ranks take contiguous parts of each global batch; each gets a first batch, if of padding alone.
+ * Yields every sample once, in file order, in batches of one size. The last batch is padded with copies of sample 0,
+ * which `mask` excludes. Ranks take contiguous parts of each global batch; each rank gets a first batch, even if it is
+ * padding only.
  */
 export function* evaluationBatches(records: Records, options: EvaluationOptions): Generator<EvaluationBatch, void> {
   for (const { indices, mask, validCount } of evaluationIndices(records.count, options))

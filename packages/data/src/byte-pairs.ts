@@ -2,57 +2,57 @@ import { ArgumentError } from "@skein/tensor-core";
 import { BinaryHeap } from "@skein/tensor-core/backend";
 import { byteCharacters } from "./byte-level.ts";
 
-/** Tokens that were learned of a text: 256 characters of bytes, and what pairs of tokens become. */
+/** A learned byte-pair vocabulary: 256 byte-level characters and the merged pairs. */
 export interface BytePairs {
-  /** Tokens by their numbers, from the first character of a byte on. */
+  /** Tokens indexed by their ids, beginning with the 256 byte-level characters. */
   readonly tokens: readonly string[];
-  /** In the order in which they were learned, and are to be applied. */
+  /** Merges in the order in which they were learned and must be applied. */
   readonly merges: readonly (readonly [left: string, right: string])[];
-  /** How often each pair was there when it was learned; never more than the one before. */
+  /** Count of each pair when it was merged; non-increasing. */
   readonly counts: readonly number[];
 }
 
 export interface BytePairOptions {
-  /** Most tokens, those of bytes included. */
+  /** Maximum vocabulary size, including the 256 byte tokens. */
   readonly vocabulary: number;
-  /** A pair is learned when it is there so often. Default: 2. */
+  /** Minimum count of a pair to be merged. Default: 2. */
   readonly minimumCount?: number;
 }
 
-/** A word of the text as tokens, which become fewer. */
+/** A word of the text as tokens; merges shorten it. */
 interface Word {
   readonly tokens: number[];
   readonly count: number;
 }
 
-/** Two tokens beside each other. */
+/** Two adjacent tokens. */
 interface Pair {
   readonly left: number;
   readonly right: number;
   count: number;
-  /** Words that have, or had, the pair. */
+  /** Indices of words that have or had the pair. */
   readonly words: number[];
 }
 
-/** A pair with the count that it had when it was put in the queue. */
+/** A pair with its count at the time it was queued. */
 interface Entry {
   readonly pair: Pair;
   readonly count: number;
 }
 
-/** The more frequent first; of equals the one of older tokens, as in Hugging Face's trainer. */
+/** Whether an entry precedes another: higher count first, ties by lower token ids, as in Hugging Face's trainer. */
 const isBefore = (one: Entry, other: Entry): boolean => {
   if (one.count !== other.count) return one.count > other.count;
   const { left, right } = one.pair;
   return left === other.pair.left ? right < other.pair.right : left < other.pair.left;
 };
 
-/** Pairs of all words, counted. */
+/** Counts of the pairs in all words. */
 class PairCounts {
   private readonly pairs = new Map<number, Pair>();
 
   add(left: number, right: number, change: number, word: number): Pair {
-    const key = left * 2 ** 26 + right; // exact: both are below it
+    const key = left * 2 ** 26 + right; // exact: both are below 2²⁶
     let pair = this.pairs.get(key);
     if (pair === undefined) this.pairs.set(key, (pair = { left, right, count: 0, words: [] }));
     pair.count += change;
@@ -66,9 +66,10 @@ class PairCounts {
 }
 
 /**
- * Put one token in place of a pair, wherever a word has it, from its beginning on; counts of pairs around it change.
+ * Replaces each occurrence of a pair in a word by one token, from left to right, and updates the counts of adjacent
+ * pairs.
  *
- * @param grown takes pairs that there are more of now.
+ * @param grown receives the pairs with increased counts.
  */
 const mergeIn = (
   words: readonly Word[],
@@ -104,15 +105,15 @@ const mergeIn = (
 const mostVocabulary = 2 ** 24;
 
 /**
- * Learn byte pairs: the most frequent pair of tokens becomes a token, again and again. Equally frequent ones in the
- * order of their tokens, so that the same words give the same tokens everywhere.
+ * Learns byte pairs: repeatedly merges the most frequent pair of tokens into a new token. Ties are resolved by token
+ * ids, so that the same words give the same tokens everywhere.
  *
- * Cost: counts are kept up to date, and a queue gives the next pair, so a merge takes time by the words that have the
- * pair, not by the text: O(C log C) for C changes of counts, at most one for each character of each different word and
- * each merge in it.
+ * Cost: counts are updated incrementally and a heap returns the next pair, so the time of a merge depends on the words
+ * that have the pair, not on the whole text: O(C log C) for C changes of counts, at most one change per merge per
+ * character of each distinct word.
  *
- * @param counts of words, in characters of bytes (see `byteCharacters`).
- * @throws ArgumentError for a vocabulary that has no room for all bytes.
+ * @param wordCounts counts of words in byte-level characters (see `byteCharacters`).
+ * @throws ArgumentError for a vocabulary smaller than the 256 byte tokens, or too large.
  * Source: Sennrich, Haddow and Birch 2016, Neural Machine Translation of Rare Words with Subword Units, ACL; the order
  * of ties is that of Hugging Face's `BpeTrainer`.
  */
@@ -122,7 +123,7 @@ export const learnBytePairs = (
 ): BytePairs => {
   if (!Number.isInteger(vocabulary) || vocabulary < 256 || vocabulary > mostVocabulary)
     throw new ArgumentError(
-      `a vocabulary of ${vocabulary} is not usable: each of 256 bytes is a token, and at most ${mostVocabulary} are held; use such as 8192`,
+      `a vocabulary of ${vocabulary} is not usable: it must hold the 256 byte tokens, and at most ${mostVocabulary} tokens; use, for example, 8192`,
     );
   const tokens = byteCharacters.toSorted();
   const numbers = new Map(tokens.map((token, number) => [token, number]));
@@ -143,7 +144,7 @@ export const learnBytePairs = (
     if (next === undefined || next.count < minimumCount) break;
     const { pair, count } = next;
     if (count !== pair.count) {
-      // some of it went to other tokens since
+      // merges of other pairs have changed the count since
       if (pair.count > 0) queue.push({ pair, count: pair.count });
       continue;
     }
@@ -161,8 +162,8 @@ export const learnBytePairs = (
       counts.push(count);
     }
     const grown = new Set<Pair>();
-    const places = pair.words.splice(0);
-    for (const index of places) mergeIn(words, index, pair, token, pairs, grown);
+    const indices = pair.words.splice(0);
+    for (const index of indices) mergeIn(words, index, pair, token, pairs, grown);
     pair.count = 0;
     for (const each of grown) if (each.count > 0) queue.push({ pair: each, count: each.count });
   }

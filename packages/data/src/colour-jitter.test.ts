@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { augmentationKey, augmentImage, type Augmentation, type ImageSize, showMiddle } from "./augment.ts";
+import { augmentationKey, augmentImage, type Augmentation, type ImageSize, cropCenter } from "./augment.ts";
 import { type ColourJitter, jitterColours } from "./colour-jitter.ts";
 
 const keys = fc.tuple(fc.nat(), fc.nat(50), fc.nat(1000)).map((parts) => augmentationKey(...parts));
@@ -86,7 +86,7 @@ test("each change draws words of its own: one more leaves the others as they wer
     Uint8Array.from(image, (_, i) => image[i - (i % 21) + 3 * (6 - Math.floor((i % 21) / 3)) + (i % 3)]!);
   const plain: Augmentation = { cropPadding: 0, flip: false };
   const middle = new Uint8Array(6 * 7 * 3).fill(77);
-  showMiddle(source, [8, 9, 3], middle, size);
+  cropCenter(source, [8, 9, 3], middle, size);
   const jitter = { brightness: 0.4, contrast: 0.4, saturation: 0.4 };
   const resizedCrop = { scale: [0.2, 1], ratio: [0.7, 1.4] } as const;
   let turned = 0;

@@ -1,5 +1,5 @@
 /**
- * Grey of colours: ITU-R 601 luma, rounded as Pillow's `convert("L")`.
+ * Converts colors to gray: ITU-R 601 luma, rounded as in Pillow's `convert("L")`.
  *
  * @param colours u8 [pixels, 3].
  * @returns u8 [pixels].
@@ -12,7 +12,7 @@ export const luma = (colours: Uint8Array): Uint8Array => {
 };
 
 /**
- * Colours of inks without a profile, as Pillow's `convert("RGB")`.
+ * Converts CMYK to RGB without a color profile, as Pillow's `convert("RGB")`.
  *
  * @param inks u8 [pixels, 4]: cyan, magenta, yellow, black.
  * @returns u8 [pixels, 3].

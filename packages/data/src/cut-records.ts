@@ -1,10 +1,10 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { isEncoded, isFiled, type Samples } from "./encoded-records.ts";
 import { DataError } from "./errors.ts";
-import { lengthOf } from "./filed-windows.ts";
+import { lengthOf } from "./file-windows.ts";
 import type { Records } from "./records.ts";
 
-/** The first `count` samples; all of them when there are fewer. */
+/** Returns the first `count` samples, or all samples if there are fewer. */
 export const takeRecords = <Some extends Samples>(records: Some, count: number): Some => ({
   ...records,
   count: Math.min(count, records.count),
@@ -18,7 +18,7 @@ const movedBy = (count: number, fields: Records["fields"]): Records["fields"] =>
     ]),
   );
 
-/** All samples but the first `count`. */
+/** Returns all samples except the first `count`. */
 const afterFirst = (samples: Samples, count: number): Samples => {
   const left = samples.count - count;
   if (isEncoded(samples))
@@ -33,12 +33,13 @@ const afterFirst = (samples: Samples, count: number): Samples => {
 };
 
 /**
- * Cut samples in a training part and a validation part, the last `validFraction` of them, rounded down but one at
- * least. A cut, not a draw: neighbours in a file are often alike, and every run cuts in the same place. Both parts are
- * views of the same memory.
+ * Splits samples into a training part and a validation part without shuffling. The validation part is the last
+ * `validFraction` of the samples, rounded down, at least one sample. The split is not random, because neighboring
+ * samples in a file are often similar, and every run must split at the same index. Both parts are views of the same
+ * memory.
  *
  * @param validFraction in (0, 1).
- * @throws DataError when fewer than two samples leave one part empty.
+ * @throws DataError for fewer than two samples.
  */
 export const splitRecords = <Some extends Samples>(
   records: Some,
@@ -50,7 +51,7 @@ export const splitRecords = <Some extends Samples>(
     );
   if (records.count < 2)
     throw new DataError(
-      `${records.count} samples cannot be cut in a training part and a validation part; give two samples at least`,
+      `${records.count} samples cannot be split into a training part and a validation part; provide at least two samples`,
     );
   const cut = records.count - Math.max(1, Math.floor(records.count * validFraction));
   return { train: takeRecords(records, cut), valid: afterFirst(records, cut) as Some };

@@ -3,7 +3,7 @@ import { type EncodedRecords, isEncoded } from "./encoded-records.ts";
 import { epochOrder } from "./order.ts";
 import { type Field, type Records, sampleBytes } from "./records.ts";
 
-/** Samples that can be reordered one by one: all but windows of a token file. */
+/** Samples that can be reordered one by one: all kinds except windows of a token file. */
 export type DrawnSamples = Records | EncodedRecords;
 
 /** The samples `indices` of a field, copied to shared memory. */
@@ -48,9 +48,9 @@ export const sampleClasses = (samples: DrawnSamples): Int32Array | undefined => 
 };
 
 /**
- * Drawn samples per class: in proportion, `total` together.
+ * Returns the number of samples to draw per class: proportional, `total` together.
  *
- * @param spared samples of each class that are left if others suffice.
+ * @param spared samples of each class that are not drawn if other samples suffice.
  */
 const quotas = (counts: ReadonlyMap<number, number>, total: number, spared: 0 | 1): Map<number, number> => {
   const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
@@ -70,17 +70,17 @@ const quotas = (counts: ReadonlyMap<number, number>, total: number, spared: 0 | 
   return new Map(shares.map(({ label, quota }) => [label, quota]));
 };
 
-/** A random order of samples, and which of them are drawn. */
+/** A random order of samples, and whether each sample is drawn. */
 interface Draw {
   readonly order: Int32Array;
   readonly isDrawn: Uint8Array;
 }
 
 /**
- * Draw `total` of `count` samples, with the same share of each class. The draw is a function of the arguments.
+ * Draws `total` of `count` samples, with the same share of each class. The draw is a function of the arguments.
  *
  * @param classes of the samples. Absent: the draw is from all samples.
- * @param spared samples of each class that are left if others suffice.
+ * @param spared samples of each class that are not drawn if other samples suffice.
  */
 export const drawPerClass = (
   count: number,
@@ -103,8 +103,9 @@ export const drawPerClass = (
 };
 
 /**
- * Draw at most `count` samples, with the same share of each class, in random order. The draw is a function of the
- * number of samples, of their classes and of `count`; all samples in their own order if there are no more.
+ * Draws at most `count` samples, with the same share of each class, in random order. The draw is a function of the
+ * number of samples, of their classes and of `count`. Returns all samples in their own order if there are at most
+ * `count`.
  *
  * @param classes of the samples, see `sampleClasses`.
  */

@@ -1,119 +1,120 @@
 import type { TensorSpec } from "@skein/tensor-core";
-import type { FiledWindows } from "./filed-windows.ts";
+import type { FileWindows } from "./file-windows.ts";
 import type { Field, Records } from "./records.ts";
 import type { ResamplingFilter } from "./resampling-filters.ts";
 import type { TextTable } from "./text-table.ts";
 
-/** How images of any size become samples of one. */
+/** How images of any size are decoded into samples of one size. */
 export interface Decoding {
   /** Rows and columns. */
   readonly size: readonly [number, number];
-  /** Red, green and blue, or grey. */
+  /** RGB (3), or gray (1). */
   readonly channels: 1 | 3;
-  /** Cut off what is too much, leave it black around, or stretch. */
+  /** Crop to fill (cover), pad with black (contain), or stretch. */
   readonly fit: "cover" | "contain" | "stretch";
   /**
-   * In place of `fit`: bring images to this size, at least `size`, and cut the middle out. A number is the shorter
-   * side, the longer one in proportion; [rows, columns] stretch. As image processors of Hugging Face's do it, pixel by
-   * pixel. Default: see `fit`.
+   * Used instead of `fit`: resize images to this size, at least `size`, then take the center crop. A number is the
+   * shorter side, with the longer side in proportion; [rows, columns] stretch. Pixels equal those of Hugging Face's
+   * image processors. Absent: see `fit`.
    */
   readonly resize?: number | readonly [number, number] | undefined;
   /**
-   * Resize as Pillow does by this filter, bit by bit, whatever decodes. Default: as the decoder does, sharp by Lanczos'
-   * after it has decoded a JPEG as small as it may, `@napi-rs/image` by `bilinear`; with `resize`: `bilinear`.
+   * Resampling filter of Pillow; results are bitwise equal to Pillow's, independent of the decoder. Absent: the decoder
+   * resizes (sharp by Lanczos, after decoding a JPEG at reduced size if possible; `@napi-rs/image` by `bilinear`); with
+   * `resize`: `bilinear`.
    */
   readonly resample?: ResamplingFilter | undefined;
 }
 
-/** Whether images are to be resized here, and not by what decodes them. */
+/** Whether images are resized by this package instead of the decoder. */
 export const isResizedHere = ({ resize, resample }: Pick<Decoding, "resize" | "resample">): boolean =>
   resize !== undefined || resample !== undefined;
 
-/** Where encoded images lie, in an order of their own. */
+/** Encoded images in a fixed order, and their locations. */
 export interface ImageSource {
   readonly count: number;
-  /** Paths of their files. */
+  /** Paths of the image files. */
   readonly paths: TextTable;
-  /** The files' parts that are images, one after the other, where they were read already. */
+  /** Bytes of all images, concatenated, if they were read beforehand. */
   readonly stored?: Uint8Array<SharedArrayBuffer> | undefined;
-  /** Which parts of those files, or of `stored`, they are: names, and from which byte on how many. */
+  /** Parts of those files, or of `stored`, that hold the images: names, byte offsets and sizes. */
   readonly parts?:
     | {
         readonly names: TextTable;
-        /** f64 [count], as the sizes. */
+        /** f64 [count], like `sizes`. */
         readonly begins: Float64Array<SharedArrayBuffer>;
         readonly sizes: Float64Array<SharedArrayBuffer>;
       }
     | undefined;
   /** i32 [count]. */
   readonly labels: Int32Array<SharedArrayBuffer>;
-  /** The file that names them, and in which of its lines, where there is one. */
+  /** The manifest file and the line number of each image. Absent: no manifest. */
   readonly manifest?: { readonly file: string; readonly lines: Int32Array<SharedArrayBuffer> } | undefined;
 }
 
-/** Decoded images that stay in memory, those of all sources of a data set together; all threads share it. */
+/** Decoded images kept in memory, shared by all sources of a data set and by all threads. */
 export interface ImageCache {
-  /** Image after image. */
+  /** Concatenated images. */
   readonly pixels: Uint8Array<SharedArrayBuffer>;
-  /** Bytes of one. */
+  /** Size of one image, bytes. */
   readonly imageBytes: number;
-  /** How many it has room for. */
+  /** Maximum number of images. */
   readonly capacity: number;
-  /** How many places were given away; one number, which may be more than there are. */
-  readonly given: Int32Array<SharedArrayBuffer>;
+  /** Number of slots reserved so far, one i32; may exceed `capacity`. */
+  readonly numReserved: Int32Array<SharedArrayBuffer>;
 }
 
-/** Images that are read and decoded when they are wanted. Plain data over shared memory, for posting to threads. */
+/** Images that are read and decoded on demand. Plain data over shared memory, so that it can be posted to threads. */
 export interface EncodedImages {
   readonly source: ImageSource;
   readonly decoding: Decoding;
-  /** What decodes them. */
+  /** Decoder of the images. */
   readonly decodesBy: "sharp" | "napi-rs";
-  /** The same with its version: another one may round otherwise. */
+  /** Decoder with its version; another version may round differently. */
   readonly decoder: string;
-  /** SHA-256 of the encoded bytes in their order, of the labels, and of how they are decoded. */
+  /** SHA-256 of the encoded bytes in their order, of the labels, and of the decoding options. */
   readonly digest: string;
   readonly cache: ImageCache;
-  /** What threads know of each image, see `imageState`. i32 [count]. */
+  /** State of each image, see `imageState`; shared by all threads. i32 [count]. */
   readonly states: Int32Array<SharedArrayBuffer>;
-  /** Whether the next sound image takes the place of one that cannot be decoded. */
+  /** Whether a damaged image is replaced by the next intact image. */
   readonly skipDamaged: boolean;
-  /** How many are decoded at once, in each thread that does so. */
+  /** Maximum number of concurrent decodes per decoding thread. */
   readonly decodesAtOnce: number;
-  /** File URL of the module whose dependencies are searched for the decoder. */
+  /** File URL of the module from which the decoder package is resolved. */
   readonly from: string;
 }
 
-/** A word of `EncodedImages.states`; a positive one is the image's place in the cache, counted from 1. */
-export const imageState = { unknown: 0, damaged: -1, beingKept: -2 } as const;
+/** Values of `EncodedImages.states`. A positive value is the image's slot in the cache plus 1. */
+export const imageState = { unknown: 0, damaged: -1, caching: -2 } as const;
 
-/** Samples whose field `inputs`, u8 [rows, columns, channels], is decoded when a batch needs it. */
+/** Samples with a field `inputs`, u8 [rows, columns, channels], that is decoded when a batch needs it. */
 export interface EncodedRecords {
   readonly count: number;
-  /** Specs of one sample. */
+  /** Tensor specs of one sample, by field. */
   readonly fields: { readonly [name: string]: TensorSpec };
-  /** Those fields that lie in memory. */
+  /** Fields that are in memory. */
   readonly stored: { readonly [name: string]: Field };
   readonly images: EncodedImages;
-  /** The image of sample 0; that of sample i is `firstImage` + i. */
+  /** Image index of sample 0; sample i has image `firstImage` + i. */
   readonly firstImage: number;
-  /** Images of drawn samples: that of sample i is `order[firstImage + i]`. Absent: images in their own order. */
+  /** Image order of drawn samples: sample i has image `order[firstImage + i]`. Absent: images in their own order. */
   readonly order?: Int32Array<SharedArrayBuffer> | undefined;
 }
 
-/** Samples in memory, or in files. */
-export type Samples = Records | EncodedRecords | FiledWindows;
+/** Samples in memory or in files. */
+export type Samples = Records | EncodedRecords | FileWindows;
 
-/** Whether samples lie in files, of which each is decoded when it is asked for. */
+/** Whether samples are encoded in files and are decoded on demand. */
 export const isEncoded = (samples: Samples): samples is EncodedRecords => "images" in samples;
 
 /** Whether samples are windows of tokens that stay in their file. */
-export const isFiled = (samples: Samples): samples is FiledWindows => "file" in samples;
+export const isFiled = (samples: Samples): samples is FileWindows => "file" in samples;
 
 /**
- * All images of a source as samples, with the field `labels` i32 [].
+ * Makes samples of all images of a source, with the field `labels` i32 [].
  *
- * @param size rows and columns of a sample: the middle of an image that is decoded larger, or a part of it.
+ * @param size rows and columns of a sample: the center crop of an image decoded at a larger size, or a region of it.
  */
 export const encodedRecords = (images: EncodedImages, size: readonly [number, number]): EncodedRecords => {
   const { channels } = images.decoding;

@@ -2,8 +2,8 @@ import { SkeinError } from "@skein/tensor-core";
 import { boundedLine } from "@skein/tensor-core/backend";
 
 /**
- * A data set that is absent, truncated or altered. Names the file or folder, what was found, what was expected and the
- * cure; one line of bounded length.
+ * Thrown for a data set that is absent, truncated or altered. The message names the file or folder, the found and the
+ * expected value and the cure, in one line of bounded length.
  */
 export class DataError extends SkeinError {
   override name = "DataError";

@@ -15,15 +15,16 @@ const fetchBytes = async (url: string): Promise<NamedBytes> => {
       { cause },
     );
   }
-  if (!response.ok) throw new DataError(`${url} was answered with status ${response.status} instead of 200; ${cure}`);
+  if (!response.ok) throw new DataError(`${url} returned HTTP status ${response.status} instead of 200; ${cure}`);
   return { name: url, bytes: new Uint8Array(await response.arrayBuffer()) };
 };
 
 /**
- * Fetch handwritten digits: the four IDX files of MNIST, or as many entries of each as the server keeps, all at once.
+ * Fetches handwritten digits: the four IDX files of MNIST, in parallel. The server may hold only the first entries of
+ * each file.
  *
  * @param folder URL that ends with a slash.
- * @throws DataError when a file is missing, truncated or altered.
+ * @throws DataError if a file is missing, truncated or altered.
  * @example const { train, test } = await fetchMnist(new URL("digits/", document.baseURI).href);
  */
 export const fetchMnist = async (folder: string): Promise<{ readonly train: Records; readonly test: Records }> => {

@@ -1,8 +1,8 @@
-import { showMiddle } from "./augment.ts";
+import { cropCenter } from "./augment.ts";
 import { type Decoding, isResizedHere } from "./encoded-records.ts";
 import { type Box, channels, type Pixels, type Resampler } from "./resample.ts";
 
-/** The middle of an image, of the shape of what it is to fill. */
+/** Returns the largest centered box with the aspect ratio of the target. */
 const middle = (rows: number, columns: number, [high, wide]: readonly [number, number]): Box => {
   const scale = Math.min(rows / high, columns / wide);
   const [keptRows, keptColumns] = [Math.min(rows, high * scale), Math.min(columns, wide * scale)];
@@ -10,20 +10,20 @@ const middle = (rows: number, columns: number, [high, wide]: readonly [number, n
   return { top, left, bottom: top + keptRows, right: left + keptColumns };
 };
 
-/** The sides of an image that is left whole within others. */
+/** Returns the largest sides with the image's aspect ratio that fit in the target. */
 const whole = (rows: number, columns: number, [high, wide]: readonly [number, number]): readonly [number, number] => {
   const scale = Math.min(high / rows, wide / columns);
-  const side = (length: number, most: number): number => Math.max(1, Math.min(most, Math.round(length * scale)));
+  const side = (length: number, limit: number): number => Math.max(1, Math.min(limit, Math.round(length * scale)));
   return [side(rows, high), side(columns, wide)];
 };
 
-/** Whether an orientation of EXIF's exchanges rows and columns. */
+/** Whether an EXIF orientation exchanges rows and columns. */
 const isOnItsSide = (orientation: number): boolean => orientation >= 5;
 
 /**
- * Turn an image upright.
+ * Semaphore an image upright.
  *
- * @param orientation EXIF's: which side the stored image's first row and first column are.
+ * @param orientation EXIF orientation: the sides at which the stored image's first row and first column belong.
  */
 export const upright = ({ bytes, rows, columns }: Pixels, orientation: number): Pixels => {
   if (orientation === 1) return { bytes, rows, columns };
@@ -39,10 +39,10 @@ export const upright = ({ bytes, rows, columns }: Pixels, orientation: number): 
   return { bytes: result, rows: high, columns: wide };
 };
 
-/** What of a decoding says where pixels go. */
+/** The options of a decoding that determine the geometry. */
 type Fitting = Omit<Decoding, "channels">;
 
-/** Rows and columns that an image is brought to, before its middle is cut out. */
+/** Returns the rows and columns after resizing, before the center crop. */
 const resizedSides = (
   rows: number,
   columns: number,
@@ -53,7 +53,7 @@ const resizedSides = (
   return rows <= columns ? [resize, longer] : [longer, resize];
 };
 
-/** The middle of an image that was resized whole. */
+/** Resizes a whole image and takes its center crop. */
 const middleOfResized = (
   image: Pixels,
   resize: NonNullable<Decoding["resize"]>,
@@ -64,11 +64,11 @@ const middleOfResized = (
   const shown = [Math.min(sides[0], size[0]), Math.min(sides[1], size[1])] as const;
   const bytes = resampler.resample(image, sides, undefined, resample, shown);
   const result = new Uint8Array(size[0] * size[1] * channels);
-  showMiddle(bytes, [...shown, channels], result, [...size, channels]);
+  cropCenter(bytes, [...shown, channels], result, [...size, channels]);
   return result;
 };
 
-/** An image that lies upright, or would but for `orientation`, as its fit says. */
+/** Fits an upright image, or an image that `orientation` would turn upright, to a sample. */
 const fitted = (
   image: Pixels,
   orientation: number,
@@ -94,12 +94,12 @@ const fitted = (
 };
 
 /**
- * A decoded image as a sample: u8 [rows, columns, 3], in memory of its own.
+ * Converts a decoded image to a sample: u8 [rows, columns, 3], in its own memory.
  *
- * @param orientation EXIF's, of the image as it is stored.
+ * @param orientation EXIF orientation of the stored image.
  */
 export const fitImage = (image: Pixels, orientation: number, decoding: Fitting, resampler: Resampler): Uint8Array => {
-  // What is turned after it was resized is rounded otherwise, in rows before columns.
+  // Turning after resizing would round differently, because rows are resampled before columns.
   if (!isResizedHere(decoding)) return fitted(image, orientation, decoding, resampler);
   const turned = upright(image, orientation);
   return decoding.resize === undefined
@@ -117,10 +117,10 @@ const onlyRed = (pixels: Uint8Array): Uint8Array =>
   Uint8Array.from({ length: pixels.length / 3 }, (_, i) => pixels[3 * i]!);
 
 /**
- * A decoded image of one channel or three as a sample of one or three: u8 [rows, columns, channels].
+ * Converts a decoded image of 1 or 3 channels to a sample of 1 or 3 channels: u8 [rows, columns, channels].
  *
- * @param image grey, u8 [rows, columns], where samples are grey; likewise, or u8 [rows, columns, 3], where not.
- * @param orientation EXIF's, of the image as it is stored.
+ * @param image u8 [rows, columns] for gray samples; u8 [rows, columns] or [rows, columns, 3] for color samples.
+ * @param orientation EXIF orientation of the stored image.
  */
 export const sampleOf = (image: Pixels, orientation: number, decoding: Decoding, resampler: Resampler): Uint8Array => {
   const { bytes, rows, columns } = image;

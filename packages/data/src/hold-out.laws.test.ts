@@ -107,7 +107,7 @@ test("rejects data that cannot fill both parts, and a fraction outside (0, 1)", 
   const one = recordsOf([0], "i32");
   expect(() => holdOut(one, 0.5, { name: "points" })).toThrow(DataError);
   expect(() => holdOut(one, 0.5, { name: "points" })).toThrow(
-    "points holds 1 samples, but training and evaluation need one each; give at least two",
+    "points holds 1 samples, but training and evaluation need at least one each; provide at least two",
   );
   for (const fraction of [0, 1, Number.NaN])
     expect(() => holdOut(recordsOf([0, 1], "i32"), fraction, { name: "points" })).toThrow(ArgumentError);

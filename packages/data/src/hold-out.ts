@@ -3,8 +3,8 @@ import { drawPerClass, chosenSamples, type DrawnSamples } from "./draw-samples.t
 import { DataError } from "./errors.ts";
 
 /**
- * Draw held-out samples, with the same share of each class where `classes` says which class a sample is of. Both parts
- * are shuffled. The draw is a function of the number of samples and of their classes.
+ * Draws held-out samples, with the same share of each class if `classes` is given. Both parts are shuffled. The draw is
+ * a function of the number of samples and of their classes.
  *
  * @param fraction in (0, 1) that is held out, rounded down; at least one sample.
  * @param options `name` of the data in errors, and `classes` of the samples (see `sampleClasses`). Without classes the
@@ -22,7 +22,9 @@ export const holdOut = <Some extends DrawnSamples>(
     );
   const { count } = samples;
   if (count < 2)
-    throw new DataError(`${name} holds ${count} samples, but training and evaluation need one each; give at least two`);
+    throw new DataError(
+      `${name} holds ${count} samples, but training and evaluation need at least one each; provide at least two`,
+    );
   const total = Math.max(1, Math.floor(count * fraction));
   const { order, isDrawn } = drawPerClass(count, total, { classes, spared: 1 });
   const part = (drawn: 0 | 1): Some =>

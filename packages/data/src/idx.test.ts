@@ -23,7 +23,7 @@ describe("parseIdx", () => {
     [
       "shorter than its header",
       idx([2, 3], []).subarray(0, 9),
-      "digits.idx has 9 bytes, but an IDX header of 2 dimensions alone takes 12",
+      "digits.idx has 9 bytes, but an IDX header of 2 dimensions needs 12",
     ],
     [
       "truncated",
@@ -51,7 +51,7 @@ describe("parseIdx", () => {
     ["another type", idx([2, 3], [1, 2, 3, 4, 5, 6], 0x0d), "an IDX file of 32-bit floats with 2 dimensions"],
     ["other dimensions", idx([6], [1, 2, 3, 4, 5, 6]), "an IDX file of unsigned bytes with 1 dimensions"],
   ])("refuses a sound file of %s for what it is", (_, file, message) => {
-    expect(() => parseIdx(file, "digits.idx", 2)).toThrow(`digits.idx is ${message}, but one of unsigned bytes with 2`);
+    expect(() => parseIdx(file, "digits.idx", 2)).toThrow(`digits.idx is ${message}, but unsigned bytes with 2`);
   });
 });
 
@@ -81,7 +81,7 @@ describe("mnistRecords", () => {
       "images holds 2 images, but labels 3 labels",
     );
     expect(() => mnistRecords(images, { name: "labels", bytes: idx([2], [3, 77]) })).toThrow(
-      "labels: label 1 is 77, but classes go from 0 to 9",
+      "labels: label 1 is 77, but classes are 0 to 9",
     );
     expect(() =>
       mnistRecords(

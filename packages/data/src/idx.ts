@@ -1,7 +1,7 @@
 import { elementCount } from "@skein/tensor-core";
 import { DataError } from "./errors.ts";
 
-/** An array of bytes from an IDX file; `data` is a view of the file's bytes. */
+/** A u8 array from an IDX file; `data` is a view of the file's bytes. */
 export interface IdxArray {
   readonly shape: readonly number[];
   readonly data: Uint8Array;
@@ -9,7 +9,7 @@ export interface IdxArray {
 
 const unsignedByte = 0x08;
 
-/** Types of elements that are not read, by their codes. */
+/** Unsupported element types by code. */
 const otherTypes: Readonly<Record<number, string>> = {
   0x09: "signed bytes",
   0x0b: "16-bit integers",
@@ -19,11 +19,11 @@ const otherTypes: Readonly<Record<number, string>> = {
 };
 
 /**
- * Parse an IDX file of unsigned bytes: two zero bytes, type 0x08, number of dimensions, one big-endian u32 per
- * dimension, data.
+ * Parses an IDX file of unsigned bytes without a copy: two zero bytes, type 0x08, number of dimensions, one big-endian
+ * u32 per dimension, data.
  *
- * @param file the bytes. @param name what errors call the file: its path.
- * @param rank how many dimensions it must have. Without a copy.
+ * @param file the bytes. @param name name of the file in errors: its path.
+ * @param rank required number of dimensions.
  * @throws DataError for a truncated or altered file, with actual and expected bytes.
  * Source: LeCun, Cortes and Burges, The MNIST database of handwritten digits, "file formats".
  */
@@ -32,7 +32,7 @@ export const parseIdx = (file: Uint8Array, name: string, rank: number): IdxArray
   const headerBytes = 4 + 4 * rank;
   if (file.length < headerBytes)
     throw new DataError(
-      `${name} has ${file.length} bytes, but an IDX header of ${rank} dimensions alone takes ${headerBytes}; ${cure}`,
+      `${name} has ${file.length} bytes, but an IDX header of ${rank} dimensions needs ${headerBytes}; ${cure}`,
     );
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const magic = view.getUint32(0);
@@ -41,7 +41,7 @@ export const parseIdx = (file: Uint8Array, name: string, rank: number): IdxArray
     const type = otherTypes[magic >>> 8];
     if (type !== undefined || (magic >>> 8 === unsignedByte && file[3]! > 0))
       throw new DataError(
-        `${name} is an IDX file of ${type ?? "unsigned bytes"} with ${file[3]} dimensions, but one of unsigned bytes with ${rank} is read here; name another file, or convert it with NumPy and use data: {kind: numpy}`,
+        `${name} is an IDX file of ${type ?? "unsigned bytes"} with ${file[3]} dimensions, but unsigned bytes with ${rank} dimensions are required; give another file, or convert it with NumPy and use data: {kind: numpy}`,
       );
     const hex = (value: number): string => `0x${value.toString(16).padStart(8, "0")}`;
     throw new DataError(
@@ -52,16 +52,16 @@ export const parseIdx = (file: Uint8Array, name: string, rank: number): IdxArray
   const expected = headerBytes + elementCount(shape);
   if (file.length !== expected) {
     throw new DataError(
-      `${name} has ${file.length} bytes, but its header [${shape.join(", ")}] asks for ${expected}; ${file.length < expected ? "it is truncated" : "something was appended"}: ${cure}`,
+      `${name} has ${file.length} bytes, but its header [${shape.join(", ")}] requires ${expected}; ${file.length < expected ? "the file is truncated" : "data was appended"}: ${cure}`,
     );
   }
   return { shape, data: file.subarray(headerBytes) };
 };
 
 /**
- * The first `count` entries of an IDX file, as a file of its own; the whole file when it has no more.
+ * Returns the first `count` entries of an IDX file as an IDX file, or all entries if there are fewer.
  *
- * @throws DataError as `parseIdx`.
+ * @throws DataError like `parseIdx`.
  */
 export const takeIdx = (file: Uint8Array, name: string, rank: number, count: number): Uint8Array<ArrayBuffer> => {
   const { shape, data } = parseIdx(file, name, rank);

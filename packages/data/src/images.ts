@@ -2,25 +2,25 @@ import { DataError } from "./errors.ts";
 import { parseIdx } from "./idx.ts";
 import { makeRecords, type Records } from "./records.ts";
 
-/** A file's bytes and the name that errors call it by. */
+/** The bytes of a file and its name in errors. */
 export interface NamedBytes {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
-/** Samples with a class each. */
+/** Samples with one class each. */
 export interface ImageRecords {
   readonly records: Records;
-  /** Classes go from 0 to one less. */
+  /** Number of classes; labels are 0 to `classes` − 1. */
   readonly classes: number;
 }
 
 /**
- * Images of any size with a class each, from a pair of IDX files of unsigned bytes: images [N, height, width] or [N,
- * height, width, channels], labels [N]. Fields `inputs` u8 [height, width, channels] and `labels` u8 []. Pixels stay
- * bytes, a quarter of the traffic of floats; the traced model function casts and scales them.
+ * Reads images of any size with one class each from a pair of IDX files of unsigned bytes: images [N, height, width] or
+ * [N, height, width, channels], labels [N]. Fields: `inputs` u8 [height, width, channels] and `labels` u8 []. Pixels
+ * stay bytes, a quarter of the traffic of floats; the traced model function casts and scales them.
  *
- * @throws DataError for truncated or altered files, unequal counts, no images, or a label that is no class.
+ * @throws DataError for truncated or altered files, unequal counts, no images, or a label out of range.
  */
 export const imageRecords = (
   imageFile: NamedBytes,
@@ -28,7 +28,7 @@ export const imageRecords = (
   {
     classes,
   }: {
-    /** How many classes there are. Default: one more than the greatest label. */
+    /** Number of classes. Default: one more than the largest label. */
     readonly classes?: number | undefined;
   } = {},
 ): ImageRecords => {
@@ -38,17 +38,17 @@ export const imageRecords = (
   const [count, height, width, channels = 1] = images.shape as [number, number, number, number?];
   if (labels.shape[0] !== count)
     throw new DataError(
-      `${imageFile.name} holds ${count} images, but ${labelFile.name} ${labels.shape[0]} labels; both must have one per image: install the data set again`,
+      `${imageFile.name} holds ${count} images, but ${labelFile.name} holds ${labels.shape[0]} labels; each image needs one label: install the data set again`,
     );
   if (count === 0 || height * width * channels === 0)
     throw new DataError(
-      `${imageFile.name} holds ${count} images of ${height}×${width}×${channels}, so there is nothing to learn from; name a file with images`,
+      `${imageFile.name} holds ${count} images of ${height}×${width}×${channels}, so there is no training data; give a file with images`,
     );
-  const greatest = labels.data.reduce((most, label) => Math.max(most, label), 0);
+  const greatest = labels.data.reduce((max, label) => Math.max(max, label), 0);
   if (classes !== undefined && greatest >= classes) {
     const bad = labels.data.findIndex((label) => label >= classes);
     throw new DataError(
-      `${labelFile.name}: label ${bad} is ${labels.data[bad]}, but classes go from 0 to ${classes - 1}; the file is damaged, install the data set again, or it has more classes`,
+      `${labelFile.name}: label ${bad} is ${labels.data[bad]}, but classes are 0 to ${classes - 1}; the file is damaged (install the data set again) or has more classes`,
     );
   }
   return {

@@ -26,7 +26,7 @@ export {
   isFiled,
   type Samples,
 } from "./encoded-records.ts";
-export { type FiledTokens, filedWindows, type FiledWindows } from "./filed-windows.ts";
+export { type FileTokens, filedWindows, type FileWindows } from "./file-windows.ts";
 export { DataError } from "./errors.ts";
 export { holdOut } from "./hold-out.ts";
 export { fetchMnist } from "./fetch-mnist.ts";

@@ -1,4 +1,4 @@
-/** Pieces one after the other; the piece itself where there is but one. */
+/** Concatenates byte arrays; returns a single array without a copy. */
 export const joinBytes = (...pieces: readonly Uint8Array[]): Uint8Array => {
   if (pieces.length === 1) return pieces[0]!;
   const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));

@@ -1,23 +1,23 @@
-/** What a JPEG says of itself before its pixels. */
+/** Header fields of a JPEG. */
 export interface JpegHeader {
   readonly rows: number;
   readonly columns: number;
-  /** 1: grey, 3: colours, 4: inks. */
+  /** Number of components. 1: gray, 3: color, 4: CMYK. */
   readonly components: number;
-  /** Bits of each. */
+  /** Bits per component. */
   readonly precision: number;
-  /** How it is coded: its start-of-frame marker, 0xc0 to 0xcf. */
+  /** Start-of-frame marker, 0xc0 to 0xcf, which identifies the coding. */
   readonly frame: number;
-  /** EXIF's: how the camera was held, 1 (upright) to 8. */
+  /** EXIF orientation, 1 (upright) to 8. */
   readonly orientation: number;
 }
 
 const marker = { image: 0xd8, scan: 0xda, end: 0xd9, app1: 0xe1 } as const;
 
-/** Markers of frames: all of these sixteen but tables of codes, an extension, and conditions. */
+/** Whether a marker starts a frame: 0xc0 to 0xcf, except DHT, JPG and DAC. */
 const isFrame = (kind: number): boolean => kind >= 0xc0 && kind <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(kind);
 
-/** Markers that no length follows. */
+/** Whether a marker has no length field. */
 const isAlone = (kind: number): boolean => kind === 0x01 || (kind >= 0xd0 && kind <= marker.image);
 
 const startsWith = (bytes: Uint8Array, text: string): boolean =>
@@ -26,7 +26,7 @@ const startsWith = (bytes: Uint8Array, text: string): boolean =>
 const orientationTag = 0x0112;
 const shortType = 3;
 
-/** The orientation in a segment of EXIF; undefined where it is written as no such writer should. */
+/** Returns the orientation in an EXIF segment, or undefined if the segment is malformed. */
 const orientationIn = (segment: Uint8Array): number | undefined => {
   const tiff = segment.subarray(6); // "Exif", two zeros
   const view = new DataView(tiff.buffer, tiff.byteOffset, tiff.byteLength);
@@ -47,9 +47,9 @@ const orientationIn = (segment: Uint8Array): number | undefined => {
 };
 
 /**
- * Read the header of a JPEG (ITU T.81, annex B) with its EXIF.
+ * Reads the header of a JPEG (ITU T.81, annex B) including EXIF.
  *
- * @returns undefined for what is no JPEG, or one that is damaged before its pixels.
+ * @returns undefined if the bytes are not a JPEG, or are damaged before the pixels.
  */
 export const jpegHeader = (bytes: Uint8Array): JpegHeader | undefined => {
   if (bytes[0] !== 0xff || bytes[1] !== marker.image) return undefined;
@@ -59,7 +59,7 @@ export const jpegHeader = (bytes: Uint8Array): JpegHeader | undefined => {
     if (bytes[at] !== 0xff) return undefined;
     const kind = bytes[at + 1]!;
     if (kind === 0xff) {
-      at++; // filling
+      at++; // fill byte
       continue;
     }
     if (isAlone(kind)) {

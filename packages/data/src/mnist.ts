@@ -2,18 +2,18 @@ import { DataError } from "./errors.ts";
 import { imageRecords, type NamedBytes } from "./images.ts";
 import type { Records } from "./records.ts";
 
-/** Classes of MNIST and of Fashion-MNIST. */
+/** Number of classes of MNIST and of Fashion-MNIST. */
 export const mnistClasses = 10;
 
-/** Names of the four files, as they were published; Fashion-MNIST has the same. */
+/** Names of the four files as published; Fashion-MNIST has the same names. */
 export const mnistFiles = {
   train: { images: "train-images-idx3-ubyte", labels: "train-labels-idx1-ubyte" },
   test: { images: "t10k-images-idx3-ubyte", labels: "t10k-labels-idx1-ubyte" },
 } as const;
 
 /**
- * Handwritten digits, or the clothes of Fashion-MNIST, from a pair of IDX files: fields `inputs` u8 [28, 28, 1] and
- * `labels` u8 [].
+ * Reads handwritten digits, or the clothes of Fashion-MNIST, from a pair of IDX files: fields `inputs` u8 [28, 28, 1]
+ * and `labels` u8 [].
  *
  * @throws DataError for truncated or altered files, unequal counts, another size, or a label above 9.
  */
@@ -22,7 +22,7 @@ export const mnistRecords = (imageFile: NamedBytes, labelFile: NamedBytes): Reco
   const [height, width, channels] = records.fields["inputs"]!.shape as [number, number, number];
   if (height !== 28 || width !== 28 || channels !== 1)
     throw new DataError(
-      `${imageFile.name} holds images of ${height}×${width}${channels === 1 ? "" : `×${channels}`}, but those of MNIST and Fashion-MNIST are 28×28; point to their files, or use data: {kind: idx}`,
+      `${imageFile.name} holds images of ${height}×${width}${channels === 1 ? "" : `×${channels}`}, but images of MNIST and Fashion-MNIST are 28×28; give the path of their files, or use data: {kind: idx}`,
     );
   return records;
 };

@@ -3,7 +3,7 @@ import { DataError } from "./errors.ts";
 import { joinBytes } from "./join-bytes.ts";
 import { npyElement, type NpyHeader } from "./npy.ts";
 
-/** What elements become. */
+/** Target dtypes of a conversion. */
 export type NpyTarget = "f32" | "i32" | "u8";
 
 type Elements = Float32Array | Int32Array | Uint8Array;
@@ -19,12 +19,12 @@ const fits = (value: number, target: NpyTarget): boolean => {
   return target === "i32" ? (value | 0) === value : (value & 255) === value;
 };
 
-/** Walks the places, in C order, of elements that come in Fortran order: the first dimension varies fastest. */
+/** Enumerates the C-order indices of elements that are stored in Fortran order: the first dimension varies fastest. */
 class FortranWalk {
   private readonly shape: Shape;
   private readonly strides: readonly number[];
   private readonly at: number[];
-  private place = 0;
+  private index = 0;
 
   constructor(shape: Shape) {
     this.shape = shape;
@@ -32,32 +32,32 @@ class FortranWalk {
     this.at = shape.map(() => 0);
   }
 
-  /** The place of the element at hand; goes on to the next. */
+  /** Returns the C-order index of the current element and advances to the next. */
   next(): number {
-    const { shape, strides, at, place } = this;
+    const { shape, strides, at, index } = this;
     for (let dim = 0; dim < shape.length; dim++) {
-      this.place += strides[dim]!;
+      this.index += strides[dim]!;
       if (++at[dim]! < shape[dim]!) break;
-      this.place -= at[dim]! * strides[dim]!;
+      this.index -= at[dim]! * strides[dim]!;
       at[dim] = 0;
     }
-    return place;
+    return index;
   }
 }
 
-/** `[2, 5]` for the element at a place in C order. */
-const placeText = (place: number, shape: Shape): string => {
+/** Formats the indices of the element at a C-order index, such as `[2, 5]`. */
+const formatIndices = (index: number, shape: Shape): string => {
   const at: number[] = [];
-  for (let dim = shape.length - 1, rest = place; dim >= 0; rest = Math.floor(rest / shape[dim--]!))
+  for (let dim = shape.length - 1, rest = index; dim >= 0; rest = Math.floor(rest / shape[dim--]!))
     at.unshift(rest % shape[dim]!);
   return `[${at.join(", ")}]`;
 };
 
 /**
- * Writes the elements of an array, as pieces of its file come, into memory in C order; nothing but what its header
- * says may be given.
+ * Writes the elements of an array to memory in C order, piece by piece as the file is read. The total size must match
+ * the header.
  *
- * Cost: one pass; elements of Fortran order are scattered.
+ * Cost: one pass; elements in Fortran order are scattered.
  */
 export class NpyWriter {
   private readonly header: NpyHeader;
@@ -65,13 +65,13 @@ export class NpyWriter {
   private readonly target: NpyTarget;
   private readonly elements: Elements;
   private readonly element: (view: DataView, offset: number) => number;
-  /** Undefined where elements follow each other in memory as in the file. */
+  /** Absent: elements have the same order in memory as in the file. */
   private readonly walk: FortranWalk | undefined;
-  /** The beginning of an element whose rest comes with the next piece. */
+  /** First bytes of an element that continues in the next piece. */
   private rest: Uint8Array = new Uint8Array(0);
   private done = 0;
 
-  /** @param elements as many as the header says. */
+  /** @param elements array with the size given in the header. */
   constructor(header: NpyHeader, name: string, target: NpyTarget, elements: Elements) {
     this.header = header;
     this.name = name;
@@ -82,14 +82,14 @@ export class NpyWriter {
     this.walk = isStraight ? undefined : new FortranWalk(header.shape);
   }
 
-  /** @throws DataError for a value that does not fit. */
+  /** @throws DataError for a value that the target dtype cannot represent. */
   take(piece: Uint8Array): void {
     const each = this.header.bytesPerElement;
     const bytes = this.rest.length === 0 ? piece : joinBytes(this.rest, piece);
     const number = Math.floor(bytes.length / each);
     this.rest = bytes.slice(number * each);
     if (this.walk === undefined && this.target === "u8" && this.header.descr.endsWith("u1"))
-      this.elements.set(bytes, this.done); // nothing to change, nothing to check
+      this.elements.set(bytes, this.done); // needs no conversion and no check
     else this.write(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), number);
     this.done += number;
   }
@@ -99,18 +99,20 @@ export class NpyWriter {
     const { bytesPerElement: each, shape } = header;
     for (let i = 0; i < number; i++) {
       const value = element(view, i * each);
-      const place = walk?.next() ?? done + i;
+      const index = walk?.next() ?? done + i;
       if (!fits(value, target))
-        throw new DataError(`${name}${placeText(place, shape)} is ${value}, but ${allowed[target]}; correct the data`);
-      elements[place] = value;
+        throw new DataError(
+          `${name}${formatIndices(index, shape)} is ${value}, but ${allowed[target]}; correct the data`,
+        );
+      elements[index] = value;
     }
   }
 
-  /** @throws DataError where elements are missing. */
+  /** @throws DataError if elements are missing. */
   end(): void {
     if (this.done < this.elements.length)
       throw new DataError(
-        `${this.name} ended after ${this.done} of ${this.elements.length} elements while it was read; write it again`,
+        `${this.name} ended after ${this.done} of ${this.elements.length} elements during reading; write it again`,
       );
   }
 }

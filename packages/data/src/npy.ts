@@ -2,7 +2,7 @@ import { elementCount, type Shape } from "@skein/tensor-core";
 import { fromF16Bits } from "@skein/tensor-core/backend";
 import { DataError } from "./errors.ts";
 
-/** What the header of a `.npy` file says. */
+/** Contents of the header of a `.npy` file. */
 export interface NpyHeader {
   /** NumPy's name of the element type, such as `<f8`. */
   readonly descr: string;
@@ -11,16 +11,16 @@ export interface NpyHeader {
   /** Whether the first dimension varies fastest. */
   readonly fortranOrder: boolean;
   readonly shape: Shape;
-  /** Where elements begin. */
+  /** Offset of the first element, bytes. */
   readonly dataOffset: number;
-  /** What kind of number an element is. */
+  /** Kind of number. */
   readonly kind: "float" | "integer" | "bool";
 }
 
-/** Bytes in front of the header's text: the magic, the version, the length in two or four bytes. */
+/** Maximum number of bytes before the header's text: the magic, the version, and the length in two or four bytes. */
 export const npyPrefixBytes = 12;
 
-/** NumPy itself reads no longer header unless it is told to; a few hundred bytes are usual. */
+/** Maximum size of a header, bytes. NumPy rejects longer headers by default; a few hundred bytes are usual. */
 const mostHeaderBytes = 64 * 1024;
 
 const cure = "write it again with numpy.save";
@@ -29,19 +29,23 @@ const cure = "write it again with numpy.save";
 export const isNpy = (bytes: Uint8Array): boolean =>
   [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59].every((byte, i) => bytes[i] === byte);
 
-/** Where elements begin, by the first `npyPrefixBytes`. @throws DataError for what is no `.npy` file. */
+/**
+ * Returns the offset of the first element, computed from the first `npyPrefixBytes`. @throws DataError if the bytes are
+ * not a `.npy` file.
+ */
 export const npyDataOffset = (bytes: Uint8Array, name: string): number => {
   const fault = (rule: string): never => {
     throw new DataError(`${name} ${rule}; ${cure}`);
   };
   if (bytes.length < npyPrefixBytes) fault(`has ${bytes.length} bytes, too few for a NumPy array`);
-  if (!isNpy(bytes)) fault("is no NumPy array: it does not begin with the bytes \\x93NUMPY");
+  if (!isNpy(bytes)) fault("is not a NumPy array: it does not begin with the bytes \\x93NUMPY");
   const version = bytes[6]!;
-  if (version < 1 || version > 3) fault(`has version ${version}.${bytes[7]} of the format, but 1, 2 and 3 are known`);
+  if (version < 1 || version > 3)
+    fault(`has version ${version}.${bytes[7]} of the format, but only versions 1, 2 and 3 are supported`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const length = version === 1 ? view.getUint16(8, true) : view.getUint32(8, true);
   if (length > mostHeaderBytes)
-    fault(`says that its header has ${length} bytes, at most ${mostHeaderBytes} are allowed; it is damaged`);
+    fault(`declares a header of ${length} bytes, but at most ${mostHeaderBytes} are allowed; it is damaged`);
   return (version === 1 ? 10 : 12) + length;
 };
 
@@ -68,7 +72,7 @@ const typeOf = (descr: string, name: string): Omit<NpyHeader, "fortranOrder" | "
   const bytesPerElement = Number(digits);
   if (kind === undefined || sizes[kind]?.includes(bytesPerElement) !== true)
     throw new DataError(
-      `${name} holds elements of type ${descr.slice(0, 40)}${refused[kind ?? ""] === undefined ? "" : `, ${refused[kind!]}`}; floats of 16, 32 or 64 bits, integers and bool are read: convert it with astype first`,
+      `${name} holds elements of type ${descr.slice(0, 40)}${refused[kind ?? ""] === undefined ? "" : `, ${refused[kind!]}`}; floats of 16, 32 or 64 bits, integers and bool are supported: convert it with astype first`,
     );
   return {
     descr,
@@ -79,23 +83,23 @@ const typeOf = (descr: string, name: string): Omit<NpyHeader, "fortranOrder" | "
 };
 
 /**
- * Read the header of a `.npy` file, version 1, 2 or 3: a Python dictionary of three keys.
+ * Parses the header of a `.npy` file, version 1, 2 or 3: a Python dictionary with three keys.
  *
- * @param bytes the file from its beginning to `npyDataOffset` at least.
- * @param name what errors call it.
- * @throws DataError for what is no `.npy` file, and for element types that are no real numbers.
+ * @param bytes the file from its beginning to at least `npyDataOffset`.
+ * @param name name of the file in errors.
+ * @throws DataError if the bytes are not a `.npy` file, and for element types that are not real numbers.
  * Source: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
  */
 export const parseNpyHeader = (bytes: Uint8Array, name: string): NpyHeader => {
   const dataOffset = npyDataOffset(bytes, name);
   if (bytes.length < dataOffset)
-    throw new DataError(`${name} ends within its header of ${dataOffset} bytes, it was truncated; ${cure}`);
+    throw new DataError(`${name} ends within its header of ${dataOffset} bytes, so it was truncated; ${cure}`);
   const header = new TextDecoder().decode(Uint8Array.from(bytes.subarray(bytes[6] === 1 ? 10 : 12, dataOffset)));
   const descr = /(['"])descr\1\s*:\s*(['"])([^'"]*)\2/.exec(header)?.[3];
   const order = /(['"])fortran_order\1\s*:\s*(True|False)/.exec(header)?.[2];
   const dims = /(['"])shape\1\s*:\s*\(([\dL,\s]*)\)/.exec(header)?.[2];
   if (descr === undefined && /['"]descr['"]\s*:\s*\[/.test(header))
-    throw new DataError(`${name} holds records of several fields; save each field as an array of its own`);
+    throw new DataError(`${name} holds records of several fields; save each field as a separate array`);
   if (descr === undefined || order === undefined || dims === undefined)
     throw new DataError(
       `${name} has a header without descr, fortran_order or shape: ${JSON.stringify(header.slice(0, 60))}; ${cure}`,
@@ -105,25 +109,25 @@ export const parseNpyHeader = (bytes: Uint8Array, name: string): NpyHeader => {
     .map((dim) => dim.replace("L", "").trim())
     .filter((dim) => dim !== "")
     .map(Number);
-  // beyond it, sizes are not exact
+  // above this size, products are not exact
   if (shape.reduce((product, dim) => product * Math.max(dim, 1), 1) > 2 ** 48)
-    throw new DataError(`${name} says that its shape is [${shape.join(", ")}], more than any memory holds; ${cure}`);
+    throw new DataError(`${name} declares the shape [${shape.join(", ")}], which exceeds any memory; ${cure}`);
   return { ...typeOf(descr, name), fortranOrder: order === "True", shape, dataOffset };
 };
 
-/** Bytes that the elements take in the file. */
+/** Returns the size of the elements in the file, bytes. */
 const npyDataBytes = ({ shape, bytesPerElement }: NpyHeader): number => elementCount(shape) * bytesPerElement;
 
-/** @throws DataError where a file of so many bytes has fewer elements than its header says, or more. */
+/** @throws DataError if the size of a file does not match its header. */
 export const requireWholeNpy = (header: NpyHeader, name: string, fileBytes: number): void => {
   const expected = header.dataOffset + npyDataBytes(header);
   if (fileBytes === expected) return;
   throw new DataError(
-    `${name} has ${fileBytes} bytes, but ${header.descr}[${header.shape.join(", ")}] takes ${expected}; ${fileBytes < expected ? "it was truncated: write it again" : "save each array in a file of its own"}`,
+    `${name} has ${fileBytes} bytes, but ${header.descr}[${header.shape.join(", ")}] takes ${expected}; ${fileBytes < expected ? "it was truncated: write it again" : "save each array in a separate file"}`,
   );
 };
 
-/** How an element is read from its place. 64-bit integers lose what a double cannot hold. */
+/** Returns the function that reads an element at an offset. 64-bit integers lose precision beyond a double. */
 export const npyElement = ({
   descr,
   kind,

@@ -2,21 +2,22 @@ import { ArgumentError, permutation, randomKey } from "@skein/tensor-core";
 import { foldInKey } from "@skein/tensor-core/backend";
 
 /**
- * Where training stands in its data: `step` global batches of `epoch` are consumed. Plain data; goes into checkpoints.
+ * Position of training in its data: `step` global batches of epoch `epoch` are consumed. Plain data; stored in
+ * checkpoints.
  */
 export interface DataPosition {
   readonly epoch: number;
   readonly step: number;
 }
 
-/** The stream of shuffles under a seed, apart from those of weights (the seed itself) and dropout. */
+/** Random stream of shuffles under a seed, separate from the streams of weights (the seed itself) and dropout. */
 const shuffleStream = 0x0da7a;
 
-/** The order of samples in an epoch. A function of seed and epoch alone: world size and batch size do not enter. */
+/** Returns the order of samples in an epoch: a function of seed and epoch, independent of world size and batch size. */
 export const epochOrder = (seed: number, epoch: number, count: number): Int32Array =>
   permutation(foldInKey(foldInKey(randomKey(seed).data, shuffleStream), epoch), count);
 
-/** Full global batches in an epoch of training; a rest is dropped. */
+/** Returns the number of full global batches in a training epoch; the last partial batch is dropped. */
 export const stepsPerEpoch = (count: number, batchSize: number): number => {
   if (batchSize > count)
     throw new ArgumentError(
@@ -25,15 +26,15 @@ export const stepsPerEpoch = (count: number, batchSize: number): number => {
   return Math.floor(count / batchSize);
 };
 
-/** One rank among those that share each batch. */
+/** One of the ranks that share each batch. */
 export interface Shard {
   readonly rank: number;
   readonly worldSize: number;
 }
 
 /**
- * This rank's range of a global batch: ranks take contiguous parts in rank order, so P ranks × b/P see together what
- * one rank × b sees.
+ * Returns this rank's range of a global batch. Ranks take contiguous parts in rank order, so P ranks with b/P samples
+ * each see the same samples as one rank with b.
  *
  * @throws ArgumentError unless `worldSize` divides `batchSize`.
  */
@@ -43,18 +44,18 @@ export const shardRange = (
 ): { readonly begin: number; readonly end: number } => {
   if (batchSize % worldSize !== 0) {
     throw new ArgumentError(
-      `a batch of ${batchSize} samples does not divide among ${worldSize} ranks; use a multiple of ${worldSize}, such as ${Math.ceil(batchSize / worldSize) * worldSize}`,
+      `a batch of ${batchSize} samples is not divisible by ${worldSize} ranks; use a multiple of ${worldSize}, such as ${Math.ceil(batchSize / worldSize) * worldSize}`,
     );
   }
   const size = batchSize / worldSize;
   return { begin: rank * size, end: (rank + 1) * size };
 };
 
-/** The position after one more step. */
+/** Returns the position after one more step. */
 export const advance = ({ epoch, step }: DataPosition, steps: number): DataPosition =>
   step + 1 < steps ? { epoch, step: step + 1 } : { epoch: epoch + 1, step: 0 };
 
-/** The position after `step` steps from the beginning. */
+/** Returns the position after `step` steps from the beginning. */
 export const positionOf = (step: number, steps: number): DataPosition => ({
   epoch: Math.floor(step / steps),
   step: step % steps,

@@ -1,8 +1,8 @@
 import { threefryWord } from "@skein/tensor-core/backend";
 
 /**
- * Which word of a sample's stream decides what, so that none decides two things. They stay where they are: a run that
- * is gone on with sees the images that it would have seen.
+ * Index of the word in a sample's random stream that each augmentation uses, so that no word is used twice. The indices
+ * must not change, so that a resumed run sees the same images.
  */
 export const augmentationWord = {
   down: 0,
@@ -11,19 +11,19 @@ export const augmentationWord = {
   brightness: 8,
   contrast: 9,
   saturation: 10,
-  /** In which colours change. */
+  /** Order of the color changes. */
   order: 11,
-  /** Four for each try to find a part of the image; the last, since they go on and on. */
+  /** First of four words per attempt to draw a region; last, because the number of attempts varies. */
   region: 16,
 } as const;
 
-/** A number in [0, 1), by word `index` of a key's stream. */
+/** Returns a number in [0, 1) from word `index` of a key's stream. */
 export const drawnFraction = (key: ArrayLike<number>, index: number): number => threefryWord(key, index) / 2 ** 32;
 
-/** A whole number from 0 to `count` − 1, by word `index` of a key's stream. */
+/** Returns an integer from 0 to `count` − 1 from word `index` of a key's stream. */
 export const drawn = (key: ArrayLike<number>, index: number, count: number): number =>
   Math.floor(drawnFraction(key, index) * count);
 
-/** A number in [from, to), by word `index` of a key's stream. */
+/** Returns a number in [from, to) from word `index` of a key's stream. */
 export const drawnBetween = (key: ArrayLike<number>, index: number, from: number, to: number): number =>
   from + (to - from) * drawnFraction(key, index);

@@ -2,7 +2,7 @@ import { bytesPerElement, type DType, elementCount, NdArray, type Shape, type Te
 import { hostArrayType } from "@skein/tensor-core/backend";
 import { DataError } from "./errors.ts";
 
-/** One field of every sample: sample i lies at byte `offsetBytes + i · strideBytes` of `bytes`. */
+/** One field of all samples: sample i begins at byte `offsetBytes + i · strideBytes` of `bytes`. */
 export interface Field {
   readonly bytes: Uint8Array;
   readonly offsetBytes: number;
@@ -13,40 +13,46 @@ export interface Field {
 }
 
 /**
- * Samples as strided views of memory: images and labels side by side, or overlapping windows of one text.
- * Plain data, so that it can be posted to workers; over a SharedArrayBuffer all threads read one copy.
+ * Samples as strided views of memory, such as separate images and labels, or overlapping windows of one text. Plain
+ * data, so that it can be posted to workers; with a SharedArrayBuffer all threads share one copy.
  */
 export interface Records {
   readonly count: number;
-  /** By path in the tree that a sample is, see `batchTree`; most samples have names alone, such as `inputs`. */
+  /**
+   * Fields by path in the tree of a sample, see `batchTree`; in most data sets a path is a single name, such as
+   * `inputs`.
+   */
   readonly fields: { readonly [path: string]: Field };
 }
 
-/** How many samples, and the specs of each: all that tells where in a batch a field lies. */
+/** Number of samples and the specs of one sample, which determine the layout of a batch. */
 export interface SampleSpecs {
   readonly count: number;
   readonly fields: { readonly [name: string]: TensorSpec };
 }
 
-/** Arrays of one batch by the paths of their fields, `[batch, ...sample shape]`; `batchTree` makes a tree of them. */
+/** Arrays of one batch, [batch, ...sample shape], by the paths of their fields; `batchTree` makes a tree of them. */
 export type Batch = { readonly [path: string]: NdArray };
 
-/** Bytes of one sample of a field. */
+/** Returns the size of one sample of a field, bytes. */
 export const sampleBytes = (field: TensorSpec): number => elementCount(field.shape) * bytesPerElement[field.dtype];
 
-/** @throws DataError when a field has fewer bytes than `count` samples take. */
+/** Makes records. @throws DataError if a field has fewer bytes than `count` samples need. */
 export const makeRecords = (count: number, fields: Records["fields"]): Records => {
   for (const [name, field] of Object.entries(fields)) {
     const needed = count === 0 ? 0 : field.offsetBytes + (count - 1) * field.strideBytes + sampleBytes(field);
     if (field.bytes.length < needed)
       throw new DataError(
-        `field "${name}" has ${field.bytes.length} bytes, but ${count} samples take ${needed}; give all of the data or a smaller count`,
+        `field "${name}" has ${field.bytes.length} bytes, but ${count} samples need ${needed}; provide all of the data or use a smaller count`,
       );
   }
   return { count, fields };
 };
 
-/** Where in the bytes of a batch of `size` samples each field begins, one after the other, and how many they are. */
+/**
+ * Returns the offsets of the fields in the bytes of a batch of `size` samples, one field after the other, and the total
+ * size, bytes.
+ */
 export const batchLayout = (
   records: SampleSpecs,
   size: number,
@@ -60,13 +66,13 @@ export const batchLayout = (
   return { offsets: Object.fromEntries(offsets), totalBytes };
 };
 
-/** Copy sample `index` of a field to byte `at` of `target`. */
+/** Copies sample `index` of a field to byte `at` of `target`. */
 export const copySample = (field: Field, index: number, target: Uint8Array, at: number): void => {
   const from = field.offsetBytes + index * field.strideBytes;
   target.set(field.bytes.subarray(from, from + sampleBytes(field)), at);
 };
 
-/** Copy the samples `indices` into `target`, field after field as `batchLayout` says. */
+/** Copies the samples `indices` into `target`, in the layout of `batchLayout`. */
 export const writeBatch = (records: Records, indices: ArrayLike<number>, target: Uint8Array): void => {
   const { offsets } = batchLayout(records, indices.length);
   for (const [name, field] of Object.entries(records.fields)) {
@@ -75,7 +81,7 @@ export const writeBatch = (records: Records, indices: ArrayLike<number>, target:
   }
 };
 
-/** The arrays of a written batch, without a copy. */
+/** Returns the arrays of a written batch, without a copy. */
 export const viewBatch = (records: SampleSpecs, size: number, bytes: Uint8Array): Batch => {
   const { offsets } = batchLayout(records, size);
   return Object.fromEntries(
@@ -93,7 +99,7 @@ export const viewBatch = (records: SampleSpecs, size: number, bytes: Uint8Array)
   );
 };
 
-/** Gather the samples `indices` into new arrays. */
+/** Copies the samples `indices` into new arrays. */
 export const gatherBatch = (records: Records, indices: ArrayLike<number>): Batch => {
   const bytes = new Uint8Array(batchLayout(records, indices.length).totalBytes);
   writeBatch(records, indices, bytes);

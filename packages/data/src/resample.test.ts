@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { showMiddle } from "./augment.ts";
+import { cropCenter } from "./augment.ts";
 import { type Box, type Pixels, Resampler } from "./resample.ts";
 import { type ResamplingFilter, resamplingFilters } from "./resampling-filters.ts";
 
@@ -86,7 +86,7 @@ test("makes the middle of a result alone as it makes the whole, and of a thread 
         const shown = [Math.min(high, size[0]), Math.min(wide, size[1])] as const;
         const whole = Uint8Array.from(resampler.resample(image, size, undefined, filter));
         const wanted = new Uint8Array(shown[0] * shown[1] * 3);
-        showMiddle(whole, [...size, 3], wanted, [...shown, 3]);
+        cropCenter(whole, [...size, 3], wanted, [...shown, 3]);
         expect(Uint8Array.from(resampler.resample(image, size, undefined, filter, shown))).toEqual(wanted);
       },
     ),

@@ -1,38 +1,40 @@
 import { wasmBase64 } from "./generated/resample.ts";
 import { filterCurves, type ResamplingFilter } from "./resampling-filters.ts";
 
-// Pillow's way of resizing, bit by bit, which most data sets of PyTorch's are brought to a size by:
-// src/libImaging/Resample.c and Geometry.c of Pillow 9.4.
+// Pillow's resizing, bitwise equal, which most PyTorch data pipelines use: src/libImaging/Resample.c and Geometry.c of
+// Pillow 9.4.
 
-/** Bits behind the point of weights, so that a sum of bytes fits 32 bits. */
+/** Number of fractional bits of weights, so that a sum of bytes fits in 32 bits. */
 const precisionBits = 22;
 
 /** Weights of source pixels for each pixel of a row or a column. */
 interface Weights {
-  /** How many each has room for. */
+  /** Maximum number of weights per target pixel. */
   readonly taps: number;
-  /** The first source pixel of each. */
+  /** First source pixel of each target pixel. */
   readonly first: Int32Array;
-  /** How many count. */
+  /** Number of weights of each target pixel. */
   readonly count: Int32Array;
-  /** Fixed point, `taps` of each. */
+  /** Fixed-point weights, `taps` per target pixel. */
   readonly weights: Int32Array;
 }
 
-/** What of a row or a column becomes what of one. */
+/** One-dimensional resampling: a part of a source row or column and its target. */
 interface Stretch {
-  /** Part of the source, in pixels, as Pillow keeps it: in 32 bits. */
+  /** Part of the source in pixels, in 32-bit precision like Pillow's. */
   readonly begin: number;
   readonly end: number;
-  /** Pixels that it becomes. */
+  /** Number of target pixels. */
   readonly target: number;
-  /** Those of them that are wanted, from `skipped` on. */
+  /** Number of computed target pixels, beginning at `skippedOf`. */
   readonly wanted: number;
 }
 
 const skippedOf = ({ target, wanted }: Stretch): number => (target - wanted) >> 1;
 
-/** A filter's curve, as wide as it is in pixels of the coarser grid, around the middle of each target pixel. */
+/**
+ * Computes filter weights around the center of each target pixel; the filter's width is in pixels of the coarser grid.
+ */
 const weightsOf = (filter: Exclude<ResamplingFilter, "nearest">, size: number, stretch: Stretch): Weights => {
   const { support: wide, weight } = filterCurves[filter];
   const { begin, end, target, wanted } = stretch;
@@ -63,18 +65,18 @@ const weightsOf = (filter: Exclude<ResamplingFilter, "nearest">, size: number, s
   return { taps, first, count, weights };
 };
 
-/** The source pixel of each target pixel, added up step by step, as Pillow rounds it. */
+/** Returns the source pixel of each target pixel. Positions are accumulated step by step, to round as Pillow does. */
 const nearestPixels = (stretch: Stretch): Int32Array => {
   const { begin, end, target, wanted } = stretch;
   const step = Math.fround(end - begin) / target;
   const skipped = skippedOf(stretch);
-  const places = new Int32Array(wanted);
-  for (let at = -skipped, place = begin + step * 0.5; at < wanted; at++, place += step)
-    if (at >= 0) places[at] = Math.trunc(place);
-  return places;
+  const indices = new Int32Array(wanted);
+  for (let at = -skipped, position = begin + step * 0.5; at < wanted; at++, position += step)
+    if (at >= 0) indices[at] = Math.trunc(position);
+  return indices;
 };
 
-/** Red, green and blue. */
+/** RGB. */
 export const channels = 3;
 
 /** An image of bytes, u8 [rows, columns, 3]. */
@@ -84,10 +86,13 @@ export interface Pixels {
   readonly columns: number;
 }
 
-/** Larger images are rare, and a resampler's room for them would stay taken. */
+/**
+ * Maximum size of images for which a resampler is reused, pixels. Larger images are rare, and a reused resampler would
+ * keep their memory.
+ */
 export const mostPixelsKept: number = 2 ** 26;
 
-/** A part of an image, in pixels, which may begin and end within one. */
+/** A part of an image in pixels; edges may be fractional. */
 export interface Box {
   readonly top: number;
   readonly left: number;
@@ -105,7 +110,7 @@ const pickPixels = ({ bytes, columns }: Pixels, down: Int32Array, across: Int32A
   return result;
 };
 
-/** See assembly/index.ts; all but numbers of rows, columns and lines are places in memory. */
+/** See assembly/index.ts. All arguments except numbers of rows, columns, lines and taps are addresses. */
 interface Exports {
   acrossColumns(
     from: number,
@@ -132,13 +137,17 @@ interface Exports {
 }
 
 const pageBytes = 2 ** 16;
-/** What is read and written behind the ends of pixels, and more: parts begin at multiples of it. */
+/**
+ * Padding after pixels, at least as large as what is read and written past their ends; also the alignment of
+ * allocations, bytes.
+ */
 const paddingBytes = 16;
 
 /**
- * Brings images to a size, in memory of its own, which is as large as the largest image wanted. One for each thread.
+ * Resizes images. Memory grows to the needs of the largest image. Use one resampler per thread.
  *
- * In WebAssembly, since a loop over typed arrays takes four times as long (0.54 against 0.12 ms, 256² to 64²).
+ * Implemented in WebAssembly, because a loop over typed arrays takes four times as long (0.54 against 0.12 ms, 256² to
+ * 64²).
  */
 export class Resampler {
   private readonly memory: WebAssembly.Memory = new WebAssembly.Memory({ initial: 1 });
@@ -151,7 +160,7 @@ export class Resampler {
     this.exports = instance.exports as unknown as Exports;
   }
 
-  /** Room for so many bytes behind those that were given away. */
+  /** Allocates memory after earlier allocations. */
   private take(bytes: number): number {
     const begin = this.end;
     this.end = (Math.ceil((begin + bytes) / paddingBytes) + 1) * paddingBytes;
@@ -161,24 +170,24 @@ export class Resampler {
   }
 
   private put(array: Uint8Array | Int32Array): number {
-    const place = this.take(array.byteLength);
-    new Uint8Array(this.memory.buffer).set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), place);
-    return place;
+    const address = this.take(array.byteLength);
+    new Uint8Array(this.memory.buffer).set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), address);
+    return address;
   }
 
   /**
-   * Bring a part of an image to a size: each target pixel is a weighted mean of the pixels that it covers, and of those
-   * about it, as far as the filter reaches; `nearest` is the one in its middle. The same bits as Pillow's
-   * `image.resize((columns, rows), filter, box)`.
+   * Resizes a part of an image: each target pixel is a weighted mean of the source pixels within the reach of the
+   * filter; `nearest` takes the pixel at the center. Bitwise equal to Pillow's `image.resize((columns, rows), filter,
+   * box)`.
    *
-   * @param box not empty, within the image. Default: all of it.
+   * @param size rows and columns of the resized part.
+   * @param box not empty, within the image. Default: the whole image.
    * @param filter default: bilinear.
-   * @param shown rows and columns of the middle of it that is wanted; half of what is left out, rounded down, lies
-   * before it. Default: all of it.
-   * @returns u8 [rows, columns, 3] of what is shown; the image's own bytes where nothing changes, else memory that is
-   * valid until the next call.
-   * Cost: each pixel of the box counts for about 2·support columns of the target, then what comes of it for as many
-   * rows.
+   * @param shown rows and columns of the center crop to compute; half of the omitted rows and columns, rounded down,
+   * precede it. Default: `size`.
+   * @returns u8 [rows, columns, 3] of the center crop: the image's own bytes if nothing changes, otherwise memory that
+   * is valid until the next call.
+   * Cost: each pixel of the box contributes to about 2·support target columns, and each result to as many target rows.
    */
   resample(
     image: Pixels,
@@ -208,19 +217,27 @@ export class Resampler {
     const sourceLine = image.columns * channels;
     const targetLine = columns * channels;
     let lines = this.put(image.bytes.subarray(firstRow * sourceLine, lastRow * sourceLine));
-    const placed = ({ first, count, weights }: Weights): [number, number, number] => [
+    const putWeights = ({ first, count, weights }: Weights): [number, number, number] => [
       this.put(first),
       this.put(count),
       this.put(weights),
     ];
     if (across !== undefined) {
       const to = this.take((lastRow - firstRow) * targetLine);
-      this.exports.acrossColumns(lines, lastRow - firstRow, image.columns, to, columns, across.taps, ...placed(across));
+      this.exports.acrossColumns(
+        lines,
+        lastRow - firstRow,
+        image.columns,
+        to,
+        columns,
+        across.taps,
+        ...putWeights(across),
+      );
       lines = to;
     }
     if (isHigh) {
       const to = this.take(rows * targetLine);
-      this.exports.acrossRows(lines, firstRow, targetLine, to, rows, down.taps, ...placed(down));
+      this.exports.acrossRows(lines, firstRow, targetLine, to, rows, down.taps, ...putWeights(down));
       lines = to;
     }
     return new Uint8Array(this.memory.buffer, lines, rows * targetLine);

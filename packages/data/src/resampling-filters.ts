@@ -1,21 +1,24 @@
-/** Filters that images are resized by, as Pillow names them. */
+/** Resampling filters, by Pillow's names. */
 export const resamplingFilters = ["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"] as const;
-/** A filter of Pillow's that images are resized by. */
+/** A resampling filter of Pillow. */
 export type ResamplingFilter = (typeof resamplingFilters)[number];
 
-/** Weight of a source pixel by its distance from the middle of a target pixel, in pixels of the coarser grid. */
+/**
+ * Weight of a source pixel as a function of its distance from the center of a target pixel, in pixels of the coarser
+ * grid.
+ */
 interface FilterCurve {
-  /** Weights are 0 from this distance on. */
+  /** Distance at and beyond which weights are 0. */
   readonly support: number;
   weight(distance: number): number;
 }
 
 const sinc = (x: number): number => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x));
 
-/** Keys' cubic. Pillow's has this constant; OpenCV's and PyTorch's interpolate, without antialias, -0.75. */
+/** Parameter of Keys' cubic in Pillow; OpenCV, and PyTorch without antialias, use -0.75. */
 const cubic = -0.5;
 
-/** All but `nearest`, which weighs nothing. Source: src/libImaging/Resample.c of Pillow 9.4. */
+/** Curves of all filters except `nearest`, which has no weights. Source: src/libImaging/Resample.c of Pillow 9.4. */
 export const filterCurves: Readonly<Record<Exclude<ResamplingFilter, "nearest">, FilterCurve>> = {
   box: { support: 0.5, weight: (x) => (x > -0.5 && x <= 0.5 ? 1 : 0) },
   bilinear: { support: 1, weight: (x) => Math.max(0, 1 - Math.abs(x)) },

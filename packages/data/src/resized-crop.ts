@@ -1,10 +1,10 @@
 import { augmentationWord, drawn, drawnBetween } from "./random-draw.ts";
 
-/** Which parts of an image are shown in its place. */
+/** Random crops that are resized to the size of a sample. */
 export interface ResizedCrop {
-  /** Least and greatest part of the image's area, in (0, 1]. */
+  /** Minimum and maximum fraction of the image's area, in (0, 1]. */
   readonly scale: readonly [number, number];
-  /** Least and greatest width over height, above 0. */
+  /** Minimum and maximum aspect ratio, width over height, above 0. */
   readonly ratio: readonly [number, number];
 }
 
@@ -19,8 +19,8 @@ export interface Region {
 const tries = 10;
 
 /**
- * Draw a region of an image: its area uniformly, the logarithm of its shape uniformly, then its place among those that
- * lie inside. Where ten tries find none that fits, the greatest one in the middle whose shape is allowed.
+ * Draws a region of an image: its area uniformly, the logarithm of its aspect ratio uniformly, then its position inside
+ * the image. If ten attempts do not fit, the result is the largest centered region with an allowed aspect ratio.
  *
  * Source: `RandomResizedCrop.get_params` of torchvision 0.14, after Szegedy et al. 2015, arXiv 1409.4842, §6.
  */
@@ -48,19 +48,20 @@ export const drawRegion = (
   return { row: (rows - high) >> 1, column: (columns - wide) >> 1, rows: high, columns: wide };
 };
 
-/** Where along one side a pixel of the target lies in the source: two neighbours, and the second one's weight. */
+/** Returns, for each target pixel along one side, its two neighboring source pixels and the weight of the second. */
 const neighbours = (to: number, from: number, begin: number): readonly (readonly [number, number, number])[] =>
   Array.from({ length: to }, (_, i) => {
-    const place = Math.min(Math.max(((i + 0.5) * from) / to - 0.5, 0), from - 1);
-    const first = Math.floor(place);
-    return [begin + first, begin + Math.min(first + 1, from - 1), place - first] as const;
+    const position = Math.min(Math.max(((i + 0.5) * from) / to - 0.5, 0), from - 1);
+    const first = Math.floor(position);
+    return [begin + first, begin + Math.min(first + 1, from - 1), position - first] as const;
   });
 
 /**
- * Bring a region of an image to another size, by bilinear interpolation between the centres of pixels; the edge goes on
- * outside. Not smoothed first where it shrinks: a region that is shown is seldom more than twice as wide as its place.
+ * Resizes a region of an image by bilinear interpolation between pixel centers; edges are extended. There is no
+ * antialiasing when a region shrinks, because a region is seldom more than twice as wide as the target.
  *
- * @param source u8 [rows, columns, channels] of `columns` columns. @param target u8 [`rows`, `columns`, channels].
+ * @param source u8 [rows, columns, channels] with `sourceColumns` columns. @param target u8 [`rows`, `columns`,
+ * channels].
  */
 export const resizeRegion = (
   source: Uint8Array,

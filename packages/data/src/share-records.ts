@@ -1,8 +1,8 @@
 import type { Field, Records } from "./records.ts";
 
 /**
- * The same samples in shared memory, so that all threads read one copy. Fields over one buffer, such as windows of a
- * text and their targets, stay over one. What is shared already is not copied.
+ * Copies samples into shared memory, so that all threads share one copy. Fields over the same buffer, such as windows
+ * of a text and their targets, still share one buffer. Memory that is already shared is not copied.
  */
 export const shareRecords = (records: Records): Records => {
   const shared = new Map<ArrayBufferLike, SharedArrayBuffer>();

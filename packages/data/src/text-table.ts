@@ -1,12 +1,12 @@
-/** Many texts, such as the paths of a million files, as two pieces of shared memory that all threads read. */
+/** Many texts, such as the paths of a million files, in two pieces of shared memory. */
 export interface TextTable {
-  /** In UTF-8, one after the other. */
+  /** UTF-8 bytes of all texts, concatenated. */
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   /** Text i ends at byte `ends[i]`, where text i + 1 begins. */
   readonly ends: Float64Array<SharedArrayBuffer>;
 }
 
-/** Put texts into shared memory. Posted to a thread they cost nothing, where an array of strings is copied. */
+/** Stores texts in shared memory. Posting them to a thread is free, whereas an array of strings is copied. */
 export const textTable = (texts: readonly string[]): TextTable => {
   const encoder = new TextEncoder();
   const ends = new Float64Array(new SharedArrayBuffer(8 * texts.length));
@@ -21,6 +21,6 @@ export const textTable = (texts: readonly string[]): TextTable => {
   return { bytes, ends };
 };
 
-/** Text `index` of a table. */
+/** Returns text `index` of a table. */
 export const textAt = ({ bytes, ends }: TextTable, index: number): string =>
   new TextDecoder().decode(bytes.slice(index === 0 ? 0 : ends[index - 1]!, ends[index]!));

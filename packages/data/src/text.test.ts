@@ -33,7 +33,7 @@ describe("textRecords", () => {
   });
 
   test("refuses what gives no window", () => {
-    expect(() => textRecords(new Uint8Array(8), 8)).toThrow("the text has 8 bytes, but one window takes 9");
+    expect(() => textRecords(new Uint8Array(8), 8)).toThrow("the text has 8 bytes, but one window needs 9");
     expect(() => splitText(new Uint8Array(8), 1)).toThrow("validation fraction of 1");
   });
 

@@ -3,12 +3,12 @@ import { DataError } from "./errors.ts";
 import { makeRecords, type Records } from "./records.ts";
 
 /**
- * Windows of T + 1 bytes or tokens for a language model: fields `inputs` [T] and `labels` [T], the same ones one
- * further; u8 of bytes, i32 of tokens. Windows follow each other without overlap of their targets, so one epoch
- * predicts everything but the first once; a rest shorter than T is left out.
+ * Makes windows of T + 1 bytes or tokens for a language model: fields `inputs` [T] and `labels` [T], which is `inputs`
+ * shifted by one; u8 for bytes, i32 for tokens. The targets of windows do not overlap, so one epoch predicts everything
+ * except the first token once; a remainder shorter than T is dropped.
  *
- * @param name what errors call the text.
- * @throws DataError when the text is shorter than one window.
+ * @param name name of the text in errors.
+ * @throws DataError if the text is shorter than one window.
  */
 export const textRecords = (text: Uint8Array | Int32Array, windowLength: number, name = "the text"): Records => {
   const isBytes = text instanceof Uint8Array;
@@ -18,7 +18,7 @@ export const textRecords = (text: Uint8Array | Int32Array, windowLength: number,
   const count = Math.floor((text.length - 1) / windowLength);
   if (count < 1)
     throw new DataError(
-      `${name} has ${text.length} ${units}, but one window takes ${windowLength + 1}; use a longer text or a shorter window`,
+      `${name} has ${text.length} ${units}, but one window needs ${windowLength + 1}; use a longer text or a shorter window`,
     );
   const each = text.BYTES_PER_ELEMENT;
   const window = {
@@ -31,8 +31,8 @@ export const textRecords = (text: Uint8Array | Int32Array, windowLength: number,
 };
 
 /**
- * Cut a text in a training part and a validation part, the last `validFraction` of it. A cut, not a draw: neighbouring
- * windows are too alike.
+ * Splits a text into a training part and a validation part, the last `validFraction` of the text. The split is not
+ * random, because neighboring windows are similar.
  *
  * @param validFraction in (0, 1).
  */

@@ -1,13 +1,13 @@
 import { excerpt } from "@skein/tensor-core/backend";
 
-/** Numbers that may be left out: some files reserve some hundreds between words and special tokens. */
+/** Maximum number of unused ids: some files reserve hundreds between words and special tokens. */
 const mostHoles = (count: number): number => 64 + Math.floor(count / 32);
 
 type Json = Readonly<Record<string, unknown>>;
 
 const objectOf = (value: unknown): Json => (typeof value === "object" && value !== null ? (value as Json) : {});
 
-/** Tokens of a `tokenizer.json` with their ids as the file has them. */
+/** Yields the tokens of a `tokenizer.json` with their ids, unchecked. */
 export function* tokensOf({
   model,
   added_tokens: added,
@@ -17,7 +17,7 @@ export function* tokensOf({
   else
     for (const [token, id] of Object.entries(objectOf(vocab)))
       if (typeof id === "object" && id !== null)
-        yield* Object.entries(id); // of one language of several
+        yield* Object.entries(id); // one vocabulary per language
       else yield [token, id];
   for (const entry of Array.isArray(added) ? added : []) {
     const { content, id } = objectOf(entry);
@@ -26,10 +26,10 @@ export function* tokensOf({
 }
 
 /**
- * What is wrong with the ids of a `tokenizer.json`: each must be a number of the vocabulary, and the vocabulary has
- * about as many numbers as tokens. An id far beyond makes tables and models of that many rows.
+ * Checks the ids of a `tokenizer.json`: each id must be an integer from 0, and the largest id must not exceed the
+ * number of tokens by much. A far larger id would make tables and models of that many rows.
  *
- * @returns a clause with the token, its id and the rule; undefined if all ids are sound.
+ * @returns a clause with the token, its id and the rule; undefined if all ids are valid.
  */
 export const tokenIdFault = (description: Json): string | undefined => {
   const tokens = new Set<string>();
@@ -37,11 +37,11 @@ export const tokenIdFault = (description: Json): string | undefined => {
   for (const [token, id] of tokensOf(description)) {
     tokens.add(token);
     if (!Number.isSafeInteger(id) || (id as number) < 0)
-      return `token ${excerpt(token)} has the id ${excerpt(id)}, but ids are whole numbers from 0`;
+      return `token ${excerpt(token)} has the id ${excerpt(id)}, but ids must be integers from 0`;
     if ((id as number) > greatest.id) greatest = { token, id: id as number };
   }
   const count = tokens.size;
   if (greatest.id >= count + mostHoles(count))
-    return `token ${excerpt(greatest.token)} has the id ${greatest.id}, but there are ${count} tokens, so ids go from 0 to ${count - 1}`;
+    return `token ${excerpt(greatest.token)} has the id ${greatest.id}, but there are ${count} tokens, so ids must be 0 to ${count - 1}`;
   return undefined;
 };

@@ -1,17 +1,18 @@
 import type { BytePairs } from "./byte-pairs.ts";
 
-/** The texts of a tokenizer's two files, as Hugging Face's libraries read them. */
+/** The texts of a tokenizer's two files, in the format of Hugging Face's libraries. */
 export interface TokenizerTexts {
   /** `tokenizer.json`. */
   readonly tokenizer: string;
-  /** `tokenizer_config.json`, which says what ends a text. */
+  /** `tokenizer_config.json`, which names the end-of-text token. */
   readonly config: string;
 }
 
 /**
- * Byte pairs in the form of Hugging Face's `tokenizer.json`: GPT-2's words and bytes, nothing put in front or behind.
+ * Returns byte pairs in the format of Hugging Face's `tokenizer.json`, with GPT-2's pre-tokenization and byte level,
+ * and without added start or end tokens.
  *
- * @param endOfText ends a text, and is token 0; the tokens of byte pairs follow it.
+ * @param endOfText end-of-text token, token 0; the byte-pair tokens follow it.
  */
 export const tokenizerTexts = ({ tokens, merges }: BytePairs, endOfText: string): TokenizerTexts => ({
   tokenizer: `${JSON.stringify(

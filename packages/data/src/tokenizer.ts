@@ -1,22 +1,25 @@
-/** What makes numbers of a text, and a text of numbers. */
+/** Converts texts to token ids and back. */
 export interface Tokenizer {
-  /** Tokens are below it. */
+  /** Exclusive upper bound of token ids. */
   readonly vocabulary: number;
-  /** Nothing is put in front or behind. */
+  /** Encodes a text without special tokens before or after it. */
   encode(text: string): Int32Array;
-  /** Encodes several texts, each by itself, in less time than one by one. Absent: one by one is as fast. */
+  /** Encodes several texts, each separately, in less time than one by one. Absent: one by one is as fast. */
   readonly encodeAll?: ((texts: readonly string[]) => Int32Array[]) | undefined;
-  /** The same with what a model that continues a text expects in front of it, such as a token that begins one. */
+  /**
+   * Encodes a prompt with the special tokens that a generative model expects before it, such as a beginning-of-text
+   * token.
+   */
   encodePrompt(text: string): Int32Array;
-  /** Bytes that are no UTF-8 become replacement characters. */
+  /** Decodes tokens; bytes that are not valid UTF-8 become replacement characters. */
   decode(tokens: ArrayLike<number>): string;
-  /** The token behind the last of a text, where there is one. */
+  /** The end-of-text token. Absent: there is none. */
   readonly endOfText?: number | undefined;
 }
 
 const bytesOf = (text: string): Int32Array => Int32Array.from(new TextEncoder().encode(text));
 
-/** A token for each byte of UTF-8. */
+/** A tokenizer with one token per UTF-8 byte. */
 export const byteTokenizer: Tokenizer = {
   vocabulary: 256,
   encode: bytesOf,
@@ -25,8 +28,8 @@ export const byteTokenizer: Tokenizer = {
 };
 
 /**
- * The text that `tokens` add to the text of `before`. A tokenizer of sentencepiece drops a space that begins a text,
- * and so the space of a first word when `tokens` are decoded alone.
+ * Decodes the text that `tokens` append to the text of `before`. Needed because a sentencepiece tokenizer drops a
+ * leading space, and thus the space before the first word when `tokens` are decoded alone.
  */
 export const decodeAfter = (
   { decode }: Pick<Tokenizer, "decode">,

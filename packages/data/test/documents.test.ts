@@ -72,7 +72,7 @@ describe("texts", () => {
   test("in lines longer than a piece of the file keep their place", async () => {
     const long = "x".repeat(2 ** 20 + 7);
     const file = put("a.jsonl", `{"text": "${long}"}\n{"text": "${long}y"}\n{`);
-    expect([...jsonLines(file, "")].map(({ place, value }) => [place, value?.["text"]])).toEqual([
+    expect([...jsonLines(file, "")].map(({ location, value }) => [location, value?.["text"]])).toEqual([
       [`${file}:1`, long],
       [`${file}:2`, `${long}y`],
       [`${file}:3`, undefined],
@@ -80,10 +80,10 @@ describe("texts", () => {
   });
 
   test.each<[string, string | Uint8Array, RegExp]>([
-    ["no JSON", '\n{"text": "b"\n', /a\.jsonl:2: the line is no JSON; correct it, or leave such out/],
+    ["no JSON", '\n{"text": "b"\n', /a\.jsonl:2: the line is not valid JSON; correct it, or skip such ent/],
     ["a list", "[1]", /a\.jsonl:1: the line is no JSON object; /],
     ["another key", '{"body": "a", "id": 7}', /:1: the line has no key text, but body, id; correct it, set field, or/],
-    ["a number", '{"text": 7}', /:1: the line has a text that is no string/],
+    ["a number", '{"text": 7}', /:1: the line has a text that is not a string/],
     ["no UTF-8", Uint8Array.from([123, 0xff, 125]), /:1: the line is no UTF-8/],
   ])("of a line with %s are told with file and line, or left out and counted", async (_, content, line) => {
     const file = put("a.jsonl", content);
@@ -95,7 +95,7 @@ describe("texts", () => {
     const file = put("a.jsonl", '{"text": "a"}\n{\n\n{"text": 1}\n{"text": "b"}');
     expect((await loadDocuments({ file, skipDamaged: true })).remarks).toEqual([
       "2 documents",
-      `2 damaged lines or rows were left out: ${file}:2, ${file}:4`,
+      `2 damaged lines or rows were skipped: ${file}:2, ${file}:4`,
     ]);
   });
 
@@ -149,9 +149,11 @@ describe("a file of tokens", () => {
   test("that is empty, cut, or of another kind is refused in a line", () => {
     expect(() => load(new Uint8Array())).toThrow("has 0 bytes, so it holds no tokens");
     expect(() => load(new Uint8Array(7), { headerBytes: 8 })).toThrow("has 7 bytes, a header of 8 among them");
-    expect(() => load(new Uint8Array(7))).toThrow("has 7 bytes of tokens, no multiple of 2; it was truncated, or");
-    expect(() => load(bytesOf(Uint32Array.of(2 ** 31)), { dtype: "u32" })).toThrow("but no vocabulary is so large");
+    expect(() => load(new Uint8Array(7))).toThrow(
+      "has 7 bytes of tokens, which is not a multiple of 2; the file was truncated, or",
+    );
+    expect(() => load(bytesOf(Uint32Array.of(2 ** 31)), { dtype: "u32" })).toThrow("but no vocabulary is that large");
     expect(() => load(bytesOf(Uint32Array.of(20240520, 1, 3)))).toThrow("header of llm.c, which is no token; set");
-    expect(() => loadTokenFile(folder, { dtype: "u16", headerBytes: 0 })).toThrow("is no regular file; name a file");
+    expect(() => loadTokenFile(folder, { dtype: "u16", headerBytes: 0 })).toThrow("is not a regular file; name a file");
   });
 });

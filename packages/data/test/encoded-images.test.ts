@@ -208,7 +208,7 @@ describe("images that are decoded when a batch needs them", () => {
     const prefetcher = new Prefetcher(train, wanted);
     try {
       for (let step = 0; step < 2; step++) await prefetcher.next();
-      const line = `${path} cannot be read (ENOENT); see that it is there, and may be read`;
+      const line = `${path} cannot be read (ENOENT); check that the file exists and is readable`;
       expect(await prefetcher.ahead(1)).toEqual(new DataError(line));
       for (let again = 0; again < 2; again++) await expect(prefetcher.next()).rejects.toThrow(line);
     } finally {

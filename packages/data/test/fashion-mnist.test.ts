@@ -43,7 +43,7 @@ describe("loadFashionMnist", () => {
     writeFileSync(path, gzipSync(images(3, 7)).subarray(0, 60));
     expect(() => loadFashionMnist({ folder })).toThrow(DataError);
     expect(() => loadFashionMnist({ folder })).toThrow(
-      /^\S+gz cannot be unpacked \(.+\); the folder must hold the four IDX files/,
+      /^\S+gz cannot be decompressed \(.+\); the folder must hold the four IDX files/,
     );
     writeFileSync(path, gzipSync(images(3, 7).subarray(0, 700)));
     expect(() => loadFashionMnist({ folder })).toThrow(
@@ -60,13 +60,13 @@ describe("loadFashionMnist", () => {
   test("tells an altered file from the published one", () => {
     const altered = { name: "labels.gz", bytes: labels(1, 2) };
     expect(() => requirePublished(mnistFiles.test.labels, altered)).toThrow(
-      /^labels.gz has SHA-256 [0-9a-f]{16}…, but the published file has 0402a96d92fd2663…; it was altered: install it again with/,
+      /^labels.gz has SHA-256 [0-9a-f]{16}…, but the published file has 0402a96d92fd2663…; the file was altered: install it again with/,
     );
   });
 
   test.runIf(!existsSync(fashionMnistFolder))("says what to install where the package is not", () => {
     expect(() => loadFashionMnist()).toThrow(
-      `data set fashion-mnist was not found: there is no ${fashionMnistFolder}; install it with: apt-get install dataset-fashion-mnist, or name a folder`,
+      `data set fashion-mnist was not found: there is no ${fashionMnistFolder}; install it with: apt-get install dataset-fashion-mnist, or give a folder`,
     );
   });
 

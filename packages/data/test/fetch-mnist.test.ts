@@ -53,7 +53,7 @@ describe("fetchMnist", () => {
     const url = (folder: string): string => `${origin}/${folder}/${mnistFiles.train.images}`;
     await expect(fetchMnist(`${origin}/absent/`)).rejects.toThrow(DataError);
     await expect(fetchMnist(`${origin}/absent/`)).rejects.toThrow(
-      /absent\/t.* was answered with status 404 instead of 200; serve the four/,
+      /absent\/t.* returned HTTP status 404 instead of 200; serve the four/,
     );
     await expect(fetchMnist(`${origin}/torn/`)).rejects.toThrow(`${url("torn")} has 100 bytes`);
     await expect(fetchMnist("http://127.0.0.1:1/")).rejects.toThrow(

@@ -50,7 +50,7 @@ test("an image with more pixels than are decoded is refused by file, pixels and 
     for (let i = 0; i < 8; i++) writeFileSync(join(folder, name, `${i}.png`), black(16_383, 16_383, 1));
   }
   const message =
-    /[ab]\/\d\.png cannot be decoded \(it has 16383×16383 pixels, 268402689, but at most 134217728 are decoded; make it smaller\); restore it, remove it, or leave such images out/;
+    /[ab]\/\d\.png cannot be decoded \(it has 16383×16383 pixels, 268402689, but at most 134217728 are decoded; make it smaller\); restore it, remove it, or skip such images/;
   await expect(loadImageFolder({ folder, ...options })).rejects.toThrow(message);
   await expect(loadImageFolder({ folder, ...options, resample: undefined })).rejects.toThrow(message);
   const { train } = await openImageFolder({ folder, ...options, cacheMegabytes: 1 });

@@ -115,7 +115,7 @@ describe("images in folders by class", () => {
     expect(after.test.count - before.test.count).toBeLessThan(7);
     expect(after.test.count).toBeGreaterThanOrEqual(before.test.count);
     expect(after.remarks).toEqual([
-      `${after.train.count} images to learn from, ${after.test.count} to judge by, of 2 classes: cat, dog`,
+      `${after.train.count} training images, ${after.test.count} test images, 2 classes: cat, dog`,
       expect.stringMatching(/^1 file is no image: .*notes\.txt$/),
     ]);
   });
@@ -135,7 +135,7 @@ describe("images in folders by class", () => {
     expect(gatherBatch(train, [0, 1, 2])["labels"]!.toNumbers().toSorted()).toEqual([0, 0, 1]);
     // what follows has moved up: three are red on the left
     for (let i = 0; i < 3; i++) expect(pixelsOf(train, i)[0]).toBeGreaterThan(240);
-    expect(remarks[1]).toMatch(/^1 damaged images were left out: .*b damaged\.jpg$/);
+    expect(remarks[1]).toMatch(/^1 damaged images were skipped: .*b damaged\.jpg$/);
     for (const name of ["a.jpg", "c.png"]) writeFileSync(join(folder, "train/cat", name), bytes);
     writeFileSync(join(folder, "train/dog/b.png"), bytes);
     await expect(load({ skipDamaged: true })).rejects.toThrow(/none of 4 images can be decoded/);
@@ -167,20 +167,20 @@ describe("images in folders by class", () => {
     await expect(load({ folder: join(folder, "nowhere") })).rejects.toThrow(
       /nowhere cannot be read \(ENOENT\); name a folder/,
     );
-    await expect(load()).rejects.toThrow(/holds no folders, but each class of images has a folder of its own/);
+    await expect(load()).rejects.toThrow(
+      /holds no folders, but at least two folders are required, one per class of images; cre/,
+    );
     put("cat/a.jpg", "plain.jpg");
-    await expect(load()).rejects.toThrow(/holds one folder, cat, but each class/);
+    await expect(load()).rejects.toThrow(/holds one folder, cat, but at least two folders are required, one per class/);
     mkdirSync(join(folder, "dog"));
     await expect(load()).rejects.toThrow(/dog holds no images \(\.avif, /);
     rmSync(join(folder, "cat"), { recursive: true });
     rmSync(join(folder, "dog"), { recursive: true });
     put("train/cat/a.jpg", "plain.jpg");
-    await expect(load()).rejects.toThrow(/has a folder train, but none of images to judge by; call it test, val,/);
+    await expect(load()).rejects.toThrow(/has a folder train, but no folder of test images; add a folder test, val,/);
     putBoth();
     put("test/horse/a.jpg", "plain.jpg");
-    await expect(load()).rejects.toThrow(
-      /test.horse is of a class that no training image has; the classes are cat, dog/,
-    );
+    await expect(load()).rejects.toThrow(/test.horse is a class without training images; the classes are cat, dog/);
   });
 });
 

@@ -95,17 +95,17 @@ describe("images that a file names", () => {
   });
 
   test.each<[string, string, RegExp]>([
-    ["an empty file", "", /labels\.csv names no images; name a \.csv or \.jsonl/],
-    ["a header alone", "path,label\n", /names no images/],
+    ["an empty file", "", /labels\.csv lists no images; give a \.csv or \.jsonl/],
+    ["a header alone", "path,label\n", /lists no images/],
     ["a column twice", "path,label,label\na,b,c\n", /labels\.csv:1: the first line names the column label twice/],
-    ["other columns", "file,label\na,b\n", /labels\.csv:1: the first line names the columns file, label, but no path/],
+    ["other columns", "file,label\na,b\n", /labels\.csv:1: the first line has the columns file, label, but no path/],
     ["a row that is too long", "path,label\na,b\nc,d,e\n", /labels\.csv:3: no valid CSV \(Invalid Record Length/],
     ["an open quote", 'path,label\na,b\n"c,d\n', /labels\.csv:\d: no valid CSV \(Quote Not Closed/],
     ["no label", "path,label\na.png,\n", /labels\.csv:2: label is "", but must be a text/],
     ["another split", "path,label,split\na,b,dev\n", /labels\.csv:2: split is "dev", but must be train, test or val/],
-    ["an image named twice", "path,label\na,b\n./a,c\n", /labels\.csv:3: \S+\/a is named at \S+:2 already; remove/],
-    ["one class", "path,label\na,b\nc,b\n", /all 2 images are of class b; name images of two/],
-    ["one part", "path,label,split\na,b,train\nc,d,train\n", /of 2 images 2 are to learn from and 0 to judge by/],
+    ["an image named twice", "path,label\na,b\n./a,c\n", /labels\.csv:3: \S+\/a is named at \S+:2 ; remove/],
+    ["one class", "path,label\na,b\nc,b\n", /all 2 images are of class b; list images of /],
+    ["one part", "path,label,split\na,b,train\nc,d,train\n", /of 2 images 2 are for training and 0 to judge by/],
     [
       "an image that is not there",
       "path,label,split\na,b,train\nc,d,test\n",
@@ -128,7 +128,7 @@ describe("images that a file names", () => {
     expect(read('{"path": "a", "label": 1, "split": "train"}\n{"path": "b", "label": 2}')).toThrow(
       /:2: it has no split, but the first image has one/,
     );
-    expect(() => readManifest(folder, 0.5)).toThrow("is no regular file; name a .csv or .jsonl");
+    expect(() => readManifest(folder, 0.5)).toThrow("is not a regular file; give a .csv or .jsonl");
   });
 
   test("and that are damaged are left out where that is asked for", async () => {
@@ -136,6 +136,6 @@ describe("images that a file names", () => {
     const text = "path,label,split\ncat.png,cat,train\ndog.png,dog,train\nno.png,dog,train\nother-dog.png,dog,test\n";
     const { train, remarks } = await load(text, { skipDamaged: true });
     expect(train.count).toBe(2);
-    expect(remarks[1]).toBe(`1 damaged images were left out: ${join(folder, "no.png")}`);
+    expect(remarks[1]).toBe(`1 damaged images were skipped: ${join(folder, "no.png")}`);
   });
 });

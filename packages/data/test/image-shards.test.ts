@@ -86,7 +86,7 @@ describe("samples in shards", () => {
 
   test("that lack something are told, or left out and counted; folders and links are none", async () => {
     await expect(load({ file: place("others") })).rejects.toThrow(
-      /others\.tar\/001 has no image, or no label in \.cls; set image and label to what follows the key/,
+      /others\.tar\/001 has no image, or no label in column \.cls; set image and label to the part of the file names after the key/,
     );
     const { remarks, train } = await load({ file: place("others"), testFile: place("others") }, { skipDamaged: true });
     expect(train.count).toBe(2);
@@ -98,17 +98,17 @@ describe("samples in shards", () => {
     [
       "a label that is nowhere",
       { file: place("gnu"), label: "txt" },
-      /gnu\.tar\/000 has no image, or no label in \.txt/,
+      /gnu\.tar\/000 has no image, or no label in column \.txt/,
     ],
     ["a field that is nowhere", { file: place("gnu"), label: "json", field: "x" }, /no label in \.json/],
     [
       "a label that is no JSON",
       { file: place("gnu"), label: "png", image: "png" },
-      /gnu\.tar\/000 has no image, or no label in \.png/,
+      /gnu\.tar\/000 has no image, or no label in column \.png/,
     ],
     ["no shard", { file: "/nowhere/{0..1}.tar" }, /\/nowhere\/0\.tar cannot be read \(ENOENT/],
     ["numbers backwards", { file: "a{9..1}.tar" }, /\{9\.\.1\} stands for -7 shards; write the lower number first/],
-    ["what is no tar", { file: fileURLToPath(new URL("image-shards.test.ts", import.meta.url)) }, /is no tar; name/],
+    ["what is no tar", { file: fileURLToPath(new URL("image-shards.test.ts", import.meta.url)) }, /is not a tar; give/],
   ])("are refused for %s", async (_, shards, message) => {
     await expect(load(shards)).rejects.toThrow(message);
   });

@@ -174,10 +174,10 @@ describe("a tokenizer", () => {
   test("that is none is refused by name", () => {
     expect(() => load(join(folder, "nowhere"))).toThrow(/nowhere cannot be read \(ENOENT\); name a tokenizer\.json/);
     writeFileSync(join(folder, "cut.json"), '{"model": ');
-    expect(() => load(join(folder, "cut.json"))).toThrow(/cut\.json holds no JSON object/);
+    expect(() => load(join(folder, "cut.json"))).toThrow(/cut\.json does not contain a JSON object/);
     writeFileSync(join(folder, "empty.json"), "{}");
     expect(() => load(join(folder, "empty.json"))).toThrow(
-      /empty\.json is no tokenizer that @huggingface\/tokenizers reads/,
+      /empty\.json is not a tokenizer that @huggingface\/tokenizers reads/,
     );
   });
 
@@ -192,13 +192,13 @@ describe("a tokenizer", () => {
   };
 
   test.each([
-    [{ a: -5 }, 'ids.json: token "a" has the id -5, but ids are whole numbers from 0; save it again'],
+    [{ a: -5 }, 'ids.json: token "a" has the id -5, but ids must be integers from 0; save it again'],
     [{ a: 1.5 }, 'token "a" has the id 1.5, but'],
     [{ a: "7" }, 'token "a" has the id "7", but'],
     [{ a: null }, 'token "a" has the id null, but'],
-    [{ a: 1e15 }, 'token "a" has the id 1000000000000000, but there are 259 tokens, so ids go from 0 to 258'],
-    [{ a: 4e9 }, 'token "a" has the id 4000000000, but there are 259 tokens'],
-    [{ a: 70_000 }, 'token "a" has the id 70000, but there are 259 tokens'],
+    [{ a: 1e15 }, 'token "a" has the id 1000000000000000, but supported are 259 tokens, so ids must be 0 to 258'],
+    [{ a: 4e9 }, 'token "a" has the id 4000000000, but supported are 259 tokens'],
+    [{ a: 70_000 }, 'token "a" has the id 70000, but supported are 259 tokens'],
   ])("with ids %j outside of its vocabulary is refused by name", (vocab, message) => {
     expect(() => load(withIds(vocab))).toThrow(message);
   });
@@ -233,7 +233,7 @@ describe("a tokenizer", () => {
     writeFileSync(join(folder, "slow.json"), JSON.stringify({ ...rest, pre_tokenizer: split }));
     const { encode } = load(join(folder, "slow.json"));
     expect(() => encode(`${"a".repeat(60)}b`)).toThrow(
-      /slow\.json: encoding a text of 61 characters takes more than 5 s; a pattern .* "\(a\+\)\+\$"; use another tokenizer/,
+      /slow\.json: encoding a text of 61 characters took more than 5 s; a pattern .* "\(a\+\)\+\$"; use another tokenizer/,
     );
   });
 });

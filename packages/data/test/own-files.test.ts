@@ -50,7 +50,7 @@ describe("images from IDX files", () => {
   test("a label that is no class, and files without images, are refused", () => {
     const images = named(idx([2, 1, 1], [1, 2]));
     expect(() => imageRecords(images, named(idx([2], [0, 5])), { classes: 5 })).toThrow(
-      "label 1 is 5, but classes go from 0 to 4",
+      "label 1 is 5, but classes are 0 to 4",
     );
     expect(imageRecords(images, named(idx([2], [0, 5])), { classes: 26 }).classes).toBe(26);
     expect(() => imageRecords(named(idx([0, 2, 2], [])), named(idx([0], [])))).toThrow("holds 0 images of 2×2×1");
@@ -74,11 +74,11 @@ describe("images from IDX files", () => {
       } = loadIdx({ folder, test: { images: "held.idx.gz", labels: "held-labels.idx" } });
       expect([train.count, heldOut.count, classes]).toEqual([2, 1, 5]);
       expect(() => loadIdx({ folder })).toThrow(
-        /t10k-images-idx3-ubyte cannot be read .*; name the folder and, in train and test, its files/,
+        /t10k-images-idx3-ubyte cannot be read .*; set folder, and train and test to its files/,
       );
       write("wide.idx", idx([1, 1, 3], [5, 6, 7]));
       expect(() => loadIdx({ folder, test: { images: "wide.idx", labels: "held-labels.idx" } })).toThrow(
-        /holds images of 2×1×1, but \S+wide\.idx of 1×3×1; both must have one size/,
+        /holds images of 2×1×1, but \S+wide\.idx of 1×3×1; training and test images must have the same size/,
       );
     });
   });

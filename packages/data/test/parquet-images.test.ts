@@ -108,7 +108,7 @@ describe("images in Parquet", () => {
       { ...options, skipDamaged: true },
     );
     expect(left.train.count).toBe(1);
-    expect(left.remarks.join("\n")).toContain("7 damaged images were left out");
+    expect(left.remarks.join("\n")).toContain("7 damaged images were skipped");
   });
 
   test("come from a web server by parts", async () => {
@@ -131,7 +131,7 @@ describe("images in Parquet", () => {
 describe("what is wrong is told", () => {
   test("rows without an image or a label, which may be left out and counted", async () => {
     const linked = { file: place("linked") };
-    await expect(find(linked)).rejects.toThrow(/linked\.parquet, row 0 has no bytes of an image in image/);
+    await expect(find(linked)).rejects.toThrow(/linked\.parquet, row 0 has no image bytes in column image/);
     const found = await find({ file: place("unlabelled") }, { skipDamaged: true });
     expect(found.incomplete!.map((each) => each.slice(-5))).toEqual(["row 5", "row 6", "row 7"]);
     expect(rowsOf(found)).toEqual(withBytes(expected.slice(0, 5)));
@@ -140,16 +140,16 @@ describe("what is wrong is told", () => {
   test.each([
     [{ image: "img" }, "has no column img, but id, image, label; set image and label"],
     [{ label: "class" }, "has no column class"],
-    [{ image: "id" }, "has no bytes of an image in id"],
-    [{ file: [first!, place("named")] }, "named.parquet names other classes than"],
-    [{ file: first!, testFile: place("plain") }, "plain.parquet/row 0 is of class 7, which no training sample has"],
+    [{ image: "id" }, "has no image bytes in column id"],
+    [{ file: [first!, place("named")] }, "named.parquet lists other classes than"],
+    [{ file: first!, testFile: place("plain") }, "plain.parquet/row 0 is of class 7, but no training sample is"],
   ])("%o", async (options, message) => {
     await expect(find({ file: first!, ...options })).rejects.toThrow(message);
   });
 
   test("files that are none, and folders without any", async () => {
     writeFileSync(join(folder, "no.parquet"), "PAR1 and nothing else PAR1");
-    await expect(find({ file: folder })).rejects.toThrow(/no\.parquet is no Parquet file/);
+    await expect(find({ file: folder })).rejects.toThrow(/no\.parquet cannot be read as Parquet /);
     rmSync(join(folder, "no.parquet"));
     await expect(find({ file: folder })).rejects.toThrow(/holds no \.parquet files/);
   });

@@ -50,18 +50,18 @@ describe("texts in rows of Parquet", () => {
 
   test("that are missing are told by their row, and left out if so asked", async () => {
     await expect(loadDocuments({ file: place("snappy") })).rejects.toThrow(
-      /snappy\.parquet, row 3: the row has no text; correct it, or leave such out with skipDamaged: true/,
+      /snappy\.parquet, row 3: the row has no text; correct it, or skip such entries with skipDamaged: true/,
     );
     expect((await loadDocuments({ file: place("snappy"), skipDamaged: true })).remarks).toEqual([
       "6 documents",
-      `1 damaged lines or rows were left out: ${place("snappy")}, row 3`,
+      `1 damaged lines or rows were skipped: ${place("snappy")}, row 3`,
     ]);
   });
 
   test.each([
-    ["id", /row 0: the row has a id that is no string; correct it, set field, or/],
-    ["tags", /row 0: the row has a tags that is no string/],
-    ["meta", /row 0: the row has a meta that is no string/],
+    ["id", /row 0: the row has a id that is not a string; correct it, set field, or/],
+    ["tags", /row 0: the row has a tags that is not a string/],
+    ["meta", /row 0: the row has a meta that is not a string/],
     ["no", /none\.parquet has no column no, but id, text, body, tags, meta; set field to the one with the text/],
     ["lang", /has no column lang/],
   ])("are not in column %s", async (field, message) => {
@@ -78,7 +78,7 @@ describe("texts in rows of Parquet", () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: bytes.length - 1 }), async (length) => {
         writeFileSync(file, bytes.subarray(0, length));
-        await expect(load(file)).rejects.toThrow(/^.*cut\.parquet is no Parquet file that can be read \(.*\); name/);
+        await expect(load(file)).rejects.toThrow(/^.*cut\.parquet cannot be read as Parquet \(.*\); name/);
       }),
       { numRuns: 30 },
     );
@@ -95,9 +95,7 @@ describe("texts in rows of Parquet", () => {
     const file = join(folder, "struct.parquet");
     writeFileSync(file, bytes);
     for (let turn = 0; turn < 2; turn++)
-      await expect(load(file, { field: "image" })).rejects.toThrow(
-        /struct\.parquet is no Parquet file that can be read/,
-      );
+      await expect(load(file, { field: "image" })).rejects.toThrow(/struct\.parquet cannot be read as Parquet /);
     expect(await load(place("snappy"))).toBe(texts.join("|")); // by the same thread
   });
 
@@ -115,7 +113,7 @@ describe("texts in rows of Parquet", () => {
     const file = join(folder, "loop.parquet");
     writeFileSync(file, bytes);
     await expect(load(file, { field: "body" })).rejects.toThrow(
-      /loop\.parquet is no Parquet file that can be read \(reading it comes to no end, \d+ s after the last page\); name/,
+      /loop\.parquet cannot be read as Parquet \(reading it does not finish, \d+ s after the last page\); name/,
     );
     expect(await load(place("snappy"))).toBe(texts.join("|"));
   });
@@ -212,7 +210,7 @@ describe("by its address", () => {
         await new Promise((resolve) => setImmediate(resolve));
       }
       expect(told[0]).toMatch(
-        /^http:\/\/127\.0\.0\.1:\d+\/texts\.parquet cannot be read \(connect ECONNREFUSED .*, 4 times\); name a Parquet/,
+        /^http:\/\/127\.0\.0\.1:\d+\/texts\.parquet cannot be read \(connect ECONNREFUSED .*, 4 times\); give an intact Parquet/,
       );
     } finally {
       vi.useRealTimers();
@@ -226,7 +224,7 @@ describe("by its address", () => {
         response.writeHead(404).end();
         return true;
       },
-      /texts\.parquet cannot be read \(the server answers 404\); name a Parquet file/,
+      /texts\.parquet cannot be read \(the server answers 404\); give an intact Parquet file/,
     ],
     [
       "of a server without ranges",
@@ -234,7 +232,7 @@ describe("by its address", () => {
         response.writeHead(200).end("PAR1");
         return true;
       },
-      /texts\.parquet: the server gives no parts of files \(HTTP ranges\); download the file, and name it/,
+      /texts\.parquet: the server does not support HTTP range requests; download the file and give its path/,
     ],
     [
       "of which a part is short",
@@ -243,7 +241,7 @@ describe("by its address", () => {
         response.writeHead(206, { "content-range": "bytes 0-1/9" }).end("ab");
         return true;
       },
-      /texts\.parquet: the server gave 2 bytes of \d+ from byte \d+ on/,
+      /texts\.parquet: the server returned 2 bytes of \d+ from byte \d+ on/,
     ],
   ])("a file %s is told in a line, without its key", async (_, spoil, message) => {
     server.spoil = spoil;
@@ -257,12 +255,12 @@ describe("by its address", () => {
       if (range !== "bytes=0-511") server.etag = '"2"';
       return false;
     };
-    await expect(load(address)).rejects.toThrow("texts.parquet has changed while it was read; begin again");
+    await expect(load(address)).rejects.toThrow("texts.parquet changed while it was read; start again");
   });
 
   test("texts of another kind are to be downloaded", async () => {
     await expect(load(address.replace("parquet", "jsonl"))).rejects.toThrow(
-      /texts\.jsonl: only \.parquet is read by its address; download the file, and name it/,
+      /texts\.jsonl: only \.parquet can be read over HTTP; download the file and give its path/,
     );
   });
 });

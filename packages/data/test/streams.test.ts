@@ -167,7 +167,7 @@ describe("a stream of texts", () => {
       }
     };
     await expect(all()).rejects.toThrow(
-      /0\.jsonl, byte \d+: the line has no key text, but other; correct it, set field, or leave such out with skipDamaged: true$/,
+      /0\.jsonl, byte \d+: the line has no key text, but other; correct it, set field, or skip such entries with skipDamaged: true$/,
     );
     await prefetcher.close();
     expect(given).toBeGreaterThan(20);
@@ -186,13 +186,13 @@ describe("a stream of texts", () => {
     const train = open(place, 4);
     writeFileSync(join(folder, "0.jsonl.gz"), whole.subarray(0, -20));
     await expect(take(train, { batchSize: 4, ranks: 1, count: 2000 })).rejects.toThrow(
-      /0\.jsonl\.gz is no gzip that can be read \(unexpected end of file\); copy it again$/,
+      /0\.jsonl\.gz cannot be read as gzip \(unexpected end of file\); copy the file again$/,
     );
     rmSync(join(folder, "0.jsonl.gz"));
     await expect(take(train, { batchSize: 4, ranks: 1, count: 1 })).rejects.toThrow(
-      /0\.jsonl\.gz cannot be read \(ENOENT.*\); see that it is still there, and whole$/,
+      /0\.jsonl\.gz cannot be read \(ENOENT.*\); check that the file still exists and is complete$/,
     );
-    expect(() => open(place, 4)).toThrow(/0\.jsonl\.gz is no regular file; see that it is there/);
+    expect(() => open(place, 4)).toThrow(/0\.jsonl\.gz is not a regular file; check that the file/);
   });
 
   test("has a digest of what its shards are, and where they lie does not count", () => {
@@ -284,7 +284,7 @@ describe("a stream of images", () => {
         (await take(open(join(folder, "0.jsonl.gz"), 10), wanted)).batches,
       );
       writeFileSync(join(folder, "0.jsonl.gz"), "x");
-      await expect(take(texts, wanted)).rejects.toThrow(/^http:.*\/0\.jsonl\.gz is no gzip that can be read/);
+      await expect(take(texts, wanted)).rejects.toThrow(/^http:.*\/0\.jsonl\.gz cannot be read/);
     } finally {
       server.closeAllConnections();
       server.close();
@@ -321,14 +321,14 @@ describe("a stream of images", () => {
     expect(two.batches).toEqual(one.batches);
     const strict = await openImages(path);
     await expect(take(strict.train, { batchSize: 2, ranks: 1, count: 12 })).rejects.toThrow(
-      /damaged\.tar\/\d+ cannot be decoded \(.*\); restore it, remove it, or leave such images out with skipDamaged: true$/,
+      /damaged\.tar\/\d+ cannot be decoded \(.*\); restore it, remove it, or skip such images with skipDamaged: true$/,
     );
   });
 
   test("names what is missing: files to judge by, a class, a label", async () => {
     const gnu = fixture("shards/gnu.tar");
     await expect(openImages(gnu, { shards: { of: "webdataset", file: gnu } })).rejects.toThrow(
-      /gnu\.tar: nobody knows which part of a stream a sample would fall into; name files to judge by in testFile$/,
+      /gnu\.tar: a stream cannot be split into training and test samples; give test files in testFile$/,
     );
     const { train } = await openImages(gnu, {
       shards: { of: "webdataset", file: gnu, testFile: gnu, label: "none" },
@@ -336,7 +336,7 @@ describe("a stream of images", () => {
       skipDamaged: true,
     }).catch(() => ({ train: undefined }));
     expect(train).toBeUndefined();
-    await expect(openImages(gnu, { classes: 2 })).rejects.toThrow(/is of class 2, which no training sample has/);
+    await expect(openImages(gnu, { classes: 2 })).rejects.toThrow(/is of class 2, but no training sample is/);
     const named = await openImages(gnu, { shards: { of: "webdataset", file: gnu, testFile: gnu, label: "json" } });
     expect(named.classes).toBe(3);
     const less = {
@@ -344,7 +344,7 @@ describe("a stream of images", () => {
       stream: { ...named.train.stream, samples: { ...named.train.stream.samples, classes: ["cat", "dog"] } },
     } as StreamedRecords;
     await expect(take(less, { batchSize: 2, ranks: 1, count: 8 })).rejects.toThrow(
-      /is of class fox, but those to judge by are of 2 others, cat, dog; put some of each class into testFile, or name all in stream\.classes$/,
+      /is of class fox, but the test samples have 2 others, cat, dog; add samples of each class to testFile, or list all classes in stream\.classes$/,
     );
   });
 });
@@ -355,5 +355,5 @@ test("lanes that do not share a batch out are told", () => {
   const lane = { offset: 0, skip: 0, shard: 0, block: 0, size: 4, drawn: 0 };
   expect(
     () => new Prefetcher(train, { batchSize: 8, seed: 1, rank: 0, worldSize: 1, lanes: [lane, lane, lane] }),
-  ).toThrow("a batch of 8 samples does not divide among the 3 lanes of the stream; use a multiple of 3");
+  ).toThrow("a batch of 8 samples is not divisible by the 3 lanes of the stream; use a multiple of 3");
 });

@@ -75,7 +75,7 @@ describe("a tar", () => {
       [pax("14 size=-1536\n"), a!],
       /says that a file has size="-1536"/,
     ],
-    ["one that is no number", [pax("12 size=abc\n"), a!], /byte 0, where an extended header says that a file has size/],
+    ["one that is no number", [pax("12 size=abc\n"), a!], /byte 0, where an extended header has size/],
     ["one of more digits than count", [pax("30 size=99999999999999999999\n"), a!], /malformed record/],
     ["one that no double holds", [pax("29 size=99999999999999999999\n"), a!], /size="99999999999999999999"/],
     ["a record with a length that is no whole number", [pax("1e-300 path=x\n"), a!], /byte 0, .* a malformed record/],
@@ -92,8 +92,8 @@ describe("a tar", () => {
     ["a name of a gibibyte", [{ name: "long", type: "L", size: "10000000000" }, a!], /a size that none can have/],
     ["a size beyond its end", [a!, { ...b!, size: "00000077777" }], /ends after \d+ bytes, in the middle of a file/],
     ["a label beyond its end", [a!, { ...b!, type: "V", size: "00000077777" }], /ends after \d+ bytes, in the middle/],
-    ["a sparse file of GNU tar", [a!, { ...b!, type: "S" }], /"b.txt" is stored with holes \(tar --sparse\)/],
-    ["a sparse file of pax", [pax("22 GNU.sparse.major=1\n"), b!], /"b.txt" is stored with holes/],
+    ["a sparse file of GNU tar", [a!, { ...b!, type: "S" }], /"b.txt" is a sparse file \(tar --sparse\)/],
+    ["a sparse file of pax", [pax("22 GNU.sparse.major=1\n"), b!], /"b.txt" is a sparse file/],
     ["a part of several volumes", [{ ...a!, type: "M" }], /one of several volumes of a tar/],
   ] as const)("with %s is refused in a line", async (_, members, message) => {
     await expect(entriesOf(tarOf(...members))).rejects.toThrow(message);
@@ -144,7 +144,7 @@ describe("a tar", () => {
 test("files of a sample that lie apart are known as such", async () => {
   const names = ["1.png", "2.png", "2.cls", "1.cls", "1.json"];
   const samples = await allOf(shardSamples(piecesOf(tarOf(...names.map((name) => ({ name }))))));
-  expect(samples.map(({ key, files, isPartedFrom }) => [key, [...files.keys()], isPartedFrom])).toEqual([
+  expect(samples.map(({ key, files, isSplit }) => [key, [...files.keys()], isSplit])).toEqual([
     ["1", ["png"], false],
     ["2", ["png", "cls"], false],
     ["1", ["cls", "json"], true],

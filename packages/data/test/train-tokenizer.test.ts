@@ -99,7 +99,7 @@ describe("byte pairs", () => {
   test("of a text without words are refused", async () => {
     const file = join(folder, "empty.txt");
     writeFileSync(file, "");
-    await expect(trainTokenizer({ file, vocabulary: 300 })).rejects.toThrow("there is no text to learn tokens of");
+    await expect(trainTokenizer({ file, vocabulary: 300 })).rejects.toThrow("there is no text to train a tokenizer on");
   });
 });
 

@@ -1,4 +1,4 @@
-// How long does a training step of each model take on one core? Run: node bench/train-step.bench.ts
+// Measures the time of a training step of each model on one core. Run: node bench/train-step.bench.ts
 import { createCpuBackend } from "@skein/cpu-kernels";
 import {
   adam,
@@ -92,7 +92,7 @@ for (const { name, model, inputs, labels, numClasses } of rows) {
   for (let i = 0; i < 10; i++) losses.push(await lossNow());
   if (!(Math.abs(losses[0]! - Math.log(numClasses)) < 0.1))
     throw new Error(
-      `${name}: the first loss is ${losses[0]}, but ${numClasses} classes about equally likely give ${Math.log(numClasses)}`,
+      `${name}: the first loss is ${losses[0]}, but ${numClasses} equally likely classes give ${Math.log(numClasses)}`,
     );
   if (!(losses.at(-1)! < 0.9 * losses[0]!))
     throw new Error(`${name}: ten steps on one batch do not lower the loss: ${losses.join(" ")}`);

@@ -1,9 +1,9 @@
-// Shapes: B batch, T new positions, S positions that there is room for, V vocabulary.
+// Shapes: B batch, T new positions, S capacity in positions, V vocabulary.
 import { dynamicUpdateSlice, InvariantError, type Tensor } from "@skein/tensor-core";
 import type { Model } from "./model.ts";
 import type { KeyValues } from "./past.ts";
 
-/** Parts of a model that stay as they are. */
+/** Constant arguments of a model. */
 interface Applied<Params, State> {
   readonly params: Params;
   readonly state: State;
@@ -12,11 +12,11 @@ interface Applied<Params, State> {
 }
 
 /**
- * Apply a causal model to the beginning of sequences.
+ * Applies a causal model to the beginning of sequences and returns a key-value cache.
  *
- * @returns logits [B, T, V], and keys and values of each layer, with room for T positions: what `applyBehind` goes on
- * from. A model of yours goes on only where it gives the context to the models that it is made of, and looks at no
- * sequence as a whole.
+ * @returns logits [B, T, V], and keys and values of each layer, with capacity for T positions, which `applyBehind`
+ * continues from. Your own model supports this only if it passes the context to the models that it consists of, and
+ * does not depend on a sequence as a whole.
  */
 export const applyFirst = <Params, State>(
   model: Pick<Model<Params, State>, "apply">,
@@ -32,12 +32,12 @@ export const applyFirst = <Params, State>(
 };
 
 /**
- * Apply a causal model to what follows.
+ * Applies a causal model to the tokens after a cached prefix.
  *
- * Cost: that of T positions, and attention to all before them.
- * @param layers of `applyFirst`, or of the call before.
- * @param length i32 []: how many positions of them count; with the new ones at most S.
- * @returns logits [B, T, V] and the keys and values with those of the new positions.
+ * Cost: that of T positions, and attention to all earlier positions.
+ * @param layers keys and values of `applyFirst`, or of the previous call.
+ * @param length number of valid positions in `layers`, i32 []; with the new ones at most S.
+ * @returns logits [B, T, V], and the keys and values including the new positions.
  */
 export const applyBehind = <Params, State>(
   model: Pick<Model<Params, State>, "apply">,
@@ -48,7 +48,8 @@ export const applyBehind = <Params, State>(
   const after: KeyValues[] = [];
   const extend = ({ keys, values }: KeyValues): KeyValues => {
     const before = layers[after.length];
-    if (before === undefined) throw new InvariantError(`a model of ${layers.length} layers of attention has more now`);
+    if (before === undefined)
+      throw new InvariantError(`a model with ${layers.length} attention layers has more layers in this call`);
     const put = (all: Tensor, own: Tensor): Tensor => dynamicUpdateSlice(all, own, [0, 0, length, 0]);
     const whole = { keys: put(before.keys, keys), values: put(before.values, values) };
     after.push(whole);

@@ -1,6 +1,6 @@
 // Shapes: B batch, T positions, D width, H heads of queries, G heads of keys and values, K width of a head.
 import { attention, type AttentionOptions, foldIn, reshape, split, type Tensor, transpose } from "@skein/tensor-core";
-import { behind, type Past } from "./past.ts";
+import { queryOptions, type Past } from "./past.ts";
 import { initProjection, type Projection, project } from "./projection.ts";
 
 /** query [D, HK], key and value [D, GK], output [HK, D]. */
@@ -25,13 +25,16 @@ export interface AttentionSizes {
 export interface HeadOptions extends Pick<AttentionOptions, "causal" | "keyLengths"> {
   /** K */
   readonly headWidth: number;
-  /** What positions do to queries and keys, [B, heads, T, K]. Default: nothing. */
+  /** Applies positions to queries and keys, [B, heads, T, K], such as a rotation. Default: none. */
   readonly turn?: (x: Tensor) => Tensor;
-  /** What came before, for attention that is causal. Default: nothing did. */
+  /** Keys and values of earlier positions, for causal attention. Default: none. */
   readonly past?: Past | undefined;
 }
 
-/** @param biases of which matrices. @param deviation of the output's weight, which writes to the residual stream. */
+/**
+ * Draws the parameters of attention. @param biases which matrices have biases.
+ * @param deviation standard deviation of the output weight, which writes to the residual stream.
+ */
 export const initAttention = (
   key: Tensor,
   { width, numHeads, numKeyHeads, headWidth }: AttentionSizes,
@@ -48,9 +51,7 @@ export const initAttention = (
   };
 };
 
-/**
- * Attention of queries to keys whose heads still lie side by side: [B, T, HK], [B, T, GK] and [B, T, GK] to [B, T, HK].
- */
+/** Applies attention to inputs with concatenated heads: query [B, T, HK], key and value [B, T, GK], to [B, T, HK]. */
 export const attendHeads = (
   query: Tensor,
   key: Tensor,
@@ -60,24 +61,24 @@ export const attendHeads = (
   const heads = (x: Tensor): Tensor => transpose(reshape(x, [x.shape[0]!, x.shape[1]!, -1, headWidth]), [0, 2, 1, 3]);
   const [queries, own] = [turn(heads(query)), { keys: turn(heads(key)), values: heads(value) }];
   const { keys, values } = past?.extend(own) ?? own;
-  const y_BHTK = attention(queries, keys, values, { ...options, ...(past && behind(past, queries.shape[0]!)) });
+  const y_BHTK = attention(queries, keys, values, { ...options, ...(past && queryOptions(past, queries.shape[0]!)) });
   return reshape(transpose(y_BHTK, [0, 2, 1, 3]), query.shape);
 };
 
-/** Attention of each position to the others, or to those before it: [B, T, D] to the same. */
+/** Self-attention: [B, T, D] to [B, T, D], over all positions or causal. */
 export const applyAttention = (params: AttentionParams, x_BTD: Tensor, options: HeadOptions): Tensor =>
   project(
     params.output,
     attendHeads(project(params.query, x_BTD), project(params.key, x_BTD), project(params.value, x_BTD), options),
   );
 
-/** Query, key and value side by side: input [D, 3D], output [D, D]. */
+/** Parameters with one matrix for query, key and value: input [D, 3D], output [D, D]. */
 export interface FusedAttentionParams {
   readonly input: Projection;
   readonly output: Projection;
 }
 
-/** `applyAttention` with one product for queries, keys and values: [B, T, D] to the same. */
+/** Self-attention with one product for query, key and value: [B, T, D] to [B, T, D]. */
 export const applyFusedAttention = (params: FusedAttentionParams, x_BTD: Tensor, options: HeadOptions): Tensor => {
   const [query, key, value] = split(project(params.input, x_BTD), 3, { dim: -1 }) as [Tensor, Tensor, Tensor];
   return project(params.output, attendHeads(query, key, value, options));

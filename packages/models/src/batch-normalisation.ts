@@ -23,7 +23,7 @@ export interface BatchNormState {
 /** Weight of the newest batch in the running statistics; PyTorch's default. */
 const momentum = 0.1;
 
-/** Gain 1 and shift 0, and running statistics of mean 0 and variance 1, for inputs [..., channels]. */
+/** Initializes gain 1, shift 0, running mean 0 and running variance 1 for inputs [..., channels]. */
 export const initBatchNorm = (
   channels: number,
 ): { readonly params: BatchNormParams; readonly state: BatchNormState } => ({
@@ -32,8 +32,8 @@ export const initBatchNorm = (
 });
 
 /**
- * Batch normalisation of [N, H, W, C]: with the batch's statistics while training, which also move the running ones
- * (`r ← 0.9r + 0.1s`, the variance divided by n − 1 as in PyTorch), with the running ones otherwise.
+ * Batch normalization of [N, H, W, C]. Training uses the statistics of the batch and updates the running statistics (`r
+ * ← 0.9r + 0.1s`, with the variance divided by n − 1 as in PyTorch); otherwise the running statistics are used.
  *
  * Source: Ioffe and Szegedy 2015, arXiv 1502.03167.
  */

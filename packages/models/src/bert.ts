@@ -24,24 +24,24 @@ import {
 import { applyAttention, type AttentionParams, initAttention } from "./attention-layer.ts";
 import { initEmbedding } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
-import { needSizes } from "./need-sizes.ts";
+import { requireSizes } from "./require-sizes.ts";
 import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
 import { initProjection, project, type Projection } from "./projection.ts";
 import type { Recompute } from "./recompute.ts";
 import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
-import { needDivisor, needTokens } from "./transformer-sizes.ts";
+import { requireDivisor, requireTokens } from "./transformer-sizes.ts";
 
 /**
- * What the encoder is asked for: its states [B, T, D], the token at each position [B, T, V], or a class of the whole
- * [B, classes].
+ * Output of the encoder: hidden states [B, T, D], logits of the token at each position [B, T, V], or logits of a class
+ * of the sequence [B, classes].
  */
 export type BertHead = "states" | "tokens" | { readonly numClasses: number };
 
-/** Sizes of a BERT, and what it is asked for. */
+/** Sizes and head of a BERT. */
 export interface BertOptions {
   /** V */
   readonly vocabulary: number;
-  /** Most positions that a sequence may have. */
+  /** Maximum sequence length. */
   readonly contextLength: number;
   /** S. Default: 2. */
   readonly numSegments?: number;
@@ -53,42 +53,44 @@ export interface BertOptions {
   /** F. Default: 4D. */
   readonly hidden?: number;
   readonly head: BertHead;
-  /** Token that fills rows up at their end: nothing is seen from the last other token on. Default: all are seen. */
+  /**
+   * Padding token at the end of rows: positions after the last other token are masked. Absent: all positions are used.
+   */
   readonly padding?: number;
   /** Default: GELU. */
   readonly activation?: (x: Tensor) => Tensor;
   /** ε of the norms. Default: 1e-12. */
   readonly epsilon?: number;
   /**
-   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
    * Default: none.
    */
   readonly recompute?: Recompute;
 }
 
-/** Parameters of a BERT; letters at a name's end are its shape. */
+/** Parameters of a BERT. Letters at the end of a name are its shape. */
 export interface BertParams {
   readonly embedding_VD: Tensor;
   readonly positions_TD: Tensor;
   readonly segments_SD: Tensor;
   readonly embeddingNorm: NormParams;
   readonly blocks: readonly TransformerBlockParams<AttentionParams>[];
-  /** For tokens: what stands before the product with the embedding, and the bias behind it. */
+  /** Token head: the transform and norm before the product with the embedding, and the bias after it. */
   readonly tokens?: { readonly transform: Projection; readonly norm: NormParams; readonly bias_V: Tensor };
-  /** For classes: what is made of the first position, and the class of it. */
+  /** Class head: the pooler of the first position, and the classifier. */
   readonly pooler?: Projection;
   readonly classifier?: Projection;
 }
 
 /**
- * BERT: an encoder whose positions see each other, layer norm behind each branch, biases everywhere. Inputs i32 [B, T],
- * or [B, 2, T] with the segment of each token behind the tokens; without, all are of segment 0. Labels [B, T] of tokens
- * that were masked, −100 where none was; or classes [B].
+ * BERT: a bidirectional encoder with layer norm after each branch and biases everywhere. Inputs i32 [B, T], or [B, 2,
+ * T] with the segment of each token after the tokens; without segments all tokens are in segment 0. Labels are the
+ * original tokens at masked positions and −100 elsewhere, [B, T], or classes [B].
  *
  * Parameters of the encoder: `(V + T + S)·D + 2D + L·(4D² + 2DF + 9D + F)`. Forward flops per token: about twice the
  * matrix parameters, plus `4·T·D` per layer for attention.
  *
- * @throws ArgumentError when sizes are not positive integers, or the heads do not divide the width.
+ * @throws ArgumentError if sizes are not positive integers, or the heads do not divide the width.
  * Source: Devlin et al. 2019, arXiv 1810.04805.
  */
 export const bert = (options: BertOptions): Model<BertParams, EmptyState> => {
@@ -107,8 +109,8 @@ export const bert = (options: BertOptions): Model<BertParams, EmptyState> => {
     recompute = "none",
   } = options;
   const classes = typeof head === "object" ? head : {};
-  needSizes("bert", { vocabulary, contextLength, numSegments, width, numLayers, numHeads, hidden, ...classes });
-  needDivisor("bert", numHeads, width);
+  requireSizes("bert", { vocabulary, contextLength, numSegments, width, numLayers, numHeads, hidden, ...classes });
+  requireDivisor("bert", numHeads, width);
   const headWidth = width / numHeads;
   const normed = (norm: NormParams, x: Tensor): Tensor => applyLayerNorm(norm, x, epsilon);
 
@@ -166,7 +168,7 @@ export const bert = (options: BertOptions): Model<BertParams, EmptyState> => {
       }),
       apply: (params, state, inputs) => {
         const [tokens_BT, segments_BT] = tokensAndSegments(cast(inputs, "i32"));
-        needTokens("bert", tokens_BT, contextLength);
+        requireTokens("bert", tokens_BT, contextLength);
         const keyLengths = padding === undefined ? undefined : lengthsBefore(tokens_BT, padding);
         const x_BTD = applyTransformerBlocks(
           params.blocks,
@@ -192,12 +194,12 @@ const tokensAndSegments = (inputs: Tensor): readonly [tokens_BT: Tensor, segment
   if (numParts !== 2)
     throw new ShapeError(
       "bert",
-      `inputs ${formatShape(inputs.shape)} do not fit: it takes tokens [B, T], or [B, 2, T] with their segments behind them; stack the two`,
+      `inputs ${formatShape(inputs.shape)} do not fit: required are tokens [B, T], or [B, 2, T] with the segments after the tokens; stack the two`,
     );
   const part = (at: number): Tensor => reshape(slice(inputs, [0, at], [numRows, at + 1]), [numRows, length]);
   return [part(0), part(1)];
 };
 
-/** Positions of each row up to its last token that is no padding, i32 [B]. */
+/** Returns the length of each row up to its last token that is not padding, i32 [B]. */
 const lengthsBefore = (tokens_BT: Tensor, padding: number): Tensor =>
   reduceMax(where(notEqual(tokens_BT, padding), add(arange(tokens_BT.shape[1]!), 1), 0), { dims: 1 });

@@ -1,7 +1,7 @@
 import { ArgumentError, Tensor } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 
-/** What a wrong result is, and how to correct it. */
+/** Describes a wrong result and its cure. */
 const describe = (value: unknown, rule: string): readonly [what: string, cure: string] => {
   if (value === undefined || value === null)
     return ["nothing", `a function body in braces needs a return: return ${rule}`];
@@ -15,11 +15,11 @@ const describe = (value: unknown, rule: string): readonly [what: string, cure: s
 };
 
 /**
- * An `apply` whose result is checked before anything is taken out of it.
+ * Wraps an `apply` so that its result is checked before use.
  *
- * @param outputs name of the first result in errors. A name of `logits` requires a single tensor; other outputs may be
- * a tree.
- * @returns a function that throws an ArgumentError for anything but a pair. The error's stack is that of the call of
+ * @param outputs name of the first result in errors. The name `logits` requires a single tensor; other outputs may be a
+ * tree.
+ * @returns a function that throws an ArgumentError for anything except a pair. The error's stack is that of the call of
  * `checkedApply`, where the model was made, because the faulty function has returned by then.
  */
 export const checkedApply = <Args extends readonly unknown[], Result>(

@@ -24,7 +24,7 @@ export interface CnnOptions {
   readonly hidden?: number;
   /** Default: 10. */
   readonly numClasses?: number;
-  /** Share of the dense layer's activations dropped while training. Default: 0. */
+  /** Dropout rate of the dense layer's activations during training. Default: 0. */
   readonly dropoutRate?: number;
 }
 
@@ -37,7 +37,8 @@ export interface CnnParams {
 }
 
 /**
- * The small digit reader: convolution 3×3, pool 2×2, twice; then two dense layers. Inputs [B, H, W, C], f32 or bytes.
+ * Small network for digits: convolution 3×3 and max pooling 2×2, twice, then two dense layers. Inputs [B, H, W, C], f32
+ * or bytes.
  *
  * Parameters with the defaults: 421,642. Forward flops per 28×28 image: 8.5 million.
  */
@@ -51,7 +52,7 @@ export const cnn = (options: CnnOptions = {}): Model<CnnParams, EmptyState> => {
     dropoutRate = 0,
   } = options;
   const flatSize = Math.floor(imageSize[0] / 4) * Math.floor(imageSize[1] / 4) * channels[1];
-  // The maximum goes before bias and ReLU: both are monotone, so the result is the same, on a quarter of the values.
+  // Pooling precedes bias and ReLU: both are monotone, so the result is the same on a quarter of the values.
   const block = ({ weight, bias }: Affine, x: Tensor): Tensor =>
     relu(add(maxPool2d(conv2d(x, weight, { padding: "same" }), { window: 2 }), bias));
   return labelledModel({

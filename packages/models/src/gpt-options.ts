@@ -5,11 +5,11 @@ import type { NormParams as LayerNormParams, RmsNormParams } from "./normalisati
 import type { Recompute } from "./recompute.ts";
 import type { TensorParallel } from "./tensor-parallel.ts";
 
-/** Sizes of a GPT, and which of the known blocks it is made of. */
+/** Sizes and block types of a GPT. */
 export interface GptOptions {
-  /** Number of tokens; 256 for bytes, the default. */
+  /** Number of tokens. Default: 256, for bytes. */
   readonly vocabulary?: number;
-  /** Most positions that a sequence may have; learned positions need it, rotary ones do not. */
+  /** Maximum sequence length; required by learned positions, not by rotary ones. */
   readonly contextLength: number;
   /** D */
   readonly width: number;
@@ -26,37 +26,40 @@ export interface GptOptions {
    * F. Default: 4D for gelu; for swiglu, which has three matrices instead of two, 8D/3 rounded up to a multiple of 8.
    */
   readonly hidden?: number;
-  /** Use the embedding as the matrix of the logits too. Default: true. */
+  /** Whether the embedding is also the matrix of the logits. Default: true. */
   readonly tiedHead?: boolean;
-  /** Share of the embedding's and of each branch's values dropped while training. Default: 0. */
+  /** Dropout rate of the embedding and of each branch during training. Default: 0. */
   readonly dropoutRate?: number;
   /**
-   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
    * Default: none.
    */
   readonly recompute?: Recompute;
-  /** What takes the place of the feed-forward part in some blocks. Default: nothing. */
+  /** Layers of experts that replace the feed-forward part in some blocks. Default: none. */
   readonly experts?: GptExperts;
   /**
-   * Ranks that have the same samples and share the matrices of the blocks out: each has P-th of the heads and of F, and
-   * the loss of a P-th of the positions. They must divide all three. Default: every rank has everything.
+   * Tensor parallelism: ranks with the same samples shard the matrices of the blocks. Each of the P ranks has 1/P of
+   * the heads and of F, and the loss of 1/P of the positions. P must divide all three. Absent: every rank has all
+   * parameters.
    */
   readonly tensor?: TensorParallel;
 }
 
-/** A layer in place of a feed-forward part, from [B, T, D] to the same. It may have a state, and add to the loss. */
+/**
+ * A layer that replaces a feed-forward part, [B, T, D] to [B, T, D]. The layer may have a state and add to the loss.
+ */
 export interface FeedForwardLayer<Params = unknown, State = unknown> {
   /**
-   * Whether the loss of a part of a batch needs `sums` of the whole batch, which `apply` is then given as
-   * `context.whole`. Default: false.
+   * Whether the loss of a microbatch needs `sums` over the whole batch; `apply` then receives them in `context.whole`.
+   * Default: false.
    */
   readonly needsWhole?: boolean;
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /**
-   * State and report after one more part of a batch, as after all parts at once. Default: each part begins with the
-   * state that the part before has left, and the report is that of the last part.
+   * Returns state and report after one more microbatch, equal to those after all microbatches at once. Absent: each
+   * microbatch starts with the state of the previous one, and the report is that of the last one.
    *
-   * @param parts `numEarlier`: number of earlier parts, f32 scalar.
+   * @param parts `numEarlier`: number of earlier microbatches, f32 scalar.
    */
   joinParts?(parts: {
     readonly before: State;
@@ -72,9 +75,9 @@ export interface FeedForwardLayer<Params = unknown, State = unknown> {
   ): readonly [y: Tensor, state: State, report: FeedForwardReport];
 }
 
-/** How a layer is being run. */
+/** Run options of a layer. */
 export interface FeedForwardContext extends Omit<RunContext, "whole"> {
-  /** For a part of a batch: `sums` over all its parts, and their number. */
+  /** For a microbatch: `sums` over all microbatches of the batch, and their number. */
   readonly whole?: { readonly sums: object; readonly numParts: number };
 }
 
@@ -87,43 +90,46 @@ export interface FeedForwardApplied<State> {
 export interface FeedForwardReport {
   /** f32 [], added to the loss while training. */
   readonly loss: Tensor;
-  /** f32, numbers worth following. */
+  /** Metrics to log, f32. */
   readonly figures: object;
-  /** Sums over tokens, f32 by name, that `loss` needs of a whole batch. Absent: none. */
+  /** Sums over tokens, f32 by name, that `loss` needs of the whole batch. Absent: none. */
   readonly sums?: object;
-  /** i32 [T, K]: which experts each token chose, where it is a choice. Not kept. */
+  /** Expert choices of each token, i32 [T, K]. Absent: the layer does not choose. Not stored. */
   readonly choices_TK?: Tensor;
 }
 
 export interface GptExperts {
-  /** Such as `moeLayer` of @skein/moe-parallel. */
+  /** Layer of experts, such as `moeLayer` of @skein/moe-parallel. */
   readonly layer: FeedForwardLayer;
-  /** Blocks from one that has it to the next; the last block of so many has it. 1 for all blocks. */
+  /** Number of blocks per layer of experts; the last block of each group has the experts. 1: all blocks. */
   readonly every: number;
-  /** How parameters of the layer are shared out, by path in its tree. Default: every rank has everything. */
+  /** Sharding of the layer's parameters, by path in its tree. Default: every rank has all parameters. */
   readonly sharding?: Sharding;
   /**
-   * With tensor-parallel ranks: whether the layer takes a rank's own positions, with a key of its own, or those of all
-   * ranks of the axis, the same with the same key on each of them. Default: own.
+   * With tensor parallelism: whether the layer receives the rank's own positions, with a different key per rank, or the
+   * positions of all ranks of the axis, with the same key on each rank. Default: own.
    */
   readonly positions?: "own" | "all";
 }
 
-/** What a layer of experts was left with by the last step. */
+/** State and report of a layer of experts after the last step. */
 export interface GptExpertsState {
   readonly own: unknown;
   readonly report: Omit<FeedForwardReport, "choices_TK">;
 }
 
 export interface GptState {
-  /** Of the blocks that have experts, in order. */
+  /** States of the blocks with experts, in order. */
   readonly experts?: readonly GptExpertsState[];
 }
 
-/** The shift of layer normalisation only. */
+/** Gain, and the shift if the norm is layer normalization. */
 export type GptNormParams = RmsNormParams & Partial<LayerNormParams>;
 
-/** With tensor-parallel ranks a rank has columns of query, key, value, up and gate, rows of output and down. */
+/**
+ * Parameters of a block. With tensor parallelism a rank has columns of query, key, value, up and gate, and rows of
+ * output and down.
+ */
 export interface GptBlockParams {
   readonly attentionNorm: GptNormParams;
   readonly query_DD: Tensor;
@@ -131,7 +137,7 @@ export interface GptBlockParams {
   readonly value_DD: Tensor;
   readonly output_DD: Tensor;
   readonly feedForwardNorm: GptNormParams;
-  /** In place of the three matrices below, in blocks that have experts. */
+  /** Parameters of the experts, instead of the three matrices below, in blocks with experts. */
   readonly experts?: unknown;
   readonly up_DF?: Tensor;
   /** SwiGLU only. */
@@ -139,7 +145,7 @@ export interface GptBlockParams {
   readonly down_FD?: Tensor;
 }
 
-/** Parameters of a GPT; letters at a name's end are its shape. */
+/** Parameters of a GPT. Letters at the end of a name are its shape. */
 export interface GptParams {
   readonly embedding_VD: Tensor;
   /** Learned positions only. */

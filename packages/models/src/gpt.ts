@@ -39,10 +39,10 @@ import { attendHeads } from "./attention-layer.ts";
 import { dropWhileTraining, initEmbedding } from "./layers.ts";
 import { lossResult } from "./loss-sum.ts";
 import { type LabelledBatch, labelledModel, type Model, type RunContext } from "./model.ts";
-import { needSizes } from "./need-sizes.ts";
+import { requireSizes } from "./require-sizes.ts";
 import { applyLayerNorm, applyRmsNorm, initLayerNorm, initRmsNorm } from "./normalisation.ts";
 import { type Past, positionsOf } from "./past.ts";
-import { asBlock } from "./recompute.ts";
+import { runBlock } from "./recompute.ts";
 import {
   dropOwnPositions,
   enterColumnParallel,
@@ -52,16 +52,22 @@ import {
   type TensorParallel,
 } from "./tensor-parallel.ts";
 
-/** What a layer of experts leaves behind. */
+/** State and report of a layer of experts after a forward pass. */
 interface ExpertsApplied {
   readonly own: unknown;
   readonly report: FeedForwardReport;
 }
 
-/** Dimension along which tensor-parallel ranks share a matrix of a block out: columns go in, rows come out. */
+/**
+ * Dimension in which tensor-parallel ranks shard a matrix of a block: columns at the input of a branch, rows at its
+ * output.
+ */
 const sharedDims = { query_DD: 1, key_DD: 1, value_DD: 1, output_DD: 0, up_DF: 1, gate_DF: 1, down_FD: 0 } as const;
 
-/** @param own of the experts' parameters, by path in their tree. */
+/**
+ * Returns the sharding of a parameter by its path. @param own sharding of the experts' parameters, by path in their
+ * tree.
+ */
 const shardingOf =
   (tensor: TensorParallel | undefined, own: Sharding | undefined): Sharding =>
   (path) => {
@@ -72,26 +78,26 @@ const shardingOf =
   };
 
 /**
- * A decoder-only transformer over bytes (or other small tokens): normalisation before each branch, causal attention,
- * feed-forward part, no biases in the matrices. Inputs i32 or u8 [B, T], labels [B, T]: the inputs one position later.
+ * A decoder-only transformer over bytes (or other small vocabularies): normalization before each branch, causal
+ * attention, feed-forward part, no biases in the matrices. Inputs i32 or u8 [B, T]; labels [B, T] are the inputs
+ * shifted by one position.
  *
- * Weights start normal with deviation 0.02, those that write to the residual stream with 0.02 / √(2·layers), as in
- * GPT-2.
+ * Weights are normal with standard deviation 0.02; weights that write to the residual stream have 0.02 / √(2·layers),
+ * as in GPT-2.
  *
- * Parameters: `VD + L·(4D² + 2DF + norms)`, with SwiGLU `3DF` for `2DF`; plus `TD` with learned positions and `DV` with
- * an untied head. Forward flops per token: about twice the matrix parameters, plus `4·T·D` per layer for attention.
- * With `experts` some blocks have a layer of theirs in place of the feed-forward part; what it adds to the loss is in
- * the loss while training, and what it reports in `figures`.
+ * Parameters: `VD + L·(4D² + 2DF + norms)`, with SwiGLU `3DF` instead of `2DF`; plus `TD` with learned positions and
+ * `DV` with an untied head. Forward flops per token: about twice the matrix parameters, plus `4·T·D` per layer for
+ * attention. With `experts` some blocks have a layer of experts instead of the feed-forward part; its auxiliary loss is
+ * added to the training loss, and its metrics appear in `figures`.
  *
- * With `tensor` the ranks of an axis take the same samples; embedding, head and norms are on all of them. `loss` and
- * `evaluate` are of a rank's own positions: the mean of the losses over ranks, and the sum of the metrics, are those of
- * one rank. First parameters and dropout are those of one rank too. A layer of experts takes the rank's own positions,
- * as if the axis were one more along which ranks have different samples, or all (`positions`). Per block and rank,
- * forward sends
- * `4(P−1)/P · 4BTD` bytes, and backward as many.
+ * With `tensor` the ranks of an axis process the same samples; embedding, head and norms are replicated. `loss` and
+ * `evaluate` cover a rank's own positions: the mean of the losses over ranks, and the sum of the metrics, equal those
+ * of a single rank. Initial parameters and dropout equal those of a single rank, too. A layer of experts takes the
+ * rank's own positions, as if the axis were a data-parallel axis, or all positions (`positions`). Per block and rank
+ * the forward pass sends `4(P−1)/P · 4BTD` bytes, and the backward pass the same.
  *
- * @throws ArgumentError when sizes are not positive integers, the heads do not divide the width, no block would have
- * experts, or the tensor-parallel ranks do not divide heads, F or T.
+ * @throws ArgumentError if sizes are not positive integers, the heads do not divide the width, no block would have
+ * experts, or the number of tensor-parallel ranks does not divide heads, F or T.
  * Source: Radford et al. 2019 (GPT-2); Su et al. 2021, arXiv 2104.09864 (rotary); Shazeer 2020, arXiv 2002.05202
  * (SwiGLU).
  */
@@ -112,31 +118,31 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     tensor,
   } = options;
   const hidden = options.hidden ?? (activation === "gelu" ? 4 * width : 8 * Math.ceil(width / 3));
-  needSizes("gpt", { vocabulary, contextLength, width, numLayers, numHeads, hidden });
+  requireSizes("gpt", { vocabulary, contextLength, width, numLayers, numHeads, hidden });
   if (width % numHeads !== 0)
     throw new ArgumentError(
       `gpt: ${numHeads} heads do not divide the width ${width}; choose a width that is a multiple of the heads`,
     );
   if (experts !== undefined && (!Number.isInteger(experts.every) || experts.every < 1 || experts.every > numLayers))
     throw new ArgumentError(
-      `gpt: experts in every block of ${experts.every} were asked for, with ${numLayers} blocks; use 1 to ${numLayers}`,
+      `gpt: experts.every is ${experts.every}, but there are ${numLayers} blocks; use an integer from 1 to ${numLayers}`,
     );
   const headWidth = width / numHeads;
   const isSequence = tensor !== undefined && (tensor.sequence ?? true);
-  /** Checked where the mesh is known. */
-  const needShares = (sizes: Readonly<Record<string, number>>): void => {
+  /** Checked while tracing, when the mesh is known. */
+  const requireDivisible = (sizes: Readonly<Record<string, number>>): void => {
     const numRanks = tensor === undefined ? 1 : axisSize(tensor.axis);
     for (const [name, size] of Object.entries(sizes))
       if (size % numRanks !== 0)
         throw new ArgumentError(
-          `gpt: ${size} ${name} do not divide among ${numRanks} ranks of axis "${tensor!.axis}"; use a multiple of ${numRanks}, or fewer ranks`,
+          `gpt: ${size} ${name} are not divisible by ${numRanks} ranks of axis "${tensor!.axis}"; use a multiple of ${numRanks}, or fewer ranks`,
         );
   };
   const hasExperts = (layer: number): boolean => experts !== undefined && (layer + 1) % experts.every === 0;
   const expertLayers = Array.from({ length: numLayers }, (_, layer) => layer).filter(hasExperts);
   if (positions === "rotary" && headWidth % 2 !== 0)
     throw new ArgumentError(
-      `gpt: rotary positions turn pairs of values, but a head of ${width} / ${numHeads} = ${headWidth} values is odd; use an even head width or learned positions`,
+      `gpt: rotary positions rotate pairs of values, but a head of ${width} / ${numHeads} = ${headWidth} values is odd; use an even head width or learned positions`,
     );
 
   const initNorm = (): NormParams => (norm === "layer" ? initLayerNorm(width) : initRmsNorm(width));
@@ -155,7 +161,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
   const initBlock = (key: Tensor, layer: number): GptBlockParams => {
     const inner = 0.02;
     const residual = inner / Math.sqrt(2 * numLayers);
-    // Drawn whole on each rank, so that a matrix has the same numbers however many ranks share it out.
+    // Drawn as a whole on each rank, so that a matrix has the same values for any number of ranks.
     const weight = (id: number, shape: readonly [number, number], deviation: number, dim: Shard["dim"]): Tensor => {
       const whole = normal(foldIn(key, id), shape, { deviation });
       return tensor === undefined ? whole : ownShard(whole, { axis: tensor.axis, dim });
@@ -173,20 +179,20 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     };
   };
 
-  /** The state of a layer of experts before the first step, with a report of zeros. */
+  /** Returns the state of a layer of experts before the first step, with a report of zeros. */
   const initExperts = (key: Tensor): GptExpertsState => {
     const { params, state } = experts!.layer.init(foldIn(key, 7));
-    // Only the shapes are asked for: what gives them is never run.
+    // Traced only for the shapes; never executed.
     const [, , report] = experts!.layer.apply(params, state, full([1, 1, width], 0), { train: false, key });
-    return kept({ own: state, report: mapTree(report, (leaf: Tensor) => zerosLike(leaf)) as FeedForwardReport });
+    return stored({ own: state, report: mapTree(report, (leaf: Tensor) => zerosLike(leaf)) as FeedForwardReport });
   };
 
-  const kept = ({ own, report: { loss, figures, sums = {} } }: ExpertsApplied): GptExpertsState => ({
+  const stored = ({ own, report: { loss, figures, sums = {} } }: ExpertsApplied): GptExpertsState => ({
     own,
     report: { loss, figures, sums },
   });
   const stateAfter = (state: GptState, applied: readonly ExpertsApplied[]): GptState =>
-    experts === undefined ? state : { experts: applied.map(kept) };
+    experts === undefined ? state : { experts: applied.map(stored) };
 
   const enter = (x: Tensor): Tensor => (tensor === undefined ? x : enterColumnParallel(x, tensor));
   const leave = (y: Tensor): Tensor => (tensor === undefined ? y : leaveRowParallel(y, tensor));
@@ -210,8 +216,8 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
   };
 
   /**
-   * @returns what is normed for the head, with `sequence` of this rank's positions, else of all; and what layers of
-   * experts leave behind.
+   * @returns the input of the final norm, of this rank's positions with `sequence` and of all positions otherwise; and
+   * the states and reports of the layers of experts.
    */
   const applyBlocks = (
     params: GptParams,
@@ -223,10 +229,10 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     if (tokens_BT.rank !== 2 || length! > contextLength) {
       throw new ShapeError(
         "gpt",
-        `tokens [${tokens_BT.shape.join(", ")}] do not fit: it takes [B, T] with T up to the context length ${contextLength}; cut the sequences or raise contextLength`,
+        `tokens [${tokens_BT.shape.join(", ")}] do not fit: [B, T] with T up to the context length ${contextLength} is required; cut the sequences or raise contextLength`,
       );
     }
-    if (isSequence) needShares({ positions: length! });
+    if (isSequence) requireDivisible({ positions: length! });
     const own = (x: Tensor, dim: number): Tensor => (isSequence ? ownShard(x, { axis: tensor.axis, dim }) : x);
     const numDrops = 2 * numLayers + 1;
     const drop = (x: Tensor, use: number): Tensor =>
@@ -251,53 +257,55 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
       });
       return [y, { own: next, report }];
     };
-    /** What takes the place of `x`, and what its experts are left with, if it has any. */
+    /** Returns the output of a block, and the state and report of its experts, if it has any. */
     const applyBlock = (x: Tensor, block: GptBlockParams, layer: number): [Tensor, ...ExpertsApplied[]] => {
       const attended = scope("attention", () => attend(block, normalise(block.attentionNorm, x), context.past));
       const y = add(x, drop(attended, 2 * layer + 1));
       const normed = (): Tensor => normalise(block.feedForwardNorm, y);
       const [branch, ...after] = hasExperts(layer)
-        ? scope("experts", () => throughExperts(normed(), (tokens) => applyExperts(block, tokens, layer)))
+        ? scope("experts", () => applyToExpertTokens(normed(), (tokens) => applyExperts(block, tokens, layer)))
         : [scope("feed-forward", () => feedForward(block, normed()))];
       return [add(y, drop(branch, 2 * layer + 2)), ...after];
     };
     const after: ExpertsApplied[] = [];
     let x_BTD = embedded_BTD;
     for (const [layer, block] of params.blocks.entries()) {
-      const [next, ...left] = scope(`block-${layer}`, () =>
-        asBlock(recompute, () => applyBlock(x_BTD, block, layer), context.past),
+      const [next, ...applied] = scope(`block-${layer}`, () =>
+        runBlock(recompute, () => applyBlock(x_BTD, block, layer), context.past),
       );
       x_BTD = next;
-      after.push(...left);
+      after.push(...applied);
     }
     return [x_BTD, after];
   };
 
-  const takesAll = experts?.positions === "all";
+  const takesAllPositions = experts?.positions === "all";
 
-  /** A context whose key differs from use to use, and on ranks whose experts see different positions. */
+  /** Returns a context with a key that differs between uses, and between ranks with different positions of experts. */
   const keyedFor = (context: RunContext, use: number): RunContext => {
     if (context.key === undefined) return context;
     const key = foldIn(context.key, use);
-    const isSame = takesAll || tensor === undefined || axisSize(tensor.axis) === 1;
+    const isSame = takesAllPositions || tensor === undefined || axisSize(tensor.axis) === 1;
     return { ...context, key: isSame ? key : foldIn(key, axisIndex(tensor.axis)) };
   };
 
-  /** Apply experts to tokens: of its own positions on every rank, or of all where they want those. */
-  const throughExperts = <Rest extends readonly unknown[]>(
+  /** Applies experts to the tokens that they take: a rank's own positions, or all positions. */
+  const applyToExpertTokens = <Rest extends readonly unknown[]>(
     x: Tensor,
     fn: (tokens: Tensor) => readonly [Tensor, ...Rest],
   ): readonly [Tensor, ...Rest] => {
-    if (tensor === undefined || isSequence !== takesAll) return fn(x);
-    if (!takesAll) needShares({ positions: x.shape[1]! });
-    const [enterExperts, leaveExperts] = takesAll ? [gatherPositions, ownPositions] : [ownPositions, gatherPositions];
+    if (tensor === undefined || isSequence !== takesAllPositions) return fn(x);
+    if (!takesAllPositions) requireDivisible({ positions: x.shape[1]! });
+    const [enterExperts, leaveExperts] = takesAllPositions
+      ? [gatherPositions, ownPositions]
+      : [ownPositions, gatherPositions];
     const [y, ...rest] = fn(enterExperts(x, tensor));
     return [leaveExperts(y, tensor), ...rest];
   };
 
-  /** Of what experts say of each token that they take, [B·T, …], that of this rank's own positions. */
-  const ofOwnTokens = (each: Tensor, tokens_BT: Tensor): Tensor =>
-    tensor === undefined || !takesAll
+  /** Selects this rank's own positions from the experts' results per token, [B·T, …]. */
+  const selectOwnTokens = (each: Tensor, tokens_BT: Tensor): Tensor =>
+    tensor === undefined || !takesAllPositions
       ? each
       : reshape(ownPositions(reshape(each, [...tokens_BT.shape, -1]), tensor), [-1, each.shape[1]!]);
 
@@ -310,7 +318,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     });
 
   const init: Model<GptParams, GptState>["init"] = (key) => {
-    needShares({ heads: numHeads, "hidden values": hidden });
+    requireDivisible({ heads: numHeads, "hidden values": hidden });
     return {
       params: {
         embedding_VD: initEmbedding(foldIn(key, 0), [vocabulary, width]),
@@ -322,7 +330,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
       state: experts === undefined ? {} : { experts: expertLayers.map((layer) => initExperts(foldIn(key, 3 + layer))) },
     };
   };
-  /** Logits of all positions, on every rank. */
+  /** Returns the logits of all positions, on every rank. */
   const apply: Model<GptParams, GptState>["apply"] = (params, state, tokens_BT, context) => {
     const [x_BTD, applied] = applyBlocks(params, state, tokens_BT, context);
     const logits_BTV = applyHead(params, x_BTD);
@@ -339,22 +347,22 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
       return [applyHead(params, own), stateAfter(state, applied)];
     },
   });
-  const ofOwnPositions = (batch: LabelledBatch): LabelledBatch => {
+  const selectOwnPositions = (batch: LabelledBatch): LabelledBatch => {
     if (tensor === undefined) return batch;
-    needShares({ positions: batch.labels.shape[1]! });
+    requireDivisible({ positions: batch.labels.shape[1]! });
     return { ...batch, labels: ownPositions(batch.labels, tensor) };
   };
   const gptModel: Model<GptParams, GptState> = {
     init,
     apply,
     loss: (params, state, batch, context) => {
-      const result = model.loss(params, state, ofOwnPositions(batch), context);
+      const result = model.loss(params, state, selectOwnPositions(batch), context);
       if (!context.train || experts === undefined) return result;
       const [, next, ofRows] = result;
       const auxiliary = next.experts!.map(({ report }) => report.loss).reduce((sum, loss) => add(sum, loss));
       return lossResult({ ...ofRows!, auxiliary }, next);
     },
-    evaluate: (params, state, batch) => model.evaluate(params, state, ofOwnPositions(batch)),
+    evaluate: (params, state, batch) => model.evaluate(params, state, selectOwnPositions(batch)),
     ...(experts?.layer.joinParts !== undefined && {
       needsWhole: experts.layer.needsWhole ?? false,
       joinParts: ({ before, earlier, own, numEarlier }) => ({
@@ -366,7 +374,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
             own: applied(own.experts![i]!),
             numEarlier: cast(numEarlier, "f32"),
           });
-          return kept({ own: state, report });
+          return stored({ own: state, report });
         }),
       }),
     }),
@@ -387,9 +395,9 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
         applyBlocks(params, state, inputs, context)[1].map(({ report: { choices_TK } }, i) => {
           if (choices_TK === undefined)
             throw new ArgumentError(
-              `gpt: the experts of block ${expertLayers[i]} take mixtures of all tokens, which choose none; ask for choices of a layer that makes them`,
+              `gpt: the experts of block ${expertLayers[i]} mix all tokens and make no choices; request choices only of a layer with routing`,
             );
-          return ofOwnTokens(choices_TK, inputs);
+          return selectOwnTokens(choices_TK, inputs);
         }),
     },
     figures: ({ experts: blocks }) =>

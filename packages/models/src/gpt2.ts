@@ -3,20 +3,20 @@ import { add, cast, embedding, type EmptyState, foldIn, gelu, scope, slice, type
 import { applyFusedAttention, type FusedAttentionParams } from "./attention-layer.ts";
 import { initEmbedding } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
-import { needSizes } from "./need-sizes.ts";
+import { requireSizes } from "./require-sizes.ts";
 import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
 import { positionsOf } from "./past.ts";
 import { initProjection } from "./projection.ts";
 import type { Recompute } from "./recompute.ts";
 import { initTokens, tokenLogits, type TokenParams } from "./token-head.ts";
 import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
-import { needDivisor, needTokens } from "./transformer-sizes.ts";
+import { requireDivisor, requireTokens } from "./transformer-sizes.ts";
 
 /** Sizes of a GPT-2. */
 export interface Gpt2Options {
   /** V */
   readonly vocabulary: number;
-  /** Most positions that a sequence may have. */
+  /** Maximum sequence length. */
   readonly contextLength: number;
   /** D */
   readonly width: number;
@@ -25,14 +25,14 @@ export interface Gpt2Options {
   readonly numHeads: number;
   /** F. Default: 4D. */
   readonly hidden?: number;
-  /** Default: GELU by its formula with tanh. */
+  /** Default: GELU in the tanh approximation. */
   readonly activation?: (x: Tensor) => Tensor;
   /** ε of the norms. Default: 1e-5. */
   readonly epsilon?: number;
-  /** Use the embedding as the matrix of the logits too. Default: true. */
+  /** Whether the embedding is also the matrix of the logits. Default: true. */
   readonly tiedHead?: boolean;
   /**
-   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
    * Default: none.
    */
   readonly recompute?: Recompute;
@@ -45,14 +45,14 @@ export interface Gpt2Params extends TokenParams {
 }
 
 /**
- * GPT-2 as it was published: learned positions, layer norm before each branch, causal attention with one matrix for
- * queries, keys and values, biases everywhere but in the head. Inputs i32 or u8 [B, T], labels [B, T]: the inputs one
- * position later. To train a decoder from the start, `gpt` has more choices.
+ * GPT-2 as published: learned positions, layer norm before each branch, causal attention with one matrix for queries,
+ * keys and values, biases everywhere except in the head. Inputs i32 or u8 [B, T]; labels [B, T] are the inputs shifted
+ * by one position. For training a decoder from scratch, `gpt` has more options.
  *
- * Parameters: `VD + TD + L·(4D² + 2DF + 9D + F) + 2D`; 124,439,808 for the small one. Forward flops per token: about
+ * Parameters: `VD + TD + L·(4D² + 2DF + 9D + F) + 2D`; 124,439,808 for the small model. Forward flops per token: about
  * twice the matrix parameters, plus `4·T·D` per layer for attention.
  *
- * @throws ArgumentError when sizes are not positive integers, or the heads do not divide the width.
+ * @throws ArgumentError if sizes are not positive integers, or the heads do not divide the width.
  * Source: Radford et al. 2019.
  */
 export const gpt2 = (options: Gpt2Options): Model<Gpt2Params, EmptyState> => {
@@ -68,8 +68,8 @@ export const gpt2 = (options: Gpt2Options): Model<Gpt2Params, EmptyState> => {
     tiedHead = true,
     recompute = "none",
   } = options;
-  needSizes("gpt2", { vocabulary, contextLength, width, numLayers, numHeads, hidden });
-  needDivisor("gpt2", numHeads, width);
+  requireSizes("gpt2", { vocabulary, contextLength, width, numLayers, numHeads, hidden });
+  requireDivisor("gpt2", numHeads, width);
   const headWidth = width / numHeads;
   const initAttention = (key: Tensor, deviation: number): FusedAttentionParams => ({
     input: initProjection(foldIn(key, 0), [width, 3 * width], { bias: true }),
@@ -88,7 +88,7 @@ export const gpt2 = (options: Gpt2Options): Model<Gpt2Params, EmptyState> => {
       state: {},
     }),
     apply: (params, state, tokens_BT, { past }) => {
-      needTokens("gpt2", tokens_BT, contextLength);
+      requireTokens("gpt2", tokens_BT, contextLength);
       const length = tokens_BT.shape[1]!;
       const positions = positionsOf(past, length);
       const embedded_BTD = scope("embedding", () =>

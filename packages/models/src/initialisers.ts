@@ -1,8 +1,8 @@
 import { elementCount, normal, type Shape, type Tensor, uniform } from "@skein/tensor-core";
 
 /**
- * Values that one output of a weight sums over, and outputs that one input reaches: for dense weights [in, out] and for
- * kernels [height, width, in, out].
+ * Returns the number of inputs per output (fanIn) and of outputs per input (fanOut) of a weight: dense [in, out] or
+ * kernel [height, width, in, out].
  */
 export const fans = (shape: Shape): { readonly fanIn: number; readonly fanOut: number } => {
   const [numIn, numOut] = [shape.at(-2) ?? 1, shape.at(-1) ?? 1];
@@ -11,15 +11,15 @@ export const fans = (shape: Shape): { readonly fanIn: number; readonly fanOut: n
 };
 
 /**
- * Normal with variance 2 / fanIn: keeps the size of activations through ReLU. Source: He et al. 2015, arXiv 1502.01852,
- * eq. 10.
+ * Draws normal weights with variance 2 / fanIn, which preserves the size of activations through ReLU. Source: He et al.
+ * 2015, arXiv 1502.01852, eq. 10.
  */
 export const heNormal = (key: Tensor, shape: Shape): Tensor =>
   normal(key, shape, { deviation: Math.sqrt(2 / fans(shape).fanIn) });
 
 /**
- * Uniform in ±√(6 / (fanIn + fanOut)): keeps the size of activations and gradients. Source: Glorot and Bengio 2010,
- * eq. 16.
+ * Draws uniform weights in ±√(6 / (fanIn + fanOut)), which preserves the size of activations and gradients. Source:
+ * Glorot and Bengio 2010, eq. 16.
  */
 export const glorotUniform = (key: Tensor, shape: Shape): Tensor => {
   const { fanIn, fanOut } = fans(shape);
@@ -28,8 +28,8 @@ export const glorotUniform = (key: Tensor, shape: Shape): Tensor => {
 };
 
 /**
- * Small normal weights for the last layer, deviation 0.01: all classes start about equally likely, so the first loss is
- * log(classes), and training need not first unlearn random confidence. Value as for the classifiers of VGG in
- * torchvision.
+ * Draws small normal weights for the last layer, standard deviation 0.01: all classes start about equally likely, so
+ * the first loss is log(classes), and training need not unlearn random confidence first. The value is that of the VGG
+ * classifiers in torchvision.
  */
 export const headNormal = (key: Tensor, shape: Shape): Tensor => normal(key, shape, { deviation: 0.01 });

@@ -17,11 +17,11 @@ import {
 import { heNormal } from "./initialisers.ts";
 import type { RunContext } from "./model.ts";
 
-/** First values of a weight, from a key and the weight's shape. */
+/** Draws the initial values of a weight from a key and the weight's shape. */
 export type Initialiser = (key: Tensor, shape: Shape) => Tensor;
 
 export interface LayerOptions {
-  /** Default: `heNormal`, for layers with a ReLU behind them. */
+  /** Default: `heNormal`, for layers followed by ReLU. */
   readonly initialise?: Initialiser;
 }
 
@@ -40,22 +40,22 @@ const initAffine = (
 ): Affine => {
   if (shape.length !== rank)
     throw new ArgumentError(
-      `a weight of shape ${formatShape(shape)} has ${shape.length} sizes, ${form} needs ${rank}; give each of them`,
+      `a weight of shape ${formatShape(shape)} has ${shape.length} sizes, but ${form} needs ${rank}; give each of them`,
     );
   return { weight: initialise(key, shape), bias: zeros([shape.at(-1)!]) };
 };
 
-/** Parameters of a dense layer: a weight [in, out] and a bias of zeros. */
+/** Draws the parameters of a dense layer: a weight [in, out] and a bias of zeros. */
 export const initDense = (
   key: Tensor,
   shape: readonly [numIn: number, numOut: number],
   options: LayerOptions = {},
 ): Affine => initAffine(key, shape, 2, "[in, out]", options);
 
-/** `x W + b`: [..., in] to [..., out]. Without a bias it is `matmul(x, weight)`. */
+/** Computes `x W + b`: [..., in] to [..., out]. Without a bias use `matmul(x, weight)`. */
 export const dense = ({ weight, bias }: Affine, x: Tensor): Tensor => add(matmul(x, weight), bias);
 
-/** Parameters of a convolution: a weight [height, width, in / groups, out] and a bias of zeros. */
+/** Draws the parameters of a convolution: a weight [height, width, in / groups, out] and a bias of zeros. */
 export const initConv2d = (
   key: Tensor,
   shape: readonly [height: number, width: number, numIn: number, numOut: number],
@@ -63,15 +63,15 @@ export const initConv2d = (
 ): Affine => initAffine(key, shape, 4, "[height, width, in / groups, out]", options);
 
 /**
- * `conv2d` with the layer's weight and bias: [N, H, W, in] to [N, H', W', out]. Without a bias it is `conv2d(x, weight,
- * options)`.
+ * Applies `conv2d` with the layer's weight and bias: [N, H, W, in] to [N, H', W', out]. Without a bias use `conv2d(x,
+ * weight, options)`.
  */
 export const applyConv2d = ({ weight, bias }: Affine, x: Tensor, options: Omit<Conv2dOptions, "bias"> = {}): Tensor =>
   conv2d(x, weight, { ...options, bias });
 
 /**
- * A table [entries, width] whose rows `embedding` takes by number: normal with a small deviation, so that what is added
- * up along a transformer starts small; 0.02 by default, as in GPT-2. PyTorch's `nn.Embedding` starts with 1.
+ * Draws an embedding table [entries, width] for `embedding`: normal with a small standard deviation, so that the
+ * residual stream of a transformer starts small; 0.02 by default, as in GPT-2. PyTorch's `nn.Embedding` uses 1.
  */
 export const initEmbedding = (
   key: Tensor,
@@ -79,16 +79,17 @@ export const initEmbedding = (
   { deviation = 0.02 }: { readonly deviation?: number } = {},
 ): Tensor => normal(key, shape, { deviation });
 
-/** Images as f32: bytes are scaled from 0…255 to 0…1, floats and other integers are taken as they are. */
+/** Converts images to f32: bytes are scaled from 0…255 to 0…1; floats and other integers are not scaled. */
 export const pixels = (images: Tensor): Tensor => {
   if (images.dtype === "u8") return multiply(cast(images, "f32"), 1 / 255);
   return images.dtype === "i32" ? cast(images, "f32") : images;
 };
 
 /**
- * Dropout while training; nothing otherwise. `use` tells the places of a model apart, so that each draws its own
- * values.
- * @throws ArgumentError when training with a rate above 0 and no key: every step would drop the same values, or none.
+ * Applies dropout during training, and nothing otherwise. `use` distinguishes the layers of a model, so that each draws
+ * its own values.
+ *
+ * @throws ArgumentError when training with a rate above 0 and no key, because every step would drop the same values.
  */
 export const dropWhileTraining = (x: Tensor, rate: number, { train, key }: RunContext, use = 0): Tensor => {
   if (!train || rate === 0) return x;

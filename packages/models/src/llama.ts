@@ -16,13 +16,13 @@ import {
 } from "@skein/tensor-core";
 import { applyAttention, type AttentionParams, initAttention } from "./attention-layer.ts";
 import { labelledModel, type Model } from "./model.ts";
-import { needSizes } from "./need-sizes.ts";
+import { requireSizes } from "./require-sizes.ts";
 import { applyRmsNorm, initRmsNorm, type RmsNormParams } from "./normalisation.ts";
 import { type Past, positionsOf } from "./past.ts";
 import { initProjection, project, type Projection } from "./projection.ts";
-import { asBlock, type Recompute } from "./recompute.ts";
+import { runBlock, type Recompute } from "./recompute.ts";
 import { initTokens, tokenLogits, type TokenParams } from "./token-head.ts";
-import { needTokens, residualDeviation } from "./transformer-sizes.ts";
+import { requireTokens, residualDeviation } from "./transformer-sizes.ts";
 
 /** Sizes of a Llama. */
 export interface LlamaOptions {
@@ -39,28 +39,31 @@ export interface LlamaOptions {
   readonly headWidth?: number;
   /** F */
   readonly hidden: number;
-  /** Most positions that a sequence may have. Default: no bound, as rotary positions need none. */
+  /** Maximum sequence length. Absent: unlimited, because rotary positions need no limit. */
   readonly contextLength?: number;
   /** Base of the rotary frequencies. Default: 10 000. */
   readonly rotaryBase?: number;
-  /** How they are stretched for longer sequences. Default: none. */
+  /** Scaling of the rotary frequencies for longer sequences. Absent: none. */
   readonly rotaryScaling?: RotaryScaling;
   /** ε of the norms. Default: 1e-6. */
   readonly epsilon?: number;
-  /** Biases of query, key and value (as in Qwen 2), or of the output too. Default: none. */
+  /**
+   * Matrices with biases: none, query, key and value (`inputs`, as in Qwen 2), or these and the output (`all`).
+   * Default: none.
+   */
   readonly attentionBias?: "none" | "inputs" | "all";
   /** Biases of the feed-forward part. Default: false. */
   readonly feedForwardBias?: boolean;
-  /** Use the embedding as the matrix of the logits too. Default: false. */
+  /** Whether the embedding is also the matrix of the logits. Default: false. */
   readonly tiedHead?: boolean;
   /**
-   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
    * Default: none.
    */
   readonly recompute?: Recompute;
 }
 
-/** Parameters of one of Llama's blocks. */
+/** Parameters of one block of a Llama. */
 export interface LlamaBlockParams {
   readonly attentionNorm: RmsNormParams;
   readonly attention: AttentionParams;
@@ -79,14 +82,14 @@ export interface LlamaParams extends TokenParams {
 }
 
 /**
- * The decoder of the Llama family: root-mean-square normalisation before each branch, rotary positions in halves of a
- * head (as Hugging Face keeps the weights), causal attention with G heads of keys for H of queries, SwiGLU. Inputs i32
- * or u8 [B, T], labels [B, T]: the inputs one position later.
+ * The decoder of the Llama family: RMS norm before each branch, rotary positions on the halves of a head (the layout of
+ * Hugging Face's weights), causal grouped-query attention with G key heads for H query heads, SwiGLU. Inputs i32 or u8
+ * [B, T]; labels [B, T] are the inputs shifted by one position.
  *
- * Parameters without biases: `VD + L·(2·DHK + 2·DGK + 3·DF + 2D) + D`, plus `DV` with its own head. Forward flops per
+ * Parameters without biases: `VD + L·(2·DHK + 2·DGK + 3·DF + 2D) + D`, plus `DV` with an untied head. Forward flops per
  * token: about twice the matrix parameters, plus `4·T·HK` per layer for attention.
  *
- * @throws ArgumentError when sizes are not positive integers, H is no multiple of G, or the width of a head is odd.
+ * @throws ArgumentError if sizes are not positive integers, H is not a multiple of G, or the width of a head is odd.
  * Source: Touvron et al. 2023, arXiv 2302.13971; Grattafiori et al. 2024, arXiv 2407.21783.
  * @example const model = llama({ vocabulary: 32_000, width: 512, numLayers: 8, numHeads: 8, numKeyHeads: 2, hidden:
  * 1376 });
@@ -109,14 +112,14 @@ export const llama = (options: LlamaOptions): Model<LlamaParams, EmptyState> => 
     tiedHead = false,
     recompute = "none",
   } = options;
-  needSizes("llama", { vocabulary, width, numLayers, numHeads, numKeyHeads, headWidth, hidden });
+  requireSizes("llama", { vocabulary, width, numLayers, numHeads, numKeyHeads, headWidth, hidden });
   if (numHeads % numKeyHeads !== 0)
     throw new ArgumentError(
-      `llama: ${numKeyHeads} heads of keys do not divide the ${numHeads} heads of queries; use a divisor`,
+      `llama: ${numKeyHeads} key heads do not divide the ${numHeads} query heads; use a divisor of ${numHeads}`,
     );
   if (headWidth % 2 !== 0)
     throw new ArgumentError(
-      `llama: rotary positions turn pairs of values, but a head of ${headWidth} is odd; use an even width of a head`,
+      `llama: rotary positions rotate pairs of values, but the head width ${headWidth} is odd; use an even head width`,
     );
 
   const initBlock = (key: Tensor): LlamaBlockParams => {
@@ -173,10 +176,10 @@ export const llama = (options: LlamaOptions): Model<LlamaParams, EmptyState> => 
       state: {},
     }),
     apply: (params, state, tokens_BT, { past }) => {
-      needTokens("llama", tokens_BT, contextLength);
+      requireTokens("llama", tokens_BT, contextLength);
       const embedded_BTD = scope("embedding", () => embedding(params.embedding_VD, cast(tokens_BT, "i32")));
       const x_BTD = params.blocks.reduce(
-        (x, block, layer) => scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(block, x, past), past)),
+        (x, block, layer) => scope(`block-${layer}`, () => runBlock(recompute, () => applyBlock(block, x, past), past)),
         embedded_BTD,
       );
       return [scope("head", () => tokenLogits(params, applyRmsNorm(params.finalNorm, x_BTD, epsilon))), state];

@@ -14,50 +14,50 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * What a model is judged by: f32 scalars, sums over the rows of a batch that count, which are added up over batches and
- * ranks. Beside the two that every model has, of any name.
+ * Results of an evaluation: f32 scalars, sums over the rows of a batch that count, which are added up over batches and
+ * ranks. A model may have named sums in addition to the two required ones.
  */
 export interface Sums {
-  /** Of the losses; nats, where the loss is a cross-entropy. */
+  /** Sum of the losses; in nats for cross-entropy. */
   readonly lossSum: Tensor;
-  /** Rows that count. Exact up to 2²⁴ rows. */
+  /** Number of rows that count. Exact up to 2²⁴ rows. */
   readonly count: Tensor;
   readonly [name: string]: Tensor;
 }
 
-/** A figure for people: one of a model's sums over another one, both added up over all that it is judged by. */
+/** A metric: the ratio of two of a model's sums, each added up over the whole evaluation. */
 export interface Ratio {
   readonly sum: string;
-  /** Such as `count`, for a mean. */
+  /** Name of the divisor; `count` for a mean. */
   readonly per: string;
 }
 
-/** Sums over rows of classes; divide by `count` when all batches are added up. */
+/** Sums over classified rows; divide by `count` after adding up all batches. */
 export interface Metrics extends Sums {
-  /** Rows whose largest logit is the label's, f32 scalar. */
+  /** Number of rows with the largest logit at the label, f32 scalar. */
   readonly correct: Tensor;
 }
 
-/** Cross-entropy of each row, 0 where `mask` leaves it out; labels of any integer dtype. */
+/** Cross-entropy of each row, 0 for rows excluded by `mask`; labels of any integer dtype. */
 const crossEntropyOf = (logits: Tensor, labels: Tensor, mask?: Tensor): Tensor =>
   crossEntropyPerRow(logits, cast(labels, "i32"), { ...(mask && { mask }) });
 
-/** A mask per batch entry, bool [B], for each row of `labels` [B, …]. */
+/** Broadcasts a mask per batch entry, bool [B], to the rows of `labels` [B, …]. */
 export const rowMask = (mask: Tensor, labels: Tensor): Tensor =>
   broadcastTo(reshape(mask, [...mask.shape, ...labels.shape.slice(mask.rank).map(() => 1)]), labels.shape);
 
 /**
- * Number of rows that count, f32 scalar; a constant without a mask.
+ * Number of rows that count, f32 scalar; a constant if there is no mask.
  *
- * @param mask bool, shaped like `rows`; undefined if all rows count.
+ * @param mask bool, shaped like `rows`. Undefined: all rows count.
  */
 export const rowCount = ({ shape }: Tensor, mask: Tensor | undefined): Tensor =>
   mask === undefined ? full([], elementCount(shape)) : sum(cast(mask, "f32"));
 
 /**
- * Sum of the rows that count, f32 scalar; what another row holds, NaN too, is nowhere.
+ * Sum over unmasked rows, f32 scalar. Masked rows do not contribute, even if they hold NaN.
  *
- * @param rows `[B]` or `[B, …]` of any dtype. @param mask bool [B]; undefined where all rows count.
+ * @param rows [B] or [B, …] of any dtype. @param mask bool [B]. Undefined: all rows count.
  */
 export const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
   const values = cast(rows, "f32");
@@ -65,8 +65,8 @@ export const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
 };
 
 /**
- * Count right answers and add up the losses of the rows that `mask` (bool, shaped like `labels`) lets count. A row that
- * is left out may hold anything, NaN included, and has gradient 0.
+ * Counts correct answers and adds up losses over the rows for which `mask` (bool, shaped like `labels`) is true. Masked
+ * rows may hold anything, including NaN, and have gradient 0.
  *
  * @param logits f32 [..., C]. @param labels integers [...].
  */

@@ -6,7 +6,7 @@ import { labelledModel, type Model } from "./model.ts";
 export interface MlpOptions {
   /** Sizes from input to logits, such as [784, 512, 512, 10]. */
   readonly sizes: readonly number[];
-  /** Between layers. Default: ReLU. */
+  /** Activation between layers. Default: ReLU. */
   readonly activation?: (x: Tensor) => Tensor;
 }
 
@@ -24,7 +24,7 @@ export interface MlpParams {
 export const mlp = ({ sizes, activation = relu }: MlpOptions): Model<MlpParams, EmptyState> => {
   if (sizes.length < 2)
     throw new ArgumentError(
-      `mlp: sizes [${sizes.join(", ")}] name no layer; give at least the input size and the number of classes`,
+      `mlp: sizes [${sizes.join(", ")}] describe no layer; give at least the input size and the number of classes`,
     );
   const numLayers = sizes.length - 1;
   return labelledModel({

@@ -4,26 +4,29 @@ import { type LossResult, lossResult } from "./loss-sum.ts";
 import { type Metrics, metricsOf, type Ratio, rowCount, rowMask, type Sums } from "./metrics.ts";
 import type { Past } from "./past.ts";
 
-/** How a model is being run. */
+/** Run options of a model call. */
 export interface RunContext {
-  /** Batch statistics and dropout while training; running statistics and no dropout otherwise. */
+  /**
+   * Whether the call is a training step: batch statistics and dropout if true, running statistics and no dropout
+   * otherwise.
+   */
   readonly train: boolean;
-  /** u32[2], fresh every step. Only dropout needs it. */
+  /** Random key u32[2], new in every step. Required only by dropout. */
   readonly key?: Tensor;
-  /** Of a causal model that goes on from tokens before these: see `applyBehind`. Not while training. */
+  /** Keys and values of earlier tokens, for a causal model: see `applyBehind`. Not during training. */
   readonly past?: Past;
   /**
-   * Share of the target that the loss is to spread over all classes while training, 0 to 1. Default: what the model
-   * itself says, which is 0 unless it says another.
+   * Label smoothing: share of the target that the training loss spreads over all classes, 0 to 1. Default: the model's
+   * own setting, which is 0 unless set.
    */
   readonly labelSmoothing?: number;
-  /** For a part of a batch, if the model needs it (`needsWhole`). */
+  /** State of the whole batch; set for a microbatch if the model needs it (`needsWhole`). */
   readonly whole?: WholeBatchState;
 }
 
-/** What a part of a batch knows of the whole batch. */
+/** Information about the whole batch for a microbatch. */
 export interface WholeBatchState {
-  /** State of the model after all parts, joined, from a pass over the batch before. */
+  /** State of the model after all microbatches, joined, from an earlier pass over the batch. */
   readonly state: unknown;
   readonly numParts: number;
 }
@@ -34,18 +37,18 @@ export interface LabelledBatch {
   readonly inputs: Tensor;
   /** i32 [B] or [B, T]. */
   readonly labels: Tensor;
-  /** bool [B]: false for rows that only fill up the batch. Absent means all rows count. */
+  /** bool [B]: false for padding rows. Absent: all rows count. */
   readonly mask?: Tensor;
 }
 
-/** What of a batch a model is applied to: its field `inputs` where there is one, and else all of it. */
+/** Inputs of a model: the batch's field `inputs` if it exists, otherwise the whole batch. */
 export type InputsOf<Batch> = Batch extends { readonly inputs: infer Inputs } ? Inputs : Batch;
 
 /**
- * A model: plain traced functions. What training moves is `params`; what the model itself moves, such as the running
- * statistics of batch normalisation, is `state`, an empty tree for most models. It enters and leaves every call. A
- * batch is any tree of tensors that have the sample as their first dimension, with names at its root, `mask` among them
- * where rows only fill it up; `LabelledBatch` is the one that models of this package take.
+ * A model: plain traced functions. `params` are the values that the optimizer updates; `state` are the values that the
+ * model updates itself, such as the running statistics of batch normalization, an empty tree for most models. Every
+ * call takes the state and returns it. A batch is any tree of tensors with the sample as first dimension and names at
+ * the root; `mask` marks padding rows. Models of this package take a `LabelledBatch`.
  *
  * @example const [loss, modelState, gradients] = valueAndGradWithAux(model.loss)(params, modelState, batch, { train:
  * true, key });
@@ -54,14 +57,14 @@ export interface Model<
   Params = unknown,
   State = unknown,
   Batch = LabelledBatch,
-  Judged extends Sums = Metrics,
+  Totals extends Sums = Metrics,
   Outputs = Tensor,
 > {
-  /** First parameters and state from a key, u32[2]. */
+  /** Returns initial parameters and state from a key, u32[2]. */
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /**
-   * What the model makes of the inputs, such as logits f32 [..., classes], or a tree of tensors, and the new state.
-   * It does not look at what is to be predicted: figures and exports take it as the forward pass.
+   * Forward pass: returns the outputs, such as logits f32 [..., classes] or a tree of tensors, and the new state.
+   * `apply` does not read the labels: metrics and exports use it as the forward pass.
    */
   apply(
     params: Params,
@@ -70,91 +73,91 @@ export interface Model<
     context: RunContext,
   ): readonly [outputs: Outputs, state: State];
   /**
-   * Mean loss, f32 scalar, such as cross-entropy in nats, and the new state. If ranks share a sample, the loss of the
-   * rank's part: the mean over ranks is the loss of the sample.
+   * Returns the mean loss, f32 scalar, such as cross-entropy in nats, and the new state. If ranks share a sample, the
+   * result is the loss of the rank's part: the mean over ranks is the loss of the sample.
    *
-   * A third entry has the sum and the count of which the loss is the quotient (`lossResult`). A training step that is
-   * split over ranks or parts adds up both and divides once. Absent: the loss is a mean in which each sample counts the
-   * same, and the mean over equal parts is the loss of the batch.
+   * A third entry holds the sum and the count of which the loss is the quotient (`lossResult`). A training step that is
+   * split over ranks or microbatches adds up sums and counts and divides once. Absent: the loss is a mean with equal
+   * weight per sample, and the mean over equal microbatches is the loss of the batch.
    */
   loss(params: Params, state: State, batch: Batch, context: RunContext): LossResult<State>;
   /**
-   * Whether the loss of a part of a batch depends on the whole batch by more than a sum and a count, as balance losses
-   * of experts do. A batch in parts is then passed through the model once more, before the first part: its joined state
-   * is `context.whole`. Needs `joinParts`. Default: false.
+   * Whether the loss of a microbatch depends on the whole batch by more than a sum and a count, as balance losses of
+   * experts do. A batch in microbatches is then passed through the model once more, before the first microbatch, and
+   * the joined state of that pass is `context.whole`. Needs `joinParts`. Default: false.
    */
   readonly needsWhole?: boolean;
   /**
-   * State after one more part of a batch whose parts are computed one after the other, each from `before`: that which
-   * the whole batch would leave. Default: each part begins with the state that the part before has left, as running
-   * statistics of batch normalisation do.
+   * Returns the state after one more microbatch if microbatches are computed one after the other, each from `before`:
+   * equal to the state after the whole batch. Absent: each microbatch starts with the state of the previous one, as the
+   * running statistics of batch normalization do.
    */
   joinParts?(parts: StatesOfParts<State>): State;
-  /** Sums over the rows that count, to be added up over batches and ranks. */
-  evaluate(params: Params, state: State, batch: Batch): Judged;
+  /** Returns sums over the rows that count, to be added up over batches and ranks. */
+  evaluate(params: Params, state: State, batch: Batch): Totals;
   /**
-   * Figures of its own, by name, beside the loss and, of classes, the share of right answers: ratios of what `evaluate`
-   * sums up. Default: none.
+   * Additional metrics by name, next to loss and, for classes, accuracy: ratios of the sums of `evaluate`. Default:
+   * none.
    */
   readonly metrics?: Readonly<Record<string, Ratio>>;
   /**
-   * Parameters of which each rank along a mesh axis has a part: of those all functions give and take the part of the
-   * rank that is traced for. Default: every rank has everything.
+   * Sharded parameters: each rank along a mesh axis has a part, and all functions take and return the part of the rank
+   * that is traced. Absent: every rank has all parameters.
    */
   readonly sharding?: Sharding;
   /**
-   * For models whose `apply` returns logits [..., classes], scores of the classes that labels number from 0. Absent:
-   * outputs may be anything, and are not compared with the classes of the data.
+   * Present for models whose `apply` returns logits [..., classes], scores of the classes numbered from 0. Absent:
+   * outputs may be anything, and are not checked against the classes of the data.
    */
   readonly logits?: LogitsFacts;
-  /** Of models with layers of experts: what it takes to place those anew. */
+  /** Layers of experts; needed to reassign experts to ranks. Absent: no experts. */
   readonly experts?: ModelExperts<Params, State>;
-  /** Numbers worth following that its state tells of the last step, by name. */
+  /** Returns metrics of the last step from the state, by name. */
   figures?(state: State): Readonly<Record<string, Tensor>>;
 }
 
-/** States of a model after parts of a batch. */
+/** States of a model after microbatches of a batch. */
 export interface StatesOfParts<State> {
-  /** State before the first part. */
+  /** State before the first microbatch. */
   readonly before: State;
-  /** State after all earlier parts, joined. */
+  /** State after all earlier microbatches, joined. */
   readonly earlier: State;
-  /** State after this part alone. */
+  /** State after this microbatch only. */
   readonly own: State;
-  /** Number of earlier parts, u32 scalar, at least 1. */
+  /** Number of earlier microbatches, u32 scalar, at least 1. */
   readonly numEarlier: Tensor;
 }
 
-/** Facts about a model's logits. */
+/** Properties of a model's logits. */
 export interface LogitsFacts {
-  /** Label of rows that loss and metrics leave out, such as −100. Absent: every label must be a class. */
+  /** Label of rows that loss and metrics exclude, such as −100. Absent: every label must be a class. */
   readonly ignoreIndex?: number;
 }
 
-/** Layers of experts within a model. */
+/** Layers of experts in a model. */
 export interface ModelExperts<Params = unknown, State = unknown> {
-  /** In the order of `choices`: the scope of each, and the paths of its own in the trees of parameters and of state. */
+  /** Layers in the order of `choices`: the scope of each layer, and its paths in the trees of parameters and state. */
   readonly layers: readonly { readonly name: string; readonly params: string; readonly state: string }[];
   /**
-   * i32 [T, K] of each layer: which experts the tokens of these inputs choose, −1 for no choice.
+   * Returns, per layer, the experts that the tokens of the inputs choose, i32 [T, K]; −1 for no choice.
    *
-   * @throws ArgumentError where a layer makes no choices: it mixes all tokens for all experts.
+   * @throws ArgumentError if a layer makes no choices because it mixes all tokens for all experts.
    */
   choices(params: Params, state: State, inputs: Tensor, context: RunContext): readonly Tensor[];
 }
 
 export interface LossOptions {
   /**
-   * Share of the target that is spread over all classes while training, 0 to 1, where the context of a call does not
-   * say another. What `evaluate` counts is never smoothed. Default: 0.
+   * Label smoothing: share of the target that is spread over all classes during training, 0 to 1, unless the context of
+   * a call sets another. `evaluate` never smooths. Default: 0.
    */
   readonly labelSmoothing?: number;
-  /** Rows with this label do not count, in the loss and in the metrics. Default: no label is special. */
+  /** Label of rows that loss and metrics exclude. Absent: every row counts. */
   readonly ignoreIndex?: number;
 }
 
 /**
- * Complete a model that gives logits with the loss and the metrics of labelled batches.
+ * Completes a model that returns logits with the loss and the metrics of labelled batches.
  *
  * @example labelledModel({ init, apply }, { labelSmoothing: 0.1 })
  */
@@ -186,7 +189,7 @@ const withLosses = <Params, State>(
   },
 });
 
-/** Rows that count, bool shaped like the labels; undefined where all do. */
+/** Returns the mask of rows that count, bool, shaped like the labels; undefined if all rows count. */
 const countedRows = ({ labels, mask }: LabelledBatch, ignoreIndex: number | undefined): Tensor | undefined => {
   const rows = mask && rowMask(mask, labels);
   if (ignoreIndex === undefined) return rows;

@@ -69,7 +69,7 @@ test("loss and metrics are those of what is seen", async () => {
 test("channels that statistics do not fit, and deviations that cannot be divided by, are refused", async () => {
   const images = NdArray.from([1, 2, 3], [1, 1, 1, 3], "u8");
   await expect(async () => seen(images, { mean: [0, 0], std: [1] })).rejects.toThrow(
-    "mean has 2 numbers, but the inputs, [1, 1, 1, 3], have 3 channels; give one for each, or one for all",
+    "mean has 2 numbers, but the inputs, [1, 1, 1, 3], have 3 channels; give one number per channel, or one for all",
   );
   for (const bad of [0, -1, Number.NaN])
     expect(() => normalised(mirror as Model, { mean: [0], std: [bad] })).toThrow(ArgumentError);

@@ -2,27 +2,28 @@ import { ArgumentError, constant, divide, subtract, type Tensor } from "@skein/t
 import { pixels } from "./layers.ts";
 import type { Model } from "./model.ts";
 
-/** Means and standard deviations of the channels of images. */
+/** Means and standard deviations of image channels. */
 export interface ChannelStatistics {
-  /** Of each channel, or one for all; of bytes on a scale from 0 to 1. */
+  /** Mean of each channel, or one for all channels; for bytes on a scale from 0 to 1. */
   readonly mean: readonly number[];
-  /** Above 0; likewise. */
+  /** Standard deviation of each channel, or one for all channels; above 0. */
   readonly std: readonly number[];
 }
 
 /**
- * A model that sees its inputs normalised, (x − mean) / std channel by channel: bytes brought to 0 to 1 before, as
- * models of images do, floats as they are. It is part of the model, so whoever evaluates or exports it need not know.
+ * Returns a model that normalizes its inputs, (x − mean) / std per channel. Bytes are scaled to 0…1 before, as in
+ * models of images; floats are not scaled. The normalization is part of the model, so evaluation and export need not
+ * know about it.
  *
- * @param model of inputs [B, …, channels], which takes f32 as well.
- * @throws ArgumentError when a call's inputs have another number of channels, or for a deviation that is not above 0.
+ * @param model of inputs [B, …, channels]; must accept f32.
+ * @throws ArgumentError if inputs have another number of channels, or a deviation is not above 0.
  * Source: `torchvision.transforms.Normalize`.
  * @example normalised(resnet18(), { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] })
  */
 export const normalised = <M extends Model>(model: M, { mean, std }: ChannelStatistics): M => {
   const bad = std.find((deviation) => !(deviation > 0));
   if (bad !== undefined)
-    throw new ArgumentError(`a standard deviation of ${bad} cannot be divided by; give numbers above 0`);
+    throw new ArgumentError(`a standard deviation of ${bad} is not usable as a divisor; give numbers above 0`);
   const normalise = (inputs: Tensor): Tensor => {
     const channels = inputs.shape.at(-1);
     const [means, deviations] = (
@@ -33,7 +34,7 @@ export const normalised = <M extends Model>(model: M, { mean, std }: ChannelStat
     ).map(([name, values]) => {
       if (values.length !== 1 && values.length !== channels)
         throw new ArgumentError(
-          `${name} has ${values.length} numbers, but the inputs, [${inputs.shape.join(", ")}], have ${channels} channels; give one for each, or one for all`,
+          `${name} has ${values.length} numbers, but the inputs, [${inputs.shape.join(", ")}], have ${channels} channels; give one number per channel, or one for all`,
         );
       return constant(values, "f32");
     });

@@ -1,16 +1,18 @@
 import { matmul, normal, type Tensor, zeros } from "@skein/tensor-core";
 import { dense } from "./layers.ts";
 
-/** A dense layer that may have no bias: weight [in, out], bias [out]. */
+/** A dense layer with an optional bias: weight [in, out], bias [out]. */
 export interface Projection {
   readonly weight: Tensor;
   readonly bias?: Tensor;
 }
 
-/** Deviation of the first weights of transformers, as in GPT-2 and BERT. */
+/** Standard deviation of the initial weights of transformers, as in GPT-2 and BERT. */
 export const transformerDeviation = 0.02;
 
-/** A normal weight [in, out] of a small deviation, 0.02 by default, and where it is asked for a bias of zeros. */
+/**
+ * Draws a normal weight [in, out] with a small standard deviation, default 0.02, and a bias of zeros if `bias` is true.
+ */
 export const initProjection = (
   key: Tensor,
   [numIn, numOut]: readonly [numIn: number, numOut: number],
@@ -20,6 +22,6 @@ export const initProjection = (
   ...(bias && { bias: zeros([numOut]) }),
 });
 
-/** `x W + b`, or `x W`: [..., in] to [..., out]. */
+/** Computes `x W + b`, or `x W` without a bias: [..., in] to [..., out]. */
 export const project = ({ weight, bias }: Projection, x: Tensor): Tensor =>
   bias === undefined ? matmul(x, weight) : dense({ weight, bias }, x);

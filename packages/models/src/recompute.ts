@@ -2,11 +2,12 @@ import { checkpoint } from "@skein/tensor-core";
 import type { Past } from "./past.ts";
 
 /**
- * What of a model's forward pass is computed again for the backward pass instead of being kept: nothing, or each block
- * from what enters it.
+ * Part of the forward pass that the backward pass recomputes instead of storing: nothing, or each block from its input.
  */
 export type Recompute = "none" | "blocks";
 
-/** Compute a block of a model, as its options say; behind a past, whose keys leave the block, there is no way back. */
-export const asBlock = <Result>(recompute: Recompute, block: () => Result, past?: Past): Result =>
+/**
+ * Runs a block of a model, with recomputation if set. With cached keys there is no backward pass, and no recomputation.
+ */
+export const runBlock = <Result>(recompute: Recompute, block: () => Result, past?: Past): Result =>
   recompute === "blocks" && past === undefined ? checkpoint(block)() : block();

@@ -12,35 +12,35 @@ import {
 import { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 import { headNormal, heNormal } from "./initialisers.ts";
 import { type Affine, dense, initDense, pixels } from "./layers.ts";
-import { asBlock, type Recompute } from "./recompute.ts";
+import { runBlock, type Recompute } from "./recompute.ts";
 import { labelledModel, type Model } from "./model.ts";
-import { needSizes } from "./need-sizes.ts";
+import { requireSizes } from "./require-sizes.ts";
 
-/** Which ResNet, and for which images. */
+/** Architecture of a ResNet. */
 export interface ResNetOptions {
   readonly numClasses: number;
   /** Default: 3. */
   readonly inputChannels?: number;
   /**
-   * Of small images 3×3; of large ones 7×7 with stride 2, and a maximum of 3×3 with stride 2: a sixteenth of the
-   * pixels. Default: large.
+   * Stem: `small` is a convolution 3×3; `large` is a convolution 7×7 with stride 2 and max pooling 3×3 with stride 2,
+   * which reduces the pixels to a sixteenth. Default: large.
    */
   readonly stem?: "small" | "large";
-  /** Channels of the stem. Default: those of the first stage, a quarter of them with bottlenecks. */
+  /** Channels of the stem. Default: those of the first stage, with bottlenecks a quarter of them. */
   readonly stemChannels?: number;
   /**
-   * Two convolutions of 3×3, or one of 3×3 on a quarter of the channels between two of 1×1 (ResNet-50 and deeper).
-   * Default: basic.
+   * Block type: `basic` is two convolutions 3×3; `bottleneck` is a convolution 3×3 on a quarter of the channels between
+   * two of 1×1 (ResNet-50 and deeper). Default: basic.
    */
   readonly block?: "basic" | "bottleneck";
-  /** Channels of the stages. */
+  /** Channels of each stage. */
   readonly channels: readonly number[];
-  /** Blocks of the stages. Default: 2 each. */
+  /** Number of blocks of each stage. Default: 2 each. */
   readonly depths?: readonly number[];
-  /** Halve rows and columns in the first stage too. Default: false. */
+  /** Whether the first stage also halves rows and columns. Default: false. */
   readonly strideInFirstStage?: boolean;
   /**
-   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
    * Default: none.
    */
   readonly recompute?: Recompute;
@@ -57,7 +57,7 @@ export interface ConvolutionParams extends NormalisedConvolution<BatchNormParams
 
 type ConvolutionState = NormalisedConvolution<BatchNormState>;
 
-/** Two convolutions, or three of a bottleneck, and a 1×1 one beside them where size or channels change. */
+/** Two convolutions, or three in a bottleneck, and a 1×1 shortcut if size or channels change. */
 interface Block<Convolution> {
   readonly conv1: Convolution;
   readonly conv2: Convolution;
@@ -70,17 +70,17 @@ interface Network<Convolution> {
   readonly stages: readonly (readonly Block<Convolution>[])[];
 }
 
-/** Parameters of a ResNet: stem, blocks by stage, and the dense layer at its end. */
+/** Parameters of a ResNet: stem, blocks by stage, and the final dense layer. */
 export interface ResNetParams extends Network<ConvolutionParams> {
   readonly head: Affine;
 }
 
-/** Running statistics of a ResNet's batch norms, a tree like its convolutions. */
+/** Running statistics of a ResNet's batch norms, with the tree structure of its convolutions. */
 export type ResNetState = Network<ConvolutionState>;
 
 type Initialised = { readonly params: ConvolutionParams; readonly state: ConvolutionState };
 
-/** Build both trees, params and state, from one description. */
+/** Initializes parameters and state of a convolution together. */
 const initConvolution = (key: Tensor, size: number, numIn: number, numOut: number): Initialised => {
   const norm = initBatchNorm(numOut);
   return {
@@ -89,7 +89,7 @@ const initConvolution = (key: Tensor, size: number, numIn: number, numOut: numbe
   };
 };
 
-/** Channels within a bottleneck to those around it. */
+/** Ratio of the channels around a bottleneck to those within it. */
 const reduction = 4;
 
 type BlockKind = NonNullable<ResNetOptions["block"]>;
@@ -123,7 +123,7 @@ const convolution = (
   train: boolean,
   stride = 1,
 ): readonly [Tensor, ConvolutionState] => {
-  // The padding of stride 2 as in PyTorch, one pixel on each side; "same" would put it on the far side only.
+  // Padding for stride 2 as in PyTorch, one pixel on each side; "same" would pad the far side only.
   const side = (params.weight.shape[0]! - 1) / 2;
   const padding = [
     [side, side],
@@ -149,16 +149,16 @@ const applyBlock = (
     );
     return [y, { [name]: next }];
   };
-  // The stride is at the 3×3 convolution, as in all later implementations; the paper has it at the first one.
+  // The stride is at the 3×3 convolution, as in all later implementations; in the paper it is at the first convolution.
   const isBasic = params.conv3 === undefined;
   const [y, first] = apply("conv1", x, isBasic ? stride : 1);
   const [z, second] = apply("conv2", y, isBasic ? 1 : stride, relu);
   const [w, third] = apply("conv3", z, 1, relu);
-  const [beside, shortcut] = apply("shortcut", x, stride);
-  return [relu(add(w, beside)), { ...first, ...second, ...third, ...shortcut } as Block<ConvolutionState>];
+  const [skip, shortcut] = apply("shortcut", x, stride);
+  return [relu(add(w, skip)), { ...first, ...second, ...third, ...shortcut } as Block<ConvolutionState>];
 };
 
-/** What a stem for large images does behind its convolution. */
+/** Max pooling of the large stem. */
 const pool = (x: Tensor): Tensor =>
   maxPool2d(x, {
     window: 3,
@@ -170,17 +170,17 @@ const pool = (x: Tensor): Tensor =>
   });
 
 /**
- * Residual networks: a stem, stages of blocks that halve rows and columns and widen, the mean over all pixels, a dense
- * head. Inputs [B, H, W, C], f32 or bytes, e.g. [64, 224, 224, 3].
+ * Residual networks: a stem, stages of blocks that halve rows and columns and increase the channels, the mean over all
+ * pixels, a dense head. Inputs [B, H, W, C], f32 or bytes, e.g. [64, 224, 224, 3].
  *
- * `state` holds the running statistics of batch normalisation. Each rank of a data-parallel run moves its own; average
- * them over the ranks before evaluating.
+ * `state` holds the running statistics of batch normalization. Each rank of a data-parallel run updates its own;
+ * average them over the ranks before evaluating.
  *
  * Parameters for 1000 classes: 11,689,512 of ResNet-18, 25,557,032 of ResNet-50. Forward flops per 224×224 image: 3.6
  * and 8.2 billion.
  *
- * @throws ArgumentError when sizes are not positive integers, depths are not as many as channels, or channels are no
- * multiple of 4 with bottlenecks.
+ * @throws ArgumentError if sizes are not positive integers, the numbers of depths and channels differ, or channels are
+ * not a multiple of 4 with bottlenecks.
  * Source: He et al. 2016, arXiv 1512.03385.
  * @example const resnet50 = resnet({ numClasses: 1000, block: "bottleneck", channels: [256, 512, 1024, 2048], depths:
  * [3, 4, 6, 3] });
@@ -199,14 +199,14 @@ export const resnet = (options: ResNetOptions): Model<ResNetParams, ResNetState>
   } = options;
   if (channels.length === 0 || depths.length !== channels.length)
     throw new ArgumentError(
-      `resnet: ${channels.length} stages have channels and ${depths.length} have depths; give one of each for every stage, at least one`,
+      `resnet: ${channels.length} stages have channels and ${depths.length} have depths; give one of each per stage, and at least one stage`,
     );
-  needSizes("resnet", { numClasses, inputChannels, stemChannels });
+  requireSizes("resnet", { numClasses, inputChannels, stemChannels });
   for (const [stage, width] of channels.entries()) {
-    needSizes("resnet", { [`channels[${stage}]`]: width, [`depths[${stage}]`]: depths[stage]! });
+    requireSizes("resnet", { [`channels[${stage}]`]: width, [`depths[${stage}]`]: depths[stage]! });
     if (kind === "bottleneck" && width % reduction !== 0)
       throw new ArgumentError(
-        `resnet: channels[${stage}] is ${width}, of which a bottleneck takes a quarter; use a multiple of ${reduction}`,
+        `resnet: channels[${stage}] is ${width}, but a bottleneck uses a quarter of the channels; use a multiple of ${reduction}`,
       );
   }
   const strideOf = (stage: number, block: number): number => (block === 0 && (stage > 0 || strideInFirstStage) ? 2 : 1);
@@ -236,7 +236,7 @@ export const resnet = (options: ResNetOptions): Model<ResNetParams, ResNetState>
       const stages = params.stages.map((blocks, stage) =>
         blocks.map((block, i) =>
           scope(`stage-${stage}/block-${i}`, () => {
-            const [y, next] = asBlock(recompute, () =>
+            const [y, next] = runBlock(recompute, () =>
               applyBlock(block, state.stages[stage]![i]!, x, train, strideOf(stage, i)),
             );
             x = y;

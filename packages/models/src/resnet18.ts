@@ -10,7 +10,7 @@ export interface ResNet18Options {
   /** Channels of the four stages. Default: [64, 128, 256, 512]. */
   readonly channels?: readonly [number, number, number, number];
   /**
-   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
    * Default: none.
    */
   readonly recompute?: Recompute;

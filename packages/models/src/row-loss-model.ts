@@ -4,14 +4,14 @@ import { lossResult, type LossSum } from "./loss-sum.ts";
 import { type Ratio, rowCount, rowMask, sumOfRows, type Sums } from "./metrics.ts";
 import type { InputsOf, Model } from "./model.ts";
 
-/** Any batch, with what says which rows count where some only fill it up. */
+/** Any batch, with an optional mask of padding rows. */
 interface AnyBatch {
   /** bool [B] */
   readonly mask?: Tensor;
 }
 
 /**
- * What of a batch a model is applied to: its field `inputs` where there is one, and else all of it but `mask`.
+ * Returns the inputs of a model: the batch's field `inputs` if it exists, otherwise all fields except `mask`.
  *
  * @example const [outputs] = model.apply(params, state, inputsOf(batch), { train: false });
  */
@@ -20,27 +20,28 @@ export const inputsOf = <Batch extends object>(batch: Batch): InputsOf<Batch> =>
   return (inputs ?? rest) as InputsOf<Batch>;
 };
 
-/** What a model with a loss of its own is made of. */
+/** Parts of a model with its own loss per row. */
 export interface RowLosses<Params, State, Batch, Outputs> {
   init: Model<Params, State>["init"];
   apply: Model<Params, State, Batch, Sums, Outputs>["apply"];
-  /** The loss of each row, f32 [B] or [B, …]. It sees the whole batch, so rows may be compared with each other. */
+  /**
+   * Returns the loss of each row, f32 [B] or [B, …]. The function receives the whole batch, so rows may be compared
+   * with each other.
+   */
   losses(outputs: Outputs, batch: Batch): Tensor;
   /**
-   * Weight of each row, of any dtype, shaped like the losses, at least 0: the loss is `Σ weight · loss / Σ weight`. It
-   * depends on the batch alone. Default: 1.
+   * Returns the weight of each row, of any dtype, shaped like the losses, at least 0: the loss is `Σ weight · loss / Σ
+   * weight`. Weights depend only on the batch. Absent: all weights are 1.
    */
   weights?(batch: Batch): Tensor;
-  /**
-   * Further numbers of each row, [B] or [B, …], by name: their sums are what `metrics` are ratios of. Default: none.
-   */
+  /** Returns further numbers of each row, [B] or [B, …], by name; `metrics` are ratios of their sums. Absent: none. */
   rows?(outputs: Outputs, batch: Batch): Readonly<Record<string, Tensor>>;
-  /** Figures by name: ratios of such sums, and of `lossSum` and `count`. Default: none. */
+  /** Metrics by name: ratios of such sums, and of `lossSum` and `count`. Default: none. */
   readonly metrics?: Readonly<Record<string, Ratio>>;
 }
 
 /**
- * Complete a model of any batch by a loss for each row: training minimises its mean, an evaluation adds it up over the
+ * Completes a model of any batch with a loss per row: training minimizes its mean, an evaluation adds it up over the
  * rows that count.
  *
  * @example

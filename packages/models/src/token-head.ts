@@ -3,14 +3,14 @@ import { foldIn, matmul, normal, type Tensor } from "@skein/tensor-core";
 import { initEmbedding } from "./layers.ts";
 import { transformerDeviation } from "./projection.ts";
 
-/** Where tokens enter a decoder, and where they leave it. */
+/** Embedding and head of a decoder. */
 export interface TokenParams {
   readonly embedding_VD: Tensor;
   /** Untied head only. */
   readonly head_DV?: Tensor;
 }
 
-/** Of the key, uses 0 and 1 are drawn from. */
+/** Draws embedding and head, with uses 0 and 1 of the key. */
 export const initTokens = (
   key: Tensor,
   { vocabulary, width, tiedHead }: { readonly vocabulary: number; readonly width: number; readonly tiedHead: boolean },
@@ -19,6 +19,6 @@ export const initTokens = (
   ...(!tiedHead && { head_DV: normal(foldIn(key, 1), [width, vocabulary], { deviation: transformerDeviation }) }),
 });
 
-/** Logits [B, T, V], by the head's own matrix or by the embedding's. */
+/** Computes logits [B, T, V] with the head's own matrix or the embedding's. */
 export const tokenLogits = ({ embedding_VD, head_DV }: TokenParams, normed_BTD: Tensor): Tensor =>
   head_DV === undefined ? matmul(normed_BTD, embedding_VD, { transposeB: true }) : matmul(normed_BTD, head_DV);

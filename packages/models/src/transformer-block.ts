@@ -3,7 +3,7 @@ import { add, foldIn, scope, type Tensor } from "@skein/tensor-core";
 import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
 import type { Past } from "./past.ts";
 import { initProjection, project, type Projection } from "./projection.ts";
-import { asBlock, type Recompute } from "./recompute.ts";
+import { runBlock, type Recompute } from "./recompute.ts";
 import { residualDeviation } from "./transformer-sizes.ts";
 
 /** Attention and a feed-forward part of two matrices, each with its layer norm. */
@@ -22,7 +22,7 @@ export interface TransformerBlockOptions<Attention> {
   readonly activation: (x: Tensor) => Tensor;
   /** ε of the norms. */
   readonly epsilon: number;
-  /** Of what enters a branch (GPT-2, ViT), or of the sum behind it (BERT). */
+  /** Position of the norms: `before` normalizes the input of a branch (GPT-2, ViT), `after` the sum after it (BERT). */
   readonly norms: "before" | "after";
 }
 
@@ -55,7 +55,7 @@ const applyBlock = <Attention>(
   );
 };
 
-/** Blocks one after the other: [B, T, D] to the same. */
+/** Applies blocks in sequence: [B, T, D] to [B, T, D]. */
 export const applyTransformerBlocks = <Attention>(
   blocks: readonly TransformerBlockParams<Attention>[],
   x_BTD: Tensor,
@@ -64,6 +64,6 @@ export const applyTransformerBlocks = <Attention>(
   past?: Past,
 ): Tensor =>
   blocks.reduce(
-    (x, block, layer) => scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(block, x, options), past)),
+    (x, block, layer) => scope(`block-${layer}`, () => runBlock(recompute, () => applyBlock(block, x, options), past)),
     x_BTD,
   );

@@ -2,25 +2,25 @@ import { ArgumentError, formatShape, ShapeError, type Tensor } from "@skein/tens
 import { transformerDeviation } from "./projection.ts";
 
 /** @throws ArgumentError unless the heads divide the width. */
-export const needDivisor = (model: string, numHeads: number, width: number): void => {
+export const requireDivisor = (model: string, numHeads: number, width: number): void => {
   if (width % numHeads !== 0)
     throw new ArgumentError(
       `${model}: ${numHeads} heads do not divide the width ${width}; choose a width that is a multiple of the heads`,
     );
 };
 
-/** @throws ShapeError unless they are [B, T], with T up to the context length. */
-export const needTokens = (model: string, tokens: Tensor, contextLength: number = Infinity): void => {
+/** @throws ShapeError unless the tokens are [B, T], with T up to the context length. */
+export const requireTokens = (model: string, tokens: Tensor, contextLength: number = Infinity): void => {
   if (tokens.rank === 2 && tokens.shape[1]! <= contextLength) return;
   const limit = contextLength === Infinity ? "" : ` with T up to the context length ${contextLength}`;
   throw new ShapeError(
     model,
-    `tokens ${formatShape(tokens.shape)} do not fit: it takes [B, T]${limit}; cut or reshape the sequences`,
+    `tokens ${formatShape(tokens.shape)} do not fit: [B, T]${limit} is required; cut or reshape the sequences`,
   );
 };
 
 /**
- * Deviation of weights that write to the residual stream: with two of them per layer, what they add up to has that of
- * one. Source: Radford et al. 2019 (GPT-2).
+ * Returns the standard deviation of weights that write to the residual stream: with two such weights per layer, their
+ * sum has the deviation of a single one. Source: Radford et al. 2019 (GPT-2).
  */
 export const residualDeviation = (numLayers: number): number => transformerDeviation / Math.sqrt(2 * numLayers);

@@ -19,16 +19,16 @@ import {
 import { applyAttention, type AttentionParams, initAttention } from "./attention-layer.ts";
 import { type Affine, applyConv2d, initConv2d, pixels } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
-import { needSizes } from "./need-sizes.ts";
+import { requireSizes } from "./require-sizes.ts";
 import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
 import { initProjection, project, type Projection, transformerDeviation } from "./projection.ts";
 import type { Recompute } from "./recompute.ts";
 import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
-import { needDivisor } from "./transformer-sizes.ts";
+import { requireDivisor } from "./transformer-sizes.ts";
 
-/** Sizes of a vision transformer, and the images that it takes. */
+/** Sizes of a vision transformer and of its images. */
 export interface VitOptions {
-  /** Rows and columns of an image; what is left over at the end of a row of patches is not seen. */
+  /** Rows and columns of an image; pixels beyond the last whole patch are ignored. */
   readonly imageSize: readonly [number, number];
   /** P */
   readonly patchSize: number;
@@ -49,7 +49,7 @@ export interface VitOptions {
   /** ε of the norms. Default: 1e-12. */
   readonly epsilon?: number;
   /**
-   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
    * Default: none.
    */
   readonly recompute?: Recompute;
@@ -69,13 +69,13 @@ export interface VitParams {
 }
 
 /**
- * Vision transformer: an image is a sequence of patches with a class token in front, of which the class is read. Inputs
- * [B, rows, columns, C], f32 or bytes, of the size that the positions were made for.
+ * Vision transformer: an image is a sequence of patches, preceded by a class token from which the class is predicted.
+ * Inputs [B, rows, columns, C], f32 or bytes, of the size of the position embeddings.
  *
- * Parameters: `P²CD + D + D + TD + L·(4D² + 2DF + 9D + F) + 2D + classes·(D + 1)`; 86,567,656 for the base one with
+ * Parameters: `P²CD + D + D + TD + L·(4D² + 2DF + 9D + F) + 2D + classes·(D + 1)`; 86,567,656 for the base model with
  * patches of 16.
  *
- * @throws ArgumentError when sizes are not positive integers, the heads do not divide the width, or a patch is larger
+ * @throws ArgumentError if sizes are not positive integers, the heads do not divide the width, or a patch is larger
  * than an image.
  * Source: Dosovitskiy et al. 2021, arXiv 2010.11929.
  */
@@ -94,8 +94,8 @@ export const vit = (options: VitOptions): Model<VitParams, EmptyState> => {
     epsilon = 1e-12,
     recompute = "none",
   } = options;
-  needSizes("vit", { rows, columns, patchSize, inputChannels, width, numLayers, numHeads, hidden, numClasses });
-  needDivisor("vit", numHeads, width);
+  requireSizes("vit", { rows, columns, patchSize, inputChannels, width, numLayers, numHeads, hidden, numClasses });
+  requireDivisor("vit", numHeads, width);
   if (patchSize > Math.min(rows, columns))
     throw new ArgumentError(
       `vit: a patch of ${patchSize} is larger than an image of ${rows}×${columns}; use smaller patches`,
@@ -131,7 +131,7 @@ export const vit = (options: VitOptions): Model<VitParams, EmptyState> => {
       if (formatShape(size) !== formatShape([rows, columns, inputChannels]))
         throw new ShapeError(
           "vit",
-          `images ${formatShape(images.shape)} do not fit: it takes [B, ${rows}, ${columns}, ${inputChannels}], as its positions were made for; resize them`,
+          `images ${formatShape(images.shape)} do not fit: [B, ${rows}, ${columns}, ${inputChannels}] is required, the size of the position embeddings; resize them`,
         );
       const embedded_BTD = scope("embedding", () => {
         const patches = applyConv2d(params.patches, pixels(images), { stride: patchSize });

@@ -279,11 +279,11 @@ describe("refuses in one line", () => {
     [
       "heads",
       ofTensor({ numHeads: 2 }, 4),
-      /gpt: 2 heads do not divide among 4 ranks of axis "tensor"; use a multiple of 4/,
+      /gpt: 2 heads are not divisible by 4 ranks of axis "tensor"; use a multiple of 4/,
     ],
-    ["an odd number of heads", ofTensor({ width: 12, numHeads: 3 }, 2), /gpt: 3 heads do not divide among 2 ranks/],
-    ["hidden values", ofTensor({ hidden: 13 }, 2), /gpt: 13 hidden values do not divide among 2 ranks/],
-    ["positions", ofTensor({}, 4, short), /gpt: 6 positions do not divide among 4 ranks/],
+    ["an odd number of heads", ofTensor({ width: 12, numHeads: 3 }, 2), /gpt: 3 heads are not divisible by 2 ranks/],
+    ["hidden values", ofTensor({ hidden: 13 }, 2), /gpt: 13 hidden values are not divisible by 2 ranks/],
+    ["positions", ofTensor({}, 4, short), /gpt: 6 positions are not divisible by 4 ranks/],
     [
       "positions of the loss",
       ofTensor({ tensor: { axis: "tensor", sequence: false } }, 4, short),

@@ -1,16 +1,16 @@
-/** A number that follows from the size of a batch: `times · batch + plus`. */
+/** An affine function of the batch size: `times · batch + plus`. */
 export interface Affine {
   readonly times: number;
   readonly plus: number;
 }
 
-/** A size, known or as the batch has it. */
+/** A dimension size: a number, or an affine function of the batch size. */
 export type Dim = number | Affine;
 
-/** Batches that a function is traced with: two that tell an affine number, and one that proves it. */
+/** Batch sizes at which a function is traced: two determine an affine function, the third verifies it. */
 export const probes = [2, 3, 5] as const;
 
-/** The number that takes these values at the three batches; undefined where none follows from the batch so. */
+/** Returns the affine function with these values at the three batch sizes; undefined if there is none. */
 export const affineOf = (values: readonly number[]): Dim | undefined => {
   const [first, second, third] = values as [number, number, number];
   if (Object.is(first, second) && Object.is(first, third)) return first;
@@ -21,6 +21,6 @@ export const affineOf = (values: readonly number[]): Dim | undefined => {
 
 export const isKnown = (dim: Dim): dim is number => typeof dim === "number";
 
-/** How a size is said in an ONNX model: a number, or a name that is equal where sizes are. */
+/** Returns the name of a size in an ONNX model; equal sizes have equal names. */
 export const dimName = ({ times, plus }: Affine): string =>
   `${times === 1 ? "" : `${times} * `}batch${plus === 0 ? "" : ` ${plus < 0 ? "-" : "+"} ${Math.abs(plus)}`}`;

@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** What cannot be written as an ONNX model. */
+/** Thrown for functions that cannot be exported as an ONNX model. */
 export class OnnxError extends SkeinError {
   override name = "OnnxError";
 

@@ -15,59 +15,63 @@ import { withExternalData } from "./external-data.ts";
 import { foldConstants } from "./fold-constants.ts";
 import { mergeTraces } from "./merge-traces.ts";
 import { ModelWriter } from "./model-writer.ts";
-import { needConstant, refuseNode } from "./operators/emitter.ts";
+import { requireConstantType, rejectNode } from "./operators/emitter.ts";
 import { emitters, unwritten } from "./operators/table.ts";
 import { encodeModel, type OnnxGraph, type OnnxTensor, type OnnxValue, typeCode } from "./proto.ts";
 
-/** What is written. */
+/** A function to export. */
 export interface OnnxSource<Weights> {
-  /** A traced function, such as the forward pass of a model: results by their names. */
+  /** A traced function, such as the forward pass of a model; returns results by name. */
   readonly fn: (weights: Weights, inputs: Readonly<Record<string, Tensor>>) => Readonly<Record<string, Tensor>>;
-  /** A tree of arrays that become part of the model, under their paths. */
+  /** A tree of arrays that become part of the model, named by their paths. */
   readonly weights: MapTree<Weights, Tensor, NdArray>;
-  /** Of one sample where `batch` is given, else of the whole. */
+  /** Specs of the inputs: of one sample if `batch` is given, otherwise of the whole input. */
   readonly inputs: Readonly<Record<string, TensorSpec>>;
   /**
-   * Samples of a run, in front of the shape of each input: `dynamic` for any number. Default: inputs are taken as they
-   * are.
+   * Batch size, prepended to the shape of each input; `dynamic` for any size. Absent: the shapes of inputs are used as
+   * given.
    */
   readonly batch?: number | "dynamic";
-  /** Of the graph. Default: model. */
+  /** Name of the graph. Default: model. */
   readonly name?: string;
-  /** Kept in the file, for people and programs. */
+  /** Metadata stored in the file. */
   readonly metadata?: Readonly<Record<string, string>>;
   /**
-   * How f32 weights are stored: with `f16`, those of two and more dimensions in half the bytes, and made f32 again
-   * before they are computed with; vectors, such as scales of norms, stay f32. Default: f32.
+   * Storage type of f32 weights. With `f16`, weights with two or more dimensions are stored in half the bytes and cast
+   * to f32 before computation; vectors, such as gains of norms, stay f32. Default: f32.
    */
   readonly weightType?: "f32" | "f16";
 }
 
-/** Above it protobuf allows no file; some room is for all that is no weight. */
+/** Maximum size of weights in one file, bytes: protobuf's limit minus room for everything else. */
 const mostBytes = 2 ** 31 - 1 - 2 ** 24;
 
 /** A model as files. */
 export interface OnnxFiles {
   readonly model: Uint8Array;
-  /** The bytes of the file of weights beside it, in pieces, in order. Empty where all are in the model. */
+  /** The content of the separate weights file, in pieces, in order. Empty: all weights are in the model. */
   readonly weights: readonly Uint8Array[];
 }
 
-/** How weights are laid out. */
+/** Layout of the weights in files. */
 export interface OnnxFilesOptions {
   /**
-   * Name of the file of weights, in the folder of the model; no path. A function gets what the file will hold: a name
-   * that follows from it, such as its digest, leaves a model that was there before with the weights that it had.
+   * Name of the weights file in the folder of the model, without a path, or a function from the content of the file to
+   * its name. A name derived from the content, such as a digest, never replaces the weights of another model.
    */
   readonly weightsFile: string | ((weights: readonly Uint8Array[]) => string);
-  /** More bytes of weights go into that file. Default: what a model's own file can hold, about 2 GiB. */
+  /**
+   * Size of the weights above which they go into the separate file, bytes. Default: what the model's own file can hold,
+   * about 2 GiB.
+   */
   readonly above?: number;
 }
 
 /**
- * The same as `exportOnnx`, of any size: where weights are too many for one file, they lie in another beside it.
+ * Exports like `exportOnnx`, with weights of any size: if they do not fit into one file, they are written to a separate
+ * file.
  *
- * @throws OnnxError as `exportOnnx`, and for a name that leads out of the folder.
+ * @throws OnnxError like `exportOnnx`, and for a name outside the folder.
  */
 export const exportOnnxFiles = <Weights>(
   source: OnnxSource<Weights>,
@@ -84,10 +88,10 @@ export const exportOnnxFiles = <Weights>(
 
 const requireName = (name: string): string => {
   if (/^[^/\\\0]+$/.test(name) && name !== "." && name !== "..") return name;
-  throw new OnnxError(`weightsFile is ${JSON.stringify(name)}, but must be the name of a file, without folders`);
+  throw new OnnxError(`weightsFile is ${JSON.stringify(name)}, but must be a file name without folders`);
 };
 
-/** A graph, and what is kept with it. */
+/** A graph and its metadata. */
 interface Built {
   readonly graph: OnnxGraph;
   readonly metadata: Readonly<Record<string, string>>;
@@ -99,29 +103,29 @@ const bytesOf = ({ initialisers }: OnnxGraph): number =>
 const encode = ({ graph, metadata }: Built): Uint8Array =>
   encodeModel(graph, { name: "skein", version: packageJson.version }, metadata);
 
-/** Weights as f16. @throws OnnxError for numbers that f16 does not hold. */
-const halved = (path: string, { shape, data }: NdArray): OnnxTensor => {
+/** Converts weights to f16. @throws OnnxError for values beyond the range of f16. */
+const toF16Tensor = (path: string, { shape, data }: NdArray): OnnxTensor => {
   const bits = new Uint16Array(data.length);
   for (let i = 0; i < data.length; i++) {
     const value = data[i] as number;
     bits[i] = toF16Bits(value);
     if ((bits[i]! & 0x7fff) === 0x7c00 && Number.isFinite(value))
       throw new OnnxError(
-        `${path} holds ${value}, but f16 ends at 65504; leave weightType out, so that weights stay f32`,
+        `${path} holds ${value}, but the maximum of f16 is 65504; omit weightType, so that weights stay f32`,
       );
   }
   return { type: "f16", dims: shape, bytes: new Uint8Array(bits.buffer) };
 };
 
 /**
- * Write a traced function as an ONNX model: opset 20, f32 and whole numbers as they are. Weights keep the paths of
- * their tree as names, nodes the scope of the model's part.
+ * Exports a traced function as an ONNX model: opset 20; f32 and integers keep their types. Weights are named by their
+ * paths in the tree, nodes by the scope of their part of the model.
  *
- * With `batch: "dynamic"` the function is traced at three sizes, and what differs must follow from the size by a
- * multiple and a sum.
+ * With `batch: "dynamic"` the function is traced at three batch sizes, and every number that differs must be an affine
+ * function of the batch size.
  *
- * @throws OnnxError for operators without a form in ONNX (collectives, random numbers, mixtures of experts), for
- * weights that f16 does not hold, and for models above 2 GiB, which `exportOnnxFiles` writes.
+ * @throws OnnxError for operators without an ONNX equivalent (collectives, random numbers, mixtures of experts), for
+ * weights beyond the range of f16, and for models above 2 GiB, which `exportOnnxFiles` writes.
  * @example const bytes = exportOnnx({ fn: ({ params, state }, { image }) => ({ logits: model.apply(params, state,
  * image!, { train: false })[0] }), weights: { params, state }, inputs: { image: { dtype: "u8", shape: [28, 28, 1] } },
  * batch: "dynamic" });
@@ -131,7 +135,7 @@ export const exportOnnx = <Weights>(source: OnnxSource<Weights>): Uint8Array => 
   const total = bytesOf(built.graph);
   if (total > mostBytes)
     throw new OnnxError(
-      `weights take ${total} bytes, but an ONNX file holds ${mostBytes} at most; write them into a file beside it by exportOnnxFiles`,
+      `weights have ${total} bytes, but an ONNX file holds at most ${mostBytes}; write the weights to a separate file with exportOnnxFiles`,
     );
   return encode(built);
 };
@@ -167,7 +171,7 @@ const build = <Weights>(source: OnnxSource<Weights>): Built => {
   const entries: OnnxValue[] = [];
   const argumentNames = [...weightPaths, ...inputNames];
   const clash = inputNames.find((key) => weightPaths.includes(key));
-  if (clash !== undefined) throw new OnnxError(`the input ${clash} has the name of a weight; give it another one`);
+  if (clash !== undefined) throw new OnnxError(`the input ${clash} has the name of a weight; rename the input`);
 
   const { inputs: argumentIds, outputs } = graphs[0]!;
   const argumentAt = new Map(argumentIds.map((id, index) => [id, index]));
@@ -175,23 +179,26 @@ const build = <Weights>(source: OnnxSource<Weights>): Built => {
   const missing = nodes.filter(
     ({ id, op }) => !argumentAt.has(id) && !constants.has(valueKey({ node: id, output: 0 })) && !emitters.has(op),
   );
-  // Before anything else is refused: what has no form at all has no cure by other sizes.
+  // Reported before other errors: other sizes cannot help an operator without an ONNX equivalent.
   const reported = missing.find(({ op }) => unwritten.has(op)) ?? missing[0];
   if (reported !== undefined)
-    refuseNode(reported, unwritten.get(reported.op) ?? "no operators of ONNX do it; leave it out of what is exported");
+    rejectNode(
+      reported,
+      unwritten.get(reported.op) ?? "ONNX has no equivalent operators; remove it from the exported function",
+    );
   const constantOf = (ref: ValueRef): string | undefined => {
     const array = constants.get(valueKey(ref));
     if (array === undefined) return undefined;
     const { spec, data } = array;
     writer.startNode(`constant_${ref.node}.${ref.output}`);
-    const name = writer.numbers(needConstant(nodes[ref.node]!, spec.dtype), spec.shape, Array.from(data));
+    const name = writer.numbers(requireConstantType(nodes[ref.node]!, spec.dtype), spec.shape, Array.from(data));
     values.set(valueKey(ref), name);
     return name;
   };
   const valueOf = (ref: ValueRef): string =>
     values.get(valueKey(ref)) ??
     constantOf(ref) ??
-    refuseNode(nodes[ref.node]!, `its result ${ref.output} is there in ours alone; use the first one`);
+    rejectNode(nodes[ref.node]!, `its result ${ref.output} does not exist in ONNX; use the first result`);
   for (const node of nodes) {
     const index = argumentAt.get(node.id);
     if (index !== undefined) {
@@ -200,7 +207,7 @@ const build = <Weights>(source: OnnxSource<Weights>): Built => {
       let value = own;
       if (array === undefined) entries.push({ name: own, type: node.specs[0]!.dtype, shape: node.specs[0]!.shape });
       else if (weightType === "f16" && array.dtype === "f32" && array.shape.length > 1) {
-        writer.initialisers.set(own, halved(own, array));
+        writer.initialisers.set(own, toF16Tensor(own, array));
         writer.startNode(own);
         value = writer.node("Cast", [own], { to: typeCode("f32") });
       } else writer.initialisers.set(own, { type: array.dtype, dims: array.shape, bytes: array.bytes() });
@@ -211,7 +218,7 @@ const build = <Weights>(source: OnnxSource<Weights>): Built => {
     const operands = node.inputs.map(valueOf);
     const emit = emitters.get(node.op)!;
     if (node.op !== "cast" && node.specs.some(({ dtype }) => dtype === "bf16"))
-      refuseNode(node, "runtimes do not compute with bf16; cast to f32 before");
+      rejectNode(node, "runtimes do not compute in bf16; cast to f32 first");
     writer.startNode(`${node.scope === "" ? "" : `${node.scope}/`}${node.op}_${node.id}`);
     const results = emit({
       node,

@@ -1,26 +1,29 @@
 import type { OnnxTensor } from "./proto.ts";
 
-/** Smaller tensors stay in the model, where programs that work out shapes look for them. */
+/**
+ * Minimum size of tensors in the separate file, bytes. Smaller tensors stay in the model, where programs that infer
+ * shapes look for them.
+ */
 const leastBytes = 1024;
-/** Pages of memory: where tensors begin, so that runtimes can map them. */
+/** Alignment of tensors, bytes: the size of a memory page, so that runtimes can map them. */
 const pageBytes = 4096;
-/** Windows maps files from multiples of this on; it costs nothing beside tensors that are much larger. */
+/** Alignment of large tensors, bytes: Windows maps files at multiples of this size. */
 const coarsePageBytes = 65_536;
 const coarseFrom = 2 ** 20;
-/** No system writes more at once. */
+/** Maximum size of one write, bytes; no system writes more at once. */
 const mostPieceBytes = 2 ** 30;
 
-/** Tensors of a model, some of which lie in a file beside it. */
+/** Tensors of a model, some of them in a separate file. */
 export interface ExternalData {
   readonly initialisers: ReadonlyMap<string, OnnxTensor>;
-  /** The bytes of that file, in order; views of the tensors, and zeros between them. */
+  /** The content of the separate file, in order: views of the tensors, with zeros between them. */
   readonly pieces: readonly Uint8Array[];
 }
 
 /**
- * Put all tensors but small ones into a file beside the model, one after the other, each at a multiple of a page.
+ * Moves all tensors except small ones to a separate file, one after the other, each aligned to a page.
  *
- * @param locationOf gives the name of the file, in the folder of the model, for the pieces that it will hold.
+ * @param locationOf returns the name of the file, in the folder of the model, from its content.
  * Source: https://github.com/onnx/onnx/blob/main/docs/ExternalData.md
  */
 export const withExternalData = (
@@ -41,9 +44,9 @@ export const withExternalData = (
     offsets.set(name, offset);
   }
   const location = offsets.size === 0 ? "" : locationOf(pieces);
-  const laidOut = [...initialisers].map(([name, tensor]): [string, OnnxTensor] => {
+  const placed = [...initialisers].map(([name, tensor]): [string, OnnxTensor] => {
     const offset = offsets.get(name);
     return [name, offset === undefined ? tensor : { ...tensor, external: { location, offset } }];
   });
-  return { initialisers: new Map(laidOut), pieces };
+  return { initialisers: new Map(placed), pieces };
 };

@@ -3,14 +3,14 @@ import { GraphBuilder, interpretWorld, type ReferenceArray, valueKey, type Value
 import { isKnown } from "./affine.ts";
 import type { MergedNode } from "./merge-traces.ts";
 
-/** What ONNX writes shorter than its elements. */
-const keptShort: readonly string[] = ["constant", "broadcast-to"];
+/** Operators that ONNX stores in less space than their elements. */
+const compactOps: readonly string[] = ["constant", "broadcast-to"];
 
 /**
- * Values that depend on no argument and on no batch, such as angles of positions: computed once, here, in f64. They may
- * come from operators that ONNX does not have.
+ * Computes values that depend neither on an argument nor on the batch size, such as rotary angles, once at export, in
+ * f64. These values may use operators that ONNX does not have.
  *
- * @param graph one of those that `nodes` were merged of. @returns arrays by the keys of values.
+ * @param graph one of the graphs that `nodes` were merged from. @returns arrays by value key.
  */
 export const foldConstants = (graph: Graph, nodes: readonly MergedNode[]): ReadonlyMap<string, ReferenceArray> => {
   const isArgument = new Set(graph.inputs);
@@ -25,7 +25,7 @@ export const foldConstants = (graph: Graph, nodes: readonly MergedNode[]): Reado
       node.specs.every(({ shape }) => shape.every(isKnown));
     if (!isConstant[node.id]!) continue;
     const id = builder.copy(graph.nodes[node.id]!);
-    if (keptShort.includes(node.op)) continue;
+    if (compactOps.includes(node.op)) continue;
     node.specs.forEach((_, output) => {
       folded.push({ node: node.id, output });
       outputs.push({ node: id, output });

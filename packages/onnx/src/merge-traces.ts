@@ -3,7 +3,7 @@ import type { Node, ParamValue, ValueRef } from "@skein/tensor-core/backend";
 import { affineOf, type Dim } from "./affine.ts";
 import { OnnxError } from "./errors.ts";
 
-/** A parameter whose numbers may follow from the batch. */
+/** A parameter in which numbers may be affine functions of the batch size. */
 export type MergedValue =
   | Dim
   | string
@@ -17,7 +17,7 @@ export interface MergedSpec {
   readonly shape: readonly Dim[];
 }
 
-/** A node of a graph for batches of any size. */
+/** A node of a graph for any batch size. */
 export interface MergedNode {
   readonly id: number;
   readonly op: string;
@@ -27,19 +27,19 @@ export interface MergedNode {
   readonly specs: readonly MergedSpec[];
 }
 
-const refuse = (what: string): never => {
+const rejectNonAffine = (what: string): never => {
   throw new OnnxError(
-    `${what} does not follow from the size of the batch by a multiple and a sum; export for one size, such as batch: 1`,
+    `${what} is not an affine function of the batch size; export for a single size, such as batch: 1`,
   );
 };
 
-/** One value of those at the three batches. */
+/** Merges the values of a parameter at the three batch sizes. */
 const mergeValues = (values: readonly ParamValue[], what: string): MergedValue => {
   const [first] = values;
-  if (typeof first === "number") return affineOf(values as readonly number[]) ?? refuse(what);
+  if (typeof first === "number") return affineOf(values as readonly number[]) ?? rejectNonAffine(what);
   if (Array.isArray(first)) {
     const lists = values as readonly (readonly ParamValue[])[];
-    if (lists.some((list) => list.length !== first.length)) refuse(what);
+    if (lists.some((list) => list.length !== first.length)) rejectNonAffine(what);
     return first.map((_, i) =>
       mergeValues(
         lists.map((list) => list[i]!),
@@ -59,27 +59,28 @@ const mergeValues = (values: readonly ParamValue[], what: string): MergedValue =
       ]),
     );
   }
-  if (values.some((value) => value !== first)) refuse(what);
+  if (values.some((value) => value !== first)) rejectNonAffine(what);
   return first as MergedValue;
 };
 
 /**
- * Graphs of one function, traced at the batches of `probes`, as one for all batches; one graph stays as it is.
+ * Merges the graphs of a function, traced at the batch sizes `probes`, into one graph for all batch sizes. A single
+ * graph is returned unchanged.
  *
- * @throws OnnxError where they differ in more than sizes.
+ * @throws OnnxError if the graphs differ in more than sizes.
  */
 export const mergeTraces = (graphs: readonly Graph[]): MergedNode[] => {
   const [first] = graphs;
   if (first === undefined) throw new InvariantError("no graph was given to be merged");
   const nodesAt = (index: number): Node[] => graphs.map((graph) => graph.nodes[index]!);
-  if (graphs.some(({ nodes }) => nodes.length !== first.nodes.length)) refuse("how many operators there are");
+  if (graphs.some(({ nodes }) => nodes.length !== first.nodes.length)) rejectNonAffine("the number of operators");
   return first.nodes.map((node, index) => {
     const { id, op, scope, inputs } = node;
     const same = nodesAt(index);
     const what = `${op} #${id}${scope === "" ? "" : ` of ${scope}`}`;
-    const isAlike = ({ op: other, inputs: refs }: Node): boolean =>
+    const isSame = ({ op: other, inputs: refs }: Node): boolean =>
       other === op && JSON.stringify(refs) === JSON.stringify(inputs);
-    if (!same.every(isAlike)) refuse(`what ${what} is`);
+    if (!same.every(isSame)) rejectNonAffine(`the kind of ${what}`);
     if (graphs.length === 1) return node as MergedNode;
     return {
       id,
@@ -94,7 +95,8 @@ export const mergeTraces = (graphs: readonly Graph[]): MergedNode[] => {
         dtype,
         shape: shape.map(
           (_, dim) =>
-            affineOf(same.map(({ specs }) => specs[output]!.shape[dim]!)) ?? refuse(`dimension ${dim} of ${what}`),
+            affineOf(same.map(({ specs }) => specs[output]!.shape[dim]!)) ??
+            rejectNonAffine(`dimension ${dim} of ${what}`),
         ),
       })),
     };

@@ -6,14 +6,14 @@ const int64s = (values: readonly number[]): Uint8Array =>
 
 const hostTypes = { f32: Float32Array, i32: Int32Array, u32: Uint32Array, u8: Uint8Array, bool: Uint8Array } as const;
 
-/** Types that constants have. */
+/** Types of constants. */
 export type ConstantType = "f32" | "i32" | "u32" | "u8" | "bool";
 
-/** Gathers nodes and constants of a model; values are names. */
+/** Collects nodes and constants of a model. Values are identified by name. */
 export class ModelWriter {
   readonly nodes: OnnxNode[] = [];
   readonly initialisers: Map<string, OnnxTensor> = new Map();
-  /** Input whose first dimension is the batch. */
+  /** Name of the input with the batch as first dimension. */
   private readonly batchOf: string | undefined;
   private readonly vectors = new Map<string, string>();
   private prefix = "";
@@ -23,7 +23,7 @@ export class ModelWriter {
     this.batchOf = batchOf;
   }
 
-  /** What names of nodes and values begin with from here on. */
+  /** Sets the prefix of the names of subsequent nodes and values. */
   startNode(name: string): void {
     this.prefix = name;
     this.count = 0;
@@ -33,12 +33,12 @@ export class ModelWriter {
     return `${this.prefix}/${kind}${this.count++ === 0 ? "" : `_${this.count}`}`;
   }
 
-  /** Add a node with one result. @returns its name. */
+  /** Adds a node with one result. @returns the name of the result. */
   node(op: string, inputs: readonly string[], attributes: Readonly<Record<string, Attribute>> = {}): string {
     return this.outputs(op, inputs, 1, attributes)[0]!;
   }
 
-  /** Add a node with several results. */
+  /** Adds a node with several results. @returns the names of the results. */
   outputs(
     op: string,
     inputs: readonly string[],
@@ -51,19 +51,19 @@ export class ModelWriter {
     return outputs;
   }
 
-  /** A constant tensor. */
+  /** Adds a constant tensor. @returns its name. */
   tensor(type: OnnxType, dims: readonly number[], bytes: Uint8Array): string {
     const name = this.name("constant");
     this.initialisers.set(name, { type, dims, bytes });
     return name;
   }
 
-  /** A constant tensor of numbers. */
+  /** Adds a constant tensor of numbers. @returns its name. */
   numbers(type: ConstantType, dims: readonly number[], values: readonly number[]): string {
     return this.tensor(type, dims, new Uint8Array(hostTypes[type].from(values).buffer));
   }
 
-  /** A constant without elements, of a shape that has a 0 in it: whatever the batch is, there are none. */
+  /** Adds a constant without elements. Its shape contains a 0, so it is empty for any batch size. @returns its name. */
   none(type: ConstantType, shape: readonly Dim[]): string {
     return this.numbers(
       type,
@@ -72,17 +72,17 @@ export class ModelWriter {
     );
   }
 
-  /** One i64, as a tensor without dimensions. */
+  /** Adds an i64 scalar. @returns its name. */
   int64(value: number): string {
     return this.tensor("i64", [], int64s([value]));
   }
 
-  /** One number, as a tensor without dimensions. */
+  /** Adds a scalar. @returns its name. */
   scalar(type: ConstantType, value: number): string {
     return this.numbers(type, [], [value]);
   }
 
-  /** Sizes as an i64 vector, known or told by the batch that runs. */
+  /** Returns the name of sizes as an i64 vector: a constant, or computed from the actual batch size. */
   sizes(dims: readonly Dim[]): string {
     if (dims.every(isKnown)) return this.known(dims);
     const parts = dims.map((dim) => (isKnown(dim) ? this.known([dim]) : this.unknown(dim)));

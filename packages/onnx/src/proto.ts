@@ -3,7 +3,7 @@ import type { DType } from "@skein/tensor-core";
 import type { Dim } from "./affine.ts";
 import { dimName, isKnown } from "./affine.ts";
 
-// Messages of onnx.proto, those that we write, with the numbers of their fields.
+// The messages of onnx.proto that are written here, with their field numbers.
 // Source: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 
 /** An element type of ONNX. */
@@ -28,11 +28,14 @@ export interface OnnxTensor {
   readonly dims: readonly number[];
   /** Little-endian elements. */
   readonly bytes: Uint8Array;
-  /** Where they lie, if not in the model: a file in its folder, and the place of the first of them there. */
+  /**
+   * Location outside the model: a file in the model's folder and the offset of the first element, bytes. Absent: in the
+   * model.
+   */
   readonly external?: { readonly location: string; readonly offset: number };
 }
 
-/** A setting of a node: whole numbers and floats are told apart by `float`. */
+/** An attribute of a node. Floats are wrapped in `float` to distinguish them from integers. */
 export type Attribute =
   | number
   | string
@@ -48,7 +51,7 @@ export interface OnnxNode {
   readonly attributes: Readonly<Record<string, Attribute>>;
 }
 
-/** A value that enters or leaves a model. */
+/** An input or output of a model. */
 export interface OnnxValue {
   readonly name: string;
   readonly type: OnnxType;
@@ -68,7 +71,7 @@ const string = (writer: BinaryWriter, field: number, value: string): BinaryWrite
 const whole = (writer: BinaryWriter, field: number, value: number): BinaryWriter =>
   writer.tag(field, WireType.Varint).int64(value);
 
-/** A message within a message. */
+/** Writes a nested message. */
 const message = (writer: BinaryWriter, field: number, fill: (inner: BinaryWriter) => void): BinaryWriter => {
   writer.tag(field, WireType.LengthDelimited).fork();
   fill(writer);
@@ -82,14 +85,14 @@ const writeEntry = (writer: BinaryWriter, field: number, key: string, value: str
   message(writer, field, (entry) => string(string(entry, 1, key), 2, value));
 
 const writeTensor = (writer: BinaryWriter, tensor: OnnxTensor, name?: string): void => {
-  const { type, dims, bytes, external: place } = tensor;
+  const { type, dims, bytes, external: source } = tensor;
   for (const dim of dims) whole(writer, 1, dim);
   whole(writer, 2, typeCode(type));
   if (name !== undefined) string(writer, 8, name);
-  if (place === undefined) writer.tag(9, WireType.LengthDelimited).bytes(bytes);
+  if (source === undefined) writer.tag(9, WireType.LengthDelimited).bytes(bytes);
   else {
-    writeEntry(writer, 13, "location", place.location);
-    writeEntry(writer, 13, "offset", String(place.offset));
+    writeEntry(writer, 13, "location", source.location);
+    writeEntry(writer, 13, "offset", String(source.offset));
     writeEntry(writer, 13, "length", String(bytes.length));
     whole(writer, 14, external);
   }
@@ -139,12 +142,12 @@ const writeValue = (writer: BinaryWriter, { name, type, shape }: OnnxValue): voi
   );
 };
 
-/** The newest that the runtimes of 2024 and later read. */
+/** Newest version that runtimes of 2024 and later support. */
 const irVersion = 9;
-/** Of the standard operators. */
+/** Version of the standard operators. */
 export const opset = 20;
 
-/** A model as the bytes of its file. @param metadata for people, by keys of their own. */
+/** Encodes a model as the bytes of its file. @param metadata for readers of the file, by key. */
 export const encodeModel = (
   graph: OnnxGraph,
   producer: { readonly name: string; readonly version: string },

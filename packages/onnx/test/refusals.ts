@@ -82,7 +82,7 @@ const singleCases: readonly Refusal[] = [
   { op: "attention", why: /its result 1 is there in ours alone/, of: ({ name }) => name.startsWith("scores up to") },
   { op: "constant", why: /a constant of f16 is not written/, of: ({ name }) => name.endsWith("f16") },
   { op: "constant", why: /do not compute with bf16/, of: ({ name }) => name.endsWith("bf16") },
-  { op: "gather", why: /there are no rows to pick from/, of: ({ name }) => name === "from an empty table" },
+  { op: "gather", why: /there are no rows to gather from/, of: ({ name }) => name === "from an empty table" },
   { op: "layer-norm", why: /its result 1 is there in ours alone/, of: ({ name }) => name === "mean and rstd of rows" },
   { op: "literal", why: /a constant of (f16|bf16) is not written/, of: ({ name }) => name.endsWith("f16") },
   { op: "pad", why: /elements are spread, and padded between/, of: ({ op }) => op === "pad" },

@@ -1,59 +1,57 @@
 import type { Model } from "@skein/models";
 
-/** What config.json says; fields that no architecture reads are kept. */
+/** Contents of config.json; fields that no architecture reads are kept. */
 export type Config = Readonly<Record<string, unknown>>;
 
-/**
- * Dimensions of a tensor of ours in terms of the one in the file: ours has size `theirs[order[i]]` at dimension i.
- */
+/** Permutation of dimensions: dimension i of our tensor is dimension `order[i]` of the tensor in the file. */
 export type DimOrder = readonly number[];
 
-/** A linear layer's weight: [out, in] there, [in, out] here. */
+/** Weight of a linear layer: [out, in] in the file, [in, out] here. */
 export const transposed: DimOrder = [1, 0];
 
 /**
- * A parameter's path, the name that it has in files, and the order of its dimensions where that differs. A `*` stands
- * for a number, the same in both at the same place.
+ * A parameter's path, its name in files, and its permutation of dimensions if these differ. A `*` stands for a number;
+ * numbers match in order.
  */
 export type NameRow = readonly [path: string, name: string, order?: DimOrder];
 
-/** The part of a model that tells classes. */
+/** The classification head of a model. */
 export interface Head {
-  /** Its parameters, by their paths. */
-  readonly made: RegExp;
-  /** Parameters below it that not every checkpoint has; they are made where it has none. */
-  readonly madeWhereMissing?: RegExp;
-  /** Heads in files, by the names of their tensors. */
+  /** Paths of its parameters, which are initialized for a new head. */
+  readonly initialised: RegExp;
+  /** Paths of parameters below the head that are initialized if the checkpoint lacks them. */
+  readonly initialisedIfMissing?: RegExp;
+  /** Names of the tensors of heads in files, which are dropped. */
   readonly dropped: RegExp;
 }
 
-/** What config.json is to become. */
+/** The model of a config.json, and the names of its tensors. */
 export interface Opened {
   readonly model: Model;
   readonly params: readonly NameRow[];
-  /** Of what the model moves itself, such as running statistics. Default: none. */
+  /** Names of the model's state, such as running statistics. Default: none. */
   readonly state?: readonly NameRow[];
-  /** In front of most names where the checkpoint is of a model with a head, left out where it is of the body alone. */
+  /** Prefix of most names in a checkpoint with a head; omitted in a checkpoint without a head. */
   readonly prefix?: string;
-  /** Tensors that a file may have beside those of the model; they are carried, not read. */
+  /** Names of tensors that a file may have in addition to the model's; they are kept unread. */
   readonly carried?: readonly RegExp[];
-  /** Tensors that a file may have though they are another one, tied to it: name of the copy, name of what it copies. */
+  /** Tensors that repeat another tensor (tied weights): name of the copy to name of the original. */
   readonly copies?: ReadonlyMap<string, string>;
-  /** What tells classes, which may be made anew for others; absent where the model predicts no classes. */
+  /** The classification head, which can be replaced. Absent: the model has none. */
   readonly head?: Head;
-  /** Names of old files, and what they are called now. */
+  /** Names in old files, and the current names. */
   readonly renamed?: readonly (readonly [old: RegExp, now: string])[];
 }
 
-/** One kind of model, told by `model_type` of its configuration. */
+/** One kind of model, identified by `model_type` of its configuration. */
 export interface Architecture {
-  /** @throws PretrainedError for a configuration that the model does not cover. */
+  /** @throws PretrainedError for a configuration that the model does not support. */
   open(config: Config, options: OpenOptions): Opened;
-  /** In `architectures` of the model that tells classes, where there is one. */
+  /** Entry in `architectures` of the model with a classification head. Absent: there is none. */
   readonly classifier?: string;
 }
 
 export interface OpenOptions {
-  /** See the models: what of a block is computed again for the backward pass. Default: none. */
+  /** Recomputation in the backward pass, see the models. Default: none. */
   readonly recompute?: "none" | "blocks";
 }

@@ -2,17 +2,17 @@ import { elementCount, NdArray, type Shape } from "@skein/tensor-core";
 import { hostArrayType, rowMajorStrides } from "@skein/tensor-core/backend";
 import type { DimOrder } from "./architecture.ts";
 
-/** The order that undoes another. */
+/** Returns the inverse permutation. */
 export const inverseOrder = (order: DimOrder): DimOrder => order.map((_, dim) => order.indexOf(dim));
 
-/** The shape whose dimension i is dimension `order[i]` of the given one. */
+/** Returns the shape with dimension `order[i]` of the given shape as dimension i. */
 export const reorderedShape = (shape: Shape, order: DimOrder): Shape => order.map((dim) => shape[dim]!);
 
-/** Rows and columns that are copied at a time, so that what is read and what is written stay in the cache. */
+/** Rows and columns copied at a time, so that reads and writes stay in the cache. */
 const tile = 32;
 
 /**
- * Bring the dimensions of an array into another order, bits as they are.
+ * Permutes the dimensions of an array, bitwise.
  *
  * Cost: one copy.
  */

@@ -2,8 +2,8 @@ import { SkeinError } from "@skein/tensor-core";
 import { boundedLine } from "@skein/tensor-core/backend";
 
 /**
- * A folder, configuration or set of tensors that is no checkpoint of a model that we have. Names what was found, what
- * was expected and the cure; one line of bounded length.
+ * Thrown for a folder, configuration or set of tensors that is not a checkpoint of a supported model. The message names
+ * the found and the expected value and the cure, in one line of bounded length.
  */
 export class PretrainedError extends SkeinError {
   override name = "PretrainedError";

@@ -1,22 +1,22 @@
 import { NdArray } from "@skein/tensor-core";
 import { fromF16Bits, toBf16Bits, toF16Bits } from "@skein/tensor-core/backend";
 
-/** What weights are stored as. */
+/** Storage dtypes of weights. */
 export type FloatDType = "f32" | "f16" | "bf16";
 
-/** Widen to f32, exactly. An array of f32 is returned itself. */
+/** Widens to f32, exactly. An f32 array is returned itself. */
 export const toF32 = (array: NdArray): NdArray => {
   if (array.dtype === "f32") return array;
   const out = new Float32Array(array.data.length);
   if (array.dtype === "bf16") {
-    // As bits, so that a NaN keeps its own too.
+    // Converted as bits, so that NaN payloads are preserved.
     const bits = new Uint32Array(out.buffer);
     array.data.forEach((half, i) => (bits[i] = half << 16));
   } else array.data.forEach((half, i) => (out[i] = fromF16Bits(half)));
   return new NdArray("f32", array.shape, out);
 };
 
-/** Round f32 to the nearest of another dtype, ties to even. An array of that dtype is returned itself. */
+/** Rounds f32 to another dtype, ties to even. An array of that dtype is returned itself. */
 export const fromF32 = (array: NdArray, dtype: FloatDType): NdArray => {
   if (array.dtype === dtype) return array;
   const encode = dtype === "bf16" ? toBf16Bits : toF16Bits;

@@ -1,29 +1,29 @@
 /** Rows and columns. */
 export type Sides = readonly [rows: number, columns: number];
 
-/** Fields of a file of an image processor's. */
-export type Said = Readonly<Record<string, unknown>>;
+/** Fields of an image processor file. */
+export type ProcessorFields = Readonly<Record<string, unknown>>;
 
 const isSide = (value: unknown): value is number => Number.isInteger(value) && (value as number) > 0;
 
 /**
- * A size as files of either age say it: a number, two, `{ height, width }`, `{ shortest_edge }`.
+ * Parses a size in any format of such files: a number, two numbers, `{ height, width }`, `{ shortest_edge }`.
  *
- * @param isSquare whether a number stands for both sides, or for the shorter one.
- * @param fault is told what the key must be.
- * @returns the shorter side, or both.
+ * @param isSquare whether a number means both sides instead of the shorter side.
+ * @param fault throws the error; receives the key and the rule.
+ * @returns the shorter side, or both sides.
  */
 export const sidesIn = (
   key: string,
-  said: unknown,
+  value: unknown,
   isSquare: boolean,
   fault: (key: string, rule: string) => never,
 ): number | Sides => {
-  if (isSide(said)) return isSquare ? [said, said] : said;
-  if (Array.isArray(said) && said.length === 2 && said.every(isSide)) return said as unknown as Sides;
-  const { height, width, shortest_edge: edge, ...others } = (said ?? {}) as Said;
+  if (isSide(value)) return isSquare ? [value, value] : value;
+  if (Array.isArray(value) && value.length === 2 && value.every(isSide)) return value as unknown as Sides;
+  const { height, width, shortest_edge: edge, ...others } = (value ?? {}) as ProcessorFields;
   const isAlone = Object.keys(others).length === 0;
   if (isAlone && edge === undefined && isSide(height) && isSide(width)) return [height, width];
   if (isAlone && height === undefined && width === undefined && isSide(edge)) return edge;
-  return fault(key, "whole numbers from 1: one, two, {height, width} or {shortest_edge}");
+  return fault(key, "one or two positive integers, {height, width} or {shortest_edge}");
 };

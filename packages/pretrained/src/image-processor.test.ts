@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type ImageProcessor, imageProcessorConfig, parseImageProcessor } from "./image-processor.ts";
 
-const read = (said: unknown, modelType: unknown = "vit"): ImageProcessor =>
-  parseImageProcessor(said, modelType, "folder/preprocessor_config.json");
+const read = (fields: unknown, modelType: unknown = "vit"): ImageProcessor =>
+  parseImageProcessor(fields, modelType, "folder/preprocessor_config.json");
 
 const imageNet = { image_mean: [0.485, 0.456, 0.406], image_std: [0.229, 0.224, 0.225] };
 const normalise = { mean: imageNet.image_mean, std: imageNet.image_std };
@@ -11,8 +11,8 @@ const normalise = { mean: imageNet.image_mean, std: imageNet.image_std };
 describe("files of checkpoints", () => {
   test("of today: every field", () => {
     const size = { height: 224, width: 192 };
-    const said = { ...imageNet, image_processor_type: "ViTImageProcessorFast", resample: 3, size };
-    expect(read({ ...said, do_resize: true, do_rescale: true, rescale_factor: 0.003_921_568_627_450_98 })).toEqual({
+    const fields = { ...imageNet, image_processor_type: "ViTImageProcessorFast", resample: 3, size };
+    expect(read({ ...fields, do_resize: true, do_rescale: true, rescale_factor: 0.003_921_568_627_450_98 })).toEqual({
       resize: [224, 192],
       resample: "bicubic",
       normalise,
@@ -37,7 +37,7 @@ describe("files of checkpoints", () => {
   });
 
   test("ConvNeXt's processor cuts below 384 alone, a whole number of pixels, and is ResNet's where none is named", () => {
-    const cut = (said: object): ImageProcessor => read({ ...said, do_normalize: false }, "resnet");
+    const cut = (fields: object): ImageProcessor => read({ ...fields, do_normalize: false }, "resnet");
     expect(cut({})).toEqual({ resize: [384, 384], resample: "bicubic" });
     expect(cut({ size: { shortest_edge: 383 } })).toMatchObject({ resize: 437, crop: [383, 383] });
     expect(cut({ size: 200, crop_pct: 0.9 })).toMatchObject({ resize: 222, crop: [200, 200] });
@@ -64,13 +64,13 @@ describe("pixels", () => {
     const number = fc.double({ min: 0.01, max: 4, noNaN: true });
     fc.assert(
       fc.property(fc.option(number), fc.option(fc.tuple(number, number)), fc.nat(255), (factor, given, byte) => {
-        const said = {
+        const fields = {
           ...(factor === null ? { do_rescale: false } : { rescale_factor: factor }),
           ...(given === null ? { do_normalize: false } : { image_mean: given[0], image_std: given[1] }),
         };
         const [theirMean, theirStd] = given ?? [0, 1];
         const theirs = (byte * (factor ?? 1) - theirMean) / theirStd;
-        const { mean, std } = read(said).normalise ?? { mean: [0], std: [1] };
+        const { mean, std } = read(fields).normalise ?? { mean: [0], std: [1] };
         const ours = (byte / 255 - mean[0]!) / std[0]!;
         expect(Math.abs(ours - theirs)).toBeLessThan(1e-9 * (1 + Math.abs(theirs) + 255 / theirStd));
       }),
@@ -136,10 +136,10 @@ test.each([
   [{ do_flip_channel_order: true }, /do_flip_channel_order is true, but must be false: that step is not here/],
   [{ image_processor_type: "ConvNextImageProcessor", size: 9, crop_pct: 2 }, /crop_pct is 2, but must be/],
   [{ image_processor_type: "PoolFormerImageProcessor", crop_pct: 0.9 }, /crop_pct is 0\.9, but must be left out/],
-])("%j is refused in one line, with the cure", (said, message) => {
+])("%j is refused in one line, with the cure", (fields, message) => {
   let told = "";
   try {
-    read(said);
+    read(fields);
   } catch (error) {
     told = (error as Error).message;
   }

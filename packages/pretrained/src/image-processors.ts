@@ -1,14 +1,14 @@
-import type { Said, Sides } from "./image-processor-sides.ts";
+import type { ProcessorFields, Sides } from "./image-processor-sides.ts";
 
-/** What an image processor of transformers does where its file says nothing. */
+/** Defaults of an image processor of transformers for missing fields. */
 export interface KnownProcessor {
-  /** Whether a number as `size` stands for both sides, or for the shorter one. */
+  /** Whether a number as `size` means both sides instead of the shorter side. */
   readonly isSquare: boolean;
   readonly size: number | Sides;
   readonly crop?: Sides;
-  /** The part of the shorter side that is cut out, in place of `crop`. */
+  /** Crop as a fraction of the shorter side, used instead of `crop`. */
   readonly cropPart?: number;
-  /** Pillow's number. */
+  /** Pillow's number of the filter. */
   readonly resample: number;
   readonly mean: readonly number[];
   readonly std: readonly number[];
@@ -17,7 +17,7 @@ export interface KnownProcessor {
 const [bilinear, bicubic] = [2, 3];
 const halves = { mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5] };
 
-/** CLIP's, and BiT's: of the images that CLIP was trained on. */
+/** CLIP's and BiT's processors; statistics of CLIP's training images. */
 const clip: KnownProcessor = {
   isSquare: false,
   size: 224,
@@ -35,18 +35,18 @@ const processors: ReadonlyMap<string, KnownProcessor> = new Map<string, KnownPro
   ["Bit", clip],
 ]);
 
-/** Processors that transformers takes where a file names none, by `model_type`. */
-const ofModels: ReadonlyMap<unknown, string> = new Map([
+/** Default processors of transformers by `model_type`, for files that name none. */
+const defaultProcessors: ReadonlyMap<unknown, string> = new Map([
   ["vit", "ViT"],
   ["resnet", "ConvNext"],
 ]);
 
-/** Names of all ages: `ViTFeatureExtractor`, `ViTImageProcessor`, and with what computes behind it. */
+/** Names of all versions: `ViTFeatureExtractor`, `ViTImageProcessor`, and with a suffix for the implementation. */
 const nameIn = (type: unknown): string | undefined =>
   typeof type === "string" ? /^(\w+?)(?:FeatureExtractor|ImageProcessor)(?:Fast|Pil)?$/.exec(type)?.[1] : undefined;
 
-/** The processor of a file; undefined where it is another one, of which only what the file says is known. */
-export const processorOf = (said: Said, modelType: unknown): KnownProcessor | undefined => {
-  const type = said["image_processor_type"] ?? said["feature_extractor_type"];
-  return processors.get(nameIn(type) ?? (type === undefined ? (ofModels.get(modelType) ?? "") : ""));
+/** Returns the known processor of a file; undefined for other processors, which have no known defaults. */
+export const processorOf = (fields: ProcessorFields, modelType: unknown): KnownProcessor | undefined => {
+  const type = fields["image_processor_type"] ?? fields["feature_extractor_type"];
+  return processors.get(nameIn(type) ?? (type === undefined ? (defaultProcessors.get(modelType) ?? "") : ""));
 };

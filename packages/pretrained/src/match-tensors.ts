@@ -4,20 +4,20 @@ import type { Opened } from "./architecture.ts";
 import { PretrainedError } from "./errors.ts";
 import type { FloatDType } from "./float-bits.ts";
 import type { ModelLeaf } from "./model-leaves.ts";
-import { isOfQuantised } from "./quantised.ts";
+import { isQuantisedTensor } from "./quantised.ts";
 
 export interface MatchedTensors {
   /** Name in the files of each leaf, by its path. */
   readonly names: ReadonlyMap<string, string>;
-  /** Path of the leaf that a tensor repeats, by its name. */
+  /** Path of the leaf that a tensor repeats, by the tensor's name. */
   readonly copies: ReadonlyMap<string, string>;
-  /** Names of tensors that are carried along. */
+  /** Names of tensors that are kept unread. */
   readonly carried: readonly string[];
-  /** Paths of leaves that are to be made anew. */
-  readonly made: ReadonlySet<string>;
+  /** Paths of leaves to initialize for a new head. */
+  readonly initialised: ReadonlySet<string>;
 }
 
-/** How many of each kind a message names. */
+/** Maximum number of tensors of each kind in a message. */
 const named = 4;
 
 const isWeight = (dtype: StoredDType): dtype is FloatDType => dtype === "f32" || dtype === "f16" || dtype === "bf16";
@@ -30,9 +30,9 @@ const listed = (count: string, entries: readonly string[]): string[] =>
       ];
 
 /**
- * Names in the files, by what today's program would call them in a checkpoint of the whole model.
+ * Maps current names in a checkpoint of the whole model to the names in the files.
  *
- * @throws PretrainedError where two names are one today.
+ * @throws PretrainedError if two names map to the same current name.
  */
 const canonicalNames = (
   names: Iterable<string>,
@@ -40,13 +40,13 @@ const canonicalNames = (
   leaves: readonly ModelLeaf[],
   origin: string,
 ): ReadonlyMap<string, string> => {
-  const wanted = new Set([...leaves.map(({ name }) => name), ...copies.keys()]);
+  const expected = new Set([...leaves.map(({ name }) => name), ...copies.keys()]);
   const given = [...names].sort();
   const isWhole = given.some((name) => name.startsWith(prefix));
   const canonical = new Map<string, string>();
   for (const name of given) {
-    const today = renamed.reduce((text, [old, now]) => text.replace(old, now), name);
-    const whole = isWhole || wanted.has(today) ? today : `${prefix}${today}`;
+    const current = renamed.reduce((text, [old, now]) => text.replace(old, now), name);
+    const whole = isWhole || expected.has(current) ? current : `${prefix}${current}`;
     const other = canonical.get(whole);
     if (other !== undefined)
       throw new PretrainedError(
@@ -58,13 +58,13 @@ const canonicalNames = (
 };
 
 /**
- * Find the tensor of each leaf of a model among those of a checkpoint.
+ * Matches the leaves of a model with the tensors of a checkpoint.
  *
  * @param specs of all tensors of the checkpoint, by name.
- * @param origin where they come from, for the message.
- * @param newHead leave the head of the checkpoint, whichever that is, for a new one.
- * @throws PretrainedError that counts and names tensors that are missing, not of the model, of another shape, and of
- * numbers that are no weights.
+ * @param origin of the checkpoint, for the message.
+ * @param newHead drops the checkpoint's head, of any kind, in favor of a new one.
+ * @throws PretrainedError that counts and names tensors that are missing, extra, of another shape, or of a dtype other
+ * than weights have.
  */
 export const matchTensors = (
   opened: Opened,
@@ -76,13 +76,16 @@ export const matchTensors = (
   const head = newHead ? opened.head : undefined;
   const stored = canonicalNames(specs.keys(), opened, leaves, origin);
   const names = new Map<string, string>();
-  const [missing, misshaped, noFloats]: [string[], string[], string[]] = [[], [], []];
+  const [missing, misshaped, nonFloats]: [string[], string[], string[]] = [[], [], []];
   const taken = new Set<string>();
-  const made = new Set<string>();
+  const initialised = new Set<string>();
   for (const { path, name, nameShape } of leaves) {
     const own = stored.get(name);
-    if (head?.made.test(path) === true || (own === undefined && head?.madeWhereMissing?.test(path) === true)) {
-      made.add(path);
+    if (
+      head?.initialised.test(path) === true ||
+      (own === undefined && head?.initialisedIfMissing?.test(path) === true)
+    ) {
+      initialised.add(path);
       continue;
     }
     if (own === undefined) {
@@ -93,8 +96,8 @@ export const matchTensors = (
     names.set(path, own);
     const { dtype, shape } = specs.get(own)!;
     if (!sameShape(shape, nameShape))
-      misshaped.push(`${excerptName(own)} is ${formatShape(shape)} for ${formatShape(nameShape)}`);
-    else if (!isWeight(dtype)) noFloats.push(`${excerptName(own)} is ${dtype}`);
+      misshaped.push(`${excerptName(own)} is ${formatShape(shape)} instead of ${formatShape(nameShape)}`);
+    else if (!isWeight(dtype)) nonFloats.push(`${excerptName(own)} is ${dtype}`);
   }
   const pathOf = new Map(leaves.map(({ path, name }) => [name, path]));
   const copies = new Map<string, string>();
@@ -107,20 +110,20 @@ export const matchTensors = (
     else if (opened.carried?.some((pattern) => pattern.test(name))) carried.push(own);
     else extra.push(`${excerptName(own)} ${formatShape(specs.get(own)!.shape)}`);
   }
-  const quantised = [...stored.values()].filter((name) => !taken.has(name) && isOfQuantised(name));
-  if (missing.length + misshaped.length + noFloats.length > 0 && quantised.length > 0)
+  const quantised = [...stored.values()].filter((name) => !taken.has(name) && isQuantisedTensor(name));
+  if (missing.length + misshaped.length + nonFloats.length > 0 && quantised.length > 0)
     throw new PretrainedError(
-      `${origin} has ${quantised.length} tensors of quantised weights, such as ${excerptName(quantised[0]!)}, but weights are read in f32, f16 and bf16 only; take the checkpoint that they were quantised from`,
+      `${origin} has ${quantised.length} tensors of quantised weights, such as ${excerptName(quantised[0]!)}, but only weights in f32, f16 and bf16 are supported; use the original checkpoint before quantization`,
     );
   const faults = [
     ...listed("missing", missing),
     ...listed("that the model does not have", extra),
     ...listed("of another shape", misshaped),
-    ...listed("that are no f32, f16 or bf16", noFloats),
+    ...listed("of a dtype other than f32, f16 or bf16", nonFloats),
   ];
   if (faults.length > 0)
     throw new PretrainedError(
-      `${origin} has ${specs.size} tensors for a model of ${leaves.length}, which do not fit its config.json: ${faults.join("; ")}; take tensors and config.json from the same checkpoint, of an architecture and settings that are supported`,
+      `${origin} has ${specs.size} tensors for a model of ${leaves.length}, which do not match its config.json: ${faults.join("; ")}; use tensors and config.json of the same checkpoint, with a supported architecture and supported settings`,
     );
-  return { names, copies, carried, made };
+  return { names, copies, carried, initialised };
 };

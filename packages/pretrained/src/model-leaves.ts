@@ -10,30 +10,30 @@ import {
 import type { DimOrder, NameRow, Opened } from "./architecture.ts";
 import { inverseOrder, reorderedShape } from "./dimension-order.ts";
 
-/** A parameter, or something that the model moves itself, and what it is in files. */
+/** A leaf of a model's parameters or state, and the corresponding tensor in files. */
 export interface ModelLeaf {
-  /** In the tree of parameters and state: `params.blocks.0.up.weight`. */
+  /** Path in the tree of parameters and state, such as `params.blocks.0.up.weight`. */
   readonly path: string;
-  /** Of the model. */
+  /** Shape in the model. */
   readonly shape: Shape;
-  /** In files. */
+  /** Name in files, and shape there. */
   readonly name: string;
   readonly nameShape: Shape;
-  /** From files to the model; absent where they agree. */
+  /** Permutation from the dimensions in files to those in the model. Absent: equal. */
   readonly order?: DimOrder;
 }
 
 export interface ModelLeaves {
-  /** In the order of the tree. */
+  /** Leaves in the order of the tree. */
   readonly leaves: readonly ModelLeaf[];
-  /** Of `{ params, state }`. */
+  /** Structure of `{ params, state }`. */
   readonly structure: TreeStructure;
 }
 
 const numbers = /(?<=^|\.)\d+(?=\.|$)/g;
 
 /**
- * Find what a model keeps, and its names in files, without making any of it.
+ * Returns the leaves of a model and their names in files, without initializing them.
  *
  * Cost: the model's `init` is traced, not run.
  */

@@ -5,19 +5,19 @@ const weightAndBias = (path: string, name: string, order?: DimOrder): NameRow[] 
   [`${path}.bias`, `${name}.bias`],
 ];
 
-/** A linear layer, with or without a bias. */
+/** Names of a linear layer, with or without a bias. */
 export const linear = (path: string, name: string): NameRow[] => weightAndBias(path, name, transposed);
 
-/** A linear layer whose weight lies as ours does, [in, out]. */
+/** Names of a linear layer with a weight stored as [in, out], as here. */
 export const untransposed = (path: string, name: string): NameRow[] => weightAndBias(path, name);
 
-/** A convolution's weight: [out, in, height, width] there, [height, width, in, out] here. */
+/** Weight of a convolution: [out, in, height, width] in the file, [height, width, in, out] here. */
 const kernel: DimOrder = [2, 3, 1, 0];
 
-/** A convolution, with or without a bias. */
+/** Names of a convolution, with or without a bias. */
 export const convolution = (path: string, name: string): NameRow[] => weightAndBias(path, name, kernel);
 
-/** Gain and shift of layer or batch normalisation. */
+/** Names of the gain and shift of layer or batch normalization. */
 export const norm = (path: string, name: string): NameRow[] => [
   [`${path}.gain`, `${name}.weight`],
   [`${path}.shift`, `${name}.bias`],

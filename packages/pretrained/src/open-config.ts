@@ -7,9 +7,9 @@ import { PretrainedError } from "./errors.ts";
 import { requireUnquantised } from "./quantised.ts";
 
 /**
- * The model of a configuration, with the names that its parameters have in files.
+ * Returns the model of a configuration, with the names of its parameters in files.
  *
- * @throws PretrainedError for an architecture or a setting that we do not have, and for quantised weights.
+ * @throws PretrainedError for an unsupported architecture or setting, and for quantized weights.
  * @example const { model } = openConfig(JSON.parse(text));
  */
 export const openConfig = (config: Config, options: OpenOptions = {}): Opened => {
@@ -24,30 +24,31 @@ const architectureOf = (config: Config): Architecture => {
   if (architecture !== undefined) return architecture;
   const known = [...architectures.keys()];
   const isMistyped = typeof modelType === "string" && !otherModelTypes.has(modelType.toLowerCase());
-  const meant = isMistyped ? didYouMean(modelType, known) : undefined;
+  const suggestion = isMistyped ? didYouMean(modelType, known) : undefined;
   throw new PretrainedError(
-    `config.json is of model_type ${excerpt(modelType)}, but there are ${known.join(", ")}; ${meant === undefined ? "take a checkpoint of one of them" : `did you mean ${meant}?`}`,
+    `config.json has model_type ${excerpt(modelType)}, but supported are ${known.join(", ")}; ${suggestion === undefined ? "use a checkpoint of a supported type" : `did you mean ${suggestion}?`}`,
   );
 };
 
 /**
- * The model of a configuration, to train it from the start.
+ * Returns the model of a configuration, for training from scratch.
  *
- * @throws PretrainedError as `loadPretrained` does for configurations.
+ * @throws PretrainedError like `loadPretrained` for configurations.
  * @example const model = modelOf(JSON.parse(await readFile("config.json", "utf8")));
  */
 export const modelOf = (config: Config, options: OpenOptions = {}): Model => openConfig(config, options).model;
 
 /**
- * The configuration of the same model with a head that tells so many classes, whatever its head was.
+ * Returns the configuration of the same model with a classification head of `numClasses` classes, for any previous
+ * head.
  *
- * @throws PretrainedError for an architecture that predicts no classes.
+ * @throws PretrainedError for an architecture without a classification head.
  */
 export const withNewHead = (config: Config, numClasses: number): Config => {
   const { classifier } = architectureOf(config);
   if (classifier !== undefined) return { ...withNumLabels(config, numClasses), architectures: [classifier] };
-  const able = [...architectures].filter(([, architecture]) => architecture.classifier !== undefined);
+  const classifiers = [...architectures].filter(([, architecture]) => architecture.classifier !== undefined);
   throw new PretrainedError(
-    `config.json is of model_type ${excerpt(config["model_type"])}, which has no head for classes; take a checkpoint of ${able.map(([name]) => name).join(", ")}`,
+    `config.json has model_type ${excerpt(config["model_type"])}, which has no classification head; use a checkpoint of ${classifiers.map(([name]) => name).join(", ")}`,
   );
 };

@@ -1,11 +1,11 @@
 import { PretrainedError } from "./errors.ts";
 
-/** @throws PretrainedError that names the file. */
+/** Parses JSON. @throws PretrainedError that names the file. */
 export const parseJson = (text: string, path: string): unknown => {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new PretrainedError(`${path} is no JSON (${(cause as Error).message}); restore it from another copy`, {
+    throw new PretrainedError(`${path} is not valid JSON (${(cause as Error).message}); restore it from another copy`, {
       cause,
     });
   }

@@ -4,32 +4,32 @@ import type { Config } from "./architecture.ts";
 import type { FloatDType } from "./float-bits.ts";
 import type { ImageProcessor } from "./image-processor.ts";
 
-/** A tensor of a checkpoint that is no weight of the model. */
+/** A tensor of a checkpoint that does not belong to the model. */
 export type CarriedTensor = StoredTensor;
 
-/** How a checkpoint kept what it held, so that it can be written in the same way. */
+/** Storage details of a checkpoint, so that it can be saved in the same form. */
 export interface Stored {
   /** Name and dtype of each leaf of the model, by its path in `{ params, state }`. */
   readonly leaves: ReadonlyMap<string, { readonly name: string; readonly dtype: FloatDType }>;
-  /** Tensors of the files that repeat a leaf: its path, by their name. */
+  /** Tensors of the files that repeat a leaf: name to path of the leaf. */
   readonly copies: ReadonlyMap<string, string>;
-  /** Tensors of the files that are none of the model's, by name. */
+  /** Tensors of the files that do not belong to the model, by name. */
   readonly carried: ReadonlyMap<string, CarriedTensor>;
 }
 
-/** What is saved: a configuration and the arrays of its model, f32. */
+/** A checkpoint to save: a configuration and the arrays of its model, f32. */
 export interface Weights<Params = unknown, State = unknown> {
   readonly config: Config;
   readonly params: MapTree<Params, Tensor, NdArray>;
-  /** What the model moves itself. Default: an empty tree, as most models have. */
+  /** State of the model. Default: an empty tree, as for most models. */
   readonly state?: MapTree<State, Tensor, NdArray>;
-  /** Default: the names of today, f32. */
+  /** Storage details. Absent: current names and f32. */
   readonly stored?: Stored;
-  /** How images become its inputs. Default: no file says so. */
+  /** Image preprocessing. Absent: no preprocessor file is written. */
   readonly imageProcessor?: ImageProcessor | undefined;
 }
 
-/** A checkpoint that was read. */
+/** A loaded checkpoint. */
 export interface Pretrained<Params = unknown, State = unknown> extends Weights<Params, State> {
   readonly model: Model<Params, State>;
   readonly state: MapTree<State, Tensor, NdArray>;

@@ -5,11 +5,14 @@ import { PretrainedError } from "./errors.ts";
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** How the weights of a configuration are quantised, such as '"gptq", 4 bits'; undefined if they are not. */
+/**
+ * Describes the quantization of a configuration's weights, such as '"gptq", 4 bits'; undefined if they are not
+ * quantized.
+ */
 const quantisationOf = ({ quantization_config: given }: Config): string | undefined => {
   if (!isObject(given)) return undefined;
   const { quant_method: method, load_in_4bit: isFourBit, load_in_8bit: isEightBit, bits } = given;
-  // Old files of bitsandbytes name no method, and files of unquantised weights may keep its settings, switched off.
+  // Old files of bitsandbytes name no method; files of unquantized weights may keep its settings, switched off.
   const isOfBitsAndBytes =
     method === "bitsandbytes" || (method === undefined && (isFourBit ?? isEightBit) !== undefined);
   if (isOfBitsAndBytes && isFourBit !== true && isEightBit !== true) return undefined;
@@ -23,11 +26,11 @@ export const requireUnquantised = (config: Config): void => {
   const quantisation = quantisationOf(config);
   if (quantisation !== undefined)
     throw new PretrainedError(
-      `config.json is of quantised weights (quantization_config: ${quantisation}), but weights are read in f32, f16 and bf16 only; take the checkpoint that they were quantised from`,
+      `config.json describes quantized weights (quantization_config: ${quantisation}), but only weights in f32, f16 and bf16 are supported; use the original checkpoint before quantization`,
     );
 };
 
-/** What quantisers call tensors that they write beside a weight, or in its place. */
+/** Last parts of the names of tensors that quantizers write next to or instead of a weight. */
 const parts: ReadonlySet<string> = new Set(
   [
     "qweight qzeros g_idx", // gptq, awq
@@ -36,6 +39,6 @@ const parts: ReadonlySet<string> = new Set(
   ].flatMap((names) => names.split(" ")),
 );
 
-/** Whether a tensor is one of a quantised weight. */
-export const isOfQuantised = (name: string): boolean =>
+/** Whether a tensor belongs to a quantized weight. */
+export const isQuantisedTensor = (name: string): boolean =>
   parts.has(name.slice(name.lastIndexOf(".") + 1)) || name.includes(".quant_state.");

@@ -2,22 +2,22 @@ import { z } from "zod";
 import type { Config } from "./architecture.ts";
 import { PretrainedError } from "./errors.ts";
 
-/** A size: a whole number from 1. */
+/** Schema of a size: a positive integer. */
 export const size: z.ZodNumber = z.number().int().positive();
 
-/** A number of layers. A model of a configuration is made before its tensors are looked at: no model has more. */
+/** Schema of a number of layers. The limit bounds the cost of making the model, which precedes reading its tensors. */
 export const layerCount: z.ZodNumber = size.max(10_000);
 
 /**
- * The fields of a configuration that a model reads.
+ * Reads the fields of a configuration that a model needs.
  *
- * @throws PretrainedError that lists every field that is missing or not as the model has it.
+ * @throws PretrainedError that lists every field that is missing or unsupported.
  */
 export const readFields = <Schema extends z.ZodType>(schema: Schema, config: Config): z.infer<Schema> => {
   const { success, data, error } = schema.safeParse(config);
   if (success) return data;
   const faults = error.issues.map(({ path, message }) => `${path.join(".") || "the whole"}: ${message}`);
   throw new PretrainedError(
-    `config.json of model_type ${JSON.stringify(config["model_type"])} is not one that we compute: ${faults.join("; ")}; take a checkpoint of the same architecture without these settings, or mend the file`,
+    `config.json of model_type ${JSON.stringify(config["model_type"])} is not supported: ${faults.join("; ")}; use a checkpoint of the same architecture without these settings, or correct the file`,
   );
 };

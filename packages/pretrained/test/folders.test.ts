@@ -96,7 +96,7 @@ test("one message counts what is missing, extra, of another shape, and no weight
     tensors.set("model.layers.0.input_layernorm.weight", asStored(NdArray.zeros("i32", [16])));
   });
   const message = await refusal(loadPretrained(folder));
-  expect(message).toContain(`${folder} has 19 tensors for a model of 20, which do not fit its config.json`);
+  expect(message).toContain(`${folder} has 19 tensors for a model of 20, which do not match its config.json`);
   expect(message).toContain(
     '2 missing ("model.layers.0.mlp.up_proj.weight" [24, 16], "model.layers.1.mlp.up_proj.weight" [24, 16])',
   );
@@ -108,7 +108,7 @@ test("one message counts what is missing, extra, of another shape, and no weight
 test("a checkpoint of another architecture names a few tensors, and counts them all", async () => {
   const config = readJson(checkpointFolder("llama-tied"), "config.json") as object;
   const message = await refusal(loadPretrained(changed("gpt2", () => undefined, { ...config })));
-  expect(message).toContain("has 30 tensors for a model of 20, which do not fit its config.json");
+  expect(message).toContain("has 30 tensors for a model of 20, which do not match its config.json");
   expect(message).toMatch(/: 20 missing \("model\.layers\.0\.[^)]*, … 16 more\); 30 that the model does not have \(/);
 });
 
@@ -179,10 +179,10 @@ test("no scaling and the default one are the same", async () => {
 });
 
 test.each<[string, Record<string, unknown>, RegExp]>([
-  ["an unknown model", { model_type: "lama" }, /model_type "lama", but there are .*; did you mean llama\?/],
+  ["an unknown model", { model_type: "lama" }, /model_type "lama", but supported are .*; did you mean llama\?/],
   ["another model that is spelt almost alike", { model_type: "qwen" }, /model_type "qwen", but .*; take a checkpoint/],
-  ["no model", { model_type: undefined }, /model_type nothing, but there are/],
-  ["another activation", { hidden_act: "gelu" }, /"llama" is not one that we compute: hidden_act: .*"silu"/],
+  ["no model", { model_type: undefined }, /model_type nothing, but supported are/],
+  ["another activation", { hidden_act: "gelu" }, /"llama" is not supported: hidden_act: .*"silu"/],
   ["a size that is none", { vocab_size: 0, hidden_size: 1.5 }, /vocab_size: .*; hidden_size: /],
   ["positions stretched otherwise", { rope_scaling: { type: "yarn", factor: 2 } }, /rope_scaling\.rope_type: /],
 ])("a configuration with %s is refused", async (_, config, message) => {
@@ -203,7 +203,7 @@ test.each<[string, object, string | undefined]>([
   if (told === undefined) await expect(loadPretrained(folder)).resolves.toBeDefined();
   else
     expect(await refusal(loadPretrained(folder))).toBe(
-      `config.json is of quantised weights (quantization_config: ${told}), but weights are read in f32, f16 and bf16 only; take the checkpoint that they were quantised from`,
+      `config.json describes quantized weights (quantization_config: ${told}), but only weights in f32, f16 and bf16 are supported; use the original checkpoint before quantization`,
     );
 });
 
@@ -215,7 +215,7 @@ test("quantised weights that only the tensors tell of are refused in one sentenc
     tensors.set(`${name}.qweight`, { dtype: "i8", shape, bytes: new Uint8Array(shape[0]! * shape[1]!) });
   });
   expect(await refusal(loadPretrained(folder))).toMatch(
-    /^.* has 1 tensors of quantised weights, such as "model\.layers\.0\.mlp\.up_proj\.qweight", but weights are read/,
+    /^.* has 1 tensors of quantised weights, such as "model\.layers\.0\.mlp\.up_proj\.qweight", but only weights/,
   );
 });
 
@@ -236,7 +236,7 @@ test("numbers that f16 does not hold are counted before anything is written", as
   const weights = { ...loaded, params: { ...loaded.params, embedding_VD: embedding } };
   const folder = emptyFolder();
   expect(await refusal(savePretrained(folder, weights, { dtype: "f16" }))).toContain(
-    '2 of the 464 values of "model.embed_tokens.weight" are 65520 or more, which f16 does not hold; save as bf16 or f32',
+    '2 of the 464 values of "model.embed_tokens.weight" are 65520 or more, which exceeds f16; save as bf16 or f32',
   );
   expect(readdirSync(folder)).toEqual([]);
   await savePretrained(folder, weights, { dtype: "bf16" });
@@ -284,7 +284,7 @@ describe("folders that are none", () => {
   test("with pickled weights only", async () => {
     const folder = copy();
     rmSync(join(folder, indexName));
-    expect(await refusal(loadPretrained(folder))).toMatch(/neither model\.safetensors nor .*; name the folder/);
+    expect(await refusal(loadPretrained(folder))).toMatch(/neither model\.safetensors nor .*; set folder/);
     writeFileSync(join(folder, "pytorch_model.bin"), "");
     expect(await refusal(loadPretrained(folder))).toMatch(
       /"pytorch_model\.bin", which runs code .* safe_serialization/,
@@ -320,12 +320,12 @@ describe("folders that are none", () => {
       map["model.norm.weight"] = place;
       map["model.other"] = place;
     });
-    expect(await refusal(loadPretrained(folder))).toMatch(/puts the tensor "model\.other" into .* does not hold it/);
+    expect(await refusal(loadPretrained(folder))).toMatch(/assigns the tensor "model\.other" into .* does not hold it/);
   });
   test("to write to", async () => {
     const loaded = await loadPretrained(checkpointFolder("qwen2"));
     expect(await refusal(savePretrained(copy(), loaded))).toMatch(
-      /has a checkpoint already \(.*\); name another folder/,
+      /already has a checkpoint \(.*\); give another folder/,
     );
     const { embedding_VD: _, ...rest } = loaded.params as Record<string, unknown>;
     const message = await refusal(

@@ -44,7 +44,7 @@ describe.each([
   test.runIf(process.platform === "linux")("does not wait for a pipe, and does not read a device", async () => {
     for (const what of [pipe, "/dev/zero"])
       expect(await refusal(name, checkpoint, (path) => symlinkSync(what, path))).toContain(
-        `${name} is no regular file; `,
+        `${name} is not a regular file; `,
       );
   });
 

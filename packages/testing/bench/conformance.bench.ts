@@ -1,5 +1,5 @@
-// Which operators take the time of one pass over the conformance table's values on the reference? Run: node
-// bench/conformance.bench.ts
+// Lists the operators that take the most time of one pass over the conformance table's values on the reference.
+// Run: node bench/conformance.bench.ts
 import { referenceBackend } from "@skein/tensor-core";
 import { operators } from "@skein/tensor-core/backend";
 import { measure, printMeasurement, summarize } from "@skein/measuring";
@@ -19,5 +19,5 @@ results.sort((a, b) => b.measurement.median - a.measurement.median);
 for (const { name, measurement } of results.slice(0, 12)) printMeasurement(name, measurement);
 const medians = results.map(({ measurement }) => measurement.median);
 process.stdout.write(
-  `${results.length} operators, median ${summarize(medians).median.toFixed(1)} ms, all together ${medians.reduce((sum, one) => sum + one, 0).toFixed(0)} ms\n`,
+  `${results.length} operators, median ${summarize(medians).median.toFixed(1)} ms, total ${medians.reduce((sum, one) => sum + one, 0).toFixed(0)} ms\n`,
 );

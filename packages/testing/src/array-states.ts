@@ -14,14 +14,14 @@ import {
 } from "@skein/tensor-core";
 import type { CollectiveRequest } from "@skein/tensor-core/backend";
 
-/** A backend, and what it holds for arrays and workspaces. */
+/** A backend that reports the bytes that it holds for arrays and workspaces. */
 export interface MeasuredBackend extends Backend {
   readonly held: () => number;
 }
 
 /**
- * A group of two ranks whose other rank always brings what this one does: a sum doubles. Nothing is written before
- * `answer`.
+ * A group of two ranks in which the other rank always contributes the same as this one, so a sum doubles. Results are
+ * written only after `gate` resolves.
  */
 class LateGroup implements Communicator {
   readonly rank = 0;
@@ -31,7 +31,7 @@ class LateGroup implements Communicator {
   readonly gate: PromiseWithResolvers<void> = Promise.withResolvers<void>();
 
   constructor() {
-    // It may be refused before anybody waits.
+    // The gate may be rejected before anything waits for it.
     this.gate.promise.catch(() => undefined);
   }
 
@@ -46,7 +46,7 @@ class LateGroup implements Communicator {
     output.set(new Uint8Array(floats.buffer));
   }
 
-  /** As a peer does that is late: write what is still asked for, here as NaN. */
+  /** Writes the pending outputs late, as a slow peer may; here NaN. */
   writeLate(): void {
     for (const { output } of this.requests) output.fill(0xff);
   }
@@ -64,7 +64,7 @@ class LateGroup implements Communicator {
   }
 }
 
-/** Compare, and say what differs. */
+/** Compares values, and reports what differs. */
 export type Expect = (actual: unknown, wanted: unknown, what: string) => void;
 
 const size = 1000;
@@ -80,7 +80,7 @@ const messageOf = async (call: Promise<unknown> | (() => unknown)): Promise<stri
   }
 };
 
-/** Until a run waits for the group. */
+/** Waits until a run has started a collective. */
 const untilAsked = async (group: LateGroup): Promise<void> => {
   while (group.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
 };
@@ -88,16 +88,16 @@ const untilAsked = async (group: LateGroup): Promise<void> => {
 const mesh = { data: 2 };
 
 /**
- * What holds for arrays that are lent to runs, on every backend. Each gives back all that it takes, but for what it
- * says.
+ * Laws of arrays that runs use, for every backend. Each scenario frees all memory that it takes, unless stated
+ * otherwise.
  */
 export const arrayStateScenarios: {
   readonly [title: string]: (backend: MeasuredBackend, expect: Expect) => Promise<void>;
 } = {
-  "a release waits for the run under way, whose results are whole": async (backend, expect) => {
+  "a release waits for the running call, whose results are complete": async (backend, expect) => {
     const before = backend.held();
     const group = new LateGroup();
-    // The sum lies in the workspace, since nothing is transposed in place.
+    // The sum is in the workspace, because transposes are not done in place.
     const f = jit((x: Tensor) => transpose(reshape(allReduce(multiply(x, 2), "data"), [10, size / 10])), backend, {
       communicators: { data: group },
     });
@@ -111,7 +111,7 @@ export const arrayStateScenarios: {
     expect((await backend.download(others[3]!)).toNumbers(), all(8), "an array that was uploaded meanwhile");
     for (const array of [y, ...others]) backend.free(array);
     expect(backend.held(), before, "bytes held");
-    expect(/no error|released/.test(await messageOf(f(filled(1)))), true, "a later call compiles anew or is refused");
+    expect(/no error|released/.test(await messageOf(f(filled(1)))), true, "a later call compiles again or is rejected");
   },
 
   "an array that is freed while a run reads it stays until then": async (backend, expect) => {
@@ -125,7 +125,7 @@ export const arrayStateScenarios: {
     await untilAsked(group);
     backend.free(x);
     const others = [5, 6].map((value) => backend.upload(filled(value)));
-    expect(/was freed/.test(await messageOf(backend.download(x))), true, "the freed array is refused");
+    expect(/was freed/.test(await messageOf(backend.download(x))), true, "the freed array is rejected");
     group.gate.resolve();
     const y = await pending;
     expect((await backend.download(y)).toNumbers(), all(5), "the result");
@@ -134,7 +134,7 @@ export const arrayStateScenarios: {
     expect(backend.held(), before, "bytes held");
   },
 
-  "an array that a run was given is refused to all others until it has ended": async (backend, expect) => {
+  "a donated array is rejected by all other calls until its call has ended": async (backend, expect) => {
     const group = new LateGroup();
     const step = jit((x: Tensor) => add(allReduce(multiply(x, 2), "data"), x), backend, {
       donate: [0],
@@ -155,12 +155,12 @@ export const arrayStateScenarios: {
     expect((await backend.download(y)).toNumbers(), all(5), "the result");
     backend.free(x);
     expect((await backend.download(y)).toNumbers(), all(5), "the result after its source was freed");
-    expect(/donated|freed/.test(await messageOf(reader(x))), true, "the given array");
+    expect(/donated|freed/.test(await messageOf(reader(x))), true, "the donated array");
     backend.free(y);
     for (const f of [step, taker, reader]) f.release();
   },
 
-  "an array that a run reads cannot be given away": async (backend, expect) => {
+  "an array that a run reads cannot be donated": async (backend, expect) => {
     const group = new LateGroup();
     const read = jit((x: Tensor) => add(allReduce(multiply(x, 2), "data"), x), backend, {
       communicators: { data: group },
@@ -169,17 +169,17 @@ export const arrayStateScenarios: {
     const x = backend.upload(filled(1));
     const pending = read(x);
     await untilAsked(group);
-    expect(/still reads it/.test(await messageOf(taker(x))), true, "giving away what is read");
+    expect(/still reads it/.test(await messageOf(taker(x))), true, "donating an array that is read");
     expect((await backend.download(x)).toNumbers(), all(1), "the array that is read");
     group.gate.resolve();
     backend.free(await pending);
     const z = await taker(x);
-    expect((await backend.download(z)).toNumbers(), all(2), "given away afterwards");
+    expect((await backend.download(z)).toNumbers(), all(2), "donated afterwards");
     backend.free(z);
     for (const f of [read, taker]) f.release();
   },
 
-  "a run that fails with collectives under way loses what it was given, and nothing that they may write is used again":
+  "a run that fails with pending collectives loses its donated arrays, and memory that peers may write is not reused":
     async (backend, expect) => {
       const spec = { dtype: "f32", shape: [size] } as unknown as Tensor;
       const { graph } = trace(
@@ -201,9 +201,9 @@ export const arrayStateScenarios: {
       expect(
         /given away \(donated\) to a call that failed/.test(await messageOf(backend.download(x))),
         true,
-        "what was given",
+        "the donated array",
       );
-      expect((await backend.download(w)).toNumbers(), all(3), "what was only read");
+      expect((await backend.download(w)).toNumbers(), all(3), "the array that was only read");
       backend.free(x);
       backend.free(w); // may still be read by a peer
       const sent = broken.requests.map(({ input }) => input.slice());
@@ -225,14 +225,14 @@ export const arrayStateScenarios: {
       executable.release();
     },
 
-  "a run that fails before it begins leaves all as it was": async (backend, expect) => {
+  "a run that fails before it starts changes nothing": async (backend, expect) => {
     const before = backend.held();
     const f = jit((x: Tensor, y: Tensor) => add(x, y), backend, { donate: [0] });
     const [x, y] = [backend.upload(filled(1)), backend.upload(filled(2))];
     backend.free(y);
     expect(/was freed/.test(await messageOf(f(x, y))), true, "a freed argument");
     expect((await backend.download(x)).toNumbers(), all(1), "the donated argument");
-    expect(/was freed/.test(await messageOf(f(filled(1), y))), true, "a freed argument beside one of the host");
+    expect(/was freed/.test(await messageOf(f(filled(1), y))), true, "a freed argument next to a host array");
     backend.free(x);
     f.release();
     expect(backend.held(), before, "bytes held");

@@ -1,4 +1,7 @@
-/** Characters that stand for bytes in a byte-level vocabulary: printable ones for themselves, others from 256 on. */
+/**
+ * Characters that represent bytes in a byte-level vocabulary: printable bytes are their own characters, other bytes get
+ * characters from 256 upward.
+ */
 const byteCharacters = (): string[] => {
   const isPrintable = (byte: number): boolean =>
     (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
@@ -6,7 +9,10 @@ const byteCharacters = (): string[] => {
   return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(isPrintable(byte) ? byte : next++));
 };
 
-/** A tokenizer of bytes, `th` (256), `the` (257) and the end of a text (258), in files as Hugging Face has them. */
+/**
+ * A tokenizer with byte tokens, `th` (256), `the` (257) and an end-of-text token (258), as the text of Hugging Face's
+ * files.
+ */
 export const byteLevelTokenizer = (): {
   readonly "tokenizer.json": string;
   readonly "tokenizer_config.json": string;

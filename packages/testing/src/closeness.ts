@@ -6,7 +6,7 @@ export interface Tolerance {
   readonly relative: number;
 }
 
-/** Rounding to the nearest moves a number by no more than this part of it. */
+/** Maximum relative error of rounding to nearest. */
 export const unitRoundoff: { readonly [D in "f32" | "f16" | "bf16"]: number } = {
   f32: 2 ** -24,
   f16: 2 ** -11,
@@ -14,15 +14,15 @@ export const unitRoundoff: { readonly [D in "f32" | "f16" | "bf16"]: number } = 
 };
 
 /**
- * What lies between two numbers of 16 bits that were one number before they were rounded apart: a unit roundoff of
- * each, and the least distance of neighbours near zero.
+ * Maximum difference of two 16-bit numbers that were rounded separately from the same number: one unit roundoff each,
+ * and the smallest distance of neighbors near zero.
  */
 export const storageTolerance: { readonly [D in "f16" | "bf16"]: Tolerance } = {
   f16: { absolute: 2 ** -24, relative: 2 * unitRoundoff.f16 },
   bf16: { absolute: 2 ** -133, relative: 2 * unitRoundoff.bf16 },
 };
 
-/** Rounding of one operation on each storage type; integers and bools must agree exactly. */
+/** Default tolerance per storage dtype: the rounding error of one operation; integers and bools must be equal. */
 export const defaultTolerance: { readonly [D in DType]: Tolerance } = {
   f32: { absolute: 1e-5, relative: 1e-5 },
   ...storageTolerance,
@@ -32,7 +32,7 @@ export const defaultTolerance: { readonly [D in DType]: Tolerance } = {
   bool: { absolute: 0, relative: 0 },
 };
 
-/** The first element that is further from its reference than allowed, as a sentence; undefined when all are close. */
+/** Returns a sentence about the first element outside the tolerance; undefined if all elements are close. */
 export const firstDifference = (
   actual: ArrayLike<number>,
   expected: ArrayLike<number>,
@@ -53,7 +53,7 @@ export const firstDifference = (
   return undefined;
 };
 
-/** Throw unless `actual` has the reference's spec and is close to it everywhere. */
+/** Throws unless `actual` has the spec of the reference and all elements are close. */
 export const assertClose = (
   actual: NdArray,
   expected: { readonly spec: TensorSpec; readonly data: ArrayLike<number> },
@@ -61,7 +61,7 @@ export const assertClose = (
   tolerance?: Tolerance,
 ): void => {
   if (formatSpec(actual) !== formatSpec(expected.spec))
-    throw new Error(`${label}: got ${formatSpec(actual)}, the reference has ${formatSpec(expected.spec)}`);
+    throw new Error(`${label}: got ${formatSpec(actual)}, the reference is ${formatSpec(expected.spec)}`);
   const difference = firstDifference(actual.toNumbers(), expected.data, tolerance ?? defaultTolerance[actual.dtype]);
   if (difference !== undefined) throw new Error(`${label}: ${difference}`);
 };

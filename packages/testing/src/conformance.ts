@@ -26,20 +26,23 @@ const outputsOf = (row: ConformanceCase, inputs: readonly Tensor[]): Tensor[] =>
 
 const caseLabel = (row: ConformanceCase): string => `${row.op} (${row.name})`;
 
-/** What a row allows its results of a storage type. */
+/** Returns the tolerance of a row for results of a storage dtype. */
 export const toleranceOf = ({ tolerance }: ConformanceCase, dtype: DType): Tolerance =>
   (isFloat(dtype) ? tolerance : undefined) ?? defaultTolerance[dtype];
 
 /**
- * A gradient may be so much further from its reference than the row's results: it is computed from them, by as many
- * operations again.
+ * Ratio of a gradient's tolerance to the tolerance of the row's results: a gradient is computed from the results by
+ * about as many further operations.
  */
 export const gradientFactor = 3;
 
-/** Even where the function is exact, its gradient is a product with weights or a sum of them. */
+/**
+ * Minimum tolerance of gradients. Even for an exact function the gradient is a product with weights or a sum of
+ * products.
+ */
 const leastGradientTolerance: Tolerance = { absolute: 16 * unitRoundoff.f32, relative: 16 * unitRoundoff.f32 };
 
-/** What a row allows its gradients. */
+/** Returns the tolerance of a row for its gradients. */
 export const gradientToleranceOf = (row: ConformanceCase): Tolerance => {
   const { absolute, relative } = toleranceOf(row, "f32");
   return {
@@ -50,16 +53,16 @@ export const gradientToleranceOf = (row: ConformanceCase): Tolerance => {
 
 export interface CheckOptions {
   /**
-   * What the backend's device does with numbers nearer to 0 than 2⁻¹²⁶. WebGPU lets it take them for 0 wherever they
-   * are read or made (`flushed`): then operands are flushed before the reference sees them, and results may be off by
-   * as much. Default: `kept`.
+   * Treatment of numbers below 2⁻¹²⁶ on the backend's device. WebGPU may replace them by 0 whenever they are read or
+   * produced (`flushed`): then operands are flushed before the reference reads them, and results may differ by the same
+   * amount. Default: `kept`.
    */
   readonly subnormals?: "kept" | "flushed";
 }
 
 const smallestNormal = 2 ** -126;
 
-/** The row's inputs, those below the normal range of f32 as 0. */
+/** Returns the row's inputs, with numbers below the normal range of f32 replaced by 0. */
 const flushInputs = ({ inputs }: ConformanceCase): NdArray[] =>
   inputs.map((input) =>
     isFloat(input.dtype)
@@ -71,7 +74,7 @@ const flushInputs = ({ inputs }: ConformanceCase): NdArray[] =>
       : input,
   );
 
-/** Run a row on a backend and compare every output with the f64 reference. */
+/** Runs a row on a backend and compares every output with the f64 reference. */
 export const checkValues = async (
   row: ConformanceCase,
   backend: Backend,
@@ -94,7 +97,7 @@ export const checkValues = async (
   });
 };
 
-/** A scalar that every float output of the row moves: fixed random weights, so that no error cancels. */
+/** A scalar that depends on every float output of the row, with fixed random weights, so that errors do not cancel. */
 const weightedLoss = (row: ConformanceCase, inputs: readonly Tensor[], weights: readonly Tensor[]): Tensor => {
   const terms = outputsOf(row, inputs).flatMap((output, i) =>
     output.dtype === "f32" ? [sum(multiply(output, weights[i]!))] : [],
@@ -132,8 +135,8 @@ const run = (traced: Traced, inputs: readonly ReferenceArray[]): ReferenceArray[
   interpretWorld(traced.graph, [inputs])[0]!;
 
 /**
- * Compare the traced gradient with central differences, both in f64 on the reference: error h² against rounding
- * 1e-16/h, so h = 1e-5 leaves about ten digits.
+ * Compares the traced gradient with central differences, both in f64 on the reference. The error is h² plus the
+ * rounding error 1e-16/h, so h = 1e-5 leaves about ten digits.
  */
 export const checkGradientRule = (row: ConformanceCase): void => {
   const { weights, program, loss } = gradientProgram(row);
@@ -157,7 +160,7 @@ export const checkGradientRule = (row: ConformanceCase): void => {
   });
 };
 
-/** Compare the gradient computed on a backend with the reference's. */
+/** Compares the gradient computed on a backend with the reference's. */
 export const checkGradientValues = async (row: ConformanceCase, backend: Backend): Promise<void> => {
   const { weights, program } = gradientProgram(row);
   const args = [...row.inputs, ...weights];
@@ -173,6 +176,6 @@ export const checkGradientValues = async (row: ConformanceCase, backend: Backend
   );
 };
 
-/** Elements of a row's inputs; central differences on large rows take too long. */
+/** Returns the number of elements of a row's inputs; central differences on large rows take too long. */
 export const inputElements = (row: ConformanceCase): number =>
   row.inputs.reduce((total, input) => total + elementCount(input.shape), 0);

@@ -1,7 +1,7 @@
 const { process } = globalThis as { readonly process?: { readonly env: Readonly<Record<string, string | undefined>> } };
 
 /**
- * What a law is tried with: `few` examples by default, which find what is broken on purpose, and `many` before a
- * release, by `pnpm test:full`.
+ * Returns the number of examples of a property test: `few` by default, which suffices to find deliberate defects, and
+ * `many` before a release, with `pnpm test:full`.
  */
 export const examples = <T>(few: T, many: T): T => (process?.env["SKEIN_TESTS"] === "full" ? many : few);

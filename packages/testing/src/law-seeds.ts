@@ -2,18 +2,18 @@ import fc from "fast-check";
 
 const { process } = globalThis as { readonly process?: { readonly env: Readonly<Record<string, string | undefined>> } };
 
-/** What laws are tried with in the default run: a failure is one of the code, not of chance. */
+/** Seed of property tests in the default run. A fixed seed makes a failure a defect of the code, not of chance. */
 const defaultSeed = 20261128;
 
 /**
- * Seed of all laws that set none: `SKEIN_LAW_SEED`, a whole number or `random`. Default: a fixed seed, and a random one
- * in `pnpm test:full`. A law that fails prints its seed.
+ * Returns the seed of all property tests that set none: `SKEIN_LAW_SEED`, an integer or `random`. Default: a fixed
+ * seed, and a random one in `pnpm test:full`. A failing test prints its seed.
  */
-const seedOf = ({ SKEIN_LAW_SEED: asked, SKEIN_TESTS: extent }: Readonly<Record<string, string | undefined>>) => {
-  if (asked === "random" || (asked === undefined && extent === "full")) return undefined;
-  const seed = asked === undefined ? defaultSeed : Number(asked);
+const seedOf = ({ SKEIN_LAW_SEED: value, SKEIN_TESTS: extent }: Readonly<Record<string, string | undefined>>) => {
+  if (value === "random" || (value === undefined && extent === "full")) return undefined;
+  const seed = value === undefined ? defaultSeed : Number(value);
   if (Number.isSafeInteger(seed)) return seed;
-  throw new Error(`SKEIN_LAW_SEED is "${asked}"; it is a whole number, or random`);
+  throw new Error(`SKEIN_LAW_SEED is "${value}", but must be an integer or random; correct it`);
 };
 
 const seed = seedOf(process?.env ?? {});

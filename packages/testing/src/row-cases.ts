@@ -39,7 +39,7 @@ import type { RowCase } from "./row-laws.ts";
 import { rowSlice } from "./row-slice.ts";
 import { normalArray } from "./seeded.ts";
 
-/** An input that is cut along dimension `dim`, or the same for all rows if `dim` is absent. */
+/** An input that is cut along dimension `dim`. `dim` absent: the input is the same for all rows. */
 interface RowInput {
   readonly array: NdArray;
   readonly dim?: number;
@@ -60,7 +60,7 @@ const rowCase = (name: string, fn: RowCase["fn"], given: readonly RowInput[], di
   };
 };
 
-/** The gradient of the first operand, with the last one as cotangent. */
+/** The gradient of the first operand, with the last operand as cotangent. */
 const gradient =
   (fn: (...xs: Tensor[]) => Tensor): RowCase["fn"] =>
   (...given) => {
@@ -68,7 +68,7 @@ const gradient =
     return vjp((x: Tensor) => fn(x, ...operands.slice(1)), operands[0]!).pullback(given.at(-1)!) as Tensor;
   };
 
-/** `[rows, inner] · [inner, columns]`, with the rows as the second dimension if the first operand is transposed. */
+/** `[rows, inner] · [inner, columns]`; rows are the second dimension if the first operand is transposed. */
 export const productRows = (
   rows: number,
   inner: number,
@@ -84,7 +84,7 @@ export const productRows = (
     ],
   );
 
-/** Group g has `counts[g]` of the rows; a part of the rows has what is left of each group. */
+/** Grouped rows: group g has `counts[g]` rows; a part of the rows has the remaining rows of each group. */
 export const groupedRows = (counts: readonly number[], inner: number, columns: number): RowCase => {
   const rows = counts.reduce((total, count) => total + count, 0);
   const x = normalArray([rows, inner], 1);
@@ -111,7 +111,7 @@ const transposes = [false, true].flatMap((transposeA) =>
   [false, true].map((transposeB) => ({ transposeA, transposeB })),
 );
 
-// 70 rows: past a tile of 64. Sums past the block of 512 terms, and one column.
+// 70 rows exceed a tile of 64. Sums exceed the block of 512 terms; one case has a single column.
 const products: readonly RowCase[] = [
   ...transposes.flatMap((options) => [
     productRows(70, 37, 21, options),
@@ -292,5 +292,5 @@ const rowwise: readonly RowCase[] = [
   ),
 ];
 
-/** Functions whose rows do not depend on each other: those rows by themselves must have the bits of the whole. */
+/** Functions with independent rows: rows computed separately must be bitwise equal to the same rows of the whole. */
 export const rowCases: readonly RowCase[] = [...products, ...convolutions, ...attentions, ...rowwise];

@@ -1,20 +1,20 @@
 import { type Backend, evaluate, type NdArray, type Tensor } from "@skein/tensor-core";
 import { rowSlice } from "./row-slice.ts";
 
-/** A traced function whose rows are independent of each other, with inputs for all of its rows. */
+/** A traced function with independent rows, with inputs for all of its rows. */
 export interface RowCase {
-  /** The operator or function, and what is special: `matmul: transposed first operand`. */
+  /** Operator or function, and the special property, such as `matmul: transposed first operand`. */
   readonly name: string;
   /** Number of rows of the whole. */
   readonly rows: number;
-  /** Inputs that compute rows `begin` … `end` − 1. */
+  /** Returns the inputs for rows `begin` … `end` − 1. */
   readonly inputs: (begin: number, end: number) => readonly NdArray[];
   readonly fn: (...inputs: Tensor[]) => Tensor;
-  /** Dimension of the output that the rows are along. */
+  /** Dimension of the rows in the output. */
   readonly dim: number;
 }
 
-/** Ranges of rows that are computed by themselves: one row at either end, few, a tile and its neighbours. */
+/** Ranges of rows that are computed separately: one row at either end, a few rows, a tile and its neighbors. */
 export const rowRanges = (rows: number): readonly (readonly [begin: number, end: number])[] =>
   (
     [
@@ -27,9 +27,9 @@ export const rowRanges = (rows: number): readonly (readonly [begin: number, end:
   ).filter(([begin, end]) => begin >= 0 && end <= rows && end - begin < rows);
 
 /**
- * Check that rows computed by themselves have the bits that they have among all rows. NaN equals NaN.
+ * Checks that rows computed separately are bitwise equal to the same rows of the whole. NaN equals NaN.
  *
- * @throws Error that names the case, the rows and the first element that differs.
+ * @throws Error that names the case, the rows and the first different element.
  */
 export const checkRows = async (
   { name, rows, inputs, fn, dim }: RowCase,
@@ -43,11 +43,11 @@ export const checkRows = async (
     const expected = rowSlice(whole, dim, begin, end);
     if (part.shape.join() !== expected.shape.join())
       throw new Error(`${name}: rows ${begin} to ${end} have the shape [${part.shape}], not [${expected.shape}]`);
-    const [actual, wanted] = [part.toNumbers(), expected.toNumbers()];
+    const [actual, whole] = [part.toNumbers(), expected.toNumbers()];
     const at = actual.findIndex((value, i) => !Object.is(value, wanted[i]));
     if (at >= 0)
       throw new Error(
-        `${name}: element ${at} of rows ${begin} to ${end} of ${rows} is ${actual[at]} when those rows are computed by themselves, ${wanted[at]} among all rows`,
+        `${name}: element ${at} of rows ${begin} to ${end} of ${rows} is ${actual[at]} if these rows are computed separately, but ${whole[at]} if all rows are`,
       );
   }
 };

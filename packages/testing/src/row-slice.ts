@@ -1,6 +1,6 @@
 import { elementCount, NdArray } from "@skein/tensor-core";
 
-/** Indices `begin` … `end` − 1 of an array along `dim`, copied. */
+/** Copies the entries `begin` … `end` − 1 of an array along `dim`. */
 export const rowSlice = (array: NdArray, dim: number, begin: number, end: number): NdArray => {
   const { shape, dtype } = array;
   const [outer, size, inner] = [elementCount(shape.slice(0, dim)), shape[dim]!, elementCount(shape.slice(dim + 1))];

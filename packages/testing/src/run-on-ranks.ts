@@ -16,16 +16,16 @@ export const toReference = (array: NdArray): ReferenceArray => ({
   data: Float64Array.from(array.toNumbers()),
 });
 
-/** How ranks lie on a mesh. */
+/** Layout of ranks on a mesh. */
 export interface RankLayout {
   readonly mesh: Mesh;
-  /** For functions that ask for it: the place of a rank that it is traced for. Default: one trace for any rank. */
+  /** Returns the mesh coordinates of a rank, for functions that depend on them. Default: one trace for all ranks. */
   readonly placeOf?: (rank: number) => MeshPlace;
-  /** The ranks of the group of a rank along each axis. */
+  /** Returns the ranks of a rank's group along each axis. */
   readonly groupsOf: (rank: number) => Readonly<Record<string, readonly number[]>>;
 }
 
-/** Run a traced function on all ranks, traced for each rank apart, each with its own arguments, on the reference. */
+/** Runs a traced function on all ranks on the reference, traced separately for each rank, with separate arguments. */
 export const runOnRanks = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
   ranks: readonly { [K in keyof Args]: ArrayTree<Args[K]> }[],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { normalArray, seeded, uniformArray } from "./seeded.ts";
 
-/** Distance of a sorted sample from the uniform distribution on [0, 1): the statistic of Kolmogorov and Smirnov. */
+/** Distance of a sorted sample from the uniform distribution on [0, 1): the Kolmogorov–Smirnov statistic. */
 const distanceFromUniform = (values: readonly number[]): number =>
   Math.max(
     ...values
@@ -11,11 +11,11 @@ const distanceFromUniform = (values: readonly number[]): number =>
 
 const numbers = Array.from({ length: 1000 }, (_, i) => i);
 
-/** Beyond this, one in a million samples of 1000 is: √(−ln(10⁻⁶/2)/2)/√1000. */
+/** Threshold exceeded by one in a million samples of 1000: √(−ln(10⁻⁶/2)/2)/√1000. */
 const rare = Math.sqrt(-Math.log(1e-6 / 2) / 2) / Math.sqrt(numbers.length);
 
 describe("seeded", () => {
-  test("a seed gives the same numbers again, another one gives others", () => {
+  test("gives equal numbers for equal seeds and different numbers for different seeds", () => {
     const [a, b, c] = [seeded(5), seeded(5), seeded(6)];
     const draws = (next: () => number): number[] => numbers.map(() => next());
     const first = draws(a);
@@ -23,7 +23,7 @@ describe("seeded", () => {
     expect(new Set([...first, ...draws(c)]).size).toBe(2 * numbers.length);
   });
 
-  test("the numbers of one seed are uniform, and so is each of the first three over neighbouring seeds", () => {
+  test("gives uniform numbers for one seed, and uniform first numbers over neighboring seeds", () => {
     const next = seeded(1);
     expect(distanceFromUniform(numbers.map(() => next()))).toBeLessThan(rare);
     const rows = numbers.map((seed) => {
@@ -33,7 +33,7 @@ describe("seeded", () => {
     for (const at of [0, 1, 2] as const) expect(distanceFromUniform(rows.map((row) => row[at]))).toBeLessThan(rare);
   });
 
-  test("arrays hold what their dtype can, and stay inside of their bounds", () => {
+  test("makes arrays with values of their dtype, within the bounds", () => {
     const integers = uniformArray([300], -2, 3, 4, "i32").toNumbers();
     expect([...new Set(integers)].toSorted((a, b) => a - b)).toEqual([-2, -1, 0, 1, 2]);
     expect(new Set(normalArray([300], 4, "bool").toNumbers())).toEqual(new Set([0, 1]));

@@ -3,18 +3,19 @@ import { uniformFloat64 } from "pure-rand/distribution/uniformFloat64";
 import { mersenne } from "pure-rand/generator/mersenne";
 
 /**
- * Make a generator for test inputs: uniform in [0, 1), multiples of 2⁻⁵³; independent of the streams under test.
+ * Makes a generator for test inputs: uniform in [0, 1), multiples of 2⁻⁵³; independent of the random streams under
+ * test.
  *
- * Source: Matsumoto and Nishimura 1998, MT19937. Its seeding mixes: the small generators of the same library begin
- * with the seed itself, so that the first number of seeds 1, 2 and 3 is 1 − 2⁻²⁶·seed, and each array of normal values
- * begins with an outlier.
+ * Source: Matsumoto and Nishimura 1998, MT19937. Its seeding mixes the seed. The small generators of the same library
+ * start with the seed itself: the first number of seeds 1, 2 and 3 would be 1 − 2⁻²⁶·seed, and each array of normal
+ * values would start with an outlier.
  */
 export const seeded = (seed: number): (() => number) => {
   const generator = mersenne(seed);
   return () => uniformFloat64(generator);
 };
 
-/** Standard normal values, rounded to what `dtype` holds; integers and bools get a small spread around zero. */
+/** Draws standard normal values, rounded to `dtype`; integers and bools have a small spread around zero. */
 export const normalArray = (shape: Shape, seed = 1, dtype: DType = "f32"): NdArray => {
   const random = seeded(seed);
   const draw = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
@@ -28,7 +29,7 @@ export const normalArray = (shape: Shape, seed = 1, dtype: DType = "f32"): NdArr
   return NdArray.from(values, shape, dtype);
 };
 
-/** Values in [low, high). Integers are rounded down. */
+/** Draws values in [low, high). Integers are rounded down. */
 export const uniformArray = (shape: Shape, low: number, high: number, seed = 1, dtype: DType = "f32"): NdArray => {
   const random = seeded(seed);
   const values = Array.from({ length: elementCount(shape) }, () => {

@@ -12,7 +12,7 @@ export const symmetricArray = (batch: Shape, size: number, seed = 1): NdArray =>
 };
 
 /**
- * A full symmetric matrix with these eigenvalues, up to the rounding of its entries to f32: `h diag(λ) h` with the
+ * A full symmetric matrix with given eigenvalues, up to the rounding of its entries to f32: `h diag(λ) h` with the
  * reflection h = 1 − 2 u uᵀ along a random unit vector u.
  */
 export const withSpectrum = (eigenvalues: readonly number[], seed = 1): NdArray => {
@@ -30,6 +30,6 @@ export const withSpectrum = (eigenvalues: readonly number[], seed = 1): NdArray 
   return NdArray.from(values, [size, size]);
 };
 
-/** `size` eigenvalues from 1 down to 1/condition, evenly spaced as powers. */
+/** `size` eigenvalues from 1 down to 1/condition, geometrically spaced. */
 export const gradedSpectrum = (size: number, condition: number): number[] =>
   Array.from({ length: size }, (_, k) => condition ** (-k / Math.max(1, size - 1)));

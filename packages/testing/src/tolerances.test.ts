@@ -19,7 +19,7 @@ const outputDtypes = (row: ConformanceCase): DType[] => {
 const rows = conformanceCases.map((row) => ({ row, label: `${row.op}: ${row.name}`, dtypes: outputDtypes(row) }));
 const single = rows.filter(({ dtypes }) => dtypes.includes("f32"));
 
-/** The most that any of some rows allows. */
+/** Returns the largest tolerance of some rows. */
 const loosest = (of: readonly ConformanceCase[]): Tolerance => {
   const tolerances = of.map((row) => toleranceOf(row, "f32"));
   return {
@@ -28,10 +28,10 @@ const loosest = (of: readonly ConformanceCase[]): Tolerance => {
   };
 };
 
-/** Sixteen unit roundoffs: a few operations. */
+/** Sixteen unit roundoffs: the error of a few operations. */
 const few = 2 ** -20;
 
-/** Where `tolerance` lets more pass than `factor` times `bound`, and more than a few roundings. */
+/** Lists the parts of a tolerance that exceed `factor` times `bound`, and a few rounding errors. */
 const excess = (tolerance: Tolerance, bound: Tolerance, factor: number): string[] =>
   (["absolute", "relative"] as const).flatMap((part) =>
     tolerance[part] > Math.max(factor * bound[part], few)
@@ -40,7 +40,7 @@ const excess = (tolerance: Tolerance, bound: Tolerance, factor: number): string[
   );
 
 describe("tolerances of the conformance table", () => {
-  test("a gradient is checked no looser than ten times the results of its row", () => {
+  test("checks a gradient with at most ten times the tolerance of its row's results", () => {
     const found = rows
       .filter(({ row }) => row.gradient !== undefined)
       .flatMap(({ row, label }) =>
@@ -49,9 +49,9 @@ describe("tolerances of the conformance table", () => {
     expect(found).toEqual([]);
   });
 
-  test("a row is no looser for having a gradient: no more than the loosest of its operator's rows without", () => {
+  test("gives a row with a gradient no more tolerance than the operator's rows without", () => {
     const found = single
-      // Operators that compute gradients are held to their forward operators, below.
+      // Operators that compute gradients are compared with their forward operators below.
       .filter(({ row }) => row.gradient !== undefined && !row.op.includes("-backward"))
       .flatMap(({ row, label }) => {
         const without = single
@@ -63,7 +63,7 @@ describe("tolerances of the conformance table", () => {
     expect(found).toEqual([]);
   });
 
-  test("an operator that computes gradients is held to no more than ten times what its forward operator is", () => {
+  test("gives an operator that computes gradients at most ten times the tolerance of its forward operator", () => {
     const found = single.flatMap(({ row, label }) => {
       const forward = /^(.+)-backward/.exec(row.op)?.[1];
       if (forward === undefined) return [];
@@ -75,7 +75,7 @@ describe("tolerances of the conformance table", () => {
   });
 
   test.each(["f16", "bf16"] as const)(
-    "results in %s may differ by two unit roundoffs, and by what the same row allows in f32",
+    "allows results in %s two unit roundoffs plus the tolerance of the same row in f32",
     (dtype) => {
       const found = rows
         .filter(({ dtypes }) => dtypes.includes(dtype))

@@ -11,26 +11,26 @@ import {
 import { maxPool2d, relu, reshape, splitKey, type Tensor } from "@skein/tensor-core";
 import type { ModelFactory } from "skein-train";
 
-/** What a job may set under `model.options`. */
+/** Options that a job may set under `model.options`. */
 export interface ModelOptions {
   /** Channels of the two convolutions. */
   readonly channels?: readonly [number, number];
   /** Width of the layer before the last. */
   readonly hidden?: number;
-  /** Share of that layer's values that training leaves out, against learning by heart. */
+  /** Dropout rate of that layer's values during training, against overfitting. Default: 0. */
   readonly dropout?: number;
 }
 
-/** Convolution 3×3, ReLU, the largest of each 2×2: [batch, rows, columns, in] to [batch, rows/2, columns/2, out]. */
+/** Convolution 3×3, ReLU, max pooling 2×2: [batch, rows, columns, in] to [batch, rows/2, columns/2, out]. */
 const block = (layer: Affine, x: Tensor): Tensor =>
   maxPool2d(relu(applyConv2d(layer, x, { padding: "same" })), { window: 2 });
 
 /**
  * A small convolutional network for images [rows, columns, channels] of any size.
  *
- * A model is two functions of tensors: `init` makes parameters from a random key, `apply` makes scores of the classes
- * from images. Both are called once, to see what they compute; what comes of it is compiled, with its gradients.
- * `labelledModel` adds the loss of a classifier and what it is judged by.
+ * A model consists of two functions of tensors: `init` makes parameters from a random key, `apply` computes scores of
+ * the classes from images. Both functions are called once to trace their operations; the traced operations are compiled
+ * together with their gradients. `labelledModel` adds the loss and the metrics of a classifier.
  */
 const makeModel: ModelFactory<ModelOptions> = (task, { channels = [16, 32], hidden = 64, dropout = 0 }) => {
   const [rows, columns, colours] = task.inputs.shape as [number, number, number];
@@ -47,7 +47,7 @@ const makeModel: ModelFactory<ModelOptions> = (task, { channels = [16, 32], hidd
       return { params, state: {} };
     },
     apply: (params, state, images, context) => {
-      const x = block(params.second, block(params.first, pixels(images))); // bytes become numbers from 0 to 1
+      const x = block(params.second, block(params.first, pixels(images))); // converts bytes to numbers from 0 to 1
       const features = relu(dense(params.third, reshape(x, [x.shape[0]!, numFeatures])));
       return [dense(params.fourth, dropWhileTraining(features, dropout, context)), state];
     },

@@ -7,30 +7,34 @@ import { z } from "zod";
 interface Table {
   /** f32, [samples, features] */
   readonly features: readonly (readonly number[])[];
-  /** One of 0, 1, … for each sample. */
+  /** Class of each sample: 0, 1, …. */
   readonly classes: readonly number[];
 }
 
-/** Read lines `feature,…,feature,class`, as many features in each; a first line with names is passed over. */
+/**
+ * Reads lines `feature,…,feature,class` with the same number of features in each line; skips a first line with names.
+ */
 const readTable = (file: string): Table => {
   const lines = readFileSync(new URL(file, import.meta.url), "utf8").split(/\r?\n/);
   const rows = lines
-    .map((line, index) => ({ place: `${file}:${index + 1}`, line: line.trim() }))
+    .map((line, index) => ({ location: `${file}:${index + 1}`, line: line.trim() }))
     .filter(({ line }, index) => line !== "" && !(index === 0 && /[a-z]/i.test(line)))
-    .map(({ place, line }) => ({
-      place,
+    .map(({ location, line }) => ({
+      location,
       numbers: line.split(",").map((cell) => (cell.trim() === "" ? NaN : Number(cell))),
     }));
   const width = rows[0]?.numbers.length ?? 0;
-  if (width < 2) throw new Error(`${file} has no line "feature,…,feature,class"; give it some`);
-  for (const { place, numbers } of rows) {
+  if (width < 2) throw new Error(`${file} has no line "feature,…,feature,class"; add some`);
+  for (const { location, numbers } of rows) {
     if (numbers.length !== width)
       throw new Error(
-        `${place} has ${numbers.length} numbers, but the first line has ${width}; give each line as many`,
+        `${location} has ${numbers.length} numbers, but the first line has ${width}; give each line the same number`,
       );
-    if (!numbers.every(Number.isFinite)) throw new Error(`${place} has a cell that is no number; correct it`);
+    if (!numbers.every(Number.isFinite)) throw new Error(`${location} has a cell that is not a number; correct it`);
     if (!Number.isInteger(numbers.at(-1)) || numbers.at(-1)! < 0)
-      throw new Error(`${place} ends with ${numbers.at(-1)}, but must end with its class, one of 0, 1, …; correct it`);
+      throw new Error(
+        `${location} ends with ${numbers.at(-1)}, but must end with its class, one of 0, 1, …; correct it`,
+      );
   }
   return {
     features: rows.map(({ numbers }) => numbers.slice(0, -1)),
@@ -45,16 +49,16 @@ const samples = ({ features, classes }: Table): Records =>
   });
 
 /**
- * Samples to learn from, samples to judge by, and what is predicted. Called once in each process of a run. Samples may
- * be any tree of arrays, such as `arrayRecords({ query: { tokens }, document })`: then say `predicts: "own"`, and give
- * the model a loss of your own.
+ * Returns training samples, test samples and the kind of prediction. Called once in each process of a run. Samples may
+ * be any tree of arrays, such as `arrayRecords({ query: { tokens }, document })`: then set `predicts: "own"`, and give
+ * the model your own loss.
  */
 export default defineData({
-  // What a job sets under data.options: CSV files, seen from the folder of this module.
+  // Options that a job sets under data.options: CSV files, relative to the folder of this module.
   options: z.strictObject({ train: z.string(), test: z.string() }),
   create: ({ train, test }) => {
-    const [toLearn, toJudge] = [readTable(train), readTable(test)];
-    const classes = 1 + [...toLearn.classes, ...toJudge.classes].reduce((most, each) => Math.max(most, each), 0);
-    return { train: samples(toLearn), test: samples(toJudge), predicts: "classes", classes };
+    const [training, heldOut] = [readTable(train), readTable(test)];
+    const classes = 1 + [...training.classes, ...heldOut.classes].reduce((max, each) => Math.max(max, each), 0);
+    return { train: samples(training), test: samples(heldOut), predicts: "classes", classes };
   },
 });

@@ -4,11 +4,11 @@ import { defineCallbacks } from "skein-train";
 import { z } from "zod";
 
 /**
- * Called in the process that keeps the record of a run; onStep, onCheckpoint and onEnd are there, too. They change no
- * number. `run.stop()` ends the run after the step at hand, saved.
+ * Called in the process that records the run; the callbacks onStep, onCheckpoint and onEnd exist too. Callbacks do not
+ * change the results of a run. `run.stop()` ends the run after the current step and saves a checkpoint.
  */
 export default defineCallbacks({
-  options: z.strictObject({ file: z.string().min(1).describe("In the folder of the run.") }),
+  options: z.strictObject({ file: z.string().min(1).describe("File name in the folder of the run.") }),
   create: (run, { file }) => {
     let path = file;
     return {

@@ -11,21 +11,21 @@ import makeModel from "./model.ts";
 const files = { train: "points/train.csv", test: "points/test.csv" };
 const mean = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
 
-test("the files hold points of three classes", async () => {
+test("reads points of three classes from the files", async () => {
   const { train, test, classes } = await loadData(files);
   assert.deepEqual(train.fields["inputs"]?.shape, [2]);
   assert.equal(classes, 3);
   assert.ok(train.count > test.count);
 });
 
-test("the model gives a score to each class, and before training it guesses", async () => {
+test("computes a score per class, and guesses before training", async () => {
   const model = await makeModel(taskOf(await loadData(files)), { hidden: [8] });
   const untrained = evaluate((key: Tensor, inputs: Tensor, labels: Tensor) => {
     const { params, state } = model.init(key);
     const [scores] = model.apply(params, state, inputs, { train: false });
     const [loss] = model.loss(params, state, { inputs, labels }, { train: true, key });
     return { scores: scores as Tensor, loss };
-  }, referenceBackend()); // slow and right: what a few rows are looked at with
+  }, referenceBackend()); // slow and exact: enough for a few rows
   const points = NdArray.from([
     [0.1, 0.2],
     [-0.3, 0.4],
@@ -37,7 +37,7 @@ test("the model gives a score to each class, and before training it guesses", as
   assert.ok(Math.abs(loss.item() - Math.log(3)) < 0.5, `${loss.item()} is far from a guess, ${Math.log(3)}`);
 });
 
-test("the loss falls within a hundred steps, on two ranks", async () => {
+test("reduces the loss within a hundred steps, on two ranks", async () => {
   const folder = mkdtempSync(join(tmpdir(), "spirals-"));
   const losses: number[] = [];
   try {

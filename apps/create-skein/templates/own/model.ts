@@ -3,17 +3,20 @@ import { relu, splitKey, type Tensor } from "@skein/tensor-core";
 import { defineModel } from "skein-train";
 import { z } from "zod";
 
-/** Scores of the classes, [batch, classes], of features [batch, features]: dense layers with ReLU between them. */
+/**
+ * Computes scores of the classes, [batch, classes], from features [batch, features]: dense layers with ReLU between
+ * them.
+ */
 export const scores = (layers: readonly Affine[], features: Tensor): Tensor =>
   layers.reduce((x, layer, index) => dense(layer, index === 0 ? x : relu(x)), features);
 
 /**
- * A model is two functions of tensors: `init` makes parameters from a random key, `apply` makes scores from inputs.
- * Both are called once, to see what they compute; what comes of it is compiled, with its gradients. `labelledModel`
- * adds the loss of a classifier and what it is judged by; `rowLossModel` takes any loss of yours.
+ * A model consists of two functions of tensors: `init` makes parameters from a random key, `apply` computes scores from
+ * inputs. Both functions are called once to trace their operations; the traced operations are compiled together with
+ * their gradients. `labelledModel` adds the loss and the metrics of a classifier; `rowLossModel` takes your own loss.
  */
 export default defineModel({
-  // What a job may set under model.options: checked, with the line of what is wrong, before anything runs.
+  // Options that a job may set under model.options; checked before the run starts, with the line of each error.
   options: z.strictObject({
     hidden: z.array(z.int().min(1)).default([32]).describe("Width of each layer between the first and the last."),
   }),

@@ -2,8 +2,9 @@ import { argmax, cast, equal, logicalAnd } from "@skein/tensor-core";
 import { defineMetrics } from "skein-train";
 
 /**
- * Figures are ratios of sums. `rows` says numbers of each row of a held-out batch, by name; they are added up over all
- * batches and ranks. Here, for each class: how many rows are of it, and of how many of these the model says so.
+ * Metrics are ratios of sums. `rows` returns named numbers per row of a held-out batch; the numbers are added up over
+ * all batches and ranks. Here, for each class: the number of rows of the class, and how many of these rows the model
+ * classifies correctly.
  */
 export default defineMetrics({
   create: (task) => {

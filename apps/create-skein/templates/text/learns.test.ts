@@ -8,7 +8,7 @@ import { train } from "skein-train";
 
 const mean = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
 
-test("the loss falls within fifty steps", async () => {
+test("reduces the loss within fifty steps", async () => {
   const folder = mkdtempSync(join(tmpdir(), "text-"));
   const losses: number[] = [];
   try {

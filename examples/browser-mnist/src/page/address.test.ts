@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readAddress } from "./address.ts";
 
-test("an address names backend, model, batch and seed; what it leaves out has a default", () => {
+test("reads backend, model, batch and seed from the query string, with defaults", () => {
   expect(readAddress("")).toEqual({
     backend: "best",
     settings: { model: "cnn", batchSize: 64, ranks: 1, compression: "none", seed: 1 },
@@ -12,10 +12,10 @@ test("an address names backend, model, batch and seed; what it leaves out has a 
   });
 });
 
-test("an address that asks for what is not offered is refused, with what is", () => {
+test("rejects unsupported values and lists the supported ones", () => {
   expect(() => readAddress("?backend=gpu")).toThrow(
-    "the address says backend=gpu, but it can only be best, webgpu, cpu",
+    "the address has backend=gpu, but the choices are best, webgpu, cpu",
   );
-  expect(() => readAddress("?batch=3")).toThrow("batch=3, but it can only be 16, 32, 64, 128, 256");
-  expect(() => readAddress("?seed=-1")).toThrow("seed=-1, but it must be a whole number");
+  expect(() => readAddress("?batch=3")).toThrow("batch=3, but the choices are 16, 32, 64, 128, 256");
+  expect(() => readAddress("?seed=-1")).toThrow("seed=-1, but it must be an integer");
 });

@@ -17,23 +17,21 @@ const oneOf = <T extends string | number>(
   if (value === null) return otherwise;
   const choice = choices.find((candidate) => String(candidate) === value);
   if (choice === undefined)
-    throw new RangeError(`the address says ${name}=${value}, but it can only be ${choices.join(", ")}`);
+    throw new RangeError(`the address has ${name}=${value}, but the choices are ${choices.join(", ")}`);
   return choice;
 };
 
 /**
- * What the address asks for: `?backend=cpu&model=mlp&batch=128&ranks=2&compression=top-k&seed=7`. Defaults: the best
- * backend, cnn, 64, 1, none, 1.
+ * Parses the options in the query string: `?backend=cpu&model=mlp&batch=128&ranks=2&compression=top-k&seed=7`.
+ * Defaults: the best backend, cnn, 64, 1, none, 1.
  *
- * @throws RangeError for a value that is not offered.
+ * @throws RangeError for an unsupported value.
  */
 export const readAddress = (search: string): Address => {
   const query = new URLSearchParams(search);
   const seed = Number(query.get("seed") ?? 1);
   if (!Number.isInteger(seed) || seed < 0 || seed >= 2 ** 32)
-    throw new RangeError(
-      `the address says seed=${query.get("seed")}, but it must be a whole number from 0 to 4294967295`,
-    );
+    throw new RangeError(`the address has seed=${query.get("seed")}, but it must be an integer from 0 to 4294967295`);
   return {
     backend: oneOf("backend", query.get("backend"), backendWishes, "best"),
     settings: {

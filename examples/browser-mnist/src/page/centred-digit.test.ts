@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { centredDigit, type Ink, side } from "./centred-digit.ts";
 
-/** A filled rectangle on paper. */
+/** A filled rectangle on an empty canvas. */
 const rectangle = (size: number, { x, y, wide, high }: { x: number; y: number; wide: number; high: number }): Ink => {
   const strengths = new Uint8Array(size * size);
   for (let row = y; row < y + high; row++) strengths.fill(255, row * size + x, row * size + x + wide);
@@ -23,7 +23,7 @@ const shape = (digit: Uint8Array) => {
   return { x: mean(({ x }) => x), y: mean(({ y }) => y), wide: extent(({ x }) => x), high: extent(({ y }) => y), mass };
 };
 
-const placed = fc
+const rectangles = fc
   .record({ wide: fc.integer({ min: 4, max: 90 }), high: fc.integer({ min: 4, max: 90 }) })
   .chain(({ wide, high }) =>
     fc.record({
@@ -34,18 +34,18 @@ const placed = fc
     }),
   );
 
-test("a drawing lands in the middle, in a box of 20 × 20, with its proportions, wherever and however large it was drawn", () => {
+test("centers a drawing in a box of 20 × 20 with its proportions, for any position and size", () => {
   fc.assert(
-    fc.property(placed, (drawn) => {
+    fc.property(rectangles, (drawn) => {
       const digit = centredDigit(rectangle(100, drawn))!;
       const { x, y, wide, high, mass } = shape(digit);
       expect(Math.abs(x - 14)).toBeLessThan(0.1);
       expect(Math.abs(y - 14)).toBeLessThan(0.1);
       const scale = 20 / Math.max(drawn.wide, drawn.high);
-      // A rectangle's edge may lie within a pixel on either side.
+      // An edge of the rectangle may lie within a pixel on either side.
       expect(Math.abs(wide - drawn.wide * scale)).toBeLessThanOrEqual(2);
       expect(Math.abs(high - drawn.high * scale)).toBeLessThanOrEqual(2);
-      // Means keep the ink: its share of the area, each pixel rounded.
+      // Averaging preserves the total ink: its share of the area, up to rounding of each pixel.
       expect(Math.abs(mass / 255 - drawn.wide * drawn.high * scale ** 2)).toBeLessThan(2);
       const elsewhere = centredDigit(rectangle(100, { ...drawn, x: 0, y: 0 }))!;
       expect(Math.max(...Array.from(digit, (strength, i) => Math.abs(strength - elsewhere[i]!)))).toBeLessThanOrEqual(
@@ -55,8 +55,8 @@ test("a drawing lands in the middle, in a box of 20 × 20, with its proportions,
   );
 });
 
-test("a lopsided one is centred by its mass as far as all of it stays on the paper", () => {
-  // A hook: most of its ink lies in the left stroke, and its foot reaches far to the right.
+test("centers an asymmetric drawing by its mass as far as all of it stays in the image", () => {
+  // A hook: most of its ink is in the left stroke, and its foot extends far to the right.
   const strengths = new Uint8Array(40 * 40);
   for (let row = 0; row < 40; row++) strengths.fill(255, row * 40, row * 40 + 8);
   for (let row = 36; row < 40; row++) strengths.fill(255, row * 40, row * 40 + 40);
@@ -67,6 +67,6 @@ test("a lopsided one is centred by its mass as far as all of it stays on the pap
   expect(x).toBeLessThan(14); // the foot ends at the edge
 });
 
-test("nothing drawn is no digit", () => {
+test("returns undefined for an empty drawing", () => {
   expect(centredDigit({ strengths: new Uint8Array(16), width: 4, height: 4 })).toBeUndefined();
 });

@@ -1,8 +1,8 @@
-/** Pixels on each side of a picture of MNIST, and of the box that its digit fills. */
+/** Side of an MNIST image, pixels; `boxSide` is the side of the box that contains its digit. */
 export const side = 28;
 const boxSide = 20;
 
-/** Strength of ink, 0…255, row by row. */
+/** Ink strength, 0…255, row by row. */
 export interface Ink {
   readonly strengths: Uint8Array | Uint8ClampedArray;
   readonly width: number;
@@ -10,10 +10,10 @@ export interface Ink {
 }
 
 /**
- * How many pixels of a drawing make one of the picture, and what of it comes into the middle. Undefined where there is
- * no ink.
+ * Returns the number of drawing pixels per image pixel, and the point of the drawing to center. Undefined for an empty
+ * drawing.
  */
-const placeOf = ({ strengths, width }: Ink) => {
+const layoutOf = ({ strengths, width }: Ink) => {
   let [left, top, right, bottom, mass, massX, massY] = [Infinity, Infinity, 0, 0, 0, 0, 0];
   strengths.forEach((strength, i) => {
     if (strength === 0) return;
@@ -23,13 +23,13 @@ const placeOf = ({ strengths, width }: Ink) => {
   });
   if (mass === 0) return undefined;
   const scale = Math.max(right - left, bottom - top) / boxSide;
-  // No ink falls off the paper, however far its mass is from its middle.
+  // The point is limited so that no ink falls outside the image, however far the center of mass is from the center.
   const middle = (ofMass: number, begin: number, end: number): number =>
     Math.min(Math.max(ofMass, end - (side / 2) * scale), begin + (side / 2) * scale);
   return { scale, x: middle(massX / mass, left, right), y: middle(massY / mass, top, bottom) };
 };
 
-/** How much of [from, to] each whole unit has, as [unit, length]. */
+/** Returns the length of [from, to] within each unit interval, as [unit, length]. */
 const parts = (from: number, to: number): [number, number][] => {
   const units: [number, number][] = [];
   for (let unit = Math.floor(from); unit < to; unit++)
@@ -38,21 +38,21 @@ const parts = (from: number, to: number): [number, number][] => {
 };
 
 /**
- * A drawing as MNIST has its digits: made as large as fits a box of 20 × 20 pixels, proportions kept, each pixel the
- * mean of what it covers, and laid into 28 × 28 pixels so that the centre of mass is in the middle. A network that
- * learned from such pictures reads no others well.
+ * Converts a drawing to MNIST's format: scaled to fit a box of 20 × 20 pixels with its proportions, each pixel the mean
+ * of the covered area, and placed in 28 × 28 pixels with the center of mass in the center. A network trained on such
+ * images does not read other images well.
  *
- * @returns 784 bytes, 0 is paper; undefined where nothing is drawn.
+ * @returns 784 bytes, 0 is background; undefined for an empty drawing.
  * Source: LeCun, Cortes and Burges, The MNIST database of handwritten digits.
  */
 export const centredDigit = (ink: Ink): Uint8Array<ArrayBuffer> | undefined => {
-  const place = placeOf(ink);
-  if (place === undefined) return undefined;
+  const layout = layoutOf(ink);
+  if (layout === undefined) return undefined;
   const { strengths, width, height } = ink;
-  const { scale } = place;
+  const { scale } = layout;
   const cover = (middle: number, index: number): [number, number][] =>
     parts(middle + (index - side / 2) * scale, middle + (index + 1 - side / 2) * scale);
-  const [columns, rows] = [place.x, place.y].map((middle) =>
+  const [columns, rows] = [layout.x, layout.y].map((middle) =>
     Array.from({ length: side }, (_, i) => cover(middle, i)),
   ) as [[number, number][][], [number, number][][]];
   const digit = new Uint8Array(side * side);

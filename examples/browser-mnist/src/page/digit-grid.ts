@@ -2,7 +2,7 @@ import type { Readings, ShownDigits } from "../messages.ts";
 
 const side = 28;
 
-/** Ink with the pixels' strength on transparent paper. */
+/** Draws a digit with the pixels as opacity, on a transparent background. */
 const drawDigit = (pixels: Uint8Array): HTMLCanvasElement => {
   const canvas = document.createElement("canvas");
   canvas.width = side;
@@ -15,10 +15,10 @@ const drawDigit = (pixels: Uint8Array): HTMLCanvasElement => {
   return canvas;
 };
 
-/** Pictures of digits with what the model reads in each; wrong ones are marked by colour, frame and word. */
+/** Images of digits with the model's predictions; wrong predictions are marked by color, frame and text. */
 export class DigitGrid {
   private readonly labels: Uint8Array;
-  private readonly places: readonly {
+  private readonly cells: readonly {
     readonly item: HTMLLIElement;
     readonly text: HTMLSpanElement;
     readonly bar: HTMLElement;
@@ -26,20 +26,20 @@ export class DigitGrid {
 
   constructor(list: HTMLOListElement, { pixels, labels }: ShownDigits) {
     this.labels = labels;
-    this.places = Array.from(labels, (_, i) => {
+    this.cells = Array.from(labels, (_, i) => {
       const item = document.createElement("li");
       const text = document.createElement("span");
       const bar = document.createElement("i");
       item.append(drawDigit(pixels.subarray(i * side * side, (i + 1) * side * side)), text, bar);
       return { item, text, bar };
     });
-    list.replaceChildren(...this.places.map(({ item }) => item));
+    list.replaceChildren(...this.cells.map(({ item }) => item));
   }
 
-  /** @returns how many are right. */
+  /** Shows predictions. @returns the number of correct ones. */
   show({ classes, confidences }: Readings): number {
     let right = 0;
-    this.places.forEach(({ item, text, bar }, i) => {
+    this.cells.forEach(({ item, text, bar }, i) => {
       const label = this.labels[i]!;
       const isRight = classes[i] === label;
       if (isRight) right++;

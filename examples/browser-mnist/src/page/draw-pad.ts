@@ -1,12 +1,12 @@
 import { centredDigit } from "./centred-digit.ts";
 import { findElement } from "./find-element.ts";
 
-/** Of the drawing, in its own pixels. */
+/** Width of the pen, pixels of the drawing. */
 const penWidth = 22;
 
 /**
- * A place to draw a digit, and what the model sees in it. Asks for one answer at a time: while one is on its way, only
- * the newest drawing waits.
+ * A canvas to draw a digit, with the model's predictions. Only one request is pending at a time; if the drawing changes
+ * meanwhile, only the newest version is requested next.
  */
 export class DrawPad {
   private readonly canvas = findElement("drawing", HTMLCanvasElement);
@@ -22,7 +22,7 @@ export class DrawPad {
   private changed = false;
   private ready = false;
 
-  /** @param ask for the probabilities of a picture; `show` takes them. */
+  /** @param ask requests the probabilities of an image; the answer is passed to `show`. */
   constructor(ask: (pixels: Uint8Array<ArrayBuffer>) => void) {
     this.ask = ask;
     this.context = this.canvas.getContext("2d", { willReadFrequently: true })!;
@@ -45,13 +45,13 @@ export class DrawPad {
     this.showNothing();
   }
 
-  /** The model has changed, or there is one now: what does it see? */
+  /** Requests a new prediction because the model has changed. */
   refresh(): void {
     this.ready = true;
     this.request();
   }
 
-  /** There is no model to ask until the next `refresh`. */
+  /** Stops requests until the next `refresh`, because there is no model. */
   rest(): void {
     this.ready = false;
     this.asked = false;
@@ -101,7 +101,7 @@ export class DrawPad {
     }
   }
 
-  /** A point of the drawing, wherever and however large the page shows it. */
+  /** Converts a pointer position to a point of the drawing, for any size of the canvas on the page. */
   private pointOf({ clientX, clientY }: PointerEvent): [number, number] {
     const { left, top, width, height } = this.canvas.getBoundingClientRect();
     return [((clientX - left) * this.canvas.width) / width, ((clientY - top) * this.canvas.height) / height];
@@ -119,7 +119,7 @@ export class DrawPad {
 
   private move(event: PointerEvent): void {
     if (!this.canvas.hasPointerCapture(event.pointerId)) return;
-    // A fast hand moves farther between two frames than its events tell.
+    // A fast pointer reports only some of its positions; coalesced events hold the others.
     for (const each of event.getCoalescedEvents?.() ?? [event]) this.context.lineTo(...this.pointOf(each));
     this.context.stroke();
     this.request();

@@ -1,4 +1,4 @@
-/** The element of the page with this id and of this type. */
+/** Returns the element of the page with an id and a type. @throws TypeError if there is none. */
 export const findElement = <T extends HTMLElement>(id: string, type: abstract new () => T): T => {
   const element = document.getElementById(id);
   if (!(element instanceof type)) throw new TypeError(`the page has no ${type.name} with the id ${id}`);

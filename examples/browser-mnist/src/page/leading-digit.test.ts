@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { leadingDigit } from "./leading-digit.ts";
 
-test("a positive number is cut to its first digit", () => {
+test("truncates a positive number to its first digit", () => {
   expect([0.00097, 0.000999999, 1, 2.9999, 10, 734].map(leadingDigit)).toEqual([0.0009, 0.0009, 1, 2, 10, 700]);
   fc.assert(
     fc.property(fc.double({ min: 1e-9, max: 1e9, noNaN: true }), (value) => {

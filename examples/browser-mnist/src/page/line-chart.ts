@@ -2,10 +2,10 @@ import uPlot from "uplot";
 
 export interface LineOptions {
   readonly label: string;
-  /** Name of the colour among the page's custom properties: `--accent`. */
+  /** Name of the color among the page's custom properties, such as `--accent`. */
   readonly colour: string;
   readonly width: number;
-  /** Mark each value by a dot. Default: false. */
+  /** Whether each value is marked by a dot. Default: false. */
   readonly dots?: boolean;
 }
 
@@ -13,35 +13,35 @@ export interface LineChartOptions {
   readonly lines: readonly LineOptions[];
   readonly scale: "linear" | "logarithmic";
   readonly format: (value: number) => string;
-  /** Range of the vertical axis for the smallest and largest value. */
+  /** Returns the range of the vertical axis from the smallest and largest value. */
   readonly range: (least: number, greatest: number) => [number, number];
 }
 
 const height = 220;
 
-/** Distances between marks on the axis of steps: whole numbers. */
+/** Distances between marks on the axis of steps, integers. */
 const stepIncrements = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].flatMap((ten) => [ten, 2 * ten, 5 * ten]);
 
-/** Lines over steps, in the page's colours, as wide as their place. */
+/** Lines over steps, in the page's colors, as wide as the containing element. */
 export class LineChart {
-  private readonly place: HTMLElement;
+  private readonly container: HTMLElement;
   private readonly options: LineChartOptions;
   private plot: uPlot;
   private data: uPlot.AlignedData;
 
-  constructor(place: HTMLElement, options: LineChartOptions) {
-    this.place = place;
+  constructor(container: HTMLElement, options: LineChartOptions) {
+    this.container = container;
     this.options = options;
     this.data = [[], ...options.lines.map(() => [])];
     this.plot = this.draw();
-    new ResizeObserver(() => this.plot.setSize({ width: place.clientWidth, height })).observe(place);
+    new ResizeObserver(() => this.plot.setSize({ width: container.clientWidth, height })).observe(container);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.plot.destroy();
       this.plot = this.draw();
     });
   }
 
-  /** Show other values, one list per line. */
+  /** Shows new values, one list per line. */
   show(steps: readonly number[], ...lines: readonly (readonly number[])[]): void {
     this.data = [[...steps], ...lines.map((values) => [...values])];
     this.plot.setData(this.data);
@@ -49,12 +49,12 @@ export class LineChart {
 
   private draw(): uPlot {
     const { lines, scale, format, range } = this.options;
-    const style = getComputedStyle(this.place);
+    const style = getComputedStyle(this.container);
     const colour = (name: string): string => style.getPropertyValue(name);
     const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
     return new uPlot(
       {
-        width: Math.max(this.place.clientWidth, 100),
+        width: Math.max(this.container.clientWidth, 100),
         height,
         legend: { show: false },
         cursor: { show: false },
@@ -78,7 +78,7 @@ export class LineChart {
         ],
       },
       this.data,
-      this.place,
+      this.container,
     );
   }
 }

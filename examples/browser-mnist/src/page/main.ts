@@ -24,7 +24,7 @@ const model = findElement("model", HTMLSelectElement);
 const batch = findElement("batch", HTMLSelectElement);
 const ranks = findElement("ranks", HTMLSelectElement);
 const compression = findElement("compression", HTMLSelectElement);
-/** What a training begins with. */
+/** Controls of the settings of a new training. */
 const choices = [model, batch, ranks, compression];
 const controls = [toggle, reset, download, ...choices];
 const status = findElement("status", HTMLElement);
@@ -50,7 +50,7 @@ const start = (): void => {
   let training = false;
   let step = 0;
   let oneRankOnly: string | undefined;
-  /** What had the focus when the controls were switched off, which takes it away. */
+  /** The element that had the focus before the controls were disabled, which removes the focus. */
   let focused: Element | null = null;
   const pad = new DrawPad((pixels) => tell({ type: "read", pixels }));
 
@@ -82,13 +82,18 @@ const start = (): void => {
     showState("Preparing the model…");
     tell({ type: "reset", settings });
   };
-  /** Other settings are for another training. One that has begun is not thrown away before somebody says so. */
+  /**
+   * Applies changed settings: at once before training has started; afterwards only after Reset, so that a running
+   * training is not lost.
+   */
   const choose = (): void => {
     if (step === 0 && !training) return begin();
     const differ = JSON.stringify(chosen()) !== JSON.stringify(settings);
     reset.classList.toggle("primary", differ);
     compression.disabled = ranks.value === "1";
-    showState(differ ? "Reset begins anew with these settings" : training ? "Training" : `Paused after ${step} steps`);
+    showState(
+      differ ? "Press Reset to train with these settings" : training ? "Training" : `Paused after ${step} steps`,
+    );
   };
 
   const receive = (report: Report): void => {
@@ -100,10 +105,11 @@ const start = (): void => {
         notice.hidden = report.notice === undefined;
         notice.textContent = report.notice ?? "";
         findElement("data-note", HTMLElement).textContent =
-          `${report.trainCount.toLocaleString("en")} digits to learn from and ${report.testCount.toLocaleString("en")} to test with, from MNIST (LeCun, Cortes and Burges).`;
+          `${report.trainCount.toLocaleString("en")} training digits and ${report.testCount.toLocaleString("en")} test digits from MNIST (LeCun, Cortes and Burges).`;
         oneRankOnly = report.oneRankOnly;
         if (oneRankOnly !== undefined) {
-          if (ranks.value === "2") notice.textContent = [report.notice, `One rank trains: ${oneRankOnly}.`].join(" ");
+          if (ranks.value === "2")
+            notice.textContent = [report.notice, `Training uses one rank: ${oneRankOnly}.`].join(" ");
           ranks.value = "1";
           ranks.parentElement!.title = `One rank: ${oneRankOnly}.`;
         }
@@ -161,12 +167,12 @@ const start = (): void => {
   tell({ type: "open", backend: address.backend, digits: new URL("digits/", document.baseURI).href });
 };
 
-/** Nothing goes on from here; the page says why and how to begin again. */
+/** Stops the page for good: shows the reason and how to restart. */
 const fail = (message: string): void => {
   for (const control of controls) control.disabled = true;
   notice.hidden = false;
   notice.classList.add("failed");
-  notice.textContent = `Training stopped: ${message}. Reload the page to begin again.`;
+  notice.textContent = `Training stopped: ${message}. Reload the page to start again.`;
   status.textContent = "Stopped";
 };
 

@@ -16,11 +16,11 @@ const setText = (id: string, text: string): void => {
   findElement(id, HTMLElement).textContent = text;
 };
 
-/** The numbers and curves of one training after another. */
+/** Numbers and charts of the current training. */
 export class ProgressView {
-  private readonly lossPlace = findElement("loss-chart", HTMLElement);
-  private readonly accuracyPlace = findElement("accuracy-chart", HTMLElement);
-  private readonly lossChart = new LineChart(this.lossPlace, {
+  private readonly lossElement = findElement("loss-chart", HTMLElement);
+  private readonly accuracyElement = findElement("accuracy-chart", HTMLElement);
+  private readonly lossChart = new LineChart(this.lossElement, {
     lines: [
       { label: "each step", colour: "--faint", width: 1 },
       { label: "smoothed", colour: "--accent", width: 2 },
@@ -29,7 +29,7 @@ export class ProgressView {
     format: (value) => String(Number(value.toPrecision(1))),
     range: (least, greatest) => [leadingDigit(0.8 * least), 1.25 * greatest],
   });
-  private readonly accuracyChart = new LineChart(this.accuracyPlace, {
+  private readonly accuracyChart = new LineChart(this.accuracyElement, {
     lines: [{ label: "test accuracy", colour: "--right", width: 2, dots: true }],
     scale: "linear",
     format: (value) => `${Math.round(100 * value)} %`,
@@ -40,7 +40,7 @@ export class ProgressView {
   private accuracies = new ThinnedSeries(chartPoints);
   private smooth = smoothing(lossDecay);
 
-  /** Begin anew. */
+  /** Clears everything for a new training. */
   clear(parameterCount: number): void {
     this.losses = new ThinnedSeries(chartPoints);
     this.smoothed = new ThinnedSeries(chartPoints);
@@ -58,12 +58,12 @@ export class ProgressView {
     losses.forEach((loss, i) => {
       const at = step - losses.length + i + 1;
       smoothedLoss = this.smooth(loss);
-      // A logarithmic scale has no place for 0.
+      // A logarithmic scale cannot show 0.
       this.losses.push(at, Math.max(loss, 1e-6));
       this.smoothed.push(at, Math.max(smoothedLoss, 1e-6));
     });
     this.lossChart.show(this.losses.xs, this.losses.ys, this.smoothed.ys);
-    this.lossPlace.ariaLabel = `Training loss by step: ${smoothedLoss.toFixed(3)}, smoothed, after ${step} steps`;
+    this.lossElement.ariaLabel = `Training loss by step: ${smoothedLoss.toFixed(3)}, smoothed, after ${step} steps`;
     setText("step", step.toLocaleString("en"));
     setText("loss", smoothedLoss.toFixed(4));
     setText("steps-per-second", stepsPerSecond.toFixed(stepsPerSecond < 10 ? 2 : 0));
@@ -76,7 +76,7 @@ export class ProgressView {
   showAccuracy(step: number, accuracy: number): void {
     this.accuracies.push(step, accuracy);
     this.accuracyChart.show(this.accuracies.xs, this.accuracies.ys);
-    this.accuracyPlace.ariaLabel = `Test accuracy by step: ${percentOf(accuracy)} after ${step} steps`;
+    this.accuracyElement.ariaLabel = `Test accuracy by step: ${percentOf(accuracy)} after ${step} steps`;
     setText("accuracy", percentOf(accuracy));
   }
 }

@@ -1,10 +1,10 @@
-/** Hand bytes to the browser's downloads. */
+/** Saves bytes as a download of the browser. */
 export const saveFile = (bytes: Uint8Array<ArrayBuffer>, name: string): void => {
   const url = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
   const link = document.createElement("a");
   link.href = url;
   link.download = name;
   link.click();
-  // The download has its own hold on the bytes by the next task.
+  // The URL is revoked in the next task, when the download has started.
   setTimeout(() => URL.revokeObjectURL(url));
 };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ThinnedSeries } from "./thinned-series.ts";
 
-test("a short series is kept as it is", () => {
+test("keeps all points of a short series", () => {
   const series = new ThinnedSeries(4);
   for (const [x, y] of [
     [1, 5],
@@ -15,7 +15,7 @@ test("a short series is kept as it is", () => {
   ]);
 });
 
-test("a long one becomes means of equally many values, in bounded memory, up to the last", () => {
+test("averages equally many values per point of a long series, in bounded memory, up to the last", () => {
   const series = new ThinnedSeries(8);
   const count = 64;
   for (let x = 1; x <= count; x++) series.push(x, x);

@@ -1,9 +1,9 @@
 /**
- * A curve of any length in bounded memory: one point per `stride` values, their mean; when the points are full,
- * neighbours merge and the stride doubles. Cost per value: constant on average.
+ * A curve of any length in bounded memory: each point is the mean of `stride` values. When the points are full,
+ * neighbors are merged and the stride doubles. Cost per value: constant on average.
  */
 export class ThinnedSeries {
-  /** Position of each point: of the last value in it. */
+  /** Position of the last value of each point. */
   readonly xs: number[] = [];
   readonly ys: number[] = [];
   private readonly capacity: number;
@@ -11,7 +11,7 @@ export class ThinnedSeries {
   private pendingSum = 0;
   private pendingCount = 0;
 
-  /** @param capacity most points to keep, even. */
+  /** @param capacity maximum number of points, even. */
   constructor(capacity: number) {
     this.capacity = capacity;
   }

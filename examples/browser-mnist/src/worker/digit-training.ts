@@ -32,20 +32,20 @@ const models: Readonly<Record<ModelName, () => Model>> = {
   mlp: () => mlp({ sizes: [784, 256, 10] }),
 };
 
-/** Of 100 entries of a gradient the largest one travels at once, the others when they have grown. */
+/** Compressors. Top-k sends the largest 1 % of a gradient at once, and the other entries when they have accumulated. */
 const compressors: Readonly<Record<CompressionName, () => Aggregator<unknown>>> = {
   none: () => identityCompressor() as Aggregator<unknown>,
   "top-k": () => withErrorFeedback(topKCompressor({ density: 0.01 })) as Aggregator<unknown>,
 };
 
-/** The mesh axis along which ranks share each batch. */
+/** Mesh axis of the ranks that share each batch. */
 const axis = "data";
 
 type Digits = Readonly<Record<"inputs" | "labels", NdArray>>;
 
 /**
- * Everything that a step moves: parameters, the model's own state, the optimizer's, and what compressors have not sent
- * yet.
+ * State that a step updates: parameters, the model's state, the optimizer's state, and the residuals of the
+ * compressors.
  */
 interface Run {
   readonly params: unknown;
@@ -54,7 +54,7 @@ interface Run {
   readonly residuals: unknown;
 }
 
-/** Test digits that are read at once. */
+/** Batch size of evaluations. */
 const evaluationBatchSize = 250;
 
 export interface DigitRecords {
@@ -62,20 +62,20 @@ export interface DigitRecords {
   readonly test: Records;
 }
 
-export interface TrainingPlace {
+export interface TrainingContext {
   readonly backend: Backend;
   readonly records: DigitRecords;
   readonly settings: Settings;
-  /** Where two ranks train: what this one reaches the other by. */
+  /** Communicator with the other rank. Absent: a single rank. */
   readonly communicator?: Communicator;
 }
 
 /**
- * One training of a digit reader on a backend: Adam on cross-entropy, on the mean of all ranks' gradients. Its arrays
- * are the current `Run` and nothing else; each step is given the last one's memory.
+ * A training of a digit classifier on a backend: Adam on cross-entropy, on the mean of all ranks' gradients. Its only
+ * arrays are those of the current `Run`; each step reuses the memory of the previous one.
  */
 export class DigitTraining {
-  /** Steps done. */
+  /** Number of completed steps. */
   stepCount = 0;
   private readonly batches;
   private run: Run | undefined;
@@ -85,7 +85,7 @@ export class DigitTraining {
   private readonly communicator: Communicator | undefined;
   private readonly compiled;
 
-  private constructor({ backend, records, settings, communicator }: TrainingPlace) {
+  private constructor({ backend, records, settings, communicator }: TrainingContext) {
     this.backend = backend;
     this.records = records;
     this.settings = settings;
@@ -96,14 +96,14 @@ export class DigitTraining {
     this.compiled = compileSteps(settings, backend, communicator);
   }
 
-  /** First parameters, from the settings' seed: the same on every rank. */
-  static async begin(place: TrainingPlace): Promise<DigitTraining> {
-    const training = new DigitTraining(place);
-    training.run = await training.compiled.init(randomKey(place.settings.seed));
+  /** Initializes the parameters from the seed in the settings; they are equal on every rank. */
+  static async begin(context: TrainingContext): Promise<DigitTraining> {
+    const training = new DigitTraining(context);
+    training.run = await training.compiled.init(randomKey(context.settings.seed));
     return training;
   }
 
-  /** What this rank has sent to the others. */
+  /** Bytes that this rank has sent. */
   get bytesSent(): number {
     return this.communicator?.bytesSent() ?? 0;
   }
@@ -116,9 +116,9 @@ export class DigitTraining {
   }
 
   /**
-   * Start one step.
+   * Starts one step.
    *
-   * @returns its loss as a promise of its own: it arrives when the device has come that far, and the next step need not
+   * @returns the loss as a separate promise, which resolves when the device has computed it; the next step need not
    * wait for it.
    */
   async step(): Promise<{ readonly loss: Promise<number> }> {
@@ -129,7 +129,7 @@ export class DigitTraining {
     return { loss: this.take(loss).then((array) => array.item()) };
   }
 
-  /** Share of the test digits that the model reads right. */
+  /** Computes the accuracy on the test digits. */
   async accuracy(): Promise<number> {
     const { params, state } = this.run!;
     let right = 0;
@@ -145,7 +145,7 @@ export class DigitTraining {
     return right / this.records.test.count;
   }
 
-  /** What the model reads in the first `count` test digits. */
+  /** Returns the predictions for the first `count` test digits. */
   async read(count: number): Promise<Readings> {
     const probabilities = await this.probabilities(takeRecords(this.records.test, count));
     const perDigit = Array.from({ length: count }, (_, i) =>
@@ -158,13 +158,13 @@ export class DigitTraining {
     };
   }
 
-  /** The probability of each class for one picture of 28 × 28 bytes. */
+  /** Returns the probability of each class for one image of 28 × 28 bytes. */
   async readPicture(pixels: Uint8Array): Promise<Float32Array> {
     const field = this.records.test.fields["inputs"]!;
     return this.probabilities({ count: 1, fields: { inputs: { ...field, bytes: pixels, offsetBytes: 0 } } });
   }
 
-  /** [pictures, classes], one after another. */
+  /** Returns probabilities, [images, classes], flattened. */
   private async probabilities({ count, fields }: Records): Promise<Float32Array> {
     const { params, state } = this.run!;
     const first = Array.from({ length: count }, (_, i) => i);
@@ -172,7 +172,7 @@ export class DigitTraining {
     return Float32Array.from((await this.take(await this.compiled.read(params, state, inputs))).toNumbers());
   }
 
-  /** The parameters as a safetensors file, under their paths: `conv1.weight`. */
+  /** Saves the parameters as a safetensors file, named by their paths, such as `conv1.weight`. */
   async save(): Promise<Uint8Array<ArrayBuffer>> {
     const { leaves } = flattenTree<DeviceArray>(this.run!.params);
     const arrays = await Promise.all(leaves.map((leaf) => this.backend.download(leaf)));
@@ -186,7 +186,7 @@ export class DigitTraining {
     });
   }
 
-  /** Give back all that this training holds on the backend. */
+  /** Frees all arrays of this training on the backend. */
   release(): void {
     for (const leaf of flattenTree<DeviceArray>(this.run).leaves) this.backend.free(leaf);
     this.run = undefined;
@@ -231,7 +231,7 @@ const compileSteps = (settings: Settings, backend: Backend, communicator: Commun
     softmax(model.apply(params, state, images, { train: false })[0]);
   return {
     init: jit(init, backend),
-    // The old state's memory becomes the new state's.
+    // The new state reuses the memory of the old state.
     train: jit(train, backend, { donate: [0], ...(communicator && { communicators: { [axis]: communicator } }) }),
     evaluate: jit(model.evaluate, backend),
     read: jit(read, backend),

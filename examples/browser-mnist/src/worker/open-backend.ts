@@ -3,7 +3,7 @@ import { AdapterError, createWebGpuBackend, type WebGpuBackend } from "@skein/gp
 import type { Backend } from "@skein/tensor-core";
 import type { BackendWish } from "../messages.ts";
 
-/** What another rank needs to compute beside this one: the memory of both, and the kernels. */
+/** Memory and kernels that a second rank shares with this one. */
 export interface SharedKernels {
   readonly memory: WebAssembly.Memory;
   readonly module: WebAssembly.Module;
@@ -12,23 +12,23 @@ export interface SharedKernels {
 export interface OpenedBackend {
   readonly backend: Backend;
   readonly kind: "webgpu" | "cpu";
-  /** The adapter's name, or the build of the WebAssembly kernels. */
+  /** Name of the adapter, or the build of the WebAssembly kernels. */
   readonly device: string;
-  /** Why it is not a GPU that trains. */
+  /** Why training does not use a GPU. Absent: training uses a GPU. */
   readonly notice?: string;
-  /** What a second rank shares with this one, or why there can be none. */
+  /** Memory and kernels for a second rank, or why a second rank is impossible. */
   readonly shared: SharedKernels | { readonly missing: string };
   bytesInUse(): number;
 }
 
-const softwareNotice = "The browser offers no GPU, only a driver that runs WebGPU on the processor.";
+const softwareNotice = "The browser has no GPU, only a software driver that runs WebGPU on the CPU.";
 
 const onWebGpu = (backend: WebGpuBackend): OpenedBackend => ({
   backend,
   kind: "webgpu",
   device: backend.facts.adapter,
   ...(backend.facts.software && {
-    notice: `${softwareNotice} The address asks for it (backend=webgpu). Expect a few steps a second.`,
+    notice: `${softwareNotice} The address requests it (backend=webgpu). Expect a few steps per second.`,
   }),
   shared: { missing: "two ranks train on WebAssembly: add ?backend=cpu to the address" },
   bytesInUse: () => backend.bytesInUse(),
@@ -54,23 +54,23 @@ const openCpu = async (reason: string): Promise<OpenedBackend> => {
 };
 
 /**
- * Open a GPU by WebGPU, or where there is none the WebAssembly backend, with the reason. As with `backend: auto` of
- * skein-train, an adapter that is software is never chosen by itself: it computes on the same processor, by a detour.
+ * Opens a GPU with WebGPU, or the WebAssembly backend if there is no GPU, with the reason. Like `backend: auto` of
+ * skein-train, this never chooses a software adapter by default, because it computes on the same CPU less efficiently.
  *
- * @throws HostError where neither runs; AdapterError where the address asks for WebGPU and there is none.
+ * @throws HostError if neither backend works; AdapterError if the address requests WebGPU and there is no adapter.
  */
 export const openBackend = async (wish: BackendWish): Promise<OpenedBackend> => {
-  if (wish === "cpu") return openCpu("The address asks for it (backend=cpu).");
+  if (wish === "cpu") return openCpu("The address requests it (backend=cpu).");
   const { gpu } = navigator;
   if (wish === "webgpu" && gpu !== undefined) return onWebGpu(await createWebGpuBackend({ gpu }));
-  if (!isSecureContext) return openCpu("WebGPU needs https or localhost, and this page came over plain http.");
+  if (!isSecureContext) return openCpu("WebGPU needs https or localhost, but this page was loaded over plain http.");
   if (gpu === undefined) return openCpu("This browser has no WebGPU.");
   let backend: WebGpuBackend;
   try {
     backend = await createWebGpuBackend({ gpu });
   } catch (error) {
     if (!(error instanceof AdapterError)) throw error;
-    return openCpu("This browser has WebGPU, but found no graphics card and driver for it.");
+    return openCpu("This browser has WebGPU, but no graphics card and driver for it.");
   }
   if (!backend.facts.software) return onWebGpu(backend);
   backend.close();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Rate } from "./rate.ts";
 
-test("a rate is taken over the last steps, without the standstills", () => {
+test("averages the rate over the last steps, excluding pauses", () => {
   const rate = new Rate();
   expect(rate.stepsPerSecond).toBe(0);
   rate.resume(1000);

@@ -13,7 +13,7 @@ const serve = (): void => {
   let connection: WorldConnection | undefined;
   let training: DigitTraining | undefined;
 
-  const carryOut = async (command: RankCommand): Promise<void> => {
+  const execute = async (command: RankCommand): Promise<void> => {
     switch (command.type) {
       case "open":
         backend = await createCpuBackend(command.shared);
@@ -35,7 +35,7 @@ const serve = (): void => {
   };
   let queue: Promise<void> = Promise.resolve();
   addEventListener("message", ({ data: command }: MessageEvent<RankCommand>) => {
-    queue = queue.then(() => carryOut(command));
+    queue = queue.then(() => execute(command));
     queue.catch((error: unknown) => {
       if (connection !== undefined) openGroupState(connection).failWith(error, 0); // rank 0 stops waiting
       report({ type: "failed", message: error instanceof Error ? error.message : String(error) });

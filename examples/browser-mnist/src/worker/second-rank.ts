@@ -5,23 +5,23 @@ import type { Settings } from "../messages.ts";
 import type { DigitRecords } from "./digit-training.ts";
 import type { SharedKernels } from "./open-backend.ts";
 
-/** What rank 0 tells rank 1. */
+/** Messages from rank 0 to rank 1. */
 export type RankCommand =
   | { readonly type: "open"; readonly shared: SharedKernels; readonly records: DigitRecords }
-  /** New parameters, in a new world. */
+  /** Starts a training with new parameters, in a new world. */
   | { readonly type: "begin"; readonly connection: WorldConnection; readonly settings: Settings }
   | { readonly type: "step" };
 
-/** What rank 1 answers. */
+/** Messages from rank 1 to rank 0. */
 export type RankReport = { readonly type: "begun" } | { readonly type: "failed"; readonly message: string };
 
-/** A tab that is not looked at runs slowly. */
+/** Timeout of a collective. A tab in the background runs slowly. */
 const timeoutMilliseconds = 60_000;
 
 /**
- * Rank 1, in a worker of its own: it does every step that rank 0 does, on its half of the batch. Both ranks' vectors
- * lie in one memory, where each adds up the other's in place; whoever waits for a collective carries it out. Rank 0
- * blocks while it waits, so messages arrive between its steps.
+ * Rank 1, in its own worker, which runs the same steps as rank 0 on its half of the batch. The vectors of both ranks
+ * are in one shared memory, in which each rank adds up the other's in place; the rank that waits for a collective
+ * executes it. Rank 0 blocks while it waits, so messages are handled between its steps.
  */
 export class SecondRank {
   private readonly worker = new Worker(new URL("./second-rank-worker.ts", import.meta.url), { type: "module" });
@@ -38,7 +38,7 @@ export class SecondRank {
     this.tell({ type: "open", shared, records });
   }
 
-  /** Make a world of two ranks, with new parameters on rank 1. @returns what rank 0 reaches it by. */
+  /** Creates a world of two ranks, with new parameters on rank 1. @returns the communicator of rank 0. */
   async begin(settings: Settings): Promise<Communicator> {
     const { memory, module: kernels } = this.shared;
     const ranks = new LocalRanks({
@@ -55,7 +55,7 @@ export class SecondRank {
     return joinWorld(ranks.connection(0));
   }
 
-  /** Let it do the step that this rank does next. */
+  /** Makes rank 1 run the next step. */
   step(): void {
     this.tell({ type: "step" });
   }

@@ -2,14 +2,14 @@ import type { Report } from "../messages.ts";
 import type { DigitTraining } from "./digit-training.ts";
 import { Rate } from "./rate.ts";
 
-/** Steps whose loss may still be on its way, so that the device always has the next one to do. */
+/** Maximum number of steps with pending losses, so that the device always has work queued. */
 const stepsInFlight = 3;
 const reportMilliseconds = 100;
 const minStepsBetweenEvaluations = 20;
-/** Between evaluations training takes at least this many times as long as the last evaluation did. */
+/** Minimum ratio of the training time between evaluations to the duration of the last evaluation. */
 const trainingPerEvaluation = 4;
 
-/** Let messages from the page in: a step on the processor never waits, so nothing else would. */
+/** Yields to the event loop, so that messages from the page are handled: a step on the CPU never waits by itself. */
 const handleMessages = (): Promise<void> => {
   const { port1, port2 } = new MessageChannel();
   return new Promise((resolve) => {
@@ -25,25 +25,25 @@ const handleMessages = (): Promise<void> => {
 
 export interface TrainingLoopOptions {
   readonly training: DigitTraining;
-  /** Told before each step: another rank does the same one. */
+  /** Called before each step, so that another rank runs the same step. */
   readonly onStep?: () => void;
-  /** How many test digits are read at each evaluation. */
+  /** Number of test digits read in each evaluation. */
   readonly shownCount: number;
   readonly bytesInUse: () => number;
   readonly report: (message: Report) => void;
 }
 
-/** Steps and evaluations of one training, one after another, until paused. */
+/** Runs steps and evaluations of one training until paused. */
 export class TrainingLoop {
   private readonly options: TrainingLoopOptions;
   private readonly rate = new Rate();
   private running: Promise<void> | undefined;
   private paused = true;
   private inFlight: Promise<number>[] = [];
-  /** Losses that were not yet reported. */
+  /** Losses that are not reported yet. */
   private losses: number[] = [];
   private lastReport = 0;
-  /** A picture that the page wants to have read. */
+  /** An image for which the page has requested a prediction. */
   private picture: Uint8Array | undefined;
 
   constructor(options: TrainingLoopOptions) {
@@ -54,7 +54,7 @@ export class TrainingLoop {
     return this.running !== undefined;
   }
 
-  /** Train from here on. @returns when training stands still again; rejects with what went wrong. */
+  /** Starts training. @returns a promise that resolves when training pauses, and rejects on failure. */
   start(): Promise<void> {
     this.paused = false;
     this.running ??= this.run().finally(() => {
@@ -63,7 +63,7 @@ export class TrainingLoop {
     return this.running;
   }
 
-  /** Bring training to a standstill after the steps that are under way. */
+  /** Pauses training after the pending steps. */
   async pause(): Promise<void> {
     this.paused = true;
     await this.running;
@@ -75,7 +75,10 @@ export class TrainingLoop {
     report({ type: "evaluated", step: training.stepCount, accuracy, readings: await training.read(shownCount) });
   }
 
-  /** Read a picture: between two steps while training goes on, which gives the state away. The newest one counts. */
+  /**
+   * Requests a prediction: during training between two steps, because a step consumes the state. Only the newest
+   * request counts.
+   */
   async read(pixels: Uint8Array): Promise<void> {
     this.picture = pixels;
     if (!this.isRunning) await this.readPicture();
@@ -128,7 +131,7 @@ export class TrainingLoop {
     this.rate.step(performance.now());
   }
 
-  /** Wait for the steps that are under way. */
+  /** Waits for the pending steps. */
   private async settle(): Promise<void> {
     while (this.inFlight.length > 0) await this.takeLoss();
     this.reportSteps();

@@ -6,10 +6,10 @@ import { type OpenedBackend, openBackend } from "./open-backend.ts";
 import { SecondRank } from "./second-rank.ts";
 import { TrainingLoop } from "./training-loop.ts";
 
-/** Test digits that the page shows. */
+/** Number of test digits that the page shows. */
 const shownCount = 60;
 
-/** What a page's commands act on: a backend, the digits, and one training at a time. */
+/** Executes the commands of a page: a backend, the digits, and one training at a time. */
 export class TrainingService {
   private readonly report: (message: Report, transfer?: Transferable[]) => void;
   private ready: { readonly opened: OpenedBackend; readonly records: DigitRecords } | undefined;
@@ -20,7 +20,7 @@ export class TrainingService {
     this.report = report;
   }
 
-  async carryOut(command: Command): Promise<void> {
+  async execute(command: Command): Promise<void> {
     switch (command.type) {
       case "open":
         return this.open(command.backend, command.digits);
@@ -58,13 +58,13 @@ export class TrainingService {
     await this.current?.loop.pause();
     this.current?.training.release();
     const { backend, bytesInUse, shared } = opened;
-    const place = { backend, records, settings };
+    const context = { backend, records, settings };
     const twoRanks = settings.ranks === 2;
     if (twoRanks && "missing" in shared) throw new ArgumentError(`two ranks cannot train here: ${shared.missing}`);
     if (twoRanks && !("missing" in shared))
       this.second ??= new SecondRank(shared, records, (message) => this.fail(new Error(message)));
     const communicator = twoRanks ? await this.second!.begin(settings) : undefined;
-    const training = await DigitTraining.begin({ ...place, ...(communicator && { communicator }) });
+    const training = await DigitTraining.begin({ ...context, ...(communicator && { communicator }) });
     const onStep = twoRanks ? (): void => this.second!.step() : undefined;
     const loop = new TrainingLoop({ training, shownCount, bytesInUse, report: this.report, ...(onStep && { onStep }) });
     this.current = { training, loop };
@@ -94,7 +94,7 @@ export class TrainingService {
     this.report({ type: "saved", file }, [file.buffer]);
   }
 
-  /** Tell the page that nothing more will come. */
+  /** Reports a failure; nothing else will be sent. */
   fail(error: unknown): void {
     this.report({ type: "failed", message: error instanceof Error ? error.message : String(error) });
   }

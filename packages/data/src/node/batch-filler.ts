@@ -4,33 +4,37 @@ import {
   augmentImage,
   augmentationKey,
   type ImageSize,
-  showMiddle,
+  cropCenter,
 } from "../augment.ts";
 import { type EncodedRecords, isEncoded, isFiled, type Samples } from "../encoded-records.ts";
 import { type Batch, batchLayout, copySample, type Records, sampleBytes, viewBatch, writeBatch } from "../records.ts";
 import { type DamagedImage, ImageReader } from "./image-reader.ts";
-import { fillFiled } from "./read-windows.ts";
+import { fillFromFile } from "./read-windows.ts";
 
-/** The epoch that images are shown as in, where they are changed. */
-export interface Shown {
+/** The augmentation of images, with the seed and the epoch that it is drawn for. */
+export interface EpochAugmentation {
   readonly augmentation: Augmentation;
   readonly seed: number;
   readonly epoch: number;
 }
 
 /**
- * Write the samples `indices` into `target`, as `writeBatch` does. Batches that are asked for first are done first,
- * though samples of later ones are begun meanwhile.
+ * Writes the samples `indices` into `target`, as `writeBatch` does. Batches complete in the order in which they were
+ * requested; samples of later batches may start earlier.
  *
- * @returns how many images were decoded before, and kept.
+ * @returns number of images taken from the cache.
  */
-export type BatchFiller = (indices: ArrayLike<number>, target: Uint8Array, shown: Shown | undefined) => Promise<number>;
+export type BatchFiller = (
+  indices: ArrayLike<number>,
+  target: Uint8Array,
+  epochAugmentation: EpochAugmentation | undefined,
+) => Promise<number>;
 
 const fillStored =
   (records: Records): BatchFiller =>
-  async (indices, target, shown) => {
+  async (indices, target, epochAugmentation) => {
     writeBatch(records, indices, target);
-    if (shown !== undefined) augmentBatch(records, indices, target, shown);
+    if (epochAugmentation !== undefined) augmentBatch(records, indices, target, epochAugmentation);
     return 0;
   };
 
@@ -41,34 +45,37 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
   const size = inputs.shape as unknown as ImageSize;
   const { size: decoded, channels } = records.images.decoding;
   const decodedSize: ImageSize = [...decoded, channels];
-  return async (indices, target, shown) => {
+  return async (indices, target, epochAugmentation) => {
     const { offsets } = batchLayout(records, indices.length);
     const first = offsets["inputs"]!;
-    let kept = 0;
-    const place = async (index: number, i: number): Promise<void> => {
-      const { pixels, sample, wasKept } = await reader.read(index);
-      if (wasKept) kept++;
+    let numCached = 0;
+    const fillSample = async (index: number, i: number): Promise<void> => {
+      const { pixels, sample, wasCached } = await reader.read(index);
+      if (wasCached) numCached++;
       const image = target.subarray(first + i * imageBytes, first + (i + 1) * imageBytes);
-      // By the sample that was asked for: the one that takes its place is not shown twice alike.
-      if (shown === undefined) showMiddle(pixels, decodedSize, image, size);
+      // The key uses the requested sample, so that an image that replaces a damaged one is augmented differently each
+      // time.
+      if (epochAugmentation === undefined) cropCenter(pixels, decodedSize, image, size);
       else {
-        const { augmentation, seed, epoch } = shown;
+        const { augmentation, seed, epoch } = epochAugmentation;
         augmentImage(pixels, decodedSize, image, size, augmentation, augmentationKey(seed, epoch, index));
       }
       for (const [name, field] of Object.entries(records.stored))
         copySample(field, sample, target, offsets[name]! + i * sampleBytes(field));
     };
-    await Promise.all(Array.from(indices, place));
-    return kept;
+    await Promise.all(Array.from(indices, fillSample));
+    return numCached;
   };
 };
 
-/** @param damaged is told of images that others take the place of. */
+/**
+ * Returns the function that fills batches. @param damaged is called for each damaged image that another image replaces.
+ */
 export const batchFiller = (samples: Samples, damaged: (image: DamagedImage) => void): BatchFiller =>
-  isEncoded(samples) ? fillEncoded(samples, damaged) : isFiled(samples) ? fillFiled(samples) : fillStored(samples);
+  isEncoded(samples) ? fillEncoded(samples, damaged) : isFiled(samples) ? fillFromFile(samples) : fillStored(samples);
 
 /**
- * The samples `indices` as a batch, decoded where they are encoded; a damaged one as training has it.
+ * Reads the samples `indices` as a batch, decodes encoded images, and replaces damaged images as training does.
  *
  * @throws DataError for an image that cannot be read, or is damaged and not to be skipped.
  */

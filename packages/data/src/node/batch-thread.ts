@@ -11,59 +11,59 @@ import { controlWord, makeSlots, readLanes, type Slots, slotOf } from "./prefetc
 import type { BatchOrder, PrefetchInput, PrefetchMessage } from "./prefetch-worker.ts";
 
 export interface BatchThreadOptions {
-  /** Batches that may wait ahead of whoever takes them. */
+  /** Maximum number of batches assembled ahead of the consumer. */
   readonly slots: number;
-  /** Is told of images that others take the place of; each once, by the first thread that finds it. */
+  /** Called once for each damaged image that another image replaces, by the first thread that finds it. */
   readonly damaged: (image: DamagedImage) => void;
 }
 
-/** A batch that was taken from a thread. */
+/** A batch taken from a thread. */
 export interface TakenBatch {
   readonly batch: Batch;
-  /** How many of its images were decoded before, and kept. */
+  /** Number of its images that came from the cache. */
   readonly keptImages: number;
-  /** Where lanes of a stream stand behind it. */
+  /** Positions of the lanes of a stream after this batch. */
   readonly lanes: readonly PlacedLane[];
 }
 
-/** A thread that assembles batches in shared memory, ahead of who takes them. */
+/** A thread that assembles batches in shared memory ahead of the consumer. */
 export class BatchThread {
   private readonly samples: SampleSpecs;
   private readonly slots: Slots;
   private readonly worker: Worker;
   private readonly size: number;
-  private readonly over: PromiseWithResolvers<void> = Promise.withResolvers();
+  private readonly ended: PromiseWithResolvers<void> = Promise.withResolvers();
   private failure: Error | undefined;
   private taken = 0;
 
-  /** @param numLanes of a stream that it reads. Default: none. */
-  constructor(which: BatchOrder, { slots, damaged }: BatchThreadOptions, numLanes = 0) {
+  /** @param numLanes number of lanes of the stream. Default: no stream. */
+  constructor(batches: BatchOrder, { slots, damaged }: BatchThreadOptions, numLanes = 0) {
     if (!Number.isInteger(slots) || slots < 2)
       throw new ArgumentError(
-        `prefetch with ${slots} slots is not possible; use at least 2, one to fill while the other is read`,
+        `prefetch with ${slots} slots is not possible; use at least 2, so that one slot is filled while another is read`,
       );
-    const { begin, end } = shardRange(which.order.batchSize, which.order);
-    this.samples = which.samples;
+    const { begin, end } = shardRange(batches.order.batchSize, batches.order);
+    this.samples = batches.samples;
     this.size = end - begin;
     this.slots = makeSlots(this.samples, this.size, slots, numLanes);
-    const input: PrefetchInput = { ...which, slots: this.slots };
+    const input: PrefetchInput = { ...batches, slots: this.slots };
     this.worker = new Worker(
       threadFile(() => new URL("./prefetch-worker.ts", import.meta.url), "@skein/data", existsSync),
       {
         workerData: input,
         name: "skein-prefetch",
-        resourceLimits: { maxYoungGenerationSizeMb: 4 }, // short-lived views only; keeps the thread's memory small and flat
+        resourceLimits: { maxYoungGenerationSizeMb: 4 }, // only short-lived views; keeps the thread's memory small and constant
       },
     );
     this.worker.on("message", (message: PrefetchMessage) => {
       if (message.type === "damaged") damaged(message.image);
       else if (message.type === "failed") this.fail(new DataError(message.message));
-      else this.over.resolve();
+      else this.ended.resolve();
     });
     this.worker.once("error", (error: Error) => this.fail(error));
     this.worker.once("exit", () => {
-      this.over.resolve();
-      this.fail(new InvariantError("the thread that assembles batches has ended before it was closed"));
+      this.ended.resolve();
+      this.fail(new InvariantError("the thread that assembles batches exited before it was closed"));
     });
   }
 
@@ -72,12 +72,15 @@ export class BatchThread {
     Atomics.notify(this.slots.control, controlWord.produced);
   }
 
-  /** Have the batches of an evaluation assembled once more; none are before. */
+  /** Starts assembling the batches of one more evaluation; no batches are assembled before the first call. */
   beginEvaluation(): void {
     this.worker.postMessage("begin");
   }
 
-  /** Wait until so many batches after those that were taken are there. @returns why they never will be, where so. */
+  /**
+   * Waits until `count` batches after the taken ones are ready. @returns the failure if these batches will never be
+   * ready.
+   */
   async ahead(count: number): Promise<Error | undefined> {
     const { control } = this.slots;
     for (;;) {
@@ -89,7 +92,7 @@ export class BatchThread {
     }
   }
 
-  /** The next batch; waits when the thread is behind. Arrays of the batch given out before become invalid. */
+  /** Returns the next batch; waits if the thread is behind. Arrays of the previously returned batch become invalid. */
   async next(): Promise<TakenBatch> {
     const { control } = this.slots;
     if (this.taken > 0) {
@@ -99,20 +102,20 @@ export class BatchThread {
     const failure = await this.ahead(1);
     if (failure !== undefined) throw failure;
     const batch = viewBatch(this.samples, this.size, slotOf(this.slots, this.taken));
-    const keptImages = this.slots.kept[this.taken % this.slots.count]!;
+    const keptImages = this.slots.cached[this.taken % this.slots.count]!;
     const lanes = readLanes(this.slots, this.taken);
     this.taken++;
     return { batch, keptImages, lanes };
   }
 
-  /** End the thread, whatever it does; of a stream, once it does not begin to read further. */
+  /** Ends the thread, even while it works. A thread that reads a stream ends as soon as it starts no further read. */
   async close(): Promise<void> {
     const { control } = this.slots;
     Atomics.store(control, controlWord.closed, 1);
-    // The thread may be between its look at `closed` and its wait for `consumed`: a change of that word ends the wait.
+    // The thread may be between its check of `closed` and its wait for `consumed`: changing that word ends the wait.
     Atomics.sub(control, controlWord.consumed, 1);
     Atomics.notify(control, controlWord.consumed);
-    if (this.slots.lanes.length > 0) await this.over.promise;
+    if (this.slots.lanes.length > 0) await this.ended.promise;
     await this.worker.terminate();
   }
 }

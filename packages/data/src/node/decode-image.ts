@@ -9,7 +9,7 @@ import { readerPackages } from "./data-packages.ts";
 import { requirePackage } from "./optional-package.ts";
 import { mostPixels, smallPixels, withinPixels } from "./pixel-budget.ts";
 
-/** What we use of the package. */
+/** The part of sharp's interface that is used here. */
 interface Pipeline {
   autoOrient(): Pipeline;
   flatten(options: { readonly background: string }): Pipeline;
@@ -43,18 +43,18 @@ interface Sharp {
   cache(kept: false): void;
 }
 
-/** What sharp says of an image with more pixels than its limit. */
+/** Part of sharp's error for an image with more pixels than its limit. */
 const tooManyPixels = "exceeds pixel limit";
 
-/** Decodes images on libuv's threads, an image on each. */
+/** Decodes images on libuv's threads, one image per thread. */
 export interface ImageDecoder {
-  /** Its name and version, and those of the library that it stands on. */
+  /** Name and version of the decoder and of its underlying library. */
   readonly version: string;
   /**
-   * Decode one image: u8 [rows, columns, channels]. EXIF turns it, what is transparent becomes black, of an animation
-   * the first picture counts. Colours are those of the file, as Pillow has them: colour profiles are ignored, inks
-   * (CMYK) are converted by Pillow's rule, and grey is luma. Rejects with what the decoder says of damaged bytes, in
-   * one line, and with a DataError if memory is short.
+   * Decodes one image to u8 [rows, columns, channels]. EXIF orientation is applied, transparency becomes black, and of
+   * an animation only the first frame is used. Colors are those of the file, as in Pillow: color profiles are ignored,
+   * CMYK is converted by Pillow's rule, and gray is luma. Rejects with the decoder's reason, in one line, for damaged
+   * bytes, and with a DataError if memory is short.
    */
   decode(bytes: Uint8Array, decoding: Decoding): Promise<Uint8Array>;
 }
@@ -62,11 +62,14 @@ export interface ImageDecoder {
 const isTiff = (bytes: Uint8Array): boolean =>
   ["II*\0", "MM\0*", "II+\0", "MM\0+"].includes(String.fromCharCode(...bytes.subarray(0, 4)));
 
-/** Whether a file may hold inks, so that its header is worth reading: a TIFF, or a JPEG that is not of colours. */
+/**
+ * Whether a file may hold CMYK, so that its header is worth reading: a TIFF, or a JPEG that has neither 1 nor 3
+ * components.
+ */
 const mayHoldInks = (bytes: Uint8Array): boolean =>
   isTiff(bytes) || (bytes[0] === 0xff && bytes[1] === 0xd8 && ![1, 3].includes(jpegHeader(bytes)?.components ?? 0));
 
-/** What sharp says of a damaged image, in one line: it may say the same several times, or nothing. */
+/** Returns sharp's reason for a damaged image in one line. sharp may repeat a reason, or give no reason. */
 const reasonOf = (error: Error): string => {
   const reasons: string[] = [];
   for (const line of error.message.split("\n").map((text) => text.trim().replace(/:$/, "")))
@@ -76,21 +79,22 @@ const reasonOf = (error: Error): string => {
 };
 
 /**
- * Find package `sharp`.
+ * Resolves package `sharp`.
  *
- * @param from file URL of the module whose dependencies are searched.
+ * @param from file URL of the module from which the package is resolved.
  * @throws DataError with the command that installs it.
  */
 export const sharpDecoder = (from: string): ImageDecoder => {
   const sharp = requirePackage(readerPackages.images, from) as Sharp;
-  // Images there are more of than cores, so each has a thread; and none comes twice so soon that keeping it helped.
+  // There are more images than cores, so each image uses one thread. Images do not repeat soon enough for a cache to
+  // help.
   sharp.concurrency(1);
   sharp.cache(false);
   let kept: Resampler | undefined;
   const stored = (bytes: Uint8Array, limitInputPixels: number): Pipeline =>
     sharp(bytes, { failOn: "error", ignoreIcc: true, limitInputPixels });
   const inColours = (image: Pipeline): Pipeline => image.toColourspace("srgb").raw({ depth: "uchar" });
-  /** The inks of an image as colours, if it has 8 bits of each. */
+  /** Converts an image from CMYK to RGB if it has 8 bits per component; otherwise returns undefined. */
   const uprightInks = async (bytes: Uint8Array, limit: number): Promise<Pipeline | undefined> => {
     const { space, depth } = await stored(bytes, limit).metadata();
     if (space !== "cmyk" || depth !== "uchar") return undefined;
@@ -120,7 +124,7 @@ export const sharpDecoder = (from: string): ImageDecoder => {
   };
   const decodeUpTo = (bytes: Uint8Array, decoding: Decoding, limit: number): Promise<Uint8Array> =>
     isResizedHere(decoding) ? resizedHere(bytes, decoding, limit) : resizedBySharp(bytes, decoding, limit);
-  /** Only the headers of large images are read twice. */
+  /** Reads the headers of large images twice, the headers of other images once. */
   const decodeAny = async (bytes: Uint8Array, decoding: Decoding): Promise<Uint8Array> => {
     try {
       return await decodeUpTo(bytes, decoding, smallPixels);

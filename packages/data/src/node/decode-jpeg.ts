@@ -10,17 +10,17 @@ import type { ImageDecoder } from "./decode-image.ts";
 import { requirePackage } from "./optional-package.ts";
 import { withinPixels } from "./pixel-budget.ts";
 
-/** What we use of the package. */
+/** The part of the package's interface that is used here. */
 interface NapiImage {
   readonly Transformer: new (
     bytes: Uint8Array,
   ) => {
-    /** On a thread of libuv's: red, green and blue, or grey alone, as they are stored. Rejects for damaged bytes. */
+    /** Runs on a thread of libuv: returns RGB, or gray only, as stored. Rejects for damaged bytes. */
     rawPixels(): Promise<Uint8Array>;
   };
 }
 
-/** The package, and its version. @throws DataError where it is not there, or has no build for this machine. */
+/** Loads the package and its version. @throws DataError if it is missing, or has no build for this machine. */
 const loadNapiImage = (from: string): { readonly napi: NapiImage; readonly version: string } => {
   const { name } = readerPackages.jpegs;
   let napi: NapiImage;
@@ -29,7 +29,7 @@ const loadNapiImage = (from: string): { readonly napi: NapiImage; readonly versi
   } catch (error) {
     if (error instanceof DataError) throw error;
     throw new DataError(
-      `package ${name} cannot be loaded on ${process.platform} ${process.arch} (${(error as Error).message.split("\n")[0]}); install it anew there, or leave out decoder: napi-rs`,
+      `package ${name} cannot be loaded on ${process.platform} ${process.arch} (${(error as Error).message.split("\n")[0]}); install it again there, or remove decoder: napi-rs`,
       { cause: error },
     );
   }
@@ -39,13 +39,13 @@ const loadNapiImage = (from: string): { readonly napi: NapiImage; readonly versi
   return { napi, version };
 };
 
-/** Baseline, extended and progressive, all of Huffman's codes. */
+/** Start-of-frame markers of baseline, extended and progressive JPEGs with Huffman coding. */
 const frames: readonly number[] = [0xc0, 0xc1, 0xc2];
 
-/** Whether a file goes on to the end of its image: the package shows what is missing as grey, and says nothing. */
+/** Whether a file contains its image to the end. The package fills missing pixels with gray and reports no error. */
 const isWhole = (bytes: Uint8Array): boolean => bytes.at(-2) === 0xff && bytes.at(-1) === 0xd9;
 
-/** Whether an image is of those that both decode alike, but for rounding. */
+/** Whether both decoders give the same pixels for an image, except for rounding. */
 const isOrdinary = ({ rows, columns, components, precision, frame }: JpegHeader, channels: 1 | 3): boolean =>
   frames.includes(frame) &&
   precision === 8 &&
@@ -55,21 +55,21 @@ const isOrdinary = ({ rows, columns, components, precision, frame }: JpegHeader,
   rows * columns <= mostPixelsKept;
 
 /**
- * Decodes ordinary JPEGs by package `@napi-rs/image`, and brings them to their size by `Resampler`; all else by
- * `other`: other formats, more than 8 bits, inks, colours of which grey is wanted, more than 2²⁶ pixels, files that do
- * not end where their image does, and what the package cannot decode. Which one it is the bytes of an image alone
- * decide.
+ * Decodes baseline, extended and progressive JPEGs with package `@napi-rs/image`, and resizes them with `Resampler`.
+ * All other images are decoded by `other`: other formats, more than 8 bits, CMYK, color images with gray samples, more
+ * than 2²⁶ pixels, files that do not end with their image, and files that the package cannot decode. The choice depends
+ * only on the bytes of the image.
  *
- * Pixels are not those of sharp: chroma is rounded otherwise (by 4 at most, 0.4 in the mean), `cover` cuts within
- * pixels where sharp cuts between them, and the resampling filter is another one unless `resample` names it.
- * @param from file URL of the module whose dependencies are searched.
+ * Pixels differ from sharp's: chroma is rounded differently (by at most 4, 0.4 in the mean), `cover` crops within
+ * pixels whereas sharp crops at pixel boundaries, and the resampling filter differs unless `resample` names one.
+ * @param from file URL of the module from which the package is resolved.
  * @throws DataError with the command that installs it.
  */
 export const jpegDecoder = (from: string, other: ImageDecoder): ImageDecoder => {
   const { napi, version } = loadNapiImage(from);
   const resampler = new Resampler();
-  // libjpeg-turbo itself, @julusian/jpeg-turbo, is twice as fast, but ends the process with its thread: its calls must
-  // not be under way when a thread is terminated, nor when the process exits.
+  // libjpeg-turbo (@julusian/jpeg-turbo) is twice as fast, but its pending calls crash the process when their thread is
+  // terminated or the process exits.
   const decodeOrdinary = async (
     bytes: Uint8Array,
     { rows, columns, components, orientation }: JpegHeader,
@@ -79,7 +79,7 @@ export const jpegDecoder = (from: string, other: ImageDecoder): ImageDecoder => 
     try {
       pixels = await new napi.Transformer(bytes).rawPixels();
     } catch {
-      return undefined; // the other one says whether it is damaged, and how
+      return undefined; // the other decoder reports whether the image is damaged
     }
     if (pixels.length !== rows * columns * components) return undefined;
     return sampleOf({ bytes: pixels, rows, columns }, orientation, decoding, resampler);

@@ -6,14 +6,14 @@ import type { PrefetchOptions } from "./prefetch.ts";
 export interface EvaluationReaderOptions extends EvaluationOptions, Pick<PrefetchOptions, "damaged"> {}
 
 /**
- * Reads batches of evaluation, of encoded samples, too, as often as a run is judged: a worker thread assembles these,
- * begun with the first of them and kept for the next time. It reads nothing while nobody wants a batch, so each time
- * samples are those that are there then. Close it when done, else its worker waits for ever.
+ * Reads evaluation batches, also of encoded samples, for repeated evaluations of a run. A worker thread assembles the
+ * batches; the thread starts with the first evaluation and is reused. The thread reads ahead only during an evaluation,
+ * so each evaluation reads the files as they are then. Call `close` when done; otherwise the worker waits forever.
  */
 export class EvaluationReader {
   private readonly samples: Samples;
   private readonly options: EvaluationReaderOptions;
-  /** Nobody reads from it. */
+  /** A thread that no evaluation uses at present. */
   private idle: BatchThread | undefined;
   private isClosed = false;
 
@@ -23,10 +23,10 @@ export class EvaluationReader {
   }
 
   /**
-   * All batches, those of `evaluationBatches`. Arrays of a batch are valid until the next one is asked for. Where they
-   * are not read to their end, or one cannot be had, the thread ends, and the next time begins with another.
+   * Yields all batches of `evaluationBatches`. Arrays of a batch are valid until the next batch is requested. If the
+   * caller stops early or a batch fails, the thread ends, and the next evaluation starts another thread.
    *
-   * @throws DataError where an image of a batch cannot be had.
+   * @throws DataError if an image of a batch cannot be read.
    */
   async *batches(): AsyncGenerator<EvaluationBatch, void> {
     const { samples, options } = this;
@@ -50,7 +50,7 @@ export class EvaluationReader {
     }
   }
 
-  /** End the thread; one that is read from ends with those batches. */
+  /** Ends the idle thread. A thread in use ends after its evaluation. */
   async close(): Promise<void> {
     this.isClosed = true;
     await this.idle?.close();
@@ -59,9 +59,9 @@ export class EvaluationReader {
 }
 
 /**
- * The batches of an `EvaluationReader`, for who judges once.
+ * Yields the batches of an `EvaluationReader` for a single evaluation.
  *
- * @throws DataError where an image of a batch cannot be had.
+ * @throws DataError if an image of a batch cannot be read.
  */
 export async function* readEvaluationBatches(
   samples: Samples,

@@ -2,13 +2,16 @@ import * as fs from "node:fs";
 import { type FileContent, openRegularFile, readRegularText } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
 
-/** A regular file that is open to be read in pieces. */
+/** An open regular file that is read in pieces. */
 export interface OpenFile {
   readonly name: string;
   readonly sizeBytes: number;
-  /** Fill `target` with what follows from byte `begin` on. @throws DataError where the file ends before. */
+  /** Fills `target` with the bytes from offset `begin`. @throws DataError if the file ends earlier. */
   read(begin: number, target: Uint8Array): void;
-  /** What follows of it from `begin`, in pieces of a mebibyte and a last shorter one; each is valid until the next. */
+  /**
+   * Yields the content from offset `begin` in pieces of 1 MiB and a shorter last piece. Each piece is valid until the
+   * next is requested.
+   */
   pieces(begin?: number): Generator<Uint8Array, void>;
   close(): void;
 }
@@ -17,14 +20,16 @@ const pieceBytes = 2 ** 20;
 
 const fault = (message: string, options?: ErrorOptions): DataError => new DataError(message, options);
 
-/** Opens a file as `openRegularFile` does. @throws DataError; what cannot be read ends with `cure`. */
+/**
+ * Opens a file with `openRegularFile`. @throws DataError; for a file that cannot be read the message ends with `cure`.
+ */
 export const openFile = (path: string, cure: string, holds: FileContent): OpenFile => {
   const { file, sizeBytes } = openRegularFile(fs, path, { holds, cure, fault });
   const read = (begin: number, target: Uint8Array): void => {
     for (let filled = 0; filled < target.length; ) {
       const count = fs.readSync(file, target, filled, target.length - filled, begin + filled);
       if (count === 0)
-        throw new DataError(`${path} ended after ${begin + filled} of ${sizeBytes} bytes while it was read; ${cure}`);
+        throw new DataError(`${path} ended after ${begin + filled} of ${sizeBytes} bytes during reading; ${cure}`);
       filled += count;
     }
   };
@@ -44,6 +49,6 @@ export const openFile = (path: string, cure: string, holds: FileContent): OpenFi
   };
 };
 
-/** Reads a file of text whole, as `readRegularText` does. @throws DataError. */
+/** Reads a whole text file with `readRegularText`. @throws DataError. */
 export const readText = (path: string, cure: string, holds: FileContent): string =>
   readRegularText(fs, path, { holds, cure, fault });

@@ -1,31 +1,32 @@
 import { statSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { quickOrAside } from "./quick-reader.ts";
+import { syncOrPooled } from "./quick-reader.ts";
 
-/** What the system says of a file: whoever changes what it holds changes this. */
+/** File metadata that changes whenever the content of the file changes. */
 export interface FileStamp {
   readonly text: string;
-  /** Whether the next change is certain to change it. */
+  /** Whether the next change of the file is certain to change the stamp. */
   readonly isSettled: boolean;
 }
 
 /**
- * A file that is written twice within one tick of the file system's clock may have one time for both, so what was
- * written just now, or by that clock will be, may change yet without a sign. Ticks are 2 seconds long at most (FAT);
- * Git treats such files, which it calls racy, as changed, too.
+ * A file that is written twice within one tick of the file system's clock may have the same time for both writes. A
+ * file whose time is recent, or in the future, may therefore still change without a new stamp. A tick is at most 2
+ * seconds (FAT). Git treats such files, which it calls racy, as changed, too.
  */
 const unsettledMilliseconds = 2000;
 
-const quickly = quickOrAside();
+const quickly = syncOrPooled();
 
 /**
- * The stamp of a file: size, times and inode. The time of change to a nanosecond is there beside that of the content,
- * which people set back (`touch -r`, `rsync -t`); it moves with the right to read the file, too.
+ * Returns the stamp of a file: size, times and inode. The change time (ctime, nanoseconds) is included because tools
+ * set the modification time back (`touch -r`, `rsync -t`). The change time also changes with the permission to read the
+ * file.
  *
- * @returns undefined where the system says nothing of it.
+ * @returns undefined if the file has no metadata.
  */
 export const fileStamp = async (path: string): Promise<FileStamp | undefined> => {
-  const now = Date.now(); // before the question, and what is read after it
+  const now = Date.now(); // before the metadata and the content are read
   try {
     const { size, mtimeNs, ctimeNs, ino } = await quickly(
       () => statSync(path, { bigint: true }),

@@ -2,12 +2,12 @@ import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { DataError } from "../errors.ts";
 
-/** What the system knows of a path; undefined if there is nothing, or a link that leads nowhere or in a circle. */
+/** Returns the metadata of a path; undefined if the path does not exist, or is a broken or circular link. */
 export const statsAt = (path: string): Stats | undefined => {
   try {
     return statSync(path);
   } catch {
-    return undefined; // who opens it says why
+    return undefined; // opening the file reports the reason
   }
 };
 
@@ -18,13 +18,13 @@ const entriesIn = (folder: string): Dirent[] => {
     return readdirSync(folder, { withFileTypes: true });
   } catch (cause) {
     throw new DataError(
-      `${folder} cannot be read (${(cause as NodeJS.ErrnoException).code}); see that it may be read, or name another folder`,
+      `${folder} cannot be read (${(cause as NodeJS.ErrnoException).code}); check its permissions, or give another folder`,
       { cause },
     );
   }
 };
 
-/** Files below a folder, whatever the depth; links to folders are not followed, which might lead back. */
+/** Returns all files below a folder, at any depth. Links to folders are not followed, because they may form a cycle. */
 export const filesBelow = (folder: string): string[] =>
   entriesIn(folder)
     .filter(({ name }) => !name.startsWith("."))
@@ -32,10 +32,10 @@ export const filesBelow = (folder: string): string[] =>
     .flatMap((entry) => {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) return filesBelow(path);
-      // asked of links alone: each question is a way across a network, where the disk is there
+      // Only links need a stat call: on a network file system each call is a round trip.
       return entry.isSymbolicLink() && isFolder(path) ? [] : [path];
     });
 
-/** Some names of a list, and how many more there are. */
+/** Formats the first names of a list and the number of further names. */
 export const someOf = (names: readonly string[]): string =>
   names.length <= 3 ? names.join(", ") : `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`;

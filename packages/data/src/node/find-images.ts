@@ -6,29 +6,29 @@ import { filesBelow, isFolder } from "./files-below.ts";
 import { holdOutByName } from "./hold-out-by-name.ts";
 import type { TarEntry } from "./tar-entries.ts";
 
-/** An image of a class. */
+/** An image and its class. */
 export interface ImageFile {
   readonly path: string;
   readonly label: number;
-  /** Of the manifest that names it. */
+  /** Line number in the manifest. Absent: no manifest. */
   readonly line?: number;
-  /** Which part of the file at `path` it is, where that holds several. */
+  /** The part of the file at `path` that holds the image. Absent: the whole file. */
   readonly entry?: TarEntry;
-  /** The image as it is encoded, where it was read already. */
+  /** The encoded image, if it was read already. */
   readonly bytes?: Uint8Array;
 }
 
-/** Images of classes, before any is opened; classes are mixed. */
+/** Images by class, before any file is opened. The images are in mixed order of classes. */
 export interface FoundImages {
-  /** In the order of their names, which labels count. */
+  /** Class names in the order of labels. */
   readonly classes: readonly string[];
   readonly train: readonly ImageFile[];
   readonly test: readonly ImageFile[];
-  /** Files that are no images by their names. */
+  /** Files without the name of an image. */
   readonly others: readonly string[];
-  /** Samples without an image or a label, that are left out. */
+  /** Samples without an image or a label; they are excluded. */
   readonly incomplete?: readonly string[];
-  /** The file that names them, where one does. */
+  /** The manifest that lists the images. Absent: no manifest. */
   readonly manifest?: string;
 }
 
@@ -41,7 +41,7 @@ const namesIn = (folder: string): string[] => {
       .sort();
   } catch (cause) {
     throw new DataError(
-      `${folder} cannot be read (${(cause as NodeJS.ErrnoException).code}); name a folder with a folder of images for each class`,
+      `${folder} cannot be read (${(cause as NodeJS.ErrnoException).code}); give a folder with one subfolder of images per class`,
       { cause },
     );
   }
@@ -51,18 +51,18 @@ export const isImage = (path: string): boolean => extensions.has(extname(path).t
 
 const isNumber = (label: string): boolean => /^\d{1,9}$/.test(label);
 
-/** Classes in the order of their names; of numbers, in their order. */
+/** Sorts class names; names that are all numbers are sorted numerically. */
 export const classesOf = (labels: ReadonlySet<string>): string[] => {
   const names = [...labels];
   return names.every(isNumber) ? names.sort((one, other) => Number(one) - Number(other)) : names.sort();
 };
 
 /**
- * A number in [0, 1) that a path below a folder alone decides.
+ * Returns a pseudo-random number in [0, 1) that depends only on a path relative to a folder.
  *
- * @param use numbers of two uses have nothing in common.
+ * @param use numbers for different uses are independent.
  */
-export const placeOf = (use: "part" | "order", folder: string, path: string): number =>
+export const nameHash = (use: "part" | "order", folder: string, path: string): number =>
   createHash("sha256")
     .update(`${use}\n${relative(folder, path).replaceAll(sep, "/")}`)
     .digest()
@@ -70,9 +70,9 @@ export const placeOf = (use: "part" | "order", folder: string, path: string): nu
   2 ** 32;
 
 /**
- * Classes in a mixed order, so that the first images, or the last, are some of each; it follows from names alone.
+ * Shuffles images so that any range of them contains all classes. The order depends only on the names.
  *
- * @param nameOf an image. Default: its path.
+ * @param nameOf returns the name of an image. Default: its path.
  */
 export const mixed = (
   folder: string,
@@ -81,13 +81,13 @@ export const mixed = (
 ): ImageFile[] =>
   images
     .map((image) => ({ image, name: nameOf(image) }))
-    .map((named) => ({ ...named, at: placeOf("order", folder, named.name) }))
+    .map((named) => ({ ...named, at: nameHash("order", folder, named.name) }))
     .sort((a, b) => a.at - b.at || (a.name < b.name ? -1 : 1))
     .map(({ image }) => image);
 
 const classesIn = (folder: string): string[] => namesIn(folder).filter((name) => isFolder(join(folder, name)));
 
-/** @throws DataError for a class that has no images. */
+/** Returns the images in the folders of the classes. @throws DataError for a class without images. */
 const imagesOf = (
   folder: string,
   classes: readonly string[],
@@ -97,35 +97,35 @@ const imagesOf = (
     const label = classes.indexOf(name);
     if (label < 0)
       throw new DataError(
-        `${join(folder, name)} is of a class that no training image has; the classes are ${classes.join(", ")}: move it away, or give it training images`,
+        `${join(folder, name)} is a class without training images; the classes are ${classes.join(", ")}: remove the folder, or add training images`,
       );
     const files = filesBelow(join(folder, name));
     others.push(...files.filter((path) => !isImage(path)));
     const ofClass = files.filter(isImage);
     if (ofClass.length === 0)
       throw new DataError(
-        `${join(folder, name)} holds no images (${[...extensions].join(", ")}); put some in, or remove the folder`,
+        `${join(folder, name)} holds no images (${[...extensions].join(", ")}); add images, or remove the folder`,
       );
     return ofClass.map((path) => ({ path, label }));
   });
   return { images, others };
 };
 
-/** Whether each image is held out by its path below a folder, see `holdOutByName`. */
-export const heldOutOf = (images: readonly ImageFile[], folder: string, fraction: number): boolean[] =>
+/** Returns whether each image is held out, decided by its path relative to a folder; see `holdOutByName`. */
+export const isHeldOutByPath = (images: readonly ImageFile[], folder: string, fraction: number): boolean[] =>
   holdOutByName(
-    images.map(({ path, label }) => ({ label, place: placeOf("part", folder, path) })),
+    images.map(({ path, label }) => ({ label, hash: nameHash("part", folder, path) })),
     fraction,
   );
 
 export const heldOutNames: readonly string[] = ["test", "val", "valid", "validation"];
 
 /**
- * Find images in folders by class: in `train/<class>` and `test/<class>` (or `val`, `validation`), else in `<class>`,
- * of which a part is held out by names, in proportion to the classes (see `holdOutByName`).
+ * Finds images in folders by class: in `train/<class>` and `test/<class>` (or `val`, `validation`), otherwise in
+ * `<class>`. In the latter case a stratified part is held out by names (see `holdOutByName`).
  *
- * @param testFraction in (0, 1); where there is no folder of held-out images.
- * @throws DataError for a folder without classes, a class without images, or parts without one.
+ * @param testFraction in (0, 1); used if there is no folder of held-out images.
+ * @throws DataError for a folder without classes, a class without images, or a part without images.
  */
 export const findImages = (folder: string, testFraction: number): FoundImages => {
   const top = classesIn(folder);
@@ -134,22 +134,22 @@ export const findImages = (folder: string, testFraction: number): FoundImages =>
   const [trainFolder, heldOut] = [named(["train"]), named(heldOutNames)];
   if (trainFolder !== undefined && heldOut === undefined)
     throw new DataError(
-      `${folder} has a folder ${trainFolder}, but none of images to judge by; call it ${heldOutNames.join(", ")}, or name ${join(folder, trainFolder)} as the folder, of which a part is held out`,
+      `${folder} has a folder ${trainFolder}, but no folder of test images; add a folder ${heldOutNames.join(", ")}, or give the folder ${join(folder, trainFolder)}, of which a part is then held out`,
     );
   const isCut = trainFolder === undefined;
-  const learned = isCut ? folder : join(folder, trainFolder);
-  const classes = classesIn(learned);
+  const trainingFolder = isCut ? folder : join(folder, trainFolder);
+  const classes = classesIn(trainingFolder);
   if (classes.length < 2)
     throw new DataError(
-      `${learned} holds ${classes.length === 0 ? "no folders" : `one folder, ${classes[0]}`}, but each class of images has a folder of its own, two at least; make them, or name another folder`,
+      `${trainingFolder} holds ${classes.length === 0 ? "no folders" : `one folder, ${classes[0]}`}, but at least two folders are required, one per class of images; create them, or give another folder`,
     );
-  const { images, others } = imagesOf(learned, classes);
-  const isHeldOut = isCut ? heldOutOf(images, folder, testFraction) : [];
+  const { images, others } = imagesOf(trainingFolder, classes);
+  const isHeldOut = isCut ? isHeldOutByPath(images, folder, testFraction) : [];
   const train = images.filter((_, i) => isHeldOut[i] !== true);
   const test = isCut ? images.filter((_, i) => isHeldOut[i]) : imagesOf(join(folder, heldOut!), classes).images;
   if (train.length === 0 || test.length === 0)
     throw new DataError(
-      `${folder}: of ${images.length} images ${train.length} are to learn from and ${test.length} to judge by; put more in, or make folders train and test`,
+      `${folder}: of ${images.length} images ${train.length} are for training and ${test.length} for testing; add images, or make folders train and test`,
     );
   return { classes, train: mixed(folder, train), test: mixed(folder, test), others };
 };

@@ -2,47 +2,48 @@ import { basename } from "node:path";
 import { DataError } from "../errors.ts";
 import { isAddress, pathOf } from "./byte-source.ts";
 import { isFolder, someOf } from "./files-below.ts";
-import { filesOfPlaces } from "./files-of-places.ts";
+import { filesAtLocations } from "./files-at-locations.ts";
 import { type FoundImages, heldOutNames } from "./find-images.ts";
 import { parquetRows } from "./parquet-column.ts";
 import { type FoundSample, splitSamples } from "./split-samples.ts";
 
-/** Which files there are, and which of their columns are image and label. */
+/** Parquet files, and the columns of image and label. */
 export interface ParquetOptions {
   /**
-   * Parquet files, here or by their addresses (`https://…`), folders with such, or several of these; `{00000..00004}`
-   * stands for each of these numbers.
+   * Parquet files (paths or addresses, `https://…`), folders with such files, or several of these; `{00000..00004}`
+   * expands to each number.
    */
   readonly file: string | readonly string[];
   /**
-   * Those to judge by. Default: files called test-…, val-… or validation-… of a folder that has such and others, else
-   * `testFraction` of the samples, by their files and rows.
+   * Test files. Default: files named test-…, val-… or validation-… if the folder has such files and others; otherwise
+   * `testFraction` of the samples, chosen by file and row.
    */
   readonly testFile?: string | readonly string[] | undefined;
-  /** Column of the images: bytes, or a struct with them under `bytes`. Default: image. */
+  /** Column of the images: bytes, or a struct with a field `bytes`. Default: image. */
   readonly image?: string | undefined;
   /** Column of the labels: numbers or texts. Default: label. */
   readonly label?: string | undefined;
 }
 
-const cure = "name Parquet files with a column of images";
+const cure = "give Parquet files with a column of images";
 
-/** Files to learn from, and those to judge by where these are known. */
+/** Returns the training files, and the test files if these are separate. */
 export const parquetParts = ({
   file,
   testFile,
-}: ParquetOptions): readonly [learnt: string[], held: string[] | undefined] => {
-  const files = filesOfPlaces(file, [".parquet"], cure);
-  if (testFile !== undefined) return [files, filesOfPlaces(testFile, [".parquet"], cure)];
+}: ParquetOptions): readonly [training: string[], heldOut: string[] | undefined] => {
+  const files = filesAtLocations(file, [".parquet"], cure);
+  if (testFile !== undefined) return [files, filesAtLocations(testFile, [".parquet"], cure)];
   const isFolderAlone = typeof file === "string" && !isAddress(file) && isFolder(file);
-  const isHeld = (path: string): boolean => heldOutNames.includes(/^[a-z]*/i.exec(basename(path))![0].toLowerCase());
-  const held = isFolderAlone ? files.filter(isHeld) : [];
-  return held.length === 0 || held.length === files.length
+  const isTestFile = (path: string): boolean =>
+    heldOutNames.includes(/^[a-z]*/i.exec(basename(path))![0].toLowerCase());
+  const heldOut = isFolderAlone ? files.filter(isTestFile) : [];
+  return heldOut.length === 0 || heldOut.length === files.length
     ? [files, undefined]
-    : [files.filter((path) => !isHeld(path)), held];
+    : [files.filter((path) => !isTestFile(path)), heldOut];
 };
 
-/** Names of the classes that numbers stand for, as Hugging Face's writers say them (`ClassLabel`). */
+/** Returns the class names of numeric labels, as Hugging Face's writers store them (`ClassLabel`). */
 const namesIn = (notes: ReadonlyMap<string, string>, column: string): readonly string[] | undefined => {
   const text = notes.get("huggingface");
   if (text === undefined) return undefined;
@@ -52,62 +53,62 @@ const namesIn = (notes: ReadonlyMap<string, string>, column: string): readonly s
   try {
     written = JSON.parse(text) as typeof written;
   } catch {
-    return undefined; // somebody else's note
+    return undefined; // metadata of another program
   }
   const names = written?.info?.features?.[column]?.names;
   return Array.isArray(names) && names.every((name) => typeof name === "string") ? names : undefined;
 };
 
-/** The encoded image in a value of the column. */
+/** Returns the encoded image in a value of the column. */
 const imageIn = (value: unknown): Uint8Array | undefined => {
   const bytes = value instanceof Uint8Array ? value : (value as { readonly bytes?: unknown } | null | undefined)?.bytes;
   return bytes instanceof Uint8Array && bytes.length > 0 ? bytes : undefined;
 };
 
-/** The label in a value of the column, as a class is called. −1 is none: some test sets keep theirs to themselves. */
-const labelIn = (value: unknown, names: readonly string[] | undefined, place: string): string | undefined => {
+/** Returns the label in a value of the column as a class name. −1 means no label: some test sets withhold labels. */
+const labelIn = (value: unknown, names: readonly string[] | undefined, location: string): string | undefined => {
   if (value instanceof Uint8Array) return new TextDecoder().decode(value) || undefined;
   if (typeof value !== "bigint" && typeof value !== "number") return undefined;
   if (names === undefined) return Number(value) < 0 ? undefined : String(value);
   const name = names[Number(value)];
   if (name === undefined && Number(value) !== -1)
-    throw new DataError(`${place} has label ${value}, but the file names ${names.length} classes; correct it`);
+    throw new DataError(`${location} has label ${value}, but the file lists ${names.length} classes; correct it`);
   return name;
 };
 
-/** What was found in some files. */
+/** Samples and class names found in some files. */
 interface Rows {
   readonly samples: readonly FoundSample[];
   readonly classes: readonly string[] | undefined;
 }
 
-/** A row of an image, with what of it is there. */
+/** A row with an image, and its fields as far as they are present. */
 interface ImageRow {
   readonly row: number;
-  /** Of the file's memory. */
+  /** View of the memory of the file. */
   readonly bytes: Uint8Array | undefined;
   readonly label: string | undefined;
-  /** Classes in the order of their numbers, where the file says so. */
+  /** Class names in label order. Absent: the file does not list them. */
   readonly names: readonly string[] | undefined;
 }
 
-/** Images in the rows of a file, from one on. @throws DataError where it cannot be read. */
+/** Yields the image rows of a file, beginning with row `from`. @throws DataError if the file cannot be read. */
 export async function* imageRows(
   path: string,
   { image = "image", label = "label" }: Pick<ParquetOptions, "image" | "label">,
   from = 0,
 ): AsyncGenerator<ImageRow, void> {
-  const groups = parquetRows(path, [image, label], "set image and label to those of images", from);
+  const groups = parquetRows(path, [image, label], "set image and label to the columns of the images", from);
   for await (const { first, notes, rows } of groups) {
     const names = namesIn(notes, label);
     for (const [i, [encoded, value]] of rows.entries()) {
-      const place = `${pathOf(path)}, row ${first + i}`;
-      yield { row: first + i, bytes: imageIn(encoded), label: labelIn(value, names, place), names };
+      const location = `${pathOf(path)}, row ${first + i}`;
+      yield { row: first + i, bytes: imageIn(encoded), label: labelIn(value, names, location), names };
     }
   }
 }
 
-/** All images of some files; rows without one, or without a label, go to `incomplete`. */
+/** Returns all image rows of some files. Rows without an image or a label are appended to `incomplete`. */
 export const rowsIn = async (
   files: readonly string[],
   options: Pick<ParquetOptions, "image" | "label">,
@@ -120,38 +121,41 @@ export const rowsIn = async (
       known ??= { file: path, names };
       if (known.names !== names && JSON.stringify(known.names) !== JSON.stringify(names))
         throw new DataError(
-          `${pathOf(path)} names other classes than ${pathOf(known.file)} (${someOf(names ?? ["none"])}; ${someOf(known.names ?? ["none"])}); name files of one data set`,
+          `${pathOf(path)} lists other classes than ${pathOf(known.file)} (${someOf(names ?? ["none"])}; ${someOf(known.names ?? ["none"])}); give files of one data set`,
         );
       const name = `row ${row}`;
       if (bytes === undefined || label === undefined) incomplete.push(`${pathOf(path)}, ${name}`);
-      // a copy: it would keep a page of the file in memory
+      // a copy, because a view would keep a page of the file in memory
       else samples.push({ path, label, bytes: bytes.slice(), entry: { name, begin: 0, sizeBytes: bytes.length } });
     }
   return { samples, classes: known?.names };
 };
 
 /**
- * Images in rows of Parquet files, in the layout of Hugging Face's data sets: a column of structs with `bytes`, a
- * column of labels, whose names stand in the file's notes. Rows are read once, and images stay in memory as they are
- * encoded: a row cannot be read but with its whole group.
+ * Finds images in rows of Parquet files, in the layout of Hugging Face's data sets: a column of structs with `bytes`,
+ * and a column of labels, whose names are in the file's metadata. Rows are read once, and the encoded images stay in
+ * memory, because reading a single row requires reading its whole row group.
  *
- * @param testFraction in (0, 1), where no files are there to judge by. With `skipDamaged` rows without an
- * image or a label are left out and counted, instead of giving up.
- * @throws DataError for files that cannot be read, and for parts without a sample.
+ * @param testFraction in (0, 1), used if there are no test files. With `skipDamaged` rows without an image or a label
+ * are excluded and counted instead of causing an error.
+ * @throws DataError for files that cannot be read, and for parts without samples.
  */
 export const findInParquet = async (
   options: ParquetOptions,
   { testFraction, skipDamaged }: { readonly testFraction: number; readonly skipDamaged: boolean },
 ): Promise<FoundImages> => {
   const incomplete: string[] = [];
-  const [learntFiles, heldFiles] = parquetParts(options);
-  const learnt = await rowsIn(learntFiles, options, incomplete);
-  const held = heldFiles && (await rowsIn(heldFiles, options, incomplete));
+  const [trainingFiles, testFiles] = parquetParts(options);
+  const training = await rowsIn(trainingFiles, options, incomplete);
+  const heldOut = testFiles && (await rowsIn(testFiles, options, incomplete));
   if (incomplete.length > 0 && !skipDamaged)
     throw new DataError(
-      `${incomplete[0]} has no bytes of an image in ${options.image ?? "image"}, or no label in ${options.label ?? "label"}; name the columns with them, or leave such rows out with skipDamaged: true`,
+      `${incomplete[0]} has no image bytes in column ${options.image ?? "image"}, or no label in column ${options.label ?? "label"}; set image and label to the right columns, or skip such rows with skipDamaged: true`,
     );
   const where = pathOf([options.file].flat()[0]!);
-  const { classes } = learnt;
-  return splitSamples({ learnt: learnt.samples, held: held?.samples, where, incomplete, classes }, testFraction);
+  const { classes } = training;
+  return splitSamples(
+    { training: training.samples, heldOut: heldOut?.samples, where, incomplete, classes },
+    testFraction,
+  );
 };

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { holdOutByName } from "./hold-out-by-name.ts";
 
-const item = fc.record({ label: fc.nat(4), place: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }) });
+const item = fc.record({ label: fc.nat(4), hash: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }) });
 const items = fc.array(item, { minLength: 1, maxLength: 120 });
 const fractions = fc.double({ min: 0.01, max: 0.99, noNaN: true });
 const numRuns = examples(200, 5000);
@@ -36,7 +36,7 @@ test("of each class those with the least places are held out, in whatever order 
       for (const [i, one] of all.entries())
         for (const [j, other] of all.entries())
           if (one.label === other.label && isHeldOut[i] && !isHeldOut[j])
-            expect(one.place).toBeLessThanOrEqual(other.place);
+            expect(one.hash).toBeLessThanOrEqual(other.hash);
       expect(holdOutByName(all.toReversed(), fraction).filter(Boolean)).toHaveLength(isHeldOut.filter(Boolean).length);
     }),
     { numRuns: Math.ceil(numRuns / 4) },
@@ -56,7 +56,7 @@ test("an item that comes leaves other classes as they are, and changes the part 
       numTries++;
       if (moved.length === 0) numUnmoved++;
     }),
-    { numRuns, examples: [[Array.from({ length: 20 }, () => ({ label: 0, place: 0 })), { label: 1, place: 0 }, 0.5]] },
+    { numRuns, examples: [[Array.from({ length: 20 }, () => ({ label: 0, hash: 0 })), { label: 1, hash: 0 }, 0.5]] },
   );
   expect(numUnmoved / numTries).toBeGreaterThan(0.5);
 });

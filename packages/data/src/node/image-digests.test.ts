@@ -61,7 +61,7 @@ const digestWith = async (files: readonly ImageFile[], kept: string | undefined)
   const found = await imageDigests(
     [imageSource(files, undefined)],
     {
-      atOnce: 3,
+      concurrency: 3,
       folder: kept,
       read: async (source, index) => {
         const { path, entry } = files[index]!;
@@ -92,7 +92,7 @@ describe("digests of images that are kept", () => {
     expect(second).toMatchObject({
       read: [],
       remarks: [
-        "4 of 4 images are as they were when they were read for the digest of the data, and are not read for it again",
+        "4 of 4 images are unchanged since their digests were computed, and are not read again for the digest of the data",
       ],
     });
     expect(second.digests).toEqual(await digestAnew());
@@ -181,8 +181,8 @@ describe("digests of images that are kept", () => {
     const found = await digest(filesOf(names));
     expect([found.unread, found.read]).toEqual([[0, 1, 2], names.slice(0, 3).sort()]);
     expect(found.digests[0]!.subarray(0, 96)).toEqual(new Uint8Array(96));
-    await expect(imageDigests([imageSource(filesOf(names), undefined)], { atOnce: 4, folder })).rejects.toThrow(
-      `${join(images, "dangling")} cannot be read (ENOENT); see that it is there, and may be read`,
+    await expect(imageDigests([imageSource(filesOf(names), undefined)], { concurrency: 4, folder })).rejects.toThrow(
+      `${join(images, "dangling")} cannot be read (ENOENT); check that the file exists and is readable`,
     );
   });
 
@@ -190,7 +190,7 @@ describe("digests of images that are kept", () => {
     for (const name of ["a", "b", "d"]) write(name, name);
     await later();
     const files = filesOf(["a", "b", "c", "d"]);
-    await expect(imageDigests([imageSource(files, undefined)], { atOnce: 1, folder })).rejects.toThrow(/ENOENT/);
+    await expect(imageDigests([imageSource(files, undefined)], { concurrency: 1, folder })).rejects.toThrow(/ENOENT/);
     expect((await digest(files)).read).toEqual(["c", "d"]);
   });
 
@@ -335,7 +335,7 @@ describe("a file of digests", () => {
         expect(await digest()).toMatchObject({
           digests,
           read: ["a", "b", "c"],
-          remarks: [`${only()} is damaged, so images are read anew; it is written anew`],
+          remarks: [`${only()} is damaged, so images are read again and the file is rewritten`],
         });
         expect(readFileSync(only()).length).toBe(whole.length);
         expect(await digest()).toMatchObject({ digests, read: [] });

@@ -3,12 +3,12 @@ import { dirname, relative } from "node:path";
 import type { ImageSource } from "../encoded-records.ts";
 import { textAt } from "../text-table.ts";
 import { isAddress, openSource } from "./byte-source.ts";
-import { eachOf } from "./each-of.ts";
+import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { type FileStamp, fileStamp } from "./file-stamp.ts";
 import { readImage } from "./image-source.ts";
 import { KnownDigests } from "./known-digests.ts";
 
-/** The innermost folder that files of some sources lie in; above it where their names alone have that beginning. */
+/** Returns the innermost folder that contains all files of some sources, or a folder above it. */
 const folderOf = (sources: readonly ImageSource[]): string => {
   let folder: string | undefined;
   for (const { count, paths } of sources)
@@ -20,16 +20,16 @@ const folderOf = (sources: readonly ImageSource[]): string => {
   return folder ?? ".";
 };
 
-/** By whatever links people come there. */
+/** Resolves links, so that the result does not depend on the path taken. */
 const realPath = (folder: string): string => {
   try {
     return realpathSync(folder);
   } catch {
-    return folder; // of addresses, or it has vanished
+    return folder; // the folder of an address, or a missing folder
   }
 };
 
-/** An address says by a strong ETag that it gives the same bytes; asked anew, in a process that goes on, too. */
+/** Returns the stamp of an address. A strong ETag identifies the bytes. The server is asked again each time. */
 const addressStamp = async (address: string): Promise<FileStamp | undefined> => {
   try {
     const { etag, sizeBytes } = await openSource(address, "see that it is still there", "tar");
@@ -40,8 +40,8 @@ const addressStamp = async (address: string): Promise<FileStamp | undefined> => 
 };
 
 /**
- * Gives for each image of a source what stands for its bytes while these are the same: its path below the folder with
- * the stamp of the file, and which part of the file it is.
+ * Returns a function that identifies the bytes of each image of a source: the path relative to the folder, the stamp of
+ * the file, and the part of the file.
  */
 const imageStamps = (
   { paths, parts }: ImageSource,
@@ -65,44 +65,45 @@ const imageStamps = (
 };
 
 export interface ImageDigestOptions {
-  /** How many images are read at once. */
-  readonly atOnce: number;
-  /** Folder in which digests are kept. Default: all images are read. */
+  /** Maximum number of images read concurrently. */
+  readonly concurrency: number;
+  /** Folder in which digests are kept. Absent: all images are read. */
   readonly folder: string | undefined;
-  /** Gives the bytes of an image. Default: reads them. */
+  /** Reads the bytes of an image. Default: from its file. */
   readonly read?: typeof readImage;
 }
 
-/** What is known of the bytes of images. */
+/** Digests of images. */
 export interface ImageDigests {
-  /** SHA-256 of each image of a source, one after the other, for each source; zeros where it could not be read. */
+  /** SHA-256 of the images of each source, concatenated; zeros for an image that could not be read. */
   readonly digests: readonly Uint8Array[];
-  /** Lines for people. */
+  /** Remarks for the user, one line each. */
   readonly remarks: readonly string[];
 }
 
 /**
- * SHA-256 of images' bytes. Files whose size, times and inode are those of an earlier time are not read: that they are
- * there, and may be read, shows in these. Neither are parts of shards that are as they were, here or, by a strong ETag,
- * on a web server. Images that lie in memory are not looked up.
+ * Computes the SHA-256 of images' bytes. A file whose size, times and inode equal those of an earlier run is not read
+ * again; the metadata also prove that the file exists and is readable. Unchanged parts of shards are not read again
+ * either, locally or, by a strong ETag, on a web server. Images in memory are always hashed.
  *
- * @param unread is told of images that cannot be read. Default: the first one is thrown.
+ * @param onUnreadable is called for each image that cannot be read. Absent: the first such image throws.
  * @throws DataError for an image that cannot be read.
  */
 export const imageDigests = async (
   sources: readonly ImageSource[],
-  { atOnce, folder, read = readImage }: ImageDigestOptions,
-  unread?: (source: number, index: number) => void,
+  { concurrency, folder, read = readImage }: ImageDigestOptions,
+  onUnreadable?: (source: number, index: number) => void,
 ): Promise<ImageDigests> => {
-  const filed = folder === undefined ? [] : sources.filter(({ stored }) => stored === undefined);
-  const count = filed.reduce((sum, source) => sum + source.count, 0);
-  const place = folderOf(filed);
-  const known = folder === undefined || count === 0 ? undefined : new KnownDigests(folder, realPath(place), count);
+  const fileSources = folder === undefined ? [] : sources.filter(({ stored }) => stored === undefined);
+  const count = fileSources.reduce((sum, source) => sum + source.count, 0);
+  const commonFolder = folderOf(fileSources);
+  const known =
+    folder === undefined || count === 0 ? undefined : new KnownDigests(folder, realPath(commonFolder), count);
   let numFound = 0;
-  const digestsOf = async (source: ImageSource, of: number): Promise<Uint8Array> => {
+  const digestsOf = async (source: ImageSource, sourceIndex: number): Promise<Uint8Array> => {
     const all = new Uint8Array(32 * source.count);
-    const stampOf = known && filed.includes(source) ? imageStamps(source, place) : undefined;
-    await eachOf(source.count, atOnce, async (index) => {
+    const stampOf = known && fileSources.includes(source) ? imageStamps(source, commonFolder) : undefined;
+    await forEachConcurrently(source.count, concurrency, async (index) => {
       const stamp = await stampOf?.(index);
       const before = stamp && known?.find(stamp.text);
       if (before !== undefined) {
@@ -114,8 +115,8 @@ export const imageDigests = async (
       try {
         bytes = await read(source, index);
       } catch (error) {
-        if (unread === undefined) throw error;
-        unread(of, index);
+        if (onUnreadable === undefined) throw error;
+        onUnreadable(sourceIndex, index);
         return;
       }
       const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
@@ -126,14 +127,14 @@ export const imageDigests = async (
   };
   const digests: Uint8Array[] = [];
   try {
-    for (const [of, source] of sources.entries()) digests.push(await digestsOf(source, of));
+    for (const [i, source] of sources.entries()) digests.push(await digestsOf(source, i));
   } finally {
-    known?.save(); // of a run that ends by an image that cannot be read, too
+    known?.save(); // also if an image cannot be read
   }
   const remarks = known?.remark === undefined ? [] : [known.remark];
   if (numFound > 0)
     remarks.push(
-      `${numFound} of ${count} images are as they were when they were read for the digest of the data, and are not read for it again`,
+      `${numFound} of ${count} images are unchanged since their digests were computed, and are not read again for the digest of the data`,
     );
   return { digests, remarks };
 };

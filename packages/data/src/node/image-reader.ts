@@ -1,54 +1,54 @@
 import { type EncodedRecords, imageState } from "../encoded-records.ts";
 import { damagedImage, imageName, isShortOfMemory, noSoundImage, readImage } from "./image-source.ts";
-import { keepPixels, keptPixels } from "./image-cache.ts";
+import { cachePixels, cachedPixels } from "./image-cache.ts";
 import type { ImageDecoder } from "./decode-image.ts";
 import { imageDecoder } from "./image-decoder.ts";
-import { Turns } from "./turns.ts";
+import { Semaphore } from "./semaphore.ts";
 
-/** An image of a sample. */
+/** The image of a sample. */
 export interface ReadImage {
-  /** u8 [rows, columns, channels]; of the cache, not to be written. */
+  /** u8 [rows, columns, channels]; may be a view of the cache, so do not write. */
   readonly pixels: Uint8Array;
-  /** The sample that it is of: a later one where that which was asked for is damaged. */
+  /** Index of the sample that the image belongs to: a later sample if the requested one is damaged. */
   readonly sample: number;
-  /** Whether it was decoded before, and kept. */
-  readonly wasKept: boolean;
+  /** Whether the image came from the cache. */
+  readonly wasCached: boolean;
 }
 
-/** An image that cannot be decoded, and that another takes the place of; or a sample of a stream that is left out. */
+/** An image that cannot be decoded and is replaced by another, or a damaged sample of a stream, which is left out. */
 export interface DamagedImage {
-  /** Its path, behind the line that names it. */
+  /** Its path, preceded by the manifest line that lists it. */
   readonly name: string;
   readonly why: string;
-  /** Whether it is left out. Default: another takes its place. */
+  /** Whether the sample is left out. Default: false, another image replaces it. */
   readonly isLeftOut?: boolean;
 }
 
 /**
- * Reads images of samples, decoded ones from the cache, so many others at once. Where several threads read the same
- * samples, all get the same images, whatever each finds in the cache.
+ * Reads images of samples from the cache or from their files, with a bounded number of concurrent decodes. All threads
+ * that read the same samples get the same images, whatever each finds in the cache.
  */
 export class ImageReader {
   private readonly records: EncodedRecords;
   private readonly decoder: ImageDecoder;
   private readonly damaged: (image: DamagedImage) => void;
-  private readonly turns: Turns;
+  private readonly semaphore: Semaphore;
 
-  /** @param damaged is told of each damaged image, by the thread that is the first to find it. */
+  /** @param damaged is called for each damaged image, by the first thread that finds it. */
   constructor(records: EncodedRecords, damaged: (image: DamagedImage) => void) {
     this.records = records;
     this.decoder = imageDecoder(records.images.from, records.images.decodesBy);
     this.damaged = damaged;
-    this.turns = new Turns(records.images.decodesAtOnce);
+    this.semaphore = new Semaphore(records.images.decodesAtOnce);
   }
 
   /**
-   * Read the image of a sample; those that are asked for first are begun first. In the place of a damaged one, where
-   * such are to be skipped, comes the next sound one in the order of the samples: a function of the sample alone, so
-   * that it is the same for all ranks, in every epoch, and wherever a run goes on.
+   * Reads the image of a sample; requests start in order. If damaged images are to be skipped, the next intact image in
+   * sample order replaces a damaged one: a function of the sample only, so that the result is the same on all ranks, in
+   * every epoch, and after resuming.
    *
-   * @throws DataError for an image that cannot be read, for a damaged one that is not to be skipped, and where none is
-   * sound.
+   * @throws DataError for an image that cannot be read, for a damaged image that is not to be skipped, and if no image
+   * is intact.
    */
   async read(sample: number): Promise<ReadImage> {
     const { count } = this.records;
@@ -60,14 +60,14 @@ export class ImageReader {
     throw noSoundImage(this.records.images.source, count);
   }
 
-  /** The image of just that sample; undefined where it is damaged. */
+  /** Reads the image of exactly this sample; undefined if it is damaged. */
   private async readSound(sample: number): Promise<Omit<ReadImage, "sample"> | undefined> {
     const { images, firstImage, order } = this.records;
     const image = order === undefined ? firstImage + sample : order[firstImage + sample]!;
-    const kept = keptPixels(images, image);
-    if (kept !== undefined) return { pixels: kept, wasKept: true };
+    const kept = cachedPixels(images, image);
+    if (kept !== undefined) return { pixels: kept, wasCached: true };
     if (Atomics.load(images.states, image) === imageState.damaged) return undefined;
-    return this.turns.take(async () => {
+    return this.semaphore.take(async () => {
       const bytes = await readImage(images.source, image);
       const pixels = await this.decoder.decode(bytes, images.decoding).catch((cause: Error) => {
         if (!images.skipDamaged || isShortOfMemory(cause)) throw damagedImage(imageName(images.source, image), cause);
@@ -75,8 +75,8 @@ export class ImageReader {
         return undefined;
       });
       if (pixels === undefined) return undefined;
-      keepPixels(images, image, pixels);
-      return { pixels, wasKept: false };
+      cachePixels(images, image, pixels);
+      return { pixels, wasCached: false };
     });
   }
 

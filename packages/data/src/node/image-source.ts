@@ -6,12 +6,12 @@ import type { ImageFile } from "./find-images.ts";
 import { type FilePart, quickReader } from "./quick-reader.ts";
 import { requireMemory } from "./require-memory.ts";
 
-/** Images that were read already, one after the other in shared memory. */
-const inARow = (
+/** Concatenates images that were read already, in shared memory. */
+const concatenated = (
   files: readonly ImageFile[],
 ): { readonly bytes: Uint8Array<SharedArrayBuffer>; readonly begins: Float64Array<SharedArrayBuffer> } => {
   const total = files.reduce((sum, { bytes }) => sum + bytes!.length, 0);
-  requireMemory(total, `${files.length} encoded images`, "use fewer files, or make shards of WebDataset of them");
+  requireMemory(total, `${files.length} encoded images`, "use fewer files, or convert them to WebDataset shards");
   const bytes = new Uint8Array(new SharedArrayBuffer(total));
   const begins = new Float64Array(new SharedArrayBuffer(8 * files.length));
   let at = 0;
@@ -23,7 +23,7 @@ const inARow = (
   return { bytes, begins };
 };
 
-/** Images that were found, in shared memory. @param manifest the file that names them, where there is one. */
+/** Puts found images into shared memory. @param manifest the file that lists them. Absent: no manifest. */
 export const imageSource = (files: readonly ImageFile[], manifest: string | undefined): ImageSource => {
   const filled = <Numbers extends Int32Array | Float64Array>(
     array: Numbers,
@@ -34,9 +34,9 @@ export const imageSource = (files: readonly ImageFile[], manifest: string | unde
   };
   const numbers = (of: (file: ImageFile) => number): Int32Array<SharedArrayBuffer> =>
     filled(new Int32Array(new SharedArrayBuffer(4 * files.length)), of);
-  const places = (of: (file: ImageFile) => number): Float64Array<SharedArrayBuffer> =>
+  const offsets = (of: (file: ImageFile) => number): Float64Array<SharedArrayBuffer> =>
     filled(new Float64Array(new SharedArrayBuffer(8 * files.length)), of);
-  const stored = files[0]?.bytes === undefined ? undefined : inARow(files);
+  const stored = files[0]?.bytes === undefined ? undefined : concatenated(files);
   return {
     count: files.length,
     paths: textTable(files.map(({ path }) => path)),
@@ -44,8 +44,8 @@ export const imageSource = (files: readonly ImageFile[], manifest: string | unde
     ...(files[0]?.entry !== undefined && {
       parts: {
         names: textTable(files.map(({ entry }) => entry!.name)),
-        begins: stored?.begins ?? places(({ entry }) => entry!.begin),
-        sizes: places(({ entry }) => entry!.sizeBytes),
+        begins: stored?.begins ?? offsets(({ entry }) => entry!.begin),
+        sizes: offsets(({ entry }) => entry!.sizeBytes),
       },
     }),
     ...(stored !== undefined && { stored: stored.bytes }),
@@ -53,29 +53,29 @@ export const imageSource = (files: readonly ImageFile[], manifest: string | unde
   };
 };
 
-/** Where an image lies: its path, or that of a tar with the name in it. */
-export const imagePlace = ({ paths, parts }: ImageSource, index: number): string =>
+/** Returns the location of an image: its path, or the path of a tar followed by the name in the tar. */
+export const imageLocation = ({ paths, parts }: ImageSource, index: number): string =>
   parts === undefined ? textAt(paths, index) : `${pathOf(textAt(paths, index))}/${textAt(parts.names, index)}`;
 
-/** What people know an image by: its place, behind the line that names it. */
+/** Returns the name of an image in messages: its location, preceded by the manifest line that lists it. */
 export const imageName = (source: ImageSource, index: number): string =>
-  `${source.manifest === undefined ? "" : `${source.manifest.file}:${source.manifest.lines[index]}: `}${imagePlace(source, index)}`;
+  `${source.manifest === undefined ? "" : `${source.manifest.file}:${source.manifest.lines[index]}: `}${imageLocation(source, index)}`;
 
-/** Shards on web servers that this thread has opened: each time anew would take a request more. */
+/** Open shards on web servers, per thread; opening a shard costs one request. */
 const opened = new Map<string, Promise<ByteSource>>();
 
 const readFile = quickReader();
 
-/** A part of a file, here or on a web server. */
+/** Reads a part of a local file or of a file on a web server. */
 const readPart = async (path: string, part: FilePart): Promise<Uint8Array> => {
   if (!isAddress(path)) return readFile(path, part);
-  const source = opened.get(path) ?? openSource(path, "see that it is still there", "tar");
+  const source = opened.get(path) ?? openSource(path, "check that the file still exists", "tar");
   opened.set(path, source);
   source.catch(() => opened.delete(path));
   return (await source).read(part.begin, part.begin + part.sizeBytes);
 };
 
-/** The encoded bytes of an image. @throws DataError where they cannot be read, with the system's code. */
+/** Reads the encoded bytes of an image. @throws DataError, with the system's error code, if they cannot be read. */
 export const readImage = async (source: ImageSource, index: number): Promise<Uint8Array> => {
   try {
     const path = textAt(source.paths, index);
@@ -87,24 +87,27 @@ export const readImage = async (source: ImageSource, index: number): Promise<Uin
     if (cause instanceof DataError) throw cause;
     const { code, message } = cause as NodeJS.ErrnoException;
     throw new DataError(
-      `${imageName(source, index)} cannot be read (${code ?? message}); see that it is there, and may be read`,
+      `${imageName(source, index)} cannot be read (${code ?? message}); check that the file exists and is readable`,
       { cause },
     );
   }
 };
 
-/** An image whose bytes are none. @param name what people know it by. */
+/** Makes the error for an image that cannot be decoded. @param name name of the image in messages. */
 export const damagedImage = (name: string, cause: Error): DataError =>
   new DataError(
-    `${name} cannot be decoded (${cause.message}); restore it, remove it, or leave such images out with skipDamaged: true`,
+    `${name} cannot be decoded (${cause.message}); restore it, remove it, or skip such images with skipDamaged: true`,
     { cause },
   );
 
-/** Whether an image cannot be decoded here and now, for lack of memory: another machine would not leave it out. */
+/**
+ * Whether an image cannot be decoded for lack of memory. Such an image is not skipped, because another machine could
+ * decode it.
+ */
 export const isShortOfMemory = (cause: unknown): boolean => cause instanceof DataError;
 
-/** A data set none of whose images can be used. @param why one of them cannot. */
+/** Makes the error for a data set without a usable image. @param why reason for one of the images. */
 export const noSoundImage = (source: ImageSource, count: number, why?: string): DataError =>
   new DataError(
-    `${imagePlace(source, 0)}: none of ${count} images can be decoded${why === undefined ? "" : ` (${why})`}; restore them`,
+    `${imageLocation(source, 0)}: none of ${count} images can be decoded${why === undefined ? "" : ` (${why})`}; restore them`,
   );

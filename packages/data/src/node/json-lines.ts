@@ -2,35 +2,35 @@ import { DataError } from "../errors.ts";
 import { joinBytes } from "../join-bytes.ts";
 import { openFile } from "./file-pieces.ts";
 
-/** A line of a file of JSON lines. */
+/** A line of a JSON Lines file. */
 export interface JsonLine {
-  /** `file:line`, as errors call it. */
-  readonly place: string;
-  /** Its number, from 1. */
+  /** `file:line`, for errors. */
+  readonly location: string;
+  /** Line number, from 1. */
   readonly line: number;
-  /** What the line holds; undefined where it is damaged. */
+  /** Object of the line; undefined if the line is damaged. */
   readonly value: Readonly<Record<string, unknown>> | undefined;
-  /** What is wrong with it. */
+  /** Error of a damaged line; undefined otherwise. */
   readonly fault: string | undefined;
 }
 
-/** Strings of V8 end at half a gibibyte, and nobody writes such a line. */
+/** Maximum line length, bytes. V8's strings are limited to 2²⁹ bytes. */
 export const mostLineBytes: number = 2 ** 28;
 
 const newline = 10;
 
-/** Cuts pieces that follow each other into lines, without what ends them. Memory: one line. */
+/** Splits consecutive pieces into lines without line ends. Memory: one line. */
 export class LineCutter {
   private readonly tooLong: () => DataError;
   private pieces: Uint8Array[] = [];
   private bytes = 0;
 
-  /** @param tooLong what to say of a line that no string holds. */
+  /** @param tooLong makes the error for a line longer than the maximum. */
   constructor(tooLong: () => DataError) {
     this.tooLong = tooLong;
   }
 
-  /** Lines that end in the next piece. */
+  /** Yields the lines that end in the next piece. */
   *cut(piece: Uint8Array): Generator<Uint8Array, void> {
     let from = 0;
     for (let to = piece.indexOf(newline); ; to = piece.indexOf(newline, from)) {
@@ -44,7 +44,7 @@ export class LineCutter {
     }
   }
 
-  /** What stands behind the last line that was ended, and is the next one then. */
+  /** Returns the bytes after the last line end, and clears them. */
   rest(): Uint8Array {
     const line = joinBytes(...this.pieces);
     [this.pieces, this.bytes] = [[], 0];
@@ -52,7 +52,7 @@ export class LineCutter {
   }
 }
 
-/** Lines of a file with their numbers from 1, without what ends them. Memory: one line. */
+/** Yields the lines of a file with their numbers from 1, without line ends. Memory: one line. */
 function* linesOf(path: string, cure: string): Generator<readonly [number: number, bytes: Uint8Array], void> {
   const file = openFile(path, cure, "json");
   try {
@@ -69,35 +69,35 @@ function* linesOf(path: string, cure: string): Generator<readonly [number: numbe
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** What a line holds, or what is wrong with it. */
+/** Value of a line, or its error. */
 export type ParsedLine = Pick<JsonLine, "value" | "fault">;
 
 const fault = (what: string): ParsedLine => ({ value: undefined, fault: what });
 
-/** What a line holds, undefined where it is blank. */
+/** Parses a line; undefined if it is blank. */
 export const parseLine = (bytes: Uint8Array): ParsedLine | undefined => {
-  let rule = "is no UTF-8";
+  let rule = "is not valid UTF-8";
   try {
     const text = decoder.decode(bytes);
     if (text.trim() === "") return undefined;
-    rule = "is no JSON";
+    rule = "is not valid JSON";
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return { value: value as Readonly<Record<string, unknown>>, fault: undefined };
-    return fault("is no JSON object");
+    return fault("is not a JSON object");
   } catch {
     return fault(rule);
   }
 };
 
 /**
- * Read a file of JSON lines, an object on each. Blank lines are left out.
+ * Reads a JSON Lines file with one object per line. Blank lines are skipped.
  *
- * @throws DataError that ends with `cure` where the file cannot be read.
+ * @throws DataError that ends with `cure` if the file cannot be read.
  */
 export function* jsonLines(path: string, cure: string): Generator<JsonLine, void> {
   for (const [number, bytes] of linesOf(path, cure)) {
     const parsed = parseLine(bytes);
-    if (parsed !== undefined) yield { place: `${path}:${number}`, line: number, ...parsed };
+    if (parsed !== undefined) yield { location: `${path}:${number}`, line: number, ...parsed };
   }
 }

@@ -2,71 +2,75 @@ import { createHash, hash, randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-// A file of digests: a line that says so, records of a key and a digest each, those used last first, and the SHA-256 of
-// all that. The key is the beginning of a SHA-256 itself: a hundred bits more than numbers of images have.
+// Format of a digest file: a header line, records of a key and a digest each, most recently used first, and the SHA-256
+// of all preceding bytes. A key is a prefix of a SHA-256, 128 bits long: about 100 bits more than needed to number the
+// images.
 
 const head = Buffer.from("skein digests 1\n");
 const keyBytes = 16;
 const digestBytes = 32;
 const recordBytes = keyBytes + digestBytes;
 
-/** How much is kept. */
+/** Limits of stored digests. */
 export interface DigestBounds {
-  /** Of a file, where fewer are in use. */
+  /** Maximum number of records per file, unless more are in use. */
   readonly records: number;
-  /** Bytes of all files in the folder but the one that was written last. */
+  /** Maximum total size of the files in the folder except the last written, bytes. */
   readonly folderBytes: number;
 }
 
-/** A file of 200 MB, and 1 GiB in all. */
+/** At most 200 MB per file, and 1 GiB in total. */
 const ordinaryBounds: DigestBounds = { records: 2 ** 22, folderBytes: 2 ** 30 };
-/** Of a file, however many are in use: Node reads 2 GiB at once. */
+/** Maximum number of records per file even if more are in use: Node reads at most 2 GiB at once. */
 const mostInUse = 2 ** 25;
-/** A run that is killed while it reads has lost so much of it. */
+/** Interval of saving: a killed run loses at most this much work. */
 const saveEveryMilliseconds = 30_000;
-/** Nobody is still writing such a file. */
+/** Age after which an unfinished file is certainly abandoned. */
 const leftOverMilliseconds = 24 * 3600 * 1000;
 
 const unfinishedEnding = ".tmp";
-/** Names of our files: others in the folder are somebody else's. */
+/** Names of digest files; other files in the folder are never touched. */
 const ours = /^[0-9a-f]{32}(\.[0-9a-f-]{36}\.tmp)?$/;
 
-/** The first bytes of a key; keys that agree in them are told apart by the others. */
+/**
+ * Returns the first 6 bytes of a key as an integer. Keys with equal prefixes are distinguished by their remaining
+ * bytes.
+ */
 const prefixAt = (records: Buffer, at: number): number => records.readUIntBE(at, 6);
 
-/** Records one after the other, to be found by their keys. */
+/** Consecutive records with an index by key. */
 class Records {
   readonly bytes: Buffer;
   private numBytes = 0;
-  private readonly places = new Map<number, number>();
+  private readonly offsets = new Map<number, number>();
 
   constructor(bytes: Buffer, numBytes: number) {
     this.bytes = bytes;
     for (; this.numBytes < numBytes; this.numBytes += recordBytes)
-      this.places.set(prefixAt(bytes, this.numBytes), this.numBytes);
+      this.offsets.set(prefixAt(bytes, this.numBytes), this.numBytes);
   }
 
   get filled(): Buffer {
     return this.bytes.subarray(0, this.numBytes);
   }
 
-  /** @param at where in `key` it begins. */
+  /** Returns the digest of a key. @param at offset of the key in `key`, bytes. */
   find(key: Buffer, at = 0): Buffer | undefined {
-    const place = this.places.get(prefixAt(key, at));
-    if (place === undefined || key.compare(this.bytes, place, place + keyBytes, at, at + keyBytes) !== 0)
+    const offset = this.offsets.get(prefixAt(key, at));
+    if (offset === undefined || key.compare(this.bytes, offset, offset + keyBytes, at, at + keyBytes) !== 0)
       return undefined;
-    return this.bytes.subarray(place + keyBytes, place + recordBytes);
+    return this.bytes.subarray(offset + keyBytes, offset + recordBytes);
   }
 
   add(key: Buffer, digest: Uint8Array): void {
     if (this.numBytes === this.bytes.length) return;
-    this.places.set(prefixAt(key, 0), this.numBytes);
+    this.offsets.set(prefixAt(key, 0), this.numBytes);
     this.bytes.set(key, this.numBytes);
     this.bytes.set(digest, this.numBytes + keyBytes);
     this.numBytes += recordBytes;
   }
 
-  /** The first ones of others whose keys are not among these. */
+  /** Returns the first records of `others` with keys that are not in these records. */
   without(others: Buffer, most: number): Buffer {
     const left = Buffer.alloc(Math.min(others.length, most * recordBytes));
     let end = 0;
@@ -82,7 +86,7 @@ const sumOf = (...parts: readonly Uint8Array[]): Buffer => {
   return sum.digest();
 };
 
-/** The records of a file; none where there is no file. @returns undefined where it is damaged. */
+/** Reads the records of a file; an empty buffer if there is no file. @returns undefined if the file is damaged. */
 const readRecords = (path: string): Buffer | undefined => {
   let bytes: Buffer;
   try {
@@ -101,12 +105,12 @@ const readRecords = (path: string): Buffer | undefined => {
   return isWhole ? records : undefined;
 };
 
-/** Remove files that were used least recently, down to the bound, and what killed processes have left. */
+/** Removes the least recently used files down to the limit, and files abandoned by killed processes. */
 const tidy = (folder: string, written: string, mostBytes: number): void => {
   const names = readdirSync(folder).filter((name) => ours.test(name));
   const files = names.flatMap((name) => {
     const path = join(folder, name);
-    const stats = statSync(path, { throwIfNoEntry: false }); // another process tidies, too
+    const stats = statSync(path, { throwIfNoEntry: false }); // another process may remove files at the same time
     return stats?.isFile() === true && path !== written ? [{ path, size: stats.size, used: stats.mtimeMs }] : [];
   });
   let total = 0;
@@ -118,32 +122,32 @@ const tidy = (folder: string, written: string, mostBytes: number): void => {
 };
 
 /**
- * Digests of what was read before, in a file of a folder, so that it is not read again. Several processes may use one
- * folder at once: files are replaced as a whole, and what another has kept meanwhile stays. No fault of the file or the
- * folder is an error: then nothing is known, or nothing is kept.
+ * Digests of files that were read before, stored in a file of a folder, so that these files are not read again. Several
+ * processes may use one folder at once: files are replaced atomically, and records that another process has stored
+ * meanwhile are kept. A failure of the file or the folder is not an error: then no digest is known, or none is stored.
  */
 export class KnownDigests {
-  /** Why digests are not known, or not kept, where they could be: a line for people. */
+  /** Why digests are not known or not stored: one line for the user. Absent: no failure. */
   remark: string | undefined;
   private readonly folder: string;
   private readonly path: string;
   private readonly before: Records;
-  /** Those that were asked for and known, or added, in this order. */
+  /** Digests that were looked up and found, or added, in this order. */
   private readonly inUse: Records;
   private readonly bounds: DigestBounds;
   private hasNew = false;
   private saved = performance.now();
 
   /**
-   * @param folder of all such files; made where it is missing.
-   * @param place that the digests belong to. Each has a file of its own.
-   * @param count how many digests there may be in use.
+   * @param folder of all digest files; created if missing.
+   * @param location location that the digests belong to. Each location has its own file.
+   * @param count maximum number of digests in use.
    */
-  constructor(folder: string, place: string, count: number, bounds: DigestBounds = ordinaryBounds) {
+  constructor(folder: string, location: string, count: number, bounds: DigestBounds = ordinaryBounds) {
     this.folder = folder;
     this.bounds = bounds;
-    // The version is in the name, so that versions do not take turns in overwriting each other's.
-    this.path = join(folder, hash("sha256", `${head.toString()}${place}`, "hex").slice(0, 2 * keyBytes));
+    // The file name contains the format version, so that versions do not overwrite each other's files.
+    this.path = join(folder, hash("sha256", `${head.toString()}${location}`, "hex").slice(0, 2 * keyBytes));
     const before = this.read() ?? Buffer.alloc(0);
     this.before = new Records(before, before.length);
     this.inUse = new Records(Buffer.alloc(recordBytes * Math.min(count, mostInUse)), 0);
@@ -152,7 +156,8 @@ export class KnownDigests {
   private read(): Buffer | undefined {
     try {
       const records = readRecords(this.path);
-      if (records === undefined) this.remark ??= `${this.path} is damaged, so images are read anew; it is written anew`;
+      if (records === undefined)
+        this.remark ??= `${this.path} is damaged, so images are read again and the file is rewritten`;
       return records;
     } catch (error) {
       this.fail(error);
@@ -162,10 +167,10 @@ export class KnownDigests {
 
   private fail(error: unknown): void {
     const { code, message } = error as NodeJS.ErrnoException;
-    this.remark ??= `digests of images cannot be kept in ${this.folder} (${code ?? message}), so the next run reads all images again before it starts; see that the folder may be written, or use another one (SKEIN_CACHE_DIR of skein-train)`;
+    this.remark ??= `digests of images cannot be kept in ${this.folder} (${code ?? message}), so the next run reads all images again before it starts; make the folder writable, or use another folder (SKEIN_CACHE_DIR of skein-train)`;
   }
 
-  /** The digest that was added under a text, in this process or another. */
+  /** Returns the digest that this or another process added under a text. */
   find(text: string): Uint8Array | undefined {
     const key = keyOf(text);
     const used = this.inUse.find(key);
@@ -175,14 +180,14 @@ export class KnownDigests {
     return known;
   }
 
-  /** Add a digest that was not found. */
+  /** Adds a digest that was not found. */
   add(text: string, digest: Uint8Array): void {
     this.inUse.add(keyOf(text), digest);
     this.hasNew = true;
     if (performance.now() - this.saved > saveEveryMilliseconds) this.save();
   }
 
-  /** Keep what was added. */
+  /** Stores the added digests. */
   save(): void {
     this.saved = performance.now();
     try {

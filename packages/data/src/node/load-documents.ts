@@ -11,75 +11,80 @@ import { textEncoding } from "./text-encoding.ts";
 import { contentOf, formatOf, hasFields, requireFields, requireUtf8 } from "./text-format.ts";
 import { damagedText, lineEntry, rowEntry, type TextEntry } from "./text-entries.ts";
 
-/** Which texts there are, and what they become. */
+/** Text files and their conversion to tokens. */
 export interface DocumentOptions {
   /**
-   * A file of text (UTF-8), one of JSON lines (`.jsonl`, `.ndjson`, `.json`) or of rows (`.parquet`, which may be the
-   * address of one), a folder with such files, or several of these, in their order.
+   * A text file (UTF-8), a JSON Lines file (`.jsonl`, `.ndjson`, `.json`), a Parquet file (`.parquet`, path or
+   * address), a folder with such files, or several of these, in order.
    */
   readonly file: string | readonly string[];
-  /** Key of the text in JSON lines, column of it in Parquet; refused if `file` has neither. Default: text. */
+  /** Key of the text in JSON lines, column of the text in Parquet; rejected if `file` has neither. Default: text. */
   readonly field?: string | undefined;
-  /** Stands between documents. Default: the token that ends a text, where the tokenizer has one, or an empty line. */
+  /** Text between documents. Default: the tokenizer's end-of-text token, or an empty line if there is none. */
   readonly separator?: string | undefined;
-  /** Leave out lines and rows that hold no text, instead of giving up. */
+  /** Whether lines and rows without a text are skipped instead of causing an error. */
   readonly skipDamaged?: boolean | undefined;
   /** Default: each byte of UTF-8 is a token. */
   readonly tokenizer?: Tokenizer | undefined;
 }
 
-/** All documents in a row, in shared memory: bytes, or tokens of a tokenizer. */
+/** All documents, concatenated in shared memory: bytes, or tokens of a tokenizer. */
 export interface Documents {
   readonly text: Uint8Array | Int32Array;
-  /** What people should know, a line each. */
+  /** Remarks for the user, one line each. */
   readonly remarks: readonly string[];
 }
 
 const extensions: ReadonlySet<string> = new Set([".jsonl", ".md", ".ndjson", ".parquet", ".txt"]);
-const cure = "name a file of text, of JSON lines or of Parquet, or a folder with such files";
+const cure = "give a text, JSON Lines or Parquet file, or a folder with such files";
 
-const extensionOf = (place: string): string => extname(pathOf(place)).toLowerCase();
+const extensionOf = (location: string): string => extname(pathOf(location)).toLowerCase();
 
-/** Files that a place names. @throws DataError for a folder without texts. */
-const textsAt = (place: string): string[] => {
-  if (isAddress(place) && extensionOf(place) !== ".parquet")
-    throw new DataError(`${pathOf(place)}: only .parquet is read by its address; download the file, and name it`);
-  if (isAddress(place) || !isFolder(place)) return [place];
-  const texts = filesBelow(place).filter((path) => extensions.has(extensionOf(path)));
+/** Returns the files at a location. @throws DataError for a folder without texts. */
+const textsAt = (location: string): string[] => {
+  if (isAddress(location) && extensionOf(location) !== ".parquet")
+    throw new DataError(
+      `${pathOf(location)}: only .parquet can be read over HTTP; download the file and give its path`,
+    );
+  if (isAddress(location) || !isFolder(location)) return [location];
+  const texts = filesBelow(location).filter((path) => extensions.has(extensionOf(path)));
   if (texts.length === 0)
-    throw new DataError(`${place} holds no texts (${[...extensions].join(", ")}); put some in, or name a file`);
+    throw new DataError(`${location} holds no texts (${[...extensions].join(", ")}); add texts, or give a file`);
   return texts;
 };
 
 /**
- * Whether any of some files, or of files in folders, has fields, of which one is the text.
+ * Whether any of some files, or of files in folders, has fields, one of which is the text.
  *
  * @throws DataError for a folder without texts.
  */
 export const haveFields = (file: DocumentOptions["file"]): boolean => [file].flat().flatMap(textsAt).some(hasFields);
 
-/** @throws DataError for a folder without texts, for a field that no file has, and for no place at all. */
-const filesAt = (places: readonly string[], field: string | undefined): string[] => {
-  const files = places.flatMap(textsAt);
+/**
+ * Returns the files at some locations. @throws DataError for a folder without texts, for a field that no file has, and
+ * for an empty list.
+ */
+const filesAt = (locations: readonly string[], field: string | undefined): string[] => {
+  const files = locations.flatMap(textsAt);
   requireFields(files, field);
-  const packed = files.find((place) => /\.gz$/i.test(pathOf(place)));
+  const packed = files.find((location) => /\.gz$/i.test(pathOf(location)));
   if (packed !== undefined)
     throw new DataError(
-      `${pathOf(packed)} is compressed, and read only while training (data.stream); give stream, or unpack the file`,
+      `${pathOf(packed)} is compressed, which only streams support (data.stream); set stream, or decompress the file`,
     );
-  if (files.length === 0) throw new DataError(`data.file names no files; ${cure}`);
+  if (files.length === 0) throw new DataError(`data.file lists no files; ${cure}`);
   return files;
 };
 
 function* lineEntries(path: string, field: string): Generator<TextEntry, void> {
-  for (const { place, ...line } of jsonLines(path, cure)) yield lineEntry(place, line, field);
+  for (const { location, ...line } of jsonLines(path, cure)) yield lineEntry(location, line, field);
 }
 
 async function* rowEntries(path: string, field: string): AsyncGenerator<TextEntry, void> {
   for await (const [row, value] of parquetColumn(path, field)) yield rowEntry(path, row, value, field);
 }
 
-/** Texts of a file, each a string or its bytes; places of damaged entries go to `damaged`. */
+/** Yields the texts of a file, each a string or its bytes; locations of damaged entries are appended to `damaged`. */
 async function* documentsOf(
   path: string,
   { field = "text", skipDamaged = false }: DocumentOptions,
@@ -93,19 +98,19 @@ async function* documentsOf(
     return;
   }
   const entries = format === "lines" ? lineEntries(path, field) : rowEntries(path, field);
-  for await (const { place, text, fault } of entries) {
+  for await (const { location, text, fault } of entries) {
     if (text !== undefined) yield text;
-    else if (skipDamaged) damaged.push(place);
-    else throw damagedText(place, fault!);
+    else if (skipDamaged) damaged.push(location);
+    else throw damagedText(location, fault!);
   }
 }
 
 /**
- * The texts of files, of lines of JSON, of rows of Parquet, or of folders of these, in their order, each a string or
- * its bytes.
+ * Yields the texts of files, of JSON lines, of Parquet rows, or of folders of these, in order, each a string or its
+ * bytes.
  *
- * @param damaged takes the places of lines and rows that are left out.
- * @throws DataError for files that cannot be read, and for a damaged line unless it is to be skipped.
+ * @param damaged receives the locations of lines and rows that are skipped.
+ * @throws DataError for files that cannot be read, and for a damaged line unless damaged lines are skipped.
  */
 export async function* eachDocument(
   options: DocumentOptions,
@@ -114,8 +119,8 @@ export async function* eachDocument(
   for (const path of filesAt([options.file].flat(), options.field)) yield* documentsOf(path, options, damaged);
 }
 
-/** In shared memory, one after the other. */
-const inARow = <Text extends Uint8Array | Int32Array>(
+/** Concatenates texts in shared memory. */
+const concatenated = <Text extends Uint8Array | Int32Array>(
   pieces: readonly Text[],
   make: (bytes: SharedArrayBuffer) => Text,
 ): Text => {
@@ -130,13 +135,13 @@ const inARow = <Text extends Uint8Array | Int32Array>(
   return row;
 };
 
-/** What comes one after the other, now or later. */
+/** A synchronous or asynchronous sequence. */
 type Series<Item> = Iterable<Item> | AsyncIterable<Item>;
 
-/** Characters or bytes of documents that are changed together. */
+/** Length of the documents that are encoded together, characters or bytes. */
 const partLength = 2 ** 14;
 
-/** Documents in their order, some at a time. */
+/** Groups documents in order, by length. */
 async function* partsOf(documents: Series<string | Uint8Array>): AsyncGenerator<(string | Uint8Array)[], void> {
   let part: (string | Uint8Array)[] = [];
   let length = 0;
@@ -150,7 +155,7 @@ async function* partsOf(documents: Series<string | Uint8Array>): AsyncGenerator<
   yield part;
 }
 
-/** Documents with a separator between any two, changed as they come; empty ones are none. */
+/** Encodes documents group by group and puts a separator between any two. Empty documents are dropped. */
 const separated = async <Text extends Uint8Array | Int32Array>(
   documents: Series<string | Uint8Array>,
   changeAll: (documents: readonly (string | Uint8Array)[]) => Text[],
@@ -167,8 +172,8 @@ const separated = async <Text extends Uint8Array | Int32Array>(
 };
 
 /**
- * Documents one after the other, in shared memory. Each is encoded by itself, so that no token reaches from one into
- * the next. Empty ones are none.
+ * Concatenates documents in shared memory. Each document is encoded separately, so that no token spans two documents.
+ * Empty documents are dropped.
  */
 export const joinDocuments = async (
   documents: Series<string | Uint8Array>,
@@ -176,18 +181,17 @@ export const joinDocuments = async (
 ): Promise<Uint8Array | Int32Array> => {
   const { encodeAll, separator: between } = textEncoding(separator, tokenizer);
   const pieces = await separated(documents, encodeAll, between);
-  if (tokenizer !== undefined) return inARow(pieces as Int32Array[], (shared) => new Int32Array(shared));
-  // a lone file lies in shared memory already
+  if (tokenizer !== undefined) return concatenated(pieces as Int32Array[], (shared) => new Int32Array(shared));
+  // a single file is in shared memory already
   const [first, ...others] = pieces as Uint8Array[];
   if (others.length === 0 && first?.buffer instanceof SharedArrayBuffer) return first;
-  return inARow(pieces as Uint8Array[], (shared) => new Uint8Array(shared));
+  return concatenated(pieces as Uint8Array[], (shared) => new Uint8Array(shared));
 };
 
 /**
- * Texts of files, of lines of JSON, of rows of Parquet, or of folders of these, one after the other (see
- * `joinDocuments`).
+ * Concatenates the texts of files, of JSON lines, of Parquet rows, or of folders of these (see `joinDocuments`).
  *
- * @throws DataError for files that cannot be read, and for a damaged line, with file and line, unless it is to be
+ * @throws DataError for files that cannot be read, and for a damaged line, with file and line, unless damaged lines are
  * skipped.
  */
 export const loadDocuments = async (options: DocumentOptions): Promise<Documents> => {
@@ -208,7 +212,7 @@ export const loadDocuments = async (options: DocumentOptions): Promise<Documents
     text,
     remarks: [
       ...(count === 1 ? [] : [`${count} documents`]),
-      ...(damaged.length === 0 ? [] : [`${damaged.length} damaged lines or rows were left out: ${someOf(damaged)}`]),
+      ...(damaged.length === 0 ? [] : [`${damaged.length} damaged lines or rows were skipped: ${someOf(damaged)}`]),
     ],
   };
 };

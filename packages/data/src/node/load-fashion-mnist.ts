@@ -7,12 +7,12 @@ import { mnistFiles, mnistRecords } from "../mnist.ts";
 import type { Records } from "../records.ts";
 import { readIdx } from "./read-idx.ts";
 
-/** Where Debian's package `dataset-fashion-mnist` puts the files, each compressed. */
+/** Folder in which Debian's package `dataset-fashion-mnist` installs the files, gzip-compressed. */
 export const fashionMnistFolder = "/usr/share/datasets/fashion-mnist";
 
 const packageCure = "install it with: apt-get install dataset-fashion-mnist";
 
-/** SHA-256 of the files as they were published, uncompressed. */
+/** SHA-256 of the published files, uncompressed. */
 const published: Readonly<Record<string, string>> = {
   [mnistFiles.train.images]: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
   [mnistFiles.train.labels]: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
@@ -20,23 +20,23 @@ const published: Readonly<Record<string, string>> = {
   [mnistFiles.test.labels]: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
 };
 
-/** @throws DataError when a file, named as it was published, differs from the published one. */
+/** @throws DataError if a file differs from the published file of the same name. */
 export const requirePublished = (file: string, { name, bytes }: NamedBytes): void => {
   const expected = published[file]!;
   const actual = createHash("sha256").update(bytes).digest("hex");
   if (actual !== expected)
     throw new DataError(
-      `${name} has SHA-256 ${actual.slice(0, 16)}…, but the published file has ${expected.slice(0, 16)}…; it was altered: install it again with: apt-get install --reinstall dataset-fashion-mnist`,
+      `${name} has SHA-256 ${actual.slice(0, 16)}…, but the published file has ${expected.slice(0, 16)}…; the file was altered: install it again with: apt-get install --reinstall dataset-fashion-mnist`,
     );
 };
 
 /**
- * The 60,000 training and 10,000 test images of Fashion-MNIST: clothes of ten classes in 28×28 shades of grey, fields
- * as of `mnistRecords`, in shared memory. From Debian's package `dataset-fashion-mnist`, checked against the published
- * files, or from another folder with the four IDX files, plain or with `.gz` at the end, in which only the form is
- * checked.
+ * Loads the 60,000 training and 10,000 test images of Fashion-MNIST: clothes of ten classes, 28×28 gray levels, with
+ * the fields of `mnistRecords`, in shared memory. The files come from Debian's package `dataset-fashion-mnist` and are
+ * checked against the published files, or from another folder with the four IDX files, plain or `.gz`, of which only
+ * the format is checked.
  *
- * @throws DataError when a file is missing, truncated or altered.
+ * @throws DataError if a file is missing, truncated or altered.
  * Source: Xiao, Rasul and Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking machine learning algorithms,
  * arXiv 1708.07747.
  */
@@ -48,17 +48,17 @@ export const loadFashionMnist = ({
   readonly train: Records;
   readonly test: Records;
 } => {
-  const place = folder ?? fashionMnistFolder;
+  const location = folder ?? fashionMnistFolder;
   const cure =
     folder === undefined
       ? packageCure
-      : `the folder must hold the four IDX files of Fashion-MNIST; leave the folder out to use ${fashionMnistFolder}`;
-  if (folder === undefined && !existsSync(place))
+      : `the folder must hold the four IDX files of Fashion-MNIST; omit the folder to use ${fashionMnistFolder}`;
+  if (folder === undefined && !existsSync(location))
     throw new DataError(
-      `data set fashion-mnist was not found: there is no ${place}; ${packageCure}, or name a folder with its four IDX files`,
+      `data set fashion-mnist was not found: there is no ${location}; ${packageCure}, or give a folder with its four IDX files`,
     );
   const read = (file: string): NamedBytes => {
-    const found = readIdx(join(place, file), cure);
+    const found = readIdx(join(location, file), cure);
     if (folder === undefined) requirePublished(file, found);
     return found;
   };

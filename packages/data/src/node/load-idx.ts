@@ -4,30 +4,30 @@ import { mnistFiles } from "../mnist.ts";
 import { DataError } from "../errors.ts";
 import { readIdx } from "./read-idx.ts";
 
-/** A file of images and the file of their classes. */
+/** A file of images and the file of their labels. */
 export interface IdxPair {
   readonly images: string;
   readonly labels: string;
 }
 
-/** Which IDX files hold images and labels. */
+/** Names of the IDX files of images and labels. */
 export interface IdxOptions {
-  /** Where the files lie. */
+  /** Folder of the files. */
   readonly folder: string;
-  /** Their names. Default: those of MNIST. */
+  /** Names of the training files. Default: those of MNIST. */
   readonly train?: IdxPair | undefined;
   readonly test?: IdxPair | undefined;
-  /** Default: one more than the greatest label. */
+  /** Number of classes. Default: one more than the largest label. */
   readonly classes?: number | undefined;
 }
 
 const imageShape = ({ records }: ImageRecords): string => records.fields["inputs"]!.shape.join("×");
 
 /**
- * Images of any size and number of classes from four IDX files, plain or with `.gz` at the end, in shared memory;
- * fields as of `imageRecords`.
+ * Loads images of any size and number of classes from four IDX files, plain or `.gz`, into shared memory, with the
+ * fields of `imageRecords`.
  *
- * @throws DataError when a file is missing, truncated or altered, and where training and test images differ in size.
+ * @throws DataError if a file is missing, truncated or altered, and if training and test images differ in size.
  */
 export const loadIdx = ({
   folder,
@@ -39,13 +39,13 @@ export const loadIdx = ({
   readonly test: ImageRecords["records"];
   readonly classes: number;
 } => {
-  const cure = "name the folder and, in train and test, its files of images and labels";
+  const cure = "set folder, and train and test to its files of images and labels";
   const pair = ({ images, labels }: IdxPair): ImageRecords =>
     imageRecords(readIdx(join(folder, images), cure), readIdx(join(folder, labels), cure), { classes });
-  const [learned, heldOut] = [pair(train), pair(test)];
-  if (imageShape(learned) !== imageShape(heldOut))
+  const [training, heldOut] = [pair(train), pair(test)];
+  if (imageShape(training) !== imageShape(heldOut))
     throw new DataError(
-      `${join(folder, train.images)} holds images of ${imageShape(learned)}, but ${join(folder, test.images)} of ${imageShape(heldOut)}; both must have one size`,
+      `${join(folder, train.images)} holds images of ${imageShape(training)}, but ${join(folder, test.images)} of ${imageShape(heldOut)}; training and test images must have the same size`,
     );
-  return { train: learned.records, test: heldOut.records, classes: Math.max(learned.classes, heldOut.classes) };
+  return { train: training.records, test: heldOut.records, classes: Math.max(training.classes, heldOut.classes) };
 };

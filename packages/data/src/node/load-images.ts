@@ -2,14 +2,14 @@ import { availableParallelism } from "node:os";
 import type { Decoding, EncodedRecords, ImageSource, Samples } from "../encoded-records.ts";
 import { makeRecords, type Records } from "../records.ts";
 import type { ImageDecoder } from "./decode-image.ts";
-import { eachOf } from "./each-of.ts";
+import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { findImages, type FoundImages, type ImageFile } from "./find-images.ts";
 import { someOf } from "./files-below.ts";
 import { type DecoderName, imageDecoder } from "./image-decoder.ts";
 import {
   damagedImage,
   imageName,
-  imagePlace,
+  imageLocation,
   imageSource,
   isShortOfMemory,
   noSoundImage,
@@ -20,33 +20,33 @@ import { findInShards, type ShardOptions } from "./find-in-shards.ts";
 import { readManifest } from "./read-manifest.ts";
 import { requireMemory } from "./require-memory.ts";
 
-/** How images of any size become samples of one. */
+/** Options of loading images of any size as samples of one size. */
 export interface ImageOptions extends Decoding {
-  /** Part that is held out where nothing says which images are. */
+  /** Fraction that is held out unless the data define the test images. */
   readonly testFraction: number;
-  /** Leave out images that cannot be decoded, instead of giving up. */
+  /** Whether images that cannot be decoded are skipped instead of causing an error. */
   readonly skipDamaged: boolean;
-  /** What decodes them. Default: sharp. */
+  /** Decoder package. Default: sharp. */
   readonly decoder?: DecoderName | undefined;
-  /** File URL of the module whose dependencies are searched for what decodes: `import.meta.url`. */
+  /** File URL of the module from which decoder packages are resolved: `import.meta.url`. */
   readonly from: string;
 }
 
-/** Samples of images, and what people should know of them. */
+/** Samples of images, and remarks for the user. */
 export interface Images<Of extends Samples = Records> {
   readonly train: Of;
   readonly test: Of;
   readonly classes: number;
-  /** Names of the classes, by number. */
+  /** Class names, by label. */
   readonly classNames: readonly string[];
-  /** A line each. */
+  /** Remarks for the user, one line each. */
   readonly remarks: readonly string[];
 }
 
-/** A thousand classes are not told by their names. */
-const mostClassesTold = 50;
+/** Maximum number of classes that are listed by name. */
+const mostListedClasses = 50;
 
-/** Decode all images of a source, before training. */
+/** Decodes all images of a source, before training. */
 const recordsOf = async (
   source: ImageSource,
   decoder: ImageDecoder,
@@ -59,12 +59,12 @@ const recordsOf = async (
   requireMemory(
     source.count * each,
     `${source.count} images of ${shape.join("×")}, decoded,`,
-    "use a smaller size or fewer images, or decode them while training: cacheMegabytes bounds what is kept",
+    "use a smaller size or fewer images, or decode them during training: cacheMegabytes limits the decoded images in memory",
   );
   const pixels = new Uint8Array(new SharedArrayBuffer(source.count * each));
   const isSound: boolean[] = [];
   let why: string | undefined;
-  await eachOf(source.count, availableParallelism(), async (index) => {
+  await forEachConcurrently(source.count, availableParallelism(), async (index) => {
     isSound[index] = false;
     try {
       const bytes = await readImage(source, index);
@@ -74,7 +74,7 @@ const recordsOf = async (
       pixels.set(image, index * each);
     } catch (error) {
       if (!skipDamaged || isShortOfMemory((error as Error).cause)) throw error;
-      damaged.push(imagePlace(source, index));
+      damaged.push(imageLocation(source, index));
       if (index === 0) why = ((error as Error).cause as Error | undefined)?.message;
       return;
     }
@@ -100,20 +100,22 @@ const remarksOn = (
   { train, test }: Pick<Images<Samples>, "train" | "test">,
   further: readonly string[],
 ): string[] => [
-  `${train.count} images to learn from, ${test.count} to judge by, of ${classes.length} classes: ${classes.length <= mostClassesTold ? classes.join(", ") : someOf(classes)}`,
+  `${train.count} training images, ${test.count} test images, ${classes.length} classes: ${classes.length <= mostListedClasses ? classes.join(", ") : someOf(classes)}`,
   ...further,
   ...(decoder === "napi-rs"
     ? ["ordinary JPEGs are decoded by @napi-rs/image, other images by sharp; their pixels differ a little"]
     : []),
   ...(incomplete.length === 0
     ? []
-    : [`${incomplete.length} samples without an image or a label were left out: ${someOf(incomplete)}`]),
+    : [`${incomplete.length} samples without an image or a label were skipped: ${someOf(incomplete)}`]),
   ...(others.length === 0
     ? []
-    : [`${others.length === 1 ? "1 file is no image" : `${others.length} files are no images`}: ${someOf(others)}`]),
+    : [
+        `${others.length === 1 ? "1 file is not an image" : `${others.length} files are not images`}: ${someOf(others)}`,
+      ]),
 ];
 
-/** Images that were found, decoded into shared memory; see `loadImageFolder`. */
+/** Decodes found images into shared memory; see `loadImageFolder`. */
 export const loadFoundImages = async (found: FoundImages, options: ImageOptions): Promise<Images> => {
   const decoder = imageDecoder(options.from, options.decoder ?? "sharp");
   const damaged: string[] = [];
@@ -122,7 +124,7 @@ export const loadFoundImages = async (found: FoundImages, options: ImageOptions)
   const train = await recordsIn(found.train);
   const test = await recordsIn(found.test);
   const left =
-    damaged.length === 0 ? [] : [`${damaged.length} damaged images were left out: ${someOf(damaged.toSorted())}`];
+    damaged.length === 0 ? [] : [`${damaged.length} damaged images were skipped: ${someOf(damaged.toSorted())}`];
   return {
     train,
     test,
@@ -133,42 +135,40 @@ export const loadFoundImages = async (found: FoundImages, options: ImageOptions)
 };
 
 /**
- * Images to judge by, where others than those are to learn from: decoded into memory, or with `lazy` while batches are
- * taken.
+ * Loads test images that are separate from the training images: decoded into memory, or with `lazy` decoded when
+ * batches need them.
  */
-export const loadHeldImages = async (
+export const loadTestImages = async (
   files: readonly ImageFile[],
   options: ImageOptions,
   lazy: LazyOptions | undefined,
 ): Promise<{ readonly records: Samples; readonly remarks: readonly string[] }> => {
   const source = imageSource(files, undefined);
-  const leftOut = (damaged: readonly string[]): string[] =>
-    damaged.length === 0
-      ? []
-      : [`${damaged.length} damaged images to judge by are left out: ${someOf(damaged.toSorted())}`];
+  const skippedRemarks = (damaged: readonly string[]): string[] =>
+    damaged.length === 0 ? [] : [`${damaged.length} damaged test images were skipped: ${someOf(damaged.toSorted())}`];
   if (lazy === undefined) {
     const damaged: string[] = [];
     const decoder = imageDecoder(options.from, options.decoder ?? "sharp");
-    return { records: await recordsOf(source, decoder, options, damaged), remarks: leftOut(damaged) };
+    return { records: await recordsOf(source, decoder, options, damaged), remarks: skippedRemarks(damaged) };
   }
-  const { records, unread, remarks } = await openSources([source], { ...options, ...lazy });
-  return { records: records[0]!, remarks: [...leftOut(unread), ...remarks] };
+  const { records, unreadable, remarks } = await openSources([source], { ...options, ...lazy });
+  return { records: records[0]!, remarks: [...skippedRemarks(unreadable), ...remarks] };
 };
 
-/** Images that were found, to be decoded while batches are taken; see `openImageFolder`. */
+/** Opens found images, to be decoded when batches need them; see `openImageFolder`. */
 export const openFoundImages = async (
   found: FoundImages,
   options: ImageOptions & LazyOptions,
 ): Promise<Images<EncodedRecords>> => {
   const sources = [found.train, found.test].map((files) => imageSource(files, found.manifest));
-  const { records, unread, remarks } = await openSources(sources, options);
+  const { records, unreadable, remarks } = await openSources(sources, options);
   const [train, test] = records as [EncodedRecords, EncodedRecords];
   const { cache, decodesAtOnce } = train.images;
   const further = [
-    `images are decoded beside training, ${decodesAtOnce} of each rank at once, on ${decodingThreads()} threads of a process (environment variable UV_THREADPOOL_SIZE); the cache has room for ${cache.capacity} of ${train.count + test.count}`,
-    ...(unread.length === 0
+    `images are decoded during training, ${decodesAtOnce} at once per rank, on ${decodingThreads()} threads per process (environment variable UV_THREADPOOL_SIZE); the cache holds ${cache.capacity} of ${train.count + test.count}`,
+    ...(unreadable.length === 0
       ? []
-      : [`${unread.length} images cannot be read, and others take their places: ${someOf(unread.toSorted())}`]),
+      : [`${unreadable.length} images cannot be read and are replaced by others: ${someOf(unreadable.toSorted())}`]),
     ...remarks,
   ];
   return {
@@ -181,13 +181,14 @@ export const openFoundImages = async (
 };
 
 /**
- * Images in folders by class (see `findImages`), decoded into shared memory: fields `inputs` u8 [rows, columns,
- * channels] and `labels` i32 [], classes in the order of their names. JPEG, PNG, WebP, AVIF, GIF, TIFF, by package
- * `sharp`, or ordinary JPEGs by `@napi-rs/image` (see `jpegDecoder`).
+ * Loads images in folders by class (see `findImages`), decoded into shared memory: fields `inputs` u8 [rows, columns,
+ * channels] and `labels` i32 [], classes in the order of their names. JPEG, PNG, WebP, AVIF, GIF and TIFF are decoded
+ * by package `sharp`, or ordinary JPEGs by `@napi-rs/image` (see `jpegDecoder`).
  *
- * Cost: each image is decoded once, on all cores, before training; `count · rows · columns · channels` bytes stay.
- * @throws DataError when the package is not installed, for folders that hold no classes of images, and for an image
- * that cannot be decoded unless it is to be skipped.
+ * Cost: each image is decoded once, on all cores, before training; the samples need `count · rows · columns · channels`
+ * bytes.
+ * @throws DataError if the package is not installed, for folders without classes of images, and for an image that
+ * cannot be decoded unless such images are skipped.
  */
 export const loadImageFolder = async ({
   folder,
@@ -196,9 +197,9 @@ export const loadImageFolder = async ({
   loadFoundImages(findImages(folder, options.testFraction), options);
 
 /**
- * Images that a file names (see `readManifest`), as `loadImageFolder` gives them.
+ * Loads the images that a manifest lists (see `readManifest`), like `loadImageFolder`.
  *
- * @throws DataError for a damaged line, too, with file and line.
+ * @throws DataError also for a damaged line, with file and line.
  */
 export const loadImageManifest = async ({
   file,
@@ -207,15 +208,15 @@ export const loadImageManifest = async ({
   loadFoundImages(readManifest(file, options.testFraction), options);
 
 /**
- * The samples of `loadImageFolder`, but each is decoded when a batch needs it, by the thread that assembles batches
- * (`Prefetcher`, `readEvaluationBatches`). Damaged images show late: where they are to be skipped, the next sound one
- * takes the place of each, so that the number of samples stays.
+ * Opens the samples of `loadImageFolder` without decoding them: the thread that assembles batches (`Prefetcher`,
+ * `readEvaluationBatches`) decodes each image when a batch needs it. Damaged images are found late: if they are
+ * skipped, the next intact image replaces each of them, so that the number of samples stays.
  *
- * Cost: here each image is read once, for a digest, or only looked at with a `digestFolder` that knows it; then each is
- * read and decoded in every epoch, but for those that the cache keeps. A path, a label and a word of each image stay in
- * memory, and what the cache may hold.
- * @throws DataError as `loadImageFolder`, but for an image that cannot be read instead of one that cannot be decoded;
- * and where there is no room for the cache.
+ * Cost: opening reads each image once for a digest, or only its metadata if `digestFolder` has its digest. Each epoch
+ * reads and decodes all images that are not in the cache. A path, a label and a state word per image stay in memory,
+ * and the cache.
+ * @throws DataError like `loadImageFolder`, except that images that cannot be read cause it instead of images that
+ * cannot be decoded; and if there is no memory for the cache.
  */
 export const openImageFolder = async ({
   folder,
@@ -224,9 +225,9 @@ export const openImageFolder = async ({
   openFoundImages(findImages(folder, options.testFraction), options);
 
 /**
- * Images that a file names (see `readManifest`), as `openImageFolder` gives them.
+ * Opens the images that a manifest lists (see `readManifest`), like `openImageFolder`.
  *
- * @throws DataError for a damaged line, too, with file and line.
+ * @throws DataError also for a damaged line, with file and line.
  */
 export const openImageManifest = async ({
   file,
@@ -235,9 +236,9 @@ export const openImageManifest = async ({
   openFoundImages(readManifest(file, options.testFraction), options);
 
 /**
- * Images in shards of WebDataset (see `findInShards`), as `loadImageFolder` gives them.
+ * Loads images in WebDataset shards (see `findInShards`), like `loadImageFolder`.
  *
- * @throws DataError for damaged shards, and samples without an image or a label, too.
+ * @throws DataError also for damaged shards, and for samples without an image or a label.
  */
 export const loadImageShards = async ({
   shards,
@@ -246,10 +247,10 @@ export const loadImageShards = async ({
   loadFoundImages(await findInShards(shards, options), options);
 
 /**
- * Images in shards of WebDataset (see `findInShards`), as `openImageFolder` gives them. Of shards on web servers each
- * image that the cache has not is a request.
+ * Opens images in WebDataset shards (see `findInShards`), like `openImageFolder`. For shards on web servers each image
+ * that is not cached costs one request.
  *
- * @throws DataError for damaged shards, and samples without an image or a label, too.
+ * @throws DataError also for damaged shards, and for samples without an image or a label.
  */
 export const openImageShards = async ({
   shards,

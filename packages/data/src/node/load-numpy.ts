@@ -17,22 +17,22 @@ export interface NumpyPair {
   readonly labels: string;
 }
 
-/** Where arrays of NumPy lie, and which of them are samples and labels. */
+/** Location of NumPy arrays, and the arrays that hold samples and labels. */
 export interface NumpyOptions {
-  /** An `.npz` file; or `folder`, with a `.npy` file for each array. */
+  /** An `.npz` file. Absent: `folder` has a `.npy` file per array. */
   readonly file?: string | undefined;
   readonly folder?: string | undefined;
-  /** Default: x_train and y_train. */
+  /** Training arrays. Default: x_train and y_train. */
   readonly train?: NumpyPair | undefined;
-  /** Default: x_test and y_test; where neither is there, a part of the training samples is held out. */
+  /** Test arrays. Default: x_test and y_test; if neither exists, a part of the training samples is held out. */
   readonly test?: NumpyPair | undefined;
-  /** Labels are one of so many classes, or numbers. */
+  /** Whether labels are class numbers or values to regress. */
   readonly predicts: "classes" | "values";
-  /** Default: one more than the greatest label. */
+  /** Number of classes. Default: one more than the largest label. */
   readonly classes?: number | undefined;
-  /** Of one input. Default: what the array says after its first dimension. */
+  /** Shape of one input. Default: the array's shape without its first dimension. */
   readonly shape?: Shape | undefined;
-  /** Part of the training samples that is held out where there are no test arrays. */
+  /** Fraction of the training samples that is held out if there are no test arrays. */
   readonly testFraction: number;
 }
 
@@ -43,9 +43,9 @@ export interface NumpyData {
   readonly classes?: number;
 }
 
-/** Arrays by their names, wherever they lie. */
+/** Arrays by name, in a folder or an `.npz` file. */
 interface Arrays {
-  readonly place: string;
+  readonly location: string;
   readonly names: readonly string[];
   read(name: string, targetOf: (header: NpyHeader) => NpyTarget): Promise<SharedArray>;
   close(): void;
@@ -57,15 +57,15 @@ const openFolder = (folder: string): Arrays => {
     files = readdirSync(folder);
   } catch (cause) {
     throw new DataError(
-      `${folder} cannot be read (${(cause as NodeJS.ErrnoException).code}); name a folder of .npy files, or give file: an .npz`,
+      `${folder} cannot be read (${(cause as NodeJS.ErrnoException).code}); give a folder of .npy files, or set file to an .npz`,
       { cause },
     );
   }
   return {
-    place: folder,
+    location: folder,
     names: files.filter((name) => name.endsWith(".npy")).map((name) => name.slice(0, -".npy".length)),
     read: async (name, targetOf) => {
-      const file = openFile(join(folder, `${name}.npy`), "name a folder of .npy files", "npy");
+      const file = openFile(join(folder, `${name}.npy`), "give a folder of .npy files", "npy");
       try {
         const source: NpySource = { name: file.name, sizeBytes: file.sizeBytes, pieces: file.pieces() };
         return await readNpy(source, targetOf);
@@ -81,14 +81,14 @@ const openArrays = async ({ file, folder }: NumpyOptions): Promise<Arrays> => {
   if (file === undefined) return openFolder(folder!);
   const npz = await openNpz(file);
   return {
-    place: file,
+    location: file,
     names: npz.names,
     read: (name, targetOf) => readNpy(npz.source(name), targetOf),
     close: () => npz.close(),
   };
 };
 
-/** Pixels stay bytes; whole numbers stay whole. */
+/** u8 stays u8, other integers become i32, and everything else f32. */
 const targetOfInputs = ({ kind, bytesPerElement: bytes, descr }: NpyHeader): NpyTarget => {
   if (kind !== "integer") return "f32";
   return bytes === 1 && descr.endsWith("u1") ? "u8" : "i32";
@@ -103,7 +103,7 @@ const readLabels = async (
     if (predicts === "values") return "f32";
     if (kind === "float")
       throw new DataError(
-        `${arrays.place}: ${name} holds labels of type ${descr}, but classes are integers; convert it with astype("int32"), or set predicts: values`,
+        `${arrays.location}: ${name} holds labels of type ${descr}, but classes are integers; convert it with astype("int32"), or set predicts: values`,
       );
     return "i32";
   });
@@ -111,14 +111,14 @@ const readLabels = async (
   if (predicts === "values") return { labels: read, classes: 0 };
   if (shape.length !== 1 && !(shape.length === 2 && shape[1] === 1))
     throw new DataError(
-      `${read.name} is ${formatShape(shape)}, but labels of classes are one number for each sample, [samples]; of one-hot rows take argmax(axis=1)`,
+      `${read.name} is ${formatShape(shape)}, but class labels are one number per sample, [samples]; convert one-hot rows with argmax(axis=1)`,
     );
   const elements = new Int32Array(read.bytes.buffer);
   let greatest = 0;
   for (const [index, label] of elements.entries()) {
     if (label < 0 || label >= (classes ?? Infinity))
       throw new DataError(
-        `${read.name}[${index}] is ${label}, but classes go from 0${classes === undefined ? "" : ` to ${classes - 1}`}; number them so, or set classes`,
+        `${read.name}[${index}] is ${label}, but classes are numbered from 0${classes === undefined ? "" : ` to ${classes - 1}`}; renumber them, or set classes`,
       );
     greatest = Math.max(greatest, label);
   }
@@ -141,7 +141,7 @@ const readPair = async (
   const missing = [names.inputs, names.labels].find((name) => !arrays.names.includes(name));
   if (missing !== undefined)
     throw new DataError(
-      `${arrays.place} has no array ${missing}, but ${arrays.names.length === 0 ? "none at all" : arrays.names.join(", ")}; name inputs and labels in train and test`,
+      `${arrays.location} has no array ${missing}; its arrays: ${arrays.names.length === 0 ? "none" : arrays.names.join(", ")}; set inputs and labels in train and test`,
     );
   const inputs = await arrays.read(names.inputs, targetOfInputs);
   const { labels, classes } = await readLabels(arrays, names.labels, options);
@@ -154,10 +154,10 @@ const readPair = async (
   const shape = options.shape ?? own;
   if (elementCount(shape) !== elementCount(own))
     throw new DataError(
-      `${inputs.name} has ${elementCount(own)} numbers in each sample, ${formatShape(own)}, but shape: ${formatShape(shape)} takes ${elementCount(shape)}; give a shape of as many`,
+      `${inputs.name} has ${elementCount(own)} numbers in each sample, ${formatShape(own)}, but shape: ${formatShape(shape)} has ${elementCount(shape)}; give a shape with the same number`,
     );
   if (count === 0 || elementCount(shape) === 0)
-    throw new DataError(`${inputs.name} is ${formatShape(inputs.shape)}, so there is nothing to learn from`);
+    throw new DataError(`${inputs.name} is ${formatShape(inputs.shape)}, so there is no training data`);
   return {
     records: makeRecords(count, { inputs: fieldOf(inputs, shape), labels: fieldOf(labels, labels.shape.slice(1)) }),
     classes,
@@ -173,11 +173,11 @@ const trainNames: NumpyPair = { inputs: "x_train", labels: "y_train" };
 const testNames: NumpyPair = { inputs: "x_test", labels: "y_test" };
 
 /**
- * Samples from NumPy's arrays, in shared memory: fields `inputs` (f32 of floats and bools, u8 of u8, i32 of other
- * integers) and `labels` (i32 [] of classes, f32 of values).
+ * Loads samples from NumPy arrays into shared memory: fields `inputs` (f32 for floats and bools, u8 for u8, i32 for
+ * other integers) and `labels` (i32 [] for classes, f32 for values).
  *
- * Cost: one pass over the files, in pieces; an `.npz` is unpacked as it is read.
- * @throws DataError for arrays that are missing, truncated, not of numbers, not finite, or do not fit together.
+ * Cost: one pass over the files, in pieces; an `.npz` is decompressed while it is read.
+ * @throws DataError for arrays that are missing, truncated, not numeric, not finite, or inconsistent.
  */
 export const loadNumpy = async (options: NumpyOptions): Promise<NumpyData> => {
   const arrays = await openArrays(options);
@@ -187,11 +187,11 @@ export const loadNumpy = async (options: NumpyOptions): Promise<NumpyData> => {
     const test = isGiven ? await readPair(arrays, options.test ?? testNames, options) : undefined;
     if (test !== undefined && layoutOf(train.records) !== layoutOf(test.records))
       throw new DataError(
-        `${arrays.place}: samples to learn from are ${layoutOf(train.records)}, those to judge by ${layoutOf(test.records)}; both must be alike`,
+        `${arrays.location}: training samples are ${layoutOf(train.records)}, test samples ${layoutOf(test.records)}; dtypes and shapes must be equal`,
       );
     const parts =
       test === undefined
-        ? holdOut(train.records, options.testFraction, { name: arrays.place, classes: sampleClasses(train.records) })
+        ? holdOut(train.records, options.testFraction, { name: arrays.location, classes: sampleClasses(train.records) })
         : { train: train.records, test: test.records };
     return options.predicts === "values"
       ? { ...parts, predicts: "values" }

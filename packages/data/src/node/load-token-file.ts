@@ -1,16 +1,16 @@
 import { DataError } from "../errors.ts";
 import { createHash } from "node:crypto";
-import { bytesOfToken, type FiledTokens } from "../filed-windows.ts";
+import { bytesOfToken, type FileTokens } from "../file-windows.ts";
 import { isNpy, parseNpyHeader, requireWholeNpy } from "../npy.ts";
 import { openFile, type OpenFile } from "./file-pieces.ts";
 import { requireMemory } from "./require-memory.ts";
 
-/** How tokens lie in a file: little-endian integers, one after the other. */
+/** Layout of tokens in a file: consecutive little-endian integers. */
 export interface TokenFileOptions {
   readonly dtype: "u16" | "u32";
-  /** Bytes in front of the first token. */
+  /** Offset of the first token, bytes. */
   readonly headerBytes: number;
-  /** Tokens must be below it. Default: one more than the greatest. */
+  /** Exclusive upper bound of token ids. Default: one more than the largest. */
   readonly vocabulary?: number | undefined;
 }
 
@@ -20,24 +20,24 @@ export interface TokenFile {
   readonly vocabulary: number;
 }
 
-const cure = "name a file of tokens";
+const cure = "give a file of tokens";
 
-/** What files of llm.c begin with. */
+/** First 32-bit integer of llm.c's token files. */
 const llmcMagic = 20240520;
 const llmcHeaderBytes = 1024;
 
 const magicFault = (path: string): DataError =>
-  new DataError(`${path} begins with the header of llm.c, which is no token; set headerBytes: ${llmcHeaderBytes}`);
+  new DataError(`${path} begins with the header of llm.c instead of a token; set headerBytes: ${llmcHeaderBytes}`);
 
 type Layout = Pick<TokenFileOptions, "dtype" | "headerBytes">;
 
-/** NumPy's names of the types of elements that are tokens, by their sizes. */
+/** NumPy's descriptors of element types that can hold tokens. */
 const arrayTypes: Readonly<Record<string, Layout["dtype"]>> = { "<u2": "u16", "<u4": "u32", "<i4": "u32" };
 
 /**
- * Where the tokens of an open file lie: as the options say, or as the header of a `.npy` file does.
+ * Returns the layout of an open file: given by the options, or by the header of a `.npy` file.
  *
- * @throws DataError for an array that is not of such tokens.
+ * @throws DataError for an array of another type or shape.
  */
 const layoutOf = ({ name, sizeBytes, read }: OpenFile, { dtype, headerBytes }: Layout): Layout => {
   const head = new Uint8Array(Math.min(sizeBytes, 2 ** 17));
@@ -46,39 +46,40 @@ const layoutOf = ({ name, sizeBytes, read }: OpenFile, { dtype, headerBytes }: L
   const header = parseNpyHeader(head, name);
   const { descr, shape, dataOffset } = header;
   const refuse = (what: string): never => {
-    throw new DataError(`${name} is an array of NumPy ${what}, or write its numbers alone with tofile`);
+    throw new DataError(`${name} is a NumPy array ${what}, or write only its elements with tofile`);
   };
   if (arrayTypes[descr] !== dtype)
     refuse(`with elements of ${descr}, but dtype is ${dtype}; convert it with astype("uint${dtype.slice(1)}")`);
-  if (shape.length !== 1) refuse(`of ${shape.length} dimensions, but tokens are in one row; flatten it with ravel()`);
+  if (shape.length !== 1)
+    refuse(`of ${shape.length} dimensions, but tokens need one dimension; flatten it with ravel()`);
   if (headerBytes !== 0 && headerBytes !== dataOffset)
-    refuse(`with a header of ${dataOffset} bytes, but headerBytes is ${headerBytes}; leave headerBytes out`);
+    refuse(`with a header of ${dataOffset} bytes, but headerBytes is ${headerBytes}; omit headerBytes`);
   requireWholeNpy(header, name, sizeBytes);
   return { dtype, headerBytes: dataOffset };
 };
 
-/** Tokens of an open file. @throws DataError for a file that is empty, or ends within a token. */
+/** Returns the number of tokens of an open file. @throws DataError for a file that is empty, or ends within a token. */
 const countIn = ({ name, sizeBytes }: Pick<OpenFile, "name" | "sizeBytes">, { dtype, headerBytes }: Layout): number => {
   const each = bytesOfToken({ dtype });
   const count = (sizeBytes - headerBytes) / each;
   if (count <= 0)
     throw new DataError(
-      `${name} has ${sizeBytes} bytes${headerBytes === 0 ? "" : `, a header of ${headerBytes} among them`}, so it holds no tokens; ${cure}`,
+      `${name} has ${sizeBytes} bytes${headerBytes === 0 ? "" : `, including a header of ${headerBytes}`}, so it holds no tokens; ${cure}`,
     );
   if (!Number.isInteger(count))
     throw new DataError(
-      `${name} has ${sizeBytes - headerBytes} bytes of tokens, no multiple of ${each}; it was truncated, or dtype is not ${dtype}, or headerBytes not ${headerBytes}`,
+      `${name} has ${sizeBytes - headerBytes} bytes of tokens, which is not a multiple of ${each}; the file was truncated, or dtype is not ${dtype}, or headerBytes is not ${headerBytes}`,
     );
   return count;
 };
 
 /**
- * Read a file of tokens, as nanoGPT (no header), llm.c (`headerBytes: 1024`) and `numpy.save` write them, into shared
+ * Loads a token file, as written by nanoGPT (no header), llm.c (`headerBytes: 1024`) or `numpy.save`, into shared
  * memory.
  *
- * Cost: one pass in pieces; four bytes a token stay.
+ * Cost: one pass in pieces; four bytes of memory per token.
  * @throws DataError for a file that is empty or ends within a token, and for a token beyond the vocabulary, with its
- * place.
+ * position.
  */
 export const loadTokenFile = (path: string, { vocabulary, ...options }: TokenFileOptions): TokenFile => {
   const file = openFile(path, cure, "tokens");
@@ -86,21 +87,25 @@ export const loadTokenFile = (path: string, { vocabulary, ...options }: TokenFil
     const { dtype, headerBytes } = layoutOf(file, options);
     const each = bytesOfToken({ dtype });
     const count = countIn(file, { dtype, headerBytes });
-    requireMemory(4 * count, `the ${count} tokens of ${path}`, "use a smaller file, or leave tokens in it: onDisk");
+    requireMemory(
+      4 * count,
+      `the ${count} tokens of ${path}`,
+      "use a smaller file, or keep the tokens on disk: onDisk",
+    );
     const tokens = new Int32Array(new SharedArrayBuffer(4 * count));
-    const most = Math.min(vocabulary ?? Infinity, 2 ** 31);
+    const bound = Math.min(vocabulary ?? Infinity, 2 ** 31);
     let greatest = 0;
     let at = 0;
     for (const piece of file.pieces(headerBytes)) {
       const view = new DataView(piece.buffer, piece.byteOffset, piece.byteLength);
-      const read = piece.length / each; // whole: a mebibyte is a multiple of both sizes
+      const read = piece.length / each; // an integer: 1 MiB is a multiple of both sizes
       if (headerBytes === 0 && at === 0 && piece.length >= 4 && view.getInt32(0, true) === llmcMagic)
         throw magicFault(path);
       for (let i = 0; i < read; i++) {
         const token = each === 2 ? view.getUint16(2 * i, true) : view.getUint32(4 * i, true);
-        if (token >= most)
+        if (token >= bound)
           throw new DataError(
-            `${path}: token ${at + i}, at byte ${headerBytes + (at + i) * each}, is ${token}, but ${vocabulary === undefined ? "no vocabulary is so large" : `the vocabulary has ${vocabulary}`}; check dtype, headerBytes and vocabulary`,
+            `${path}: token ${at + i}, at byte ${headerBytes + (at + i) * each}, is ${token}, but ${vocabulary === undefined ? "no vocabulary is that large" : `the vocabulary has ${vocabulary}`}; check dtype, headerBytes and vocabulary`,
           );
         tokens[at + i] = token;
         if (token > greatest) greatest = token;
@@ -113,7 +118,7 @@ export const loadTokenFile = (path: string, { vocabulary, ...options }: TokenFil
   }
 };
 
-/** Parts of a file that its digest is of, and bytes of each. */
+/** Number of file parts that the digest covers, and bytes per part. */
 const [digestParts, digestBytes] = [64, 2 ** 16];
 
 const digestOfParts = ({ sizeBytes, read }: OpenFile): string => {
@@ -127,15 +132,15 @@ const digestOfParts = ({ sizeBytes, read }: OpenFile): string => {
 };
 
 /**
- * A file of tokens, however large, that are read when a batch needs them; see `loadTokenFile`. Whether all are below
- * the vocabulary shows then.
+ * Opens a token file of any size; tokens are read when a batch needs them. See `loadTokenFile`. Tokens beyond the
+ * vocabulary are found only then.
  *
  * @throws DataError for a file that is empty or ends within a token.
  */
 export const openTokenFile = (
   path: string,
   options: TokenFileOptions & { readonly vocabulary: number },
-): FiledTokens => {
+): FileTokens => {
   const file = openFile(path, cure, "tokens");
   try {
     const { dtype, headerBytes } = layoutOf(file, options);

@@ -11,17 +11,17 @@ import { requirePackage } from "./optional-package.ts";
 import { contentOf, withSpecialTokens } from "./special-tokens.ts";
 import { withinTime } from "./within-time.ts";
 
-/** The file of a tokenizer in a folder of Hugging Face's layout. */
+/** Name of the tokenizer file in a folder of Hugging Face's layout. */
 export const tokenizerFile = "tokenizer.json";
 const configFile = "tokenizer_config.json";
 
-/** A decoder of the package, which may be made of others. */
+/** A decoder of the package; may consist of several decoders. */
 interface DecoderOfPackage {
   text_decoder?: TextDecoder;
   readonly decoders?: readonly (DecoderOfPackage | null)[];
 }
 
-/** What we use of the package. */
+/** The part of the package's interface that is used here. */
 interface TokenizerOfPackage {
   readonly decoder: DecoderOfPackage | null;
   encode(text: string, options: { readonly add_special_tokens: boolean }): { readonly ids: readonly number[] };
@@ -33,12 +33,18 @@ interface TokenizerOfPackage {
   get_vocab(withAddedTokens: boolean): Map<string, number>;
 }
 
-/** Time for a text, beside that of its characters. A pattern that backtracks without end takes hours of few letters. */
+/**
+ * Fixed part of the timeout of a text. A regular expression with exponential backtracking may take hours on few
+ * characters.
+ */
 const baseMilliseconds = 5000;
-/** A hundredth of the usual speed. */
+/** Timeout per character: a hundredth of the usual speed. */
 const millisecondsPerCharacter = 0.1;
 
-/** The regular expressions of a `tokenizer.json`, one of which may backtrack without end. */
+/**
+ * Describes the regular expressions of a `tokenizer.json`, one of which may backtrack exponentially; an empty string if
+ * there are none.
+ */
 const patternsIn = (description: object): string => {
   const found: string[] = [];
   JSON.stringify(description, (key, value: unknown) => {
@@ -50,12 +56,13 @@ const patternsIn = (description: object): string => {
 
 type TokenizerClass = new (tokenizer: object, config: object) => TokenizerOfPackage;
 
-/** The path of a tokenizer's file. @param place the file, or its folder. */
-export const tokenizerPath = (place: string): string => (isFolder(place) ? join(place, tokenizerFile) : place);
+/** Returns the path of a tokenizer file. @param location the file or its folder. */
+export const tokenizerPath = (location: string): string =>
+  isFolder(location) ? join(location, tokenizerFile) : location;
 
-/** The text of a tokenizer's file. @throws DataError if it cannot be read, or is another file. */
+/** Reads the text of a tokenizer file. @throws DataError if the file cannot be read, or is another file. */
 export const readTokenizerText = (path: string): string =>
-  readText(path, `name a ${tokenizerFile}, or a folder with one`, "json");
+  readText(path, `give a ${tokenizerFile}, or a folder that contains it`, "json");
 
 const parseObject = (text: string, path: string): Readonly<Record<string, unknown>> => {
   try {
@@ -63,44 +70,48 @@ const parseObject = (text: string, path: string): Readonly<Record<string, unknow
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Readonly<Record<string, unknown>>;
   } catch {
-    // told below
+    // reported below
   }
-  throw new DataError(`${path} holds no JSON object, so it is no ${tokenizerFile}; restore it from another copy`);
+  throw new DataError(
+    `${path} does not contain a JSON object, so it is not a ${tokenizerFile}; restore the file from another copy`,
+  );
 };
 
-/** Byte tokens of a byte order mark stay one, as in Hugging Face's tokenizers; the package of 0.2 drops it. */
+/**
+ * Keeps byte order marks when decoding bytes, as Hugging Face's tokenizers do; version 0.2 of the package drops them.
+ */
 const keepByteOrderMarks = (decoder: DecoderOfPackage | null): void => {
   if (decoder?.text_decoder !== undefined) decoder.text_decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   decoder?.decoders?.forEach(keepByteOrderMarks);
 };
 
 /**
- * Whether decoding removes spaces before punctuation. Only WordPiece is decoded so, as transformers 5 does: its words
- * come without spaces. Byte pairs and unigrams hold the spaces of a text.
+ * Whether decoding removes spaces before punctuation. Only WordPiece does, as in transformers 5, because its words do
+ * not contain spaces. Byte-pair and unigram tokens contain the spaces of a text.
  */
 const cleansUpSpaces = (tokenizer: Readonly<Record<string, unknown>>, config: Readonly<Record<string, unknown>>) =>
   (tokenizer["model"] as { readonly type?: unknown } | undefined)?.type === "WordPiece" &&
   config["clean_up_tokenization_spaces"] === true;
 
 /**
- * A tokenizer as Hugging Face keeps it, by package `@huggingface/tokenizers`: `tokenizer.json`, and
- * `tokenizer_config.json` beside it where it is there, which names the end of a text.
+ * Loads a Hugging Face tokenizer with package `@huggingface/tokenizers`: `tokenizer.json`, and, if present,
+ * `tokenizer_config.json` next to it, which names the end-of-text token.
  *
- * @param place the file, or its folder.
- * @param from file URL of the module whose dependencies are searched for the package: `import.meta.url`.
- * @throws DataError when the package is not installed, with the command that installs it, or the file cannot be used.
+ * @param location the file or its folder.
+ * @param from file URL of the module from which the package is resolved: `import.meta.url`.
+ * @throws DataError if the package is not installed, with the command that installs it, or if the file cannot be used.
  * @example const { encode } = loadTokenizer("checkpoints/llama", import.meta.url);
  */
-export const loadTokenizer = (place: string, from: string): Tokenizer => {
-  const path = tokenizerPath(place);
+export const loadTokenizer = (location: string, from: string): Tokenizer => {
+  const path = tokenizerPath(location);
   const text = readTokenizerText(path);
-  const beside = join(dirname(path), configFile);
-  const config = existsSync(beside) ? parseObject(readTokenizerText(beside), beside) : {};
+  const configPath = join(dirname(path), configFile);
+  const config = existsSync(configPath) ? parseObject(readTokenizerText(configPath), configPath) : {};
   const description = withSpecialTokens(parseObject(text, path), config);
   const fault = tokenIdFault(description);
   if (fault !== undefined) throw new DataError(`${path}: ${fault}; save it again with Hugging Face's tokenizers`);
   const { name: packageName } = readerPackages.tokenizers;
-  /** Does work of the package. @param fault what to say if the package throws. */
+  /** Runs a function of the package with a timeout. @param fault error message if the package throws. */
   const inTime = <Result>(size: number, what: string, work: () => Result, fault = `${path}: ${what} fails`): Result => {
     const milliseconds = baseMilliseconds + size * millisecondsPerCharacter;
     let done: { readonly result: Result } | undefined;
@@ -114,7 +125,7 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
     }
     if (done !== undefined) return done.result;
     throw new DataError(
-      `${path}: ${what} takes more than ${Math.round(milliseconds / 1000)} s; ${patternsIn(description)}use another tokenizer`,
+      `${path}: ${what} took more than ${Math.round(milliseconds / 1000)} s; ${patternsIn(description)}use another tokenizer`,
     );
   };
   const { Tokenizer: TokenizerOfFile } = requirePackage(readerPackages.tokenizers, from) as {
@@ -122,16 +133,16 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
   };
   const { tokenizer, vocabulary } = inTime(
     text.length,
-    "reading it",
+    "reading the file",
     () => {
-      // The description has these tokens now; the package takes them as a list of texts only.
+      // The description now contains these tokens; the package accepts them only as a list of texts.
       const made = new TokenizerOfFile(description, { ...config, additional_special_tokens: [] });
       keepByteOrderMarks(made.decoder);
-      let most = 0;
-      for (const id of made.get_vocab(true).values()) most = Math.max(most, id + 1);
-      return { tokenizer: made, vocabulary: most };
+      let size = 0;
+      for (const id of made.get_vocab(true).values()) size = Math.max(size, id + 1);
+      return { tokenizer: made, vocabulary: size };
     },
-    `${path} is no tokenizer that ${packageName} reads`,
+    `${path} is not a tokenizer that ${packageName} can read`,
   );
   const end = contentOf(config["eos_token"]);
   const options = {
@@ -152,7 +163,7 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
       );
     },
     encodePrompt: (text) => encode(text, true),
-    // The package decodes no empty list.
+    // The package cannot decode an empty list.
     decode: (tokens) =>
       tokens.length === 0
         ? ""

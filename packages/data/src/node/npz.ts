@@ -8,9 +8,9 @@ import type { NpySource } from "./read-npy.ts";
 const firstLine = (cause: unknown): string => (cause as Error).message.split("\n")[0]!;
 
 const damaged = (name: string, cause: unknown): DataError =>
-  new DataError(`${name} cannot be unpacked (${firstLine(cause)}); write it again with numpy.savez`, { cause });
+  new DataError(`${name} cannot be decompressed (${firstLine(cause)}); write it again with numpy.savez`, { cause });
 
-/** How entries may be packed, by the codes of the format. */
+/** Unsupported compression methods by their codes in the format. */
 const methods: Readonly<Record<number, string>> = {
   9: "Deflate64",
   12: "bzip2",
@@ -20,12 +20,12 @@ const methods: Readonly<Record<number, string>> = {
 };
 const [isStored, isDeflated] = [0, 8];
 
-/** What an entry holds, unpacked. @throws DataError for one that differs from what was packed. */
+/** Yields the decompressed content of an entry. @throws DataError if the content does not match its checksum. */
 async function* piecesOf(zip: ZipFile, entry: Entry, name: string): AsyncGenerator<Uint8Array, void> {
   const { compressionMethod: method } = entry;
   if (method !== isStored && method !== isDeflated)
     throw new DataError(
-      `${name} is packed by ${methods[method] ?? `method ${method}`}, but only stored and deflated arrays are read; write it again with numpy.savez_compressed`,
+      `${name} is compressed by ${methods[method] ?? `method ${method}`}, but only stored and deflated arrays are supported; write it again with numpy.savez_compressed`,
     );
   let sum = 0;
   let stream: Readable;
@@ -43,10 +43,10 @@ async function* piecesOf(zip: ZipFile, entry: Entry, name: string): AsyncGenerat
     throw damaged(name, cause);
   }
   if (sum !== entry.crc32)
-    throw damaged(name, new Error(`its check sum is ${sum.toString(16)}, not ${entry.crc32.toString(16)}`));
+    throw damaged(name, new Error(`its checksum is ${sum.toString(16)}, not ${entry.crc32.toString(16)}`));
 }
 
-/** Arrays of an `.npz` file by their names, none of them read yet. */
+/** Arrays of an `.npz` file by name; arrays are read on demand. */
 export interface Npz {
   readonly names: readonly string[];
   source(name: string): NpySource;
@@ -54,13 +54,14 @@ export interface Npz {
 }
 
 /**
- * Open what `numpy.savez` or `numpy.savez_compressed` has written: a zip archive, of 64 bits too, of `.npy` files.
+ * Opens a file written by `numpy.savez` or `numpy.savez_compressed`: a zip archive, also zip64, of `.npy` files.
  *
- * @throws DataError for what is none.
+ * @throws DataError if the file is not such an archive.
  */
 export const openNpz = async (path: string): Promise<Npz> => {
-  openFile(path, "name an .npz file", "npz").close();
-  // CommonJS, which asks for Node's modules when it is loaded: bundled servers of ES modules cannot at their start.
+  openFile(path, "give an .npz file", "npz").close();
+  // Imported dynamically: the CommonJS package requires Node's modules when it loads, which bundled ES-module servers
+  // cannot do at their start.
   const { openPromise } = await import("yauzl");
   let zip: ZipFile;
   try {
@@ -73,9 +74,9 @@ export const openNpz = async (path: string): Promise<Npz> => {
     for await (const entry of zip.eachEntry()) {
       const { fileName } = entry;
       if (fileName.endsWith("/")) continue;
-      // NumPy itself takes arrays without the ending
+      // NumPy also accepts arrays without the extension
       const name = fileName.endsWith(".npy") ? fileName.slice(0, -".npy".length) : fileName;
-      if (entries.has(name)) throw new Error(`it holds two arrays ${name}`);
+      if (entries.has(name)) throw new Error(`it contains two arrays named ${name}`);
       entries.set(name, entry);
     }
   } catch (cause) {

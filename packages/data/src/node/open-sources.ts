@@ -9,46 +9,48 @@ import {
 import { imageCache } from "./image-cache.ts";
 import { type DecoderName, imageDecoder } from "./image-decoder.ts";
 import { imageDigests } from "./image-digests.ts";
-import { imagePlace, noSoundImage } from "./image-source.ts";
+import { imageLocation, noSoundImage } from "./image-source.ts";
 
-/** How images are decoded while batches are taken. */
+/** Options of decoding images when batches need them. */
 export interface LazyOptions {
-  /** Megabytes (10⁶ bytes) of decoded images that stay in memory, of all threads of a process together. */
+  /** Size of the cache of decoded images, MB (10⁶ bytes), shared by all threads of a process. */
   readonly cacheMegabytes: number;
-  /** Rows and columns to which images are decoded, at least those of a sample. Default: those. */
+  /** Rows and columns of decoded images, at least those of a sample. Default: those of a sample. */
   readonly decodeSize?: readonly [number, number] | undefined;
-  /** How many images each thread that assembles batches decodes at once. Default: four for each thread of libuv. */
+  /** Maximum number of concurrent decodes per thread that assembles batches. Default: four per thread of libuv. */
   readonly decodesAtOnce?: number | undefined;
   /**
-   * Folder in which digests of images are kept, so that those whose files are as they were need not be read when they
-   * are opened again; it may hold up to 1 GiB. Default: all images are read.
+   * Folder in which digests of images are kept, so that unchanged images are not read when they are opened again; at
+   * most 1 GiB. Absent: all images are read.
    */
   readonly digestFolder?: string | undefined;
 }
 
-/** Sources that were opened. */
+/** Opened image sources. */
 export interface OpenedSources {
   readonly records: readonly EncodedRecords[];
-  /** Images that cannot be read, where such are to be skipped. */
-  readonly unread: readonly string[];
-  /** Lines for people. */
+  /** Images that cannot be read, if damaged images are skipped. */
+  readonly unreadable: readonly string[];
+  /** Remarks for the user, one line each. */
   readonly remarks: readonly string[];
 }
 
-/** Threads that decode, of all ranks of a process together. Their number is libuv's to say. */
+/** Returns the number of threads that decode, shared by all ranks of a process: the size of libuv's thread pool. */
 export const decodingThreads = (): number => Number(process.env["UV_THREADPOOL_SIZE"] ?? 4) || 1;
 
 const decodesPerThread = 4;
 
 /**
- * How many images a thread that assembles batches decodes at once where nobody says. While one is on a thread of
- * libuv, others wait for one: that thread resizes, too, and would let them run dry between two calls.
+ * Returns the default number of concurrent decodes per thread that assembles batches. While one image per thread of
+ * libuv is decoded, others must wait in the queue: the assembling thread also resizes, and the decoding threads would
+ * be idle in the meantime.
  */
 export const defaultDecodesAtOnce = (): number => decodesPerThread * decodingThreads();
 
 /**
- * Samples of images that stay encoded. Each is read once, or looked at where what it holds is known (see
- * `imageDigests`), which says whether it is there and what the data are; whether it is sound shows when it is decoded.
+ * Makes samples of images that stay encoded. Each image is read once, or only its metadata if its digest is known (see
+ * `imageDigests`), which proves that the file exists and identifies the data. Damaged images are found only when they
+ * are decoded.
  *
  * @throws DataError for an image that cannot be read.
  */
@@ -78,15 +80,15 @@ export const openSources = async (
   const decoding: Decoding = { size: decodeSize, channels, fit, resize, resample };
   const count = sources.reduce((sum, source) => sum + source.count, 0);
   const cache = imageCache(cacheMegabytes * 1e6, decodeSize[0] * decodeSize[1] * channels, count);
-  const unread: string[] = [];
+  const unreadable: string[] = [];
   const states = sources.map((source) => new Int32Array(new SharedArrayBuffer(4 * source.count)));
   const leaveOut = (source: number, index: number): void => {
     states[source]![index] = imageState.damaged;
-    unread.push(imagePlace(sources[source]!, index));
+    unreadable.push(imageLocation(sources[source]!, index));
   };
   const { digests, remarks } = await imageDigests(
     sources,
-    { atOnce: defaultDecodesAtOnce(), folder: digestFolder },
+    { concurrency: defaultDecodesAtOnce(), folder: digestFolder },
     skipDamaged ? leaveOut : undefined,
   );
   const records = sources.map((source, i) => {
@@ -112,5 +114,5 @@ export const openSources = async (
       size,
     );
   });
-  return { records, unread, remarks };
+  return { records, unreadable, remarks };
 };

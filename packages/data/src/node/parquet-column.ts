@@ -4,12 +4,12 @@ import { openSource } from "./byte-source.ts";
 import { readParquetMetadata, readParquetRows } from "./parquet-thread.ts";
 import { requireMemory } from "./require-memory.ts";
 
-const cure = "name a Parquet file that is whole";
+const cure = "give an intact Parquet file";
 
-/** Memory of a row, beside what the file holds of it. */
+/** Memory per row in addition to its content in the file, bytes. */
 const rowBytes = 32;
 
-/** Names of the columns; undefined if the schema is damaged. It is a tree in a row: elements follow the one above. */
+/** Returns the names of the columns; undefined if the schema is damaged. The schema is a tree in depth-first order. */
 const columnsOf = ({ schema }: FileMetaData): string[] | undefined => {
   const names: string[] = [];
   const childrenLeft = [schema[0]?.num_children ?? 0];
@@ -27,32 +27,32 @@ const columnsOf = ({ schema }: FileMetaData): string[] | undefined => {
   return names;
 };
 
-/** Some rows of a Parquet file that lie together in it. */
+/** Consecutive rows of a Parquet file, all from one row group. */
 export interface ParquetGroup {
-  /** Which row of the file the first of them is, from 0. */
+  /** Index of the first row in the file, from 0. */
   readonly first: number;
-  /** Texts that the writer put beside all rows, by their keys. */
+  /** Key-value metadata of the file. */
   readonly notes: ReadonlyMap<string, string>;
-  /** A value for each column; texts as their bytes of UTF-8. */
+  /** A value per column; texts as UTF-8 bytes. */
   readonly rows: readonly (readonly unknown[])[];
 }
 
 /**
- * The values of some columns of a Parquet file, a group of rows at a time. By address only the parts with these columns
- * are fetched.
+ * Yields the values of some columns of a Parquet file, one row group at a time. Over HTTP only the parts of the file
+ * with these columns are read.
  *
- * @param cureOfAbsent what to do about a column that is not there.
- * @param from which row to begin with. Default: the first.
- * Memory: the columns in one group of rows.
- * @throws DataError for a file that cannot be read, is damaged, or has no such column.
+ * @param cureOfAbsent cure in the error for a missing column.
+ * @param from index of the first row. Default: 0.
+ * Memory: the columns of one row group.
+ * @throws DataError for a file that cannot be read, is damaged, or lacks a column.
  */
 export async function* parquetRows(
-  place: string,
+  location: string,
   wanted: readonly string[],
   cureOfAbsent: string,
   from = 0,
 ): AsyncGenerator<ParquetGroup, void> {
-  const source = await openSource(place, cure, "parquet");
+  const source = await openSource(location, cure, "parquet");
   try {
     const { name } = source;
     const metadata = await readParquetMetadata(source);
@@ -60,13 +60,15 @@ export async function* parquetRows(
     if (columns === undefined) throw new DataError(`${name} has a damaged schema; ${cure}`);
     const absent = wanted.find((column) => !columns.includes(column));
     if (absent !== undefined)
-      throw new DataError(`${name} has no column ${absent}, but ${columns.slice(0, 5).join(", ")}; ${cureOfAbsent}`);
+      throw new DataError(
+        `${name} has no column ${absent}; its columns: ${columns.slice(0, 5).join(", ")}; ${cureOfAbsent}`,
+      );
     const notes = new Map((metadata.key_value_metadata ?? []).map(({ key, value }) => [key, value ?? ""]));
     let groupFirst = 0;
     for (const group of metadata.row_groups) {
       const numRows = Number(group.num_rows);
       if (!(Number.isSafeInteger(numRows) && numRows >= 0))
-        throw new DataError(`${name} says that rows from ${groupFirst} on are ${numRows}; ${cure}`);
+        throw new DataError(`${name} has a row group at row ${groupFirst} with ${numRows} rows; ${cure}`);
       const end = groupFirst + numRows;
       const first = Math.max(groupFirst, from);
       groupFirst = end;
@@ -79,7 +81,7 @@ export async function* parquetRows(
         rowEnd: numRows,
       });
       if (rows.length !== end - first)
-        throw new DataError(`${name} holds ${rows.length} rows of ${end - first} from row ${first} on; ${cure}`);
+        throw new DataError(`${name} holds only ${rows.length} of ${end - first} rows from row ${first}; ${cure}`);
       yield { first, notes, rows };
     }
   } finally {
@@ -87,12 +89,12 @@ export async function* parquetRows(
   }
 }
 
-/** The values of one column, with their rows, as `parquetRows` gives them. */
+/** Yields the values of one column, each with its row index; see `parquetRows`. */
 export async function* parquetColumn(
-  place: string,
+  location: string,
   column: string,
   from = 0,
 ): AsyncGenerator<readonly [row: number, value: unknown], void> {
-  for await (const { first, rows } of parquetRows(place, [column], "set field to the one with the text", from))
+  for await (const { first, rows } of parquetRows(location, [column], "set field to the column of the text", from))
     for (const [i, [value]] of rows.entries()) yield [first + i, value];
 }

@@ -6,25 +6,25 @@ import { DataError } from "../errors.ts";
 import type { ByteSource } from "./byte-source.ts";
 import type { FromParquetWorker, ParquetRequest, ParquetWorkerInput, ToParquetWorker } from "./parquet-worker.ts";
 import { freeMemory } from "./require-memory.ts";
-import { Turns } from "./turns.ts";
+import { Semaphore } from "./semaphore.ts";
 
-/** Seconds without a page, beside those for the bytes at hand. A sound page of a mebibyte takes hundredths. */
-const patienceSeconds = 10;
-/** The slowest reading that is waited for. */
+/** Fixed part of the timeout for a page. An intact page of 1 MiB takes hundredths of a second. */
+const baseTimeoutSeconds = 10;
+/** Lowest accepted reading speed; determines the part of the timeout that depends on the size. */
 const bytesPerSecond = 1e6;
 const tickMilliseconds = 1000;
-/** A thread without work is ended after this time, since the next file comes soon or not at all. */
+/** Time after which an idle thread ends: further files usually follow soon or not at all. */
 const idleMilliseconds = 500;
 
-/** Why a request failed: in the words of the parser, or of what ended it. */
+/** A failed request: the parser's error, or the reason why the thread ended. */
 class ParquetFault extends Error {}
 
-/** A request that is under way. */
+/** A pending request. */
 interface Pending {
-  readonly number: number;
+  readonly id: number;
   readonly source: ByteSource;
   readonly promise: PromiseWithResolvers<unknown>;
-  /** Reads that the thread waits for. */
+  /** Number of reads that the thread waits for. */
   numReads: number;
   bytes: number;
   silentSeconds: number;
@@ -51,23 +51,23 @@ class ParquetThread {
         resourceLimits: { maxOldGenerationSizeMb: Math.max(64, Math.floor(freeMemory() / 2 ** 21)) },
       },
     );
-    this.worker.on("message", (message: FromParquetWorker) => void this.hear(message));
+    this.worker.on("message", (message: FromParquetWorker) => void this.handle(message));
     this.worker.on("error", (error: Error & { readonly code?: string }) =>
       this.fail(
         error.code === "ERR_WORKER_OUT_OF_MEMORY"
-          ? "it takes more memory than there is"
+          ? "it needs more memory than available"
           : error.message.split("\n")[0]!,
       ),
     );
-    this.worker.once("exit", () => this.fail("the thread that reads it has ended"));
+    this.worker.once("exit", () => this.fail("the thread that reads it has exited"));
   }
 
-  /** @throws ParquetFault, and what `source` throws. */
+  /** @throws ParquetFault, and errors of `source`. */
   async request(source: ByteSource, rows?: ParquetRequest["rows"]): Promise<unknown> {
     clearTimeout(this.idle);
     this.worker.ref();
     const pending: Pending = {
-      number: this.numRequests++,
+      id: this.numRequests++,
       source,
       promise: Promise.withResolvers(),
       numReads: 0,
@@ -78,7 +78,7 @@ class ParquetThread {
     this.pending = pending;
     this.post({
       type: "request",
-      number: pending.number,
+      id: pending.id,
       fileBytes: source.sizeBytes,
       ...(rows !== undefined && { rows }),
     });
@@ -98,14 +98,14 @@ class ParquetThread {
     else this.worker.postMessage(message);
   }
 
-  private async hear(message: FromParquetWorker): Promise<void> {
+  private async handle(message: FromParquetWorker): Promise<void> {
     const { pending } = this;
     if (message.type === "ready") this.isReady = true;
     if (pending === undefined) return;
     pending.silentSeconds = 0;
     if (message.type === "done") pending.promise.resolve(message.result);
     else if (message.type === "failed") pending.promise.reject(new ParquetFault(message.message));
-    else if (message.type === "read" && message.request === pending.number) await this.read(pending, message);
+    else if (message.type === "read" && message.request === pending.id) await this.read(pending, message);
   }
 
   private async read(pending: Pending, { id, begin, end }: FromParquetWorker & { type: "read" }): Promise<void> {
@@ -113,27 +113,27 @@ class ParquetThread {
     pending.numReads++;
     try {
       if (!(begin >= 0 && begin <= end && end <= source.sizeBytes))
-        throw new ParquetFault(`it has ${source.sizeBytes} bytes, but says that some are at ${begin} to ${end}`);
+        throw new ParquetFault(`it has ${source.sizeBytes} bytes, but refers to bytes ${begin} to ${end}`);
       const bytes = await source.read(begin, end);
       pending.bytes += bytes.length;
       if (this.pending === pending) this.post({ type: "bytes", id, bytes });
     } catch (error) {
       promise.reject(error as Error);
-      if (this.pending === pending) this.end(); // it waits for the bytes
+      if (this.pending === pending) this.end(); // the thread is waiting for the bytes
     } finally {
       pending.numReads--;
       pending.silentSeconds = 0;
     }
   }
 
-  /** Seconds are counted and not measured: a process that was stopped meanwhile has not waited. */
+  /** Counts ticks instead of measuring time, so that a process that was suspended does not time out. */
   private tick(pending: Pending): void {
     const pages = Atomics.load(this.progress, 0);
     if (!this.isReady || pending.numReads > 0 || pages !== pending.pages) pending.silentSeconds = 0;
     else pending.silentSeconds++;
     pending.pages = pages;
-    if (pending.silentSeconds <= patienceSeconds + pending.bytes / bytesPerSecond) return;
-    this.fail(`reading it comes to no end, ${pending.silentSeconds} s after the last page`);
+    if (pending.silentSeconds <= baseTimeoutSeconds + pending.bytes / bytesPerSecond) return;
+    this.fail(`reading it does not finish, ${pending.silentSeconds} s after the last page`);
     this.end();
   }
 
@@ -148,12 +148,12 @@ class ParquetThread {
   }
 }
 
-/** Threads of this thread; each has the memory of an isolate, some 20 MB. */
+/** Maximum number of threads per importing thread; each isolate takes about 20 MB. */
 const numThreads = 4;
-const turns = new Turns(numThreads);
+const semaphore = new Semaphore(numThreads);
 const idleThreads: ParquetThread[] = [];
 
-/** Performs a request on a thread that has nothing to do. @throws ParquetFault, and what `source` throws. */
+/** Runs a request on an idle or new thread. @throws ParquetFault, and errors of `source`. */
 const performNow = async (source: ByteSource, rows?: ParquetRequest["rows"]): Promise<unknown> => {
   let thread = idleThreads.pop();
   while (thread?.isOver === true) thread = idleThreads.pop();
@@ -166,24 +166,23 @@ const performNow = async (source: ByteSource, rows?: ParquetRequest["rows"]): Pr
 };
 
 const perform = (source: ByteSource, rows?: ParquetRequest["rows"]): Promise<unknown> =>
-  turns.take(() => performNow(source, rows));
+  semaphore.take(() => performNow(source, rows));
 
 const explained = async <T>(name: string, work: Promise<unknown>): Promise<T> => {
   try {
     return (await work) as T;
   } catch (error) {
     if (!(error instanceof ParquetFault)) throw error;
-    throw new DataError(
-      `${name} is no Parquet file that can be read (${error.message}); name a Parquet file that is whole`,
-      { cause: error },
-    );
+    throw new DataError(`${name} cannot be read as Parquet (${error.message}); give an intact Parquet file`, {
+      cause: error,
+    });
   }
 };
 
 const isListOfObjects = (value: unknown): boolean =>
   Array.isArray(value) && value.every((one) => typeof one === "object" && one !== null);
 
-/** The parser takes fields as they come: a number, or bytes, may stand where a list should. */
+/** Checks the metadata: the parser does not check types, so a field that should be a list may be a number or bytes. */
 const requireLists = async (work: Promise<unknown>): Promise<unknown> => {
   const metadata = await work;
   const { schema, row_groups: groups, key_value_metadata: notes = [] } = metadata as FileMetaData;
@@ -192,11 +191,11 @@ const requireLists = async (work: Promise<unknown>): Promise<unknown> => {
   return metadata;
 };
 
-/** Reads the metadata of a file. @throws DataError for what is no Parquet file, or a damaged one. */
+/** Reads the metadata of a file. @throws DataError for a file that is not Parquet, or is damaged. */
 export const readParquetMetadata = (source: ByteSource): Promise<FileMetaData> =>
   explained(source.name, requireLists(perform(source)));
 
-/** Reads rows of some columns; texts as their bytes of UTF-8. @throws DataError for a damaged file. */
+/** Reads rows of some columns; texts as UTF-8 bytes. @throws DataError for a damaged file. */
 export const readParquetRows = (
   source: ByteSource,
   rows: NonNullable<ParquetRequest["rows"]>,

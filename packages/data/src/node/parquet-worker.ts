@@ -4,20 +4,20 @@ import { compressors } from "hyparquet-compressors";
 import { InvariantError } from "@skein/tensor-core";
 import { freeMemory } from "./require-memory.ts";
 
-// A thread of its own: some damaged files keep the parser in a loop, and of others it leaves promises behind that
-// reject when nobody listens.
+// Runs in its own thread: some damaged files put the parser into an infinite loop; with others the parser leaves
+// promises that reject unhandled.
 
-/** What the thread is started with. */
+/** Input of the worker thread. */
 export interface ParquetWorkerInput {
-  /** One i32: how many pages were read so far. */
+  /** Number of pages read so far, one i32. */
   readonly progress: Int32Array<SharedArrayBuffer>;
 }
 
-/** A piece of work: rows `rowStart` to `rowEnd` − 1 of some columns. `rows` absent: the metadata. */
+/** A request: rows `rowStart` to `rowEnd` − 1 of some columns. `rows` absent: the metadata. */
 export interface ParquetRequest {
   readonly type: "request";
-  /** Separates reads of this request from those of an earlier one. */
-  readonly number: number;
+  /** Distinguishes the reads of this request from those of an earlier one. */
+  readonly id: number;
   readonly fileBytes: number;
   readonly rows?: {
     readonly metadata: FileMetaData;
@@ -27,12 +27,12 @@ export interface ParquetRequest {
   };
 }
 
-/** What is posted to the thread: a request, or bytes of the file of the present one. */
+/** Messages to the thread: a request, or bytes of the file of the current request. */
 export type ToParquetWorker =
   | ParquetRequest
   | { readonly type: "bytes"; readonly id: number; readonly bytes: Uint8Array<ArrayBuffer> };
 
-/** What the thread posts: that it is there, which bytes it needs, and how a request ended. */
+/** Messages from the thread: ready, a range of bytes to read, or the end of a request. */
 export type FromParquetWorker =
   | { readonly type: "ready" }
   | {
@@ -48,18 +48,18 @@ export type FromParquetWorker =
 const { progress } = workerData as ParquetWorkerInput;
 if (parentPort === null) throw new InvariantError("the thread of a Parquet reader has no parent");
 const port = parentPort;
-const say = (message: FromParquetWorker): void => port.postMessage(message);
+const post = (message: FromParquetWorker): void => port.postMessage(message);
 
 const advance = (): void => void Atomics.add(progress, 0, 1);
 
-// Pages say themselves how large they become.
+// Limits the memory per page, because pages declare their own decompressed size.
 const bounded = Object.fromEntries(
   Object.entries(compressors).map(([codec, unpack]) => [
     codec,
     (input: Uint8Array, outputBytes: number) => {
       advance();
       if (!(outputBytes >= 0 && outputBytes <= freeMemory()))
-        throw new Error(`a page says that it has ${outputBytes} bytes unpacked, more than there is memory`);
+        throw new Error(`a page declares ${outputBytes} bytes after decompression, more than the available memory`);
       return unpack(input, outputBytes);
     },
   ]),
@@ -68,28 +68,28 @@ const bounded = Object.fromEntries(
 const reads = new Map<number, (bytes: ArrayBuffer) => void>();
 let numReads = 0;
 
-const fileOf = ({ number, fileBytes }: ParquetRequest): AsyncBuffer => ({
+const fileOf = ({ id: request, fileBytes }: ParquetRequest): AsyncBuffer => ({
   byteLength: fileBytes,
   slice: (begin, end = fileBytes) => {
-    // from the end, as slices of arrays count
+    // a negative offset counts from the end, as for slices of arrays
     const from = begin < 0 ? Math.max(0, fileBytes + begin) : begin;
     const id = numReads++;
     return new Promise<ArrayBuffer>((resolve) => {
       reads.set(id, resolve);
-      say({ type: "read", request: number, id, begin: from, end: Math.min(end, fileBytes) });
+      post({ type: "read", request, id, begin: from, end: Math.min(end, fileBytes) });
     });
   },
 });
 
 const perform = async (request: ParquetRequest): Promise<unknown> => {
   const file = fileOf(request);
-  const asked = request.rows;
-  if (asked === undefined) return parquetMetadataAsync(file);
+  const { rows: requested } = request;
+  if (requested === undefined) return parquetMetadataAsync(file);
   let rows: readonly (readonly unknown[])[] = [];
   await parquetRead({
-    ...asked,
+    ...requested,
     file,
-    columns: [...asked.columns],
+    columns: [...requested.columns],
     compressors: bounded,
     parsers: { stringFromBytes: (bytes: Uint8Array | undefined) => bytes },
     onPage: advance,
@@ -100,22 +100,22 @@ const perform = async (request: ParquetRequest): Promise<unknown> => {
   return rows;
 };
 
-const answer = async (request: ParquetRequest): Promise<void> => {
+const respond = async (request: ParquetRequest): Promise<void> => {
   try {
-    say({ type: "done", result: await perform(request) });
+    post({ type: "done", result: await perform(request) });
   } catch (error) {
-    say({ type: "failed", message: (error as Error).message.split("\n")[0]! });
+    post({ type: "failed", message: (error as Error).message.split("\n")[0]! });
   }
   reads.clear();
 };
 
-// The promise that counts is that of the request; what rejects beside it says the same.
+// The request's own promise reports a failure; other rejections repeat the same error.
 process.on("unhandledRejection", () => undefined);
 port.on("message", (message: ToParquetWorker) => {
-  if (message.type === "request") void answer(message);
+  if (message.type === "request") void respond(message);
   else {
     reads.get(message.id)?.(message.bytes.buffer);
     reads.delete(message.id);
   }
 });
-say({ type: "ready" });
+post({ type: "ready" });

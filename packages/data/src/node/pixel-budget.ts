@@ -1,14 +1,19 @@
 import { requireMemory } from "./require-memory.ts";
 
-/** Images with more pixels are not decoded: 16384 × 8192, which are 400 MB of colours. */
+/** Maximum number of pixels of an image: 16384 × 8192, 400 MB of RGB. */
 export const mostPixels: number = 2 ** 27;
-/** Images of at most this many pixels are decoded without counting them: 50 MB of colours each. */
+/** Images of at most this many pixels, 50 MB of RGB each, are not counted by the budget. */
 export const smallPixels: number = 2 ** 24;
 
-/** Memory of a pixel while its image is decoded: in whole, with copies that are not collected yet, or row by row. */
+/**
+ * Memory per pixel during decoding, bytes: with the whole image in memory, including copies that are not collected yet,
+ * or row by row.
+ */
 const pixelBytes = { whole: 12, rows: 2 } as const;
 
-/** Bounds the pixels of large images that this thread decodes at once; who has waited longest comes next. */
+/**
+ * Limits the total number of pixels of large images that this thread decodes concurrently; first come, first served.
+ */
 class PixelBudget {
   private free = mostPixels;
   private readonly waiting: { readonly pixels: number; readonly begin: () => void }[] = [];
@@ -33,9 +38,9 @@ class PixelBudget {
 const budget = new PixelBudget();
 
 /**
- * Decodes an image once there is room for its pixels beside those of others.
+ * Decodes an image once its pixels fit into the budget.
  *
- * @param kept whether the image is in memory as a whole, or its rows one after the other.
+ * @param kept whether the decoder holds the whole image in memory, or one row at a time.
  * @throws Error for an image with more than `mostPixels`, DataError if memory is short.
  */
 export const withinPixels = async <Result>(
@@ -48,7 +53,7 @@ export const withinPixels = async <Result>(
   if (pixels <= smallPixels) return decode();
   const size = `${columns}×${rows}`;
   if (pixels > mostPixels)
-    throw new Error(`it has ${size} pixels, ${pixels}, but at most ${mostPixels} are decoded; make it smaller`);
+    throw new Error(`it has ${size} = ${pixels} pixels, but the maximum is ${mostPixels}; make it smaller`);
   return budget.take(pixels, () => {
     requireMemory(pixelBytes[kept] * pixels, `the pixels of an image of ${size}`, "make it smaller");
     return decode();

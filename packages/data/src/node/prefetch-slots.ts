@@ -2,22 +2,22 @@ import type { LanePosition } from "../streams/lane.ts";
 import type { PlacedLane } from "../streams/streamed-records.ts";
 import { batchLayout, type SampleSpecs } from "../records.ts";
 
-/** Words of the control block. `produced` and `consumed` count batches. */
+/** Indices of the words of the control block. `produced` and `consumed` count batches. */
 export const controlWord = { produced: 0, consumed: 1, closed: 2 } as const;
 
-/** A ring of batch slots in shared memory: slot i mod `slots` holds batch i. */
+/** A ring buffer of batches in shared memory: slot i mod `count` holds batch i. */
 export interface Slots {
   readonly control: Int32Array<SharedArrayBuffer>;
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   readonly slotBytes: number;
   readonly count: number;
-  /** Of the batch in each slot, how many images were decoded before, and kept. */
-  readonly kept: Int32Array<SharedArrayBuffer>;
-  /** Where this rank's lanes of a stream stand behind the batch in each slot. */
+  /** Number of cached images in the batch of each slot. */
+  readonly cached: Int32Array<SharedArrayBuffer>;
+  /** Positions of this rank's lanes of a stream after the batch in each slot. */
   readonly lanes: Float64Array<SharedArrayBuffer>;
 }
 
-/** Numbers of a lane. */
+/** Fields of a lane's position, in their stored order. */
 const laneNames = [
   "shard",
   "offset",
@@ -28,7 +28,7 @@ const laneNames = [
 ] as const satisfies readonly (keyof LanePosition)[];
 const laneNumbers = 1 + laneNames.length;
 
-/** @param numLanes of a stream that this rank reads. */
+/** Allocates the slots. @param numLanes number of lanes of a stream that this rank reads. */
 export const makeSlots = (records: SampleSpecs, batchSize: number, count: number, numLanes: number): Slots => {
   const slotBytes = batchLayout(records, batchSize).totalBytes;
   return {
@@ -36,7 +36,7 @@ export const makeSlots = (records: SampleSpecs, batchSize: number, count: number
     bytes: new Uint8Array(new SharedArrayBuffer(slotBytes * count)),
     slotBytes,
     count,
-    kept: new Int32Array(new SharedArrayBuffer(4 * count)),
+    cached: new Int32Array(new SharedArrayBuffer(4 * count)),
     lanes: new Float64Array(new SharedArrayBuffer(8 * laneNumbers * numLanes * count)),
   };
 };

@@ -11,98 +11,102 @@ import { BatchThread } from "./batch-thread.ts";
 import type { DamagedImage } from "./image-reader.ts";
 
 export interface PrefetchOptions extends TrainingOptions {
-  /** Batches that may wait ahead of the trainer. Default: 4. */
+  /** Number of batches assembled ahead of the trainer. Default: 4. */
   readonly slots?: number;
-  /** How images, the field `inputs`, change from epoch to epoch. Default: not at all. */
+  /** Augmentation of the images, the field `inputs`. Absent: no augmentation. */
   readonly augmentation?: Augmentation | undefined;
   /**
-   * Is told of images that cannot be decoded and that others take the place of, and of samples of a stream that are
-   * left out; each once, by the first of all threads of a process that finds it; of streams by the first that this one
-   * finds. Default: nobody is.
+   * Called for each damaged image that is replaced by another, once per image and process, and for each sample of a
+   * stream that is left out, once per image and prefetcher.
    */
   readonly damaged?: ((image: DamagedImage) => void) | undefined;
   /**
-   * Where all lanes of a stream stand, instead of a position: what `next` has told to all ranks, however many these
-   * were. Default: at their beginnings.
+   * Positions of all lanes of a stream, used instead of `position`: the positions that `next` returned on all ranks,
+   * for any number of ranks. Absent: the lanes start at their beginnings.
    */
   readonly lanes?: readonly LanePosition[] | undefined;
 }
 
-/** A batch that a worker has prepared, and where in the data it begins. */
+/** A batch prepared by a worker, and its position in the data. */
 export interface Prefetched {
-  /** Arrays over the slot: valid until the next call of `next`. */
+  /** Arrays over the slot; valid until the next call of `next`. */
   readonly batch: Batch;
-  /** Of a stream: how many passes over all shards are done at least, by this rank's lanes, and batches so far. */
+  /**
+   * Position of the batch. For a stream: the number of completed passes over all shards, the minimum over this rank's
+   * lanes, and the number of batches so far.
+   */
   readonly position: DataPosition;
-  /** Where decoded images are kept: how many of the batch were. */
+  /** Number of the batch's images that came from the cache. Absent: no cache. */
   readonly keptImages?: number;
-  /** Of a stream: where the lanes that this rank reads stand behind the batch. */
+  /** Positions of the lanes that this rank reads, after the batch. Absent: not a stream. */
   readonly lanes?: readonly PlacedLane[];
 }
 
 /**
- * Assembles training batches in a worker thread, ahead of the trainer, in shared memory. The batches are those of
- * `trainingBatches`, whatever the timing; of encoded samples they hold what decoding all of them beforehand gives.
- * Images of coming batches are decoded on libuv's threads while earlier ones are waited for. Batches of a stream follow
- * from its shards, the seed and the number of its lanes (see `Lane`): so many ranks, or one, see the same samples.
- * Close it when done, else its worker waits for ever.
+ * Assembles training batches in a worker thread ahead of the trainer, in shared memory. The batches equal those of
+ * `trainingBatches`, independent of timing; encoded samples give the same batches as decoding all of them beforehand.
+ * Images of later batches are decoded on libuv's threads while earlier batches are awaited. Batches of a stream depend
+ * on its shards, the seed and the number of its lanes (see `Lane`), so that any number of ranks sees the same samples.
+ * Call `close` when done; otherwise the worker waits forever.
  */
 export class Prefetcher {
   private readonly thread: BatchThread;
   private readonly steps: number;
-  private readonly isKept: boolean;
+  private readonly hasCache: boolean;
   private readonly numShards: number | undefined;
   private at: DataPosition;
 
-  /** @throws ArgumentError where the lanes that are to go on do not share a batch out. */
+  /** @throws ArgumentError if the batch size is not a multiple of the number of given lanes. */
   constructor(
     samples: TrainingSamples,
     { slots = 4, augmentation, damaged = () => undefined, lanes, ...options }: PrefetchOptions,
   ) {
     this.steps = stepsPerEpoch(samples.count, options.batchSize);
     this.at = options.position ?? { epoch: 0, step: 0 };
-    this.isKept = !isStreamed(samples) && isEncoded(samples) && samples.images.cache.capacity > 0;
+    this.hasCache = !isStreamed(samples) && isEncoded(samples) && samples.images.cache.capacity > 0;
     this.numShards = isStreamed(samples) ? samples.stream.shards.length : undefined;
-    const how = { slots, damaged };
+    const threadOptions = { slots, damaged };
     if (isStreamed(samples)) {
       const numLanes = lanes?.length ?? numLanesOf(samples.stream, options);
       if (options.batchSize % numLanes !== 0)
         throw new ArgumentError(
-          `a batch of ${options.batchSize} samples does not divide among the ${numLanes} lanes of the stream; use a multiple of ${numLanes}`,
+          `a batch of ${options.batchSize} samples is not divisible by the ${numLanes} lanes of the stream; use a multiple of ${numLanes}`,
         );
       const range = shardRange(options.batchSize, options);
       const parts = lanePartsOf(range, options.batchSize / numLanes, numLanes);
       const placed = lanes && parts.map(({ lane }) => ({ lane, position: lanes[lane]! }));
       const order = { of: "stream", ...options, numLanes, lanes: placed, augmentation } as const;
-      this.thread = new BatchThread({ samples, order }, how, parts.length);
-    } else this.thread = new BatchThread({ samples, order: { of: "training", augmentation, ...options } }, how);
+      this.thread = new BatchThread({ samples, order }, threadOptions, parts.length);
+    } else
+      this.thread = new BatchThread({ samples, order: { of: "training", augmentation, ...options } }, threadOptions);
   }
 
   /**
-   * Wait until so many batches to come are prepared.
+   * Waits until the next `count` batches are prepared.
    *
-   * @param count of at most one less than there are slots.
-   * @returns why they never will be, where one of them cannot be had; `next` gives those before it, and then throws it.
+   * @param count at most the number of slots minus 1.
+   * @returns the error if one of these batches cannot be read; `next` returns the batches before it and then throws the
+   * error.
    */
   ahead(count: number): Promise<Error | undefined> {
     return this.thread.ahead(count);
   }
 
   /**
-   * The next batch; waits when the worker is behind. The batch given out before becomes invalid.
+   * Returns the next batch; waits if the worker is behind. The previously returned batch becomes invalid.
    *
-   * @throws DataError where a sample of this batch cannot be had.
+   * @throws DataError if a sample of this batch cannot be read.
    */
   async next(): Promise<Prefetched> {
     const { batch, keptImages, lanes } = await this.thread.next();
     const position = this.at;
     this.at = advance(position, this.steps);
-    if (this.numShards === undefined) return { batch, position, ...(this.isKept && { keptImages }) };
+    if (this.numShards === undefined) return { batch, position, ...(this.hasCache && { keptImages }) };
     const epoch = Math.min(...lanes.map(({ position: { shard } }) => Math.floor(shard / this.numShards!)));
     return { batch, position: { ...position, epoch }, lanes };
   }
 
-  /** End the worker, whatever it does. Resolves once images that are being decoded are done. */
+  /** Ends the worker, even while it works. Resolves when pending decodes are done. */
   close(): Promise<void> {
     return this.thread.close();
   }

@@ -2,13 +2,13 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, type
 import { open } from "node:fs/promises";
 import { readRange } from "@skein/tensor-core/backend";
 
-/** Bytes of a file. */
+/** A byte range of a file. */
 export interface FilePart {
   readonly begin: number;
   readonly sizeBytes: number;
 }
 
-/** Reads a file, or a part of it. @throws Error with the system's code, and for a part that the file has not all of. */
+/** Reads a file or a part of it. @throws Error with the system's code, and for a part beyond the end of the file. */
 type FileReader = (path: string, part?: FilePart) => Promise<Uint8Array>;
 
 const whole = (bytes: Uint8Array, { begin, sizeBytes }: FilePart): Uint8Array => {
@@ -16,20 +16,20 @@ const whole = (bytes: Uint8Array, { begin, sizeBytes }: FilePart): Uint8Array =>
   return bytes;
 };
 
-/** To read, without waiting for the writer of a pipe. */
+/** Flags for reading without waiting for the writer of a pipe. */
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** Images of so many bytes as they are encoded, or as a whole file: several are in memory at once. */
+/** Maximum size of an encoded image, bytes; several images are in memory at once. */
 export const mostImageBytes: number = 2 ** 28;
 
-/** A pipe never begins, and a device never ends. */
+/** Rejects pipes, which may never start, and devices, which may never end. */
 const requireRegular = (stats: Stats, part: FilePart | undefined): void => {
-  if (!stats.isFile()) throw new Error("it is no regular file");
+  if (!stats.isFile()) throw new Error("it is not a regular file");
   if (part === undefined && stats.size > mostImageBytes)
-    throw new Error(`it has ${stats.size} bytes, at most ${mostImageBytes} are read of an image`);
+    throw new Error(`it has ${stats.size} bytes, but the maximum for an image is ${mostImageBytes}`);
 };
 
-const readHere: FileReader = async (path, part) => {
+const readOnThread: FileReader = async (path, part) => {
   const file = openSync(path, flags);
   try {
     requireRegular(fstatSync(file), part);
@@ -45,7 +45,7 @@ const readHere: FileReader = async (path, part) => {
   }
 };
 
-const readAside: FileReader = async (path, part) => {
+const readInPool: FileReader = async (path, part) => {
   const file = await open(path, flags);
   try {
     requireRegular(await file.stat(), part);
@@ -56,39 +56,42 @@ const readAside: FileReader = async (path, part) => {
   }
 };
 
-/** A file that the system has in memory takes a twentieth of it. */
+/** Threshold of a slow read. A file in the page cache takes a twentieth of this time. */
 const slowAfterMilliseconds = 2;
-/** So many files are read aside after a slow one. */
-const numAside = 100;
+/** Number of reads on libuv's threads after a slow read. */
+const numAsyncReads = 100;
 
-/** Does a piece of work here, or aside. */
-type Quick = <Result>(here: () => Result | Promise<Result>, aside: () => Promise<Result>) => Promise<Result>;
+/** Runs one of two implementations of the same work: on this thread (`here`) or asynchronously (`pooled`). */
+type Quick = <Result>(sync: () => Result | Promise<Result>, pooled: () => Promise<Result>) => Promise<Result>;
 
-/** What this thread does itself while that takes no time, and has done aside for a while once it did. */
-export const quickOrAside = (slowAfter: number = slowAfterMilliseconds): Quick => {
+/**
+ * Returns a function that works on this thread as long as that is fast, and asynchronously for a while after a slow
+ * call.
+ */
+export const syncOrPooled = (slowAfter: number = slowAfterMilliseconds): Quick => {
   let numLeft = 0;
-  return async (here, aside) => {
+  return async (sync, pooled) => {
     if (numLeft > 0) {
       numLeft--;
-      return aside();
+      return pooled();
     }
     const began = performance.now();
-    const result = await here();
-    if (performance.now() - began > slowAfter) numLeft = numAside;
+    const result = await sync();
+    if (performance.now() - began > slowAfter) numLeft = numAsyncReads;
     return result;
   };
 };
 
 /**
- * Small files that the system has in memory are read by this thread, which waits some microseconds; by the threads of
- * libuv each takes four calls there and back, and keeps those that decode. Where one takes long, on a disk that is
- * asked first or across a network, the next ones are read there, several at once.
+ * Reads small files. Files in the page cache are read synchronously by this thread, in microseconds; on libuv's threads
+ * each read would take four round trips and block the threads that decode. After a slow read, from a disk or a network,
+ * the next files are read on libuv's threads, several at once.
  */
 export const quickReader = (slowAfter?: number): FileReader => {
-  const quickly = quickOrAside(slowAfter);
+  const quickly = syncOrPooled(slowAfter);
   return (path, part) =>
     quickly(
-      () => readHere(path, part),
-      () => readAside(path, part),
+      () => readOnThread(path, part),
+      () => readInPool(path, part),
     );
 };

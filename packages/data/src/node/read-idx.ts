@@ -4,18 +4,21 @@ import { DataError } from "../errors.ts";
 import type { NamedBytes } from "../images.ts";
 import { readShared } from "./read-shared.ts";
 
-/** A few bytes may unpack to any number; what is larger is no data set that lies in memory as a whole. */
-const mostUnpackedBytes = 2 ** 31;
+/**
+ * Maximum size after decompression, bytes. A few bytes may decompress to any size; larger data sets are not held in
+ * memory.
+ */
+const mostDecompressedBytes = 2 ** 31;
 
 const isGzip = ({ bytes }: NamedBytes): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b;
 
-const unpacked = (packed: NamedBytes, cure: string): NamedBytes => {
+const decompressed = (packed: NamedBytes, cure: string): NamedBytes => {
   let plain: Uint8Array;
   try {
-    plain = gunzipSync(packed.bytes, { maxOutputLength: mostUnpackedBytes });
+    plain = gunzipSync(packed.bytes, { maxOutputLength: mostDecompressedBytes });
   } catch (cause) {
     throw new DataError(
-      `${packed.name} cannot be unpacked (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`,
+      `${packed.name} cannot be decompressed (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`,
       { cause },
     );
   }
@@ -24,17 +27,19 @@ const unpacked = (packed: NamedBytes, cure: string): NamedBytes => {
   return { name: packed.name, bytes };
 };
 
-/** Names under which a file is found: as it is called, with a dot in front of `idx` as Kaggle's are, and packed. */
+/**
+ * Returns the accepted names of a file: as given, with `.idx` instead of `-idx` (Kaggle's names), each also with `.gz`.
+ */
 const namesOf = (path: string): string[] =>
   [path, path.replace(/-(idx\d-ubyte)$/, ".$1")].flatMap((name) => [name, `${name}.gz`]);
 
 /**
- * An IDX file in shared memory, unpacked if gzip has compressed it: `path`, or where that is not there, the same with
- * `.gz` at its end or with `.idx` in place of `-idx`.
+ * Reads an IDX file into shared memory and decompresses gzip: `path`, or, if it does not exist, the same name with
+ * `.gz` appended or with `.idx` instead of `-idx`.
  *
  * @throws DataError that ends with `cure`.
  */
 export const readIdx = (path: string, cure: string): NamedBytes => {
   const file = readShared(namesOf(path).find((name) => existsSync(name)) ?? path, cure, "idx");
-  return isGzip(file) || file.name.endsWith(".gz") ? unpacked(file, cure) : file;
+  return isGzip(file) || file.name.endsWith(".gz") ? decompressed(file, cure) : file;
 };

@@ -6,16 +6,16 @@ import { npyDataOffset, type NpyHeader, npyPrefixBytes, parseNpyHeader, requireW
 import { type NpyTarget, NpyWriter } from "../npy-writer.ts";
 import { requireMemory } from "./require-memory.ts";
 
-/** An array of numbers in shared memory, in C order. */
+/** A numeric array in shared memory, in C order. */
 export interface SharedArray {
-  /** What errors call it. */
+  /** Name in errors. */
   readonly name: string;
   readonly dtype: NpyTarget;
   readonly shape: Shape;
   readonly bytes: Uint8Array;
 }
 
-/** The pieces of a `.npy` file, wherever they come from. */
+/** The content of a `.npy` file in pieces. */
 export interface NpySource {
   readonly name: string;
   readonly sizeBytes: number;
@@ -26,10 +26,11 @@ const isHeaderWhole = (head: Uint8Array, name: string): boolean =>
   head.length >= npyPrefixBytes && head.length >= npyDataOffset(head, name);
 
 /**
- * Read an array into shared memory, piece by piece.
+ * Reads an array into shared memory, piece by piece.
  *
- * @param targetOf what its elements become. @param cure for one that takes more memory than is free.
- * @throws DataError for what is no array of numbers, truncated, or does not fit in the target.
+ * @param targetOf returns the dtype to convert the elements to.
+ * @throws DataError for content that is not a numeric array, is truncated, does not fit in the target dtype, or does
+ * not fit in memory.
  */
 export const readNpy = async (
   { name, sizeBytes, pieces }: NpySource,
@@ -56,8 +57,8 @@ export const readNpy = async (
     head = joinBytes(head, piece);
     if (isHeaderWhole(head, name)) begin();
   }
-  if (array === undefined) begin(); // which tells what is missing
-  if (array === undefined) throw new DataError(`${name} holds no array; write it again with numpy.save`);
+  if (array === undefined) begin(); // throws and reports the missing part
+  if (array === undefined) throw new DataError(`${name} does not contain an array; write it again with numpy.save`);
   array.writer.end();
   return array.shared;
 };

@@ -3,14 +3,14 @@ import { DataError } from "../errors.ts";
 import type { NamedBytes } from "../images.ts";
 import { openFile } from "./file-pieces.ts";
 
-/** Data sets lie in memory as a whole; what is larger is none of them. */
+/** Maximum size of a file, bytes. Data sets are held in memory as a whole. */
 const mostBytes = 2 ** 31;
 
 /**
- * Read a file into shared memory, so that every thread sees one copy.
+ * Reads a file into shared memory, so that all threads share one copy.
  *
- * @param holds what the file must hold.
- * @throws DataError that ends with `cure`, for anything but a regular file of up to 2 GiB, too.
+ * @param holds expected content of the file.
+ * @throws DataError that ends with `cure`, also for anything except a regular file of at most 2 GiB.
  */
 export const readShared = (path: string, cure: string, holds: FileContent): NamedBytes => {
   const file = openFile(path, cure, holds);

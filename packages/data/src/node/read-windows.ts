@@ -1,16 +1,16 @@
 import { DataError } from "../errors.ts";
-import { bytesOfToken, type FiledWindows, lengthOf } from "../filed-windows.ts";
+import { bytesOfToken, type FileWindows, lengthOf } from "../file-windows.ts";
 import { batchLayout } from "../records.ts";
 import { openFile } from "./file-pieces.ts";
 
 /**
- * Write windows of tokens of a file into a batch. The system keeps in memory what it has room for of the file.
+ * Writes windows of tokens of a file into a batch. Caching is left to the operating system.
  *
- * @returns 0: nothing of it is kept here.
- * @throws DataError where the file has changed, and for a token beyond the vocabulary, with its place.
+ * @returns 0: the number of cached images.
+ * @throws DataError if the file has changed, and for a token beyond the vocabulary, with its position.
  */
-export const fillFiled =
-  (windows: FiledWindows) =>
+export const fillFromFile =
+  (windows: FileWindows) =>
   async (indices: ArrayLike<number>, target: Uint8Array): Promise<number> => {
     const { path, headerBytes, vocabulary } = windows.file;
     const length = lengthOf(windows);
@@ -21,8 +21,8 @@ export const fillFiled =
     const [inputs, labels] = [rowsOf("inputs"), rowsOf("labels")];
     const bytes = new Uint8Array(each * (length + 1));
     const view = new DataView(bytes.buffer);
-    // opened anew, so that one that is gone is missed
-    const file = openFile(path, "see that it is still there, and whole", "tokens");
+    // opened for each batch, so that a missing file is detected
+    const file = openFile(path, "check that the file still exists and is complete", "tokens");
     try {
       for (let i = 0; i < indices.length; i++) {
         const first = windows.firstToken + indices[i]! * length;

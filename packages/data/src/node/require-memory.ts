@@ -5,7 +5,7 @@ import { DataError } from "../errors.ts";
 
 const controlGroups = "/sys/fs/cgroup";
 
-/** File with the figures of memory of a control group. @param groups what `/proc/self/cgroup` holds. */
+/** Returns the path of the memory statistics of a control group. @param groups content of `/proc/self/cgroup`. */
 export const memoryFigures = (groups: string): string | undefined => {
   const [, version2] = /^0::(.*)$/m.exec(groups) ?? [];
   const [, version1] = /^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:(.*)$/m.exec(groups) ?? [];
@@ -13,7 +13,10 @@ export const memoryFigures = (groups: string): string | undefined => {
   return version2 === undefined ? undefined : join(controlGroups, version2, "memory.stat");
 };
 
-/** Bytes of files that the system keeps for a control group, and gives up where programs need the memory. */
+/**
+ * Returns the size of the page cache of a control group, bytes. The system reclaims the page cache when programs need
+ * memory.
+ */
 export const cachedBytes = (figures: string): number => {
   const all = /^total_(?:in)?active_file /m.test(figures) ? "total_" : "";
   let sum = 0;
@@ -21,7 +24,7 @@ export const cachedBytes = (figures: string): number => {
   return sum;
 };
 
-/** The same of the group that this process is in; 0 where nobody says. */
+/** Returns the size of the page cache of this process's control group, bytes; 0 if unknown. */
 const cachedForProcess = (): number => {
   try {
     const path = memoryFigures(readFileSync("/proc/self/cgroup", "utf8"));
@@ -31,23 +34,26 @@ const cachedForProcess = (): number => {
   }
 };
 
-/** Bytes of memory that this process may still take: of the machine, and of the container that it runs in. */
+/**
+ * Returns the memory that this process may still allocate, bytes: limited by the machine and by the process's
+ * container.
+ */
 export const freeMemory = (): number => {
   const ofMachine = freemem();
   const ofContainer = process.availableMemory();
-  const bound = process.constrainedMemory(); // without one 0, or more than any machine has
+  const bound = process.constrainedMemory(); // 0 or larger than any machine if there is no limit
   if (ofMachine <= ofContainer || bound === 0 || bound > totalmem()) return Math.min(ofMachine, ofContainer);
-  // What a container has read of files counts as used until it is needed.
+  // The page cache of a container counts as used memory, but can be reclaimed.
   return Math.min(ofMachine, bound, ofContainer + cachedForProcess());
 };
 
 /**
- * @param what takes so many bytes, as a subject in the plural.
- * @throws DataError where there is no room for it.
+ * @param what subject of the error, in the plural, such as "the texts".
+ * @throws DataError if `bytes` exceed the free memory.
  */
 export const requireMemory = (bytes: number, what: string, cure: string): void => {
   const free = freeMemory();
   if (bytes <= free) return;
   const inGiB = (amount: number): string => `${(amount / 2 ** 30).toFixed(1)} GiB`;
-  throw new DataError(`${what} take ${inGiB(bytes)}, but ${inGiB(free)} of memory are free; ${cure}`);
+  throw new DataError(`${what} take ${inGiB(bytes)}, but only ${inGiB(free)} of memory are free; ${cure}`);
 };

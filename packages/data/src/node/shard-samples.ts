@@ -4,35 +4,36 @@ import { isImage } from "./find-images.ts";
 import { mostImageBytes } from "./quick-reader.ts";
 import { type FoundEntry, type TarBytes, type TarEntry, tarEntries } from "./tar-entries.ts";
 
-/** A sample of WebDataset: the files of one key, by what follows it in their names. */
+/** A sample of WebDataset: the files with the same key, by their extensions. */
 export interface ShardFiles {
   readonly key: string;
   readonly files: ReadonlyMap<string, TarEntry>;
-  /** Where the first of them begins, with its headers. */
+  /** Offset of the first of these files, including its headers, bytes. */
   readonly header: number;
-  /** Whether other files of the same key came before, with files of another key in between. */
-  readonly isPartedFrom: boolean;
+  /** Whether other files of the same key occurred earlier, separated by files of another key. */
+  readonly isSplit: boolean;
 }
 
-/** What a sample's files with its image and its label are called. */
+/** Extensions of the files with a sample's image and label. */
 export interface ShardNames {
-  /** Behind the key. Default: the one that is of an image by its name. */
+  /** Extension of the image, after the key. Default: the file with the name of an image. */
   readonly image?: string | undefined;
   readonly label: string;
-  /** Key of the label, where that file is JSON. */
+  /** Key of the label if that file is JSON. */
   readonly field: string;
 }
 
-/** Key and extension: a key ends at the first dot of a file's own name. */
-const parted = (name: string): readonly [key: string, extension: string] => {
+/** Splits a file name into key and extension: a key ends at the first dot after the last slash. */
+const splitName = (name: string): readonly [key: string, extension: string] => {
   const dot = name.indexOf(".", name.lastIndexOf("/") + 1);
   return dot < 0 ? [name, ""] : [name.slice(0, dot), name.slice(dot + 1).toLowerCase()];
 };
 
 /**
- * Files that follow each other and have one key are a sample.
+ * Groups consecutive files with the same key into samples.
  *
- * @param from where a sample begins. @param pass is called for each file while its bytes are at hand.
+ * @param from offset at which a sample begins, bytes. @param pass is called for each file while its bytes are
+ * available.
  */
 export async function* shardSamples(
   bytes: TarBytes,
@@ -42,11 +43,11 @@ export async function* shardSamples(
   let sample: (ShardFiles & { readonly files: Map<string, TarEntry> }) | undefined;
   const seen = new Set<string>();
   for await (const entry of tarEntries(bytes, from)) {
-    const [key, extension] = parted(entry.name);
-    if (basename(entry.name).startsWith(".")) continue; // of the system's that made it
+    const [key, extension] = splitName(entry.name);
+    if (basename(entry.name).startsWith(".")) continue; // metadata of the system that made the archive
     if (sample?.key !== key) {
       if (sample !== undefined) yield sample;
-      sample = { key, files: new Map(), header: entry.header, isPartedFrom: seen.has(key) };
+      sample = { key, files: new Map(), header: entry.header, isSplit: seen.has(key) };
       seen.add(key);
     }
     sample.files.set(extension, entry);
@@ -55,21 +56,24 @@ export async function* shardSamples(
   if (sample !== undefined) yield sample;
 }
 
-/** What to do where files of a sample do not follow each other, as in the order in which a disk lists them. */
-export const sortedCure = "make the tar in the order of names, such as by tar --sort=name -cf shard.tar -C folder .";
+/**
+ * Cure if the files of a sample are not consecutive, for example because the archive has the order of a directory
+ * listing.
+ */
+export const sortedCure = "make the tar sorted by name, for example with tar --sort=name -cf shard.tar -C folder .";
 
 /**
  * @param shard name of the tar, for errors.
- * @throws DataError for a sample that lacks its image or label, if other files of the sample came before.
+ * @throws DataError for a sample without image or label, if other files of the sample occurred earlier.
  */
-export const requireTogether = ({ key, isPartedFrom }: ShardFiles, shard: string): void => {
-  if (isPartedFrom)
+export const requireTogether = ({ key, isSplit }: ShardFiles, shard: string): void => {
+  if (isSplit)
     throw new DataError(
-      `${shard}/${key}: files of the sample lie apart, with other samples between them, but must follow each other; ${sortedCure}`,
+      `${shard}/${key}: files of the sample are separated by other samples, but must be consecutive; ${sortedCure}`,
     );
 };
 
-/** Labels are short; what is longer is none. */
+/** Maximum size of a label file, bytes; larger files are not labels. */
 const mostLabelBytes = 2 ** 16;
 
 export const isLabel = ({ sizeBytes }: TarEntry, extension: string, { label }: ShardNames): boolean =>
@@ -79,20 +83,20 @@ export const isLabel = ({ sizeBytes }: TarEntry, extension: string, { label }: S
 export const mayBeImage = ({ name }: TarEntry, extension: string, { image }: ShardNames): boolean =>
   image === undefined ? isImage(name) : extension === image.toLowerCase();
 
-/** @throws DataError for an image of more bytes than are read of one. */
+/** @throws DataError for an image larger than the maximum. */
 export const requireImageSize = ({ name, sizeBytes }: TarEntry, shard: string): void => {
   if (sizeBytes > mostImageBytes)
     throw new DataError(
-      `${shard}/${name} has ${sizeBytes} bytes, but at most ${mostImageBytes} are read of an image; leave it out, or make it smaller`,
+      `${shard}/${name} has ${sizeBytes} bytes, but the maximum for an image is ${mostImageBytes}; remove it, or make it smaller`,
     );
 };
 
-/** @throws DataError for a sample with images of several kinds, of which none was chosen. */
+/** Returns the image of a sample. @throws DataError for a sample with several images if no extension was chosen. */
 export const imageOf = ({ files, key }: ShardFiles, shard: string, names: ShardNames): TarEntry | undefined => {
   const images = [...files].filter(([extension, entry]) => mayBeImage(entry, extension, names));
   if (images.length > 1)
     throw new DataError(
-      `${shard}/${key} has images ${images.map(([extension]) => extension).join(" and ")}; set image to the one to learn from`,
+      `${shard}/${key} has images ${images.map(([extension]) => extension).join(" and ")}; set image to the one to use`,
     );
   const [image] = images;
   if (image !== undefined) requireImageSize(image[1], shard);
@@ -101,7 +105,7 @@ export const imageOf = ({ files, key }: ShardFiles, shard: string, names: ShardN
 
 const isName = (text: string): boolean => /^[^\p{Cc}\ufffd]{1,200}$/u.test(text);
 
-/** What a sample is labelled with. @param read what a file holds. @throws DataError for what should be JSON. */
+/** Returns the label of a sample. @param read reads a file. @throws DataError for invalid JSON. */
 export const labelOf = async (
   { files, key }: ShardFiles,
   shard: string,
@@ -117,7 +121,7 @@ export const labelOf = async (
   try {
     value = (JSON.parse(text) as Readonly<Record<string, unknown>> | null)?.[field];
   } catch (cause) {
-    throw new DataError(`${shard}/${key}.${label} is no JSON; correct it`, { cause });
+    throw new DataError(`${shard}/${key}.${label} is not valid JSON; correct it`, { cause });
   }
   return typeof value === "number" || typeof value === "string" ? String(value) : undefined;
 };

@@ -1,6 +1,6 @@
 import { tokensOf } from "../token-ids.ts";
 
-/** A token that is matched whole in a text, as `tokenizer.json` lists it under `added_tokens`. */
+/** A token that is matched as a whole in a text, as listed under `added_tokens` of `tokenizer.json`. */
 interface AddedToken {
   readonly id: number;
   readonly content: string;
@@ -30,16 +30,16 @@ const listed = (tokens: unknown): unknown[] =>
 /** Maximum number of ids that a tokenizer may leave unused below its largest one. */
 const mostHoles = 1024;
 
-/** The text of a token in a configuration: the text itself, or an object with `content`. */
+/** Returns the text of a token in a configuration, which is the text itself or an object with `content`. */
 export const contentOf = (token: unknown): string | undefined => {
   const content = isFields(token) ? token["content"] : token;
   return typeof content === "string" ? content : undefined;
 };
 
 /**
- * `tokenizer.json` with the special tokens that only `tokenizer_config.json` names, so that they are encoded whole and
- * left out of decoded text, as transformers does. `added_tokens_decoder` replaces the flags of a token. A name without
- * an id in either file is skipped: a model has no row for such a token.
+ * Returns `tokenizer.json` with the special tokens that only `tokenizer_config.json` lists, so that these are encoded
+ * as a whole and omitted from decoded text, as in transformers. `added_tokens_decoder` overrides the flags of a token.
+ * A name without an id in either file is skipped, because a model has no row for such a token.
  */
 export const withSpecialTokens = (tokenizer: Fields, config: Fields): Fields => {
   const ids = new Map(tokensOf(tokenizer));

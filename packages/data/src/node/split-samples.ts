@@ -1,38 +1,38 @@
 import { basename } from "node:path";
 import { DataError } from "../errors.ts";
 import { pathOf } from "./byte-source.ts";
-import { classesOf, type FoundImages, type ImageFile, mixed, placeOf } from "./find-images.ts";
+import { classesOf, type FoundImages, type ImageFile, mixed, nameHash } from "./find-images.ts";
 import { holdOutByName } from "./hold-out-by-name.ts";
 
-/** An image in a file of many, of a class that is not numbered yet. */
+/** An image in a file of many images, with the name of its class. */
 export interface FoundSample extends Omit<ImageFile, "label" | "entry"> {
   readonly entry: NonNullable<ImageFile["entry"]>;
   readonly label: string;
 }
 
-/** What a sample is told apart by, wherever its file lies. */
+/** Returns the name of a sample, independent of the folder of its file. */
 const nameOf = ({ path, entry }: Pick<ImageFile, "path" | "entry">): string =>
   `${basename(pathOf(path))}/${entry!.name}`;
 
 /** Samples that were found. */
 interface Samples {
-  readonly learnt: readonly FoundSample[];
-  /** Those to judge by, where these have files of their own. */
-  readonly held: readonly FoundSample[] | undefined;
-  /** The first place that was looked at, for errors. */
+  readonly training: readonly FoundSample[];
+  /** Test samples. Absent: there are no separate test files. */
+  readonly heldOut: readonly FoundSample[] | undefined;
+  /** First location that was searched, for errors. */
   readonly where: string;
   readonly incomplete: readonly string[];
-  /** All classes in their order, where the files say so. Default: those that samples have, by name. */
+  /** All classes in label order, if the files list them. Default: the classes of the samples, by name. */
   readonly classes?: readonly string[] | undefined;
 }
 
-/** Samples with their classes by number, mixed. @throws DataError for one of a class that is none of those. */
+/** Returns samples with numeric labels, in mixed order. @throws DataError for a sample of an unknown class. */
 export const numbered = (samples: readonly FoundSample[], classes: readonly string[]): ImageFile[] => {
   const numbers = new Map(classes.map((name, number) => [name, number]));
   const foreign = samples.find(({ label }) => !numbers.has(label));
   if (foreign !== undefined)
     throw new DataError(
-      `${nameOf(foreign)} is of class ${foreign.label}, which no training sample has; name files with it in file`,
+      `${nameOf(foreign)} is of class ${foreign.label}, but no training sample is; add files with this class to file`,
     );
   return mixed(
     "",
@@ -41,35 +41,37 @@ export const numbered = (samples: readonly FoundSample[], classes: readonly stri
   );
 };
 
-const parted = (
+const splitByName = (
   samples: readonly FoundSample[],
   fraction: number,
 ): readonly [train: FoundSample[], test: FoundSample[]] => {
   const isHeldOut = holdOutByName(
-    samples.map((sample) => ({ label: sample.label, place: placeOf("part", "", nameOf(sample)) })),
+    samples.map((sample) => ({ label: sample.label, hash: nameHash("part", "", nameOf(sample)) })),
     fraction,
   );
   return [samples.filter((_, i) => !isHeldOut[i]), samples.filter((_, i) => isHeldOut[i])];
 };
 
 /**
- * Number classes, and hold out a part of the samples where none have files of their own: by names, in
- * proportion to the classes (see `holdOutByName`).
+ * Numbers the classes, and holds out a stratified part of the samples by names (see `holdOutByName`) if there are no
+ * separate test files.
  *
  * @param testFraction in (0, 1).
- * @throws DataError for parts without a sample, and classes that cannot be told apart.
+ * @throws DataError for parts without samples, and for fewer than two classes.
  */
 export const splitSamples = (
-  { learnt, held, where, incomplete, classes: declared }: Samples,
+  { training, heldOut, where, incomplete, classes: declared }: Samples,
   testFraction: number,
 ): FoundImages => {
-  const [train, test] = held === undefined ? parted(learnt, testFraction) : [learnt, held];
+  const [train, test] = heldOut === undefined ? splitByName(training, testFraction) : [training, heldOut];
   if (train.length === 0 || test.length === 0)
     throw new DataError(
-      `${where}: of ${train.length + test.length} samples ${train.length} are to learn from and ${test.length} to judge by; name more files, or give testFile`,
+      `${where}: of ${train.length + test.length} samples ${train.length} are for training and ${test.length} for testing; give more files, or set testFile`,
     );
-  const classes = declared ?? classesOf(new Set(learnt.map(({ label }) => label)));
+  const classes = declared ?? classesOf(new Set(training.map(({ label }) => label)));
   if (classes.length < 2)
-    throw new DataError(`${where}: all ${train.length} samples are of class ${classes[0]}; name files of two`);
+    throw new DataError(
+      `${where}: all ${train.length} samples are of class ${classes[0]}; give files with at least two classes`,
+    );
   return { classes, train: numbered(train, classes), test: numbered(test, classes), others: [], incomplete };
 };

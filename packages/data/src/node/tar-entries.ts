@@ -2,40 +2,44 @@ import { excerpt } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
 import type { ByteSource } from "./byte-source.ts";
 
-// Libraries for tar give what files hold one after the other, and not where it lies; samples are drawn from anywhere.
+// Parsed here because tar libraries yield the contents of files in sequence, but not their offsets; samples are read at
+// random.
 
 /** A regular file in a tar. */
 export interface TarEntry {
   readonly name: string;
-  /** Where its bytes lie in the tar. */
+  /** Offset of its content in the tar, bytes. */
   readonly begin: number;
   readonly sizeBytes: number;
 }
 
-/** The same with where its headers begin, from which on a tar can be read, too. */
+/** A file and the offset of its first header, at which reading of the tar can start. */
 export interface FoundEntry extends TarEntry {
   readonly header: number;
 }
 
-/** Bytes of a tar, to be read from its beginning to its end. */
+/** The bytes of a tar, read forward. */
 export interface TarBytes {
   readonly name: string;
-  /** Bytes that are no further back than those before. @throws DataError where there are none so far. */
+  /** Returns bytes at an offset that is not before earlier offsets. @throws DataError if the tar ends earlier. */
   at(begin: number, count: number): Promise<Uint8Array>;
   hasMore(begin: number): Promise<boolean>;
-  /** @throws DataError where it is known already that there are fewer bytes. */
+  /** Checks a required end offset. @throws DataError if the tar is already known to be shorter. */
   require(end: number): void;
 }
 
 const blockBytes = 512;
-/** Of one read. From a web server a shard comes as a whole: asking for headers alone takes a request for each. */
+/**
+ * Size of one read, bytes. A shard on a web server is read completely, because reading only the headers would cost one
+ * request per file.
+ */
 const pieceBytes = 2 ** 22;
 
-/** A tar that has no more bytes than those. */
+/** Makes the error for a truncated tar. */
 export const cutOff = (name: string, sizeBytes: number): DataError =>
   new DataError(`${name} ends after ${sizeBytes} bytes, in the middle of a file; copy it again`);
 
-/** Reads a source of which any part can be read, with what was read last at hand. */
+/** Reads a random-access source and buffers the last read. */
 export class SourcePieces implements TarBytes {
   private readonly source: ByteSource;
   private piece: Uint8Array = new Uint8Array(0);
@@ -75,10 +79,13 @@ const textOf = (bytes: Uint8Array): string => {
   return decoder.decode(end < 0 ? bytes : bytes.subarray(0, end));
 };
 
-/** A count of bytes in a file: nothing else moves a reader forwards. */
+/** Whether a value is a valid number of bytes. Any other value could move a reader backward. */
 const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
 
-/** Octal digits, 0 for none, or with the highest bit set (GNU) a big-endian number. NaN if it is no count. */
+/**
+ * Parses octal digits, empty for 0, or a big-endian number if the highest bit is set (GNU). Returns NaN for an invalid
+ * number.
+ */
 const numberIn = (bytes: Uint8Array): number => {
   const digits = textOf(bytes).trim();
   const isBinary = (bytes[0]! & 0x80) !== 0;
@@ -90,11 +97,14 @@ const numberIn = (bytes: Uint8Array): number => {
   return isCount(value) ? value : NaN;
 };
 
-/** All bytes of a header, those of the sum itself as spaces. */
+/** Returns the checksum of a header: the sum of its bytes, with the bytes of the checksum field counted as spaces. */
 const sumOf = (header: Uint8Array): number =>
   header.reduce((sum, byte, i) => sum + (i >= 148 && i < 156 ? 0x20 : byte), 0);
 
-/** Records "length key=value\n" of a pax header; lengths count bytes. Undefined if one is not of that form. */
+/**
+ * Parses the records "length key=value
+ * " of a pax header; lengths are in bytes. Returns undefined if a record is malformed.
+ */
 const paxRecords = (bytes: Uint8Array): Map<string, string> | undefined => {
   const records = new Map<string, string>();
   for (let at = 0; at < bytes.length && bytes[at] !== 0; ) {
@@ -109,37 +119,43 @@ const paxRecords = (bytes: Uint8Array): Map<string, string> | undefined => {
   return records;
 };
 
-/** What headers before a file say of it. */
-interface Said {
+/** Attributes of a file from its preceding extended headers. */
+interface Attributes {
   readonly name?: string | undefined;
   readonly size?: number | undefined;
-  /** Whether its bytes are stored without the holes between them. */
+  /** Whether the file is sparse: its content is stored without holes. */
   readonly isSparse?: boolean;
 }
 
-/** Types of headers that say something of the file behind them. */
-const isAboutNext = (type: string): boolean => "xXgLK".includes(type);
-/** Links, devices, folders and pipes: nothing follows their headers, whatever size these have. */
+/** Whether a header type describes the following file. */
+const isExtendedHeader = (type: string): boolean => "xXgLK".includes(type);
+/** Whether a header type has no content, whatever its size field contains: links, devices, folders and pipes. */
 const isWithoutBytes = (type: string): boolean => "123456".includes(type);
 const isRegular = (type: string): boolean => type === "0" || type === "\0" || type === "7";
 
-/** Names and attributes have a few hundred bytes. */
+/** Maximum size of an extended header, bytes. Names and attributes need a few hundred bytes. */
 const mostHeaderBytes = 2 ** 24;
 
-/** What is wrong with a tar at a place, if it is not what a file's header should be. */
+/** Makes the error for a tar without a valid header at an offset. */
 const damagedAt = (name: string, at: number, what: string): DataError =>
   new DataError(`${name} is damaged at byte ${at}, ${what}; copy it again`);
 
-/** @throws DataError for a size that is no count. */
+/** @throws DataError for an invalid size. */
 const sizeOf = (text: string | undefined, name: string, at: number): number | undefined => {
   if (text === undefined) return undefined;
   const size = /^\d+$/.test(text) ? Number(text) : NaN;
-  if (!isCount(size)) throw damagedAt(name, at, `where an extended header says that a file has size=${excerpt(text)}`);
+  if (!isCount(size)) throw damagedAt(name, at, `where an extended header has size=${excerpt(text)}`);
   return size;
 };
 
-/** What a header says of the file behind it, with what others said before. */
-const saidBy = (type: string, content: Uint8Array, before: Said, name: string, at: number): Said => {
+/** Returns the attributes of the following file after one more extended header. */
+const attributesAfter = (
+  type: string,
+  content: Uint8Array,
+  before: Attributes,
+  name: string,
+  at: number,
+): Attributes => {
   if (type === "L") return { ...before, name: textOf(content) };
   if (type === "g" || type === "K") return before;
   const records = paxRecords(content);
@@ -152,14 +168,14 @@ const saidBy = (type: string, content: Uint8Array, before: Said, name: string, a
 };
 
 /**
- * Regular files of a tar (ustar, GNU, pax, v7), in their order, with their places. Folders, links, devices and labels
- * are passed over. What a file holds can be read until the next one is asked for.
+ * Yields the regular files of a tar (ustar, GNU, pax, v7) in order, with their offsets. Folders, links, devices and
+ * labels are skipped. The content of a file can be read until the next file is requested.
  *
- * @param from where headers of a file begin. Default: the beginning.
- * @throws DataError for what is no tar, is damaged, ends too early, or has files that do not lie there as a whole.
+ * @param from offset of the first header of a file. Default: 0.
+ * @throws DataError for a file that is not a tar, is damaged or truncated, or contains sparse or multi-volume files.
  */
 export async function* tarEntries(bytes: TarBytes, from = 0): AsyncGenerator<FoundEntry, void> {
-  let said: Said = {};
+  let attributes: Attributes = {};
   let first = from;
   let end = from;
   for (let at = from; await bytes.hasMore(at); ) {
@@ -168,36 +184,36 @@ export async function* tarEntries(bytes: TarBytes, from = 0): AsyncGenerator<Fou
     const [size, sum] = [numberIn(header.subarray(124, 136)), numberIn(header.subarray(148, 156))];
     if (sum !== sumOf(header))
       throw at === 0
-        ? new DataError(`${bytes.name} is no tar; name shards of WebDataset, tar files that are not compressed`)
+        ? new DataError(`${bytes.name} is not a tar; give WebDataset shards, uncompressed tar files`)
         : damagedAt(bytes.name, at, "where a file's header should be");
     const type = String.fromCharCode(header[156]!);
-    const isHeader = isAboutNext(type);
+    const isHeader = isExtendedHeader(type);
     if (!isWithoutBytes(type) && (Number.isNaN(size) || (isHeader && size > mostHeaderBytes)))
-      throw damagedAt(bytes.name, at, "where the header of a file has a size that none can have");
-    const sizeBytes = isWithoutBytes(type) ? 0 : isHeader ? size : (said.size ?? size);
+      throw damagedAt(bytes.name, at, "where the header of a file has an impossible size");
+    const sizeBytes = isWithoutBytes(type) ? 0 : isHeader ? size : (attributes.size ?? size);
     const begin = at + blockBytes;
     end = begin + sizeBytes;
     bytes.require(end);
-    if (isHeader) said = saidBy(type, await bytes.at(begin, size), said, bytes.name, at);
+    if (isHeader) attributes = attributesAfter(type, await bytes.at(begin, size), attributes, bytes.name, at);
     else {
       const prefix = textOf(header.subarray(257, 262)) === "ustar" ? textOf(header.subarray(345, 500)) : "";
       const short = textOf(header.subarray(0, 100));
-      const name = said.name ?? (prefix === "" ? short : `${prefix}/${short}`);
-      if (type === "S" || said.isSparse === true)
+      const name = attributes.name ?? (prefix === "" ? short : `${prefix}/${short}`);
+      if (type === "S" || attributes.isSparse === true)
         throw new DataError(
-          `${bytes.name}: ${excerpt(name)} is stored with holes (tar --sparse), which is not read; make the tar without --sparse`,
+          `${bytes.name}: ${excerpt(name)} is a sparse file (tar --sparse), which is not supported; make the tar without --sparse`,
         );
       if (type === "M")
         throw new DataError(
-          `${bytes.name} is one of several volumes of a tar (tar --multi-volume), which are not read alone; make a tar of its own of each part`,
+          `${bytes.name} is a volume of a multi-volume tar (tar --multi-volume), which is not supported; make a separate tar of each part`,
         );
-      // before POSIX folders had no type of their own
+      // before POSIX, folders had no own type
       if (isRegular(type) && !name.endsWith("/")) yield { name, begin, sizeBytes, header: first };
-      said = {};
+      attributes = {};
     }
     at = begin + Math.ceil(sizeBytes / blockBytes) * blockBytes;
-    if (said.name === undefined && said.size === undefined) first = at;
+    if (attributes.name === undefined && attributes.size === undefined) first = at;
   }
   bytes.require(end);
-  if (said.name !== undefined || said.size !== undefined) throw cutOff(bytes.name, end);
+  if (attributes.name !== undefined || attributes.size !== undefined) throw cutOff(bytes.name, end);
 }

@@ -4,19 +4,19 @@ import type { Tokenizer } from "../tokenizer.ts";
 
 const mostTextBytes = 2 ** 29 - 24;
 
-/** A text of UTF-8; a mark at its beginning is part of it. @throws DataError for one that no string holds. */
+/** Decodes UTF-8; a byte order mark is kept. @throws DataError for a text longer than a string can be. */
 export const textOf = (bytes: Uint8Array): string => {
   if (bytes.length > mostTextBytes)
     throw new DataError(
-      `a text of ${bytes.length} bytes is more than a string holds, ${mostTextBytes}; split the file, or make lines of .jsonl of it`,
+      `a text of ${bytes.length} bytes exceeds the maximum length of a string, ${mostTextBytes}; split the file, or convert it to lines of .jsonl`,
     );
-  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes)); // decodes no shared memory
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes)); // TextDecoder rejects shared memory
 };
 
-/** What makes bytes or tokens of texts, and what stands between them. */
+/** Conversion of texts to bytes or tokens, and the separator between texts. */
 export interface TextEncoding {
   encode(text: string | Uint8Array): Tokens;
-  /** The same of several texts. */
+  /** Encodes several texts. */
   encodeAll(texts: readonly (string | Uint8Array)[]): Tokens[];
   readonly separator: Tokens;
 }
@@ -25,8 +25,11 @@ const encoder = new TextEncoder();
 const paragraph = "\n\n";
 
 /**
- * @param separator Default: the token that ends a text, where the tokenizer has one, or an empty line.
- * @param tokenizer Default: each byte of UTF-8 is a token.
+ * Returns the encoding of texts.
+ *
+ * @param separator text between documents. Default: the tokenizer's end-of-text token, or an empty line if there is
+ * none.
+ * @param tokenizer default: each byte of UTF-8 is a token.
  */
 export const textEncoding = (separator: string | undefined, tokenizer: Tokenizer | undefined): TextEncoding => {
   const encode = (text: string | Uint8Array): Tokens => {

@@ -5,47 +5,49 @@ import { DataError } from "../errors.ts";
 import { pathOf } from "./byte-source.ts";
 import { someOf } from "./files-below.ts";
 
-/** How a file holds texts: one on each line, one in each row, or one in the whole file. */
+/** How a file stores texts: one per line, one per row, or the whole file as one text. */
 export type TextFormat = "lines" | "rows" | "text";
 
-/** Endings of files with a text on each line, as JSON. */
+/** Extensions of JSON Lines files. */
 export const lineEndings: readonly string[] = [".jsonl", ".ndjson", ".json"];
 
-const extensionOf = (place: string): string => extname(pathOf(place).replace(/\.gz$/i, "")).toLowerCase();
+const extensionOf = (location: string): string => extname(pathOf(location).replace(/\.gz$/i, "")).toLowerCase();
 
-/** The format that the extension of a file names; a final `.gz` does not count. */
-export const formatOf = (place: string): TextFormat => {
-  const extension = extensionOf(place);
+/** Returns the format given by the extension of a file; a final `.gz` is ignored. */
+export const formatOf = (location: string): TextFormat => {
+  const extension = extensionOf(location);
   if (lineEndings.includes(extension)) return "lines";
   return extension === ".parquet" ? "rows" : "text";
 };
 
-/** What a file of texts must hold, unpacked. */
-export const contentOf = (place: string): FileContent => {
-  const format = formatOf(place);
+/** Returns the required content of a text file, after decompression. */
+export const contentOf = (location: string): FileContent => {
+  const format = formatOf(location);
   if (format !== "text") return format === "lines" ? "json" : "parquet";
-  return [".html", ".htm", ".xhtml"].includes(extensionOf(place)) ? "html" : "text";
+  return [".html", ".htm", ".xhtml"].includes(extensionOf(location)) ? "html" : "text";
 };
 
 /**
- * @param begin of the bytes in their file.
- * @throws DataError for bytes that are not UTF-8, with the place of the first.
+ * Checks that bytes are UTF-8.
+ *
+ * @param begin offset of the bytes in their file.
+ * @throws DataError with the offset of the first invalid byte.
  */
 export const requireUtf8 = (name: string, bytes: Uint8Array, begin = 0): void => {
   if (isUtf8(bytes)) return;
   const at = utf8Fault(bytes)!;
   throw new DataError(
-    `${name} is not UTF-8: byte ${begin + at} is 0x${bytes[at]!.toString(16).padStart(2, "0")}, which begins no character there; write the file again as UTF-8, for example with iconv -t UTF-8`,
+    `${name} is not UTF-8: byte ${begin + at} is 0x${bytes[at]!.toString(16).padStart(2, "0")}, which does not start a character there; save the file as UTF-8, for example with iconv -t UTF-8`,
   );
 };
 
-/** Whether a file has fields, of which one is the text. */
+/** Whether a file has fields, one of which is the text. */
 export const hasFields = (file: string): boolean => formatOf(file) !== "text";
 
-/** @throws DataError for a `field`, if none of the files has fields. */
+/** @throws DataError if `field` is given but none of the files has fields. */
 export const requireFields = (files: readonly string[], field: string | undefined): void => {
   if (field === undefined || files.length === 0 || files.some(hasFields)) return;
   throw new DataError(
-    `${someOf(files.map(pathOf))} ${files.length === 1 ? "is" : "are"} text without fields, but field is ${JSON.stringify(field)}; leave field out, or name a file of JSON lines (${lineEndings.join(", ")}) or of Parquet (.parquet)`,
+    `${someOf(files.map(pathOf))} ${files.length === 1 ? "is" : "are"} text without fields, but field is ${JSON.stringify(field)}; omit field, or give a JSON Lines (${lineEndings.join(", ")}) or Parquet (.parquet) file`,
   );
 };

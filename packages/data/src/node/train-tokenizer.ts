@@ -4,18 +4,18 @@ import { DataError } from "../errors.ts";
 import { type DocumentOptions, eachDocument } from "./load-documents.ts";
 import { textOf } from "./text-encoding.ts";
 
-/** A learned tokenizer, and what it was learned of. */
+/** A trained tokenizer, with the number of documents that it was trained on. */
 export interface LearnedTokenizer extends BytePairs {
   readonly documents: number;
-  /** Lines and rows that were left out, as errors call them. */
+  /** Locations of lines and rows that were skipped. */
   readonly damaged: readonly string[];
 }
 
 /**
- * Learn byte pairs of texts (see `learnBytePairs`), after GPT-2's way to cut texts into words.
+ * Trains byte pairs on texts (see `learnBytePairs`), with GPT-2's pre-tokenization.
  *
- * Memory: one text, and each different word once.
- * @throws DataError for texts that cannot be read, and for none.
+ * Memory: one text, and each distinct word once.
+ * @throws DataError for texts that cannot be read, and if there is no text.
  */
 export const trainTokenizer = async ({
   file,
@@ -30,6 +30,6 @@ export const trainTokenizer = async ({
   }
   const counts = words.inByteCharacters();
   if (counts.size === 0)
-    throw new DataError(`${[file].flat().join(", ")}: there is no text to learn tokens of; name files with text`);
+    throw new DataError(`${[file].flat().join(", ")}: there is no text to train a tokenizer on; give files with text`);
   return { ...learnBytePairs(counts, options), documents, damaged };
 };

@@ -7,12 +7,11 @@ const isTooLate = (error: unknown): boolean =>
   (error as NodeJS.ErrnoException | undefined)?.code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
 
 /**
- * Runs work of a library on this thread and ends it if it takes too long, even within a regular expression. The work
- * must be safe to run again: what ran out of time is tried a second time, since the process may have been stopped
- * meanwhile.
+ * Runs a function on this thread with a timeout that also interrupts regular expressions. The function must be safe to
+ * run again: after a timeout it is run a second time, because the process may have been suspended meanwhile.
  *
- * @returns undefined if the work ran out of time twice.
- * Cost: 0.1 ms for the clock, which is a thread of Node's.
+ * @returns undefined if the function timed out twice.
+ * Cost: 0.1 ms for the timer, which is a thread of Node's.
  */
 export const withinTime = <Result>(
   milliseconds: number,

@@ -1,18 +1,18 @@
-/** Which lanes of a stream a rank reads, and which samples it takes of what each gives to a batch. */
+/** The part of a lane's samples in each batch that a rank takes. */
 export interface LanePart {
   readonly lane: number;
-  /** Of those that the lane gives to a batch. */
+  /** First of the samples that the lane provides for a batch. */
   readonly begin: number;
   readonly end: number;
-  /** Where they lie in the rank's part of the batch. */
+  /** Index of the first of these samples in the rank's part of the batch. */
   readonly at: number;
 }
 
 /**
- * Lanes give contiguous parts of each batch, in their order, as ranks take such: where lanes and ranks do not share it
- * out alike, several ranks read one lane, each for its own part.
+ * Returns the lanes that a rank reads. Lanes provide contiguous parts of each batch, in order, as ranks take contiguous
+ * parts. If the boundaries of lanes and ranks differ, several ranks read the same lane, each for its own part.
  *
- * @param width samples that each lane gives to a batch.
+ * @param width number of samples that each lane provides for a batch.
  */
 export const lanePartsOf = (
   range: { readonly begin: number; readonly end: number },

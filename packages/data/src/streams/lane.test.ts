@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { DataError } from "../errors.ts";
 import { epochOrder } from "../order.ts";
 import { Lane, type LaneOptions, type LanePosition } from "./lane.ts";
-import type { ShardReader } from "./shard-place.ts";
+import type { ShardReader } from "./shard-position.ts";
 
 /** Sample i of shard s is `s:i`; places count samples, partly in `offset` and partly in `skip`. */
 const readerOf = (sizes: readonly number[], read: (name: string) => void = () => undefined): ShardReader<string> =>
@@ -12,7 +12,7 @@ const readerOf = (sizes: readonly number[], read: (name: string) => void = () =>
       await Promise.resolve();
       const name = `${shard}:${i}`;
       read(name);
-      yield { sample: name, place: { offset: Math.floor(i / 3), skip: i % 3 } };
+      yield { sample: name, position: { offset: Math.floor(i / 3), skip: i % 3 } };
     }
   };
 
@@ -132,7 +132,7 @@ describe("a lane", () => {
   test("of shards without a sample says so", async () => {
     const options = { seed: 1, numShards: 3, numLanes: 2, blockSize: 4 };
     const of = new Lane(readerOf([0, 0, 0]), 1, options);
-    await expect(of.draw(1)).rejects.toThrow(/^none of the 3 shards of the stream has a sample that can be used; /);
+    await expect(of.draw(1)).rejects.toThrow(/^none of the 3 shards of the stream has a usable sample; /);
   });
 
   test("finds the one sample that there is, in whichever shard, though lanes pass over shards by chance", async () => {

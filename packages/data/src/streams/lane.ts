@@ -2,55 +2,55 @@ import { permutation, randomKey } from "@skein/tensor-core";
 import { foldInKey } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
 import { epochOrder } from "../order.ts";
-import { shardBegin, type ShardPlace, type ShardReader } from "./shard-place.ts";
+import { shardBegin, type ShardPosition, type ShardReader } from "./shard-position.ts";
 
 /**
- * Where a lane stands: how many of the samples of a block were drawn, and where that block begins. Plain data; goes
- * into checkpoints.
+ * Position of a lane: the beginning of the current block and the number of samples drawn from it. Plain data; stored in
+ * checkpoints.
  */
-export interface LanePosition extends ShardPlace {
-  /** The shard in which the block begins: how many come before it where passes over all shards follow each other. */
+export interface LanePosition extends ShardPosition {
+  /** Ordinal of the shard in which the block begins, counted over consecutive passes over all shards. */
   readonly shard: number;
-  /** How many blocks come before it. */
+  /** Number of earlier blocks. */
   readonly block: number;
-  /** Samples of the block. */
+  /** Number of samples in the block. */
   readonly size: number;
   readonly drawn: number;
 }
 
-/** What all lanes of a stream have alike. */
+/** Options shared by all lanes of a stream. */
 export interface LaneOptions {
   readonly seed: number;
   readonly numShards: number;
   readonly numLanes: number;
-  /** Samples that are shuffled together in each lane. */
+  /** Number of samples that are shuffled together in each lane. */
   readonly blockSize: number;
 }
 
-/** A sample that was drawn. */
+/** A drawn sample. */
 export interface Drawn<Of> {
   readonly sample: Of;
-  /** The samples that it was shuffled with, in the order of their shards, and which of them it is. */
+  /** All samples of the block in shard order, and the index of this sample among them. */
   readonly block: readonly Of[];
   readonly index: number;
-  /** How many samples of the lane come before its own in the order of shards. */
+  /** Number of the lane's samples that precede this one in shard order. */
   readonly ordinal: number;
 }
 
 interface Block<Of> {
   readonly start: LanePosition;
   readonly samples: readonly Of[];
-  /** Which of them is drawn when. */
+  /** Indices of the samples in the order of drawing. */
   readonly order: Int32Array;
 }
 
-/** The stream of shuffles within blocks under a seed, apart from that of shards. */
+/** Random stream of shuffles within blocks under a seed, separate from the stream of shuffles of shards. */
 const blockStream = 0xb10c;
 
 const blockOrder = (seed: number, lane: number, block: number, size: number): Int32Array =>
   permutation(foldInKey(foldInKey(foldInKey(randomKey(seed).data, blockStream), lane), block), size);
 
-/** The shard that stands at a place of all passes over the shards, each in an order of its own. */
+/** Returns a function from the ordinal over all passes to a shard; each pass has its own random order. */
 const shardAt = (seed: number, numShards: number): ((ordinal: number) => number) => {
   let known: { readonly epoch: number; readonly order: Int32Array } | undefined;
   return (ordinal) => {
@@ -63,13 +63,13 @@ const shardAt = (seed: number, numShards: number): ((ordinal: number) => number)
 interface Placed<Of> {
   readonly sample: Of;
   readonly shard: number;
-  readonly place: ShardPlace;
+  readonly position: ShardPosition;
 }
 
 /**
- * An endless row of samples: lane l of L reads shards l, l + L, l + 2 L, … of the passes over all shards, and a block
- * of them is shuffled at a time. While a block is drawn from, the next one is read, so that twice its size stays in
- * memory. What is drawn follows from the options and the shards alone.
+ * An endless sequence of samples: lane l of L reads shards l, l + L, l + 2 L, … of the passes over all shards, and
+ * shuffles one block of samples at a time. The next block is read while samples are drawn from the current one, so two
+ * blocks stay in memory. The sequence depends only on the options and the shards.
  */
 export class Lane<Of> {
   private readonly read: ShardReader<Of>;
@@ -77,12 +77,12 @@ export class Lane<Of> {
   private readonly options: LaneOptions;
   private readonly samples: AsyncGenerator<Placed<Of>, never>;
   private current: Promise<Block<Of>>;
-  private coming: Promise<Block<Of>>;
+  private nextBlock: Promise<Block<Of>>;
   private drawn: number;
   private last: Promise<unknown> = Promise.resolve();
   private numReading = 0;
 
-  /** @param position where to go on. Default: at the beginning. */
+  /** @param position position to resume from. Default: the beginning. */
   constructor(read: ShardReader<Of>, lane: number, options: LaneOptions, position?: LanePosition) {
     this.read = read;
     this.lane = lane;
@@ -90,19 +90,19 @@ export class Lane<Of> {
     this.samples = this.eachSample(position ?? { ...shardBegin, shard: lane });
     this.drawn = position?.drawn ?? 0;
     this.current = this.begin(Promise.resolve(), position?.block ?? 0, position?.size ?? options.blockSize);
-    this.coming = this.begin(this.current, (position?.block ?? 0) + 1, options.blockSize);
+    this.nextBlock = this.begin(this.current, (position?.block ?? 0) + 1, options.blockSize);
   }
 
-  /** What is read at the moment, where something is. */
+  /** Resolves when the pending read ends. Undefined: no read is pending. */
   get reading(): Promise<unknown> | undefined {
     if (this.numReading === 0) return undefined;
-    return (this.numReading === 2 ? this.current : this.coming).catch(() => undefined);
+    return (this.numReading === 2 ? this.current : this.nextBlock).catch(() => undefined);
   }
 
   /**
-   * The next samples, and where the lane stands behind them. Calls are answered in their order.
+   * Returns the next samples and the position of the lane after them. Calls are served in order.
    *
-   * @throws DataError where one of them cannot be read, as all that come after it.
+   * @throws DataError if one of the samples cannot be read; all later calls throw it, too.
    */
   draw(count: number): Promise<{ readonly samples: readonly Drawn<Of>[]; readonly position: LanePosition }> {
     const drawing = this.last.then(() => this.drawNext(count));
@@ -117,8 +117,8 @@ export class Lane<Of> {
     let block = await this.current;
     while (samples.length < count) {
       if (this.drawn === block.samples.length) {
-        this.current = this.coming;
-        this.coming = this.begin(this.current, block.start.block + 2, this.options.blockSize);
+        this.current = this.nextBlock;
+        this.nextBlock = this.begin(this.current, block.start.block + 2, this.options.blockSize);
         this.drawn = 0;
         block = await this.current;
         continue;
@@ -130,7 +130,7 @@ export class Lane<Of> {
     return { samples, position: { ...block.start, drawn: this.drawn } };
   }
 
-  /** Read a block once the one before it is there. */
+  /** Reads a block after the previous one has been read. */
   private begin(before: Promise<unknown>, block: number, size: number): Promise<Block<Of>> {
     this.numReading++;
     const reading = before
@@ -138,7 +138,7 @@ export class Lane<Of> {
       .finally(() => {
         this.numReading--;
       });
-    reading.catch(() => undefined); // told to who draws from it
+    reading.catch(() => undefined); // reported to the caller of `draw`
     return reading;
   }
 
@@ -146,29 +146,29 @@ export class Lane<Of> {
     const samples: Of[] = [];
     let start: LanePosition | undefined;
     while (samples.length < size) {
-      const { sample, shard, place } = (await this.samples.next()).value;
-      start ??= { ...place, shard, block, size, drawn: 0 };
+      const { sample, shard, position } = (await this.samples.next()).value;
+      start ??= { ...position, shard, block, size, drawn: 0 };
       samples.push(sample);
     }
     return { start: start!, samples, order: blockOrder(this.options.seed, this.lane, block, size) };
   }
 
-  private async *eachSample(from: ShardPlace & { readonly shard: number }): AsyncGenerator<Placed<Of>, never> {
+  private async *eachSample(from: ShardPosition & { readonly shard: number }): AsyncGenerator<Placed<Of>, never> {
     const { seed, numShards, numLanes } = this.options;
     const at = shardAt(seed, numShards);
-    let place: ShardPlace = { offset: from.offset, skip: from.skip };
+    let position: ShardPosition = { offset: from.offset, skip: from.skip };
     const empty = new Set<number>();
     for (let shard = from.shard; empty.size < numShards; shard += numLanes) {
-      // The rest of one that the lane begins in says nothing of the whole.
-      if (place.offset === 0 && place.skip === 0) empty.add(at(shard));
-      for await (const found of this.read(at(shard), place)) {
+      // A shard read from its middle may lack samples there without being empty.
+      if (position.offset === 0 && position.skip === 0) empty.add(at(shard));
+      for await (const found of this.read(at(shard), position)) {
         empty.clear();
         yield { ...found, shard };
       }
-      place = shardBegin;
+      position = shardBegin;
     }
     throw new DataError(
-      `none of the ${numShards} shards of the stream has a sample that can be used; name others, or see what is left out of them`,
+      `none of the ${numShards} shards of the stream has a usable sample; give other shards, or check why samples are skipped`,
     );
   }
 }

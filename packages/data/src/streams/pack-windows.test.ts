@@ -26,11 +26,11 @@ test("windows are those of the row, and go on from each place", async () => {
       expect(found).toHaveLength(count);
       if (count === 0) return;
       const whole = textRecords(row, window);
-      for (const [i, { sample, place }] of found.entries()) {
+      for (const [i, { sample, position }] of found.entries()) {
         const { inputs, labels } = gatherBatch(whole, [i]);
         expect([...sample.subarray(0, window)]).toEqual(inputs!.toNumbers());
         expect([...sample.subarray(1)]).toEqual(labels!.toNumbers());
-        expect(await all(packWindows(from(texts, place.offset), window, place.skip))).toEqual(found.slice(i));
+        expect(await all(packWindows(from(texts, position.offset), window, position.skip))).toEqual(found.slice(i));
       }
     }),
   );

@@ -1,24 +1,24 @@
-import type { ShardPlace, ShardSample } from "./shard-place.ts";
+import type { ShardPosition, ShardSample } from "./shard-position.ts";
 
-/** Tokens of a text, or bytes. */
+/** Tokens or bytes of a text. */
 export type Tokens = Int32Array | Uint8Array;
 
-/** Tokens that follow those before. */
+/** Consecutive tokens of a shard. */
 export interface TokenPiece {
   readonly tokens: Tokens;
-  /** Where in its shard they come from. */
+  /** Offset of the piece in its shard. */
   readonly offset: number;
 }
 
-/** Some tokens of the row, and where the first of them stands in its piece. */
+/** Consecutive tokens and the position of the first of them. */
 interface Part {
   readonly tokens: Tokens;
-  readonly place: ShardPlace;
+  readonly position: ShardPosition;
 }
 
-const after = ({ tokens, place }: Part, count: number): Part => ({
+const after = ({ tokens, position }: Part, count: number): Part => ({
   tokens: tokens.subarray(count),
-  place: { offset: place.offset, skip: place.skip + count },
+  position: { offset: position.offset, skip: position.skip + count },
 });
 
 const joined = (parts: readonly Part[], length: number): Tokens => {
@@ -34,10 +34,10 @@ const joined = (parts: readonly Part[], length: number): Tokens => {
 };
 
 /**
- * Windows of T + 1 tokens of a row of them, each one token into the one before, as `textRecords` cuts a text; a rest is
- * left out.
+ * Yields windows of T + 1 tokens from a sequence of tokens; consecutive windows overlap by one token, as in
+ * `textRecords`. The remainder is dropped.
  *
- * @param skip tokens of the first piece that windows before have taken.
+ * @param skip number of tokens of the first piece that earlier windows have used.
  */
 export async function* packWindows(
   pieces: AsyncIterable<TokenPiece>,
@@ -48,13 +48,13 @@ export async function* packWindows(
   let length = 0;
   let left = skip;
   for await (const { tokens, offset } of pieces) {
-    const part = after({ tokens, place: { offset, skip: 0 } }, left);
+    const part = after({ tokens, position: { offset, skip: 0 } }, left);
     left = 0;
     if (part.tokens.length === 0) continue;
     parts.push(part);
     length += part.tokens.length;
     while (length > windowLength) {
-      yield { sample: joined(parts, windowLength + 1), place: parts[0]!.place };
+      yield { sample: joined(parts, windowLength + 1), position: parts[0]!.position };
       length -= windowLength;
       let taken = windowLength;
       while (taken > 0) {

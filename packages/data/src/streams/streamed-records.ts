@@ -2,68 +2,70 @@ import type { TensorSpec } from "@skein/tensor-core";
 import { type Decoding, isEncoded, type Samples } from "../encoded-records.ts";
 import type { LanePosition } from "./lane.ts";
 
-/** Texts in shards: files of text, of JSON lines or of Parquet. */
+/** Text shards: text, JSON Lines or Parquet files. */
 export interface TextShards {
   readonly of: "texts";
   readonly field: string;
-  /** Between texts. Default: the token that ends a text, where the tokenizer has one, or an empty line. */
+  /** Text between documents. Default: the tokenizer's end-of-text token, or an empty line if there is none. */
   readonly separator?: string | undefined;
-  /** Default: each byte of UTF-8 is a token. */
+  /** Absent: each byte of UTF-8 is a token. */
   readonly tokenizer?: { readonly place: string; readonly from: string } | undefined;
   readonly window: number;
 }
 
-/** Images in shards of WebDataset or in rows of Parquet. */
+/** Image shards: WebDataset archives or Parquet files. */
 export interface ImageShards {
   readonly of: "webdataset" | "image-parquet";
-  /** What a sample's file, or the column, of its image is called. */
+  /** Extension of the file, or name of the column, that holds the image. */
   readonly image?: string | undefined;
   readonly label: string;
-  /** Key of the label, where that is JSON. */
+  /** Key of the label if that file is JSON. */
   readonly field: string;
-  /** Names of classes in the order of their numbers. */
+  /** Class names in label order. */
   readonly classes: readonly string[];
   readonly decoding: Decoding;
   readonly decodesBy: "sharp" | "napi-rs";
-  /** The same with its version: another one may round otherwise. */
+  /** Decoder with its version; another version may round differently. */
   readonly decoder: string;
-  /** How many are decoded at once, in each thread that does so. */
+  /** Maximum number of concurrent decodes per decoding thread. */
   readonly decodesAtOnce: number;
-  /** File URL of the module whose dependencies are searched for the decoder. */
+  /** File URL of the module from which the decoder package is resolved. */
   readonly from: string;
 }
 
-/** Shards that are read from their beginnings to their ends, over and over. Plain data, for posting to threads. */
+/** Shards that are read sequentially and repeatedly. Plain data, so that it can be posted to threads. */
 export interface SampleStream {
   /** Paths and addresses. */
   readonly shards: readonly string[];
   readonly samples: TextShards | ImageShards;
-  /** Leave out what cannot be used, instead of giving up. */
+  /** Whether unusable samples are skipped instead of causing an error. */
   readonly skipDamaged: boolean;
-  /** Samples that are shuffled together, of all lanes. */
+  /** Number of samples that are shuffled together, over all lanes. */
   readonly shuffleBuffer: number;
-  /** How many shards are read at once, by all ranks together; at most. Default: 8, or as many as there are ranks. */
+  /**
+   * Maximum number of shards that all ranks together read concurrently. Default: 8, or the number of ranks if larger.
+   */
   readonly shardsAtOnce?: number | undefined;
-  /** SHA-256 of what the shards are called, of the sizes of those here, and of how samples are made of them. */
+  /** SHA-256 of the names of the shards, the sizes of local shards, and the options for making samples. */
   readonly digest: string;
 }
 
-/** Samples that come by and are gone: nobody knows how many there are, or where one lies. */
+/** Samples of a stream, of unknown number and without random access. */
 export interface StreamedRecords {
-  /** Infinite. */
+  /** Infinity. */
   readonly count: number;
-  /** Specs of one sample. */
+  /** Tensor specs of one sample, by field. */
   readonly fields: { readonly [name: string]: TensorSpec };
   readonly stream: SampleStream;
 }
 
-/** Samples to learn from. */
+/** Training samples. */
 export type TrainingSamples = Samples | StreamedRecords;
 
-/** Whether samples come by, and nobody knows how many there are. */
+/** Whether samples come from a stream. */
 export const isStreamed = (samples: TrainingSamples): samples is StreamedRecords => "stream" in samples;
 
-/** What decodes images of samples while batches are taken, with its version, if anything does. */
+/** Returns the decoder of images, with its version; undefined if samples are not decoded when batches are read. */
 export const decoderOf = (samples: TrainingSamples): string | undefined => {
   if (!isStreamed(samples)) return isEncoded(samples) ? samples.images.decoder : undefined;
   const { samples: shards } = samples.stream;
@@ -73,10 +75,10 @@ export const decoderOf = (samples: TrainingSamples): string | undefined => {
 const defaultShardsAtOnce = 8;
 
 /**
- * How many lanes a stream has: as many as shards are read at once, but so that all give the same part of a batch. Each
- * rank reads those lanes that its part of a batch is of.
+ * Returns the number of lanes of a stream: the number of shards read concurrently, reduced until all lanes provide
+ * equal parts of a batch. Each rank reads the lanes that overlap its part of a batch.
  *
- * @param worldSize ranks that share a batch out; does not enter where the stream says how many shards are read at once.
+ * @param worldSize number of ranks; has no effect if the stream sets `shardsAtOnce`.
  */
 export const numLanesOf = (
   { shards, shardsAtOnce }: Pick<SampleStream, "shards" | "shardsAtOnce">,
@@ -87,11 +89,11 @@ export const numLanesOf = (
   return lanes;
 };
 
-/** Samples that are shuffled together in each lane. */
+/** Returns the number of samples that are shuffled together in each lane. */
 export const blockSizeOf = ({ shuffleBuffer }: Pick<SampleStream, "shuffleBuffer">, numLanes: number): number =>
   Math.ceil(shuffleBuffer / numLanes);
 
-/** A lane that a rank reads, and where it stands. */
+/** A lane that a rank reads, and its position. */
 export interface PlacedLane {
   readonly lane: number;
   readonly position: LanePosition;

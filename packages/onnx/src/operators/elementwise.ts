@@ -1,27 +1,27 @@
 import type { DType } from "@skein/tensor-core";
-import { chosen, type Emitter, type EmitterTable, needTypes, param } from "./emitter.ts";
+import { chosen, type Emitter, type EmitterTable, requireTypes, param } from "./emitter.ts";
 import { typeCode } from "../proto.ts";
 
 const numbers: readonly DType[] = ["f32", "i32"];
 const floats: readonly DType[] = ["f32"];
 const bools: readonly DType[] = ["bool"];
 
-/** An operator of ONNX that does the same with these types. */
+/** Maps to an ONNX operator with the same behavior for these types. */
 const named =
   (op: string, types: readonly DType[]): Emitter =>
   ({ node, inputs, specs, writer }) => {
-    needTypes(node, specs, types);
+    requireTypes(node, specs, types);
     return writer.node(op, inputs);
   };
 
 const composed =
   (types: readonly DType[], compose: Emitter): Emitter =>
   (input) => {
-    needTypes(input.node, input.specs, types);
+    requireTypes(input.node, input.specs, types);
     return compose(input);
   };
 
-/** Greater and less of numbers, where a NaN on either side is what comes out: ONNX does not promise it. */
+/** Maximum and minimum that propagate NaN from either side, which ONNX does not guarantee. */
 const extremum = (op: "Max" | "Min"): Emitter =>
   composed(numbers, ({ specs, inputs, writer }) => {
     const plain = writer.node(op, inputs);
@@ -30,10 +30,10 @@ const extremum = (op: "Max" | "Min"): Emitter =>
     return writer.node("Where", [isNaN, writer.node("Add", inputs), plain]);
   });
 
-/** Ends of whole numbers. */
+/** Ranges of integer types. */
 const ranges = { i32: [-(2 ** 31), 2 ** 31 - 1], u32: [0, 2 ** 32 - 1], u8: [0, 255] } as const;
 
-/** Casts of floats to whole numbers stop at the ends of the range, and NaN becomes 0; ONNX leaves both open. */
+/** Casts of floats to integers saturate, and NaN becomes 0; ONNX specifies neither. */
 const cast: Emitter = ({ node, specs, inputs, writer }) => {
   const to = param<DType>(node, "dtype");
   const from = specs[0]!.dtype;
@@ -41,17 +41,17 @@ const cast: Emitter = ({ node, specs, inputs, writer }) => {
   if (from === to) return writer.node("Identity", inputs);
   if (!isFloat(from) || isFloat(to) || to === "bool") return writer.node("Cast", inputs, { to: typeCode(to) });
   const wide = from === "f32" ? inputs[0]! : writer.node("Cast", inputs, { to: typeCode("f32") });
-  const sound = writer.node("Where", [writer.node("IsNaN", [wide]), writer.scalar("f32", 0), wide]);
-  const [least, most] = ranges[to as keyof typeof ranges];
-  // Bounds are powers of two as floats, so that they are not rounded; in i64 all ends can be told.
-  const isAbove = writer.node("GreaterOrEqual", [sound, writer.scalar("f32", most + 1)]);
-  const isBelow = writer.node("Less", [sound, writer.scalar("f32", least)]);
-  const inside = writer.node("Cast", [sound], { to: typeCode("i64") });
-  const kept = writer.node("Where", [isBelow, writer.int64(least), inside]);
-  return writer.node("Cast", [writer.node("Where", [isAbove, writer.int64(most), kept])], { to: typeCode(to) });
+  const finite = writer.node("Where", [writer.node("IsNaN", [wide]), writer.scalar("f32", 0), wide]);
+  const [low, high] = ranges[to as keyof typeof ranges];
+  // As floats the bounds are powers of two and therefore exact; the i64 intermediate represents all bounds exactly.
+  const isAbove = writer.node("GreaterOrEqual", [finite, writer.scalar("f32", high + 1)]);
+  const isBelow = writer.node("Less", [finite, writer.scalar("f32", low)]);
+  const inside = writer.node("Cast", [finite], { to: typeCode("i64") });
+  const clamped = writer.node("Where", [isBelow, writer.int64(low), inside]);
+  return writer.node("Cast", [writer.node("Where", [isAbove, writer.int64(high), clamped])], { to: typeCode(to) });
 };
 
-/** Whole numbers divided by 0 are 0. */
+/** Integer division by 0 gives 0. */
 const divide: Emitter = composed(numbers, ({ specs, inputs: [a, b], writer }) => {
   if (specs[0]!.dtype === "f32") return writer.node("Div", [a!, b!]);
   const zero = writer.scalar("i32", 0);
@@ -74,7 +74,7 @@ const compared = (op: string): Emitter => named(op, numbers);
 const inverted = (op: string): Emitter =>
   composed(numbers, ({ inputs, writer }) => writer.node("Not", [writer.node(op, inputs)]));
 
-/** Operators that look at one element of each operand. */
+/** Elementwise operators. */
 export const elementwise: EmitterTable = new Map<string, Emitter>([
   ["absolute", named("Abs", numbers)],
   ["add", named("Add", numbers)],

@@ -8,30 +8,30 @@ import {
   type EmitterTable,
   knownNumbers,
   knownSize,
-  needConstant,
-  needTypes,
+  requireConstantType,
+  requireTypes,
   param,
-  refuseNode,
+  rejectNode,
 } from "./emitter.ts";
 
-/** One value everywhere: written once, and stretched. */
+/** A constant of one value: stored as a scalar and expanded. */
 const constant: Emitter = ({ node, writer }) => {
   const { dtype, shape } = node.specs[0]!;
   const value = Number(param<number | string>(node, "value"));
-  if (shape.includes(0)) return writer.none(needConstant(node, dtype), shape);
-  const one = writer.scalar(needConstant(node, dtype), value);
+  if (shape.includes(0)) return writer.none(requireConstantType(node, dtype), shape);
+  const one = writer.scalar(requireConstantType(node, dtype), value);
   return shape.length === 0 ? one : writer.node("Expand", [one, writer.sizes(shape)]);
 };
 
 const literal: Emitter = ({ node, writer }) => {
   const { dtype, shape } = node.specs[0]!;
   const values = param<readonly (number | string)[]>(node, "values").map(Number);
-  return writer.numbers(needConstant(node, dtype), shape as readonly number[], values);
+  return writer.numbers(requireConstantType(node, dtype), shape as readonly number[], values);
 };
 
 const iota: Emitter = ({ node, writer }) => {
   const { dtype, shape } = node.specs[0]!;
-  if (shape.includes(0)) return writer.none(needConstant(node, dtype), shape);
+  if (shape.includes(0)) return writer.none(requireConstantType(node, dtype), shape);
   const dim = param<number>(node, "dim");
   const size = writer.node("Squeeze", [writer.sizes([shape[dim]!])]);
   const counted = writer.node("Cast", [writer.node("Range", [writer.int64(0), size, writer.int64(1)])], {
@@ -50,24 +50,24 @@ const slice: Emitter = ({ node, inputs, writer }) => {
   return writer.node("Slice", [inputs[0]!, ...[starts, ends, dims, strides].map((list) => writer.sizes(list))]);
 };
 
-/** Zeros between the elements are made by spreading rows: not a form that runtimes have. */
+/** Interior padding has no equivalent in ONNX. */
 const pad: Emitter = ({ node, inputs, specs, writer }) => {
   if (knownNumbers(node, "interior").some((size) => size !== 0))
-    refuseNode(node, "elements are spread, and padded between; pad outside only");
+    rejectNode(node, "it pads between elements; pad only at the edges");
   const { dtype } = specs[0]!;
-  needTypes(node, specs, ["f32", "i32", "u8", "bool"]);
+  requireTypes(node, specs, ["f32", "i32", "u8", "bool"]);
   const value = writer.scalar(dtype as ConstantType, Number(param<number | string>(node, "value")));
   const pads = writer.sizes([...knownNumbers(node, "low"), ...knownNumbers(node, "high")]);
   return specs[0]!.shape.length === 0 ? inputs : writer.node("Pad", [inputs[0]!, pads, value], { mode: "constant" });
 };
 
-/** Indices outside are errors in ONNX; ours give NaN, or zeros, so they are brought inside and masked. */
+/** Indices out of range are errors in ONNX, but give NaN or zeros here; they are clamped and masked. */
 const gather: Emitter = ({ node, inputs: [x, indices], specs, writer }) => {
   const dim = param<number>(node, "dim");
   const size = knownSize(node, specs[0]!, dim);
   const { dtype } = specs[0]!;
-  needTypes(node, [specs[0]!], ["f32", "i32", "u8", "bool"]);
-  if (size === 0) refuseNode(node, "there are no rows to pick from");
+  requireTypes(node, [specs[0]!], ["f32", "i32", "u8", "bool"]);
+  if (size === 0) rejectNode(node, "there are no rows to gather from");
   const inside = writer.node("Clip", [indices!, writer.scalar("i32", 0), writer.scalar("i32", size - 1)]);
   const rows = writer.node("Gather", [x!, inside], { axis: dim });
   const isInside = writer.node("Equal", [indices!, inside]);
@@ -91,7 +91,7 @@ const oneHot: Emitter = ({ node, inputs, specs, writer }) => {
   return writer.node("Cast", [writer.node("Equal", [each, classes])], { to: typeCode(dtype) });
 };
 
-/** Operators that move elements, or make them of nothing. */
+/** Operators that move or create elements. */
 export const movement: EmitterTable = new Map<string, Emitter>([
   [
     "broadcast-to",

@@ -1,9 +1,9 @@
-import { type Emitter, type EmitterTable, knownNumbers, needTypes, param } from "./emitter.ts";
+import { type Emitter, type EmitterTable, knownNumbers, requireTypes, param } from "./emitter.ts";
 
 type Pairs = readonly (readonly [number, number])[];
 
 const matmul: Emitter = ({ node, inputs, specs, writer }) => {
-  needTypes(node, specs, ["f32"]);
+  requireTypes(node, specs, ["f32"]);
   const operands = inputs.map((name, i) => {
     if (!param<boolean>(node, i === 0 ? "transposeA" : "transposeB")) return name;
     const rank = specs[i]!.shape.length;
@@ -13,15 +13,15 @@ const matmul: Emitter = ({ node, inputs, specs, writer }) => {
   return writer.node("MatMul", operands);
 };
 
-/** Ours have channels last, ONNX has them first. */
+/** Skein's layout is channels last, ONNX's is channels first. */
 const channelsFirst = [0, 3, 1, 2] as const;
 const channelsLast = [0, 2, 3, 1] as const;
 
-/** Rows and columns before, then after. */
+/** Returns ONNX pads: leading rows and columns, then trailing ones. */
 const padsOf = (pairs: Pairs): number[] => [pairs[0]![0], pairs[1]![0], pairs[0]![1], pairs[1]![1]];
 
 const convolution: Emitter = ({ node, inputs: [x, weight], specs, writer }) => {
-  needTypes(node, specs, ["f32"]);
+  requireTypes(node, specs, ["f32"]);
   const result = writer.node(
     "Conv",
     [
@@ -51,7 +51,7 @@ const pooling =
     return writer.node("Transpose", [result], { perm: channelsLast });
   };
 
-/** Products, convolutions and pooling. */
+/** Matrix products, convolutions and pooling. */
 export const products: EmitterTable = new Map<string, Emitter>([
   ["avg-pool2d", pooling("AveragePool")],
   ["conv2d", convolution],

@@ -6,17 +6,17 @@ import {
   type EmitterTable,
   knownNumbers,
   knownSize,
-  needConstant,
-  needTypes,
+  requireConstantType,
+  requireTypes,
   param,
-  refuseNode,
+  rejectNode,
 } from "./emitter.ts";
 
 const toI32 = (writer: ModelWriter, name: string): string => writer.node("Cast", [name], { to: typeCode("i32") });
 
-/** Sums of whole numbers wrap around, as they do in i64 that is cut; runtimes would stop at the end. */
+/** Integer sums wrap around; runtimes saturate, so the sum is computed in i64 and truncated. */
 const sum: Emitter = ({ node, inputs, specs, writer }) => {
-  needTypes(node, specs, ["f32", "i32"]);
+  requireTypes(node, specs, ["f32", "i32"]);
   const dims = writer.sizes(knownNumbers(node, "dims"));
   if (specs[0]!.dtype === "f32") return writer.node("ReduceSum", [inputs[0]!, dims], { keepdims: 0 });
   const wide = writer.node("Cast", inputs, { to: typeCode("i64") });
@@ -24,11 +24,11 @@ const sum: Emitter = ({ node, inputs, specs, writer }) => {
   return toI32(writer, total);
 };
 
-/** Where there is a NaN it is what comes out: runtimes pass it over. */
+/** Reductions that propagate NaN, which runtimes ignore. */
 const extremum =
   (op: "ReduceMax" | "ReduceMin"): Emitter =>
   ({ node, inputs, specs, writer }) => {
-    needTypes(node, specs, ["f32", "i32"]);
+    requireTypes(node, specs, ["f32", "i32"]);
     const dims = writer.sizes(knownNumbers(node, "dims"));
     const plain = writer.node(op, [inputs[0]!, dims], { keepdims: 0 });
     const isEmpty = knownNumbers(node, "dims").some((dim) => specs[0]!.shape[dim] === 0);
@@ -36,29 +36,29 @@ const extremum =
     return writer.node("Where", [hasNaN(writer, inputs[0]!, dims), writer.scalar("f32", Number.NaN), plain]);
   };
 
-/** Whether there is a NaN along some dimensions, which vanish. */
+/** Whether there is a NaN along some dimensions, which are reduced. */
 const hasNaN = (writer: ModelWriter, name: string, dims: string): string => {
   const flags = toI32(writer, writer.node("IsNaN", [name]));
   return writer.node("Cast", [writer.node("ReduceMax", [flags, dims], { keepdims: 0 })], { to: typeCode("bool") });
 };
 
-/** The first NaN counts as more than all, and as less; ONNX does not look for it. */
+/** The first NaN is the maximum and the minimum; ONNX does not treat NaN specially. */
 const argReduction =
   (op: "ArgMax" | "ArgMin"): Emitter =>
   ({ node, inputs, specs, writer }) => {
-    needTypes(node, specs, ["f32", "i32"]);
+    requireTypes(node, specs, ["f32", "i32"]);
     const setting = { axis: param<number>(node, "dim"), keepdims: 0, select_last_index: 0 };
     const plain = writer.node(op, inputs, setting);
     if (specs[0]!.dtype !== "f32") return toI32(writer, plain);
     const isNaN = toI32(writer, writer.node("IsNaN", inputs));
     const firstNaN = writer.node("ArgMax", [isNaN], setting);
-    const isThere = hasNaN(writer, inputs[0]!, writer.sizes([setting.axis]));
-    return toI32(writer, writer.node("Where", [isThere, firstNaN, plain]));
+    const hasAny = hasNaN(writer, inputs[0]!, writer.sizes([setting.axis]));
+    return toI32(writer, writer.node("Where", [hasAny, firstNaN, plain]));
   };
 
 const cumsum: Emitter = ({ node, inputs, specs, writer }) => {
-  needTypes(node, specs, ["f32", "i32"]);
-  if (specs[0]!.shape.includes(0)) return inputs; // onnxruntime ends the process
+  requireTypes(node, specs, ["f32", "i32"]);
+  if (specs[0]!.shape.includes(0)) return inputs; // onnxruntime crashes on empty inputs
   const axis = writer.scalar("i32", param<number>(node, "dim"));
   return writer.node("CumSum", [inputs[0]!, axis], { exclusive: 0, reverse: param<boolean>(node, "reverse") ? 1 : 0 });
 };
@@ -66,18 +66,18 @@ const cumsum: Emitter = ({ node, inputs, specs, writer }) => {
 const alongRows =
   (op: string): Emitter =>
   ({ node, inputs, specs, writer }) => {
-    needTypes(node, specs, ["f32"]);
+    requireTypes(node, specs, ["f32"]);
     return writer.node(op, inputs, { axis: -1 });
   };
 
 const layerNorm: Emitter = ({ node, inputs, specs, writer }) => {
-  needTypes(node, specs, ["f32"]);
+  requireTypes(node, specs, ["f32"]);
   const epsilon = { float: param<number>(node, "epsilon") };
   return [writer.node("LayerNormalization", inputs, { axis: -1, epsilon }), undefined, undefined];
 };
 
 const rmsNorm: Emitter = ({ node, inputs: [x, gain], specs, writer }) => {
-  needTypes(node, specs, ["f32"]);
+  requireTypes(node, specs, ["f32"]);
   const squares = writer.node("Mul", [x!, x!]);
   const mean = writer.node("ReduceMean", [squares, writer.sizes([-1])], { keepdims: 1 });
   const shifted = writer.node("Add", [mean, writer.scalar("f32", param<number>(node, "epsilon"))]);
@@ -86,7 +86,7 @@ const rmsNorm: Emitter = ({ node, inputs: [x, gain], specs, writer }) => {
   return [scaled, undefined];
 };
 
-/** Cosines and sines are constants, computed in f64 as our own are. */
+/** Cosines and sines are constants, computed in f64 like those of the reference. */
 const rotary: Emitter = ({ node, inputs: [x], specs, writer }) => {
   const [positions, width] = [knownSize(node, specs[0]!, -2), knownSize(node, specs[0]!, -1)];
   const [base, offset, sign] = ["base", "offset", "sign"].map((key) => param<number>(node, key)) as [
@@ -104,28 +104,28 @@ const rotary: Emitter = ({ node, inputs: [x], specs, writer }) => {
     writer.node("Slice", [x!, writer.sizes([from]), writer.sizes([to]), writer.sizes([-1])]);
   const [first, second] = [part(0, half), part(half, width)];
   const times = (a: string, b: string): string => writer.node("Mul", [a, b]);
-  const turned = [
+  const rotated = [
     writer.node("Sub", [times(first, cosines!), times(second, sines!)]),
     writer.node("Add", [times(second, cosines!), times(first, sines!)]),
   ];
-  return writer.node("Concat", turned, { axis: -1 });
+  return writer.node("Concat", rotated, { axis: -1 });
 };
 
-/** Of equals the first comes first in ours; onnxruntime keeps to it, too. */
+/** Ties are resolved by the lower index; onnxruntime does the same. */
 const topK: Emitter = ({ node, inputs, specs, writer }) => {
-  needTypes(node, specs, ["f32", "i32"]);
-  if (param<string>(node, "by") === "magnitude") refuseNode(node, "it takes the greatest magnitudes; take values");
+  requireTypes(node, specs, ["f32", "i32"]);
+  if (param<string>(node, "by") === "magnitude") rejectNode(node, "it selects by magnitude; select by value");
   const { dtype, shape } = node.specs[0]!;
-  // onnxruntime ends the process
-  if (shape.includes(0)) return [writer.none(needConstant(node, dtype), shape), writer.none("i32", shape)];
+  // onnxruntime crashes on empty inputs
+  if (shape.includes(0)) return [writer.none(requireConstantType(node, dtype), shape), writer.none("i32", shape)];
   const k = writer.sizes([param<number>(node, "k")]);
-  const [values, places] = writer.outputs("TopK", [inputs[0]!, k], 2, { axis: -1, largest: 1, sorted: 1 });
-  if (param<boolean>(node, "sorted")) return [values, toI32(writer, places!)];
-  const [ascending] = writer.outputs("TopK", [places!, k], 2, { axis: -1, largest: 0, sorted: 1 });
+  const [values, indices] = writer.outputs("TopK", [inputs[0]!, k], 2, { axis: -1, largest: 1, sorted: 1 });
+  if (param<boolean>(node, "sorted")) return [values, toI32(writer, indices!)];
+  const [ascending] = writer.outputs("TopK", [indices!, k], 2, { axis: -1, largest: 0, sorted: 1 });
   return [writer.node("GatherElements", [inputs[0]!, ascending!], { axis: -1 }), toI32(writer, ascending!)];
 };
 
-/** Operators that look along dimensions. */
+/** Operators along dimensions. */
 export const rows: EmitterTable = new Map<string, Emitter>([
   ["argmax", argReduction("ArgMax")],
   ["argmin", argReduction("ArgMin")],

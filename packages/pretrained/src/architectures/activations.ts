@@ -5,7 +5,7 @@ type Activation = (x: Tensor) => Tensor;
 
 const tanhGelu: Activation = (x) => gelu(x, { approximate: "tanh" });
 
-/** By the names that transformers has for them. */
+/** Activations by their names in transformers. */
 const activations: Readonly<Record<string, Activation>> = {
   gelu: (x) => gelu(x),
   gelu_fast: tanhGelu,
@@ -15,7 +15,7 @@ const activations: Readonly<Record<string, Activation>> = {
   silu,
 };
 
-/** A field that names an activation becomes its function. */
+/** Schema of a field that names an activation; its output is the function. */
 export const activation: z.ZodType<Activation, string> = z
   .enum(Object.keys(activations))
   .transform((name) => activations[name]!);

@@ -48,13 +48,13 @@ const names: readonly NameRow[] = [
   ...linear("classifier", "classifier"),
 ];
 
-/** What the head for tokens repeats of other tensors. */
+/** Tensors of the token head that repeat other tensors. */
 const copies = new Map([
   ["cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"],
   ["cls.predictions.decoder.bias", "cls.predictions.bias"],
 ]);
 
-/** Positions of old files; and of training, the pooler and what tells whether two sentences follow each other. */
+/** Position ids of old files; and parts used only in training: the pooler and the next-sentence head. */
 const carried = [/^bert\.embeddings\.position_ids$/, /^bert\.pooler\./, /^cls\.seq_relationship\./];
 
 export const bertArchitecture: Architecture = {
@@ -92,7 +92,11 @@ export const bertArchitecture: Architecture = {
       ],
       ...(head === "tokens" && { copies }),
       ...(typeof head === "object" && {
-        head: { made: /^params\.classifier\./, madeWhereMissing: /^params\.pooler\./, dropped: /^(classifier|cls)\./ },
+        head: {
+          initialised: /^params\.classifier\./,
+          initialisedIfMissing: /^params\.pooler\./,
+          dropped: /^(classifier|cls)\./,
+        },
       }),
     };
   },

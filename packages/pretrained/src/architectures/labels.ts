@@ -1,19 +1,19 @@
 import { z } from "zod";
 import type { Config } from "../architecture.ts";
 
-/** Fields that say how many classes there are. */
+/** Fields that give the number of classes. */
 export const labelFields: {
   readonly num_labels: z.ZodOptional<z.ZodNumber>;
   readonly id2label: z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodUnknown>>;
 } = { num_labels: z.number().int().positive().optional(), id2label: z.record(z.string(), z.unknown()).optional() };
 
-/** The same configuration for so many classes, of which nobody knows names. */
+/** Returns the configuration with another number of classes and without class names. */
 export const withNumLabels = (config: Config, numClasses: number): Config => {
   const { id2label: _, label2id: __, ...others } = config;
   return { ...others, num_labels: numClasses };
 };
 
-/** Two where nothing is said, as transformers has it. */
+/** Returns the number of classes. Default: 2, as in transformers. */
 export const numLabels = ({
   num_labels: given,
   id2label,

@@ -19,7 +19,7 @@ const scalingKinds = z.discriminatedUnion("rope_type", [
   }),
 ]);
 
-/** Called `type` until transformers 4.43. */
+/** The key was `type` until transformers 4.43. */
 const scaling = z.preprocess(
   (value) =>
     typeof value === "object" && value !== null && !("rope_type" in value)
@@ -28,7 +28,7 @@ const scaling = z.preprocess(
   scalingKinds,
 );
 
-/** Fields that all decoders of the family have, with transformers' defaults. */
+/** Fields of all decoders of the family, with transformers' defaults. */
 const fields = z.looseObject({
   vocab_size: size,
   hidden_size: size,
@@ -41,7 +41,7 @@ const fields = z.looseObject({
   rms_norm_eps: positive.default(1e-6),
   rope_theta: positive.nullish(),
   rope_scaling: scaling.nullish(),
-  /** In place of the two above since transformers 5. */
+  /** Replaces the two fields above since transformers 5. */
   rope_parameters: scaling.nullish(),
   tie_word_embeddings: z.boolean().default(false),
 });
@@ -58,8 +58,10 @@ const qwen2Fields = fields.extend({
   sliding_window: size.nullish().transform((window) => window ?? 4096),
 });
 
-/** In sequences up to the length of a window all queries see all keys before them; longer ones are not computed. */
-const upTo = (window: number | null): Partial<LlamaOptions> => (window === null ? {} : { contextLength: window });
+/**
+ * Sliding windows: sequences up to the window's length have full causal attention; longer sequences are not supported.
+ */
+const limitedTo = (window: number | null): Partial<LlamaOptions> => (window === null ? {} : { contextLength: window });
 
 const rotaryScaling = (given: z.infer<typeof scalingKinds> | null | undefined): RotaryScaling | undefined => {
   switch (given?.rope_type) {
@@ -80,7 +82,7 @@ const rotaryScaling = (given: z.infer<typeof scalingKinds> | null | undefined): 
 
 const optionsOf = (read: z.infer<typeof fields>): LlamaOptions => {
   const rope = read.rope_parameters ?? read.rope_scaling;
-  const stretched = rotaryScaling(rope);
+  const scaledRotary = rotaryScaling(rope);
   const base = read.rope_theta ?? z.looseObject({ rope_theta: positive.optional() }).parse(rope ?? {}).rope_theta;
   return {
     vocabulary: read.vocab_size,
@@ -93,7 +95,7 @@ const optionsOf = (read: z.infer<typeof fields>): LlamaOptions => {
     ...(typeof read.num_key_value_heads === "number" && { numKeyHeads: read.num_key_value_heads }),
     ...(typeof read.head_dim === "number" && { headWidth: read.head_dim }),
     ...(base !== undefined && { rotaryBase: base }),
-    ...(stretched !== undefined && { rotaryScaling: stretched }),
+    ...(scaledRotary !== undefined && { rotaryScaling: scaledRotary }),
   };
 };
 
@@ -114,7 +116,7 @@ const names: readonly NameRow[] = [
   ["head_DV", "lm_head.weight", transposed],
 ];
 
-/** Frequencies that old files hold, though they follow from the configuration. */
+/** Frequencies in old files, which follow from the configuration. */
 const carried = [/\.rotary_emb\.inv_freq$/];
 
 const tiedHead = new Map([["lm_head.weight", "model.embed_tokens.weight"]]);
@@ -139,9 +141,9 @@ export const llamaArchitecture: Architecture = decoder(llamaFields, (read) => ({
   feedForwardBias: read.mlp_bias,
 }));
 
-export const mistralArchitecture: Architecture = decoder(mistralFields, (read) => upTo(read.sliding_window));
+export const mistralArchitecture: Architecture = decoder(mistralFields, (read) => limitedTo(read.sliding_window));
 
 export const qwen2Architecture: Architecture = decoder(qwen2Fields, (read) => ({
   attentionBias: "inputs",
-  ...(read.use_sliding_window && upTo(read.sliding_window)),
+  ...(read.use_sliding_window && limitedTo(read.sliding_window)),
 }));

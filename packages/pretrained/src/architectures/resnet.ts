@@ -20,7 +20,7 @@ const fields = z.looseObject({
 
 const block = "resnet.encoder.stages.*.layers.*";
 
-/** Each convolution with the normalisation behind it. */
+/** Each convolution, including its normalization. */
 const convolutions: readonly (readonly [path: string, name: string])[] = [
   ["stem", "resnet.embedder.embedder"],
   ["stages.*.*.conv1", `${block}.layer.0`],
@@ -61,8 +61,8 @@ export const resnetArchitecture: Architecture = {
       params,
       state,
       prefix: "resnet.",
-      head: { made: /^params\.head\./, dropped: /^classifier\./ },
-      // How many batches the running statistics have seen: of use where they are plain means, which these are not.
+      head: { initialised: /^params\.head\./, dropped: /^classifier\./ },
+      // Number of batches in the running statistics; needed only for plain means, which these are not.
       carried: [/\.num_batches_tracked$/],
     };
   },

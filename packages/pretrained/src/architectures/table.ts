@@ -5,7 +5,7 @@ import { llamaArchitecture, mistralArchitecture, qwen2Architecture } from "./lla
 import { resnetArchitecture } from "./resnet.ts";
 import { vitArchitecture } from "./vit.ts";
 
-/** By `model_type`. */
+/** Architectures by `model_type`. */
 export const architectures: ReadonlyMap<string, Architecture> = new Map([
   ["bert", bertArchitecture],
   ["gpt2", gpt2Architecture],
@@ -16,7 +16,7 @@ export const architectures: ReadonlyMap<string, Architecture> = new Map([
   ["vit", vitArchitecture],
 ]);
 
-/** Other models of transformers whose `model_type` is spelt almost like one of ours. */
+/** Other models of transformers with a `model_type` that is similar to a supported one. */
 export const otherModelTypes: ReadonlySet<string> = new Set(
   [
     "bart beit bit git gptj llama4 llava ministral ministral3 mistral3 mistral4",

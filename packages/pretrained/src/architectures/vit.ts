@@ -61,8 +61,8 @@ export const vitArchitecture: Architecture = {
       }),
       params: names,
       prefix: "vit.",
-      head: { made: /^params\.classifier\./, dropped: /^classifier\./ },
-      // Of its training with masked patches, and of the body alone.
+      head: { initialised: /^params\.classifier\./, dropped: /^classifier\./ },
+      // Tensors of pretraining with masked patches, and of models without a head.
       carried: [/^vit\.embeddings\.mask_token$/, /^vit\.pooler\./],
     };
   },

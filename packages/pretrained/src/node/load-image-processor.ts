@@ -3,11 +3,11 @@ import { type ImageProcessor, parseImageProcessor, processorFiles } from "../ima
 import { parseJson } from "../parse-json.ts";
 import { readJsonText } from "./open-file.ts";
 
-/** @throws PretrainedError where it is there, but cannot be read. */
-const readIfThere = (path: string): unknown => {
+/** Reads a JSON file; undefined if it does not exist. @throws PretrainedError if it exists but cannot be read. */
+const readIfPresent = (path: string): unknown => {
   let text: string;
   try {
-    text = readJsonText(path, "see that it is a file that may be read");
+    text = readJsonText(path, "check that it is a readable file");
   } catch (error) {
     if (((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === "ENOENT") return undefined;
     throw error;
@@ -15,28 +15,28 @@ const readIfThere = (path: string): unknown => {
   return parseJson(text, path);
 };
 
-/** How a checkpoint wants images prepared, and the file that says so. */
+/** The image processor of a checkpoint, and the file that defines it. */
 export interface FoundImageProcessor {
-  /** Its name, in the folder. */
+  /** Name of the file in the folder. */
   readonly file: string;
   readonly processor: ImageProcessor;
 }
 
 /**
- * How images become inputs of the model of a folder: as `image_processor` of `processor_config.json` says, where that
- * is there, else `preprocessor_config.json`. Undefined where neither is.
+ * Loads the image processor of the model in a folder: `image_processor` of `processor_config.json` if present,
+ * otherwise `preprocessor_config.json`. Undefined if neither exists.
  *
- * @param modelType of its `config.json`.
- * @throws PretrainedError for files that hold no such thing, and for steps that are not here.
+ * @param modelType `model_type` of the folder's `config.json`.
+ * @throws PretrainedError for files without a valid image processor, and for unsupported steps.
  */
 export const loadImageProcessor = async (
   folder: string,
   modelType: unknown,
 ): Promise<FoundImageProcessor | undefined> => {
   const { own, nested } = processorFiles;
-  const whole = readIfThere(join(folder, nested));
+  const whole = readIfPresent(join(folder, nested));
   const part = (whole as { readonly image_processor?: unknown } | null | undefined)?.image_processor;
-  const [file, said] = part === undefined || part === null ? [own, readIfThere(join(folder, own))] : [nested, part];
-  if (said === undefined) return undefined;
-  return { file, processor: parseImageProcessor(said, modelType, join(folder, file)) };
+  const [file, fields] = part === undefined || part === null ? [own, readIfPresent(join(folder, own))] : [nested, part];
+  if (fields === undefined) return undefined;
+  return { file, processor: parseImageProcessor(fields, modelType, join(folder, file)) };
 };

@@ -16,32 +16,32 @@ import { readJsonText } from "./open-file.ts";
 import { openSafetensors, type SafetensorsFile } from "./safetensors-file.ts";
 
 const readText = (path: string): string =>
-  readJsonText(path, `name the folder of a checkpoint, with ${configFile} and ${singleFile} or ${indexFile}`);
+  readJsonText(path, `give the folder of a checkpoint, with ${configFile} and ${singleFile} or ${indexFile}`);
 
 /**
- * What `config.json` of a folder says.
+ * Reads `config.json` of a folder.
  *
- * @throws PretrainedError where there is none, or it holds no JSON object.
+ * @throws PretrainedError if there is none, or it does not hold a JSON object.
  */
 export const readConfig = async (folder: string): Promise<Config> => {
   const path = join(folder, configFile);
   const value = parseJson(readText(path), path);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Config;
-  throw new PretrainedError(`${path} holds ${excerpt(value)}, no object; restore it from another copy`);
+  throw new PretrainedError(`${path} holds ${excerpt(value)} instead of an object; restore it from another copy`);
 };
 
-/** Names of a checkpoint's files, and what its index says lies in them, if it has one. */
+/** Returns the names of a checkpoint's files, and the index, if there is one: the file of each tensor. */
 const filesOf = async (
   folder: string,
 ): Promise<{ readonly files: readonly string[]; readonly index?: ReadonlyMap<string, string> }> => {
   const names = await readdir(folder).catch((cause: NodeJS.ErrnoException) => {
-    throw new PretrainedError(`${folder} cannot be read (${cause.code}); see that it may be read`, { cause });
+    throw new PretrainedError(`${folder} cannot be read (${cause.code}); check its permissions`, { cause });
   });
   if (names.includes(singleFile)) return { files: [singleFile] };
   if (!names.includes(indexFile)) {
     const pickled = names.find((name) => /^pytorch_model.*\.bin$/.test(name));
     throw new PretrainedError(
-      `${folder} has neither ${singleFile} nor ${indexFile}${pickled === undefined ? "; name the folder of a checkpoint" : `, but ${excerpt(pickled)}, which runs code when it is read; save it again from Python with safe_serialization=True`}`,
+      `${folder} has neither ${singleFile} nor ${indexFile}${pickled === undefined ? "; give the folder of a checkpoint" : `, but ${excerpt(pickled)}, which runs code when it is loaded; save it again from Python with safe_serialization=True`}`,
     );
   }
   const path = join(folder, indexFile);
@@ -49,13 +49,13 @@ const filesOf = async (
   return { files: [...new Set(index.values())].sort(), index };
 };
 
-/** Where a tensor lies. */
-interface Place {
+/** A tensor and its file. */
+interface TensorLocation {
   readonly entry: SafetensorsEntry<StoredSpec>;
   readonly file: SafetensorsFile;
 }
 
-/** @throws PretrainedError for a file that is damaged, or cannot be opened, as one of an index that was left behind. */
+/** @throws PretrainedError for a file that is damaged or cannot be opened, such as one listed by an outdated index. */
 const openNamed = async (path: string): Promise<SafetensorsFile> => {
   try {
     return await openSafetensors(path);
@@ -65,30 +65,30 @@ const openNamed = async (path: string): Promise<SafetensorsFile> => {
   }
 };
 
-/** @throws PretrainedError where the index and what lies in the files differ. */
-const placesOf = async (folder: string, opened: SafetensorsFile[]): Promise<ReadonlyMap<string, Place>> => {
+/** Returns the locations of all tensors. @throws PretrainedError if the index and the files differ. */
+const locationsOf = async (folder: string, opened: SafetensorsFile[]): Promise<ReadonlyMap<string, TensorLocation>> => {
   const { files, index } = await filesOf(folder);
-  const places = new Map<string, Place>();
+  const locations = new Map<string, TensorLocation>();
   for (const name of files) {
     const file = await openNamed(join(folder, name));
     opened.push(file);
     for (const entry of file.entries) {
       if (index !== undefined && index.get(entry.name) !== name)
         throw new PretrainedError(
-          `${join(folder, name)} holds the tensor ${excerptName(entry.name)}, which ${indexFile} puts into ${excerpt(index.get(entry.name))}; files and index must come from one checkpoint`,
+          `${join(folder, name)} holds the tensor ${excerptName(entry.name)}, but ${indexFile} assigns it to ${excerpt(index.get(entry.name))}; files and index must come from the same checkpoint`,
         );
-      places.set(entry.name, { entry, file });
+      locations.set(entry.name, { entry, file });
     }
   }
   for (const [name, file] of index ?? [])
-    if (!places.has(name))
+    if (!locations.has(name))
       throw new PretrainedError(
-        `${indexFile} puts the tensor ${excerptName(name)} into ${join(folder, file)}, which does not hold it; files and index must come from one checkpoint`,
+        `${indexFile} assigns the tensor ${excerptName(name)} to ${join(folder, file)}, which does not contain it; files and index must come from the same checkpoint`,
       );
-  return places;
+  return locations;
 };
 
-/** What a folder holds of a model, by path. */
+/** Arrays read from a folder, by path. */
 interface Read {
   readonly arrays: ReadonlyMap<string, NdArray>;
   readonly stored: Stored;
@@ -102,22 +102,22 @@ const readTensors = async (
 ): Promise<Read> => {
   const files: SafetensorsFile[] = [];
   try {
-    const places = await placesOf(folder, files);
-    const specs = new Map([...places].map(([name, { entry }]) => [name, entry]));
-    const { names, copies, carried: others, made } = matchTensors(opened, leaves, specs, folder, newHead);
+    const locations = await locationsOf(folder, files);
+    const specs = new Map([...locations].map(([name, { entry }]) => [name, entry]));
+    const { names, copies, carried: others, initialised } = matchTensors(opened, leaves, specs, folder, newHead);
     const stored = new Map<string, { readonly name: string; readonly dtype: FloatDType }>();
     const arrays = new Map<string, NdArray>();
     for (const { path, order } of leaves) {
-      if (made.has(path)) continue;
+      if (initialised.has(path)) continue;
       const name = names.get(path)!;
-      const { entry, file } = places.get(name)!;
-      const array = await file.read(entry as SafetensorsEntry); // that it is of floats was matched
+      const { entry, file } = locations.get(name)!;
+      const array = await file.read(entry as SafetensorsEntry); // matchTensors has checked that the dtype is a float
       stored.set(path, { name, dtype: array.dtype as FloatDType });
       arrays.set(path, toF32(order === undefined ? array : reordered(array, order)));
     }
     const carried = new Map<string, CarriedTensor>();
     for (const name of others) {
-      const { entry, file } = places.get(name)!;
+      const { entry, file } = locations.get(name)!;
       carried.set(name, { dtype: entry.dtype, shape: entry.shape, bytes: await file.readBytes(entry) });
     }
     return { arrays, stored: { leaves: stored, copies, carried } };
@@ -127,14 +127,14 @@ const readTensors = async (
 };
 
 /**
- * Read a checkpoint from a folder in Hugging Face's layout: `config.json`, and `model.safetensors` or several files
+ * Loads a checkpoint from a folder in Hugging Face's layout: `config.json`, and `model.safetensors` or several files
  * with `model.safetensors.index.json`. Weights of f32, f16 and bf16 become f32, exactly.
  *
- * Dropout rates of the configuration are for the training that made the checkpoint; they are kept, not applied.
+ * Dropout rates of the configuration belong to the training that made the checkpoint; they are kept, not applied.
  *
- * Cost: each tensor is read once; memory beside the result: twice the largest tensor.
- * @throws PretrainedError for a folder that is no checkpoint, an architecture or setting that we do not have, and
- * tensors that are missing, extra or of another shape, with their counts. SafetensorsError for a damaged file.
+ * Cost: each tensor is read once; additional memory: twice the largest tensor.
+ * @throws PretrainedError for a folder that is not a checkpoint, an unsupported architecture or setting, and tensors
+ * that are missing, extra or of another shape, with their counts. SafetensorsError for a damaged file.
  * @example const { model, params, state } = await loadPretrained<LlamaParams>("checkpoints/llama");
  */
 export const loadPretrained = async <Params = unknown, State = unknown>(
@@ -153,15 +153,16 @@ export const loadPretrained = async <Params = unknown, State = unknown>(
 };
 
 /**
- * Read the weights of a checkpoint for a model with a new head: all but those of the head, f32, by their paths in
- * `{ params, state }`. Whatever the checkpoint's own head is, tokens, other classes or none, it is left.
+ * Loads the weights of a checkpoint for a model with a new head: all weights except the head's, f32, by their paths in
+ * `{ params, state }`. The checkpoint may have any head or none.
  *
  * @param config of the new model: see `withNewHead`.
- * @throws PretrainedError as `loadPretrained` does, for a configuration without classes, too. SafetensorsError.
+ * @throws PretrainedError like `loadPretrained`, and for a configuration without a classification head.
+ * SafetensorsError.
  */
 export const loadBody = async (folder: string, config: Config): Promise<ReadonlyMap<string, NdArray>> => {
   const opened = openConfig(config);
   if (opened.head === undefined)
-    throw new PretrainedError(`${folder}: the configuration's model has no head for classes; see withNewHead`);
+    throw new PretrainedError(`${folder}: the configuration's model has no classification head; see withNewHead`);
   return (await readTensors(folder, opened, modelLeaves(opened), true)).arrays;
 };

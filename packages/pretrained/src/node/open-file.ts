@@ -8,13 +8,16 @@ const close = promisify(fs.close);
 
 const fault = (message: string, options?: ErrorOptions): PretrainedError => new PretrainedError(message, options);
 
-/** A file of a checkpoint that is open. */
+/** An open file of a checkpoint. */
 export interface OpenFile extends RangeSource {
   readonly sizeBytes: number;
   close(): Promise<void>;
 }
 
-/** Opens a file as `openRegularFile` does. @throws PretrainedError; what cannot be read ends with `cure`. */
+/**
+ * Opens a file with `openRegularFile`. @throws PretrainedError; for a file that cannot be read the message ends with
+ * `cure`.
+ */
 export const openFile = (path: string, cure: string, holds: FileContent): OpenFile => {
   const { file, sizeBytes } = openRegularFile(fs, path, { holds, cure, fault });
   return {
@@ -24,6 +27,6 @@ export const openFile = (path: string, cure: string, holds: FileContent): OpenFi
   };
 };
 
-/** Reads a file of JSON whole, as `readRegularText` does. @throws PretrainedError. */
+/** Reads a whole JSON file with `readRegularText`. @throws PretrainedError. */
 export const readJsonText = (path: string, cure: string): string =>
   readRegularText(fs, path, { holds: "json", cure, fault });

@@ -12,19 +12,19 @@ import {
 import { excerptName, mostBytesPerCall, readRange } from "@skein/tensor-core/backend";
 import { openFile } from "./open-file.ts";
 
-/** Tensors of a file that is read tensor by tensor. */
+/** A file from which tensors are read one at a time. */
 export interface SafetensorsFile {
   readonly entries: readonly SafetensorsEntry<StoredSpec>[];
   read(entry: SafetensorsEntry): Promise<NdArray>;
-  /** @throws SafetensorsError where the file has become shorter. */
+  /** Reads the bytes of a tensor. @throws SafetensorsError if the file has become shorter. */
   readBytes(entry: SafetensorsEntry<StoredSpec>): Promise<Uint8Array>;
   close(): Promise<void>;
 }
 
 /**
- * Open a file for reads of one tensor at a time; its head is checked against its size.
+ * Opens a file for reading one tensor at a time, and checks its header against its size.
  *
- * @throws SafetensorsError for a file that is damaged; PretrainedError for one that cannot be read, or is another.
+ * @throws SafetensorsError for a damaged file; PretrainedError for a file that cannot be read, or has another format.
  */
 export const openSafetensors = async (path: string): Promise<SafetensorsFile> => {
   const file = openFile(path, "copy all files of the checkpoint into one folder", "safetensors");
@@ -36,7 +36,7 @@ export const openSafetensors = async (path: string): Promise<SafetensorsFile> =>
       const bytes = await readRange(file, begin, end);
       if (bytes.length < end - begin)
         throw new SafetensorsError(
-          `tensor ${excerptName(name)} of ${path} takes ${end - begin} bytes, but ${bytes.length} were read; the file has become shorter, restore it from another copy`,
+          `tensor ${excerptName(name)} of ${path} has ${end - begin} bytes, but ${bytes.length} were read; the file has become shorter: restore it from another copy`,
         );
       return bytes;
     };
@@ -53,9 +53,9 @@ export const openSafetensors = async (path: string): Promise<SafetensorsFile> =>
 };
 
 /**
- * Write a file whose tensors are made one at a time, and see it to the disk.
+ * Writes a file, making one tensor at a time, and flushes it to disk.
  *
- * @param make the bytes of the tensor of a name.
+ * @param make returns the bytes of a tensor by name.
  */
 export const writeSafetensorsFile = async (
   path: string,
@@ -67,8 +67,8 @@ export const writeSafetensorsFile = async (
   const file = await open(path, "wx");
   const writeAll = async (bytes: Uint8Array): Promise<void> => {
     for (let written = 0; written < bytes.length; ) {
-      const most = Math.min(bytes.length - written, mostBytesPerCall);
-      written += (await file.write(bytes, written, most)).bytesWritten;
+      const count = Math.min(bytes.length - written, mostBytesPerCall);
+      written += (await file.write(bytes, written, count)).bytesWritten;
     }
   };
   try {

@@ -21,13 +21,16 @@ import { configFile, defaultShardBytes, indexFile, indexText, planShards } from 
 import { writeSafetensorsFile } from "./safetensors-file.ts";
 
 export interface SaveOptions {
-  /** Of all weights. Default: as they were stored, f32 where they were not. */
+  /** Dtype of all weights. Default: their stored dtype, or f32 if there is none. */
   readonly dtype?: FloatDType;
-  /** Most bytes of tensors in a file; a tensor that is larger has its own. Default: 5 · 10⁹, as Hugging Face has it. */
+  /**
+   * Maximum size of the tensors in a file, bytes; a larger tensor gets its own file. Default: 5 · 10⁹, as in Hugging
+   * Face's libraries.
+   */
   readonly mostShardBytes?: number;
 }
 
-/** transformers opens no file without it. */
+/** Required by transformers. */
 const metadata = { format: "pt" };
 
 /** Names of dtypes in a configuration. */
@@ -38,7 +41,10 @@ const jsonText = (value: object): string => `${JSON.stringify(value, undefined, 
 const withDType = (config: Config, dtype: FloatDType | undefined): Config =>
   dtype === undefined ? config : { ...config, ["dtype" in config ? "dtype" : "torch_dtype"]: dtypeNames[dtype] };
 
-/** The arrays of a tree, by path. @throws PretrainedError unless they are what the model of the configuration keeps. */
+/**
+ * Returns the arrays of a tree, by path. @throws PretrainedError unless they match the leaves of the configuration's
+ * model.
+ */
 const arraysOf = (leaves: readonly ModelLeaf[], tree: unknown): ReadonlyMap<string, NdArray> => {
   const arrays = leavesByPath<NdArray>(tree);
   const faults = leaves.flatMap(({ path, shape }) => {
@@ -46,53 +52,52 @@ const arraysOf = (leaves: readonly ModelLeaf[], tree: unknown): ReadonlyMap<stri
     if (array === undefined) return [`${path} ${formatShape(shape)} is missing`];
     return array.dtype === "f32" && sameShape(array.shape, shape)
       ? []
-      : [`${path} is ${formatSpec(array)} for f32${formatShape(shape)}`];
+      : [`${path} is ${formatSpec(array)} instead of f32${formatShape(shape)}`];
   });
   const known = new Set(leaves.map(({ path }) => path));
   faults.push(...[...arrays.keys()].filter((path) => !known.has(path)).map((path) => `${path} is not of the model`));
   if (faults.length === 0) return arrays;
   throw new PretrainedError(
-    `the arrays are not those of the configuration's model: ${faults.length} differ, such as ${faults.slice(0, 4).join(", ")}; save the tree that its model's init or loadPretrained gave, trained or not`,
+    `the arrays do not match the configuration's model: ${faults.length} differ, such as ${faults.slice(0, 4).join(", ")}; save a tree returned by its model's init or by loadPretrained, trained or not`,
   );
 };
 
-/** From here on a number is rounded to an infinite f16. */
+/** Smallest number that is rounded to infinity in f16. */
 const firstInfiniteF16 = 65_520;
 
-/** @throws PretrainedError for finite numbers that a dtype would make infinite. */
-const needRange = (name: string, { data }: NdArray, dtype: FloatDType): void => {
+/** @throws PretrainedError for finite numbers that become infinite in a dtype. */
+const requireRange = (name: string, { data }: NdArray, dtype: FloatDType): void => {
   if (dtype !== "f16") return;
   let numBeyond = 0;
   for (const value of data) if (Math.abs(value) >= firstInfiniteF16 && Number.isFinite(value)) numBeyond++;
   if (numBeyond > 0)
     throw new PretrainedError(
-      `${numBeyond} of the ${data.length} values of ${excerptName(name)} are ${firstInfiniteF16} or more, which f16 does not hold; save as bf16 or f32`,
+      `${numBeyond} of the ${data.length} values of ${excerptName(name)} are ${firstInfiniteF16} or more, which exceeds f16; save as bf16 or f32`,
     );
 };
 
-/** Files of a checkpoint: of its model, and of the images that it takes. */
+/** Whether a file belongs to a checkpoint, including its image processor. */
 const isOfCheckpoint = (name: string): boolean =>
   name === configFile || /^model.*\.safetensors/.test(name) || Object.values<string>(processorFiles).includes(name);
 
-/** @throws PretrainedError where a checkpoint lies already: its files would mix with the new ones. */
-const needEmpty = async (folder: string): Promise<void> => {
+/** @throws PretrainedError if the folder already has a checkpoint, with which the new files would mix. */
+const requireNoCheckpoint = async (folder: string): Promise<void> => {
   await mkdir(folder, { recursive: true });
   const there = (await readdir(folder)).find(isOfCheckpoint);
   if (there !== undefined)
-    throw new PretrainedError(`${folder} has a checkpoint already (${there}); name another folder, or remove it`);
+    throw new PretrainedError(`${folder} already has a checkpoint (${there}); give another folder, or remove it`);
 };
 
 /**
- * Write a checkpoint in Hugging Face's layout: `config.json`, and `model.safetensors` or several files of bounded size
- * with their index; and `preprocessor_config.json` where `imageProcessor` says how images are prepared. What
- * `loadPretrained` read is written bit by bit as it was, unknown fields and tensors included; files of a tokenizer are
- * yours to copy.
+ * Saves a checkpoint in Hugging Face's layout: `config.json`, and `model.safetensors` or several files of bounded size
+ * with their index; and `preprocessor_config.json` if `imageProcessor` is given. Everything that `loadPretrained` read
+ * is written back bitwise, including unknown fields and tensors; tokenizer files are not copied.
  *
- * `config.json` is written last, so that a folder without it is known to be unfinished.
+ * `config.json` is written last, so that a folder without it is recognizably incomplete.
  *
- * Cost: memory beside the arguments: twice the largest tensor.
- * @throws PretrainedError where a checkpoint lies there already, for arrays that are not the model's, and for numbers
- * that f16 does not hold.
+ * Cost: additional memory: twice the largest tensor.
+ * @throws PretrainedError if the folder already has a checkpoint, for arrays that do not match the model, and for
+ * numbers that exceed f16.
  * @example await savePretrained("checkpoints/mine", { ...pretrained, params: trained }, { dtype: "bf16" });
  */
 export const savePretrained = async (
@@ -102,7 +107,7 @@ export const savePretrained = async (
 ): Promise<void> => {
   if (!(mostShardBytes > 0))
     throw new ArgumentError(
-      `savePretrained: mostShardBytes is ${mostShardBytes}, but it is a number above 0; use for example ${defaultShardBytes}`,
+      `savePretrained: mostShardBytes is ${mostShardBytes}, but must be above 0; use, for example, ${defaultShardBytes}`,
     );
   const { leaves } = modelLeaves(openConfig(config));
   const arrays = arraysOf(leaves, { params, state });
@@ -113,7 +118,7 @@ export const savePretrained = async (
     const was = stored?.leaves.get(path);
     const written = dtype ?? was?.dtype ?? "f32";
     const own = was?.name ?? name;
-    needRange(own, arrays.get(path)!, written);
+    requireRange(own, arrays.get(path)!, written);
     names.set(path, own);
     specs.set(own, { dtype: written, shape: nameShape });
     makers.set(own, () => {
@@ -131,7 +136,7 @@ export const savePretrained = async (
     makers.set(name, () => bytes);
   }
   const sizes = new Map([...specs].map(([name, spec]) => [name, storedByteLength(spec)]));
-  await needEmpty(folder);
+  await requireNoCheckpoint(folder);
   const shards = planShards(sizes, mostShardBytes);
   for (const { file, names: own } of shards)
     await writeSafetensorsFile(
@@ -150,11 +155,11 @@ export const savePretrained = async (
     );
   if (imageProcessor !== undefined) {
     const channels = config["num_channels"];
-    const said = imageProcessorConfig(imageProcessor, typeof channels === "number" ? channels : 3);
-    await writeFile(join(folder, processorFiles.own), jsonText(said));
+    const fields = imageProcessorConfig(imageProcessor, typeof channels === "number" ? channels : 3);
+    await writeFile(join(folder, processorFiles.own), jsonText(fields));
   }
   const unfinished = join(folder, `.${configFile}`);
-  // What the folder that they come from says of it is no longer true of weights that are written otherwise.
+  // The dtype in the original configuration no longer holds for weights saved in another dtype.
   await writeFile(unfinished, jsonText(withDType(config, dtype ?? (stored === undefined ? "f32" : undefined))));
   await rename(unfinished, join(folder, configFile));
 };

@@ -65,7 +65,7 @@ const attentionRows: readonly ConformanceCase[] = [false, true].flatMap((causal)
     name: `scores up to a hundred${causal ? ", causal" : ""}`,
     fn: (q, k, v) => emit("attention", [q!, k!, v!], { causal, scale: 1 }),
     inputs: operands(1, 2, 41, 41, 16, 20),
-    // exp of a score near 100 turns the score's own rounding, 100 · 6e-8, into a relative error of the weights.
+    // exp turns the rounding error of a score near 100, 100 · 6e-8, into a relative error of the weights.
     tolerance: { absolute: 1e-4, relative: 1e-4 },
   },
   {
@@ -82,7 +82,7 @@ const attentionRows: readonly ConformanceCase[] = [false, true].flatMap((causal)
   },
 ]);
 
-/** Name, [batch, heads, key heads, queries, keys, width], key lengths, query starts. */
+/** Rows: name, [batch, heads, key heads, queries, keys, width], key lengths, query starts. */
 const limited: readonly (readonly [
   name: string,
   sizes: readonly [batch: number, heads: number, keyHeads: number, queries: number, keys: number, width: number],
@@ -135,7 +135,10 @@ const limitedRow = (
   gradient: [0, 1, 2],
 });
 
-/** What lies behind the keys of a batch entry, such as the rest of a cache, is not even multiplied by 0. */
+/**
+ * Sets the values beyond the keys of a batch entry, such as the unused rest of a cache, to NaN; an operator must not
+ * even multiply them by 0.
+ */
 const behindLengths = (array: NdArray, lengths: readonly number[]): NdArray => {
   const [, heads, keys, width] = array.shape as [number, number, number, number];
   return NdArray.from(

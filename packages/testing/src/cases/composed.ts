@@ -38,12 +38,12 @@ const row = (
   gradient: readonly number[] = inputs.flatMap(({ dtype }, i) => (dtype === "f32" ? [i] : [])),
 ): ConformanceCase => ({ op, name, fn, inputs, ...(gradient.length > 0 && { gradient }) });
 
-/** Values at least 0.1 apart, so that central differences change no order. */
-const apart = (shape: Shape, seed: number): NdArray => {
+/** Values that differ by at least 0.1, so that central differences change no order. */
+const distinct = (shape: Shape, seed: number): NdArray => {
   const order = uniformArray(shape, 0, 1, seed).toNumbers();
-  const places = order.map((value) => order.filter((other) => other < value).length);
+  const ranks = order.map((value) => order.filter((other) => other < value).length);
   return NdArray.from(
-    places.map((place) => 0.13 * (place - order.length / 2)),
+    ranks.map((rank) => 0.13 * (rank - order.length / 2)),
     shape,
   );
 };
@@ -149,8 +149,8 @@ const images: readonly ConformanceCase[] = [
 ];
 
 const orders: readonly ConformanceCase[] = [
-  row("sort", "last", (x) => sort(x!), [apart([3, 7], 26)]),
-  row("sort", "first, from the greatest", (x) => sort(x!, { dim: 0, descending: true }), [apart([37, 2], 27)]),
+  row("sort", "last", (x) => sort(x!), [distinct([3, 7], 26)]),
+  row("sort", "first, from the greatest", (x) => sort(x!, { dim: 0, descending: true }), [distinct([37, 2], 27)]),
   row(
     "sort",
     "ties, infinities, NaN",
@@ -207,8 +207,8 @@ const orders: readonly ConformanceCase[] = [
   ]),
 ];
 
-/** f32 knows a sine to about 6e-8, and an angle of up to π to 2e-7. */
-const turned = { tolerance: { absolute: 3e-6, relative: 1e-6 } };
+/** In f32 a sine has an error of about 6e-8, and an angle up to π one of 2e-7. */
+const rotaryTolerance = { tolerance: { absolute: 3e-6, relative: 1e-6 } };
 
 const rotaries: readonly ConformanceCase[] = [
   {
@@ -216,7 +216,7 @@ const rotaries: readonly ConformanceCase[] = [
       normalArray([2, 3, 5, 8], 70),
       uniformArray([2, 5], 0, 4000, 71, "i32"),
     ]),
-    ...turned,
+    ...rotaryTolerance,
   },
   {
     ...row(
@@ -225,14 +225,14 @@ const rotaries: readonly ConformanceCase[] = [
       (x, at) => rotary(x!, { positions: at!, base: 500_000 }),
       [normalArray([2, 7, 10], 72), NdArray.from([0, 1, -1, 999_999, 1_000_000, -1_000_000, 2 ** 31 - 1], [7], "i32")],
     ),
-    ...turned,
+    ...rotaryTolerance,
   },
   {
     ...row("rotary", "interleaved pairs", (x, at) => rotary(x!, { positions: at!, pairs: "interleaved" }), [
       normalArray([2, 5, 6], 73),
       uniformArray([5], 0, 100, 74, "i32"),
     ]),
-    ...turned,
+    ...rotaryTolerance,
   },
   {
     ...row(
@@ -241,7 +241,7 @@ const rotaries: readonly ConformanceCase[] = [
       (x) => rotary(x!, { offset: 7, scaling: { type: "linear", factor: 4 } }),
       [normalArray([3, 4], 75)],
     ),
-    ...turned,
+    ...rotaryTolerance,
   },
   row(
     "rotary",
@@ -272,8 +272,8 @@ const einsums: readonly ConformanceCase[] = [
 ];
 
 /**
- * Functions that are made of operators: each has rows of its own, named by the function, since a composition may be
- * wrong where its parts are right.
+ * Rows of functions composed of operators, named by the function, because a composition may be wrong even if its parts
+ * are right.
  */
 export const composedCases: readonly ConformanceCase[] = [
   ...losses,

@@ -130,7 +130,7 @@ const geometries: readonly Geometry[] = [
   { name: "no channels out", x: [2, 5, 6, 3], w: [3, 3, 3, 0] },
 ];
 
-// Over the blocks of the kernels in pixels, taps and channels; too many elements for central differences.
+// Larger than the blocks of the kernels in pixels, taps and channels; too many elements for central differences.
 const large: readonly Geometry[] = [
   {
     name: "many pixels",
@@ -160,7 +160,7 @@ const large: readonly Geometry[] = [
       [1, 1],
     ],
   },
-  // Tiles of 4 × 4 pixels at all borders, the last ones not whole.
+  // Tiles of 4 × 4 pixels at all borders, with partial tiles at the ends.
   {
     name: "3×3 with fours of channels",
     x: [3, 15, 16, 24],
@@ -211,7 +211,7 @@ const rowsOf = (
     Math.floor((x[1 + dim]! + padding[dim][0] + padding[dim][1] - (w[dim]! - 1) * dilation[dim] - 1) / stride[dim]) + 1;
   const y = [x[0]!, along(0), along(1), w[3]!];
   const gradient = differentiate ? { gradient: [0, 1] } : {};
-  // Longest sum: the weight's gradient adds over all pixels of all images.
+  // Longest sum: the gradient of the weight adds over all pixels of all images.
   const terms = Math.max(w[0]! * w[1]! * w[2]!, w[0]! * w[1]! * w[3]!, y[0]! * y[1]! * y[2]!, 1);
   const tolerance = { absolute: 4e-6 * Math.sqrt(terms), relative: 1e-5 };
   return [

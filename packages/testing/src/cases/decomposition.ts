@@ -19,7 +19,7 @@ import { normalArray, seeded } from "../seeded.ts";
 import { gradedSpectrum, symmetricArray, withSpectrum } from "../symmetric.ts";
 
 /**
- * Matrices `w wᵀ + diagonal·1` with w of entries near 1/√n, symmetric as f32: eigenvalues from `diagonal` to about 4 +
+ * Matrices `w wᵀ + diagonal·1` with entries of w near 1/√n, symmetric in f32; eigenvalues from `diagonal` to about 4 +
  * `diagonal`.
  */
 const definite = (batch: Shape, size: number, diagonal = 1, seed = 1): NdArray => {
@@ -40,8 +40,8 @@ const definite = (batch: Shape, size: number, diagonal = 1, seed = 1): NdArray =
 };
 
 /**
- * Triangles with diagonals in ±[1, 2) and small entries elsewhere, so that solutions stay of unit size; both triangles
- * are filled.
+ * Triangular matrices with diagonals in ±[1, 2) and small other entries, so that solutions stay of unit size; the other
+ * triangle is filled, too.
  */
 const triangle = (batch: Shape, size: number): NdArray => {
   const random = seeded(5);
@@ -54,7 +54,7 @@ const triangle = (batch: Shape, size: number): NdArray => {
   return NdArray.from(values, [...batch, size, size]);
 };
 
-/** A definite matrix whose pivot `failing` was made negative, or zero. */
+/** A definite matrix with the pivot `failing` replaced by a negative number or zero. */
 const indefinite = (size: number, failing: number, pivot: number): NdArray => {
   const values = definite([], size)
     .toNumbers()
@@ -62,7 +62,7 @@ const indefinite = (size: number, failing: number, pivot: number): NdArray => {
   return NdArray.from(values, [size, size]);
 };
 
-/** Condition 1e4: what f32 still factors, errors grow with it. */
+/** A matrix with condition 1e4, which f32 can still factor; errors grow with the condition. */
 const stiff = (size: number): NdArray => definite([], size, 1e-4, 3);
 
 const sizes: readonly (readonly [name: string, batch: Shape, size: number])[] = [
@@ -93,7 +93,7 @@ const choleskyRows: readonly ConformanceCase[] = [
     name: "ill-conditioned",
     fn: (a) => cholesky(a!),
     inputs: [stiff(33)],
-    // Rounding of the pivots, 6e-8, over the least eigenvalue, 1e-4.
+    // Rounding error of the pivots, 6e-8, divided by the smallest eigenvalue, 1e-4.
     tolerance: { absolute: 2e-3, relative: 2e-3 },
   },
   ...(
@@ -137,7 +137,7 @@ const choleskyRows: readonly ConformanceCase[] = [
     // Scaled so that the largest entries are near 1.
     fn: (a) => multiply(inverseFromCholesky(cholesky(a!)), 1e-6),
     inputs: [withSpectrum(gradedSpectrum(12, 1e6))],
-    // The condition times the rounding of f32, twice over.
+    // Twice the condition times the rounding error of f32.
     tolerance: { absolute: 0.1, relative: 0 },
   },
 ];
@@ -166,14 +166,16 @@ const solveRows: readonly ConformanceCase[] = [false, true].flatMap((transpose) 
   ),
 );
 
-/** What is the same whichever vectors of equal eigenvalues are taken, and for either sign of each. */
+/** Quantities that do not depend on the choice of vectors for equal eigenvalues, nor on their signs. */
 const eigenLaws = (a: Tensor): Tensor[] => {
   const { values, vectors } = eigh(a);
   const residual = subtract(matmul(a, vectors), multiply(vectors, expandDims(values, { dims: -2 })));
   return [values, residual, matmul(vectors, vectors, { transposeA: true })];
 };
 
-/** Diagonal 0, 1, 2, … and small entries beside it: eigenvalues about 1 apart, so that vectors compare one by one. */
+/**
+ * Diagonal 0, 1, 2, … and small other entries: eigenvalues about 1 apart, so that vectors can be compared one by one.
+ */
 const separated = (batch: Shape, size: number): NdArray => {
   const values = symmetricArray(batch, size, 4)
     .toNumbers()
@@ -187,7 +189,7 @@ const filled = (size: number, entry: (i: number, j: number) => number): NdArray 
     [size, size],
   );
 
-/** Matrices for which vectors are not compared one by one; `norm` is about their largest eigenvalue. */
+/** Matrices with eigenvectors that are not compared one by one; `norm` is close to their largest eigenvalue. */
 const hardSymmetric: readonly (readonly [name: string, a: NdArray, norm: number])[] = [
   ["odd size", symmetricArray([], 7), 5],
   ["beyond a block of reflections", symmetricArray([], 37), 12],
@@ -237,7 +239,7 @@ const eighRows: readonly ConformanceCase[] = [
       name,
       fn: (x) => eigenLaws(x!),
       inputs: [a],
-      // Rounding of the largest entries, and of the sums of a few dozen.
+      // Rounding error of the largest entries, and of sums of a few dozen terms.
       tolerance: { absolute: 5e-6 * norm, relative: 1e-5 },
     }),
   ),
@@ -275,13 +277,13 @@ const factors = (a: Tensor): Tensor[] => {
   return [q, r];
 };
 
-/** What holds for factors of any rank: their product, orthonormal columns, and nothing below the diagonal. */
+/** Properties of factors of any rank: their product, orthonormal columns, and zeros below the diagonal. */
 const factorLaws = (a: Tensor): Tensor[] => {
   const { q, r } = qr(a);
   return [matmul(q, r), matmul(q, q, { transposeA: true }), subtract(r, triu(r))];
 };
 
-/** Entries near 1/√rows, and 1 to 2 more on the diagonal: independent columns. */
+/** Matrices with independent columns: entries near 1/√rows, plus 1 to 2 on the diagonal. */
 const independent = (batch: Shape, rows: number, columns: number): NdArray => {
   const values = normalArray([...batch, rows, columns], 6).toNumbers();
   return NdArray.from(

@@ -62,7 +62,7 @@ type Unary = (x: Tensor) => Tensor;
 type Binary = (a: Tensor, b: Tensor) => Tensor;
 
 const exact: Tolerance = { absolute: 0, relative: 0 };
-/** One rounding of f32. */
+/** One rounding to f32. */
 const rounded: Tolerance = { absolute: 1e-45, relative: 6e-8 };
 /** About two units in the last place. */
 const elementary: Tolerance = { absolute: 1e-37, relative: 3e-7 };
@@ -92,7 +92,7 @@ const special = [
   -Infinity,
   NaN,
 ];
-/** Every special value, and enough others that the length fits no vector and no tile. */
+/** All special values, and enough others that the length is not a multiple of any vector or tile. */
 const adversarial = (scale: number, extra: readonly number[] = []): NdArray =>
   NdArray.from([
     ...special,
@@ -108,10 +108,10 @@ interface UnaryRow {
   readonly op: string;
   readonly fn: Unary;
   readonly tolerance: Tolerance;
-  /** Spread of the random values. */
+  /** Standard deviation of the random values. */
   readonly scale?: number;
   readonly extra?: readonly number[];
-  /** Only above 0. */
+  /** Whether the gradient row uses only positive values. */
   readonly positive?: boolean;
   readonly differentiable?: boolean;
 }
@@ -268,7 +268,7 @@ const binaryRows: readonly BinaryRow[] = [
   ).map(([op, fn]): BinaryRow => ({ op, fn, dtypes: ["i32", "u32"], tolerance: exact })),
 ];
 
-/** Ends of each range, zero, and NaN and infinities where there are any; each meets each. */
+/** Ends of each range, zero, NaN and infinities; every value is paired with every other. */
 const edges: { readonly [D in DType]: readonly number[] } = {
   f32: [0, -0, 1, -1, 1.5, -2.25, 3e4, -1e-30, Infinity, -Infinity, NaN],
   f16: [0, -0, 1, -1.5, 65504, 2 ** -24, 2 ** -14, -Infinity, Infinity, NaN],
@@ -361,7 +361,7 @@ const selections = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((dtype
   },
 ]);
 
-/** Between the ranges of the integer dtypes, at ties of the 16-bit floats, and beyond both. */
+/** Values between the ranges of the integer dtypes, at ties of the 16-bit floats, and beyond both. */
 const castable = [
   0.4, 0.5, -0.6, 1.5, 254.9, 255.5, 256, -1.5, 300.7, 2049, 2051, 65519.9, 65520, 1e-8, 3e-8, 6.1e-5, 5.96e-8,
   1.00390625, 1.01171875, 2147483520, 2147483648, 4294967040, 5e9, -5e9,
@@ -370,7 +370,7 @@ const castable = [
 const casts = dtypes.flatMap((from) =>
   dtypes.map((to): ConformanceCase => {
     const values = [...edges[from], ...(isFloat(from) ? castable : []), ...normalArray([300], 21, from).toNumbers()];
-    // The reference keeps f32 in f64, where an integer needs no rounding.
+    // The reference computes f32 in f64, in which an integer needs no rounding.
     return {
       op: "cast",
       name: `${from} to ${to}`,

@@ -26,8 +26,7 @@ export const fusedCases: readonly ConformanceCase[] = [
   {
     op: "fused",
     name: "in place, results that later instructions read",
-    // Running sums around the program make its operands and results intermediates, which the plan may lay over each
-    // other.
+    // Running sums around the program make its operands and results intermediates, which the memory plan may overlap.
     fn: (a, b) => {
       const [x, y] = [cumsum(a!), cumsum(b!)];
       const m = add(multiply(x, 0.9), y);
@@ -138,4 +137,4 @@ export const fusedCases: readonly ConformanceCase[] = [
   },
 ];
 
-/** Rows of every elementwise operator. All run through the `fused` kernel. */
+/** Rows of every elementwise operator. All of them run through the `fused` kernel. */

@@ -73,8 +73,8 @@ const rowsOf = (
 };
 
 /**
- * A row of NaN reaches its own result and its group's weights alone: tiles that read beyond their group keep nothing of
- * it.
+ * A row of NaN affects only its own result and the weights of its group: kernels must mask what a tile reads beyond its
+ * group.
  */
 const withNaN = (array: NdArray, row: number): NdArray => {
   const width = array.shape[1]!;

@@ -7,9 +7,9 @@ import { normalArray } from "../seeded.ts";
 const toHalf = (array: NdArray, dtype: HalfDType): NdArray => NdArray.from(array.toNumbers(), array.shape, dtype);
 
 /**
- * The rows of products again, with operands of 16 bits. Sums are f32, and rounded once: to what a row allows them comes
- * what rounding may put between neighbours, twice the unit roundoff: 2⁻¹¹ of f16, 2⁻⁸ of bf16. Gradient rules are the
- * same; differences of such values would say nothing about them.
+ * Rows of products with 16-bit operands. Sums are in f32 and rounded once; the tolerance of a row is increased by the
+ * difference that rounding may cause, twice the unit roundoff: 2⁻¹¹ for f16, 2⁻⁸ for bf16. Gradient rules are the same
+ * as in f32; differences of 16-bit values could not verify them.
  */
 export const halfRows = (rows: readonly ConformanceCase[], dtype: HalfDType): ConformanceCase[] =>
   rows.flatMap(({ gradient: _, ...row }) => {
@@ -29,7 +29,7 @@ export const halfRows = (rows: readonly ConformanceCase[], dtype: HalfDType): Co
     ];
   });
 
-/** Sums that overflow f16, or lose all but their head in it, stored as f32; and those that bf16 holds. */
+/** Sums that overflow f16 or lose most of their digits in it, stored as f32; and sums within the range of bf16. */
 export const wideResultRows: readonly ConformanceCase[] = [
   {
     op: "matmul",
@@ -56,7 +56,7 @@ export const wideResultRows: readonly ConformanceCase[] = [
     op: "matmul",
     name: "bf16, beyond the range of f16",
     fn: (a, b) => matmul(a!, b!, { transposeA: true }),
-    // powers of two, whose sums are exact
+    // powers of two have exact sums
     inputs: [
       NdArray.from(new Float32Array(40 * 6).fill(2 ** 60), [40, 6], "bf16"),
       NdArray.from(new Float32Array(40 * 10).fill(-(2 ** 20)), [40, 10], "bf16"),

@@ -14,7 +14,7 @@ const row = (name: string, x: NdArray, low: number, high: number, bins: number):
 
 const shapes: readonly Shape[] = [[0], [1], [3], [4], [], [31], [7, 67], [100_003]];
 
-/** Values on and next to the edges of `bins` bins over [low, high]: where a rounding more or less moves a count. */
+/** Values on and next to the edges of `bins` bins over [low, high], where a rounding error moves a count. */
 const edges = (low: number, high: number, bins: number): NdArray => {
   const word = new Float32Array(1);
   const bits = new Int32Array(word.buffer);
@@ -30,10 +30,10 @@ const edges = (low: number, high: number, bins: number): NdArray => {
   return NdArray.from(values.flat());
 };
 
-/** As many of them as fill vectors and more. */
+/** The values three times, to fill more than a vector. */
 const thrice = (...values: number[]): NdArray => NdArray.from([...values, ...values, ...values]);
 
-/** Rows of the histogram; counts are integers, so all of them are exact. */
+/** Rows of the histogram. Counts are integers, so all results are exact. */
 export const histogramCases: readonly ConformanceCase[] = [
   ...shapes.map((shape) => row(`[${shape.join()}]`, normalArray(shape, 3), -1, 2, 10)),
   ...[1, 2, 3, 255, 256, 257, 4096, 4097, 65_536].map((bins) =>

@@ -14,7 +14,7 @@ import {
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray } from "../seeded.ts";
 
-/** One row per dtype of a function of one tensor. Moving data keeps every bit, so nothing may differ. */
+/** One row per dtype of a function of one tensor. Moving data preserves every bit, so the results must be equal. */
 const perDtype = (
   op: string,
   name: string,
@@ -30,7 +30,7 @@ const perDtype = (
     tolerance: { absolute: 0, relative: 0 },
   }));
 
-/** An f32 row with its gradient; the gradient of a broadcast sums, so that may round. */
+/** An f32 row with its gradient; the gradient of a broadcast is a sum and may round. */
 const differentiated = (
   op: string,
   name: string,
@@ -202,7 +202,7 @@ const concats: readonly (readonly [name: string, shapes: readonly Shape[], dim: 
   ["vectors", [[1], [5], [2]], 0],
 ];
 
-/** A vector that some kernel computes: the columns of a matrix. */
+/** A vector that is computed by a kernel: the columns of a matrix. */
 const columns = (x: Tensor): Tensor => reshape(transpose(x), [-1]);
 
 const reshapes: readonly (readonly [name: string, from: Shape, to: Shape])[] = [
@@ -249,7 +249,7 @@ export const movementCases: readonly ConformanceCase[] = [
       inputs: [normalArray([3, 5], 1, dtype), normalArray([3, 2], 2, dtype)],
     }),
   ),
-  // Operands that are computed here may lie in the result from the start, the others begin within its words.
+  // Computed operands may be placed in the result directly; the others start within its words.
   ...dtypes.map(
     (dtype): ConformanceCase => ({
       op: "concat",

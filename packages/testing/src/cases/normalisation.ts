@@ -18,7 +18,7 @@ import { emit, emitOne } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, uniformArray } from "../seeded.ts";
 
-/** Standard normal values with every seventh entry twenty times as large, so that a row is not flat. */
+/** Standard normal values with every seventh entry multiplied by twenty, so that the softmax of a row is not flat. */
 const outliers = (shape: Shape, seed = 1): NdArray =>
   NdArray.from(
     normalArray(shape, seed)
@@ -119,8 +119,8 @@ const crossEntropyRows: readonly ConformanceCase[] = [
     fn: (x, y) => crossEntropyPerRow(x!, y!),
     inputs: [uniformArray([4, 9], -30_020, -30_000), labels(4, 9)],
   },
-  // The gradient of a sure row, −3.4e-4, is what is left of softmax − 1: the digits of the sum of exponentials must not
-  // go in a great maximum.
+  // The gradient of a confident row, −3.4e-4, is the remainder of softmax − 1: the digits of the sum of exponentials
+  // must not be lost in a large maximum.
   {
     op: "cross-entropy",
     name: "sure of the label, ever further from zero",
@@ -154,7 +154,7 @@ const perColumn = (shape: Shape): NdArray[] => [
   normalArray(shape.slice(-1), 8),
 ];
 
-// A sum over `rows` in blocks of f32 partial sums against f64.
+// Error of a sum over `rows` in blocks of f32 partial sums, compared with f64.
 const normTolerance = { absolute: 3e-5, relative: 3e-5 };
 
 const normRows: readonly ConformanceCase[] = rowShapes.flatMap(([name, shape]): ConformanceCase[] => [
@@ -253,7 +253,8 @@ export const normalisationCases: readonly ConformanceCase[] = [
     ],
     tolerance: { absolute: 5e-6, relative: 5e-6 },
   },
-  // Of entries at 10 000 ± 1 f32 rounds off the mean up to 5e-4 of a standard deviation, which no gradient may show.
+  // With entries at 10 000 ± 1, f32 rounds the mean by up to 5e-4 of a standard deviation; the gradient must not show
+  // this error.
   ...[64, 65, 777, 4096, 9001].map(
     (columns): ConformanceCase => ({
       op: "layer-norm-backward",

@@ -87,7 +87,7 @@ const rowsOf = ({
   ];
 };
 
-// A third of the values equal: the gradient must go to the first maximum of a window only.
+// A third of the values are equal: the gradient must go only to the first maximum of a window.
 const ties: ConformanceCase = {
   op: "max-pool2d-backward",
   name: "ties go to the first",

@@ -66,7 +66,7 @@ const reductionCases = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((d
     ),
 );
 
-/** A great common part that a naive running sum would lose the small parts to. */
+/** Values with a large common part, in which a naive running sum loses the small parts. */
 const offset = (shape: Shape): NdArray => uniformArray(shape, 1000, 1001, 9);
 
 const accuracy: readonly ConformanceCase[] = [
@@ -119,7 +119,7 @@ const withNaN = (shape: Shape): NdArray =>
     shape,
   );
 
-/** As many of one value as fill vectors and more, with another at one place. */
+/** An array that fills more than a vector with one value, except for another value at one index. */
 const alone = (size: number, value: number, at: number, other: number, dtype: DType = "f32"): NdArray => {
   const values = new Array<number>(size).fill(value);
   values[at] = other;
@@ -225,7 +225,7 @@ const scans = (["f32", "i32", "u32"] as const).flatMap((dtype) =>
   ),
 );
 
-/** Shape and k; the long rows cross from the list to the histogram, and from there to thinning by a sample. */
+/** Name, shape and k. The long rows cross the limits between the list, the histogram, and thinning by a sample. */
 const selections: readonly (readonly [name: string, shape: Shape, k: number])[] = [
   ["one of one", [1], 1],
   ["none", [5], 0],
@@ -253,7 +253,7 @@ const top = selections.flatMap(([name, shape, k]) =>
   ),
 );
 
-/** Integers of the whole range, its ends, and many equals. */
+/** Integers of the whole range, its ends, and many equal values. */
 const integersOf = (shape: Shape, dtype: "i32" | "u32"): NdArray => {
   const [least, most] = dtype === "i32" ? [-(2 ** 31), 2 ** 31 - 1] : [0, 2 ** 32 - 1];
   const array = uniformArray(shape, least, most, 9, dtype);
@@ -300,8 +300,8 @@ const topEdges: readonly ConformanceCase[] = [
     fn: (x) => [...topK(x!, 100), ...topK(x!, 100, { by: "magnitude", sorted: false })],
     inputs: [steps(30_001)],
   },
-  // Every sixth is great, and the sample for so many sees every sixth: it takes the great ones for a sixth of those
-  // that pass.
+  // Every sixth value is large, and the sample for this length takes every sixth value: it estimates that all passing
+  // values are large.
   {
     op: "top-k",
     name: "a sample that misleads",

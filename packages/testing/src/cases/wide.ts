@@ -15,13 +15,14 @@ import { emit } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, uniformArray } from "../seeded.ts";
 
-/** A vocabulary: no multiple of any vector. */
+/** Size of a vocabulary, not a multiple of any vector size. */
 const width = 131_071;
 
 /**
- * All entries `value`, but the first. Sums of many like terms round one way, which a running sum in f32 shows at 1e-3.
+ * An array in which all entries are `value`, except the first. Sums of many equal terms round in the same direction,
+ * which gives an error of 1e-3 in an f32 running sum.
  */
-const like = (value: number, first: number, shape: Shape = [1, width]): NdArray => {
+const constantExceptFirst = (value: number, first: number, shape: Shape = [1, width]): NdArray => {
   const array = NdArray.zeros("f32", shape);
   const data = array.data as Float32Array;
   data.fill(value);
@@ -29,22 +30,22 @@ const like = (value: number, first: number, shape: Shape = [1, width]): NdArray 
   return array;
 };
 
-/** A row of like entries above one of standard normal entries. */
+/** A row of equal entries and a row of standard normal entries. */
 const twoRows = (value: number, first: number): NdArray => {
   const array = NdArray.zeros("f32", [2, width]);
-  (array.data as Float32Array).set(like(value, first).data as Float32Array);
+  (array.data as Float32Array).set(constantExceptFirst(value, first).data as Float32Array);
   (array.data as Float32Array).set(normalArray([width], 31).data as Float32Array, width);
   return array;
 };
 
 const ones = like(1, 1, [width]);
 
-/** What an unsure model gives: all classes alike, and one above them. */
+/** Logits of an uncertain model: equal for all classes, except one that is larger. */
 const logits = twoRows(-1.2, 0);
 
 /**
- * Rows as wide as vocabularies, and columns as long. What sums of them allow is a few roundings of the whole, ten to a
- * hundred times less than the rounding of a sum term by term.
+ * Rows as wide as vocabularies, and columns as long. The tolerance of their sums is a few rounding errors of the total,
+ * ten to a hundred times less than the error of a sequential sum.
  */
 export const wideCases: readonly ConformanceCase[] = [
   {

@@ -5,37 +5,37 @@ import { DataError } from "../../errors.ts";
 import type { ImageShards, SampleStream, StreamedRecords, TextShards } from "../../streams/streamed-records.ts";
 import { isAddress, pathOf } from "../byte-source.ts";
 import { someOf, statsAt } from "../files-below.ts";
-import { filesOfPlaces } from "../files-of-places.ts";
+import { filesAtLocations } from "../files-at-locations.ts";
 import { classesOf } from "../find-images.ts";
 import { parquetParts, type ParquetOptions, rowsIn } from "../find-in-parquet.ts";
 import { samplesIn, type ShardOptions } from "../find-in-shards.ts";
 import { imageDecoder } from "../image-decoder.ts";
-import { type ImageOptions, loadHeldImages } from "../load-images.ts";
+import { type ImageOptions, loadTestImages } from "../load-images.ts";
 import { readTokenizerText, tokenizerPath } from "../load-tokenizer.ts";
 import { defaultDecodesAtOnce, type LazyOptions } from "../open-sources.ts";
 import { type FoundSample, numbered } from "../split-samples.ts";
 import { formatOf, lineEndings, requireFields } from "../text-format.ts";
 import { isCompressed } from "./piecewise.ts";
 
-/** How a stream is read. */
+/** Options of reading a stream. */
 export interface StreamOptions {
-  /** Samples that are shuffled together; up to twice as many stay in memory. */
+  /** Number of samples that are shuffled together; up to twice as many stay in memory. */
   readonly shuffleBuffer: number;
-  /** How many shards are read at once, by all ranks together. Default: 8, or as many as there are ranks. */
+  /** Number of shards that all ranks together read concurrently. Default: 8, or the number of ranks if larger. */
   readonly shardsAtOnce?: number | undefined;
 }
 
-const cure = "see that it is there, and may be read";
+const cure = "check that the file exists and is readable";
 
-/** The size of a shard here; nobody asks web servers for thousands of them. */
-const sizeOf = (place: string): number | undefined => {
-  if (isAddress(place)) return undefined;
-  const stats = statsAt(place);
-  if (stats?.isFile() !== true) throw new DataError(`${place} is no regular file; ${cure}`);
+/** Returns the size of a local shard; undefined for an address, because thousands of requests would take too long. */
+const sizeOf = (location: string): number | undefined => {
+  if (isAddress(location)) return undefined;
+  const stats = statsAt(location);
+  if (stats?.isFile() !== true) throw new DataError(`${location} is not a regular file; ${cure}`);
   return stats.size;
 };
 
-/** @param what decides how samples are made of the shards. */
+/** @param what parameters that determine how samples are made from the shards; part of the digest. */
 const streamOf = (
   shards: readonly string[],
   samples: TextShards | ImageShards,
@@ -43,7 +43,7 @@ const streamOf = (
   skipDamaged: boolean,
   what: readonly unknown[],
 ): SampleStream => {
-  const named = shards.map((place) => [basename(pathOf(place)), sizeOf(place)]);
+  const named = shards.map((location) => [basename(pathOf(location)), sizeOf(location)]);
   const digest = createHash("sha256")
     .update(JSON.stringify([named, skipDamaged, ...what]))
     .digest("hex");
@@ -51,32 +51,35 @@ const streamOf = (
 };
 
 const shardsText = (shards: readonly string[]): string =>
-  `samples come by from ${shards.length} ${shards.length === 1 ? "shard" : "shards"}: ${someOf(shards.map(pathOf))}`;
+  `samples are streamed from ${shards.length} ${shards.length === 1 ? "shard" : "shards"}: ${someOf(shards.map(pathOf))}`;
 
-/** Which texts there are, and what they become. */
+/** Text files to stream and their conversion to tokens. */
 export interface TextStreamOptions extends StreamOptions {
-  /** Files of text, of JSON lines or of Parquet, here or by their addresses, folders with such; .gz are unpacked. */
+  /** Text, JSON Lines or Parquet files (paths or addresses), or folders with such files; .gz is decompressed. */
   readonly file: string | readonly string[];
-  /** Key of the text in JSON lines, column of it in Parquet. Default: text. */
+  /** Key of the text in JSON lines, column of the text in Parquet. Default: text. */
   readonly field?: string | undefined;
-  /** Behind each text. Default: the token that ends a text, where the tokenizer has one, or an empty line. */
+  /** Text after each document. Default: the tokenizer's end-of-text token, or an empty line if there is none. */
   readonly separator?: string | undefined;
-  /** Leave out lines and rows that hold no text, instead of giving up. */
+  /** Whether lines and rows without a text are skipped instead of causing an error. */
   readonly skipDamaged?: boolean | undefined;
-  /** Its place, and the file URL of the module whose dependencies are searched. Default: each byte is a token. */
+  /**
+   * Location of the tokenizer, and the file URL of the module from which its package is resolved. Absent: each byte is
+   * a token.
+   */
   readonly tokenizer?: { readonly place: string; readonly from: string } | undefined;
-  /** Tokens of a sample. */
+  /** Tokens per sample. */
   readonly window: number;
 }
 
 const textEndings = [...lineEndings, ".md", ".txt"];
-const textCure = "name files of text, of JSON lines or of Parquet";
+const textCure = "give text, JSON Lines or Parquet files";
 
 /**
- * Windows of texts that are read while training: fields `inputs` and `labels` as `textRecords` has them, of the texts
- * of each shard one after the other. Nothing of them is read here.
+ * Opens texts as a stream of windows that are read during training: fields `inputs` and `labels` as in `textRecords`,
+ * from the concatenated texts of each shard. No text is read here.
  *
- * @throws DataError for shards that are not there.
+ * @throws DataError for missing shards.
  */
 export const openTextStream = ({
   file,
@@ -88,12 +91,14 @@ export const openTextStream = ({
   ...options
 }: TextStreamOptions): { readonly train: StreamedRecords; readonly remarks: readonly string[] } => {
   const endings = [...textEndings, ...textEndings.map((ending) => `${ending}.gz`), ".parquet"];
-  const shards = filesOfPlaces(file, endings, textCure);
+  const shards = filesAtLocations(file, endings, textCure);
   requireFields(shards, given);
   const field = given ?? "text";
-  const packed = shards.find((place) => isCompressed(place) && formatOf(place) === "rows");
+  const packed = shards.find((location) => isCompressed(location) && formatOf(location) === "rows");
   if (packed !== undefined)
-    throw new DataError(`${pathOf(packed)}: Parquet is compressed in itself; unpack the file, and name it`);
+    throw new DataError(
+      `${pathOf(packed)}: Parquet files are already compressed; decompress the file and give its path`,
+    );
   const samples: TextShards = { of: "texts", field, separator, tokenizer, window };
   const spec = { dtype: tokenizer === undefined ? "u8" : "i32", shape: [window] } as const;
   const ofTokenizer = tokenizer && readTokenizerText(tokenizerPath(tokenizer.place));
@@ -107,56 +112,52 @@ export const openTextStream = ({
   };
 };
 
-/** Which images there are. */
+/** Shards of images to stream. */
 export type ImageStreamOptions = ImageOptions &
   StreamOptions & {
     readonly shards:
       | ({ readonly of: "webdataset" } & ShardOptions)
       | ({ readonly of: "image-parquet" } & ParquetOptions);
-    /**
-     * Names of classes in the order of their numbers, or how many numbers. Default: those that images to judge by have.
-     */
+    /** Class names in label order, or the number of classes. Default: the classes of the test images. */
     readonly classes?: number | readonly string[] | undefined;
-    /** Decode images to judge by while batches are taken. Default: once, now. */
+    /** Decodes test images when batches need them. Absent: test images are decoded once, now. */
     readonly lazy?: LazyOptions | undefined;
-    /** How many images each thread that assembles batches decodes at once. Default: four for each thread of libuv. */
+    /** Maximum number of concurrent decodes per thread that assembles batches. Default: four per thread of libuv. */
     readonly decodesAtOnce?: number | undefined;
   };
 
 interface FoundShards {
-  readonly learnt: readonly string[];
-  readonly held: readonly FoundSample[];
-  /** In the order of their numbers, where files say so. */
+  readonly training: readonly string[];
+  readonly heldOut: readonly FoundSample[];
+  /** Class names in label order, if the files list them. */
   readonly classes?: readonly string[] | undefined;
 }
 
-const needsHeld = (where: string): DataError =>
-  new DataError(
-    `${where}: nobody knows which part of a stream a sample would fall into; name files to judge by in testFile`,
-  );
+const missingTestFiles = (where: string): DataError =>
+  new DataError(`${where}: a stream cannot be split into training and test samples; give test files in testFile`);
 
 const tarEndings = [".tar", ".tar.gz", ".tgz"];
 
 const findShards = async (shards: ImageStreamOptions["shards"], incomplete: string[]): Promise<FoundShards> => {
   const where = pathOf([shards.file].flat()[0]!);
   if (shards.of === "webdataset") {
-    if (shards.testFile === undefined) throw needsHeld(where);
+    if (shards.testFile === undefined) throw missingTestFiles(where);
     return {
-      learnt: filesOfPlaces(shards.file, tarEndings, "name tar files of WebDataset"),
-      held: await samplesIn(shards.testFile, shards, incomplete),
+      training: filesAtLocations(shards.file, tarEndings, "give tar files of WebDataset"),
+      heldOut: await samplesIn(shards.testFile, shards, incomplete),
     };
   }
-  const [learnt, heldFiles] = parquetParts(shards);
-  if (heldFiles === undefined) throw needsHeld(where);
-  const { samples, classes } = await rowsIn(heldFiles, shards, incomplete);
-  return { learnt, held: samples, classes };
+  const [training, testFiles] = parquetParts(shards);
+  if (testFiles === undefined) throw missingTestFiles(where);
+  const { samples, classes } = await rowsIn(testFiles, shards, incomplete);
+  return { training, heldOut: samples, classes };
 };
 
 /**
- * Images that are read and decoded while training, `inputs` u8 [rows, columns, channels] and `labels` i32 [], from
- * shards of WebDataset (.tar, also .gz) or rows of Parquet. Those to judge by are read here, nothing of the others.
+ * Opens images that are read and decoded during training, `inputs` u8 [rows, columns, channels] and `labels` i32 [],
+ * from WebDataset shards (.tar, also .gz) or Parquet rows. Test images are read here, training images are not.
  *
- * @throws DataError where no images to judge by are named, and as `findInShards` and `findInParquet` of those.
+ * @throws DataError if there are no test files, and like `findInShards` and `findInParquet` for the test images.
  */
 export const openImageStream = async ({
   shards,
@@ -168,26 +169,26 @@ export const openImageStream = async ({
   readonly train: StreamedRecords;
   readonly test: Samples;
   readonly classes: number;
-  /** Names of the classes, by number. */
+  /** Class names, by label. */
   readonly classNames: readonly string[];
   readonly remarks: readonly string[];
 }> => {
   const { size, channels, fit, resize, resample, skipDamaged, decoder: decodesBy = "sharp", from } = options;
   const incomplete: string[] = [];
-  const { learnt, held, classes: told } = await findShards(shards, incomplete);
+  const { training, heldOut, classes: declared } = await findShards(shards, incomplete);
   if (incomplete.length > 0 && !skipDamaged)
     throw new DataError(
-      `${incomplete[0]} has no image, or no label; set image and label to what these are called, or leave such samples out with skipDamaged: true`,
+      `${incomplete[0]} has no image, or no label; set image and label to the names of these fields, or skip such samples with skipDamaged: true`,
     );
   const classes =
     typeof given === "number"
       ? Array.from({ length: given }, (_, number) => String(number))
-      : (given ?? told ?? classesOf(new Set(held.map(({ label }) => label))));
+      : (given ?? declared ?? classesOf(new Set(heldOut.map(({ label }) => label))));
   if (classes.length < 2)
     throw new DataError(
-      `${pathOf([shards.testFile ?? shards.file].flat()[0]!)}: ${held.length} samples to judge by are of ${classes.length === 1 ? "one class" : "no class"}; put some of each class into testFile, or name all in stream.classes`,
+      `${pathOf([shards.testFile ?? shards.file].flat()[0]!)}: ${heldOut.length} test samples are of ${classes.length === 1 ? "one class" : "no class"}; add samples of each class to testFile, or list all classes in stream.classes`,
     );
-  const { records, remarks } = await loadHeldImages(numbered(held, classes), options, lazy);
+  const { records, remarks } = await loadTestImages(numbered(heldOut, classes), options, lazy);
   const decoding = { size: lazy?.decodeSize ?? size, channels, fit, resize, resample };
   const { image, label = shards.of === "webdataset" ? "cls" : "label" } = shards;
   const field = ("field" in shards ? shards.field : undefined) ?? "label";
@@ -207,7 +208,7 @@ export const openImageStream = async ({
     train: {
       count: Number.POSITIVE_INFINITY,
       fields: { inputs: { dtype: "u8", shape: [...size, channels] }, labels: { dtype: "i32", shape: [] } },
-      stream: streamOf(learnt, samples, options, skipDamaged, [
+      stream: streamOf(training, samples, options, skipDamaged, [
         shards.of,
         image ?? null,
         label,
@@ -220,11 +221,11 @@ export const openImageStream = async ({
     classes: classes.length,
     classNames: classes,
     remarks: [
-      `${shardsText(learnt)}; ${records.count} images to judge by, of ${classes.length} classes`,
+      `${shardsText(training)}; ${records.count} test images, ${classes.length} classes`,
       ...remarks,
       ...(incomplete.length === 0
         ? []
-        : [`${incomplete.length} samples to judge by without an image or a label are left out: ${someOf(incomplete)}`]),
+        : [`${incomplete.length} test samples without an image or a label were skipped: ${someOf(incomplete)}`]),
     ],
   };
 };

@@ -7,19 +7,19 @@ import { joinBytes } from "../../join-bytes.ts";
 import { openSource, pathOf } from "../byte-source.ts";
 import { cutOff, type TarBytes } from "../tar-entries.ts";
 
-const cure = "see that it is still there, and whole";
+const cure = "check that the file still exists and is complete";
 
-/** Of one read. A web server takes a request for each. */
+/** Size of one read, bytes. On a web server each read costs one request. */
 const pieceBytes = 2 ** 22;
 
-export const isCompressed = (place: string): boolean => /\.(gz|tgz)$/i.test(pathOf(place));
+export const isCompressed = (location: string): boolean => /\.(gz|tgz)$/i.test(pathOf(location));
 
 async function* storedPieces(
-  place: string,
+  location: string,
   from: number,
   holds: FileContent,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
-  const source = await openSource(place, cure, holds);
+  const source = await openSource(location, cure, holds);
   try {
     for (let at = from; at < source.sizeBytes; at += pieceBytes)
       yield await source.read(at, Math.min(source.sizeBytes, at + pieceBytes));
@@ -28,71 +28,75 @@ async function* storedPieces(
   }
 }
 
-/** What unpacks files in this thread at the moment. */
-const unpackers = new Set<Gunzip>();
-let isOver = false;
+/** Active decompressors of this thread. */
+const decompressors = new Set<Gunzip>();
+let isClosed = false;
 
 /**
- * Unpack nothing more in this thread. To be called before it is ended from outside: Node.js 24 ends the whole process
- * with a thread that is ended just as it begins to unpack a file.
+ * Stops decompression in this thread. Must be called before the thread is terminated from outside: Node.js 24 ends the
+ * whole process if a thread is terminated while it starts to decompress a file.
  */
-export const closeUnpackers = (): void => {
-  isOver = true;
-  for (const unpacker of unpackers) unpacker.destroy();
+export const closeDecompressors = (): void => {
+  isClosed = true;
+  for (const decompressor of decompressors) decompressor.destroy();
 };
 
-async function* unpackedPieces(place: string): AsyncGenerator<Uint8Array, void> {
-  if (isOver) throw new DataError(`${pathOf(place)} is not read any more`);
+async function* decompressedPieces(location: string): AsyncGenerator<Uint8Array, void> {
+  if (isClosed) throw new DataError(`${pathOf(location)} was closed`);
   const gunzip = createGunzip();
-  unpackers.add(gunzip);
-  // Whatever ends it reaches who reads from gunzip.
-  const pumped = pipeline(Readable.from(storedPieces(place, 0, "gzip")), gunzip);
+  decompressors.add(gunzip);
+  // Errors of the pipeline reach the reader of gunzip.
+  const pumped = pipeline(Readable.from(storedPieces(location, 0, "gzip")), gunzip);
   pumped.catch(() => undefined);
   try {
     for await (const piece of gunzip) yield piece as Uint8Array;
   } catch (cause) {
     if (cause instanceof DataError) throw cause;
-    throw new DataError(`${pathOf(place)} is no gzip that can be read (${(cause as Error).message}); copy it again`, {
-      cause,
-    });
+    throw new DataError(
+      `${pathOf(location)} cannot be read as gzip (${(cause as Error).message}); copy the file again`,
+      {
+        cause,
+      },
+    );
   } finally {
-    unpackers.delete(gunzip);
+    decompressors.delete(gunzip);
   }
 }
 
 /**
- * What a file holds from a byte on, here or on a web server; of one that is compressed (.gz), what is in it. Each piece
- * has memory of its own.
+ * Yields the content of a local or remote file from an offset, decompressed for .gz files. Each piece has its own
+ * memory.
  *
- * @param holds what the file must hold, unpacked.
- * Cost: of one that is compressed all is unpacked that comes before.
- * @throws DataError where it cannot be read, is damaged, or changes meanwhile.
+ * @param from offset in the decompressed content, bytes.
+ * @param holds expected content, after decompression.
+ * Cost: a compressed file is decompressed from its beginning.
+ * @throws DataError if the file cannot be read, is damaged, or changes during reading.
  */
-export async function* piecesOf(place: string, from: number, holds: FileContent): AsyncGenerator<Uint8Array, void> {
-  if (!isCompressed(place)) {
-    yield* storedPieces(place, from, holds);
+export async function* piecesOf(location: string, from: number, holds: FileContent): AsyncGenerator<Uint8Array, void> {
+  if (!isCompressed(location)) {
+    yield* storedPieces(location, from, holds);
     return;
   }
   let at = 0;
-  for await (const piece of unpackedPieces(place)) {
+  for await (const piece of decompressedPieces(location)) {
     const foreign = at === 0 ? foreignContent(piece, holds) : undefined;
-    if (foreign !== undefined) throw new DataError(`${pathOf(place)}: what is packed in it ${foreign}`);
+    if (foreign !== undefined) throw new DataError(`${pathOf(location)}: its decompressed content ${foreign}`);
     if (at + piece.length > from) yield piece.subarray(Math.max(0, from - at));
     at += piece.length;
   }
 }
 
-/** The same to be read by places, forwards: what lies before the last one is forgotten. */
+/** Forward-only random access to the content of a file: bytes before the last requested offset are dropped. */
 export class PiecewiseBytes implements TarBytes {
   readonly name: string;
   private readonly pieces: AsyncGenerator<Uint8Array, void>;
-  private held: Uint8Array = new Uint8Array(0);
+  private buffer: Uint8Array = new Uint8Array(0);
   private first: number;
   private isOver = false;
 
-  constructor(place: string, from: number) {
-    this.name = pathOf(place);
-    this.pieces = piecesOf(place, from, "tar");
+  constructor(location: string, from: number) {
+    this.name = pathOf(location);
+    this.pieces = piecesOf(location, from, "tar");
     this.first = from;
   }
 
@@ -108,7 +112,7 @@ export class PiecewiseBytes implements TarBytes {
   async at(begin: number, count: number): Promise<Uint8Array> {
     await this.fill(begin, count);
     this.require(begin + count);
-    return this.held.subarray(begin - this.first, begin - this.first + count);
+    return this.buffer.subarray(begin - this.first, begin - this.first + count);
   }
 
   async close(): Promise<void> {
@@ -116,10 +120,10 @@ export class PiecewiseBytes implements TarBytes {
   }
 
   private get end(): number {
-    return this.first + this.held.length;
+    return this.first + this.buffer.length;
   }
 
-  /** Hold bytes from `begin` on, so many where there are. */
+  /** Fills the buffer with `count` bytes from `begin`, or fewer at the end of the file. */
   private async fill(begin: number, count: number): Promise<void> {
     this.forget(begin);
     const further: Uint8Array[] = [];
@@ -129,19 +133,19 @@ export class PiecewiseBytes implements TarBytes {
       if (value === undefined) this.isOver = true;
       else {
         end += value.length;
-        // what is passed over is not kept
-        if (end <= begin) [this.held, this.first] = [new Uint8Array(0), end];
+        // skipped bytes are not kept
+        if (end <= begin) [this.buffer, this.first] = [new Uint8Array(0), end];
         else further.push(value);
       }
     }
-    if (further.length > 0) this.held = joinBytes(this.held, ...further);
+    if (further.length > 0) this.buffer = joinBytes(this.buffer, ...further);
     this.forget(begin);
   }
 
   private forget(begin: number): void {
-    const passed = Math.min(begin - this.first, this.held.length);
+    const passed = Math.min(begin - this.first, this.buffer.length);
     if (passed <= 0) return;
-    this.held = this.held.subarray(passed);
+    this.buffer = this.buffer.subarray(passed);
     this.first += passed;
   }
 }

@@ -1,5 +1,5 @@
 import { DataError } from "../../errors.ts";
-import type { ShardReader, ShardSample } from "../../streams/shard-place.ts";
+import type { ShardReader, ShardSample } from "../../streams/shard-position.ts";
 import type { ImageShards, SampleStream } from "../../streams/streamed-records.ts";
 import { pathOf } from "../byte-source.ts";
 import { someOf } from "../files-below.ts";
@@ -17,16 +17,16 @@ import {
 import type { TarEntry } from "../tar-entries.ts";
 import { PiecewiseBytes } from "./piecewise.ts";
 
-/** An image that has come by. */
+/** An image of a stream. */
 export interface StreamedImage {
-  /** Its shard, and what it is called there. */
+  /** Its shard, and its name in the shard. */
   readonly name: string;
-  /** As it is encoded. */
+  /** The encoded image. */
   readonly bytes: Uint8Array;
   readonly label: number;
 }
 
-/** A sample as it stands in a shard, with what of it is there. */
+/** A sample in a shard; image or label may be missing. */
 interface Found {
   readonly name: string;
   readonly bytes: Uint8Array | undefined;
@@ -34,67 +34,67 @@ interface Found {
   readonly offset: number;
 }
 
-async function* inTar(place: string, names: ImageShards, from: number): AsyncGenerator<Found, void> {
-  const bytes = new PiecewiseBytes(place, from);
+async function* inTar(location: string, names: ImageShards, from: number): AsyncGenerator<Found, void> {
+  const bytes = new PiecewiseBytes(location, from);
   try {
-    const held = new Map<string, Uint8Array>();
+    const contents = new Map<string, Uint8Array>();
     const keep = async (entry: TarEntry, extension: string): Promise<void> => {
       if (mayBeImage(entry, extension, names)) requireImageSize(entry, bytes.name);
       else if (!isLabel(entry, extension, names)) return;
-      held.set(entry.name, (await bytes.at(entry.begin, entry.sizeBytes)).slice());
+      contents.set(entry.name, (await bytes.at(entry.begin, entry.sizeBytes)).slice());
     };
     for await (const sample of shardSamples(bytes, from, keep)) {
       const image = imageOf(sample, bytes.name, names);
-      const label = image && (await labelOf(sample, bytes.name, names, ({ name }) => held.get(name)!));
+      const label = image && (await labelOf(sample, bytes.name, names, ({ name }) => contents.get(name)!));
       if (label === undefined) requireTogether(sample, bytes.name);
       yield {
         name: `${bytes.name}/${sample.key}`,
-        bytes: image && held.get(image.name)!,
+        bytes: image && contents.get(image.name)!,
         label,
         offset: sample.header,
       };
-      for (const { name } of sample.files.values()) held.delete(name);
+      for (const { name } of sample.files.values()) contents.delete(name);
     }
   } finally {
     await bytes.close();
   }
 }
 
-async function* inRows(place: string, names: ImageShards, from: number): AsyncGenerator<Found, void> {
-  // a copy: it would keep a page of the file in memory
-  for await (const { row, bytes, label } of imageRows(place, names, from))
-    yield { name: `${pathOf(place)}, row ${row}`, bytes: bytes?.slice(), label, offset: row };
+async function* inRows(location: string, names: ImageShards, from: number): AsyncGenerator<Found, void> {
+  // a copy, because a view would keep a page of the file in memory
+  for await (const { row, bytes, label } of imageRows(location, names, from))
+    yield { name: `${pathOf(location)}, row ${row}`, bytes: bytes?.slice(), label, offset: row };
 }
 
 /**
- * Images in a shard, in their order.
+ * Returns a reader of the images in a shard, in order.
  *
- * @param left is told of a sample without an image or a label, where such are to be left out.
+ * @param reportSkipped is called for each sample without an image or a label if such samples are skipped.
  */
 export const imageReader = (
   { shards, skipDamaged }: Pick<SampleStream, "shards" | "skipDamaged">,
   names: ImageShards,
-  left: (name: string, why: string) => void,
+  reportSkipped: (name: string, why: string) => void,
 ): ShardReader<StreamedImage> => {
   const numbers = new Map(names.classes.map((name, number) => [name, number]));
   const samplesIn = names.of === "webdataset" ? inTar : inRows;
-  async function* read(place: string, from: number): AsyncGenerator<ShardSample<StreamedImage>, void> {
-    for await (const { name, bytes, label, offset } of samplesIn(place, names, from)) {
+  async function* read(location: string, from: number): AsyncGenerator<ShardSample<StreamedImage>, void> {
+    for await (const { name, bytes, label, offset } of samplesIn(location, names, from)) {
       if (bytes === undefined || label === undefined) {
         const why = bytes === undefined ? "it has no image" : "it has no label";
         if (!skipDamaged)
           throw new DataError(
-            `${name}: ${why}; set image and label to what these are called, ${names.of === "webdataset" ? `${sortedCure}, ` : ""}or leave such samples out with skipDamaged: true`,
+            `${name}: ${why}; set image and label to the names of these fields, ${names.of === "webdataset" ? `${sortedCure}, ` : ""}or skip such samples with skipDamaged: true`,
           );
-        left(name, why);
+        reportSkipped(name, why);
         continue;
       }
       const number = numbers.get(label);
       if (number === undefined)
         throw new DataError(
-          `${name} is of class ${label}, but those to judge by are of ${names.classes.length} others, ${someOf(names.classes)}; put some of each class into testFile, or name all in stream.classes`,
+          `${name} is of class ${label}, but the test samples have ${names.classes.length} other classes, ${someOf(names.classes)}; add samples of each class to testFile, or list all classes in stream.classes`,
         );
-      yield { sample: { name, bytes, label: number }, place: { offset, skip: 0 } };
+      yield { sample: { name, bytes, label: number }, position: { offset, skip: 0 } };
     }
   }
   return (shard, { offset }) => read(shards[shard]!, offset);

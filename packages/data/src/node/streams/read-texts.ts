@@ -1,7 +1,7 @@
 import { DataError } from "../../errors.ts";
 import { joinBytes } from "../../join-bytes.ts";
 import { packWindows, type TokenPiece, type Tokens } from "../../streams/pack-windows.ts";
-import type { ShardReader } from "../../streams/shard-place.ts";
+import type { ShardReader } from "../../streams/shard-position.ts";
 import type { SampleStream, TextShards } from "../../streams/streamed-records.ts";
 import { pathOf } from "../byte-source.ts";
 import { LineCutter, mostLineBytes, parseLine } from "../json-lines.ts";
@@ -12,24 +12,25 @@ import { damagedText, lineEntry, rowEntry, type TextEntry } from "../text-entrie
 import { contentOf, formatOf, requireUtf8 } from "../text-format.ts";
 import { piecesOf } from "./piecewise.ts";
 
-/** A text, or a piece of one, and where in its shard it begins. */
+/** A text or a piece of a text, and its offset in the shard. */
 interface Piece extends TextEntry {
   readonly offset: number;
-  /** Whether the text begins with it, and whether it ends so. */
+  /** Whether the piece starts its text; `isLast`: whether it ends its text. */
   readonly isFirst: boolean;
   readonly isLast: boolean;
 }
 
-/** Lines of a file from a byte on, without what ends them, and the byte that each begins with. */
+/** Yields the lines of a file from an offset, without line ends, each with its own offset. */
 async function* linesOf(
-  place: string,
+  location: string,
   from: number,
 ): AsyncGenerator<{ readonly line: Uint8Array; readonly offset: number; readonly isLast: boolean }, void> {
   let offset = from;
   const cutter = new LineCutter(
-    () => new DataError(`${pathOf(place)}: the line at byte ${offset} has more than ${mostLineBytes} bytes; cut it`),
+    () =>
+      new DataError(`${pathOf(location)}: the line at byte ${offset} has more than ${mostLineBytes} bytes; split it`),
   );
-  for await (const bytes of piecesOf(place, from, contentOf(place)))
+  for await (const bytes of piecesOf(location, from, contentOf(location)))
     for (const line of cutter.cut(bytes)) {
       yield { line, offset, isLast: false };
       offset += line.length + 1;
@@ -37,46 +38,46 @@ async function* linesOf(
   yield { line: cutter.rest(), offset, isLast: true };
 }
 
-async function* linePieces(place: string, field: string, from: number): AsyncGenerator<Piece, void> {
-  for await (const { line, offset } of linesOf(place, from)) {
+async function* linePieces(location: string, field: string, from: number): AsyncGenerator<Piece, void> {
+  for await (const { line, offset } of linesOf(location, from)) {
     const parsed = parseLine(line);
     if (parsed === undefined) continue;
-    yield { ...lineEntry(`${pathOf(place)}, byte ${offset}`, parsed, field), offset, isFirst: true, isLast: true };
+    yield { ...lineEntry(`${pathOf(location)}, byte ${offset}`, parsed, field), offset, isFirst: true, isLast: true };
   }
 }
 
-async function* rowPieces(place: string, field: string, from: number): AsyncGenerator<Piece, void> {
-  for await (const [row, value] of parquetColumn(place, field, from))
-    yield { ...rowEntry(place, row, value, field), offset: row, isFirst: true, isLast: true };
+async function* rowPieces(location: string, field: string, from: number): AsyncGenerator<Piece, void> {
+  for await (const [row, value] of parquetColumn(location, field, from))
+    yield { ...rowEntry(location, row, value, field), offset: row, isFirst: true, isLast: true };
 }
 
-/** A text is cut behind the first line that ends after so many bytes of it. */
+/** Minimum length of a piece, bytes; a text is split after the first line that reaches this length. */
 const cutAfterBytes = 2 ** 16;
 
-async function* textPieces(place: string, from: number): AsyncGenerator<Piece, void> {
+async function* textPieces(location: string, from: number): AsyncGenerator<Piece, void> {
   const newline = Uint8Array.of(10);
   let begin = from;
   let lines: Uint8Array[] = [];
-  for await (const { line, offset, isLast } of linesOf(place, from)) {
+  for await (const { line, offset, isLast } of linesOf(location, from)) {
     lines.push(line);
     if (!isLast) lines.push(newline);
     const end = offset + line.length + 1;
     if (!isLast && end - begin < cutAfterBytes) continue;
     const text = joinBytes(...lines);
-    requireUtf8(pathOf(place), text, begin);
-    yield { place: pathOf(place), text, offset: begin, isFirst: begin === 0, isLast };
+    requireUtf8(pathOf(location), text, begin);
+    yield { location: pathOf(location), text, offset: begin, isFirst: begin === 0, isLast };
     [lines, begin] = [[], end];
   }
 }
 
-const piecesIn = (place: string, field: string, from: number): AsyncGenerator<Piece, void> => {
-  switch (formatOf(place)) {
+const piecesIn = (location: string, field: string, from: number): AsyncGenerator<Piece, void> => {
+  switch (formatOf(location)) {
     case "lines":
-      return linePieces(place, field, from);
+      return linePieces(location, field, from);
     case "rows":
-      return rowPieces(place, field, from);
+      return rowPieces(location, field, from);
     case "text":
-      return textPieces(place, from);
+      return textPieces(location, from);
   }
 };
 
@@ -89,26 +90,26 @@ const joinTokens = (one: Tokens, other: Tokens): Tokens => {
 };
 
 /**
- * Windows of the texts in a shard, one after the other with a separator behind each. Each text is encoded by itself, a
- * long one of a file of text in pieces that end with a line.
+ * Returns a reader of windows of the texts in a shard, concatenated with a separator after each text. Each text is
+ * encoded separately; a long text file is encoded in pieces that end at line ends.
  *
- * @param left is told of a text that cannot be used, where such are to be left out.
+ * @param reportSkipped is called for each text that cannot be used if such texts are skipped.
  */
 export const textReader = (
   { shards, skipDamaged }: Pick<SampleStream, "shards" | "skipDamaged">,
   { field, separator, tokenizer, window }: TextShards,
-  left: (place: string, why: string) => void,
+  reportSkipped: (location: string, why: string) => void,
 ): ShardReader<Tokens> => {
   const { encode, separator: end } = textEncoding(
     separator,
     tokenizer && loadTokenizer(tokenizer.place, tokenizer.from),
   );
-  async function* tokensOf(place: string, from: number): AsyncGenerator<TokenPiece, void> {
-    for await (const piece of piecesIn(place, field, from)) {
+  async function* tokensOf(location: string, from: number): AsyncGenerator<TokenPiece, void> {
+    for await (const piece of piecesIn(location, field, from)) {
       const { text, fault, offset, isFirst, isLast } = piece;
       if (text === undefined) {
-        if (!skipDamaged) throw damagedText(piece.place, fault!);
-        left(piece.place, fault!);
+        if (!skipDamaged) throw damagedText(piece.location, fault!);
+        reportSkipped(piece.location, fault!);
       } else if (text.length > 0 || !isFirst) {
         const tokens = encode(text);
         yield { offset, tokens: isLast ? joinTokens(tokens, end) : tokens };

@@ -1,12 +1,12 @@
 import { setImmediate } from "node:timers/promises";
-import { type Augmentation, augmentImage, augmentationKey, type ImageSize, showMiddle } from "../../augment.ts";
+import { type Augmentation, augmentImage, augmentationKey, type ImageSize, cropCenter } from "../../augment.ts";
 import { DataError } from "../../errors.ts";
 import { shardRange } from "../../order.ts";
 import { batchLayout, sampleBytes } from "../../records.ts";
 import { type Drawn, Lane } from "../../streams/lane.ts";
 import { lanePartsOf } from "../../streams/lane-parts.ts";
 import type { Tokens } from "../../streams/pack-windows.ts";
-import type { ShardReader } from "../../streams/shard-place.ts";
+import type { ShardReader } from "../../streams/shard-position.ts";
 import {
   blockSizeOf,
   type ImageShards,
@@ -16,39 +16,42 @@ import {
 import type { DamagedImage } from "../image-reader.ts";
 import { imageDecoder } from "../image-decoder.ts";
 import { damagedImage, isShortOfMemory } from "../image-source.ts";
-import { Turns } from "../turns.ts";
+import { Semaphore } from "../semaphore.ts";
 import { imageReader, type StreamedImage } from "./read-images.ts";
 import { textReader } from "./read-texts.ts";
 
-/** What a batch of a stream is filled by. */
+/** Parameters of the batches of a stream. */
 export interface StreamFillerOptions {
   readonly batchSize: number;
   readonly seed: number;
   readonly rank: number;
   readonly worldSize: number;
   readonly numLanes: number;
-  /** Where lanes stand. Default: at their beginnings. */
+  /** Positions of the lanes. Absent: the lanes start at their beginnings. */
   readonly lanes?: readonly PlacedLane[] | undefined;
   readonly augmentation: Augmentation | undefined;
   readonly damaged: (image: DamagedImage) => void;
 }
 
-/** Write a sample as number `i` of a batch. */
+/** Writes a sample as element `i` of a batch. */
 type Writer<Of> = (drawn: Drawn<Of>, lane: number, target: Uint8Array, i: number) => Promise<void> | void;
 
-/** Batches of a stream. */
+/** Fills batches from a stream. */
 export interface StreamFiller {
-  /** Write the next batch; resolves with where the lanes of this rank stand behind it. Several may be under way. */
+  /**
+   * Writes the next batch; resolves with the positions of this rank's lanes after the batch. Several calls may be
+   * pending.
+   */
   fill(target: Uint8Array): Promise<readonly PlacedLane[]>;
-  /** What is read at the moment, where something is. */
+  /** Resolves when a pending read of a lane ends. Undefined: no read is pending. */
   readonly reading: Promise<unknown> | undefined;
 }
 
-/** Of a thread, between which it hears of others. */
+/** Maximum time for which a thread reads without yielding to its event loop. */
 const turnMilliseconds = 5;
 
-/** The same samples; who reads many of them at once lets others have turns. */
-const inTurns = <Of>(read: ShardReader<Of>): ShardReader<Of> => {
+/** Wraps a reader so that it yields to the event loop regularly. */
+const yielding = <Of>(read: ShardReader<Of>): ShardReader<Of> => {
   let began = performance.now();
   return async function* (shard, from) {
     for await (const sample of read(shard, from)) {
@@ -63,7 +66,7 @@ const inTurns = <Of>(read: ShardReader<Of>): ShardReader<Of> => {
 
 const fillerOf = <Of>(
   records: StreamedRecords,
-  { batchSize, seed, rank, worldSize, numLanes, lanes: placed = [] }: StreamFillerOptions,
+  { batchSize, seed, rank, worldSize, numLanes, lanes: positions = [] }: StreamFillerOptions,
   read: ShardReader<Of>,
   write: Writer<Of>,
 ): StreamFiller => {
@@ -72,19 +75,19 @@ const fillerOf = <Of>(
   const options = { seed, numShards: stream.shards.length, numLanes, blockSize: blockSizeOf(stream, numLanes) };
   const parts = lanePartsOf(shardRange(batchSize, { rank, worldSize }), width, numLanes).map((part) => ({
     ...part,
-    of: new Lane(inTurns(read), part.lane, options, placed.find(({ lane }) => lane === part.lane)?.position),
+    source: new Lane(yielding(read), part.lane, options, positions.find(({ lane }) => lane === part.lane)?.position),
   }));
   return {
     fill: (target) =>
       Promise.all(
-        parts.map(async ({ lane, begin, end, at, of }) => {
-          const { samples, position } = await of.draw(width);
+        parts.map(async ({ lane, begin, end, at, source }) => {
+          const { samples, position } = await source.draw(width);
           await Promise.all(samples.slice(begin, end).map((drawn, i) => write(drawn, lane, target, at + i)));
           return { lane, position };
         }),
       ),
     get reading() {
-      const all = parts.flatMap(({ of }) => of.reading ?? []);
+      const all = parts.flatMap(({ source }) => source.reading ?? []);
       return all.length === 0 ? undefined : Promise.race(all);
     },
   };
@@ -92,7 +95,7 @@ const fillerOf = <Of>(
 
 const numSamplesOf = ({ batchSize, worldSize }: StreamFillerOptions): number => batchSize / worldSize;
 
-/** Windows: all but the last token, and all but the first. */
+/** Writes windows: inputs are all tokens except the last, labels all tokens except the first. */
 const windowWriter = ({ fields }: StreamedRecords, numSamples: number): Writer<Tokens> => {
   const bytes = sampleBytes(fields["inputs"]!);
   const { offsets } = batchLayout({ count: numSamples, fields }, numSamples);
@@ -104,8 +107,8 @@ const windowWriter = ({ fields }: StreamedRecords, numSamples: number): Writer<T
 };
 
 /**
- * In the place of a damaged image, where such are to be skipped, comes the next sound one of those that it was shuffled
- * with: the same for all ranks, and wherever a run goes on.
+ * Writes decoded images. If damaged images are skipped, the next intact image of the same block replaces a damaged one,
+ * so that the result is the same on all ranks and after resuming.
  */
 const imageWriter = (
   { fields, stream }: StreamedRecords,
@@ -114,7 +117,7 @@ const imageWriter = (
 ): Writer<StreamedImage> => {
   const { augmentation, seed, damaged } = options;
   const decoder = imageDecoder(from, decodesBy);
-  const turns = new Turns(decodesAtOnce);
+  const semaphore = new Semaphore(decodesAtOnce);
   const bytes = sampleBytes(fields["inputs"]!);
   const size = fields["inputs"]!.shape as unknown as ImageSize;
   const decodedSize: ImageSize = [...decoding.size, decoding.channels];
@@ -122,7 +125,7 @@ const imageWriter = (
   const { offsets } = batchLayout({ count, fields }, count);
   const [inputs, labels] = [offsets["inputs"]!, offsets["labels"]!];
   const pixelsOf = (image: StreamedImage): Promise<Uint8Array | undefined> =>
-    turns.take(async () => {
+    semaphore.take(async () => {
       try {
         return await decoder.decode(image.bytes, decoding);
       } catch (cause) {
@@ -137,35 +140,40 @@ const imageWriter = (
       const pixels = await pixelsOf(image);
       if (pixels === undefined) continue;
       const shown = target.subarray(inputs + i * bytes, inputs + (i + 1) * bytes);
-      // By the sample that was drawn: the one that takes its place is not shown twice alike.
-      if (augmentation === undefined) showMiddle(pixels, decodedSize, shown, size);
+      // The key uses the drawn sample, so that an image that replaces a damaged one is augmented differently each time.
+      if (augmentation === undefined) cropCenter(pixels, decodedSize, shown, size);
       else augmentImage(pixels, decodedSize, shown, size, augmentation, augmentationKey(seed, lane, ordinal));
       new DataView(target.buffer, target.byteOffset + labels + 4 * i, 4).setInt32(0, image.label, true);
       return;
     }
     throw new DataError(
-      `none of ${block.length} images from ${block[0]!.name} on can be decoded; restore them, or raise stream.shuffleBuffer`,
+      `none of ${block.length} images, the first of which is ${block[0]!.name}, can be decoded; restore them, or raise stream.shuffleBuffer`,
     );
   };
 };
 
-/** Tells of each image but once, however often it comes by. */
-const toldOnce = (damaged: (image: DamagedImage) => void): ((image: DamagedImage) => void) => {
-  const told = new Set<string>();
+/** Reports each image only once, even if it is read again. */
+const reportOnce = (damaged: (image: DamagedImage) => void): ((image: DamagedImage) => void) => {
+  const reported = new Set<string>();
   return (image) => {
-    if (!told.has(image.name)) damaged(image);
-    told.add(image.name);
+    if (!reported.has(image.name)) damaged(image);
+    reported.add(image.name);
   };
 };
 
-/** @throws DataError where a package is not there. */
+/** Returns the filler of a stream. @throws DataError if a package is missing. */
 export const streamFiller = (records: StreamedRecords, given: StreamFillerOptions): StreamFiller => {
   const { stream } = records;
   const { samples } = stream;
-  const damaged = toldOnce(given.damaged);
+  const damaged = reportOnce(given.damaged);
   const options = { ...given, damaged };
-  const left = (name: string, why: string): void => damaged({ name, why, isLeftOut: true });
+  const reportSkipped = (name: string, why: string): void => damaged({ name, why, isLeftOut: true });
   return samples.of === "texts"
-    ? fillerOf(records, options, textReader(stream, samples, left), windowWriter(records, numSamplesOf(options)))
-    : fillerOf(records, options, imageReader(stream, samples, left), imageWriter(records, samples, options));
+    ? fillerOf(
+        records,
+        options,
+        textReader(stream, samples, reportSkipped),
+        windowWriter(records, numSamplesOf(options)),
+      )
+    : fillerOf(records, options, imageReader(stream, samples, reportSkipped), imageWriter(records, samples, options));
 };

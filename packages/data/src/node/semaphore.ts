@@ -1,5 +1,5 @@
-/** Lets so many work at once; who has waited longest comes next. */
-export class Turns {
+/** A semaphore: limits the number of concurrent tasks; first come, first served. */
+export class Semaphore {
   private free: number;
   private readonly waiting: (() => void)[] = [];
 

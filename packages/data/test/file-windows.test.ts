@@ -84,7 +84,7 @@ describe("tokens that stay in their file", () => {
     );
     truncateSync(path, 20);
     await expect(readBatch(windows, [0])).rejects.toThrow(
-      /tokens\.bin ended after 20 of 20 bytes while it was read; see that it is still there, and whole$/,
+      /tokens\.bin ended after 20 of 20 bytes during reading; check that the file still exists and is complete$/,
     );
     rmSync(path);
     await expect(readBatch(windows, [0])).rejects.toThrow(/tokens\.bin cannot be read \(ENOENT/);
@@ -96,9 +96,11 @@ describe("tokens that stay in their file", () => {
         4,
         "the text",
       ),
-    ).toThrow("the text has 3 tokens, but one window takes 5; use a longer text or a shorter window");
+    ).toThrow("the text has 3 tokens, but one window needs 5; use a longer text or a shorter window");
     writeFileSync(path, Buffer.alloc(7));
-    expect(() => openTokenFile(path, { ...options, headerBytes: 0 })).toThrow(/7 bytes of tokens, no multiple of 4/);
+    expect(() => openTokenFile(path, { ...options, headerBytes: 0 })).toThrow(
+      /7 bytes of tokens, which is not a multiple of 4/,
+    );
   });
 
   test("have a digest of parts of the file", () => {

@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** @throws ArgumentError unless all are integers from 1. */
-export const needSizes = (model: string, sizes: Readonly<Record<string, number>>): void => {
+/** @throws ArgumentError unless all sizes are positive integers. */
+export const requireSizes = (model: string, sizes: Readonly<Record<string, number>>): void => {
   for (const [name, size] of Object.entries(sizes))
     if (!Number.isInteger(size) || size < 1)
       throw new ArgumentError(`${model}: ${name} is ${size}; use an integer from 1`);

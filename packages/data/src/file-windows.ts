@@ -1,0 +1,50 @@
+import type { TensorSpec } from "@skein/tensor-core";
+import { DataError } from "./errors.ts";
+
+/** Tokens that stay in their file: consecutive little-endian integers. Plain data. */
+export interface FileTokens {
+  readonly path: string;
+  readonly dtype: "u16" | "u32";
+  /** Offset of the first token, bytes. */
+  readonly headerBytes: number;
+  readonly count: number;
+  /** Exclusive upper bound of token ids. */
+  readonly vocabulary: number;
+  /** SHA-256 of some parts of the file and of its size; hashing the whole file would take minutes. */
+  readonly digest: string;
+}
+
+/** Windows of tokens in a file as samples; each window is read when a batch needs it. */
+export interface FileWindows {
+  readonly count: number;
+  /** `inputs` and `labels`, i32 [window]. */
+  readonly fields: { readonly [name: string]: TensorSpec };
+  readonly file: FileTokens;
+  /** Index of the first token of window 0. */
+  readonly firstToken: number;
+}
+
+/** Returns the number of tokens per window. */
+export const lengthOf = ({ fields }: Pick<FileWindows, "fields">): number => fields["inputs"]!.shape[0]!;
+
+export const bytesOfToken = ({ dtype }: Pick<FileTokens, "dtype">): 2 | 4 => (dtype === "u16" ? 2 : 4);
+
+/**
+ * Makes samples of the tokens from `begin` to `end` (exclusive), as `textRecords` does for a text in memory.
+ *
+ * @throws DataError for fewer tokens than one window needs.
+ */
+export const filedWindows = (
+  file: FileTokens,
+  { begin, end }: { readonly begin: number; readonly end: number },
+  window: number,
+  name: string,
+): FileWindows => {
+  const count = Math.floor((end - begin - 1) / window);
+  if (count < 1)
+    throw new DataError(
+      `${name} has ${end - begin} tokens, but one window needs ${window + 1}; use a longer text or a shorter window`,
+    );
+  const spec: TensorSpec = { dtype: "i32", shape: [window] };
+  return { count, fields: { inputs: spec, labels: spec }, file, firstToken: begin };
+};

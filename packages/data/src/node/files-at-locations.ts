@@ -1,0 +1,37 @@
+import { DataError } from "../errors.ts";
+import { isAddress } from "./byte-source.ts";
+import { filesBelow, isFolder } from "./files-below.ts";
+
+/** Maximum number of names that braces may expand to. */
+const mostNames = 1_000_000;
+
+/** Expands a pattern: `a{08..10}` gives a08, a09, a10. */
+const expanded = (pattern: string): string[] => {
+  const [whole, first, last] = /\{(\d+)\.\.(\d+)\}/.exec(pattern) ?? [];
+  if (whole === undefined) return [pattern];
+  const count = Number(last) - Number(first) + 1;
+  if (!(count > 0 && count <= mostNames))
+    throw new DataError(`${pattern}: ${whole} expands to ${count} shards; write the lower number first`);
+  return Array.from({ length: count }, (_, i) => String(Number(first) + i).padStart(first!.length, "0")).flatMap(
+    (number) => expanded(pattern.replace(whole, () => number)),
+  );
+};
+
+/**
+ * Returns the files at the given locations: paths, addresses, folders with such files, or several of these;
+ * `{000..146}` expands to each number.
+ *
+ * @param endings file name endings that count in folders, such as `.tar`.
+ * @throws DataError that ends with `cure` for a folder without such files.
+ */
+export const filesAtLocations = (
+  locations: string | readonly string[],
+  endings: readonly string[],
+  cure: string,
+): string[] =>
+  [locations].flat().flatMap((location) => {
+    if (isAddress(location) || !isFolder(location)) return expanded(location);
+    const files = filesBelow(location).filter((path) => endings.some((ending) => path.toLowerCase().endsWith(ending)));
+    if (files.length === 0) throw new DataError(`${location} holds no ${endings.join(", ")} files; ${cure}`);
+    return files;
+  });

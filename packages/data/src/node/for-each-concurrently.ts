@@ -1,0 +1,20 @@
+/**
+ * Processes the items 0 to `count` − 1, at most `concurrency` concurrently. After a failure no further item starts. Of
+ * several failures the one with the lowest index is thrown, independent of timing.
+ */
+export const forEachConcurrently = async (
+  count: number,
+  concurrency: number,
+  work: (index: number) => Promise<void>,
+): Promise<void> => {
+  const failures = new Map<number, unknown>();
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < count && failures.size === 0) {
+      const index = next++;
+      await work(index).catch((error: unknown) => failures.set(index, error));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, count) }, worker));
+  if (failures.size > 0) throw failures.get(Math.min(...failures.keys()));
+};
