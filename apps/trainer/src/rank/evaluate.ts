@@ -6,19 +6,22 @@ import { numBatchParts } from "../step/mesh.ts";
 import type { DeviceState } from "../step/train-state.ts";
 import type { AnyModel, BatchTree } from "../modules/task.ts";
 
-/** What is judged of a run. */
+/** State that evaluation reads. */
 export type Learnt = Pick<DeviceState, "params" | "model">;
 
 /**
- * Samples of an evaluation batch: `evaluation.batch` of the job, or all samples if there are fewer, rounded up to a
- * multiple of the parts that ranks share a batch in. Rows that fill a batch up are masked.
+ * Number of samples in an evaluation batch: `evaluation.batch` of the job, or all samples if there are fewer, rounded
+ * up to a multiple of the number of batch parts. Rows that pad a batch are masked.
  */
 export const evaluationBatch = (job: Pick<Job, "evaluation" | "ranks" | "mesh">, count: number): number => {
   const numParts = numBatchParts(job);
   return Math.ceil(Math.min(job.evaluation.batch, count) / numParts) * numParts;
 };
 
-/** Which part of held-out samples a rank judges. Where a model has collectives in it, all have as many batches. */
+/**
+ * Options of this rank's share of the held-out samples. If a model has collectives, all ranks have the same number of
+ * batches.
+ */
 export const evaluationOrder = (
   job: Pick<Job, "evaluation" | "ranks" | "mesh">,
   model: AnyModel,
@@ -27,8 +30,8 @@ export const evaluationOrder = (
 ): EvaluationOptions => ({ ...part, batchSize: evaluationBatch(job, count), evenly: model.sharding !== undefined });
 
 /**
- * Compile the evaluation of a model. Ranks work on their own parts, together only where the model itself does; the main
- * thread adds the sums up.
+ * Compile the evaluation of a model. Each rank evaluates its own part; ranks communicate only if the model itself does.
+ * The main thread adds the sums.
  */
 export const makeEvaluation = (
   model: AnyModel,
