@@ -170,49 +170,49 @@ describe("a model of a user's", () => {
       [{ axis: 3, dim: 0 }],
       [shards[0], { axis: "expert", dim: -1 }],
     ])
-      expect(() => sharded(() => wrong)).toThrow(/^model: sharding of layers\.0 gave .*, but must give a list of/);
-    expect(() => sharded("expert")).toThrow(/^model: its sharding gave "expert", but must give a function of paths/);
+      expect(() => sharded(() => wrong)).toThrow(/^model: sharding of layers\.0 returned .*, but must return a list of/);
+    expect(() => sharded("expert")).toThrow(/^model: its sharding is "expert", but must be a function of paths/);
   });
 
   test.each<[object, "init" | "loss" | "evaluate", RegExp]>([
     [
       { init: () => ({ params: {} }) },
       "init",
-      /^model: init gave .*, but must give \{ params, state \}; state is \{\} where/,
+      /^model: init returned .*, but must return \{ params, state \}; state is \{\} where/,
     ],
     [
       { init: () => ({ params: {}, state: {} }) },
       "init",
-      /^model: init gave no parameters, so there is nothing to train; put the tensors .* into params/,
+      /^model: init returned no parameters, so there is nothing to train; put the tensors .* into params/,
     ],
     [
       { init: () => ({ params: [zeros([0, 4]), zeros([0])], state: {} }) },
       "init",
-      /^model: init gave no parameter with an element \(0 is f32\[0, 4\]\), so there is nothing to train/,
+      /^model: init returned no parameter with an element \(0 is f32\[0, 4\]\), so there is nothing to train/,
     ],
-    [{ logits: "of classes" }, "init", /^model: its logits gave "of classes", but must give \{\} or \{ ignoreIndex \}/],
-    [{ logits: { ignoreIndex: 0.5 } }, "init", /^model: its logits gave .*, the label of rows that its loss leaves/],
+    [{ logits: "of classes" }, "init", /^model: its logits is "of classes", but must be \{\} or \{ ignoreIndex \}/],
+    [{ logits: { ignoreIndex: 0.5 } }, "init", /^model: its logits is .*, the label of rows that its loss leaves/],
     [{ init: undefined }, "init", /^model: its init is nothing, but must be a function/],
-    [{ loss: () => zeros([]) }, "loss", /^model: loss gave .*, but must give \[loss, state\]/],
+    [{ loss: () => zeros([]) }, "loss", /^model: loss returned .*, but must return \[loss, state\]/],
     [
       { init: () => ({ params: { scale: [1] }, state: {} }) },
       "init",
-      /^model: init gave as "params\.scale\.0" 1, but must give a tree of tensors: .*; make it a tensor/,
+      /^model: init returned as "params\.scale\.0" 1, but must return a tree of tensors: .*; make it a tensor/,
     ],
     [
       { loss: async () => [zeros([]), {}] },
       "loss",
-      /^model: loss gave a Promise, but must give \[loss, state\].*; it is traced, which does not wait: take async/,
+      /^model: loss returned a Promise, but must return \[loss, state\].*; it is traced, which does not wait: take async/,
     ],
     [
       { loss: () => [zeros([4]), {}] },
       "loss",
-      /^model: loss gave as loss f32\[4\], but must give .* f32 scalar .*; take the mean over the rows of the batch/,
+      /^model: loss returned as loss f32\[4\], but must return .* f32 scalar .*; take the mean over the rows of the batch/,
     ],
     [
       { loss: () => [zeros([]), { moved: zeros([2]) }] },
       "loss",
-      /^model: loss gave "moved", which is not there in the state that it was given; leave it out/,
+      /^model: loss returned "moved", which is not there in the state that it was given; leave it out/,
     ],
     [
       {
@@ -227,31 +227,31 @@ describe("a model of a user's", () => {
     [
       { loss: () => [{ sum: zeros([]) }, {}] },
       "loss",
-      /^model: loss gave as count of its loss nothing, but must give \{ sum, count, auxiliary\? \}: f32 scalar tensors/,
+      /^model: loss returned as count of its loss nothing, but must return \{ sum, count, auxiliary\? \}: f32 scalar tensors/,
     ],
     [
       { loss: () => [{ sum: zeros([4]), count: zeros([]) }, {}] },
       "loss",
-      /^model: loss gave as sum of its loss f32\[4\], but must give \{ sum, count/,
+      /^model: loss returned as sum of its loss f32\[4\], but must return \{ sum, count/,
     ],
-    [{ loss: () => [{ sum: zeros([]), count: 0 }, {}] }, "loss", /^model: loss gave as count of its loss 0, but must/],
+    [{ loss: () => [{ sum: zeros([]), count: 0 }, {}] }, "loss", /^model: loss returned as count of its loss 0, but must/],
     [
       { loss: () => [zeros([]), {}, { sum: zeros([]), count: zeros([], "i32") }] },
       "loss",
-      /^model: loss gave as count of its loss i32\[\], but must/,
+      /^model: loss returned as count of its loss i32\[\], but must/,
     ],
-    [{ loss: () => [zeros([])] }, "loss", /^model: loss gave a list of 1, but must give \[loss, state\]/],
+    [{ loss: () => [zeros([])] }, "loss", /^model: loss returned a list of 1, but must return \[loss, state\]/],
     [
       { evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) },
       "evaluate",
-      /^model: evaluate gave "lossSum, count" without correct, but must give scalar .*, correct, lossSum, count among/,
+      /^model: evaluate returned "lossSum, count" without correct, but must return scalar .*, correct, lossSum, count among/,
     ],
     [
       { evaluate: () => ({ correct: zeros([]), lossSum: zeros([]), count: zeros([]), others: zeros([4]) }) },
       "evaluate",
-      /^model: evaluate gave as "others" f32\[4\], but must give scalar tensors by name/,
+      /^model: evaluate returned as "others" f32\[4\], but must return scalar tensors by name/,
     ],
-    [{ metrics: [1] }, "evaluate", /^model: its metrics gave a list of 1, but must give figures by name/],
+    [{ metrics: [1] }, "evaluate", /^model: its metrics is a list of 1, but must be figures by name/],
     [
       { metrics: { error: { sum: "errors", per: "count" } } },
       "evaluate",
@@ -264,7 +264,7 @@ describe("a model of a user's", () => {
     ],
     [{ metrics: { "a b": { sum: "lossSum", per: "count" } } }, "evaluate", /the name "a b" is none: a letter/],
     [{ metrics: { error: "lossSum" } }, "evaluate", /error is "lossSum", but must be \{ sum, per \}/],
-    [{ evaluate: () => 3 }, "evaluate", /^model: evaluate gave 3, but must give/],
+    [{ evaluate: () => 3 }, "evaluate", /^model: evaluate returned 3, but must return/],
     [
       {
         loss: () => {
