@@ -214,7 +214,9 @@ const launchMpirun = async (plan: LaunchPlan, host: MpirunHost): Promise<number>
 
 const launchCommand = async (file: string, options: CommandOptions): Promise<number> => {
   if (options.dryRun === true && options.submit === true)
-    throw new ConfigError(["--dry-run and --submit exclude each other; give --dry-run to print only, --submit to start"]);
+    throw new ConfigError([
+      "--dry-run and --submit exclude each other; give --dry-run to print only, --submit to start",
+    ]);
   const plan = readPlan(file, options);
   const target = clusterTargets[plan.target];
   const looksOnly = options.submit !== true;

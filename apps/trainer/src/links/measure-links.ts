@@ -66,7 +66,8 @@ export const requireLinks = (job: Job): void => {
     throw new ConfigError([
       "transport: threads has no links, because ranks read each other's memory; add --transport tcp, tls or mpi",
     ]);
-  if (job.ranks < 2) throw new ConfigError([`ranks: ${job.ranks} rank has no links; use at least two ranks, --ranks 2`]);
+  if (job.ranks < 2)
+    throw new ConfigError([`ranks: ${job.ranks} rank has no links; use at least two ranks, --ranks 2`]);
 };
 
 /**

@@ -39,11 +39,15 @@ const statusOf = (how: unknown): "FINISHED" | "KILLED" | "FAILED" | "RUNNING" =>
 const logCommand = async (folder: string, { to, json = false }: LogOptions): Promise<number> => {
   const target = logTargetOf(to, process.env, "--to");
   if (target === undefined)
-    throw new ConfigError([`--to ${to}: every run writes TensorBoard event files already: tensorboard --logdir ${folder}`]);
+    throw new ConfigError([
+      `--to ${to}: every run writes TensorBoard event files already: tensorboard --logdir ${folder}`,
+    ]);
   const job = recordedJob(folder);
   const metrics = join(folder, metricsFile);
   if (!existsSync(metrics))
-    throw new ConfigError([`${metrics} does not exist, so nothing is known about the run; name the folder of another run`]);
+    throw new ConfigError([
+      `${metrics} does not exist, so nothing is known about the run; name the folder of another run`,
+    ]);
   const { provenance } = await readRunFiles(folder);
   const starts = provenance?.["startedAt"];
   const startedAt = typeof starts === "string" && !Number.isNaN(Date.parse(starts)) ? Date.parse(starts) : Date.now();

@@ -116,7 +116,9 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
         `mlflow: ${lost} of ${lost + this.sent} points were lost (${fault?.message ?? "the server is too slow"}); all are in metrics.jsonl: skein-train log ${output} --to mlflow`,
       );
     else if (untold !== undefined)
-      note(`mlflow: the server has all points, but its status of the run could not be set and is still running (${untold})`);
+      note(
+        `mlflow: the server has all points, but its status of the run could not be set and is still running (${untold})`,
+      );
   }
 
   /** @returns the reason if the status could not be sent. */
@@ -180,7 +182,9 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
       await this.client.logParameters(run, parametersOf(this.input.job), there);
     } catch (error) {
       if (!(error instanceof MlflowFault && error.isLasting)) throw error;
-      this.input.note(`mlflow: the server does not have the options of the job, because ${error.message}; metrics continue`);
+      this.input.note(
+        `mlflow: the server does not have the options of the job, because ${error.message}; metrics continue`,
+      );
     }
   }
 }

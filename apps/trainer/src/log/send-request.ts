@@ -47,7 +47,8 @@ export const sendRequest = (
       let bytes = 0;
       response.on("data", (piece: Buffer) => {
         pieces.push(piece);
-        if ((bytes += piece.length) > mostBytes) response.destroy(new Error(`the answer has more than ${mostBytes} bytes`));
+        if ((bytes += piece.length) > mostBytes)
+          response.destroy(new Error(`the answer has more than ${mostBytes} bytes`));
       });
       response.once("error", reject);
       response.once("end", () => {

@@ -16,9 +16,7 @@ import { writeStderr } from "../terminal.ts";
 const variable = (name: string): string => {
   const value = process.env[name];
   if (value === undefined)
-    throw new ConfigError([
-      `${name} is not set; skein-train member is started by a run itself, use skein-train run`,
-    ]);
+    throw new ConfigError([`${name} is not set; skein-train member is started by a run itself, use skein-train run`]);
   return value;
 };
 

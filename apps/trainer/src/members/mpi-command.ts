@@ -16,7 +16,9 @@ export const addMpiCommand = (program: Command, finish: (code: number) => void):
     .command("mpi")
     .description("prepare for transport: mpi")
     .command("build")
-    .description("build the addon for this machine's MPI (Open MPI or MPICH); takes about 10 s and needs a C++ compiler")
+    .description(
+      "build the addon for this machine's MPI (Open MPI or MPICH); takes about 10 s and needs a C++ compiler",
+    )
     .option("--compiler <command>", "the MPI library's C++ compiler; default: $MPICXX, or mpicxx")
     .option(
       "--output <file>",

@@ -65,7 +65,10 @@ describe("an optimizer of a user's", () => {
     layers: [updates.layers[0], { weight: zeros([2]) }],
   });
   test.each<[unknown, RegExp]>([
-    [() => 0, /^own\.file mine\.ts returned .*, but must return an optimizer: an object with init\(params\) and update/],
+    [
+      () => 0,
+      /^own\.file mine\.ts returned .*, but must return an optimizer: an object with init\(params\) and update/,
+    ],
     [{ init: () => ({}) }, /but must return an optimizer/],
     [{ ...good, observe: () => 0 }, /returned an optimizer with observe\(\), but statistics of layers/],
     [{ ...good, init: () => ({ count: 0 }) }, /: init returned as "count" 0, but must return a tree of tensors.*full/],

@@ -170,7 +170,9 @@ describe("a model of a user's", () => {
       [{ axis: 3, dim: 0 }],
       [shards[0], { axis: "expert", dim: -1 }],
     ])
-      expect(() => sharded(() => wrong)).toThrow(/^model: sharding of layers\.0 returned .*, but must return a list of/);
+      expect(() => sharded(() => wrong)).toThrow(
+        /^model: sharding of layers\.0 returned .*, but must return a list of/,
+      );
     expect(() => sharded("expert")).toThrow(/^model: its sharding is "expert", but must be a function of paths/);
   });
 
@@ -234,7 +236,11 @@ describe("a model of a user's", () => {
       "loss",
       /^model: loss returned as sum of its loss f32\[4\], but must return \{ sum, count/,
     ],
-    [{ loss: () => [{ sum: zeros([]), count: 0 }, {}] }, "loss", /^model: loss returned as count of its loss 0, but must/],
+    [
+      { loss: () => [{ sum: zeros([]), count: 0 }, {}] },
+      "loss",
+      /^model: loss returned as count of its loss 0, but must/,
+    ],
     [
       { loss: () => [zeros([]), {}, { sum: zeros([]), count: zeros([], "i32") }] },
       "loss",

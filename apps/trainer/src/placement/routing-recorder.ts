@@ -28,7 +28,8 @@ export const routingRecorder = (input: RoutingRecorderInput): RoutingRecorder | 
       if (step % recordRouting.everySteps !== 0) return;
       const routings = await probe(await live.settled(), batch, count);
       const layers = input.parts.model.experts?.layers;
-      if (layers === undefined) throw new InvariantError("a model reports choices of experts, but no layers of experts");
+      if (layers === undefined)
+        throw new InvariantError("a model reports choices of experts, but no layers of experts");
       const json = routings.map((routing): RoutingJson => ({ ...routing, choices: [...routing.choices] }));
       input.routed(step, Object.fromEntries(layers.map(({ name }, i) => [name, json[i]!])));
     },

@@ -183,7 +183,9 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
     const exposed = (other: BucketPlan): string =>
       milliseconds(simultaneousTimeline(profile, other, allReduce, slowdown).exposedSeconds);
     const atOnce =
-      slowdown.length === 1 ? "" : `, and two concurrent all-reduces take ${slowdown[1]!.toPrecision(3)} times as long to transfer`;
+      slowdown.length === 1
+        ? ""
+        : `, and two concurrent all-reduces take ${slowdown[1]!.toPrecision(3)} times as long to transfer`;
     if (idle !== undefined)
       return {
         plan,

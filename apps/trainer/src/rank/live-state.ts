@@ -108,10 +108,10 @@ export class LiveState {
     if (bad >= 0)
       throw new NonFiniteError(
         `step ${this.done + 1}: ${this.names[bad]} is not finite (loss ${loss}); the update was not made. ${
-        this.done === 0
-          ? "No update was made before it, so check the samples (does one contain NaN or infinity?) and the model's loss"
-          : "Lower learningRate.peak, lengthen the warm-up, or set clipNorm"
-      }`,
+          this.done === 0
+            ? "No update was made before it, so check the samples (does one contain NaN or infinity?) and the model's loss"
+            : "Lower learningRate.peak, lengthen the warm-up, or set clipNorm"
+        }`,
       );
     if (skipped !== 1) await this.tellStale(updates);
     const idleness = update && this.idle.look(update);

@@ -19,7 +19,9 @@ export const remarkOnParts = (
     ...(hasState && joinParts === undefined
       ? ["the model's state, such as running statistics, changes once per part"]
       : []),
-    ...(experts !== undefined && experts.capacity !== "all" ? ["the capacity of experts is the capacity of one part"] : []),
+    ...(experts !== undefined && experts.capacity !== "all"
+      ? ["the capacity of experts is the capacity of one part"]
+      : []),
   ];
   return ofParts.length === 0 ? undefined : `accumulate: ${accumulate}: ${ofParts.join("; ")}`;
 };

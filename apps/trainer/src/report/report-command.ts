@@ -28,7 +28,9 @@ export const reportCommand = async (folder: string, options: ReportOptions): Pro
   const job = recordedJob(folder);
   const metrics = join(folder, metricsFile);
   if (!existsSync(metrics))
-    throw new ConfigError([`${metrics} does not exist, so nothing is known about the run; name the folder of another run`]);
+    throw new ConfigError([
+      `${metrics} does not exist, so nothing is known about the run; name the folder of another run`,
+    ]);
   const report = {
     ...runReportOf(job, readMetricLines(metrics)),
     origin: await originOf(folder),

@@ -83,9 +83,7 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
  */
 export const reclaimOutput = (name: string, asked: string | undefined): ClaimedFolder => {
   if (asked === undefined)
-    throw new ConfigError([
-      "--resume-if-possible: needs a folder to look for checkpoints in; give --output <folder>",
-    ]);
+    throw new ConfigError(["--resume-if-possible: needs a folder to look for checkpoints in; give --output <folder>"]);
   if (existsSync(join(asked, jobFile))) return { path: asked, made: [] };
   return claimOutput(name, asked);
 };

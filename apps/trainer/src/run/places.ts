@@ -85,7 +85,9 @@ export const requireFolder = (
 ): void => {
   const linked = files.map((name) => join(folder, name)).find((path) => isLink(path));
   if (linked !== undefined)
-    throw new ConfigError([`${what}: ${linked} is a symbolic link, and the run does not write through links; remove it`]);
+    throw new ConfigError([
+      `${what}: ${linked} is a symbolic link, and the run does not write through links; remove it`,
+    ]);
   const probe = `.probe-${process.pid}`;
   for (const path of [
     join(folder, probe),

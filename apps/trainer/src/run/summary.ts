@@ -115,7 +115,12 @@ export const formatSummary = (summary: Summary): string[] => {
     ...(bitsPerToken === undefined ? [] : [["bits per token", bitsPerToken.toFixed(4)] as [string, string]]),
     ...(perplexity === undefined
       ? []
-      : [["perplexity", `${perplexity.toFixed(2)}: as uncertain as a choice among that many equally likely values`] as [string, string]]),
+      : [
+          [
+            "perplexity",
+            `${perplexity.toFixed(2)}: as uncertain as a choice among that many equally likely values`,
+          ] as [string, string],
+        ]),
     ...Object.entries(summary.metrics ?? {}).map(([name, value]): [string, string] => [name, digitsText(value, 4)]),
     ...(best === undefined
       ? []

@@ -87,9 +87,12 @@ const parseRange = (text: string): Range => {
   const [low, high] = [Number(least), Number(most)];
   const isWhole = form.endsWith("int");
   if (!Number.isFinite(low) || !Number.isFinite(high) || least.trim() === "" || most.trim() === "")
-    return fault(`${Number.isFinite(low) ? most : least} is not a number; a range goes from one number to a larger one`);
+    return fault(
+      `${Number.isFinite(low) ? most : least} is not a number; a range goes from one number to a larger one`,
+    );
   if (low >= high) return fault(`goes from ${low} to ${high}, but the first must be smaller; swap them, or use --set`);
-  if (form.startsWith("log") && low <= 0) return fault(`starts at ${low}, but a log scale must start above 0; raise it`);
+  if (form.startsWith("log") && low <= 0)
+    return fault(`starts at ${low}, but a log scale must start above 0; raise it`);
   if (isWhole && !(Number.isSafeInteger(low) && Number.isSafeInteger(high)))
     return fault(`goes from ${low} to ${high}, but int: is for whole numbers; remove int:`);
   return { kind: "range", path, low, high, scale: form.startsWith("log") ? "log" : "linear", isWhole };

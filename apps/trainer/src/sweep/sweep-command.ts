@@ -87,7 +87,9 @@ const judged = async (
 ): Promise<{ readonly job: Job; readonly overrides: readonly Override[]; readonly isOwnFraction: boolean }> => {
   const job = await loadJob(file, overrides);
   if (job.data.judgeBy !== undefined)
-    throw new ConfigError([`data.judgeBy: ${job.data.judgeBy}: trials are evaluated on validation samples; remove data.judgeBy`]);
+    throw new ConfigError([
+      `data.judgeBy: ${job.data.judgeBy}: trials are evaluated on validation samples; remove data.judgeBy`,
+    ]);
   if (job.data.validationFraction !== undefined) return { job, overrides, isOwnFraction: true };
   const more = { path: ["data", "validationFraction"], value: validationFraction, origin: "skein-train sweep" };
   const all = [...overrides, more];
