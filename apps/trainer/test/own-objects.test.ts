@@ -119,7 +119,7 @@ test.each<[Partial<TrainJob>, RegExp]>([
         throw new RangeError("not today");
       },
     },
-    /^train\(\): optimizer: RangeError: not today \(at \S+own-objects\.test\.ts:\d+:\d+\); mend it there$/,
+    /^train\(\): optimizer: RangeError: not today \(at \S+own-objects\.test\.ts:\d+:\d+\); correct it there$/,
   ],
   [
     { transport: "tcp" },
@@ -130,7 +130,10 @@ test.each<[Partial<TrainJob>, RegExp]>([
     /^train\(\): buckets: mg-wfbp decides by measurements what is sent together, but compression is an object/,
   ],
   [{ compression: { init: () => [] } as never }, /^train\(\): compression: its aggregate is nothing, but must be/],
-  [{ metrics: { rows: sum } as never }, /^train\(\): metrics returned .*, but must return metrics: an object with rows/],
+  [
+    { metrics: { rows: sum } as never },
+    /^train\(\): metrics returned .*, but must return metrics: an object with rows/,
+  ],
   [{ callbacks: { onStop: () => undefined } as never }, /^train\(\): callbacks returned "onStop", which nothing calls/],
   [
     { learningRate: { peak: 1, schedule: (() => 3) as never } },

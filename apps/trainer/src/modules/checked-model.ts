@@ -17,7 +17,7 @@ import { callOwn } from "./user-error.ts";
 import { withBatch } from "./watched-batch.ts";
 
 /** Throw a ModuleError with a wrong value and the rule for it. */
-{ => export const refuse = (what: string, value: unknown, rule: string, verb: "return" | "be" = "return"): never => { => {
+export const refuse = (what: string, value: unknown, rule: string, verb: "return" | "be" = "return"): never => {
   const isPromise = value instanceof Promise;
   if (isPromise) value.catch(() => undefined); // ignore its rejection, because the error reports the promise itself
   throw new ModuleError(
@@ -130,7 +130,8 @@ export const requireRatios = (
  * @throws ModuleError for an invalid model.
  */
 export const checkedModel = (model: unknown, predicts: Prediction, what: string, folder: string): AnyModel => {
-  const rule = "a model: an object with init, loss and evaluate, such as the result of labelledModel() of @skein/models";
+  const rule =
+    "a model: an object with init, loss and evaluate, such as the result of labelledModel() of @skein/models";
   if (!isObject(model)) return refuse(what, model, rule);
   for (const name of ["init", "loss", "evaluate"])
     if (typeof model[name] !== "function")
@@ -203,7 +204,12 @@ const requireParameters = (params: unknown, what: string): void => {
 const checkedLogitsFacts = (logits: unknown, what: string): LogitsFacts => {
   const ignoreIndex: unknown = isObject(logits) ? logits["ignoreIndex"] : undefined;
   if (!isObject(logits) || (ignoreIndex !== undefined && !Number.isInteger(ignoreIndex)))
-    return refuse(`${what}: its logits`, logits, "{} or { ignoreIndex }, the label of rows that its loss ignores", "be");
+    return refuse(
+      `${what}: its logits`,
+      logits,
+      "{} or { ignoreIndex }, the label of rows that its loss ignores",
+      "be",
+    );
   return ignoreIndex === undefined ? {} : { ignoreIndex: ignoreIndex as number };
 };
 

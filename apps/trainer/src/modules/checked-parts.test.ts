@@ -84,7 +84,7 @@ describe("an optimizer of a user's", () => {
     ],
     [
       { ...good, update: (updates: object, state: unknown) => [{ ...updates, more: zeros([1]) }, state] },
-      /: update returned "more", which is not there in the parameters/,
+      /: update returned "more", which is missing in the parameters/,
     ],
     [
       { init: () => ({ m: zeros([3]) }), update: (updates: unknown) => [updates, { m: zeros([3], "i32") }] },
@@ -97,7 +97,7 @@ describe("an optimizer of a user's", () => {
           throw new RangeError("too far");
         },
       },
-      /^own\.file mine\.ts: update: RangeError: too far; mend it there$/,
+      /^own\.file mine\.ts: update: RangeError: too far; correct it there$/,
     ],
   ])("is refused: %#", (made, line) => expectFault(() => traced(made), line));
 });
@@ -224,7 +224,10 @@ describe("metrics of a user's", () => {
       /^own: rows returned as "all" f32\[\], but must .*, \[4\] or \[4, …\]/,
     ],
     [{ ...own, rows: () => ({ all: zeros([3]) }) }, /^own: rows returned as "all" f32\[3\], but must/],
-    [{ ...own, rows: () => ({ count: zeros([4]) }) }, /^own: rows returned "count", a sum that the model has already/],
+    [
+      { ...own, rows: () => ({ count: zeros([4]) }) },
+      /^own: rows returned "count", but the model already has a sum of that name/,
+    ],
     [{ ...own, metrics: { x: { sum: "zeros", per: "counts" } } }, /^own: its metrics: x is made of "counts", but the/],
     [
       {
@@ -233,7 +236,7 @@ describe("metrics of a user's", () => {
           throw new Error("no rows");
         },
       },
-      /^own: rows: Error: no rows; mend it there/,
+      /^own: rows: Error: no rows; correct it there/,
     ],
   ])("are refused: %#", (made, line) =>
     expectFault(

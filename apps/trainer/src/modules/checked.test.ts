@@ -53,7 +53,7 @@ describe("data of a user's", () => {
     ],
     [
       { ...pictures, augmentation: { cropPadding: 4, flip: true } },
-      /^data: augmentation\.cropPadding: images of 4×4 cannot be moved by 4 pixels, .*; use less than 4/,
+      /^data: augmentation\.cropPadding: images of 4×4 cannot be shifted by 4 pixels, .*; use less than 4/,
     ],
     [
       { ...pictures, augmentation: { cropPadding: 0, flip: true, resizedCrop: { scale: [1, 0.5], ratio: [1, 1] } } },
@@ -75,10 +75,7 @@ describe("data of a user's", () => {
       { ...good, predicts: "digits" },
       /^data: predicts is "digits", but must be one of classes, bytes, tokens, values, own; /,
     ],
-    [
-      { ...good, classes: undefined },
-      /^data: classes is nothing, but must be how many classes there are to choose from/,
-    ],
+    [{ ...good, classes: undefined }, /^data: classes is nothing, but must be the number of classes to choose from/],
     [
       { ...good, classNames: ["cat"] },
       /^data: classNames is \["cat"\], but must be a list of 2 different texts, one per class; correct it/,
@@ -86,7 +83,7 @@ describe("data of a user's", () => {
     [{ ...good, classNames: ["cat", "cat"] }, /^data: classNames is .*, but must be a list of 2 different texts/],
     [{ ...good, classNames: ["cat", 7] }, /^data: classNames is .*, but must be a list of 2 different texts/],
     [{ ...good, classes: 2.5 }, /^data: classes is 2\.5, but must be/],
-    [{ ...good, predicts: "values" }, /^data: classes is 2, but with predicts: values there are none; leave it out/],
+    [{ ...good, predicts: "values" }, /^data: classes is 2, but predicts: values has no classes; remove it/],
     [{ ...good, train: [1, 2] }, /^data: train is \[1,2\], but must be records; make them with arrayRecords/],
     [
       { ...good, test: arrayRecords({ inputs: arrays(2).inputs }) },
@@ -95,19 +92,19 @@ describe("data of a user's", () => {
     [{ ...good, test: arrayRecords(arrays(0)) }, /^data: test has 0 samples; give at least one/],
     [
       { ...good, test: arrayRecords(arrays(2, 3)) },
-      /^data: at inputs a sample of train has f32\[2\], one of test f32\[3\]; both must have the same fields \(those of train/,
+      /^data: at inputs a sample of train has f32\[2\], a sample of test f32\[3\]; both must have the same fields \(train has/,
     ],
     [
       { ...own, test: arrayRecords({ query: { words: NdArray.zeros("i32", [2, 5]) }, pages: tree.pages }) },
-      /^data: at query\.words a sample of train has i32\[4\], one of test i32\[5\]; /,
+      /^data: at query\.words a sample of train has i32\[4\], a sample of test i32\[5\]; /,
     ],
     [
       { ...own, test: arrayRecords({ query: { words } }) },
-      /^data: at pages\.0 a sample of train has f32\[\], one of test nothing; /,
+      /^data: at pages\.0 a sample of train has f32\[\], a sample of test nothing; /,
     ],
     [{ ...own, predicts: "values" }, /^data: train has the fields .*, but no inputs and labels; .* predicts: "own"$/],
-    [{ ...own, classes: 3 }, /^data: classes is 3, but with predicts: own there are none/],
-    [{ ...own, train: arrayRecords({ mask: words }) }, /^data: train has a field mask, the name of what tells a model/],
+    [{ ...own, classes: 3 }, /^data: classes is 3, but predicts: own has no classes/],
+    [{ ...own, train: arrayRecords({ mask: words }) }, /^data: train has a field mask, but this name is reserved/],
     [
       { ...own, train: { count: 2, fields: { query: { words: 7 } } } },
       /^data: train: its field query is \{"words":7\}, but must be \{ bytes, .*; make records with arrayRecords/,
@@ -185,7 +182,7 @@ describe("a model of a user's", () => {
     [
       { init: () => ({ params: {}, state: {} }) },
       "init",
-      /^model: init returned no parameters, so there is nothing to train; put the tensors .* into params/,
+      /^model: init returned no parameters, so there is nothing to train; put the trainable tensors into params/,
     ],
     [
       { init: () => ({ params: [zeros([0, 4]), zeros([0])], state: {} }) },
@@ -204,7 +201,7 @@ describe("a model of a user's", () => {
     [
       { loss: async () => [zeros([]), {}] },
       "loss",
-      /^model: loss returned a Promise, but must return \[loss, state\].*; it is traced, which does not wait: take async/,
+      /^model: loss returned a Promise, but must return \[loss, state\].*; the function is traced, and tracing does not wait: remove async/,
     ],
     [
       { loss: () => [zeros([4]), {}] },
@@ -214,7 +211,7 @@ describe("a model of a user's", () => {
     [
       { loss: () => [zeros([]), { moved: zeros([2]) }] },
       "loss",
-      /^model: loss returned "moved", which is not there in the state that it was given; leave it out/,
+      /^model: loss returned "moved", which is missing in the state that it was given; remove it/,
     ],
     [
       {
@@ -224,7 +221,7 @@ describe("a model of a user's", () => {
         ],
       },
       "loss",
-      /^model: loss: TypeError: .* \(label was read of the batch, which has inputs f32\[4, 2\], labels i32\[4\]\); mend/,
+      /^model: loss: TypeError: .* \(label was read from the batch, which has inputs f32\[4, 2\], labels i32\[4\]\); correct/,
     ],
     [
       { loss: () => [{ sum: zeros([]) }, {}] },
@@ -266,9 +263,9 @@ describe("a model of a user's", () => {
     [
       { metrics: { loss: { sum: "lossSum", per: "count" } } },
       "evaluate",
-      /^model: its metrics: the name "loss" is that of a figure that runs have anyway; use another one/,
+      /^model: its metrics: the name "loss" is reserved for a built-in figure; use another name/,
     ],
-    [{ metrics: { "a b": { sum: "lossSum", per: "count" } } }, "evaluate", /the name "a b" is none: a letter/],
+    [{ metrics: { "a b": { sum: "lossSum", per: "count" } } }, "evaluate", /the name "a b" is not valid: it must begin with a letter/],
     [{ metrics: { error: "lossSum" } }, "evaluate", /error is "lossSum", but must be \{ sum, per \}/],
     [{ evaluate: () => 3 }, "evaluate", /^model: evaluate returned 3, but must return/],
     [
@@ -278,7 +275,7 @@ describe("a model of a user's", () => {
         },
       },
       "loss",
-      /^model: loss: TypeError: no such thing; mend it there$/,
+      /^model: loss: TypeError: no such thing; correct it there$/,
     ],
   ])("is refused: %#", (parts, name, line) => {
     expect(() => traced(parts, name)).toThrow(line);
