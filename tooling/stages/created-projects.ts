@@ -68,17 +68,17 @@ const offline = /\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT|ENO
 const walks = {
   own: {
     start: ["runs/spirals/1", "100.00 % right", "recall0 1.000"],
-    resume: ["going on from runs/spirals/1/checkpoints/step-00001200", "step 1250: "],
+    resume: ["resuming from runs/spirals/1/checkpoints/step-00001200", "step 1250: "],
     "resume options": ["--steps", "1250"],
   },
   text: {
     start: ["runs/text/1", "bits per byte"],
-    resume: ["going on from runs/text/1/checkpoints/step-00000400", "step 410: "],
+    resume: ["resuming from runs/text/1/checkpoints/step-00000400", "step 410: "],
     "resume options": ["--steps", "410"],
   },
   images: {
     start: ["runs/digits/1", "% right"],
-    resume: ["going on from runs/digits/1/checkpoints/step-00000624", "step 630: "],
+    resume: ["resuming from runs/digits/1/checkpoints/step-00000624", "step 630: "],
     "resume options": ["--steps", "630"],
   },
 } as const;

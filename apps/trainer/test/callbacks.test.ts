@@ -73,7 +73,7 @@ describe("a run is stopped and saved", () => {
     const output = join(folder, "run");
     const long = { ...job, steps: 4000, checkpoint: {}, evaluation: { batch: 16 } };
     await expect(train({ ...long, callbacks: callbacks({ throwsAt: 2 }) }, { output })).rejects.toThrow(
-      /^the run was stopped, \S+step-0000\d+ was saved: callbacks\.file \S+: onStep: RangeError: no more of step 2 \(at \S+own-modules\.ts:\d+:\d+\); mend it there; then continue with: .*resume/,
+      /^the run was stopped, \S+step-0000\d+ was saved: callbacks\.file \S+: onStep: RangeError: no more of step 2 \(at \S+own-modules\.ts:\d+:\d+\); correct it there; then continue with: .*resume/,
     );
     const last = heard().at(-1)!;
     expect(last).toMatchObject({ type: "step", step: 2 }); // nothing is called after it

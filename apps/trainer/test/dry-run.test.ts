@@ -32,7 +32,7 @@ test("a dry run foresees the steps and bytes that a run then makes and sends, an
   for (const step of steps) expect(step).toMatchObject({ bytesSent: foreseen.sentBytesPerStep });
   const again = await skeinTrain(folder, "run", "job.yaml", "--dry-run", "--output", "out");
   expect(again).toMatchObject({ code: 2, stdout: "" });
-  expect(again.stderr).toContain("the folder holds a run already");
+  expect(again.stderr).toContain("the folder already holds a run");
 });
 
 test("a batch in parts whose update comes a step later is foreseen, too", {

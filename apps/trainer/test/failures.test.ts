@@ -44,7 +44,7 @@ describe("a run that was cut off and resumed ends with the bits of one left alon
     running.child.kill("SIGKILL");
     expect((await disturbed(running)).signal).toBe("SIGKILL");
     const resumed = await skeinTrain(folder, "resume", "cut");
-    expect(resumed.stderr).toContain("going on from cut/checkpoints/step-");
+    expect(resumed.stderr).toContain("resuming from cut/checkpoints/step-");
     expect(resumed.code).toBe(0);
     expectSame("cut");
   });
@@ -94,9 +94,9 @@ describe("resuming", () => {
     truncateSync(join(folder, "done/checkpoints/step-00000030/shared.safetensors"), 1000);
     const { code, stderr } = await skeinTrain(folder, "resume", "done");
     expect(stderr).toContain(
-      "passed over a damaged checkpoint: done/checkpoints/step-00000030/shared.safetensors has 1000 bytes, but its manifest says",
+      "skipped a damaged checkpoint: done/checkpoints/step-00000030/shared.safetensors has 1000 bytes, but its manifest says",
     );
-    expect(stderr).toContain("going on from done/checkpoints/step-00000020, step 20 of 30");
+    expect(stderr).toContain("resuming from done/checkpoints/step-00000020, step 20 of 30");
     expect(code).toBe(0);
   });
 
@@ -161,7 +161,7 @@ describe("resuming", () => {
 
   test("a new run does not overwrite it", async () => {
     const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "done");
-    expect(stderr).toContain("--output done: the folder holds a run already; continue it with ");
+    expect(stderr).toContain("--output done: the folder already holds a run; continue that run with ");
     expect(stderr).toContain(" resume done, or name another folder");
     expect(code).toBe(2);
   });

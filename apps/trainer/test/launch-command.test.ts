@@ -123,7 +123,7 @@ describe("--submit", () => {
     const { code, stderr } = await launch("--target", "k8s-job", ...inKubernetes, "--submit");
     expect(code).toBe(1);
     expect(stderr).toBe(
-      "Error: already exists\nkubectl create -f - ended with code 3; what it printed says why; correct that, and submit again\n",
+      "Error: already exists\nkubectl create -f - ended with code 3; its output shows the reason; correct that, and submit again\n",
     );
   });
 

@@ -68,7 +68,7 @@ describe("mpirun", () => {
   ])("%j is %s", (text, version) => expect(parseMpirunVersion(text)).toBe(version));
 
   test.each(["mpirun (Open MPI) 3.1.3", "Intel(R) MPI Library", ""])("%j is refused by name", (text) => {
-    expect(() => parseMpirunVersion(text)).toThrow(/none of Open MPI 4, Open MPI 5 and MPICH/);
+    expect(() => parseMpirunVersion(text)).toThrow(/not Open MPI 4, Open MPI 5 or MPICH/);
   });
 
   test("of Open MPI 4", () => {
@@ -284,26 +284,26 @@ describe("one line for each fault of", () => {
     ],
     [
       { target: "local", image: "x", hostfile: "h" },
-      [/^--image means nothing for --target local, but for k8s-job, jobset, trainjob/, /^--hostfile means/],
+      [/^--image has no effect for --target local, only for k8s-job, jobset, trainjob/, /^--hostfile has/],
     ],
     [{ target: "jobset" }, [/needs --image/, /needs --claim/, /^--transport tls needs --certificates: the Secret/]],
-    [{ target: "slurm" }, [/^--transport mpi speaks in the clear between machines; .*--insecure/]],
-    [{ target: "slurm", transport: "tcp" }, [/^--transport tcp speaks in the clear/]],
+    [{ target: "slurm" }, [/^--transport mpi sends unencrypted data between machines; .*--insecure/]],
+    [{ target: "slurm", transport: "tcp" }, [/^--transport tcp sends unencrypted data/]],
     [{ target: "slurm", transport: "tls" }, [/^--transport tls needs --certificates: the folder/]],
     [{ target: "slurm", transport: "threads" }, [/^--transport threads: --target slurm starts processes/]],
-    [{ target: "slurm", insecure: true, gpus: "1" }, [/^--gpus 1: Slurm hands out GPUs per node; give --nodes/]],
-    [{ target: "slurm", insecure: true, ranks: "4", nodes: "3" }, [/^--nodes 3: 4 processes do not divide/]],
+    [{ target: "slurm", insecure: true, gpus: "1" }, [/^--gpus 1: Slurm allocates GPUs per node; give --nodes/]],
+    [{ target: "slurm", insecure: true, ranks: "4", nodes: "3" }, [/^--nodes 3: 4 processes are not divisible by 3 nodes/]],
     [{ target: "slurm", insecure: true, memory: "8GB" }, [/^--memory 8GB: must be a whole number with Ki/]],
     [{ target: "slurm", insecure: true, time: "90:00" }, [/^--time 90:00: must be hh:mm:ss/]],
     [{ target: "slurm", insecure: true, time: "00:00:00" }, [/^--time 00:00:00: must be hh:mm:ss above zero/]],
     [{ target: "slurm", insecure: true, queue: "a b" }, [/^--queue "a b": must be a name/]],
     [{ target: "slurm", insecure: true, name: "../x" }, [/^--name "\.\.\/x": must be letters/]],
-    [{ target: "mpirun", hostfile: "h" }, [/^--transport mpi speaks in the clear/]],
+    [{ target: "mpirun", hostfile: "h" }, [/^--transport mpi sends unencrypted data/]],
     [{ target: "mpirun", sshKey: "my keys/k" }, [/^--ssh-key "my keys\/k": its path has blanks or signs/]],
     [{ target: "mpirun", sshKey: "k;reboot" }, [/^--ssh-key "k;reboot": its path has/]],
     [
       { target: "slurm", insecure: true, sshTrustAnyHost: true },
-      [/^--ssh-trust-any-host means nothing for --target slurm/],
+      [/^--ssh-trust-any-host has no effect for --target slurm/],
     ],
     [{ target: "mpirun", certificates: "c" }, [/^--certificates c: transport mpi uses none/]],
     [
@@ -334,14 +334,14 @@ describe("one line for each fault of", () => {
   test("a file beside the job file, which pods do not get", () => {
     const besideFile = [{ key: "model.file", value: "./my-model.ts" }];
     expect(faults({ target: "jobset", ...cluster }, { besideFile })).toEqual([
-      "model.file is ./my-model.ts, beside the job file, but pods of --target jobset get the job file alone; put it into the image and name it by its absolute path there",
+      "model.file is ./my-model.ts, relative to the job file, but pods of --target jobset get only the job file; put the file into the image and name it by its absolute path there",
     ]);
     expect(faults({ target: "slurm", insecure: true }, { besideFile })).toEqual([]);
   });
 
   test("a job with several ranks in a process", () => {
     expect(faults({ target: "mpirun", ranks: "3", transport: "tcp" }, { ranksPerProcess: 2 })[0]).toMatch(
-      /^--ranks 3: the job keeps 2 ranks in a process/,
+      /^--ranks 3: the job runs 2 ranks per process/,
     );
   });
 

@@ -50,7 +50,7 @@ test("two processes train together, and only that of rank 0 speaks", async () =>
   const ended = await Promise.all(ranks.map((rank) => rank.ended));
   expect(ended.map(({ code }) => code)).toEqual([0, 0]);
   // where the other is slow to come
-  const words = ended[1]!.stderr.replaceAll(/^rank 1: (waiting for|joined at|still linking with) .*\n/gm, "");
+  const words = ended[1]!.stderr.replaceAll(/^rank 1: (waiting for|joined at|still connecting to) .*\n/gm, "");
   expect([ended[1]!.stdout, words]).toEqual(["", ""]);
   expect(ended[0]!.stdout).toContain("test accuracy");
   expectSame();
@@ -62,11 +62,11 @@ const endOf = async (killed: number): Promise<void> => {
   ranks[killed]!.child.kill("SIGKILL");
   const survivor = await disturbed(ranks[1 - killed]!);
   expect(survivor.code).toBe(1);
-  expect(survivor.stderr).toContain(killed === 1 ? "rank 1" : "the controller of the run is gone");
+  expect(survivor.stderr).toContain(killed === 1 ? "rank 1" : "the controller of the run has ended");
   expect(survivor.stderr).not.toMatch(/^\s+at /m);
   const again = await Promise.all((await launch()).map((rank) => rank.ended));
   expectDone(again);
-  expect(again[0]!.stderr).toContain("going on from run/checkpoints/step-");
+  expect(again[0]!.stderr).toContain("resuming from run/checkpoints/step-");
   expectSame();
 };
 test("after kill -9 of rank 0 the other says so and ends; the same command again goes on to the same bits", () =>
@@ -194,7 +194,7 @@ test("ranks that write no part of a checkpoint need no shared folder; a run goes
   expect([...first, ...last].map(({ code, stderr }) => [code, /^\s+at /m.test(stderr)])).toEqual(
     Array.from({ length: 4 }, () => [0, false]),
   );
-  expectTold(host!, "does not see the checkpoint run/checkpoints/step-00000010 that the run goes on from; copy", 2);
+  expectTold(host!, "does not see the checkpoint run/checkpoints/step-00000010 from which the run resumes; copy", 2);
   expect(stepLosses(join(folder, "run"))).toHaveLength(20);
 });
 

@@ -102,7 +102,7 @@ describe("what a server of MLflow takes", () => {
     log.record(step(1));
     await log.end("stopped");
     expect(notes).toEqual([
-      expect.stringMatching(/^mlflow: options of the job are missing there, since .* answers 400 /),
+      expect.stringMatching(/^mlflow: the server does not have the options of the job, because .* answers 400 /),
     ]);
     expect([losses(only()), only().status]).toEqual([[[1, 1]], "KILLED"]);
   });
@@ -174,7 +174,7 @@ describe("a run that goes on", () => {
     const second = logOf();
     second.log.record(step(2));
     await second.log.end("finished");
-    expect(second.notes).toEqual([expect.stringMatching(/has no run run1 any more; what comes .* is in a new one$/)]);
+    expect(second.notes).toEqual([expect.stringMatching(/no longer has run run1; a new run gets the metrics .*$/)]);
     expect(losses(server.runs.get("run2")!)).toEqual([[2, 1 / 2]]);
   });
 
@@ -201,7 +201,7 @@ describe("a server that is away", () => {
     await until(() => server.requests.length > asked + 2);
     server.down = undefined;
     await log.end("finished");
-    expect(notes).toEqual([expect.stringMatching(/^mlflow: .* answers 503 \(come back later\); the run goes on$/)]);
+    expect(notes).toEqual([expect.stringMatching(/^mlflow: .* answers 503 \(come back later\); the run continues$/)]);
     expect(losses(only()).map(([at]) => at)).toEqual(Array.from({ length: 1500 }, (_, i) => i + 1));
   });
 
@@ -223,7 +223,7 @@ describe("a server that is away", () => {
     server.down = 503;
     await log.end("finished");
     expect(notes).toEqual([
-      expect.stringMatching(/^mlflow: the server has all points, but not that the run is over, /),
+      expect.stringMatching(/^mlflow: the server has all points, but its status of the run could not be set /),
     ]);
   });
 
@@ -235,7 +235,7 @@ describe("a server that is away", () => {
       log.record(step(1));
       await log.end("finished");
       expect(notes[0]).toBe(
-        `mlflow: ${server.address} says that it is elsewhere: ${other.address}/; set MLFLOW_TRACKING_URI to it; the run goes on`,
+        `mlflow: ${server.address} redirects to ${other.address}/; set MLFLOW_TRACKING_URI to that address; the run continues`,
       );
       expect(other.requests).toEqual([]);
     } finally {
@@ -263,7 +263,7 @@ describe("who asks, and whom", () => {
     const stranger = logOf();
     stranger.log.record(step(2));
     await stranger.log.end("finished");
-    expect(stranger.notes[0]).toMatch(/answers 401 \(who are you\); the run goes on$/);
+    expect(stranger.notes[0]).toMatch(/answers 401 \(who are you\); the run continues$/);
   });
 
   test("over TLS with an authority of one's own, and nobody else's", async () => {
@@ -282,7 +282,7 @@ describe("who asks, and whom", () => {
       log.record(step(1));
       await log.end("finished");
       expect(notes[0]).toMatch(
-        /does not answer \(.*; name a file with the certificate of who signed it in MLFLOW_TRACKING_SERVER_CERT_PATH\)/,
+        /does not answer \(.*; set MLFLOW_TRACKING_SERVER_CERT_PATH to a file with the certificate of its authority\)/,
       );
       expect(server.requests).toEqual([]);
     }

@@ -76,7 +76,7 @@ test("a server that is away, or refuses, changes nothing of a run, and is told w
   server.down = 503;
   const { code, stderr } = await run("away", 6);
   expect(code, stderr).toBe(0);
-  expect(stderr).toMatch(/mlflow: .* answers 503 \(come back later\); the run goes on/);
+  expect(stderr).toMatch(/mlflow: .* answers 503 \(come back later\); the run continues/);
   const told = /mlflow: (\d+) of (\d+) points were lost .*: .*log .*away --to mlflow/.exec(stderr);
   expect(told?.[1]).toBe(told?.[2]);
   expect(checkpointBytes(join(folder, "away"), 6)).toEqual(checkpointBytes(join(folder, "live"), 6));
@@ -94,7 +94,7 @@ test("a server that is away, or refuses, changes nothing of a run, and is told w
   expect(times).toEqual(times.toSorted((a, b) => a - b));
 
   for (const [env, says] of [
-    [{ MLFLOW_TRACKING_TOKEN: "wrong" }, /answers 401 \(who are you\); see that the server is there/],
+    [{ MLFLOW_TRACKING_TOKEN: "wrong" }, /answers 401 \(who are you\); check that the server is running/],
     [{ MLFLOW_TRACKING_URI: "http://127.0.0.1:9" }, /127\.0\.0\.1:9 does not answer \(/],
   ] as const) {
     const refused = await skein(env, "log", join(folder, "away"), "--to", "mlflow");

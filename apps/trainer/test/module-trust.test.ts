@@ -41,7 +41,7 @@ test("the code that a job names is said, and nothing of it loaded", () => {
 
 test("a process that refuses modules loads none, whichever way a job comes in", async () => {
   vi.stubEnv(noModulesVariable, "1");
-  await expect(loadJob(file)).rejects.toThrow(`the job runs code, which --no-modules refuses: ${named}; read it`);
+  await expect(loadJob(file)).rejects.toThrow(`the job runs code, which --no-modules refuses: ${named}; read the code`);
   saveJob(folder, readJobs(file)[0]!);
   await expect(prepare(recordedJob(folder))).rejects.toThrow("is code, which --no-modules refuses");
   await loadJob(join(folder, "job.yaml"));
@@ -53,7 +53,7 @@ test("validate says which code it runs; with --no-modules it runs none", async (
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(named) as string]);
   expect(existsSync(marker)).toBe(false);
   const { stderr } = await skeinTrain(folder, "validate", "foreign.yaml");
-  expect(stderr).toContain(`runs code that the job names: ${named}, and what it imports; --no-modules refuses it\n`);
+  expect(stderr).toContain(`runs code that the job names: ${named}, and its imports; --no-modules refuses such code\n`);
 });
 
 test.each([

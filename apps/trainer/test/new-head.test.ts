@@ -87,6 +87,6 @@ test("is refused where there are no classes; and told of where there are others"
   );
   const text = { model: { kind: "pretrained", folder: place("three"), head: "new" }, data: { kind: "moby-dick" } };
   expect(await refused("three", text)).toMatch(
-    /model\.head: a new head tells classes, but the labels of this data are bytes; leave it out/,
+    /model\.head: a new head predicts classes, but the labels of this data are bytes; remove head/,
   );
 });

@@ -111,7 +111,7 @@ test.each<[Partial<TrainJob>, RegExp]>([
   ],
   [
     { optimizer: (() => ({ init: 3 })) as never },
-    /^train\(\): optimizer gave \{"init":3\}, but must give an optimizer/,
+    /^train\(\): optimizer returned \{"init":3\}, but must return an optimizer/,
   ],
   [
     {
@@ -119,7 +119,7 @@ test.each<[Partial<TrainJob>, RegExp]>([
         throw new RangeError("not today");
       },
     },
-    /^train\(\): optimizer: RangeError: not today \(at \S+own-objects\.test\.ts:\d+:\d+\); mend it there$/,
+    /^train\(\): optimizer: RangeError: not today \(at \S+own-objects\.test\.ts:\d+:\d+\); correct it there$/,
   ],
   [
     { transport: "tcp" },
@@ -130,11 +130,14 @@ test.each<[Partial<TrainJob>, RegExp]>([
     /^train\(\): buckets: mg-wfbp decides by measurements what is sent together, but compression is an object/,
   ],
   [{ compression: { init: () => [] } as never }, /^train\(\): compression: its aggregate is nothing, but must be/],
-  [{ metrics: { rows: sum } as never }, /^train\(\): metrics gave .*, but must give metrics: an object with rows/],
-  [{ callbacks: { onStop: () => undefined } as never }, /^train\(\): callbacks gave "onStop", which nothing calls/],
+  [
+    { metrics: { rows: sum } as never },
+    /^train\(\): metrics returned .*, but must return metrics: an object with rows/,
+  ],
+  [{ callbacks: { onStop: () => undefined } as never }, /^train\(\): callbacks returned "onStop", which nothing calls/],
   [
     { learningRate: { peak: 1, schedule: (() => 3) as never } },
-    /^train\(\): learningRate\.schedule: the schedule gave 3/,
+    /^train\(\): learningRate\.schedule: the schedule returned 3/,
   ],
   [{ evaluation: { batch: () => 3 } as never }, /^train\(\): evaluation holds a function, but nothing of a program's/],
   [{ zero: 1 }, /zero: ranks are to share the optimizer's state out, but/],

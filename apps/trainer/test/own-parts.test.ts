@@ -81,7 +81,7 @@ test.each<[Partial<TrainJob>, RegExp]>([
     { metrics: named("schedule") },
     /^metrics\.file \S+: its export "schedule" was made by defineSchedule, which is for learningRate\.schedule/,
   ],
-  [{ zero: 1 }, /^zero: ranks are to share the optimizer's state out, but/],
+  [{ zero: 1 }, /^zero: ranks would share the optimizer's state, but/],
   [{ learningRate: { peak: 1, decay: "cosine" } }, /train\(\): learningRate\.decay: decay: cosine and a schedule of/],
   [
     { learningRate: { peak: 1, schedule: "metrics.ts" as never } },

@@ -78,7 +78,7 @@ describe("what is wrong with a module is one line that names the file and the pl
     [
       "JavaScript that cannot be parsed, in a file that the module imports",
       { "factor.js": "\nexport const factor = (;\n" },
-      /^model\.file \S+my-model\.js cannot be loaded: SyntaxError: Unexpected token ';' \(at \S+factor\.js:2\); mend it there$/,
+      /^model\.file \S+my-model\.js cannot be loaded: SyntaxError: Unexpected token ';' \(at \S+factor\.js:2\); correct it there$/,
     ],
     [
       "a missing export",
@@ -88,7 +88,7 @@ describe("what is wrong with a module is one line that names the file and the pl
     [
       "a factory that throws",
       { "my-data.ts": "export default () => {\n  null!.length;\n};" },
-      /^data\.file \S+: TypeError: Cannot read properties of null.* \(at \S+my-data\.ts:2:\d+\); mend it there$/,
+      /^data\.file \S+: TypeError: Cannot read properties of null.* \(at \S+my-data\.ts:2:\d+\); correct it there$/,
     ],
     [
       "shapes that do not fit, in the loss",

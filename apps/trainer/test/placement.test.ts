@@ -265,7 +265,7 @@ test.each([
     const placement = { everySteps: 2, planner, when, swaps: 2 };
     const notes = await run(output, { overlap, "model.experts.placement": placement, "memory.recompute": "blocks" });
     // A move is weighed by what was measured, which checkpoints keep: a step that is done again decides the same.
-    expect(notes.some((line) => line.startsWith("tokens travel to experts in"))).toBe(when === "pays");
+    expect(notes.some((line) => line.startsWith("an exchange of tokens with experts takes "))).toBe(when === "pays");
     const { plan } = newestCheckpoint(nodeFiles, join(folder, output), expect.fail).manifest;
     expect(plan?.expertExchange === undefined).toBe(when === "always");
     if (when === "always") expect(movesOf(output).length).toBeGreaterThan(0);

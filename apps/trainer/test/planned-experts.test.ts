@@ -37,7 +37,7 @@ test("how tokens travel is planned, told, kept, and the same as if the job had s
   );
   expect(planned.code, planned.stderr).toBe(0);
   expect(planned.stderr).toMatch(
-    /^tokens travel to experts [a-z-]+ in 2 chunks(?: and back in [148])?, the fastest of [12345] measured of 6 predicted; a layer takes .* ms \(predicted .* ms\)/m,
+    /^token dispatch to experts: [a-z-]+ in 2 chunks(?: and back in [148])?, the fastest of [12345] measured and 6 predicted choices; a layer takes .* ms \(predicted .* ms\)/m,
   );
   const plan = planOf("planned", 3);
   expect(plan).toMatchObject({ chunks: 2, on: { ranks: 2, expert: 2, levels: [] } });
@@ -65,7 +65,7 @@ test("chunks of both passes are planned for slots", { tags: "full" }, async () =
   const args = ["--output", "apart", "--steps", "3", ...job("dispatch: dense, chunks: auto, backwardChunks: auto")];
   const planned = await skeinTrain(folder, "run", "job.yaml", ...args);
   expect(planned.code, planned.stderr).toBe(0);
-  expect(planned.stderr).toMatch(/^tokens travel to experts dense in .* measured of 16 predicted; a layer takes/m);
+  expect(planned.stderr).toMatch(/^token dispatch to experts: dense in .* measured and 16 predicted choices; a layer takes/m);
   const { chunks, backwardChunks = chunks } = planOf("apart", 3);
   const named = job(`dispatch: dense, chunks: ${chunks}, backwardChunks: ${backwardChunks}`);
   await runSoundly(folder, "run", "job.yaml", "--output", "apart-named", "--steps", "3", ...named);
@@ -86,6 +86,6 @@ test("both are planned over levels, and anew on another mesh", { tags: "full" },
     ...settings(["ranks=2", "mesh={expert: 2}"]),
   );
   expect(other.code, other.stderr).toBe(0);
-  expect(other.stderr).toMatch(/tokens travel to experts .* of 12 predicted/);
-  expect(other.stderr).toContain("plan of how tokens travel to experts is not used (ranks: 4, now 2); planning again");
+  expect(other.stderr).toMatch(/token dispatch to experts: .* and 12 predicted/);
+  expect(other.stderr).toContain("plan of token dispatch to experts is not used (ranks: 4, now 2); planning again");
 });

@@ -169,13 +169,13 @@ describe("what does not fit is refused before a step, in a line", () => {
     });
     await refused(
       { model: { kind: "pretrained", folder: place("small") } },
-      /^model\.folder: the llama of its config\.json knows 100 tokens, but those of this data go up to 258; use the/,
+      /^model\.folder: the llama of its config\.json has 100 tokens, but the tokens of this data go up to 258; use the/,
     );
     const mistral = { ...config, model_type: "mistral", sliding_window: 8 };
     writeFileSync(place("small", "config.json"), JSON.stringify(mistral));
     await refused(
       { model: { kind: "pretrained", folder: place("small"), weights: "none" } },
-      /cannot take these samples, whose inputs are i32\[16\] with tokens: llama: .*\b8\b/,
+      /does not fit these samples, whose inputs are i32\[16\] with tokens: llama: .*\b8\b/,
     );
     writeFileSync(place("small", "config.json"), JSON.stringify({ ...config, model_type: "lama" }));
     await refused(

@@ -56,7 +56,7 @@ describe.each([
       await expect(run).rejects.toMatchObject({
         kind: "environment",
         code: "replicas-differ",
-        message: expect.stringMatching(/step 6: params\.layers\.0\.bias is not on rank 2 what it is on ranks 0, 1;/),
+        message: expect.stringMatching(/step 6: params\.layers\.0\.bias on rank 2 differs from ranks 0, 1;/),
       });
       metrics.close();
       expect(notes.filter((line) => line.includes("restart"))).toEqual([]); // a faulty host would only do it again

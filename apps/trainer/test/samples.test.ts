@@ -134,7 +134,7 @@ test("what is shown of a program's model is no part of what its run computes", a
 });
 
 test.each<[string, Partial<OwnModel>, RegExp]>([
-  ["apply", { apply: undefined as never }, /its apply is nothing, .* forward pass; give it apply\(.*leave evaluation/],
+  ["apply", { apply: undefined as never }, /its apply is nothing, .* forward pass; define apply\(.*remove evaluation/],
   ["row", { apply: (params) => [params, {}] as never }, /gives as "0.bias" f32\[2\], .* must be \[1, …\]/],
 ])("a model without what can be shown is refused before the run begins: no %s", async (_, part, line) => {
   const output = join(folder, "refused");

@@ -202,7 +202,9 @@ test("how K-FAC is planned is told, with what other forms would take, and stands
     ...[...plain, "optimizer={kind: kfac, form: auto}"].flatMap((each) => ["--set", each]),
   );
   expect(code).toBe(0);
-  expect(stderr).toMatch(/kfac in the form \w+.*6 factors travel in \d buckets.*to a step in the mean, as .* ms/);
+  expect(stderr).toMatch(
+    /kfac in the form \w+.*6 factors are sent in \d buckets.*to a step on average, compared with .* ms/,
+  );
   const manifest = readFileSync(join(folder, "planned/checkpoints/step-00000003/manifest.json"), "utf8");
   const { plan } = JSON.parse(manifest) as { readonly plan: { readonly curvature: { readonly buckets: string[][] } } };
   expect(plan.curvature.buckets.flat().toSorted()).toEqual(

@@ -18,7 +18,7 @@ test("a grid is tried on samples held back, what fails counts as the worst, and 
   const grid = ["--grid", "optimizer={kind: sgd}", "--grid", "learningRate.peak=0.05,1e33,0.0001"];
   const args = ["sweep", "job.yaml", ...small, ...grid, "--steps", "10", "--output", "out", "--parallel", "2"];
   const { code, stdout, stderr } = await skeinTrain(folder, ...args);
-  expect(stderr).toContain("data.validationFraction: 0.1 of the training samples are held back to evaluate on");
+  expect(stderr).toContain("data.validationFraction: 0.1 of the training samples are held back for evaluation");
   expect(stderr).toMatch(/trial 2: .*failed, and counts as the worst: .*loss is not finite/);
   expect(code).toBe(0);
   const { trials } = sweepIn("out");
@@ -38,10 +38,10 @@ test("a grid is tried on samples held back, what fails counts as the worst, and 
 
   // Nothing is left to do: what was found is told again, and no trial runs.
   const again = await skeinTrain(folder, ...args);
-  expect(again.stderr).toContain("3 are there already");
+  expect(again.stderr).toContain("3 are done already");
   expect(again.stdout).toBe(stdout);
   const other = await skeinTrain(folder, ...args, "--set", "seed=9");
-  expect(other.stderr).toContain("--output out: the sweep there was begun with another value of the job; go on with");
+  expect(other.stderr).toContain("--output out: the sweep there has another value of the job; continue with");
   expect(other.code).toBe(2);
 });
 
@@ -52,7 +52,7 @@ test("a Bayesian sweep that was stopped amid its trials ends as one that was not
   await until(running, () => existsSync(join(folder, "stopped/trial-002/metrics.jsonl")));
   running.child.kill("SIGINT");
   const { code, stderr } = await disturbed(running);
-  expect(stderr).toMatch(/stopped with \d of 3 trials done; the same command goes on/);
+  expect(stderr).toMatch(/stopped with \d of 3 trials done; repeat the same command to continue/);
   expect(code).toBe(130);
   expect((await skeinTrain(folder, ...args, "--output", "stopped")).code).toBe(0);
   expect((await skeinTrain(folder, ...args, "--output", "whole")).code).toBe(0);

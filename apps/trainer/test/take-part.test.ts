@@ -97,7 +97,7 @@ test("links that take long are told of where the process runs and to the control
     // Joining goes over real sockets: the fake clock waits, or a busy machine reaches the timeouts of joining.
     await until(() => linking.size === 2);
     await vi.advanceTimersByTimeAsync(3000);
-    const line = "rank 1: still linking with rank 0 at 127.0.0.1:7000; what is not reached within 60 s is named";
+    const line = "rank 1: still connecting to rank 0 at 127.0.0.1:7000; unreachable ranks are reported after 60 s";
     expect(lines).toEqual([line]);
     await until(() => said.some((message) => message.type === "rank" && message.rank === 1));
     expect(said).toContainEqual({ type: "rank", rank: 1, message: { type: "remark", text: line } });

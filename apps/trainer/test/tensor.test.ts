@@ -201,7 +201,7 @@ describe("with experts too", () => {
       const values = [...plain, sharded("auto"), ...mesh({ expert: 2, tensor: 2 })];
       const begun = await skeinTrain(folder, "run", "job.yaml", ...args("shards-auto"));
       expect(begun.code, begun.stderr).toBe(0);
-      const told = /experts are shared out by (\S+); a pass through a layer is expected to take: (.*)/;
+      const told = /experts are sharded by (\S+); expected time of a pass through a layer: (.*)/;
       expect(begun.stderr).toMatch(told);
       for (const name of ["split-before-gate", "split-after-gate", "baseline"])
         expect(told.exec(begun.stderr)![2]).toMatch(new RegExp(`${name} [\\d.]+ ms`));

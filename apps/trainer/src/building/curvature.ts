@@ -2,12 +2,12 @@ import type { CurvatureFigures, FactorInverse, Layer, ObserveLayersOptions, Stat
 import { type GradientTransformation, InvariantError, type Tensor } from "@skein/tensor-core";
 
 /**
- * What a step does about curvature: use what is known, gather statistics as well, or derive inverses anew as well; for
- * the first time in a run, where that is done in another way.
+ * Curvature work of a step. "keep": use the known inverses. "observe": also gather statistics. "refresh": also
+ * recompute inverses. "begin": the first refresh of a run, if it is done differently.
  */
 export type CurvatureMode = "keep" | "observe" | "refresh" | "begin";
 
-/** In the names of compiled steps, and so in traces. */
+/** Names of modes in names of compiled steps, and so in traces. */
 export const modeNames: Readonly<Record<CurvatureMode, string>> = {
   keep: "curvature kept",
   observe: "curvature observed",
@@ -15,40 +15,43 @@ export const modeNames: Readonly<Record<CurvatureMode, string>> = {
   begin: "curvature begun",
 };
 
-/** What an update is told of a mode. */
+/** Options of an update for a mode. */
 export const refreshing = (mode: CurvatureMode): { readonly refresh: boolean; readonly first: boolean } => ({
   refresh: mode === "refresh" || mode === "begin",
   first: mode === "begin",
 });
 
-/** What a job whose optimizer looks at more than each gradient by itself adds to a step. */
+/** Additions to a step for an optimizer that uses curvature, not only each gradient by itself. */
 export interface Curvature {
-  /** From gradients to updates: preconditioning, momentum, learning rate. */
+  /** Transforms gradients to updates: preconditioning, momentum, learning rate. */
   readonly rule: GradientTransformation<unknown>;
   /** Whether the state of the rule holds `CurvatureFigures`. */
   readonly hasFigures: boolean;
-  /** What the entries of `stale` in the state of the rule speak of; none where it has no such. */
+  /**
+   * Names of the factors that the entries of `stale` in the state of the rule describe. Empty: the rule has no such
+   * state.
+   */
   readonly factorNames: readonly string[];
-  /** @param updates number of updates before the step. */
+  /** @param updates number of updates made before the step. */
   modeAt(updates: number): CurvatureMode;
   /**
-   * How a step gathers statistics; traced. None by optimizers that ask for none. @param key u32[2], of the step and
-   * rank.
+   * Options for gathering statistics in a step; traced. Absent: the optimizer uses no statistics. @param key u32[2], of
+   * the step and rank.
    */
   readonly observing: ((key: Tensor) => ObserveLayersOptions) | undefined;
-  /** Of K-FAC: what a plan of its form rests on. */
+  /** Inputs for planning K-FAC. Absent: another optimizer. */
   readonly planned?: PlannedCurvature;
 }
 
-/** What planning needs to know of K-FAC in a job. */
+/** Facts about K-FAC in a job that planning needs. */
 export interface PlannedCurvature {
   readonly layers: readonly Layer[];
   readonly inverse: FactorInverse;
-  /** Infinity where factors are whole. */
+  /** Size of factor blocks. Infinity: factors are whole. */
   readonly blockSize: number;
 }
 
-/** The optimizer's state after it has taken in the statistics of a step. Traced. */
+/** The optimizer's state after processing the statistics of a step. Traced. */
 export const observing = <State>(
   optimizer: GradientTransformation<unknown>,
   state: State,
@@ -59,15 +62,15 @@ export const observing = <State>(
     ? state
     : (optimizer.observe(state, statistics as never, refreshing(mode)) as State);
 
-/** What `read` finds in the state of one of the parts of an optimizer; where parts are chained, states are a list. */
+/** Find a part of an optimizer's state with `read`. States of chained optimizers are lists. */
 const findIn = <T>(state: unknown, read: (one: object) => T | undefined): T | undefined =>
   Array.isArray(state)
     ? state.map((one) => findIn(one, read)).find((found) => found !== undefined)
     : read(state as object);
 
 /**
- * Which factors the last refresh has made nothing of, for K-FAC: an entry for each of `factorNames`, those of the rank
- * alone where each inverts its own.
+ * Flags of the K-FAC factors that the last refresh could not invert, one per entry of `factorNames`. `isOwn`: the flags
+ * are those of this rank, because each rank inverts its own factors.
  */
 export const staleFactors = <Leaf>(state: unknown): { readonly flags: Leaf; readonly isOwn: boolean } | undefined =>
   findIn(state, (one) => {
@@ -76,9 +79,9 @@ export const staleFactors = <Leaf>(state: unknown): { readonly flags: Leaf; read
     return flags && { flags, isOwn: shared?.stale === undefined };
   });
 
-/** The figures in an optimizer's state. */
+/** Get the curvature figures from an optimizer's state. */
 export const curvatureFigures = (state: unknown): CurvatureFigures => {
   const figures = findIn(state, (one) => (one as { readonly figures?: CurvatureFigures }).figures);
-  if (figures === undefined) throw new InvariantError("an optimizer that looks at curvature has no figures of it");
+  if (figures === undefined) throw new InvariantError("an optimizer that uses curvature has no curvature figures");
   return figures;
 };

@@ -120,7 +120,7 @@ test("factors without effect are refused", async () => {
   const sgd = { kind: "sgd" };
   await refused(
     { optimizer: sgd, freeze: ["layers.0"], rates: { "layers.0.bias": 2 } },
-    'rates: "layers.0.bias" means 1 parameter, which is frozen, so 2 has no effect; leave it out, or take it out of freeze',
+    'rates: "layers.0.bias" matches 1 parameter, which is frozen, so 2 has no effect; remove it, or unfreeze the parameter',
   );
   await refused({ optimizer: { kind: "adam" }, weightDecays: { "**": 2 } }, "adam has no weight decay");
   await refused({ optimizer: sgd, weightDecays: { "**": 2 } }, "optimizer.weightDecay is 0");

@@ -4,7 +4,7 @@ import type { Freezing } from "./frozen.ts";
 import type { Job } from "../job/job.ts";
 import { namedParameters, parametersOf } from "../job/parameter-patterns.ts";
 
-/** What a job says of single parameters, by path; those that it says nothing of are left out. */
+/** Settings of a job for single parameters, by path; parameters without settings are not listed. */
 export interface ParameterGroups {
   /** Factors of the learning rate. */
   readonly rates: ReadonlyMap<string, number>;
@@ -12,7 +12,7 @@ export interface ParameterGroups {
   readonly decays: ReadonlyMap<string, number>;
 }
 
-/** @throws ConfigError for a pattern that means no parameter, or none that is trained. */
+/** @throws ConfigError for a pattern that matches no parameter, or only frozen parameters. */
 export const parameterGroups = (
   { rates, weightDecays }: Pick<Job, "rates" | "weightDecays">,
   params: unknown,
@@ -25,7 +25,7 @@ export const parameterGroups = (
         const meant = parametersOf(pattern, parameters, key);
         if (meant.every(({ path }) => frozen.has(path)))
           throw new ConfigError([
-            `${key}: "${pattern}" means ${meant.length} ${meant.length === 1 ? "parameter, which is" : "parameters, all of them"} frozen, so ${factor} has no effect; leave it out, or take ${meant.length === 1 ? "it" : "some"} out of freeze`,
+            `${key}: "${pattern}" matches ${meant.length} ${meant.length === 1 ? "parameter, which is" : "parameters, all of them"} frozen, so ${factor} has no effect; remove it, or unfreeze ${meant.length === 1 ? "the parameter" : "some of them"}`,
           ]);
         return meant.map(({ path }) => [path, factor] as const);
       }),
@@ -33,7 +33,7 @@ export const parameterGroups = (
   return { rates: lastMeant("rates", rates), decays: lastMeant("weightDecays", weightDecays) };
 };
 
-/** Which parameters decay, where a job says it of some. @param others of all others. */
+/** Decay mask with the job's factors for some parameters. @param others mask of all other parameters. */
 export const decayMaskOf =
   ({ decays }: Pick<ParameterGroups, "decays">, others: DecayMask): DecayMask =>
   (path, param) =>
@@ -42,10 +42,10 @@ export const decayMaskOf =
 const scaledBy = (move: Tensor, factor: number): Tensor => (factor === 1 ? move : multiply(move, factor));
 
 /**
- * An optimizer whose updates of some parameters are multiplied by a factor: by it they are at another learning rate,
- * since every optimizer multiplies by that last. Its state is that of the optimizer.
+ * Multiply the updates of some parameters by a factor, which is equivalent to another learning rate, because every
+ * optimizer multiplies by the learning rate last. The state is the state of the optimizer.
  *
- * Cost: a product per number of those parameters.
+ * Cost: one product per number of these parameters.
  */
 export const atOwnRates = <State>(
   optimizer: GradientTransformation<State>,

@@ -1,5 +1,5 @@
-// Shapes: n entries of a parameter, or of the part of it that a rank has; P ranks that hold the same, k = ⌈n / P⌉
-// entries of a rank's slice.
+// Shapes: n entries of a parameter, or of a rank's shard of the parameter; P ranks that hold the same entries, k = ⌈n /
+// P⌉ entries of a rank's slice.
 import {
   allGather,
   axisIndex,
@@ -22,13 +22,13 @@ import {
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 
-// ZeRO, stage 1: of ranks that hold the same parameters each keeps the optimizer's state of a P-th of their entries,
-// updates those, and gets the updates of the others from the ranks that have them. DeepSpeed names it
+// ZeRO, stage 1: each of the ranks that hold the same parameters keeps the optimizer's state of 1/P of the entries,
+// updates these entries, and receives the updates of the other entries from the other ranks. DeepSpeed calls it
 // `zero_optimization.stage: 1`, PyTorch `ZeroRedundancyOptimizer`, Megatron the distributed optimizer.
 
 /**
- * The shape of a rank's slice: k entries, in as many dimensions as the parameter has, since optimizers tell matrices
- * from vectors by them. Undefined for what is not cut: scalars, and what has no entries.
+ * Shape of a rank's slice: k entries, in as many dimensions as the parameter has, because optimizers distinguish
+ * matrices from vectors by their dimensions. Absent: the tensor is not sliced, because it is a scalar or empty.
  */
 export const sliceShape = (shape: Shape, numRanks: number): Shape | undefined => {
   const count = elementCount(shape);
@@ -36,7 +36,7 @@ export const sliceShape = (shape: Shape, numRanks: number): Shape | undefined =>
   return shape.map((_, dim) => (dim === 0 ? Math.ceil(count / numRanks) : 1));
 };
 
-/** This rank's slice of what all ranks of an axis have. The last slices may end in zeros. */
+/** This rank's slice of a tensor that all ranks of an axis hold. The last slices may be padded with zeros. */
 const ownSlice = (x: Tensor, axis: string): Tensor => {
   const shape = sliceShape(x.shape, axisSize(axis));
   if (shape === undefined) return x;
@@ -47,7 +47,7 @@ const ownSlice = (x: Tensor, axis: string): Tensor => {
   return reshape(dynamicSlice(padded, [multiply(axisIndex(axis), each)], [each]), shape);
 };
 
-/** What the slices of all ranks are together. @param shape of the whole. */
+/** The whole tensor from the slices of all ranks. @param shape of the whole. */
 const fromSlices = (own: Tensor, axis: string, shape: Shape): Tensor => {
   if (sliceShape(shape, axisSize(axis)) === undefined) return own;
   const flat = gatherSlices(own, axis);
@@ -55,22 +55,23 @@ const fromSlices = (own: Tensor, axis: string, shape: Shape): Tensor => {
   return reshape(flat.shape[0] === count ? flat : slice(flat, [0], [count]), shape);
 };
 
-/** All slices, one behind the other: [k, …] of each rank to [P·k]. */
+/** Concatenation of all slices: [k, …] on each rank to [P·k]. */
 export const gatherSlices = (own: Tensor, axis: string): Tensor =>
   allGather(reshape(own, [elementCount(own.shape)]), axis);
 
 /**
- * An optimizer whose state is shared out over the ranks that hold the same parameters. The updates are those that each
- * of them would have made: the optimizer works by element, and gradients are equal on these ranks. In the last bit a
- * parameter may differ from what it is without, since an update is rounded before it travels, where its last product
- * and the sum with the parameter can be one operation otherwise.
+ * Shard the state of an optimizer over the ranks that hold the same parameters. The updates are the same as without
+ * sharding, because the optimizer works element by element and gradients are equal on these ranks. The last bit of a
+ * parameter may differ: an update is rounded before it is sent, but without sharding its last product and the sum with
+ * the parameter can be one fused operation.
  *
- * Cost: a P-th of the optimizer's state and flops; an all-gather of the updates, `(P−1)/P · 4n` bytes sent per rank,
- * beside the exchange of the gradients.
+ * Cost: 1/P of the optimizer's state and flops; an all-gather of the updates, `(P−1)/P · 4n` bytes sent per rank, in
+ * addition to the exchange of the gradients.
  *
- * @param rule works by element: the update of an entry depends on that entry alone, and on the number of dimensions.
- * @param axisOf the axis along which ranks hold the same, by path of the parameter.
- * Source: Rajbhandari et al. 2020, arXiv 1910.02054 (P_os), with whole gradients on every rank.
+ * @param rule works element by element: the update of an entry depends only on that entry and on the number of
+ * dimensions.
+ * @param axisOf the axis along which ranks hold the same parameter, by path. Source: Rajbhandari et al. 2020, arXiv
+ * 1910.02054 (P_os), with whole gradients on every rank.
  */
 export const shardedOptimizer = <State>(
   rule: GradientTransformation<State>,
@@ -95,9 +96,9 @@ export const shardedOptimizer = <State>(
 
 /** A leaf of the optimizer's state of which a rank has a slice. */
 export interface SlicedLeaf {
-  /** The ranks that have the other slices. */
+  /** Axis along which the ranks hold the other slices. */
   readonly axis: string;
-  /** Of all slices together. */
+  /** Shape of all slices together. */
   readonly shape: Shape;
 }
 
@@ -119,11 +120,11 @@ export const slicedLeaves = (
   return found;
 };
 
-/** The whole of gathered slices, without what fills up the last ones. */
+/** The whole tensor from gathered slices, without padding. */
 export const wholeOfGathered = ({ dtype, data }: NdArray, shape: Shape): NdArray =>
   new NdArray(dtype, shape, data.slice(0, elementCount(shape)) as HostData);
 
-/** The slice at a place, of as many as there are ranks. */
+/** The slice at position `place` of `numRanks` slices. */
 export const sliceOfWhole = ({ dtype, shape, data }: NdArray, place: number, numRanks: number): NdArray => {
   const own = sliceShape(shape, numRanks)!;
   const each = own[0]!;

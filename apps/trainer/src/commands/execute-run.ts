@@ -12,21 +12,21 @@ import { formatSummary, type Summary } from "../run-files/summary.ts";
 import { watchBeside } from "../watch/watch-command.ts";
 import { writeStderr, writeStdout } from "../console/terminal.ts";
 
-/** What became of a run, when people have been told. */
+/** Result of a run, after its output was printed. */
 export interface Executed {
-  /** For the shell. */
+  /** Exit code. */
   readonly code: number;
-  /** Absent where the run was stopped. */
+  /** Absent: the run was stopped. */
   readonly summary?: Summary;
 }
 
 const print = (line: string): void => writeStdout(`${line}\n`);
 
 /**
- * Run to the end or to an interruption, and tell people.
+ * Run to the end or to an interruption, and print the results.
  *
- * @param oneOf several jobs: which it is, and no word of what to do next.
- * @throws what brought the run down.
+ * @param oneOf name of the job if it is one of several. The next steps are not printed then.
+ * @throws the error that ended the run.
  */
 export const execute = async (
   run: Pick<JobRun, "job" | "runner" | "maxRestarts" | "output" | "start" | "beganAt">,
@@ -43,7 +43,7 @@ export const execute = async (
     release = onInterrupt(
       (signal) => {
         cause = signal;
-        if (!interruption.endsAtOnce) progress.note("stopping after this step and saving");
+        if (!interruption.endsAtOnce) progress.note("stopping after this step and saving a checkpoint");
         interruption.request();
       },
       (line) => progress.note(line),

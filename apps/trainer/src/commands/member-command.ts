@@ -16,31 +16,29 @@ import { writeStderr } from "../console/terminal.ts";
 const variable = (name: string): string => {
   const value = process.env[name];
   if (value === undefined)
-    throw new ConfigError([
-      `${name} is not set; skein-train member is what a run starts by itself, use skein-train run`,
-    ]);
+    throw new ConfigError([`${name} is not set; skein-train member is started by a run itself, use skein-train run`]);
   return value;
 };
 
-/** Which ranks this process runs: told outright, or by the launcher that started it. */
+/** Ranks of this process, given by the controller, or by the launcher that started the process. */
 const ranksOf = (job: Job): number[] => {
   const told = process.env[memberVariables.ranks];
   if (told !== undefined) return told.split(",").map(Number);
   const discovered = discoverRank(process.env);
   if (discovered === undefined || discovered.worldSize !== job.ranks)
     throw new ConfigError([
-      `the launcher started ${discovered?.worldSize ?? "no"} ranks, the job has ${job.ranks}; start as many processes as there are ranks`,
+      `the launcher started ${discovered?.worldSize ?? "no"} ranks, but the job has ${job.ranks}; start as many processes as there are ranks`,
     ]);
   return [discovered.rank];
 };
 
-/** What the process that started this one says: in its first message, or under mpirun in a file. */
+/** Start data from the parent process: in its first message, or in a file under mpirun. */
 const memberStart = async (): Promise<MemberStart> => {
   if (process.send === undefined) return { job: readJobFile(variable(memberVariables.jobFile)) };
   return new Promise((resolve, reject) => {
     process.once("message", resolve);
     process.once("disconnect", () =>
-      reject(new RunError("process-lost", "the controller of the run is gone: it ended before it had sent the job")),
+      reject(new RunError("process-lost", "the controller of the run ended before it had sent the job")),
     );
   });
 };
@@ -66,18 +64,19 @@ const takePartAsTold = async (): Promise<Ending> => {
 };
 
 /**
- * `skein-train member`: one process of a run, started by another, which tells people what went wrong. Not for people.
+ * Add `skein-train member`: one process of a run, started by another process that reports errors to the user. Hidden,
+ * because users do not call it.
  */
 export const addMemberCommand = (program: Command, finish: (code: number) => void): void => {
   program.command(memberCommand, { hidden: true }).action(async () => {
-    variable(memberVariables.coordinator); // absent if someone has typed this command
+    variable(memberVariables.coordinator); // throws if a user has typed this command
     keepExitCode();
     try {
       finish((await takePartAsTold()) === "failed" ? exitCodes.failure : exitCodes.ok);
     } catch (error) {
       const report = describeError(error);
       if (process.send === undefined) writeStderr(`${reportPrefix}${JSON.stringify(report)}\n`);
-      // the launcher may have gone this moment
+      // the launcher may have just ended
       else if (process.connected) process.send(report, undefined, undefined, () => undefined);
       finish(exitCodeOf(report));
     } finally {

@@ -1,4 +1,4 @@
-/** Quote a word for a POSIX shell, so that it arrives as it is. Plain words stay bare, for people to read. */
+/** Quote a word for a POSIX shell, so that it arrives unchanged. Plain words are not quoted, to stay readable. */
 export const shellQuote = (word: string): string =>
   /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 

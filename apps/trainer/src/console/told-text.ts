@@ -1,17 +1,17 @@
-/** Names of options and keys whose values nobody else should see; `tokenizer` and `tokens` are none. */
+/** Names of options and keys whose values must not be shown; `tokenizer` and `tokens` do not match. */
 export const secretName: RegExp = /secret|token(?!iz|s\b)|password|passphrase|credential|api[-_]?key/i;
 
 /**
- * Characters of a scheme, all that stand together, and the slashes after them; the address may also have been taken
- * for a path and have lost a slash. The lookbehind keeps the search linear: each row of characters is tried once.
+ * Characters of a scheme, as one run, and the slashes after them; an address that was treated as a path may have lost a
+ * slash. The lookbehind keeps the search linear: each run of characters is tried once.
  */
 const schemeEnd = /(?<![a-z0-9+.-])([a-z0-9+.-]+):\/{1,2}/gi;
-/** A scheme begins with a letter that follows no letter, digit or underscore. */
+/** A scheme begins with a letter that does not follow a letter, digit or underscore. */
 const schemeBegin = /(?:^|[+.-])[a-z]/i;
 const restOfAddress = /[^\s"'`<>\\]+/y;
 const closing: ReadonlySet<string> = new Set(";,.:)]}");
 
-/** Values of `name=value&…`, and a whole that has no names; what ends a sentence stays. */
+/** Redact the values of `name=value&…`, or the whole if it has no names; punctuation at the end stays. */
 const withoutValues = (part: string): string =>
   part.replace(/[^&#=?]+=?[^&#?]*/g, (pair) => {
     let end = pair.length;
@@ -25,13 +25,13 @@ const withoutSecrets = (rest: string): string => {
 };
 
 /**
- * A text without what addresses in it hold of secrets: values of their queries and fragments, as of signed ones, and
- * names and passwords before their hosts. It is for all that is shown or sent elsewhere; a job keeps its addresses
- * whole, since a run that goes on has to read them.
+ * Redact secrets in the addresses of a text: values of queries and fragments, as in signed addresses, and user names
+ * and passwords before hosts. For texts that are shown or sent elsewhere; a job keeps complete addresses, because a
+ * resumed run has to read them.
  *
  * Cost: O(length).
- * @example
- * toldText("https://me:pw@host/a.tar?X-Amz-Signature=1f2e&part=3"); // https://…@host/a.tar?X-Amz-Signature=…&part=…
+ * @example toldText("https://me:pw@host/a.tar?X-Amz-Signature=1f2e&part=3"); //
+ * https://…@host/a.tar?X-Amz-Signature=…&part=…
  */
 export const toldText = (text: string): string => {
   let [told, done] = ["", 0];

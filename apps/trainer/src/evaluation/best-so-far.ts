@@ -1,17 +1,17 @@
 import { z } from "zod";
 import type { EvaluationJob, Job } from "../job/job.ts";
 
-/** The best evaluation of a run, and how long ago it was. */
+/** The best evaluation of a run, and its age in evaluations. */
 export interface BestSoFar {
-  /** What evaluations are compared by: `loss`, `accuracy`, or a figure of the model's own. */
+  /** Figure by which evaluations are compared: `loss`, `accuracy`, or a figure that the model defines. */
   readonly figure: string;
-  /** Which of two is better. Not there in checkpoints of versions that took it for the job's. */
+  /** Whether lower or higher is better. Absent: in checkpoints of older versions, which assumed the job's setting. */
   readonly better?: Comparison["better"] | undefined;
-  /** Steps done when it was made. */
+  /** Number of steps done before the evaluation. */
   readonly step: number;
-  /** The figure, of all held-out samples; nothing where no evaluation had a finite one. */
+  /** Value of the figure over all held-out samples; null if no evaluation had a finite value. */
   readonly value: number | null;
-  /** Evaluations after it, none of which was better. */
+  /** Number of later evaluations, all of which were not better. */
   readonly since: number;
 }
 
@@ -23,13 +23,13 @@ export const bestSoFarSchema: z.ZodType<BestSoFar> = z.strictObject({
   since: z.int().min(0),
 });
 
-/** What the evaluations of a job are compared by. */
+/** Comparison rule for the evaluations of a job. */
 export type Comparison = NonNullable<EvaluationJob["compareBy"]>;
 
 export const comparisonOf = ({ evaluation: { compareBy } }: Pick<Job, "evaluation">): Comparison =>
   compareBy ?? { figure: "loss", better: "lower" };
 
-/** With one more evaluation. One that is not finite is worse than every other. */
+/** Include one more evaluation. A non-finite value is worse than every finite value. */
 export const bestAfter = (
   { figure, better }: Comparison,
   before: BestSoFar | undefined,
@@ -44,19 +44,19 @@ export const bestAfter = (
 };
 
 /**
- * What a run that goes on knows of evaluations before: nothing, where these were compared by another figure, or the
- * other way round. Neither the best nor the patience of `evaluation.stopAfter` is taken over then.
+ * Best evaluation that a resumed run starts from. Absent: earlier evaluations were compared by another figure or in the
+ * opposite direction; then neither the best evaluation nor the patience of `evaluation.stopAfter` is kept.
  */
 export const bestBefore = (job: Pick<Job, "evaluation">, saved: BestSoFar | undefined): BestSoFar | undefined => {
   const { figure, better } = comparisonOf(job);
   return saved?.figure === figure && (saved.better ?? better) === better ? saved : undefined;
 };
 
-/** Whether something follows from how evaluations compare. */
+/** Whether any setting of a job depends on how evaluations compare. */
 export const comparesEvaluations = ({ evaluation, checkpoint }: Pick<Job, "evaluation" | "checkpoint">): boolean =>
   evaluation.stopAfter !== undefined || checkpoint.best === true;
 
-/** Whether a run is to end before its last step. */
+/** Whether a run must end before its last step. */
 export const endsEarly = (
   { evaluation: { stopAfter } }: Pick<Job, "evaluation">,
   best: BestSoFar | undefined,

@@ -4,7 +4,10 @@ import type { EvaluationSums } from "./evaluation-sums.ts";
 import type { Job } from "../job/job.ts";
 import type { Prediction } from "../task/task.ts";
 
-/** Which samples a run is evaluated on: test samples, or samples of the training part that are held back or not. */
+/**
+ * Samples on which a run is evaluated: test samples, samples held back from the training part, or the training samples
+ * themselves.
+ */
 export type EvaluatedOn = "test" | "validation" | "training";
 
 export const evaluatedOn = ({ judgeBy, validationFraction }: Job["data"]): EvaluatedOn => {
@@ -12,24 +15,24 @@ export const evaluatedOn = ({ judgeBy, validationFraction }: Job["data"]): Evalu
   return validationFraction === undefined ? "test" : "validation";
 };
 
-/** How well a model answers: the loss, and what it means for what is predicted. */
+/** Results of an evaluation: the loss, and figures that follow from the loss and the kind of prediction. */
 export interface EvaluationFigures {
-  /** Mean over the held-out samples: nats, but of values whatever the model's loss is. */
+  /** Mean over the held-out samples, in nats. For predicted values, in the unit of the model's loss. */
   readonly loss: number;
-  /** Right answers, 0 to 1; of classes. */
+  /** Share of correct answers, 0 to 1. Only for classes. */
   readonly accuracy?: number;
   /**
-   * `loss / ln 2`, and `exp(loss)`: among how many equally likely ones the model would have to guess; of bytes and of
-   * tokens.
+   * `loss / ln 2`, and `exp(loss)`: the number of equally likely choices that the loss corresponds to. Only for bytes
+   * and tokens.
    */
   readonly bitsPerByte?: number;
   readonly bitsPerToken?: number;
   readonly perplexity?: number;
-  /** Of the model's own, by name. */
+  /** Figures that the model defines, by name. */
   readonly metrics?: Readonly<Record<string, number>>;
 }
 
-/** Names of a line of figures that no figure of a model's own may have. */
+/** Reserved names in a line of figures; a model's own figure may not use them. */
 export const takenNames: readonly string[] = [
   "type",
   "step",
@@ -40,17 +43,17 @@ export const takenNames: readonly string[] = [
   "perplexity",
 ];
 
-/** A loss in bits, where text is predicted. */
+/** Convert a loss to bits. Empty: no text is predicted. */
 export const bitsOf = (predicts: Prediction, loss: number): Pick<EvaluationFigures, "bitsPerByte" | "bitsPerToken"> => {
   if (predicts === "bytes") return { bitsPerByte: loss / Math.LN2 };
   return predicts === "tokens" ? { bitsPerToken: loss / Math.LN2 } : {};
 };
 
 /**
- * Which sums a figure is the ratio of, for each figure that evaluations can be compared by: those that follow from the
- * loss, such as the perplexity, compare as it does.
+ * The numerator and denominator sums of each figure by which evaluations can be compared. Figures that follow from the
+ * loss, such as the perplexity, compare like the loss.
  *
- * @param own figures that the model names.
+ * @param own figures that the model defines.
  */
 export const comparedFigures = (
   predicts: Prediction,
@@ -75,7 +78,7 @@ const builtInFigures = (predicts: Prediction, { correct, lossSum, count }: Evalu
   }
 };
 
-/** @param own figures that the model names. */
+/** Compute figures from sums. @param own figures that the model defines. */
 export const evaluationFigures = (
   predicts: Prediction,
   sums: EvaluationSums,
@@ -88,13 +91,13 @@ export const evaluationFigures = (
   };
 };
 
-/** All figures side by side, for a line of JSON. */
+/** All figures as one flat object, for a line of JSON. */
 export const flatFigures = ({ metrics, ...figures }: EvaluationFigures): Readonly<Record<string, number>> => ({
   ...figures,
   ...metrics,
 });
 
-/** For people: `test loss 0.0432, 98.60 % right`. */
+/** Format figures for a log line: `test loss 0.0432, 98.60 % right`. */
 export const formatFigures = (
   { loss, accuracy, bitsPerByte, bitsPerToken, perplexity, metrics = {} }: EvaluationFigures,
   on: EvaluatedOn,

@@ -7,7 +7,7 @@ const cachesAtHome = (): string | undefined => {
   try {
     return join(homedir(), ".cache");
   } catch {
-    return undefined; // of a user whom the system does not know, in a container
+    return undefined; // the system does not know the user, as in some containers
   }
 };
 
@@ -21,16 +21,17 @@ const entriesOf = (folder: string): string[] => {
   try {
     return readdirSync(folder).map((name) => join(folder, name));
   } catch {
-    return []; // not there yet
+    return []; // does not exist yet
   }
 };
 
 /**
- * Folder of this user where what a run has worked out is kept for those that follow: below `SKEIN_CACHE_DIR`, else
- * below `skein` in `XDG_CACHE_HOME` or `~/.cache`. Whatever is lost of it is worked out again.
+ * Folder of this user that caches results for later runs: below `SKEIN_CACHE_DIR`, or below `skein` in `XDG_CACHE_HOME`
+ * or `~/.cache`. Lost results are computed again.
  *
  * @param say reports that the folder cannot be used. Default: a warning of the process.
- * @returns undefined if this user has no home, or others can write to the folder: what lies there could be theirs.
+ * @returns undefined if this user has no home, or if other users can write to the folder and could have put files
+ * there.
  */
 export const cacheFolder = (
   name: "compiled" | "digests",

@@ -35,5 +35,5 @@ test("lines that are wanted are copied whole, wherever a piece ends; those longe
 
 test.runIf(process.platform === "linux")("a file without an end is refused", () => {
   symlinkSync("/dev/zero", join(folder, "endless"));
-  expect(() => copyLines(join(folder, "endless"), to, () => true)).toThrow("is no regular file; remove it");
+  expect(() => copyLines(join(folder, "endless"), to, () => true)).toThrow("is not a regular file; remove it");
 });

@@ -5,10 +5,10 @@ import { eachLine } from "./each-line.ts";
 const lineEnd = 10;
 
 /**
- * Copy the lines that `keep` wants from one file to another, in order. Reads as `eachLine` does. Where it fails, as on
- * a full disk, nothing is left of the copy.
+ * Copy the lines that `keep` accepts from one file to another, in order. Reads like `eachLine`. If copying fails, as on
+ * a full disk, the copy is removed.
  *
- * @throws ConfigError where `from` is no regular file; the system's error.
+ * @throws ConfigError if `from` is not a regular file; the system's error.
  */
 export const copyLines = (from: string, to: string, keep: (line: string) => boolean, pieceBytes?: number): void => {
   let target: number | undefined;

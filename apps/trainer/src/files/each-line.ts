@@ -2,11 +2,11 @@ import { closeSync, readSync } from "node:fs";
 import { openRegularFile } from "@skein/collectives/files";
 import { ConfigError } from "../errors.ts";
 
-/** Bytes that are read at once. */
+/** Default number of bytes per read. */
 const defaultPieceBytes = 2 ** 20;
 /**
- * Maximum length of a line, in pieces. The longest lines of our own have a dozen: images of samples, and figures of
- * thousands of experts.
+ * Maximum length of a line, in pieces. Our own longest lines have a dozen: images of samples, and figures of thousands
+ * of experts.
  */
 const maxPiecesOfLine = 64;
 const lineEnd = 10;
@@ -16,23 +16,23 @@ const openLines = (path: string): number => {
     return openRegularFile(path).file;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== undefined) throw error;
-    throw new ConfigError([`${path} is no regular file; remove it, or name another output folder`]);
+    throw new ConfigError([`${path} is not a regular file; remove it, or name another output folder`]);
   }
 };
 
 /**
- * Read a file line by line; the last one counts without an end, too.
+ * Read a file line by line. A last line without a line end is included.
  *
- * @param pieceBytes number of bytes that are read at once. Lines longer than 64 pieces are left out.
- * @throws ConfigError where it is no regular file, which may have no end; the system's error.
- * Cost: memory of two pieces, or of twice the longest line, however long the file.
+ * @param pieceBytes number of bytes per read. Lines longer than 64 pieces are skipped.
+ * @throws ConfigError if the file is not a regular file, because it may have no end; the system's error. Cost: memory
+ * of two pieces, or of twice the longest line, for a file of any length.
  */
 export const eachLine = (path: string, take: (line: Buffer) => void, pieceBytes: number = defaultPieceBytes): void => {
   const source = openLines(path);
   try {
     const maxLineBytes = maxPiecesOfLine * pieceBytes;
     let piece = Buffer.alloc(2 * pieceBytes);
-    let [held, tooLong] = [0, false]; // bytes of a line whose end has not come; whether it is longer than a line may be
+    let [held, tooLong] = [0, false]; // bytes of a line whose end has not been read; whether that line exceeds the maximum length
     const takeShort = (line: Buffer): void => {
       if (!tooLong && line.length <= maxLineBytes) take(line);
       tooLong = false;

@@ -1,6 +1,6 @@
 import { lstatSync, type Stats } from "node:fs";
 
-/** By which a file that has not changed is known without opening it. */
+/** Facts that identify an unchanged file without opening it. */
 export interface FileStamp {
   readonly inode: number;
   readonly bytes: number;
@@ -10,7 +10,10 @@ export interface FileStamp {
   readonly seenAt: number;
 }
 
-/** What is written so soon after a stamp may have the same time: clocks of file systems are coarse. */
+/**
+ * Milliseconds after a write within which another write may have the same time, because clocks of file systems are
+ * coarse.
+ */
 const coarseMilliseconds = 2000;
 
 export const stampOf = ({ ino, size, mtimeMs }: Stats): FileStamp => ({
@@ -20,7 +23,7 @@ export const stampOf = ({ ino, size, mtimeMs }: Stats): FileStamp => ({
   seenAt: Date.now(),
 });
 
-/** @returns undefined where there is none, or no regular file; links are not followed. */
+/** @returns undefined if the file does not exist or is not a regular file; links are not followed. */
 export const stampAt = (path: string): FileStamp | undefined => {
   try {
     const stats = lstatSync(path, { throwIfNoEntry: false });
@@ -30,7 +33,7 @@ export const stampAt = (path: string): FileStamp | undefined => {
   }
 };
 
-/** Whether what was read when the stamp `then` was taken is still what the file holds. */
+/** Whether the content that was read when the stamp `then` was taken is still current. */
 export const isUnchanged = (then: FileStamp | undefined, now: FileStamp | undefined): boolean =>
   then === undefined || now === undefined
     ? then === now

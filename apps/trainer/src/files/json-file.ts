@@ -1,13 +1,13 @@
 import { readTextFile } from "@skein/collectives/files";
 
-/** Deepest nesting of objects and lists in a file that lies beside metrics. */
+/** Maximum nesting depth of objects and lists in a file next to the metrics. */
 const mostDepth = 64;
-/** Most values in it, objects and lists counted. */
+/** Maximum number of values in such a file, including objects and lists. */
 const mostValues = 200_000;
-/** What lies beside metrics is small; larger is none of it. */
+/** Maximum size of a file next to the metrics, bytes; such files are small. */
 export const mostFileBytes: number = 2 ** 22;
 
-/** @throws Error in a few words where a value is too deep or too large to be shown. */
+/** @throws Error in a few words if a value is too deep or too large to be shown. */
 export const requireBounded = (whole: unknown): void => {
   const open: { readonly value: unknown; readonly depth: number }[] = [{ value: whole, depth: 0 }];
   let count = 0;
@@ -23,10 +23,10 @@ export const requireBounded = (whole: unknown): void => {
 };
 
 /**
- * A JSON file in the folder of a run, which others may have put there: a regular file of bounded size, depth and number
- * of values.
+ * Read a JSON file in the folder of a run, which others may have written: a regular file of bounded size, depth and
+ * number of values.
  *
- * @throws the system's error, or an Error that says in a few words what is wrong.
+ * @throws the system's error, or an Error that describes the fault in a few words.
  */
 export const readJsonFile = (path: string): unknown => {
   const { text } = readTextFile(path, mostFileBytes, false);
@@ -34,7 +34,7 @@ export const readJsonFile = (path: string): unknown => {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Error("it is no JSON");
+    throw new Error("it is not JSON");
   }
   requireBounded(value);
   return value;

@@ -1,9 +1,9 @@
-/** Maximum length of a line of metrics. */
+/** Maximum length of a line of metrics, bytes. */
 const maxLineBytes = 2 ** 20;
 
 const newline = 0x0a;
 
-/** Puts lines together from pieces of a file, cut anywhere, also within a character. */
+/** Assembles lines from pieces of a file, which may be split anywhere, also within a character. */
 export class LineSplitter {
   private readonly line: (text: string) => void;
   private readonly tooLong: () => void;
@@ -44,7 +44,7 @@ export class LineSplitter {
       this.skipping = true;
       return;
     }
-    this.rest.push(Buffer.from(part)); // the piece is read into again
+    this.rest.push(Buffer.from(part)); // copied, because the buffer of the piece is reused
     this.restBytes += part.length;
   }
 }

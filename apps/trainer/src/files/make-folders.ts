@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, rmdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /**
- * Make a folder and those above it. Node's own `recursive` does not return below /proc and /sys, whose folders answer
- * that they are not there when something is to be made in them.
+ * Create a folder and its parents. Node's own `recursive` does not return below /proc and /sys, whose folders report
+ * ENOENT when something is created in them.
  *
- * @returns those that were not there, outermost first. @throws the system's error; then none is left behind.
+ * @returns the folders that did not exist, outermost first. @throws the system's error; then no folder is left behind.
  */
 export const makeFolders = (path: string, mode = 0o777): string[] => {
   const missing: string[] = [];
@@ -21,7 +21,7 @@ export const makeFolders = (path: string, mode = 0o777): string[] => {
   return made;
 };
 
-/** @returns false where another process was faster. */
+/** @returns false if another process was faster. */
 const makeOne = (folder: string, mode: number): boolean => {
   try {
     mkdirSync(folder, { mode });
@@ -33,13 +33,13 @@ const makeOne = (folder: string, mode: number): boolean => {
   }
 };
 
-/** Take folders away that `makeFolders` has made, as far as nothing has come into them. */
+/** Remove folders that `makeFolders` has created, as far as they are empty. */
 export const removeEmpty = (made: readonly string[]): void => {
   for (const folder of made.toReversed()) {
     try {
       rmdirSync(folder);
     } catch {
-      return; // in use, and so are those above
+      return; // in use, and so are its parents
     }
   }
 };

@@ -57,7 +57,7 @@ describe("a place that cannot is told with the system's code, and stays as it wa
   test("a file of a run that is a link, wherever it leads", () => {
     for (const target of ["file", "not-there"]) {
       symlinkSync(join(folder, target), join(folder, "folder", "metrics.jsonl"));
-      expect(() => requireOutput(join(folder, "folder"))).toThrow(/metrics\.jsonl is a link, .*; remove it$/);
+      expect(() => requireOutput(join(folder, "folder"))).toThrow(/metrics\.jsonl is a symbolic link, .*; remove it$/);
       rmSync(join(folder, "folder", "metrics.jsonl"));
     }
     expect(readFileSync(join(folder, "file"), "utf8")).toBe("kept");
@@ -122,8 +122,6 @@ describe("folders", () => {
     expect(() => requireOutput(output)).toThrow(/^output folder .*: .*checkpoints: cannot be written \(ENOTDIR: /);
     rmSync(join(output, "checkpoints"));
     mkdirSync(join(output, "metrics.jsonl"));
-    expect(() => requireOutput(output)).toThrow(
-      /metrics\.jsonl: cannot be written \(EISDIR: a folder is in its place\)/,
-    );
+    expect(() => requireOutput(output)).toThrow(/metrics\.jsonl: cannot be written \(EISDIR: a folder exists there\)/);
   });
 });

@@ -3,34 +3,32 @@ import { basename, dirname, join } from "node:path";
 import { ConfigError, describeError } from "../errors.ts";
 import { makeFolders } from "./make-folders.ts";
 
-// Where a run will write is looked at before it trains: a place that cannot be used is wrong use, told in a line, and
-// not the end of an hour's work.
+// Output paths of a run are checked before it trains. A path that cannot be used is a usage error, reported in one
+// line, instead of a failure after an hour's work.
 
-/** What is wrong with a place, by the system's code. Others, such as a full disk, say nothing about the place. */
+/** Faults of a path, by the system's error code. Other codes, such as a full disk, are not about the path. */
 const placeFaults: Readonly<Record<string, string>> = {
   EACCES: "this user may not write there",
-  EEXIST: "a file is in its place",
-  EINVAL: "no file can have that name",
-  EISDIR: "a folder is in its place",
-  ELOOP: "it is a link, or its links lead in a circle",
+  EEXIST: "a file exists there",
+  EINVAL: "a file cannot have that name",
+  EISDIR: "a folder exists there",
+  ELOOP: "it is a symbolic link, or its links form a cycle",
   ENAMETOOLONG: "the path is too long",
-  ENOENT: "the folder that it is to be in does not exist, or takes no files",
+  ENOENT: "its folder does not exist, or cannot hold files",
   ENOTDIR: "a part of the path is a file",
-  ENXIO: "it is a pipe that nobody reads, or no file",
+  ENXIO: "it is a pipe without a reader, or not a file",
   EPERM: "this user may not write there",
   EROFS: "the disk is read-only",
 };
 
-/** An error about a place, told as wrong use; any other error as it is. @param what names option and path. */
+/** Convert an error about a path to a usage error; other errors stay as they are. @param what names option and path. */
 export const explainPlace = (error: unknown, what: string, cure: string): unknown => {
   const { code } = describeError(error);
   const fault = placeFaults[code];
   return fault === undefined ? error : new ConfigError([`${what}: cannot be written (${code}: ${fault}); ${cure}`]);
 };
 
-/**
- * Open a file for writing as a run will, and leave everything as it was. Never waits, as opening a pipe otherwise does.
- */
+/** Open a file for writing as a run does, and leave everything unchanged. Never waits for a reader of a pipe. */
 const tryToWrite = (path: string): void => {
   const isNew = !existsSync(path);
   closeSync(openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK, 0o666));
@@ -39,32 +37,32 @@ const tryToWrite = (path: string): void => {
 
 const isLink = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 
-/** @throws ConfigError where a file cannot be written in this place. */
+/** @throws ConfigError if a file cannot be written at this path. */
 export const requireWritable = (path: string, option: string): void => {
   try {
     tryToWrite(path);
   } catch (error) {
-    throw explainPlace(error, `${option} ${path}`, "name a file in a folder that is there and that you may write to");
+    throw explainPlace(error, `${option} ${path}`, "name a file in an existing folder that you may write to");
   }
 };
 
-/** @throws ConfigError where a file cannot be put in this place by renaming another one to it. */
+/** @throws ConfigError if a file cannot be put at this path by renaming another file to it. */
 export const requireReplaceable = (path: string, option: string): void => {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats !== undefined && !stats.isFile())
     throw new ConfigError([
-      `${option} ${path}: is ${stats.isDirectory() ? "a folder" : "no regular file"}; name a file`,
+      `${option} ${path}: is ${stats.isDirectory() ? "a folder" : "not a regular file"}; name a file`,
     ]);
   try {
     tryToWrite(`${path}.tmp`);
   } catch (error) {
-    throw explainPlace(error, `${option} ${path}`, "name a file in a folder that is there and that you may write to");
+    throw explainPlace(error, `${option} ${path}`, "name a file in an existing folder that you may write to");
   }
 };
 
 /**
- * @throws ConfigError where a file cannot be put in this place, even when the folders above it are made. Leaves those
- * that it has made.
+ * @throws ConfigError if a file cannot be put at this path, even after its parent folders are created. Created folders
+ * stay.
  */
 export const requireNewFile = (path: string, option: string): void => {
   try {
@@ -76,8 +74,8 @@ export const requireNewFile = (path: string, option: string): void => {
 };
 
 /**
- * @throws ConfigError where nothing can be written in a folder, or in those of the files and folders that are there. A
- * file that is a link is refused: in a folder of others it may lead anywhere.
+ * @throws ConfigError if nothing can be written in a folder, or in the existing files and folders inside it. A file
+ * that is a symbolic link is refused, because in a folder of another user the link may point anywhere.
  * @param what names option and path.
  */
 export const requireFolder = (
@@ -87,7 +85,9 @@ export const requireFolder = (
 ): void => {
   const linked = files.map((name) => join(folder, name)).find((path) => isLink(path));
   if (linked !== undefined)
-    throw new ConfigError([`${what}: ${linked} is a link, through which nothing is written; remove it`]);
+    throw new ConfigError([
+      `${what}: ${linked} is a symbolic link, and the run does not write through links; remove it`,
+    ]);
   const probe = `.probe-${process.pid}`;
   for (const path of [
     join(folder, probe),

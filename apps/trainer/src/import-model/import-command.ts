@@ -16,15 +16,15 @@ interface ImportOptions extends GlobalOptions {
 }
 
 /**
- * `skein-train import`: look at a folder in Hugging Face's layout, whole, and write a job that trains it on.
+ * `skein-train import`: read a whole folder in Hugging Face's layout, and write a job that trains its model.
  *
  * @returns the exit code.
- * @throws PretrainedError, SafetensorsError for what cannot be read; ConfigError where the job file is there already.
+ * @throws PretrainedError, SafetensorsError for unreadable files; ConfigError if the job file already exists.
  */
 export const importCommand = async (place: string, { output, json }: ImportOptions): Promise<number> => {
   if (output !== undefined) {
     if (existsSync(output))
-      throw new ConfigError([`--output ${output} is there already, and is left as it is; name a new file`]);
+      throw new ConfigError([`--output ${output} already exists, and is not changed; name a new file`]);
     requireNewFile(output, "--output");
   }
   const { config, params, stored } = await loadPretrained(place);
@@ -39,7 +39,7 @@ export const importCommand = async (place: string, { output, json }: ImportOptio
       ? `${JSON.stringify({ ...facts, ...(output !== undefined && { job: output }) })}\n`
       : [
           `${place}: a ${kind} of ${parameters.toLocaleString("en")} parameters in ${dtypes.join(", ")}, ${hasTokenizer ? "with" : "without"} a ${tokenizerFile}`,
-          output === undefined ? "a job to train it on: add --output job.yaml" : `written to ${output}`,
+          output === undefined ? "to get a job that trains it, add --output job.yaml" : `written to ${output}`,
           "",
         ].join("\n"),
   );
@@ -50,9 +50,9 @@ export const importCommand = async (place: string, { output, json }: ImportOptio
 export const addImportCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("import")
-    .description("look at a checkpoint in Hugging Face's layout, and write a job that trains it on")
+    .description("inspect a checkpoint in Hugging Face's layout, and write a job that trains it")
     .argument("<folder>", "folder with config.json and safetensors")
-    .option("--output <file>", "where the job goes; default: nothing is written")
+    .option("--output <file>", "path of the job; default: nothing is written")
     .addHelpText("after", "\nExample:\n  skein-train import ./my-llama --output job.yaml")
     .action(commandAction(finish, importCommand));
 };

@@ -6,13 +6,13 @@ import { stringify } from "yaml";
 import { causalKinds } from "../generate/text-model.ts";
 import { readPreprocessor } from "../pretrained/preprocessor.ts";
 
-/** A path as a job file in `folder` writes it. */
+/** A path relative to `folder`, for a job file there. */
 const from = (folder: string, path: string): string => {
   const short = relative(folder, resolve(path)) || ".";
   return short.startsWith(".") ? short : `./${short}`;
 };
 
-/** What a job says of data, and what of its model depends on them; and what people are to put where, in one line. */
+/** Data section of a job, the head that depends on the data, and a hint for the user in one line. */
 interface Learning {
   readonly data: object;
   readonly head?: "new";
@@ -26,14 +26,14 @@ const textLearning = (place: string, folder: string): Learning => ({
     ...(existsSync(join(place, tokenizerFile)) && { tokenizer: folder }),
     window: 128,
   },
-  hint: "put a text of yours into ./text.txt, or name another file",
+  hint: "put your text into ./text.txt, or name another file",
 });
 
-/** Whether the model of a configuration has a head that predicts classes; otherwise the job asks for a new head. */
+/** A new head, unless the configuration has a head that predicts classes. */
 const needsHead = ({ architectures }: Config): { readonly head?: "new" } =>
   Array.isArray(architectures) && !String(architectures[0]).endsWith("Classification") ? { head: "new" } : {};
 
-const otherClasses = "model.head: new is for other classes than those of its config.json";
+const otherClasses = "model.head: new is for classes other than those of its config.json";
 
 const defaultImageSize = 224;
 
@@ -64,11 +64,11 @@ const learningOf = async (place: string, folder: string, config: Config): Promis
 };
 
 /**
- * The text of a job that trains the checkpoint of `place` on: a language model on a text, a classifier of images on a
- * folder of images, BERT on tokens with classes.
+ * Write a job that trains the checkpoint of `place`: a language model on text, an image classifier on a folder of
+ * images, BERT on tokens with classes.
  *
- * @param output where the job goes: paths in it are seen from there.
- * @throws PretrainedError for images that cannot be made here.
+ * @param output path of the job; paths in the job are relative to its folder.
+ * @throws PretrainedError for unsupported images.
  */
 export const jobTextOf = async (place: string, output: string, config: Config): Promise<string> => {
   const folder = from(dirname(resolve(output)), place);
@@ -88,5 +88,5 @@ export const jobTextOf = async (place: string, output: string, config: Config): 
     clipNorm: 1,
     checkpoint: { everySteps: 200 },
   };
-  return `# Trains ${place.replaceAll(/\p{C}/gu, "?")} on; ${hint}.\n${stringify(job)}`;
+  return `# Trains ${place.replaceAll(/\p{C}/gu, "?")}; ${hint}.\n${stringify(job)}`;
 };

@@ -5,22 +5,20 @@ import { hasShards } from "./experts-of.ts";
 import type { Job, MeshJob } from "./job.ts";
 import { hasGrid } from "./optimizer-schema.ts";
 
-/** The mesh axis along which ranks have different samples. Without `mesh.tensor` all ranks lie along it. */
+/** Mesh axis of ranks with different samples. Without `mesh.tensor` it has all ranks. */
 export const dataAxis = "data";
 
-/** Along this one lie ranks that share out the experts of each layer. */
+/** Mesh axis of ranks that share the experts of each layer. */
 export const expertAxis = "expert";
 
-/** And along this one those that have the same experts. */
+/** Mesh axis of ranks that hold the same experts. */
 export const expertReplicasAxis = "expert-replicas";
 
-/**
- * The axes of the mesh whose product is that of experts, from the outermost: of each level that tokens travel over.
- */
+/** Mesh axes whose product is the expert axis, from the outermost: one axis per level of token exchange. */
 export const expertLevelAxes = (mesh: Pick<MeshJob, "expert" | "expertLevels">): readonly string[] =>
   expertLevelsOf(mesh).map(({ axis }) => axis);
 
-/** The same, with the ranks along each. */
+/** Mesh axes of the expert levels, with the number of ranks along each. */
 export const expertLevelsOf = ({
   expert,
   expertLevels = [],
@@ -29,29 +27,31 @@ export const expertLevelsOf = ({
     ? expertLevels.map((size, i) => ({ axis: `${expertAxis}-level-${i + 1}`, size }))
     : [{ axis: expertAxis, size: expert }];
 
-/** Along this one lie ranks that have the same samples and share out the matrices of each block. */
+/** Mesh axis of ranks that have the same samples and share the matrices of each block. */
 export const tensorAxis = "tensor";
 
-/** Where ranks share out the hidden width of experts too: all that have shards of the same layer's experts. */
+/**
+ * Mesh axis of all ranks that hold shards of the same layer's experts, if ranks also share the hidden width of experts.
+ */
 export const expertShardsAxis = "expert-shards";
 
-/** And along this one those that have the same shards of the same experts. */
+/** Mesh axis of ranks that hold the same shards of the same experts. */
 export const expertShardReplicasAxis = "expert-shard-replicas";
 
-/** All ranks, where not all have different samples. */
+/** Mesh axis of all ranks, if some ranks have the same samples. */
 export const worldAxis = "world";
 
-/** Axes of ranks that share a host, and of those that stand in the same place on each. */
+/** Mesh axes of ranks that share a host, and of ranks at the same position on each host. */
 export const insideHostsAxis = "inside-hosts";
 export const acrossHostsAxis = "across-hosts";
 
-/** Axes of the grid of K-FAC's gradient workers: along the first lie the ranks of a column, the second of a row. */
+/** Axes of the grid of K-FAC's gradient workers: the first has the ranks of a column, the second the ranks of a row. */
 export const gridAxes = { workers: "gradient-workers", receivers: "gradient-receivers" } as const;
 
 type Groups = readonly (readonly number[])[];
 
 /**
- * The groups of a product of axes: ranks that have one place along all others.
+ * Partition of ranks along a product of axes: the ranks of a group have the same coordinates along all other axes.
  *
  * @param mesh sizes of axes, from the slowest to the fastest.
  */
@@ -67,14 +67,14 @@ const productPartition = (mesh: Mesh, along: readonly string[]): number[][] => {
   return [...Map.groupBy(ranks, (rank) => placesOf.map((places) => places[rank]).join()).values()];
 };
 
-/** Axes of what ranks share out beside the batch, and the products of them along which gradients are averaged. */
+/** Axes of parallelism other than the batch, and their products along which gradients are averaged. */
 const sharedOut = ({ ranks, mesh: job, model }: Job): (readonly [axis: string, groups: Groups])[] => {
   const { expert, tensor } = job;
   const levels = expertLevelAxes(job);
   const mesh = {
     replica: ranks / (expert * tensor),
     ...Object.fromEntries(expertLevelsOf(job).map(({ axis, size }) => [axis, size])),
-    tensor, // neighbours along the last one send most: activations of every matrix
+    tensor, // ranks that are neighbors along the last axis send most: activations of every matrix
   };
   const groups = (...along: readonly string[]): Groups => productPartition(mesh, along);
   const axes: (readonly [string, Groups])[] = [[dataAxis, groups("replica", ...levels)]];
@@ -86,7 +86,7 @@ const sharedOut = ({ ranks, mesh: job, model }: Job): (readonly [axis: string, g
   return axes;
 };
 
-/** Axes of algorithms that send in more than one direction; each set shares out all ranks. */
+/** Axes of algorithms that send in more than one direction. Each set of axes covers all ranks. */
 const ofAlgorithms = ({ ranks, compression, optimizer }: Job): Mesh[] => {
   const sets: Mesh[] = [];
   if (compression.kind === "hierarchical-top-k") {
@@ -101,37 +101,37 @@ const ofAlgorithms = ({ ranks, compression, optimizer }: Job): Mesh[] => {
   return sets;
 };
 
-/** The groups of ranks along each axis of a job's mesh, each rank in one. */
+/** Partition of ranks along each axis of a job's mesh; each rank is in one group per axis. */
 export const meshGroups = (job: Job): { readonly [dataAxis]: Groups; readonly [axis: string]: Groups } =>
   Object.fromEntries([
     ...sharedOut(job),
     ...ofAlgorithms(job).flatMap((axes) => Object.keys(axes).map((axis) => [axis, meshPartition(axes, axis)] as const)),
   ]) as { readonly [dataAxis]: Groups; readonly [axis: string]: Groups };
 
-/** Ranks along each axis of a job. */
+/** Number of ranks along each axis of a job. */
 export const meshOf = (job: Job): Mesh =>
   Object.fromEntries(Object.entries(meshGroups(job)).map(([axis, [group]]) => [axis, group!.length]));
 
-/** The axis along which all ranks lie. */
+/** The axis that has all ranks. */
 export const everyRankAxis = (mesh: Mesh): string => (Object.hasOwn(mesh, worldAxis) ? worldAxis : dataAxis);
 
-/** By the axes along which ranks hold different parts: the axis along which they hold the same. */
+/** Axis of ranks with the same shard, by the axes along which parameters are sharded. */
 const replicasAlong: Readonly<Record<string, string>> = {
   [expertAxis]: expertReplicasAxis,
   [tensorAxis]: dataAxis,
   [`${expertAxis},${tensorAxis}`]: expertShardReplicasAxis,
 };
 
-/** The axis along which ranks hold the same part of what is shared out along others. */
+/** Axis of ranks with the same shard of parameters that are sharded along `axes`. */
 export const replicasAxisAlong = (axes: readonly string[]): string => {
   const replicas = replicasAlong[axes.join()];
-  if (replicas === undefined) throw new InvariantError(`parameters are shared out along axes "${axes.join(", ")}"`);
+  if (replicas === undefined) throw new InvariantError(`parameters are sharded along axes "${axes.join(", ")}"`);
   return replicas;
 };
 
 /**
- * The axis along which ranks hold the same of the parameter at a path, and average its gradient: the product of all
- * axes but those that it is shared out along.
+ * Axis of the ranks that hold the same values of the parameter at a path and average its gradient: the product of all
+ * axes except the axes of its sharding.
  */
 export const replicasAxisOf =
   ({ sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh }): ((path: string) => string) =>
@@ -140,13 +140,13 @@ export const replicasAxisOf =
     return axes.length === 0 ? everyRankAxis(mesh) : replicasAxisAlong(axes);
   };
 
-/** Only what several ranks share out: what one rank has whole, it has as if nobody shared it out. */
+/** Restrict a sharding to axes with several ranks: a parameter that one rank holds whole is not sharded. */
 export const shardingOn =
   (mesh: Mesh, sharding: Sharding): Sharding =>
   (path) =>
     sharding(path).filter(({ axis }) => (mesh[axis] ?? 1) > 1);
 
-/** The place of a rank along each axis. */
+/** Coordinates of a rank along each axis. */
 export const placeOf = (job: Job, rank: number): MeshPlace =>
   Object.fromEntries(
     Object.entries(meshGroups(job)).map(([axis, groups]) => [
@@ -155,18 +155,21 @@ export const placeOf = (job: Job, rank: number): MeshPlace =>
     ]),
   );
 
-/** Ranks with different samples: how many parts a batch has. */
+/** Number of parts of a batch: the number of ranks with different samples. */
 export const numBatchParts = ({ ranks, mesh }: Pick<Job, "ranks" | "mesh">): number => ranks / mesh.tensor;
 
-/** Samples that a rank computes at once: its part of a batch, or a part of that where gradients are accumulated. */
+/**
+ * Number of samples that a rank computes at once: its part of a batch, or a fraction of that part if gradients are
+ * accumulated.
+ */
 export const samplesAtOnce = (job: Pick<Job, "ranks" | "mesh" | "batch" | "accumulate">): number =>
   job.batch / numBatchParts(job) / (job.accumulate ?? 1);
 
-/** The part of each batch that a rank takes. */
+/** This rank's part of each batch. */
 export const batchPartOf = (job: Job, rank: number): { readonly rank: number; readonly worldSize: number } => ({
   rank: placeOf(job, rank)[dataAxis]!,
   worldSize: numBatchParts(job),
 });
 
-/** The place of the first rank along each axis. */
+/** Coordinates of the first rank. */
 export const firstPlace = (mesh: Mesh): MeshPlace => Object.fromEntries(Object.keys(mesh).map((axis) => [axis, 0]));

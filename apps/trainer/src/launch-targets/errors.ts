@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** A launcher (mpirun, sbatch, kubectl) that is not there, that we do not know, or that refused. */
+/** A launcher (mpirun, sbatch, kubectl) is missing, unknown, or failed. */
 export class LaunchError extends SkeinError {
   override name = "LaunchError";
 

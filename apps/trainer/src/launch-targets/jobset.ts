@@ -5,14 +5,16 @@ import type { Launch } from "./launch-target.ts";
 import { onDisruption, onPassing, onWrongUse, podTemplate, rankContainer } from "./rank-pod.ts";
 import { jobConfigMap, joinSecret, kubernetesLaunch, runMetadata, runName, runOnly } from "./run-objects.ts";
 
-/** The Job of a JobSet whose pods run ranks; also the name that Kubeflow's MPI policy looks for. */
+/** Job of a JobSet whose pods run ranks. Kubeflow's MPI policy also looks for this name. */
 export const nodeJob = "node";
 
-/** Pod `index` of a Job of a JobSet, by the name that the JobSet gives it. */
+/** DNS name that a JobSet gives to pod `index` of one of its Jobs. */
 export const podHost = (plan: LaunchPlan, replicatedJob: string, index: number): string =>
   `${runName(plan)}-${replicatedJob}-0-${index}.${runName(plan)}`;
 
-/** Pods of which none is replaced alone: the first failure fails the Job, and the JobSet starts all again. */
+/**
+ * Job whose pods are never replaced individually: the first failure fails the Job, and the JobSet restarts all pods.
+ */
 export const gangJob = (plan: LaunchPlan, pods: number, container: Container): JobSpec => ({
   completionMode: "Indexed",
   completions: pods,
@@ -24,8 +26,9 @@ export const gangJob = (plan: LaunchPlan, pods: number, container: Container): J
 });
 
 /**
- * A JobSet that restarts as a whole. What a Job failed of is told by reason and message: a pod that the cluster took
- * away costs no restart, wrong use and a run out of time end it, all else costs one restart.
+ * A JobSet that restarts as a whole. Reason and message of a failed Job select the action: a pod that the cluster
+ * evicted costs no restart, a usage error and an exceeded time limit end the JobSet, any other failure costs one
+ * restart.
  */
 export const gangJobSet = (
   plan: LaunchPlan,
@@ -36,7 +39,7 @@ export const gangJobSet = (
   successPolicy: { operator: "All", targetReplicatedJobs: [finishes] },
   failurePolicy: {
     maxRestarts: plan.maxRestarts,
-    restartStrategy: "BlockingRecreate", // no pod of the last attempt is left to disturb the rendezvous of the next
+    restartStrategy: "BlockingRecreate", // no pod of the last attempt is left to disturb the next rendezvous
     rules: [
       {
         name: "disruption",

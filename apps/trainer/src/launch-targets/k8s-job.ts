@@ -12,21 +12,21 @@ import {
   runOnly,
 } from "./run-objects.ts";
 
-/** Index 0 of an Indexed Job, by the name that its Service gives it. */
+/** DNS name that the Service gives to index 0 of an Indexed Job. */
 const coordinatorHost = (plan: LaunchPlan): string => `${runName(plan)}-0.${runName(plan)}`;
 
 /**
- * Restarts of a gang without an operator. A rank that dies makes its peers end too, within seconds and with an error of
- * their own; each pod is then replaced by one of the same index, and all meet again at the rendezvous. So one restart
- * of the gang is one failure of *each* index: limits per index count restarts, where `backoffLimit` would count them
- * once for every rank. The first index to run out ends the Job, as the others can do nothing without it.
+ * Restart policy of a gang without an operator. If a rank dies, its peers end within seconds with their own error; each
+ * pod is then replaced by a pod with the same index, and all pods meet again at the rendezvous. So one restart of the
+ * gang is one failure of *each* index: limits per index count restarts, whereas `backoffLimit` would count a restart
+ * once per rank. The first index that has no retries left ends the Job, because the other ranks need it.
  */
 const restartPolicy = (
   plan: LaunchPlan,
 ): Pick<JobSpec, "backoffLimitPerIndex" | "maxFailedIndexes" | "podReplacementPolicy" | "podFailurePolicy"> => ({
   backoffLimitPerIndex: plan.maxRestarts,
   maxFailedIndexes: 0,
-  podReplacementPolicy: "Failed", // never two pods of one rank at once
+  podReplacementPolicy: "Failed", // never two pods of the same rank at once
   podFailurePolicy: { rules: [onWrongUse("FailJob"), ...onDisruption("Ignore"), onPassing] },
 });
 

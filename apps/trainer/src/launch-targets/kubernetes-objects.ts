@@ -1,5 +1,5 @@
 /**
- * The parts of Kubernetes' objects that launch targets write: core/v1, batch/v1 (1.29), networking.k8s.io/v1, JobSet
+ * The fields of Kubernetes objects that launch targets write: core/v1, batch/v1 (1.29), networking.k8s.io/v1, JobSet
  * v1alpha2 (0.11), Kubeflow Trainer v1alpha1 (2.2).
  */
 
@@ -36,12 +36,12 @@ export interface Container {
     readonly name: string;
     readonly mountPath: string;
     readonly readOnly?: true;
-    /** Only this folder of the volume; `$(NAME)` is a variable of the container. */
+    /** Mounts only this folder of the volume; `$(NAME)` is a variable of the container. */
     readonly subPathExpr?: string;
   }[];
 }
 
-/** Files of a Secret, and where they lie. One that is optional need not be there, nor any of its files. */
+/** Files of a Secret, and their paths. An optional Secret, and any of its files, may be missing. */
 export interface SecretFiles {
   readonly name: string;
   readonly items: readonly { readonly key: string; readonly path: string }[];

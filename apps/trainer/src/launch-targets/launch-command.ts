@@ -37,7 +37,7 @@ interface CommandOptions extends LaunchOptions {
   readonly submit?: boolean;
 }
 
-/** Targets that take files; the other two start processes here. */
+/** Targets that generate files. The other two targets start processes on this machine. */
 const clusterTargets: Readonly<Partial<Record<LaunchPlan["target"], LaunchTarget>>> = {
   slurm,
   "k8s-job": k8sJob,
@@ -46,8 +46,8 @@ const clusterTargets: Readonly<Partial<Record<LaunchPlan["target"], LaunchTarget
 };
 
 /**
- * This command line, for other processes to start: an absolute node, as PATH may hold another version on another
- * machine.
+ * Command line of this program, for other processes to start. The path of node is absolute, because PATH may have
+ * another version on another machine.
  */
 const program: readonly string[] = [
   process.execPath,
@@ -55,12 +55,14 @@ const program: readonly string[] = [
   fileURLToPath(new URL("../main.ts", import.meta.url)),
 ];
 
-/** 256 random bits. */
+/** Join secret of 256 random bits. */
 const newJoinSecret = (): string => randomBytes(32).toString("hex");
 
 const note = (line: string): void => writeStderr(`${asTyped(line)}\n`);
 
-/** Files on standard output, fit to be redirected; secrets only by how to make them. */
+/**
+ * Print files on standard output, so that they can be redirected. Secrets are replaced by the command that makes them.
+ */
 const printFiles = (files: readonly LaunchFile[], command: readonly string[], json: boolean): void => {
   const shown = files.map(({ name, text, instead }) => ({ name, text: instead ?? text }));
   if (json) {
@@ -68,12 +70,12 @@ const printFiles = (files: readonly LaunchFile[], command: readonly string[], js
     return;
   }
   const [only] = shown;
-  // A script begins with its first line, so that nothing may stand before it.
+  // A script must begin with its first line, so nothing may precede it.
   if (shown.length === 1) process.stdout.write(only!.text);
   else for (const { name, text } of shown) process.stdout.write(`---\n# ${name}\n${text}`);
 };
 
-/** Values that have options of their own, checked together with the job; the ranks get them as they were typed. */
+/** Job overrides from separate options, checked together with the job; ranks get the options as typed. */
 const optionOverrides = ({ ranks, steps, transport }: CommandOptions): Override[] =>
   Object.entries({ ranks, steps, transport }).flatMap(([key, text]) =>
     text === undefined
@@ -120,7 +122,7 @@ const freePort = (): Promise<number> =>
     });
   });
 
-/** Room for thousands of hosts, a line each. */
+/** Maximum size of a host file in bytes: thousands of hosts, one per line. */
 const mostHostfileBytes = 2 ** 20;
 
 const readHostfile = (path: string): string => {
@@ -133,7 +135,10 @@ const readHostfile = (path: string): string => {
   }
 };
 
-/** Where rank 0 will host the rendezvous: on the first host of the host file, else on this machine alone. */
+/**
+ * Address of the rendezvous, which rank 0 hosts: on the first host of the host file, or on this machine if there is no
+ * host file.
+ */
 const coordinatorOf = async ({ hostfile, port }: LaunchPlan): Promise<string> => {
   if (hostfile === undefined) return `127.0.0.1:${port ?? (await freePort())}`;
   const host = firstHost(readHostfile(hostfile));
@@ -142,7 +147,7 @@ const coordinatorOf = async ({ hostfile, port }: LaunchPlan): Promise<string> =>
   return `${host}:${port ?? defaultPort}`;
 };
 
-/** The first folder that `claimOutput` would take. */
+/** The folder that `claimOutput` would choose. */
 const nextOutput = (name: string): string => {
   for (let number = 1; ; number++) {
     const path = join("runs", name, String(number));
@@ -150,7 +155,7 @@ const nextOutput = (name: string): string => {
   }
 };
 
-/** Resolves on a signal that asks to stop; a second one ends this process. */
+/** Resolves on a signal that asks to stop; a second signal ends this process. */
 const interruption = (): { readonly interrupted: Promise<StopCause>; readonly release: () => void } => {
   let release = (): void => {};
   const interrupted = new Promise<StopCause>((done) => {
@@ -178,12 +183,12 @@ const launchHere = async (plan: LaunchPlan): Promise<number> => {
 };
 
 const launchMpirun = async (plan: LaunchPlan, host: MpirunHost): Promise<number> => {
-  // other hosts have caches of their own, and their ranks check them
+  // other hosts have their own caches, which their ranks check
   if (plan.transport === "mpi" && plan.hostfile === undefined) {
     const { findAddon } = await import("@skein/mpi/node"); // only runs over MPI need its addon
     findAddon({}, host.version === "hydra" ? "mpich" : "open-mpi");
   }
-  await coordinatorOf(plan); // a host file that cannot be used leaves no folder behind
+  await coordinatorOf(plan); // fails for an unusable host file before a folder is created
   const output = resolve(plan.output ?? claimOutput(plan.name, undefined).path);
   const command = mpirunCommand(plan, host, output);
   const secret = process.env[secretVariable] ?? newJoinSecret();
@@ -209,7 +214,9 @@ const launchMpirun = async (plan: LaunchPlan, host: MpirunHost): Promise<number>
 
 const launchCommand = async (file: string, options: CommandOptions): Promise<number> => {
   if (options.dryRun === true && options.submit === true)
-    throw new ConfigError(["--dry-run and --submit exclude each other; give --dry-run to look, --submit to start"]);
+    throw new ConfigError([
+      "--dry-run and --submit exclude each other; give --dry-run to print only, --submit to start",
+    ]);
   const plan = readPlan(file, options);
   const target = clusterTargets[plan.target];
   const looksOnly = options.submit !== true;
@@ -255,13 +262,13 @@ export const addLaunchCommand = (parent: Command, finish: (code: number) => void
       `${launchTransports.join(", ")}; default: the job's, and for a job of threads mpi with mpirun and slurm, tls on Kubernetes`,
     )
     .option("--certificates <place>", "folder with certificates for tls; on Kubernetes, the Secret that holds them")
-    .option("--insecure", "let tcp and mpi speak in the clear between machines")
+    .option("--insecure", "allow tcp and mpi to send unencrypted data between machines")
     .option("--output <folder>", "where results go; on Kubernetes, inside the claim")
-    .option("--max-restarts <count>", "how often to go on from the newest checkpoint after a failure; default: 3")
+    .option("--max-restarts <count>", "how often to restart from the newest checkpoint after a failure; default: 3")
     .option("--cpus <count>", "cores per rank; default: 2")
     .option("--memory <amount>", "memory per rank, such as 8Gi")
     .option("--gpus <count>", "GPUs per rank; default: 0")
-    .option("--gpu-resource <name>", "what the cluster calls a GPU; default: nvidia.com/gpu, on Slurm gpu")
+    .option("--gpu-resource <name>", "name of the GPU resource on the cluster; default: nvidia.com/gpu, on Slurm gpu")
     .option("--time <hh:mm:ss>", "time limit")
     .option("--queue <name>", "Slurm's partition, or Kueue's queue")
     .option("--image <reference>", "container image with skein-train (Kubernetes)")

@@ -1,14 +1,14 @@
 import type { RelativePath } from "../job-file/config.ts";
 
-/** Where ranks can be started. */
+/** Targets on which ranks can be started. */
 export const targetNames = ["local", "mpirun", "slurm", "k8s-job", "jobset", "trainjob"] as const;
 export type TargetName = (typeof targetNames)[number];
 
-/** How bytes travel between ranks. */
+/** Transports between ranks. */
 export const launchTransports = ["threads", "tcp", "tls", "mpi"] as const;
 export type LaunchTransport = (typeof launchTransports)[number];
 
-/** Options as commander leaves them. */
+/** Options as commander returns them. */
 export interface LaunchOptions {
   readonly target: string;
   readonly name?: string;
@@ -37,7 +37,7 @@ export interface LaunchOptions {
   readonly set: readonly string[];
 }
 
-/** What the job file and this machine add to the options. */
+/** Facts that the job file and this machine add to the options. */
 export interface LaunchContext {
   readonly job: {
     readonly path: string;
@@ -48,11 +48,11 @@ export interface LaunchContext {
     readonly ranksPerProcess: number;
     readonly certificates: string | undefined;
     readonly insecure: boolean;
-    /** Files of data and model that the job names from its own folder. */
+    /** Files of data and model that the job names relative to its own folder. */
     readonly besideFile: readonly RelativePath[];
   };
   readonly program: readonly string[];
 }
 
-/** How an option is typed. */
+/** Command-line flag of an option. */
 export const flagOf = (key: string): string => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

@@ -10,33 +10,33 @@ import {
 import { crossFaults, inKubernetes } from "./launch-rules.ts";
 import { OptionReader } from "./option-reader.ts";
 
-/** What is to be started: checked options, and nothing that depends on the target. */
+/** Checked options of a launch, independent of the target. */
 export interface LaunchPlan {
   readonly target: TargetName;
-  /** Name of the run; cleaned for whatever bears it. */
+  /** Name of the run; each target replaces characters that it does not allow. */
   readonly name: string;
-  /** The job file: its absolute path for ranks that see this file system, its text for those that do not. */
+  /** Job file: its absolute path for ranks that see this file system, its text for other ranks. */
   readonly job: { readonly path: string; readonly text: string };
   readonly ranks: number;
-  /** Processes to start: each holds the same number of ranks, as threads. */
+  /** Number of processes to start; each runs the same number of ranks, as threads. */
   readonly processes: number;
-  /** Machines; undefined where the target places ranks as it likes. */
+  /** Number of machines. Absent: the target places ranks freely. */
   readonly nodes: number | undefined;
-  /** The command line of skein-train on this file system, node included. */
+  /** Command line of skein-train on this file system, including node. */
   readonly program: readonly string[];
-  /** `--set` and `--steps`, passed on to the ranks. */
+  /** `--set` and `--steps`, passed to the ranks. */
   readonly overrides: readonly string[];
   readonly transport: LaunchTransport;
-  /** Folder with certificates, or in Kubernetes the Secret that holds them. */
+  /** Folder with certificates, or in Kubernetes the name of the Secret that holds them. */
   readonly certificates: string | undefined;
   readonly insecure: boolean;
   readonly output: string | undefined;
   readonly maxRestarts: number;
-  /** Per rank. */
+  /** Cores per rank. */
   readonly cpus: number;
-  /** Per rank. */
+  /** Memory per rank, bytes. */
   readonly memoryBytes: number | undefined;
-  /** Per rank. */
+  /** GPUs per rank. */
   readonly gpus: number;
   readonly gpuResource: string | undefined;
   readonly seconds: number | undefined;
@@ -44,15 +44,15 @@ export interface LaunchPlan {
   readonly queue: string | undefined;
   readonly image: string | undefined;
   readonly namespace: string | undefined;
-  /** PersistentVolumeClaim that all pods mount for the output. */
+  /** Name of the PersistentVolumeClaim that all pods mount for the output. */
   readonly claim: string | undefined;
   readonly hostfile: string | undefined;
   readonly sshPort: number | undefined;
-  /** Key that ssh between nodes uses. */
+  /** Key file for ssh between nodes. */
   readonly sshKey: string | undefined;
-  /** Whether ssh takes any key of a host for its own. */
+  /** Whether ssh accepts any host key. */
   readonly sshTrustsAnyHost: boolean;
-  /** Where rank 0 hosts the rendezvous; undefined lets the target choose. */
+  /** Port of the rendezvous that rank 0 hosts. Absent: the target chooses. */
   readonly port: number | undefined;
 }
 
@@ -65,7 +65,7 @@ const transportOf = (target: TargetName, job: LaunchContext["job"]): LaunchTrans
 };
 
 /**
- * Check the options of `skein-train launch` against each other, and fill in what they leave open.
+ * Check the options of `skein-train launch` against each other, and fill in defaults.
  *
  * @throws ConfigError with one line per fault.
  */

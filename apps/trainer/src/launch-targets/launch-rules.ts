@@ -10,7 +10,7 @@ import {
 export const inKubernetes: readonly TargetName[] = ["k8s-job", "jobset", "trainjob"];
 const acrossMachines: readonly TargetName[] = ["slurm", ...inKubernetes];
 
-/** Options that mean something on some targets only. */
+/** Options that apply only to some targets. */
 const targetsOf: Partial<Record<keyof LaunchOptions, readonly TargetName[]>> = {
   nodes: ["slurm", "trainjob"],
   image: inKubernetes,
@@ -30,7 +30,7 @@ const targetsOf: Partial<Record<keyof LaunchOptions, readonly TargetName[]>> = {
   port: ["mpirun", ...acrossMachines],
 };
 
-/** What cross-checks need besides the options themselves. */
+/** Settings that cross-checks need in addition to the options. */
 interface Settled {
   readonly target: TargetName;
   readonly transport: LaunchTransport;
@@ -52,19 +52,19 @@ const networkFaults = (options: LaunchOptions, { target, transport, job }: Settl
     );
   if (transport !== "tls" && options.certificates !== undefined)
     faults.push(
-      `--certificates ${options.certificates}: transport ${transport} uses none; leave it out, or use --transport tls`,
+      `--certificates ${options.certificates}: transport ${transport} uses no certificates; remove the option, or use --transport tls`,
     );
   const acrossTheNetwork = acrossMachines.includes(target) || options.hostfile !== undefined;
   if ((transport === "tcp" || transport === "mpi") && acrossTheNetwork && options.insecure !== true && !job.insecure)
     faults.push(
-      `--transport ${transport} speaks in the clear between machines; use --transport tls, or say --insecure where the network is yours alone`,
+      `--transport ${transport} sends unencrypted data between machines; use --transport tls, or give --insecure if the network is yours alone`,
     );
   return faults;
 };
 
 /**
- * Characters of a path that Open MPI passes on to ssh whole: it cuts the value at blanks and knows no quotes, and hands
- * it to a shell on some ways.
+ * Characters of a path that Open MPI passes to ssh unchanged. Open MPI splits the value at blanks, does not support
+ * quotes, and in some cases passes the value to a shell.
  */
 const passedWhole = /^[A-Za-z0-9_@%+=:,./-]+$/;
 
@@ -72,13 +72,13 @@ const nodeFaults = (options: LaunchOptions, { target, transport, ranks, job }: S
   const faults: string[] = [];
   if (options.sshKey !== undefined && !passedWhole.test(resolve(options.sshKey)))
     faults.push(
-      `--ssh-key ${JSON.stringify(options.sshKey)}: its path has blanks or signs that Open MPI does not pass on to ssh as they are; move the key, or name it in ~/.ssh/config`,
+      `--ssh-key ${JSON.stringify(options.sshKey)}: its path has blanks or characters that Open MPI does not pass to ssh unchanged; move the key, or name it in ~/.ssh/config`,
     );
   const nodes = options.nodes === undefined ? undefined : Number(options.nodes);
   const processes = ranks / job.ranksPerProcess;
   if (nodes !== undefined && nodes > 0 && processes % nodes !== 0)
     faults.push(
-      `--nodes ${nodes}: ${processes} processes do not divide among them evenly; choose a divisor of ${processes}`,
+      `--nodes ${nodes}: ${processes} processes are not divisible by ${nodes} nodes; choose a divisor of ${processes}`,
     );
   if (target === "trainjob" && transport === "mpi" && !(nodes !== undefined && nodes >= 2))
     faults.push(
@@ -86,14 +86,14 @@ const nodeFaults = (options: LaunchOptions, { target, transport, ranks, job }: S
     );
   if (target === "trainjob" && transport !== "mpi" && nodes !== undefined && nodes !== processes)
     faults.push(
-      `--nodes ${nodes}: without MPI a TrainJob runs one process per node, here ${processes}; leave --nodes out`,
+      `--nodes ${nodes}: without MPI a TrainJob runs one process per node, here ${processes}; remove --nodes`,
     );
   if (target === "slurm" && Number(options.gpus) > 0 && nodes === undefined)
-    faults.push(`--gpus ${options.gpus}: Slurm hands out GPUs per node; give --nodes as well`);
+    faults.push(`--gpus ${options.gpus}: Slurm allocates GPUs per node; give --nodes as well`);
   return faults;
 };
 
-/** Maximum size of the job in a ConfigMap, in bytes: Kubernetes takes 1 MiB, with some room for its own keys. */
+/** Maximum size of the job in a ConfigMap, in bytes: Kubernetes allows 1 MiB, and its own keys need some room. */
 const maxConfigMapBytes = 1_000_000;
 
 /** Rules between options, target and job. */
@@ -102,7 +102,7 @@ export const crossFaults = (options: LaunchOptions, settled: Settled): string[] 
   const faults: string[] = [];
   for (const [key, targets] of Object.entries(targetsOf)) {
     if (options[key as keyof LaunchOptions] !== undefined && !targets.includes(target))
-      faults.push(`${flagOf(key)} means nothing for --target ${target}, but for ${targets.join(", ")}; leave it out`);
+      faults.push(`${flagOf(key)} has no effect for --target ${target}, only for ${targets.join(", ")}; remove it`);
   }
   const cluster = inKubernetes.includes(target);
   if (cluster && options.image === undefined)
@@ -114,16 +114,16 @@ export const crossFaults = (options: LaunchOptions, settled: Settled): string[] 
   const jobBytes = Buffer.byteLength(job.text);
   if (cluster && jobBytes > maxConfigMapBytes)
     faults.push(
-      `${job.path}: has ${jobBytes} bytes, but pods of --target ${target} get it in a ConfigMap, which holds ${maxConfigMapBytes}; name fewer files, or one folder with them`,
+      `${job.path}: has ${jobBytes} bytes, but pods of --target ${target} get it in a ConfigMap, which holds at most ${maxConfigMapBytes}; name fewer files, or one folder that holds the files`,
     );
   if (cluster)
     for (const { key, value } of job.besideFile)
       faults.push(
-        `${key} is ${value}, beside the job file, but pods of --target ${target} get the job file alone; put it into the image and name it by its absolute path there`,
+        `${key} is ${value}, relative to the job file, but pods of --target ${target} get only the job file; put the file into the image and name it by its absolute path there`,
       );
   if (ranks % job.ranksPerProcess !== 0)
     faults.push(
-      `--ranks ${ranks}: the job keeps ${job.ranksPerProcess} ranks in a process; choose a multiple of ${job.ranksPerProcess}`,
+      `--ranks ${ranks}: the job runs ${job.ranksPerProcess} ranks per process; choose a multiple of ${job.ranksPerProcess}`,
     );
   return [...faults, ...networkFaults(options, settled), ...nodeFaults(options, settled)];
 };

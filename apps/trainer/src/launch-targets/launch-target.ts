@@ -4,21 +4,24 @@ import type { LaunchPlan } from "./launch-plan.ts";
 export interface LaunchFile {
   readonly name: string;
   readonly text: string;
-  /** Holds a secret: submitted, never printed. A dry run prints `instead`, which says how to make it by hand. */
+  /**
+   * Text to print instead of `text` if the file holds a secret, with instructions to create the secret by hand. Such a
+   * file is submitted but never printed.
+   */
   readonly instead?: string;
 }
 
-/** How the files of a plan are handed over. `input` goes to the command's standard input: nothing is left on disk. */
+/** Command that submits the files of a plan. `input` is the command's standard input, so nothing is left on disk. */
 export interface Submission {
   readonly command: readonly string[];
   readonly input: string;
 }
 
-/** What a plan becomes on a target that takes files. */
+/** Files and submission of a plan, on a target that generates files. */
 export interface Launch {
   readonly files: readonly LaunchFile[];
   readonly submission: Submission;
 }
 
-/** A pure function from a plan to files. @throws ConfigError where the plan does not fit the target. */
+/** Converts a plan to files, without side effects. @throws ConfigError if the plan does not fit the target. */
 export type LaunchTarget = (plan: LaunchPlan, secret: string) => Launch;

@@ -8,8 +8,8 @@ import type { Attempt } from "./supervise.ts";
 
 const cures: Readonly<Record<string, string>> = {
   mpirun: "install Open MPI or MPICH (Debian: openmpi-bin), or use --transport tcp",
-  sbatch: "run this on a login node of the cluster, or use --dry-run and hand the script over yourself",
-  kubectl: "install it and point it at the cluster, or use --dry-run and hand the files over yourself",
+  sbatch: "run this on a login node of the cluster, or use --dry-run and submit the script yourself",
+  kubectl: "install it and configure it for the cluster, or use --dry-run and submit the files yourself",
 };
 
 const explain = (program: string, error: unknown): LaunchError => {
@@ -23,7 +23,7 @@ const explain = (program: string, error: unknown): LaunchError => {
   );
 };
 
-/** What `program --version` prints. @throws LaunchError when it cannot be started. */
+/** Output of `program --version`. @throws LaunchError if the program cannot be started. */
 export const versionText = (program: string): Promise<string> =>
   new Promise((resolve, reject) => {
     execFile(program, ["--version"], { timeout: 30_000 }, (error, stdout, stderr) => {
@@ -32,41 +32,42 @@ export const versionText = (program: string): Promise<string> =>
     });
   });
 
-/** Hand files to a cluster's own command. @throws LaunchError when it is missing or refuses. */
+/** Send files to a cluster's own command. @throws LaunchError if the command is missing or fails. */
 export const submit = ({ command, input }: Submission): Promise<void> =>
   new Promise((resolve, reject) => {
     const [program, ...args] = command as [string, ...string[]];
     const child = spawn(program, args, { stdio: ["pipe", "inherit", "inherit"] });
     child.once("error", (error) => reject(explain(program, error)));
-    const stdin = child.stdin as Writable | null | undefined; // there is none without file handles for it
-    stdin?.on("error", () => {}); // it refused before it had read all; its exit code tells
+    const stdin = child.stdin as Writable | null | undefined; // absent if no file handle was free
+    stdin?.on("error", () => {}); // it failed before it had read everything; its exit code is reported
     stdin?.end(input);
     child.once("close", (code, signal) => {
       if (code === 0) resolve();
       else
         reject(
           new LaunchError(
-            `${command.join(" ")} ended with ${signal ?? `code ${code}`}; what it printed says why; correct that, and submit again`,
+            `${command.join(" ")} ended with ${signal ?? `code ${code}`}; its output shows the reason; correct that, and submit again`,
           ),
         );
     });
   });
 
-/** How a process ended, as shells tell it: its code, or 128 plus the signal that killed it. */
+/** Exit status of a process as shells report it: its code, or 128 plus the number of the signal that killed it. */
 const shellCode = (code: number | null, signal: NodeJS.Signals | null): number =>
   code ?? 128 + constants.signals[signal!];
 
-/** What ranks, or the launcher that passes signals on to them, are sent. */
+/** Signals for ranks, or for the launcher that forwards signals to ranks. */
 export interface AttemptSignals {
-  /** Asks to save and stop. */
+  /** Asks ranks to save and stop. */
   readonly stop: NodeJS.Signals;
-  /** Ends them at once, if they were asked to stop before. */
+  /** Ends ranks at once, if they were asked to stop before. */
   readonly end: NodeJS.Signals;
 }
 
 /**
- * Start a command that runs ranks. It gets a process group of its own, so that a Ctrl-C reaches us alone and we decide
- * how the ranks are told. Should we have to go first, it is ended; should we be killed, it sees that by itself.
+ * Start a command that runs ranks. It gets its own process group, so that a Ctrl-C reaches only this process, which
+ * then decides how to stop the ranks. If this process exits first, it ends the command; if this process is killed, the
+ * command detects that by itself.
  */
 export const startAttempt = (
   command: readonly string[],

@@ -4,9 +4,9 @@ import type { MpirunHost } from "./mpirun.ts";
 import { parseMpirunVersion } from "./mpirun-version.ts";
 
 /**
- * The mpirun first on PATH, and what its options go by on this machine.
+ * Detect the first mpirun on PATH, and the facts of this machine on which its options depend.
  *
- * @throws LaunchError when there is none, or none that we know.
+ * @throws LaunchError if there is no mpirun, or an unknown one.
  */
 export const mpirunHost = async (): Promise<MpirunHost> => ({
   version: parseMpirunVersion(await versionText("mpirun")),

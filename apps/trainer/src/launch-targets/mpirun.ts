@@ -3,7 +3,7 @@ import type { MpirunVersion } from "./mpirun-version.ts";
 import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
 import { shellCommand, shellQuote } from "../console/shell-quote.ts";
 
-/** What mpirun needs to know of this machine. */
+/** Facts of this machine that determine mpirun's options. */
 export interface MpirunHost {
   readonly version: MpirunVersion;
   readonly cores: number;
@@ -11,12 +11,12 @@ export interface MpirunHost {
 }
 
 /**
- * Seconds that Open MPI leaves between its three ways to end the other ranks once one is gone. They need a few to say
- * whom they lost. It waits them out even when nobody is left, so that a restart takes twice as long.
+ * Seconds between the three steps by which Open MPI ends the other ranks after one is lost. Ranks need some seconds to
+ * report the lost rank. Open MPI waits even if no rank is left, so a restart takes twice as long.
  */
 const abortSeconds = 5;
 
-/** Open MPI cuts this value at blanks, and knows no quotes. */
+/** Options for ssh. Open MPI splits this value at blanks, and does not support quotes. */
 const sshOptions = ({ sshPort, sshKey, sshTrustsAnyHost }: MpirunPlace): string | undefined => {
   const options = [
     ...(sshPort === undefined ? [] : ["-p", String(sshPort)]),
@@ -35,7 +35,7 @@ const openMpi4 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | unde
   ...(ssh === undefined ? [] : ["--mca", "plm_rsh_args", ssh]),
 ];
 
-// PRRTE starts the processes of Open MPI 5 and has parameters of its own.
+// PRRTE starts the processes of Open MPI 5 and has its own parameters.
 const openMpi5 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | undefined): string[] => [
   ...(plan.hostfile === undefined ? [] : ["--hostfile", plan.hostfile]),
   ...(oversubscribed ? ["--map-by", ":OVERSUBSCRIBE"] : []),
@@ -45,20 +45,20 @@ const openMpi5 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | unde
   ...(ssh === undefined ? [] : ["--prtemca", "plm_ssh_args", ssh]),
 ];
 
-/** What mpirun is asked to start, and where. */
+/** Processes that mpirun starts, their hosts, and ssh settings. */
 export interface MpirunPlace
   extends Pick<LaunchPlan, "processes" | "hostfile" | "sshPort" | "sshKey" | "sshTrustsAnyHost"> {
-  /** Seconds that Open MPI leaves between its ways to end ranks. Default: `abortSeconds`. */
+  /** Seconds between the steps by which Open MPI ends ranks. Default: `abortSeconds`. */
   readonly abortSeconds?: number;
 }
 
 /**
- * Options of mpirun before the variables and the command. Ranks are not bound to cores: each computes and exchanges on
- * threads of its own. Waiting ranks yield where there are fewer cores than ranks.
+ * Options of mpirun before the variables and the command. Ranks are not bound to cores, because each rank has separate
+ * threads for computing and exchange. Waiting ranks yield if there are fewer cores than ranks.
  */
 export const mpirunFlags = (place: MpirunPlace, { version, cores, root }: MpirunHost): string[] => {
   const { processes, hostfile } = place;
-  // Hydra's ssh takes port and key from the user's ssh configuration only.
+  // Hydra's ssh reads port and key only from the user's ssh configuration.
   if (version === "hydra") return ["-n", String(processes), ...(hostfile === undefined ? [] : ["-f", hostfile])];
   const oversubscribed = hostfile === undefined && processes > cores;
   return [
@@ -73,8 +73,8 @@ export const mpirunFlags = (place: MpirunPlace, { version, cores, root }: Mpirun
 };
 
 /**
- * The command line of mpirun. Variables are passed by name, so that no value stands there; Hydra passes all of them on
- * by itself.
+ * Command line of mpirun. Variables are passed by name, so that no value appears on the command line; Hydra passes all
+ * variables by itself.
  */
 export const mpirunCommand = (plan: LaunchPlan, host: MpirunHost, output: string): string[] => [
   "mpirun",
@@ -85,13 +85,13 @@ export const mpirunCommand = (plan: LaunchPlan, host: MpirunHost, output: string
 ];
 
 /**
- * The signal that makes an mpirun let its ranks save and stop. Open MPI passes SIGUSR2 on and leaves ranks alone, where
- * SIGTERM makes it kill them within seconds; Hydra passes SIGTERM on.
+ * Signal that makes mpirun let its ranks save and stop. Open MPI forwards SIGUSR2 and does not kill ranks, whereas
+ * SIGTERM makes it kill them within seconds; Hydra forwards SIGTERM.
  */
 export const stopSignalOf = (version: MpirunVersion): "SIGTERM" | "SIGUSR2" =>
   version === "hydra" ? "SIGTERM" : "SIGUSR2";
 
-/** The first host of a host file, which gets rank 0. Lines read `host slots=2` (Open MPI) or `host:2` (Hydra). */
+/** First host of a host file, which gets rank 0. Lines have the form `host slots=2` (Open MPI) or `host:2` (Hydra). */
 export const firstHost = (hostfile: string): string | undefined =>
   hostfile
     .split("\n")
@@ -100,7 +100,7 @@ export const firstHost = (hostfile: string): string | undefined =>
     ?.split(/\s+/)[0]!
     .replace(/:\d+$/, "");
 
-/** A script that starts one attempt, for people to read or keep. Restarts are the supervisor's. */
+/** A script that starts one attempt, to read or keep. The supervisor handles restarts. */
 export const mpirunScript = (command: readonly string[], coordinator: string): string => `#!/bin/bash
 set -eu -o pipefail
 export ${coordinatorVariable}=${shellQuote(coordinator)}

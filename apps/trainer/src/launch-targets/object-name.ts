@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 
 /**
- * Longest name of an object. JobSet appends `-launcher-0-<index>` and five random letters to name a pod, and a pod's
- * name is a DNS label of at most 63 characters: 63 − 12 − 5 digits − 6.
+ * Maximum length of an object name. JobSet appends `-launcher-0-<index>` and five random letters to name a pod, and a
+ * pod's name is a DNS label of at most 63 characters: 63 − 12 − 5 digits − 6.
  */
 export const longestObjectName = 40;
 
 /**
- * Make a DNS label (RFC 1035: a letter first, then letters, digits and hyphens) of any text. A name that had to be cut
- * ends with a hash of the whole, so that two long names stay apart.
+ * Make a DNS label (RFC 1035: a letter first, then letters, digits and hyphens) from any text. A truncated name ends
+ * with a hash of the whole text, so that two long names stay different.
  */
 export const objectName = (text: string): string => {
   const clean = text

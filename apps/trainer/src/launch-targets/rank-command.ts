@@ -4,10 +4,10 @@ import type { LaunchPlan } from "./launch-plan.ts";
 export const coordinatorVariable = "SKEIN_COORDINATOR";
 export const secretVariable = "SKEIN_SECRET";
 
-/** Port of the rendezvous where nobody asks for another, and where the ranks' machines are theirs alone. */
+/** Default port of the rendezvous, if the ranks do not share their machines with other runs. */
 export const defaultPort = 29410;
 
-/** Where the ranks find job and certificates, and put results. */
+/** Paths of job, results and certificates for ranks. */
 export interface RankPaths {
   readonly job: string;
   readonly output: string;
@@ -15,9 +15,9 @@ export interface RankPaths {
 }
 
 /**
- * The arguments of a rank's process: the same for all ranks, as each finds out its own. They continue from the newest
- * checkpoint where there is one, so that starting the same command again is all that a restart takes. The secret is
- * none of them: anyone on a machine can list command lines.
+ * Arguments of a rank's process, the same for all ranks, because each process finds out its own rank. Ranks resume from
+ * the newest checkpoint if there is one, so a restart needs only the same command. The secret is not an argument,
+ * because any user of a machine can list command lines.
  */
 export const rankArguments = (plan: LaunchPlan, { job, output, certificates }: RankPaths): string[] => [
   "run",

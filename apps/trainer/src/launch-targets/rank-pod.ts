@@ -5,29 +5,29 @@ import { jobFileName, portOf, runLabels, runName } from "./run-objects.ts";
 import { coordinatorFiles, rankFiles } from "../certificates/certificate-folder.ts";
 import { exitCodes, stopCodes } from "../errors.ts";
 
-/** The container that trains. Kubeflow's runtimes look for it by this name. */
+/** Name of the training container. Kubeflow's runtimes look for this name. */
 export const containerName = "node";
 
 const jobFolder = "/etc/skein/job";
-/** What the Job controller tells each pod of an Indexed Job. */
+/** Variable that the Job controller sets in each pod of an Indexed Job. */
 const indexVariable = "JOB_COMPLETION_INDEX";
 
 const certificatesFolder = "/etc/skein/certificates";
 const claimFolder = "/output";
 
-/** Seconds that ranks have for a last checkpoint once their pod is told to end. */
+/** Seconds for a last checkpoint after a pod is asked to end. */
 const graceSeconds = 120;
 const userId = 1000;
 
 export const jobPath: string = `${jobFolder}/${jobFileName}`;
 export const outputPath = (plan: LaunchPlan): string => `${claimFolder}/${plan.output ?? runName(plan)}`;
 
-/** The kubelet expands `$(NAME)` in arguments and values, and takes `$$` for one `$`. */
+/** Escape `$`: the kubelet expands `$(NAME)` in arguments and values, and replaces `$$` by `$`. */
 export const literal = (text: string): string => text.replaceAll("$", "$$$$");
 
 const defaultMemory = "4Gi";
 
-/** Requests equal limits: a rank that is throttled or evicted holds all others up. */
+/** Resources of a container. Requests equal limits, because a throttled or evicted rank delays all other ranks. */
 export const resourcesOf = (plan: LaunchPlan, processes = 1): Container["resources"] => {
   const ranks = (processes * plan.ranks) / plan.processes;
   const amounts = {
@@ -42,13 +42,13 @@ export const resourcesOf = (plan: LaunchPlan, processes = 1): Container["resourc
 const multiply = (amount: string, times: number): string =>
   `${Number.parseInt(amount, 10) * times}${amount.replace(/^\d+/, "")}`;
 
-/** What every process of a rank finds in its environment. */
+/** Environment variables of every process of a rank. */
 export const rankEnvironment = (plan: LaunchPlan, coordinatorHost: string): EnvVar[] => [
-  // the index comes from Kubernetes, the number of processes from nobody else
+  // Kubernetes sets the index but not the number of processes.
   { name: "WORLD_SIZE", value: String(plan.processes) },
   { name: coordinatorVariable, value: `${coordinatorHost}:${portOf(plan)}` },
   { name: secretVariable, valueFrom: { secretKeyRef: { name: `${runName(plan)}-secret`, key: secretVariable } } },
-  { name: "HOME", value: "/tmp" }, // shader caches go there, and the root file system is read-only
+  { name: "HOME", value: "/tmp" }, // for shader caches, because the root file system is read-only
   ...(plan.gpus > 0 ? [{ name: "NVIDIA_DRIVER_CAPABILITIES", value: "graphics,compute,utility" }] : []), // graphics: Vulkan
 ];
 
@@ -75,8 +75,8 @@ export const volumeMounts = (plan: LaunchPlan): Container["volumeMounts"] => [
 ];
 
 /**
- * The files of the Secret, in a folder for each pod, so that it is given its own key and no other: that of the first
- * rank of its process, and the coordinator's where that is hosted.
+ * Files of the Secret, in one folder per pod, so that each pod gets only its own keys: the key of the first rank of its
+ * process, and the coordinator's key in the pod that hosts the coordinator.
  */
 const filesOfPods = (plan: LaunchPlan): { readonly key: string; readonly path: string }[] =>
   Array.from({ length: plan.processes }, (_, index) =>
@@ -89,7 +89,7 @@ const fileNames = (plan: LaunchPlan, index: number): string[] => {
   return [certificate, key, authority, ...(index === 0 ? [coordinator.certificate, coordinator.key] : [])];
 };
 
-/** The list of revoked certificates, for each pod: there only once something was revoked. */
+/** List of revoked certificates for each pod. The file exists only after a revocation. */
 const revokedOfPods = (plan: LaunchPlan): { readonly key: string; readonly path: string }[] => {
   const { revoked } = coordinatorFiles("");
   return Array.from({ length: plan.processes }, (_, index) => ({ key: revoked, path: `${index}/${revoked}` }));
@@ -113,14 +113,14 @@ const volumes = (plan: LaunchPlan): Volume[] => [
   ...(plan.certificates === undefined ? [] : [certificateVolume(plan.certificates, plan)]),
 ];
 
-/** Where a rank's pod finds things. */
+/** Paths inside a rank's pod. */
 export const podPaths = (plan: LaunchPlan): Parameters<typeof rankArguments>[1] => ({
   job: jobPath,
   output: outputPath(plan),
   certificates: plan.certificates && certificatesFolder,
 });
 
-/** The container of one process of the run. */
+/** Container of one process of the run. */
 export const rankContainer = (plan: LaunchPlan, coordinatorHost: string): Container => ({
   name: containerName,
   image: plan.image!,
@@ -134,8 +134,8 @@ export const rankContainer = (plan: LaunchPlan, coordinatorHost: string): Contai
 });
 
 /**
- * A pod that runs as nobody in particular, talks to no API server, and is never restarted in place: whoever owns it
- * decides.
+ * A pod that runs as an unprivileged user, has no access to the API server, and is never restarted in place, because
+ * the owner of the pod decides about restarts.
  */
 export const podTemplate = (
   plan: LaunchPlan,
@@ -162,19 +162,19 @@ export const podTemplate = (
   },
 });
 
-/** Wrong use (a job file, an option) fails again however often it is tried. */
+/** Rule for usage errors (a wrong job file or option), which fail again on every attempt. */
 export const onWrongUse = (action: PodFailureRule["action"]): PodFailureRule => ({
   action,
   onExitCodes: { containerName, operator: "In", values: [exitCodes.usage] },
 });
 
-/** What another try may cure is tried again, as often as the plan says. */
+/** Rule for failures that another attempt may cure; the plan limits the number of attempts. */
 export const onPassing: PodFailureRule = {
   action: "Count",
   onExitCodes: { containerName, operator: "In", values: [exitCodes.failure, exitCodes.temporary] },
 };
 
-/** A pod that the cluster took away, or one that saved and stopped because it was asked to, has not failed. */
+/** Rules for pods that have not failed: the cluster evicted the pod, or the pod saved and stopped on request. */
 export const onDisruption = (action: PodFailureRule["action"]): PodFailureRule[] => [
   { action, onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
   { action, onExitCodes: { containerName, operator: "In", values: [...stopCodes] } },

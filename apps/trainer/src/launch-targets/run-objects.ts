@@ -5,7 +5,7 @@ import type { Launch, LaunchFile } from "./launch-target.ts";
 import { defaultPort, secretVariable } from "./rank-command.ts";
 import { objectName } from "./object-name.ts";
 
-/** A run's name on a cluster: of its objects, its Service and the stem of its pods' names. */
+/** Name of a run on a cluster: the name of its objects and its Service, and the stem of its pods' names. */
 export const runName = (plan: LaunchPlan): string => objectName(plan.name);
 
 const instanceLabel = "app.kubernetes.io/instance";
@@ -15,7 +15,7 @@ export const runLabels = (plan: LaunchPlan): Readonly<Record<string, string>> =>
   [instanceLabel]: runName(plan),
 });
 
-/** Metadata of an object of the run. `queued` is for the one object that a queue admits. */
+/** Metadata of an object of the run. `queued`: whether the object is the one that a queue admits. */
 export const runMetadata = (
   plan: LaunchPlan,
   { suffix = "", queued = false }: { readonly suffix?: string; readonly queued?: boolean } = {},
@@ -39,7 +39,7 @@ export const jobConfigMap = (plan: LaunchPlan): KubernetesObject => ({
   data: { [jobFileName]: plan.job.text },
 });
 
-/** The secret that ranks join with, in the one kind of object that clusters guard. */
+/** Secret with the key that ranks join with. */
 export const joinSecret = (plan: LaunchPlan, secret: string): KubernetesObject => ({
   apiVersion: "v1",
   kind: "Secret",
@@ -49,12 +49,12 @@ export const joinSecret = (plan: LaunchPlan, secret: string): KubernetesObject =
   stringData: { [secretVariable]: secret },
 });
 
-/** The port of the rendezvous. Each pod has an address of its own, so that runs never compete for it. */
+/** Port of the rendezvous. Each pod has its own address, so runs never compete for the port. */
 export const portOf = ({ port }: LaunchPlan): number => port ?? defaultPort;
 
 /**
- * Gives every pod of a Job a name in DNS: `<pod's hostname>.<run>`, before it is ready too, as readiness needs the
- * rendezvous.
+ * Service that gives every pod of a Job a DNS name, `<pod's hostname>.<run>`, also before the pod is ready, because
+ * readiness needs the rendezvous.
  */
 export const headlessService = (plan: LaunchPlan): KubernetesObject => ({
   apiVersion: "v1",
@@ -69,8 +69,8 @@ export const headlessService = (plan: LaunchPlan): KubernetesObject => ({
 });
 
 /**
- * Lets nobody but the pods of the run reach them, on any port, where the cluster's network enforces policies. What a
- * pod asks of others is not bounded: storage and registries are the cluster's business.
+ * Policy that lets only pods of the run connect to pods of the run, on any port, if the cluster's network enforces
+ * policies. Outgoing traffic is not restricted: the cluster decides about storage and registries.
  */
 export const runOnly = (plan: LaunchPlan): KubernetesObject => {
   const podSelector = { matchLabels: { [instanceLabel]: runName(plan) } };
@@ -82,11 +82,11 @@ export const runOnly = (plan: LaunchPlan): KubernetesObject => {
   };
 };
 
-/** YAML 1.1, as kubectl reads it: it takes a bare `no` or `1:30` for something other than text. */
+/** Print an object as YAML 1.1, as kubectl reads it: YAML 1.1 does not read a bare `no` or `1:30` as text. */
 export const printObject = (object: KubernetesObject): string =>
   stringify(object, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });
 
-/** The objects of a run as files, and as one stream for kubectl. */
+/** Objects of a run as files, and as one stream for kubectl. */
 export const kubernetesLaunch = (plan: LaunchPlan, objects: readonly KubernetesObject[]): Launch => {
   const namespace = plan.namespace === undefined ? [] : ["--namespace", plan.namespace];
   const files = objects.map((object): LaunchFile => {
@@ -97,12 +97,13 @@ export const kubernetesLaunch = (plan: LaunchPlan, objects: readonly KubernetesO
     return {
       name,
       text: printObject(object),
-      instead: `# Secret ${metadata.name}: --submit makes it and prints it nowhere. By hand:\n#   openssl rand -hex 32 | tr -d '\\n' | ${kubectl} --from-file=${secretVariable}=/dev/stdin\n`,
+      instead: `# Secret ${metadata.name}: created by --submit, never printed. By hand:\n#   openssl rand -hex 32 | tr -d '\\n' | ${kubectl} --from-file=${secretVariable}=/dev/stdin\n`,
     };
   });
   return {
     files,
-    // Not apply: that would keep the secret in an annotation, and go ahead where a run of this name is already there.
+    // `kubectl create`, not `apply`: `apply` would store the secret in an annotation, and would not fail if a run of
+    // this name exists.
     submission: {
       command: ["kubectl", ...namespace, "create", "-f", "-"],
       input: files.map(({ text }) => `---\n${text}`).join(""),

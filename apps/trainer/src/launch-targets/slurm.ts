@@ -4,7 +4,7 @@ import type { Launch } from "./launch-target.ts";
 import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
 import { shellQuote } from "../console/shell-quote.ts";
 
-/** Seconds before the end of its time at which Slurm warns the job: enough to save and be queued again. */
+/** Seconds before its time limit at which Slurm warns the job: enough to save and be queued again. */
 const warningSeconds = 120;
 
 const twoDigits = (value: number): string => String(value).padStart(2, "0");
@@ -12,7 +12,9 @@ const twoDigits = (value: number): string => String(value).padStart(2, "0");
 const clock = (seconds: number): string =>
   [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60].map(twoDigits).join(":");
 
-/** Directives are read by sbatch, which knows no quotes worth relying on: only plain words may stand there. */
+/**
+ * A name for a directive. sbatch reads directives and does not handle quotes reliably, so only plain words are allowed.
+ */
 const plainWord = (text: string): string => text.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^-+/, "") || "skein";
 
 const directives = (plan: LaunchPlan): string[] => {
@@ -34,7 +36,7 @@ const directives = (plan: LaunchPlan): string[] => {
   ].map((directive) => `#SBATCH ${directive}`);
 };
 
-/** The run's folder as a word of bash. By default it bears the number that a job keeps when it is queued again. */
+/** The run's folder as a word of bash. Default: a folder with the job id, which a job keeps when it is queued again. */
 const outputWord = ({ output, name }: LaunchPlan): string =>
   output === undefined ? `${shellQuote(`runs/${plainWord(name)}`)}/"$SLURM_JOB_ID"` : shellQuote(output);
 
@@ -43,9 +45,10 @@ const script = (plan: LaunchPlan): string => {
     ...plan.program,
     ...rankArguments(plan, { job: plan.job.path, output: "", certificates: plan.certificates }),
   ];
-  const output = words.lastIndexOf("--output") + 1; // the script knows the folder
+  const output = words.lastIndexOf("--output") + 1; // the script defines the folder
   const command = words.map((word, i) => (i === output ? '"$output"' : shellQuote(word))).join(" ");
-  // Jobs that share a node must not share a port; the range ends below the one that systems give out by themselves.
+  // Jobs that share a node must not share a port. The range is below the range of ports that systems assign
+  // dynamically.
   const port = plan.port ?? "$((20000 + SLURM_JOB_ID % 10000))";
   return `#!/bin/bash
 ${directives(plan).join("\n")}
@@ -57,16 +60,16 @@ counter="$output/failures-$SLURM_JOB_ID"
 
 mapfile -t hosts < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 export ${coordinatorVariable}="\${hosts[0]}:${port}"
-# Made here, anew for each attempt: it stands in no file and on no command line.
+# Generated for each attempt, so that the secret is in no file and on no command line.
 ${secretVariable}="$(od -An -v -N32 -tx1 /dev/urandom | tr -d ' \\n')"
 export ${secretVariable}
 
-# Near the end of its time the job saves, and goes on in its next turn. Only a signal to the step reaches the ranks: srun itself, told to
-# terminate, would kill them.
+# Near its time limit the job saves, and continues in its next allocation. Only a signal to the step reaches the ranks: SIGTERM to srun itself
+# would kill the ranks.
 stopping=no
 trap 'stopping=yes; scancel --signal=TERM "$SLURM_JOB_ID.0"' USR1
 
-# No rank is killed because another one ended: it is to say whom it lost, and to finish its part of a checkpoint.
+# No rank is killed because another rank ended: it must report the lost rank, and finish its part of a checkpoint.
 srun --mpi=pmix --cpus-per-task=${(plan.cpus * plan.ranks) / plan.processes} --export=ALL --kill-on-bad-exit=0 --wait=60 \\
   ${command} &
 step=$!
@@ -75,7 +78,7 @@ while :; do
   asked=$stopping
   code=0
   wait "$step" || code=$?
-  [[ $asked == "$stopping" ]] && break # else the signal has ended this wait, and the step is still saving
+  [[ $asked == "$stopping" ]] && break # otherwise the signal has ended this wait, and the step is still saving
 done
 
 if [[ $stopping == yes && $code =~ ^(${stopCodes.join("|")})$ ]]; then
@@ -83,16 +86,16 @@ if [[ $stopping == yes && $code =~ ^(${stopCodes.join("|")})$ ]]; then
   exit
 fi
 case $code in
-${[exitCodes.ok, exitCodes.usage, ...stopCodes].join(" | ")}) exit "$code" ;; # done, wrong use, or stopped by hand; all else another try may cure
+${[exitCodes.ok, exitCodes.usage, ...stopCodes].join(" | ")}) exit "$code" ;; # done, usage error, or stopped by hand; another attempt may cure all other failures
 esac
 
-# As many as it takes while each brings a newer checkpoint, and so many without.
+# Restarts are limited only while none brings a newer checkpoint.
 step=$(find "$output/checkpoints" -maxdepth 1 -name 'step-*' 2>/dev/null | sed 's/.*-0*\\([0-9]\\)/\\1/' | sort -n | tail -n 1)
 read -r failures reached < <(cat "$counter" 2>/dev/null || echo 0 0)
 ((\${step:-0} > \${reached:-0})) && failures=0
 failures=$((failures + 1))
 if ((failures > ${plan.maxRestarts})); then
-  echo "a rank failed with code $code, and all restarts (${plan.maxRestarts}) are used up; continue with: sbatch, after looking into the log" >&2
+  echo "a rank failed with code $code, and all restarts (${plan.maxRestarts}) are used up; check the log, then continue with sbatch" >&2
   exit "$code"
 fi
 echo "$failures \${step:-0}" >"$counter"
@@ -102,8 +105,9 @@ scontrol requeue "$SLURM_JOB_ID"
 };
 
 /**
- * A batch script for Slurm. A failed attempt and one that ran out of time are queued again under the same number, up to
- * `maxRestarts` failures without a newer checkpoint; running out of time costs none.
+ * A batch script for Slurm. A failed attempt, and an attempt that reached its time limit, are queued again with the
+ * same job id, up to `maxRestarts` failures without a newer checkpoint. Reaching the time limit does not count as a
+ * failure.
  */
 export const slurm = (plan: LaunchPlan): Launch => {
   const text = script(plan);

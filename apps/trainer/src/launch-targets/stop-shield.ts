@@ -4,10 +4,11 @@ import type { MpirunVersion } from "./mpirun-version.ts";
 const shield = ["env", "--block-signal=TERM,INT,HUP,QUIT"] as const;
 
 /**
- * The words before mpirun that keep signals to stop from it; its ranks get them all the same. A service manager signals
- * mpirun together with the ranks, and Open MPI would kill them within seconds, while they save.
+ * Command prefix that blocks stop signals for mpirun; its ranks still get the signals. A service manager signals mpirun
+ * together with the ranks, and Open MPI would kill the ranks within seconds, while they save.
  *
- * @returns nothing where `env` cannot block signals (before GNU coreutils 8.31), and for MPICH, which forwards them.
+ * @returns an empty prefix if `env` cannot block signals (before GNU coreutils 8.31), and for MPICH, which forwards
+ * signals.
  */
 export const stopShield = (version: MpirunVersion): Promise<readonly string[]> =>
   version === "hydra"

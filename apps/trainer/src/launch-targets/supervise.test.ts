@@ -41,8 +41,8 @@ test("restarts end, and the last code is told", async () => {
   const { code, starts, notes } = await play([1, 1, 134], 2);
   expect({ code, starts }).toEqual({ code: 134, starts: 3 });
   expect(notes).toEqual([
-    "the ranks ended with code 1; going on from the newest checkpoint (restart 1 of 2)",
-    "the ranks ended with code 1; going on from the newest checkpoint (restart 2 of 2)",
+    "the ranks ended with code 1; restarting from the newest checkpoint (restart 1 of 2)",
+    "the ranks ended with code 1; restarting from the newest checkpoint (restart 2 of 2)",
     "the ranks ended with code 134, and all restarts (2) are used up",
   ]);
   expect(await play([1], 0)).toMatchObject({ code: 1, starts: 1 });
@@ -52,8 +52,8 @@ test("what time can cure is tried again, and given time", async () => {
   const { code, starts, notes } = await play([75, 1, 0], 3, { pauseMilliseconds: 1 });
   expect({ code, starts }).toEqual({ code: 0, starts: 3 });
   expect(notes).toEqual([
-    "the ranks ended with code 75; going on from the newest checkpoint in 0.03 s, as time may cure that (restart 1 of 3)",
-    "the ranks ended with code 1; going on from the newest checkpoint (restart 2 of 3)",
+    "the ranks ended with code 75; restarting from the newest checkpoint in 0.03 s, because the failure may be temporary (restart 1 of 3)",
+    "the ranks ended with code 1; restarting from the newest checkpoint (restart 2 of 3)",
   ]);
 });
 

@@ -6,44 +6,45 @@ import { exitCodeOfSignal, type StopCause } from "../processes/interrupts.ts";
 /** A started attempt. */
 export interface Attempt {
   readonly ended: Promise<number>;
-  /** Ask it to save and end. */
+  /** Ask the attempt to save and end. */
   stop(): void;
 }
 
 export interface Supervision {
-  /** Start an attempt; `number` counts from 0. Each goes on from the newest checkpoint by itself. */
+  /** Start an attempt; `number` counts from 0. Each attempt resumes from the newest checkpoint by itself. */
   readonly start: (number: number) => Attempt | Promise<Attempt>;
-  /** Restarts without a newer checkpoint. */
+  /** Maximum number of restarts without a newer checkpoint. */
   readonly maxRestarts: number;
-  /** The step of the newest checkpoint. */
+  /** Step of the newest checkpoint. */
   readonly reached: () => number;
-  /** Resolves when somebody asks for an end. */
+  /** Resolves when a stop is requested. */
   readonly interrupted: Promise<StopCause>;
   readonly note: (line: string) => void;
   /**
-   * Milliseconds before a restart; each further one waits twice as long, up to thirty times. What only time can cure,
-   * such as a full disk, is given the longest pause at once. Default: 1000.
+   * Pause before a restart in milliseconds. Each further restart without progress doubles the pause, up to 30 times
+   * this value. After a failure that only time can cure, such as a full disk, the longest pause is used at once.
+   * Default: 1000.
    */
   readonly pauseMilliseconds?: number;
 }
 
 const longestPauses = 30;
 
-/** Of ranks that had not begun, and so did not handle the signal by which launchers ask them to stop. */
+/** Exit code of ranks that had not begun, and so did not handle the signal by which launchers ask them to stop. */
 const endedByStop = 128 + constants.signals.SIGUSR2;
 
 /**
- * The exit code of a launcher whose ranks ended with `code`: that of the signal if somebody asked for a stop, and the
- * ranks stopped.
+ * Exit code of a launcher whose ranks ended with `code`: the code of the signal if a stop was requested and the ranks
+ * stopped.
  */
 export const codeAfter = (code: number, asked: StopCause | undefined): number =>
   asked !== undefined && [...stopCodes, endedByStop].includes(code) ? exitCodeOfSignal(asked) : code;
 
 /**
- * Run attempts until one succeeds, is of no use, or restarts are used up. Wrong use is not tried again: it would fail
- * the same way.
+ * Run attempts until one succeeds, fails with a usage error, or no restarts are left. A usage error is not retried,
+ * because it would fail in the same way.
  *
- * @returns the exit code of the last attempt; that of the signal where the run was stopped.
+ * @returns the exit code of the last attempt; if the run was stopped, the code of the signal.
  */
 export const supervise = async ({
   start,
@@ -63,7 +64,7 @@ export const supervise = async ({
     if (cause !== undefined) attempt.stop();
     else void stopped.then(() => attempt.stop());
     const code = await attempt.ended;
-    const asked = cause as StopCause | undefined; // it changes during the wait
+    const asked = cause as StopCause | undefined; // the value changes during the wait
     if (code === exitCodes.ok || code === exitCodes.usage) return code;
     if (asked !== undefined) return codeAfter(code, asked);
     const restarts = budget.spend(reached());
@@ -73,9 +74,9 @@ export const supervise = async ({
     }
     const passing = code === exitCodes.temporary;
     const rest = pauseMilliseconds * (passing ? longestPauses : Math.min(2 ** (restarts - 1), longestPauses));
-    const when = passing ? ` in ${rest / 1000} s, as time may cure that` : "";
+    const when = passing ? ` in ${rest / 1000} s, because the failure may be temporary` : "";
     note(
-      `the ranks ended with code ${code}; going on from the newest checkpoint${when} (restart ${restarts} of ${maxRestarts})`,
+      `the ranks ended with code ${code}; restarting from the newest checkpoint${when} (restart ${restarts} of ${maxRestarts})`,
     );
     await pause(rest, stopped);
     if ((cause as StopCause | undefined) !== undefined) return exitCodeOfSignal(cause!);

@@ -5,15 +5,18 @@ import type { Launch } from "./launch-target.ts";
 import { jobPath, literal, outputPath, rankContainer, rankEnvironment, resourcesOf } from "./rank-pod.ts";
 import { jobConfigMap, joinSecret, kubernetesLaunch, portOf, runMetadata, runName, runOnly } from "./run-objects.ts";
 
-/** The step of a runtime that a TrainJob's `trainer` describes. */
+/** Label of the step of a runtime that a TrainJob's `trainer` describes. */
 const ancestorLabel = { "trainer.kubeflow.org/trainjob-ancestor-step": "trainer" };
 
 const launcherJob = "launcher";
 const sshFolder = "/etc/skein/ssh";
-const sshPort = 2222; // below 1024 takes a privilege that the pods do not have
-const hostfile = "/etc/mpi/hostfile"; // Kubeflow's MPI policy writes it into the launcher
+const sshPort = 2222; // a port below 1024 needs a privilege that the pods do not have
+const hostfile = "/etc/mpi/hostfile"; // written into the launcher by Kubeflow's MPI policy
 
-/** Let mpirun in. The host key lasts as long as the pod; who may come in is decided by the key that Kubeflow mounts. */
+/**
+ * Script that starts sshd for mpirun. The host key lives as long as the pod; the key that Kubeflow mounts authorizes
+ * clients.
+ */
 const sshServer = [
   "set -e",
   "ssh-keygen -q -t ed25519 -N '' -f /tmp/ssh_host_key",
@@ -29,7 +32,10 @@ const nodeContainer = (plan: LaunchPlan, processesPerNode: number): Container =>
   resources: resourcesOf(plan, processesPerNode),
 });
 
-/** mpirun's flags depend on the version that the image holds, so the launcher's own skein-train chooses them. */
+/**
+ * Container of the launcher. mpirun's flags depend on the version in the image, so the launcher's own skein-train
+ * chooses them.
+ */
 const launcherContainer = (plan: LaunchPlan, processesPerNode: number): Container => {
   return {
     ...rankContainer(plan, podHost(plan, nodeJob, 0)),
@@ -49,18 +55,18 @@ const launcherContainer = (plan: LaunchPlan, processesPerNode: number): Containe
       String(sshPort),
       "--ssh-key",
       `${sshFolder}/id_rsa`,
-      "--ssh-trust-any-host", // each pod makes its own host key, which nobody can know before
+      "--ssh-trust-any-host", // each pod makes its own host key, which cannot be known in advance
       "--port",
       String(portOf(plan)),
       "--max-restarts",
-      "0", // the JobSet restarts, with fresh pods
+      "0", // the JobSet restarts, with new pods
       ...(plan.insecure ? ["--insecure"] : []),
       ...plan.overrides,
       "--output",
       outputPath(plan),
     ].map(literal),
     resources: resourcesOf(plan, processesPerNode),
-    // The launcher is no rank itself: what starts there finds out who it is from mpirun.
+    // The launcher is not a rank itself: processes that start there get their rank from mpirun.
     env: rankEnvironment(plan, podHost(plan, nodeJob, 0)).filter(({ name }) => name !== "WORLD_SIZE"),
   };
 };
@@ -90,12 +96,12 @@ const mpiJobs = (plan: LaunchPlan, nodes: number, processesPerNode: number): Job
 ];
 
 /**
- * A Kubeflow TrainJob (trainer.kubeflow.org/v1alpha1, 2.2 or later) with a TrainingRuntime of its own, so that nobody
- * needs to install one. Without MPI a node is one process; with MPI, `nodes` machines of equal processes, of which the
- * launcher is one.
+ * A Kubeflow TrainJob (trainer.kubeflow.org/v1alpha1, 2.2 or later) with its own TrainingRuntime, so that no runtime
+ * needs to be installed. Without MPI a node is one process; with MPI, `nodes` machines run equally many processes each,
+ * and the launcher is one of the machines.
  */
 export const trainjob = (whole: LaunchPlan, secret: string): Launch => {
-  const plan: LaunchPlan = { ...whole, seconds: undefined }; // the TrainJob keeps the time for all attempts together
+  const plan: LaunchPlan = { ...whole, seconds: undefined }; // the TrainJob limits the time of all attempts together
   const name = runName(plan);
   const overMpi = plan.transport === "mpi";
   const numNodes = overMpi ? plan.nodes! : plan.processes;

@@ -16,8 +16,8 @@ const rate = (secondsPerByte: number): string =>
 
 const levels: Readonly<Record<AllToAllLevel, string>> = {
   all: "ranks",
-  within: "of each host",
-  across: "on as many hosts",
+  within: "on each host",
+  across: "on different hosts",
 };
 
 const lines = ({ within, across, pairs, allToAll = [], reduceSecondsPerByte }: LinkFile): string[] => {
@@ -26,18 +26,18 @@ const lines = ({ within, across, pairs, allToAll = [], reduceSecondsPerByte }: L
     { secondsPerMessage, secondsPerByte, worstRelativeError }: LinkFit,
     each = "message",
   ): string =>
-    `${name.padEnd(15)} ${microseconds(secondsPerMessage)} per ${each}, ${rate(secondsPerByte)} (line off by at most ${(worstRelativeError * 100).toFixed(0)} %)`;
+    `${name.padEnd(15)} ${microseconds(secondsPerMessage)} per ${each}, ${rate(secondsPerByte)} (fit error at most ${(worstRelativeError * 100).toFixed(0)} %)`;
   return [
     ...(within ? [line("within a host", within)] : []),
     ...(across ? [line("across hosts", across)] : []),
     ...(pairs.length > 1 ? pairs.map((pair) => line(`  ${pair.from} to ${pair.to}`, pair)) : []),
     ...allToAll.map((fit) => line(`${fit.ranks} ${levels[fit.level]}`, fit, "all-to-all")),
-    `${"sums".padEnd(15)} ${rate(reduceSecondsPerByte)} of one summand`,
+    `${"sums".padEnd(15)} ${rate(reduceSecondsPerByte)} per summand`,
   ];
 };
 
 /**
- * `skein-train links`: measure the links of a job, and write the file by which its algorithms are chosen.
+ * `skein-train links`: measure the links of a job, and write the file from which its algorithms are chosen.
  *
  * @returns the exit code.
  */
@@ -53,7 +53,7 @@ export const linksCommand = async (file: string, options: RunOptions): Promise<n
   } finally {
     progress.close();
   }
-  replaceDurably(nodeFiles, output, formatLinkFile(links)); // runs may be reading the one before
+  replaceDurably(nodeFiles, output, formatLinkFile(links)); // runs may be reading the previous file
   const words =
     options.json === true
       ? [JSON.stringify(links)]

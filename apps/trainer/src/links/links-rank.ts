@@ -7,13 +7,13 @@ import { describeError } from "../errors.ts";
 import { allToAllTimes } from "../rank/all-to-all-times.ts";
 import type { LinksRankInput, MeasuredLinks, PairSamples, RankMessage } from "../rank/messages.ts";
 
-// Entry of a rank's thread that measures the links of all pairs, by messages there and back, timed by the rank that
-// begins, and then the all-to-alls of each level.
+// Entry of a rank's thread that measures the links of all pairs with round trips, timed by the rank that sends first,
+// and then the all-to-alls of each level.
 
-/** Enough for a median; large messages take long, and vary less. */
+/** Number of repeats for a median; large messages take long, and vary less. */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 41 : bytes < 1_000_000 ? 15 : 7);
 
-/** What is sent, and where it arrives. */
+/** Buffers for sent and received data. */
 interface Regions {
   readonly input: Uint8Array;
   readonly output: Uint8Array;
@@ -30,7 +30,7 @@ class Meter {
     this.output = output;
   }
 
-  /** Send `bytes` from one rank to another; every rank takes part in the call. */
+  /** Send `bytes` from one rank to another; every rank calls this method. */
   send(bytes: number, from: number, to: number): void {
     const { rank } = this.communicator;
     this.communicator.wait(
@@ -50,13 +50,13 @@ class Meter {
     this.communicator.wait(this.communicator.start({ kind: "barrier", dtype: "u8", input: none, output: none }));
   }
 
-  /** Seconds of a call in which nothing travels: what asking the companion takes. It is no part of a link. */
+  /** Seconds of a call without data: the overhead of a request to the companion, which is not part of a link's time. */
   overheadSeconds(): number {
     const { rank } = this.communicator;
     return this.time(41, () => this.send(0, rank, rank));
   }
 
-  /** One-way seconds of a message between two ranks, as rank `from` sees it; undefined on all others. */
+  /** One-way seconds of a message between two ranks, measured by rank `from`. Absent: on all other ranks. */
   pairSeconds(bytes: number, from: number, to: number): number | undefined {
     this.barrier();
     const there = (): void => {
@@ -78,7 +78,7 @@ class Meter {
   }
 }
 
-/** Seconds per byte of one summand of a reduction, of 1 MiB. */
+/** Seconds per byte of one summand of a reduction, measured with 1 MiB. */
 const reduceSecondsPerByte = ({ module, connection }: LinksRankInput, arena: Arena): number => {
   const arithmetic = wasmArithmetic(module, connection.memory);
   const bytes = 2 ** 20;

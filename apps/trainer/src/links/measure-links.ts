@@ -7,7 +7,7 @@ import { localRunner } from "../controller/local-runner.ts";
 import type { Job } from "../job/job.ts";
 import type { MeasuredLinks, RankMessage } from "../rank/messages.ts";
 
-/** Takes what each rank has measured: of every pair, the rank that begins. */
+/** Collects the measurements of each rank. The first rank of a pair measures the pair. */
 class LinkRecord {
   readonly parts: MeasuredLinks[] = [];
 
@@ -17,7 +17,7 @@ class LinkRecord {
   }
 }
 
-/** Lines through the times of the slowest rank: an all-to-all is done when all have theirs. */
+/** Fit lines through the times of the slowest rank, because an all-to-all ends when all ranks have their data. */
 const allToAllFits = (parts: readonly MeasuredLinks[]): AllToAllFit[] =>
   parts[0]!.allToAll.map(({ level, ranks, samples }, at) => ({
     level,
@@ -30,7 +30,7 @@ const allToAllFits = (parts: readonly MeasuredLinks[]): AllToAllFit[] =>
     ),
   }));
 
-/** Lay lines through what was measured. */
+/** Fit lines through the measurements. */
 export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile => {
   const { hosts } = parts[0]!;
   const hostOf = (rank: number): number => hosts.findIndex((host) => host.includes(rank));
@@ -60,16 +60,20 @@ export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile 
   };
 };
 
-/** Look whether a job has links. @throws ConfigError. */
+/** Check that a job has links. @throws ConfigError. */
 export const requireLinks = (job: Job): void => {
   if (job.transport === "threads")
     throw new ConfigError([
-      "transport: threads has no links, its ranks read each other's memory; add --transport tcp, tls or mpi",
+      "transport: threads has no links, because ranks read each other's memory; add --transport tcp, tls or mpi",
     ]);
-  if (job.ranks < 2) throw new ConfigError([`ranks: ${job.ranks} has no links; use two ranks or more, --ranks 2`]);
+  if (job.ranks < 2)
+    throw new ConfigError([`ranks: ${job.ranks} rank has no links; use at least two ranks, --ranks 2`]);
 };
 
-/** Measure the links between the ranks of a job. @throws ConfigError where it has none; what brought the ranks down. */
+/**
+ * Measure the links between the ranks of a job. @throws ConfigError if the job has no links; the error that ended the
+ * ranks.
+ */
 export const measureLinks = async (job: Job, note: (line: string) => void): Promise<LinkFile> => {
   requireLinks(job);
   const record = new LinkRecord();

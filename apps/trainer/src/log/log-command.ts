@@ -17,7 +17,7 @@ export interface LogOptions extends GlobalOptions {
   readonly to: string;
 }
 
-/** When each line was written, as nearly as the durations of steps tell: lines have no time of their own. */
+/** Points with estimated times: lines have no time, so the durations of steps are added up. */
 const withTimes = (lines: readonly Measurement[], startedAt: number): MlflowPoint[] => {
   let milliseconds = startedAt;
   return lines.flatMap((line) => {
@@ -30,20 +30,24 @@ const statusOf = (how: unknown): "FINISHED" | "KILLED" | "FAILED" | "RUNNING" =>
   how === "finished" ? "FINISHED" : how === "stopped" ? "KILLED" : how === "failed" ? "FAILED" : "RUNNING";
 
 /**
- * `skein-train log`: send the metrics of a run to a server, as a run of their own there, while it trains or after.
+ * `skein-train log`: send the metrics of a run to a server, as a new run there, during training or after.
  *
  * @returns the exit code.
- * @throws CheckpointError where the folder holds no run, ConfigError where it has no metrics, or no server is named,
- * RunError where the server does not take them.
+ * @throws CheckpointError if the folder holds no run, ConfigError if it has no metrics or no server is named, RunError
+ * if the server rejects the metrics.
  */
 const logCommand = async (folder: string, { to, json = false }: LogOptions): Promise<number> => {
   const target = logTargetOf(to, process.env, "--to");
   if (target === undefined)
-    throw new ConfigError([`--to ${to}: every run has written its event files: tensorboard --logdir ${folder}`]);
+    throw new ConfigError([
+      `--to ${to}: every run writes TensorBoard event files already: tensorboard --logdir ${folder}`,
+    ]);
   const job = recordedJob(folder);
   const metrics = join(folder, metricsFile);
   if (!existsSync(metrics))
-    throw new ConfigError([`${metrics} is not there, so nothing is known of the run; name the folder of another run`]);
+    throw new ConfigError([
+      `${metrics} does not exist, so nothing is known about the run; name the folder of another run`,
+    ]);
   const { provenance } = await readRunFiles(folder);
   const starts = provenance?.["startedAt"];
   const startedAt = typeof starts === "string" && !Number.isNaN(Date.parse(starts)) ? Date.parse(starts) : Date.now();
@@ -60,7 +64,7 @@ const logCommand = async (folder: string, { to, json = false }: LogOptions): Pro
     await client.update(run, statusOf(ended), ...(ended === undefined ? [] : [points.at(-1)?.timestamp ?? startedAt]));
   } catch (error) {
     if (!(error instanceof MlflowFault)) throw error;
-    throw new RunError("log-server", `mlflow: ${error.message}; see that the server is there, and send once more`);
+    throw new RunError("log-server", `mlflow: ${error.message}; check that the server is running, and send again`);
   }
   writeStdout(
     json
@@ -74,9 +78,9 @@ const logCommand = async (folder: string, { to, json = false }: LogOptions): Pro
 export const addLogCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("log")
-    .description("send the metrics of a run to a server: all of them, as a run of their own")
+    .description("send all metrics of a run to a server, as a new run there")
     .argument("<folder>", "output folder of the run")
-    .requiredOption("--to <server>", "mlflow: that of MLFLOW_TRACKING_URI")
+    .requiredOption("--to <server>", "mlflow: the server of MLFLOW_TRACKING_URI")
     .addHelpText("after", "\nExample:\n  skein-train log runs/mnist/1 --to mlflow")
     .action(commandAction(finish, logCommand));
 };

@@ -8,9 +8,9 @@ test("what is asked for in one line, with its cure", () => {
   expect(logTargetOf("tensorboard", {})).toBeUndefined();
   expect(() => logTargetOf("wandb", {})).toThrow(/wandb sync <folder of the run>$/);
   expect(() => logTargetOf("neptune", {})).toThrow(/^--log neptune: must be tensorboard or mlflow$/);
-  expect(() => logTargetOf("mlflow", {})).toThrow(/MLFLOW_TRACKING_URI names no server/);
+  expect(() => logTargetOf("mlflow", {})).toThrow(/MLFLOW_TRACKING_URI is not set/);
   for (const uri of ["./mlruns", "sqlite:///mlflow.db", "databricks", "file:///tmp"])
-    expect(() => server({ MLFLOW_TRACKING_URI: uri })).toThrow(/must be an address of http or https/);
+    expect(() => server({ MLFLOW_TRACKING_URI: uri })).toThrow(/must be an http or https address/);
 });
 
 test("the server and who we are, as MLflow's own client reads them", () => {

@@ -1,7 +1,7 @@
 import { ConfigError } from "../errors.ts";
 import { type MlflowServer, mlflowServerOf } from "./mlflow-server.ts";
 
-/** Where metrics go beside the run's folder. */
+/** Target for metrics in addition to the run's folder. */
 export type LogTarget = {
   readonly to: "mlflow";
   readonly server: MlflowServer;
@@ -9,10 +9,10 @@ export type LogTarget = {
 };
 
 /**
- * What `--log` asks for.
+ * Parse the target of `--log`.
  *
- * @returns none for TensorBoard, whose event files every run writes.
- * @throws ConfigError for a name that is none, for W&B, and where the environment names no server.
+ * @returns undefined for TensorBoard, whose event files every run writes.
+ * @throws ConfigError for an unknown name, for W&B, and if the environment names no server.
  */
 export const logTargetOf = (
   name: string | undefined,
@@ -27,7 +27,7 @@ export const logTargetOf = (
       return { to: "mlflow", server: mlflowServerOf(env), experiment: env["MLFLOW_EXPERIMENT_NAME"] || undefined };
     case "wandb":
       throw new ConfigError([
-        `${option} wandb: W&B documents no protocol, and keeps no client for Node; it takes in the event files that every run writes: wandb sync <folder of the run>`,
+        `${option} wandb: W&B documents no protocol, and maintains no client for Node; it can import the event files that every run writes: wandb sync <folder of the run>`,
       ]);
     default:
       throw new ConfigError([`${option} ${name}: must be tensorboard or mlflow`]);

@@ -3,37 +3,37 @@ import type { MlflowServer } from "./mlflow-server.ts";
 import { sendRequest } from "./send-request.ts";
 import { visibleLine } from "@skein/tensor-core/backend";
 
-// Own code for seven requests of MLflow's public REST protocol: the client `mlflow` 2.0 on npm is not the project's
-// own, and brings a fetch of its own.
-// Source: https://mlflow.org/docs/latest/api_reference/rest-api.html, version 2.0 of the protocol; what servers refuse
-// is in mlflow/utils/validation.py, mlflow/server/handlers.py and mlflow/store/tracking/sqlalchemy_store.py of MLflow.
+// Own code for seven requests of MLflow's public REST protocol: the client `mlflow` 2.0 on npm is not from the MLflow
+// project, and brings its own fetch. Source: https://mlflow.org/docs/latest/api_reference/rest-api.html, version 2.0 of
+// the protocol; the limits of servers are in mlflow/utils/validation.py, mlflow/server/handlers.py and
+// mlflow/store/tracking/sqlalchemy_store.py of MLflow.
 
-/** A value of a metric. */
+/** One value of a metric. */
 export interface MlflowPoint {
   readonly key: string;
-  /** NaN and infinities, too: the protocol has words for them. */
+  /** Value, which may be NaN or infinite: the protocol has names for these. */
   readonly value: number;
   readonly step: number;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }
 
-/** A name and its value, of parameters and of tags. */
+/** Name and value of a parameter or a tag. */
 export interface MlflowEntry {
   readonly key: string;
   readonly value: string;
 }
 
-/** Most points of a request, and most entries: what every server takes. */
+/** Maximum number of points per request, and of entries, that every server accepts. */
 export const mostPoints = 1000;
 const mostEntries = 100;
 const mostNameLength = 250;
 
-/** A request that was refused, or that nobody has answered. */
+/** A request that was rejected or not answered. */
 export class MlflowFault extends Error {
   override name = "MlflowFault";
 
-  /** The same request will be refused again. */
+  /** Whether the same request would be rejected again. */
   readonly isLasting: boolean;
 
   constructor(message: string, isLasting: boolean, options?: ErrorOptions) {
@@ -42,19 +42,19 @@ export class MlflowFault extends Error {
   }
 }
 
-/** A list in parts of so many. */
+/** Split a list into parts of at most `size` elements. */
 export const chunks = <T>(all: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 
-/** What a server has of a run. */
+/** Contents of a run on a server. */
 export interface MlflowRunThere {
-  /** Their names. */
+  /** Names of the parameters. */
   readonly parameters: ReadonlySet<string>;
   /** The last step of each metric. */
   readonly steps: ReadonlyMap<string, number>;
 }
 
-/** Speaks to a server of MLflow. Every call throws MlflowFault. */
+/** Client of an MLflow server. Every call throws MlflowFault. */
 export class MlflowClient {
   private readonly server: MlflowServer;
 
@@ -63,9 +63,9 @@ export class MlflowClient {
   }
 
   /**
-   * The id of an experiment, which is made where there is none of the name.
+   * Get the id of an experiment, which is created if it does not exist.
    *
-   * @throws MlflowFault that lasts for one that was deleted: a server gives its name to no other.
+   * @throws MlflowFault with `isLasting` for a deleted experiment, because a server does not reuse its name.
    */
   async experiment(name: string): Promise<string> {
     const find = async (): Promise<string> => {
@@ -90,11 +90,11 @@ export class MlflowClient {
       return idIn(made.experiment_id, "an experiment");
     } catch (error) {
       if (!isCode(error, "RESOURCE_ALREADY_EXISTS")) throw error;
-      return find(); // somebody was faster
+      return find(); // another client was faster
     }
   }
 
-  /** Make a run. @returns its id. */
+  /** Create a run. @returns its id. */
   async createRun(experiment: string, name: string, startedAt: number, tags: readonly MlflowEntry[]): Promise<string> {
     const { run } = (await this.ask("POST", "runs/create", {
       experiment_id: experiment,
@@ -105,7 +105,7 @@ export class MlflowClient {
     return idIn(run?.info?.run_id, "a run");
   }
 
-  /** What the server has of a run; nothing where the run is gone, or deleted. */
+  /** Read the contents of a run on the server. Absent: the run does not exist, or was deleted. */
   async readRun(id: string): Promise<MlflowRunThere | undefined> {
     try {
       const { run } = (await this.ask("GET", `runs/get?${new URLSearchParams({ run_id: id }).toString()}`)) as {
@@ -127,8 +127,8 @@ export class MlflowClient {
   }
 
   /**
-   * What a run is made with. @param there parameters that the server has: they never change, and one that would is
-   * refused, with all beside it.
+   * Log parameters of a run. @param there parameters that the server already has: parameters are immutable, and one
+   * changed parameter makes the server reject the whole request.
    */
   async logParameters(run: string, parameters: readonly MlflowEntry[], there: ReadonlySet<string>): Promise<void> {
     const entries = uniqueKeys(parameters.map(cut)).filter(({ key }) => !there.has(key));
@@ -136,16 +136,16 @@ export class MlflowClient {
       await this.ask("POST", "runs/log-batch", { run_id: run, params });
   }
 
-  /** The same once more changes nothing. @param points at most `mostPoints`. */
+  /** Log points. Repeating a call has no effect. @param points at most `mostPoints`. */
   async logPoints(run: string, points: readonly MlflowPoint[]): Promise<void> {
     const metrics = points.map(({ value, ...point }) => ({
       ...point,
-      value: Number.isFinite(value) ? value : String(value), // as protobuf writes them in JSON
+      value: Number.isFinite(value) ? value : String(value), // the form of non-finite numbers in protobuf's JSON
     }));
     await this.ask("POST", "runs/log-batch", { run_id: run, metrics });
   }
 
-  /** Say what became of a run; "RUNNING" of one that goes on. */
+  /** Set the status of a run; "RUNNING" if the run resumes. */
   async update(run: string, status: "RUNNING" | "FINISHED" | "FAILED" | "KILLED", endedAt?: number): Promise<void> {
     await this.ask("POST", "runs/update", { run_id: run, status, ...(endedAt !== undefined && { end_time: endedAt }) });
   }
@@ -162,9 +162,9 @@ export class MlflowClient {
     });
     const answer = parsed(text);
     if (status >= 200 && status < 300) return answer;
-    // Not followed: what proves who we are goes to this server alone.
+    // Redirects are not followed, because credentials must be sent only to this server.
     if (location !== undefined)
-      throw new MlflowFault(`${address} says that it is elsewhere: ${location}; set MLFLOW_TRACKING_URI to it`, true);
+      throw new MlflowFault(`${address} redirects to ${location}; set MLFLOW_TRACKING_URI to that address`, true);
     const { error_code: code, message } = answer as { readonly error_code?: unknown; readonly message?: unknown };
     const isLasting = status < 500 && status !== 429 && status !== 408;
     const reason = (typeof message === "string" ? message : text).slice(0, 200).trim();
@@ -174,16 +174,16 @@ export class MlflowClient {
   }
 }
 
-/** In one line, with what to do about a certificate that nobody we know has signed. */
+/** Reason of an error in one line, with a cure if the certificate has an unknown authority. */
 const reasonOf = (error: Error): string => {
   const { code = "" } = error as NodeJS.ErrnoException;
   const isUnknown = /SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|CERT_UNTRUSTED/.test(code);
-  return `${error.message || code}${isUnknown ? "; name a file with the certificate of who signed it in MLFLOW_TRACKING_SERVER_CERT_PATH" : ""}`;
+  return `${error.message || code}${isUnknown ? "; set MLFLOW_TRACKING_SERVER_CERT_PATH to a file with the certificate of its authority" : ""}`;
 };
 
 const cut = ({ key, value }: MlflowEntry): MlflowEntry => ({ key: mlflowKey(key), value: mlflowText(value) });
 
-/** A list of a server's answer; empty where it gives none. */
+/** A list of a server's answer. Empty: the answer has no list. */
 const keyed = (list: unknown): readonly { readonly key?: unknown; readonly step?: unknown }[] =>
   Array.isArray(list) ? (list as { readonly key?: unknown }[]) : [];
 
@@ -200,5 +200,5 @@ const parsed = (text: string): object => {
 
 const idIn = (value: unknown, what: string): string => {
   if (typeof value === "string" && value !== "") return value;
-  throw new MlflowFault(`the server names no id of ${what}; is it a server of MLflow?`, true);
+  throw new MlflowFault(`the answer of the server has no id of ${what}; check that it is an MLflow server`, true);
 };

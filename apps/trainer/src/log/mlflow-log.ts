@@ -11,18 +11,18 @@ import { mlflowKey } from "./mlflow-names.ts";
 import type { MlflowServer } from "./mlflow-server.ts";
 import { PointQueue } from "./point-queue.ts";
 
-/** In the output folder of a run: which run of a server has its metrics. */
+/** File in the output folder of a run that names the server's run. */
 const mlflowFile = "mlflow.json";
-/** What the end of a run waits for a server, milliseconds. */
+/** Maximum wait for a server at the end of a run, milliseconds. */
 const lastPatience = 10_000;
 
 export interface MlflowLogInput {
   readonly server: MlflowServer;
-  /** The environment variable `MLFLOW_EXPERIMENT_NAME`. Default: the name of the job. */
+  /** Name of the experiment, from the environment variable `MLFLOW_EXPERIMENT_NAME`. Default: the name of the job. */
   readonly experiment?: string | undefined;
   /** Folder of the run. */
   readonly output: string;
-  /** Steps that were done before. */
+  /** Number of steps done before. */
   readonly firstStep: number;
   readonly job: { readonly name: string };
   readonly note: (line: string) => void;
@@ -30,7 +30,7 @@ export interface MlflowLogInput {
   readonly every?: number | undefined;
 }
 
-/** What is known of the run on a server. */
+/** Known facts of the run on a server. */
 interface Known {
   readonly server: string;
   readonly experiment: string;
@@ -38,8 +38,8 @@ interface Known {
 }
 
 /**
- * Points of a line of metrics: numbers, by names such as `train/loss`. What is not finite is null where the line comes
- * from a file, and is told as NaN.
+ * Points of a line of metrics: numbers, by names such as `train/loss`. A non-finite value is null in a line from a
+ * file, and is sent as NaN.
  */
 export const pointsOf = ({ type, step, ...quantities }: Measurement, timestamp: number): MlflowPoint[] =>
   type === "checkpoint" || type === "histograms"
@@ -53,17 +53,17 @@ export const pointsOf = ({ type, step, ...quantities }: Measurement, timestamp: 
 
 const groupOf = (type: string): string => (type === "evaluation" ? "test" : type.startsWith("rank-") ? type : "train");
 
-/** Options of a job as parameters of a run. */
+/** Convert the options of a job to parameters of a run. */
 export const parametersOf = (job: object): MlflowEntry[] =>
   Object.entries(flatJob(job)).map(([key, value]) => ({ key, value: value === "" ? '""' : value }));
 
 /**
- * Sends the metrics of a run to a server of MLflow while it trains. A server that is down, slow, or refuses changes
- * nothing of the run: `metrics.jsonl` has all, and `skein-train log` sends it later.
+ * Sends the metrics of a run to an MLflow server during training. A server that is down, slow, or rejects requests does
+ * not affect the run: `metrics.jsonl` has all metrics, and `skein-train log` can send them later.
  *
- * A run that goes on, after whatever end, goes on with the run that the server has of it, named by `mlflow.json` in its
- * folder. Steps that are made again have the same numbers, so the server gets them once; of those that were made and
- * not sent, because the run was killed, it gets what `metrics.jsonl` has.
+ * A resumed run continues the run on the server that `mlflow.json` in its folder names. Repeated steps have the same
+ * numbers, so the server gets them once. For steps that a killed run did but did not send, the server gets the values
+ * of `metrics.jsonl`.
  */
 export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
   private readonly input: MlflowLogInput;
@@ -73,11 +73,11 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
   private sent = 0;
   private known: Known | undefined;
   private isReady = false;
-  /** The last step of each metric that the server had when this run went on. */
+  /** Last step of each metric that the server had when this run resumed. */
   private there: ReadonlyMap<string, number> = new Map();
-  /** The last step of each metric that was recorded. */
+  /** Last recorded step of each metric. */
   private readonly recorded = new Map<string, number>();
-  /** The same, when the run last went back to a checkpoint. */
+  /** Last recorded step of each metric when the run last returned to a checkpoint. */
   private before: ReadonlyMap<string, number> = new Map();
 
   constructor(input: MlflowLogInput) {
@@ -90,7 +90,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
         if (fresh.length > 0) await this.client.logPoints(run, fresh);
         this.sent += points.length;
       },
-      note: (line) => input.note(`mlflow: ${line}; the run goes on`),
+      note: (line) => input.note(`mlflow: ${line}; the run continues`),
       ...(input.every !== undefined && { every: input.every }),
     });
   }
@@ -105,7 +105,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     this.before = new Map(this.recorded);
   }
 
-  /** Send what is left, and say what became of the run. */
+  /** Send the remaining points, and the status of the run. */
   async end(how: "finished" | "stopped" | "failed"): Promise<void> {
     await this.queue.end(lastPatience);
     const { lost, fault } = this.queue;
@@ -116,10 +116,12 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
         `mlflow: ${lost} of ${lost + this.sent} points were lost (${fault?.message ?? "the server is too slow"}); all are in metrics.jsonl: skein-train log ${output} --to mlflow`,
       );
     else if (untold !== undefined)
-      note(`mlflow: the server has all points, but not that the run is over, and shows it as running (${untold})`);
+      note(
+        `mlflow: the server has all points, but its status of the run could not be set and is still running (${untold})`,
+      );
   }
 
-  /** @returns why the server could not be told. */
+  /** @returns the reason if the status could not be sent. */
   private async tellEnd(how: "finished" | "stopped" | "failed"): Promise<string | undefined> {
     if (this.known === undefined) return undefined;
     const status = ({ finished: "FINISHED", stopped: "KILLED", failed: "FAILED" } as const)[how];
@@ -131,7 +133,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     }
   }
 
-  /** The run of the server, found or made when it is first needed. */
+  /** The run on the server, found or created when first needed. */
   private async run(): Promise<string> {
     if (this.known !== undefined && this.isReady) return this.known.run;
     const { server, output, job, note } = this.input;
@@ -139,7 +141,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     const before = this.known ?? readKnown(path);
     const there = before?.server === server.address ? await this.client.readRun(before.run) : undefined;
     if (there === undefined && before?.server === server.address)
-      note(`mlflow: ${server.address} has no run ${before.run} any more; what comes from here on is in a new one`);
+      note(`mlflow: ${server.address} no longer has run ${before.run}; a new run gets the metrics from here on`);
     if (there === undefined) {
       const experiment = this.input.experiment ?? job.name;
       const run = await this.client.createRun(
@@ -161,7 +163,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     return this.known.run;
   }
 
-  /** What a run that was killed has recorded, but not sent. */
+  /** Send the recorded points of a killed run that were not sent. */
   private async sendUnsent(run: string): Promise<void> {
     const { output, firstStep } = this.input;
     const path = join(output, metricsFile);
@@ -174,22 +176,24 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     for (const points of chunks(unsent, mostPoints)) await this.client.logPoints(run, points);
   }
 
-  /** What is refused of them is told, and metrics go on: they are no worse for it. */
+  /** Send parameters. A rejection is reported, and metrics continue without the parameters. */
   private async tellParameters(run: string, there: ReadonlySet<string>): Promise<void> {
     try {
       await this.client.logParameters(run, parametersOf(this.input.job), there);
     } catch (error) {
       if (!(error instanceof MlflowFault && error.isLasting)) throw error;
-      this.input.note(`mlflow: options of the job are missing there, since ${error.message}; metrics go on`);
+      this.input.note(
+        `mlflow: the server does not have the options of the job, because ${error.message}; metrics continue`,
+      );
     }
   }
 }
 
-/** Points of steps that come after those of their metrics. */
+/** Points after the last step of their metric. */
 const laterThan = (steps: ReadonlyMap<string, number>, points: readonly MlflowPoint[]): MlflowPoint[] =>
   points.filter(({ key, step }) => step > (steps.get(key) ?? -Infinity));
 
-/** Where a run comes from, in tags that MLflow's own page shows. */
+/** Source of a run, as tags that MLflow's own page shows. */
 export const tagsOf = async (folder: string): Promise<MlflowEntry[]> => {
   const { provenance } = await readRunFiles(folder);
   const commit = (provenance?.["git"] as { readonly commit?: unknown } | undefined)?.commit;
@@ -207,6 +211,6 @@ const readKnown = (path: string): Known | undefined => {
       ? { server, experiment, run }
       : undefined;
   } catch {
-    return undefined; // none yet
+    return undefined; // does not exist yet
   }
 };

@@ -1,30 +1,30 @@
-// What a server takes as names and values of metrics, parameters and tags. Longer ones are cut: what every server takes
-// (since 1.28; later ones take more).
+// Rules for names and values of metrics, parameters and tags. Longer texts are truncated to the lengths that every
+// server since MLflow 1.28 accepts.
 const mostKeyLength = 250;
 const mostValueLength = 500;
 
-/** Not cut within a character: a server that keeps UTF-8 refuses the half of one. */
+/** Truncate without splitting a character, because a server that stores UTF-8 rejects half of a surrogate pair. */
 const cutTo = (text: string, length: number): string => {
   const end = text.codePointAt(length - 1)! > 0xffff ? length - 1 : length;
   return text.length <= length ? text : text.slice(0, end);
 };
 
 /**
- * A name as MLflow takes it: letters, digits and `_-. /`, and a path that is its own shortest form, since servers may
- * keep a file under it. Colons are taken by servers that are not on Windows.
+ * Convert a name to a valid MLflow key: letters, digits and `_-. /`, as a normalized path, because servers may store a
+ * file under the name. Colons are replaced because servers on Windows reject them.
  */
 export const mlflowKey = (name: string): string => {
   const parts = cutTo(name.replaceAll(/[^\p{L}\p{N}_\-. /]/gu, "_"), mostKeyLength)
     .split("/")
     .filter((part) => part !== "" && part !== ".");
   const path = parts.map((part) => (part === ".." ? "__" : part)).join("/");
-  return path.replace(/^\.\./, "__") || "_"; // a server takes what begins so for a way out
+  return path.replace(/^\.\./, "__") || "_"; // a server takes a leading `..` for a path outside its folder
 };
 
-/** A value as MLflow takes it, which a database has to hold. */
+/** Convert a value to a text that MLflow and its database can store. */
 export const mlflowText = (value: string): string => cutTo(value, mostValueLength).toWellFormed().replaceAll("\0", " ");
 
-/** The same entries under names of which no two are alike: a request with two of a name is refused. */
+/** Make the keys of entries unique, because a request with duplicate keys is rejected. */
 export const uniqueKeys = <Entry extends { readonly key: string }>(entries: readonly Entry[]): Entry[] => {
   const taken = new Set<string>();
   return entries.map((entry) => {

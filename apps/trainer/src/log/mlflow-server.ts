@@ -1,33 +1,35 @@
 import { readTextFile } from "@skein/collectives/files";
 import { ConfigError } from "../errors.ts";
 
-/** A server of MLflow, and what it knows a user by. */
+/** An MLflow server, and the credentials of a user. */
 export interface MlflowServer {
-  /** Without a slash at its end. */
+  /** Address without a trailing slash. */
   readonly address: string;
-  /** The header `Authorization`. */
+  /** Value of the header `Authorization`. */
   readonly authorization?: string | undefined;
-  /** Certificates, as PEM text, of those who may have signed that of the server. Default: those that Node knows. */
+  /**
+   * Certificates of authorities for the server's certificate, as PEM text. Default: the authorities that Node knows.
+   */
   readonly authority?: string | undefined;
 }
 
 /**
- * The server that the environment names, as MLflow's own client reads it: `MLFLOW_TRACKING_URI`;
- * `MLFLOW_TRACKING_USERNAME` with `MLFLOW_TRACKING_PASSWORD`, else `MLFLOW_TRACKING_TOKEN`; and
- * `MLFLOW_TRACKING_SERVER_CERT_PATH`. Nothing of it is kept.
+ * Read the server from the environment, like MLflow's own client: `MLFLOW_TRACKING_URI`; `MLFLOW_TRACKING_USERNAME`
+ * with `MLFLOW_TRACKING_PASSWORD`, or `MLFLOW_TRACKING_TOKEN`; and `MLFLOW_TRACKING_SERVER_CERT_PATH`. Nothing is
+ * stored.
  *
- * @throws ConfigError where no server is named, or none that speaks HTTP, and for certificates that cannot be read.
+ * @throws ConfigError if no HTTP server is named, or certificates cannot be read.
  */
 export const mlflowServerOf = (env: Readonly<Record<string, string | undefined>>): MlflowServer => {
   const uri = env["MLFLOW_TRACKING_URI"];
   if (uri === undefined || uri === "")
     throw new ConfigError([
-      "--log mlflow: MLFLOW_TRACKING_URI names no server; set it to the address of yours, such as http://127.0.0.1:5000",
+      "--log mlflow: MLFLOW_TRACKING_URI is not set; set it to the address of your server, such as http://127.0.0.1:5000",
     ]);
   const url = URL.parse(uri);
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     throw new ConfigError([
-      `--log mlflow: MLFLOW_TRACKING_URI is ${JSON.stringify(uri)}, but must be an address of http or https; for a folder or a database, start mlflow server on it`,
+      `--log mlflow: MLFLOW_TRACKING_URI is ${JSON.stringify(uri)}, but must be an http or https address; for a folder or a database, start mlflow server on it`,
     ]);
   return {
     address: `${url.origin}${url.pathname.replace(/\/+$/, "")}`,
@@ -36,7 +38,7 @@ export const mlflowServerOf = (env: Readonly<Record<string, string | undefined>>
   };
 };
 
-/** A name and its password come before a token. */
+/** Authorization header. A user name with a password takes precedence over a token. */
 const authorizationOf = (env: Readonly<Record<string, string | undefined>>, url: URL): string | undefined => {
   const user = env["MLFLOW_TRACKING_USERNAME"] || decoded(url.username);
   const password = env["MLFLOW_TRACKING_PASSWORD"] || decoded(url.password);
@@ -54,7 +56,10 @@ const decoded = (part: string): string => {
   }
 };
 
-/** Maximum size of a file of certificates, in bytes; those of all authorities have a quarter of that. */
+/**
+ * Maximum size of a file of certificates, in bytes; the certificates of all public authorities have a quarter of that
+ * size.
+ */
 const maxCertificateBytes = 2 ** 20;
 
 const authorityOf = (path: string | undefined): string | undefined => {

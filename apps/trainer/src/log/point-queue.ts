@@ -2,29 +2,31 @@ import { setTimeout as startTimer } from "node:timers";
 import { setTimeout } from "node:timers/promises";
 import { type MlflowPoint, MlflowFault, mostPoints } from "./mlflow-client.ts";
 
-/** Points that wait for a server at most: some megabytes. */
+/** Maximum number of waiting points: some megabytes. */
 const mostWaiting = 50_000;
 const sendEvery = 1000;
 const longestWait = 60_000;
-/** A server may be starting anew just as a run ends; one that is gone is waited for no longer. */
+/**
+ * Maximum number of attempts at the end of a run: a server may be restarting just then, but is not waited for longer.
+ */
 const lastTries = 3;
 
 export interface QueueInput {
-  /** Take points in, at most `mostPoints`. Throws MlflowFault. */
+  /** Sends at most `mostPoints` points. Throws MlflowFault. */
   readonly send: (points: readonly MlflowPoint[]) => Promise<void>;
-  /** Called once, when something first goes wrong. */
+  /** Called once, on the first failure. */
   readonly note: (line: string) => void;
-  /** Between tries, milliseconds; each failure doubles it, up to a minute. Default: 1000. */
+  /** Pause between attempts, milliseconds; each failure doubles the pause, up to a minute. Default: 1000. */
   readonly every?: number;
 }
 
 /**
- * Points on their way to a server, beside training: nobody waits for it. While it does not answer the newest points are
- * kept; what it refuses, and what finds no room, is counted as lost.
+ * Queue of points that are sent to a server during training; training never waits. While the server does not answer,
+ * the newest points are kept; rejected and dropped points are counted as lost.
  */
 export class PointQueue {
   lost = 0;
-  /** The first thing that went wrong. */
+  /** The first failure. */
   fault: MlflowFault | undefined;
   private readonly input: QueueInput;
   private readonly every: number;
@@ -45,18 +47,18 @@ export class PointQueue {
   add(points: readonly MlflowPoint[]): void {
     this.waiting.push(...points);
     const tooMany = this.waiting.length - mostWaiting;
-    if (tooMany < mostPoints) return; // not at every point: what is behind the first moves up
+    if (tooMany < mostPoints) return; // not for every point, because removing points moves the rest of the list
     this.waiting = this.waiting.slice(tooMany);
     this.lost += tooMany;
   }
 
-  /** Send what waits, for so many milliseconds and `lastTries` at most; what is left then is lost. */
+  /** Send waiting points for at most `patience` milliseconds and `lastTries` attempts; remaining points are lost. */
   async end(patience: number): Promise<void> {
     this.isOver = true;
     clearTimeout(this.timer);
     const deadline = AbortSignal.timeout(patience);
     const isLate = new Promise<boolean>((resolve) => deadline.addEventListener("abort", () => resolve(false)));
-    // What is under way may have begun while the server was away; and counts as lost until it has answered.
+    // The request in flight may have started while the server was down; it counts as lost until it is answered.
     if (this.sending !== undefined) await Promise.race([this.sending, isLate]);
     for (let tries = 0; this.waiting.length + this.onTheWay > 0 && !deadline.aborted; tries++) {
       if (tries > 0) await Promise.race([setTimeout(this.every), isLate]);

@@ -3,27 +3,27 @@ import { request as requestHttps } from "node:https";
 import type { MlflowServer } from "./mlflow-server.ts";
 
 const patience = 10_000;
-/** What a server tells of a run is far less. */
+/** Maximum size of an answer in bytes; the answers about a run are much smaller. */
 const mostBytes = 2 ** 26;
 
 export interface RequestOptions extends Pick<MlflowServer, "authorization" | "authority"> {
   readonly method: "GET" | "POST";
-  /** Sent as JSON. */
+  /** Request body, sent as JSON. */
   readonly body?: object | undefined;
 }
 
 export interface RequestAnswer {
   readonly status: number;
   readonly text: string;
-  /** Where the server sends us instead. */
+  /** Target of a redirect. */
   readonly location?: string | undefined;
 }
 
 /**
- * Ask a server over HTTP, and follow it nowhere else.
+ * Send an HTTP request without following redirects.
  *
- * Own code: `fetch` takes no authority of its own for one server. @throws the system's error where none answers within
- * ten seconds.
+ * Own code, because `fetch` does not support a certificate authority for a single server. @throws the system's error if
+ * the server does not answer within ten seconds.
  */
 export const sendRequest = (
   address: string,
@@ -47,7 +47,8 @@ export const sendRequest = (
       let bytes = 0;
       response.on("data", (piece: Buffer) => {
         pieces.push(piece);
-        if ((bytes += piece.length) > mostBytes) response.destroy(new Error(`it answers more than ${mostBytes} bytes`));
+        if ((bytes += piece.length) > mostBytes)
+          response.destroy(new Error(`the answer has more than ${mostBytes} bytes`));
       });
       response.once("error", reject);
       response.once("end", () => {

@@ -3,11 +3,11 @@ import type { Job } from "../job/job.ts";
 import { preferenceOf } from "./network-world.ts";
 import { meshGroups } from "../job/mesh.ts";
 
-/** The groups of ranks along a mesh axis. */
+/** Groups of ranks along a mesh axis. */
 export interface AxisGroups {
-  /** What the choice of algorithms depends on, in each of them. */
+  /** Properties of each group on which the choice of algorithms depends. */
   readonly situation: GroupSituation;
-  /** Each rank in one of them. */
+  /** Ranks of each group; each rank is in one group. */
   readonly groups: readonly (readonly number[])[];
 }
 

@@ -4,8 +4,8 @@ import { productsBy } from "../backend/job-blas.ts";
 import { jobHashOf } from "../preparation/prepare.ts";
 
 /**
- * What all processes of a run must agree on before they talk. The backend is settled only later, by the controller of
- * the run.
+ * Facts that all processes of a run must agree on before they exchange messages. The backend is not included, because
+ * the controller of the run chooses it later.
  */
 export const worldOf = (
   job: Job,
@@ -14,5 +14,5 @@ export const worldOf = (
   job: jobHashOf({ ...job, backend: "auto" }),
   build: `skein-train ${packageJson.version}, ${productsBy(job)}`,
   buildCure:
-    "install the same version on all hosts; where their products differ, give all hosts the folder of one skein-train blas build ($SKEIN_BLAS), or set blas: off in the job",
+    "install the same version on all hosts; if their products differ, give all hosts the folder of one skein-train blas build ($SKEIN_BLAS), or set blas: off in the job",
 });

@@ -3,13 +3,16 @@ import type { WasmBuild } from "@skein/cpu-kernels";
 import type { Job } from "../job/job.ts";
 import type { LocalWorld } from "./rank-threads.ts";
 
-/** The world of a run as one of its processes holds it. */
+/** The world of a run, as seen by one of its processes. */
 export interface MemberWorld extends LocalWorld {
-  /** Where each rank of this process listens for data, in the order of its ranks. */
+  /** Addresses at which each rank of this process listens for data, in the order of its ranks. */
   readonly addresses: readonly RankAddress[];
-  /** Where a launcher that starts all processes alike leaves them to tell each other: give rank 0's words to all. */
+  /**
+   * Broadcast a text from rank 0 to all processes. Absent: the launcher does not start all processes with the same
+   * command.
+   */
   share?(words: string | undefined): Promise<string>;
-  /** Reach all others. */
+  /** Connect to all other processes. */
   connect(roster: Roster): Promise<void>;
   close(): Promise<void>;
 }
@@ -19,8 +22,8 @@ export type OpenMemberWorld = (place: {
   readonly ranks: readonly number[];
   readonly memory: WebAssembly.Memory;
   readonly kernels: WebAssembly.Module;
-  /** Which build of the kernels that is. */
+  /** Build of the kernels. */
   readonly build: WasmBuild;
-  /** Told, in a line, of what people should see to. */
+  /** Receives lines that the user should see. */
   readonly onNote: (line: string) => void;
 }) => Promise<MemberWorld>;

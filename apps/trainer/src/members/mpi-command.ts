@@ -14,13 +14,15 @@ interface BuildCommandOptions {
 export const addMpiCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("mpi")
-    .description("make ready for transport: mpi")
+    .description("prepare for transport: mpi")
     .command("build")
-    .description("build the addon for this machine's MPI (Open MPI or MPICH); takes some 10 s, needs a C++ compiler")
-    .option("--compiler <command>", "the MPI library's C++ compiler; default: $MPICXX, else mpicxx")
+    .description(
+      "build the addon for this machine's MPI (Open MPI or MPICH); takes about 10 s and needs a C++ compiler",
+    )
+    .option("--compiler <command>", "the MPI library's C++ compiler; default: $MPICXX, or mpicxx")
     .option(
       "--output <file>",
-      "where to write it, for ranks with SKEIN_MPI_ADDON=<file>; default: your cache, where ranks look by themselves",
+      "output file, for ranks with SKEIN_MPI_ADDON=<file>; default: your cache, where ranks find it by themselves",
     )
     .option("--json", "print the result as JSON")
     .addHelpText(

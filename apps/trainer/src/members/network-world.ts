@@ -21,34 +21,34 @@ const readLinks = (path: string): string => {
     return readTextFile(path, maxLinkBytes).text;
   } catch (error) {
     throw new ConfigError([
-      `network.links: ${path} cannot be read (${(error as Error).message}); measure the links with skein-train links, or leave it out`,
+      `network.links: ${path} cannot be read (${(error as Error).message}); measure the links with skein-train links, or remove the option`,
     ]);
   }
 };
 
-/** The links that a job names as measured, if it does. @throws ConfigError, LinkFileError. */
+/** Read the measured links that a job names. Absent: the job names none. @throws ConfigError, LinkFileError. */
 export const measuredLinksOf = ({ network: { links } }: Pick<Job, "network">): LinkFile | undefined =>
   links === undefined ? undefined : parseLinkFile(readLinks(links), links);
 
-/** What collectives are chosen by. */
+/** Settings from which collectives are chosen. */
 export const preferenceOf = (job: Pick<Job, "sumOrder" | "network">): Omit<Preference, "hosts"> => {
   const links = measuredLinksOf(job);
   return { order: job.sumOrder, ...(links !== undefined && { link: linkCosts(links) }) };
 };
 
-/** Who the process of `ranks` is, by the files of `skein-train certs init`. */
+/** TLS identity of the process of `ranks`, from the files of `skein-train certs init`. */
 export const memberIdentity = (certificates: string, ranks: readonly number[]): TlsIdentity =>
   readTlsIdentity(rankFiles(certificates, ranks[0]!));
 
 export interface NetworkPlace {
   readonly secret: string;
-  /** Who this process is; without it TCP is spoken. */
+  /** TLS identity of this process. Absent: plain TCP is used. */
   readonly identity: TlsIdentity | undefined;
   /** Whether all processes of the run are on this machine. */
   readonly onOneMachine: boolean;
 }
 
-/** The world of a process whose ranks reach the others by TCP or TLS. */
+/** Open the world of a process whose ranks reach other processes over TCP or TLS. */
 export const openNetworkWorld =
   ({ secret, identity, onOneMachine }: NetworkPlace): OpenMemberWorld =>
   ({ job, ranks, memory, kernels, build, onNote }) => {

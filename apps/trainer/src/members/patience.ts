@@ -1,13 +1,13 @@
 import { type Heartbeat, heartbeatOf } from "@skein/collectives/node";
 import type { Job } from "../job/job.ts";
 
-/** What the processes of a run take for a loss, and how long they look for each other; in milliseconds. */
+/** Time limits after which processes of a run count as lost or missing, in milliseconds. */
 export interface Patience {
   readonly heartbeat: Heartbeat;
   readonly joinTimeoutMilliseconds: number;
 }
 
-/** How patient the processes of a job are with each other. */
+/** Get the time limits of a job. */
 export const patienceOf = ({ network }: Job): Patience => ({
   heartbeat: heartbeatOf(network),
   joinTimeoutMilliseconds: 1000 * network.joinSeconds,

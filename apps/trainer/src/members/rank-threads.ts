@@ -11,16 +11,16 @@ import { boundPlans } from "../plans/kept-plan.ts";
 import type { StopSignal } from "../rank/stop-signal.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 
-/** What ranks of this process need of the world that they are in. */
+/** The functions of a world that the ranks of this process need. */
 export interface LocalWorld {
   connection(rank: number): WorldConnection;
-  /** Fail the group at once when the thread of `rank` ends with an error. */
+  /** Fail the group at once if the thread of `rank` ends with an error. */
   watch(rank: number, worker: Worker): void;
-  /** Tell everyone that a rank is gone. */
+  /** Report to all ranks that a rank is lost. */
   reportLost(rank: number, reason?: string, kind?: LossKind): void;
 }
 
-/** What the thread of a rank does: its file, and what it is started with. */
+/** Work of a rank's thread: entry file and input. */
 export interface RankWork {
   readonly file: URL;
   readonly input: (connection: WorldConnection) => RankInput | LinksRankInput;
@@ -30,11 +30,11 @@ export interface RankThreadsInput extends RankWork {
   readonly world: LocalWorld;
   /** Ranks that this process runs. */
   readonly ranks: readonly number[];
-  /** Takes what ranks say. A thread that ends without a word is reported as failed. Must not throw. */
+  /** Receives messages of ranks. A thread that ends without a final message is reported as failed. Must not throw. */
   readonly take: (rank: number, message: RankMessage) => void;
 }
 
-/** The thread of a rank that trains. @param file its entry. */
+/** Work of a rank that trains. @param file entry of the thread. */
 export const trainingRank = (
   assignment: Assignment,
   { data, dataDigest, traced, sampleKind, given, trainedHash, ownLeaves }: Prepared,
@@ -42,8 +42,8 @@ export const trainingRank = (
   stop: StopSignal,
   file: URL = new URL("../rank/rank.ts", import.meta.url),
 ): RankWork => {
-  const backend = assignment.job.backend as BackendName; // a job is assigned with its backend settled
-  const blas = backend === "cpu" ? blasOf(assignment.job) : undefined; // once for all ranks: it reads the addon's sources
+  const backend = assignment.job.backend as BackendName; // the job of an assignment has a settled backend
+  const blas = backend === "cpu" ? blasOf(assignment.job) : undefined; // once for all ranks, because it reads the addon's sources
   const input = (connection: WorldConnection): RankInput => ({
     ...assignment,
     backend,
@@ -63,18 +63,18 @@ export const trainingRank = (
   return { file, input };
 };
 
-/** The thread of a rank that measures links. */
+/** Work of a rank that measures links. */
 export const measuringRank = (module: WebAssembly.Module): RankWork => ({
   file: new URL("../links/links-rank.ts", import.meta.url),
   input: (connection) => ({ connection, module, messageBytes: linkMessageBytes }),
 });
 
-/** From an empty message's time to that of a bucket: the sizes that a line is laid through. */
+/** Message sizes for the fitted line, from an empty message to a bucket, bytes. */
 const linkMessageBytes: readonly number[] = [64, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
 
 /**
- * A step leaves little behind, and all of it short-lived. V8's default lets this part of the heap grow to dozens of MiB
- * per thread before it looks.
+ * Maximum size of the young generation in MiB. A step leaves few objects, all short-lived. V8's default lets this part
+ * of the heap grow to dozens of MiB per thread before a collection.
  */
 const maxYoungGenerationSizeMb = 4;
 
@@ -85,9 +85,9 @@ const endedEarly = (code: number): ErrorReport => ({
   stack: "",
 });
 
-/** The threads of the ranks that one process runs. */
+/** Threads of the ranks that one process runs. */
 export class RankThreads {
-  /** Settles when every rank is done or has failed. */
+  /** Settles when every rank has ended or failed. */
   readonly finished: Promise<void>;
   private readonly workers: Worker[] = [];
 
@@ -109,7 +109,7 @@ export class RankThreads {
       const finish = (message: RankMessage): void => {
         if (over) return;
         over = true;
-        // the others stop waiting for it
+        // so that the other ranks stop waiting for this rank
         if (message.type === "failed") world.reportLost(rank, message.error.message.split("\n")[0]);
         take(rank, message);
         resolve();
@@ -124,8 +124,8 @@ export class RankThreads {
   }
 
   /**
-   * See ranks out. They end by themselves once they are done or a peer is reported lost; a thread that is torn from an
-   * open WebGPU device takes the process with it, so only those that hang are ended by force.
+   * Wait for the ranks to end. They end by themselves when they are done or a peer is reported lost. Terminating a
+   * thread with an open WebGPU device would end the process, so only threads that hang are terminated.
    */
   async end(): Promise<void> {
     const ended = this.workers.map((worker) =>

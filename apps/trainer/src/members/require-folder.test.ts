@@ -54,7 +54,7 @@ test.each([
 test("a rank that writes nothing goes on from a copy of the checkpoint", async () => {
   const checkpoint = join(folder, "elsewhere", "checkpoints", "step-00000001");
   await expect(requireFolderOf(nodeFiles, assigned(checkpoint), dense, [1])).rejects.toThrow(
-    `does not see the checkpoint ${checkpoint} that the run goes on from; copy that folder there under the same path`,
+    `does not see the checkpoint ${checkpoint} from which the run resumes; copy that folder there under the same path`,
   );
   mkdirSync(checkpoint, { recursive: true });
   writeFileSync(join(checkpoint, "manifest.json"), "");

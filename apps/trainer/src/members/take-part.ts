@@ -14,50 +14,52 @@ import { prepare, type Prepared, withBackend } from "../preparation/prepare.ts";
 import { measuringRank, RankThreads, type RankWork, trainingRank } from "./rank-threads.ts";
 import { StopSignal } from "../rank/stop-signal.ts";
 
-/** Making links takes milliseconds, unless somebody cannot be reached. */
+/**
+ * Delay before a report of slow links, milliseconds. Opening links takes milliseconds unless a peer cannot be reached.
+ */
 const slowLinkMilliseconds = 3000;
 
-/** Whom a process tries to reach. */
+/** A line that names the peers that are not reached yet. */
 const linkingLine = ({ network: { timeoutSeconds } }: Job, ranks: readonly number[], roster: Roster): string => {
   const peers = roster.filter(({ rank }) => !ranks.includes(rank));
   const shown = peers.slice(0, 4).map(({ rank, host, port }) => `rank ${rank} at ${host}:${port}`);
   const more = peers.length > shown.length ? ` and ${peers.length - shown.length} more` : "";
-  return `rank ${ranks.join(", ")}: still linking with ${shown.join(", ")}${more}; what is not reached within ${timeoutSeconds} s is named`;
+  return `rank ${ranks.join(", ")}: still connecting to ${shown.join(", ")}${more}; unreachable ranks are reported after ${timeoutSeconds} s`;
 };
 
 export interface MemberOptions {
-  /** As this process knows it; the controller must have the same. */
+  /** Job as loaded by this process; the controller must have the same job. */
   readonly job: Job;
-  /** The job with its data, where the process has loaded it already. */
+  /** The job with its data. Absent: the process has not loaded it yet. */
   readonly prepared?: Prepared | undefined;
   /** Ranks that this process runs. */
   readonly ranks: readonly number[];
   readonly openWorld: OpenMemberWorld;
-  /** Where the coordinator listens, and what proves that this process belongs to the job. */
+  /** Address of the coordinator, and the credentials of this process. */
   readonly rendezvous: (
     world: MemberWorld,
   ) => Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">>;
-  /** Ranks of the controller of the run. Default: none, as a launcher has. */
+  /** Ranks of the controller of the run. Default: none, as for a launcher. */
   readonly controllerRanks?: readonly number[];
   /**
-   * Calls back when this process is asked to end: before ranks have begun it does at once, later it asks the controller
-   * to let the run save and stop.
+   * Calls back if this process is asked to end. Before ranks have begun, the process ends at once; later it asks the
+   * controller to let the run save and stop.
    */
   readonly interruption?: Interruption;
-  /** Give the part up, where ranks have not begun. */
+  /** Aborts before ranks have begun. */
   readonly signal?: AbortSignal;
-  /** Told, in a line, for whom this process waits until ranks begin, where that takes more than a moment. */
+  /** Receives lines that name the peers that this process waits for, if the start takes longer than usual. */
   readonly onWaiting?: (line: string) => void;
 }
 
 /**
- * Take part in a run as one of its processes: join the rendezvous, run the ranks that the controller assigns work to,
- * and end when it says so.
+ * Run one process of a job: join the rendezvous, run the ranks that the controller assigns, and end when the controller
+ * ends the run.
  *
- * @returns how the run ended, as the controller sees it.
- * @throws what keeps this process from taking part: RunError `interrupted` or RendezvousError `rendezvous-stopped`
- * where it, or the run, was asked to end before ranks had begun. Failures of ranks are told to the controller, which
- * decides what follows.
+ * @returns the ending of the run, as reported by the controller.
+ * @throws the error that prevents this process from taking part: RunError `interrupted` or RendezvousError
+ * `rendezvous-stopped` if the process or the run was asked to end before ranks had begun. Failures of ranks are
+ * reported to the controller, which decides what follows.
  */
 export const takePart = async ({
   job,
@@ -75,7 +77,7 @@ export const takePart = async ({
   signal?.addEventListener("abort", () => left.abort());
   const build = await detectBuild();
   const module = await compileWasm(build);
-  // Each thread with connections looks at the certificates' files; people are told once.
+  // Each thread with connections checks the certificate files; the user gets each note once.
   const noted = new Set<string>();
   let tellNote: ((line: string) => void) | undefined;
   const onNote = (line: string): void => {
@@ -134,7 +136,7 @@ export const takePart = async ({
       }, slowLinkMilliseconds);
       const reached = linked.then(
         () => true,
-        () => false, // which ends this process, below
+        () => false, // handled below, where it ends this process
       );
       void reached.then(() => clearTimeout(slow));
       const ending = await new Promise<Ending>((resolve, reject) => {
@@ -153,11 +155,12 @@ export const takePart = async ({
         linked.catch(reject);
         member.onLost(({ ranks: lost, reason, revoked }) => {
           const cutOff = revoked === true && ranks.some((rank) => lost.includes(rank));
-          // The coordinator is gone with the controller, or hears this process no more: nobody is left to say "end".
+          // The coordinator has ended with the controller, or has no connection to this process, so no "end" message
+          // will arrive.
           if (!cutOff && lost.length > 0 && !controllerRanks.some((rank) => lost.includes(rank))) return;
           if (revoked === true) return reject(new RevokedError(lost, reason));
           const who = lost.length === 0 ? "" : `rank ${lost.join(", ")} was lost, and `;
-          reject(new RunError("process-lost", `${who}the controller of the run is gone: ${reason}`));
+          reject(new RunError("process-lost", `${who}the controller of the run has ended: ${reason}`));
         });
         member.onMessage((message) => {
           const said = message as ControllerMessage;

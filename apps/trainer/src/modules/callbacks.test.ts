@@ -43,7 +43,7 @@ test("a callback that is slower than steps misses the oldest, never a checkpoint
   ]);
   expect(heard.at(-2)).toBe(`checkpoint ${last}`);
   expect(told).toMatch(
-    /^train\(\): callbacks: onStep was not called for 9000 steps, since it is slower than steps are and 1000 /,
+    /^train\(\): callbacks: onStep was not called for 9000 steps, because it is slower than steps and at most 1000 /,
   );
 });
 
@@ -92,7 +92,7 @@ test("a call that never comes back is named once its time after the end of the r
   await setTimeout(100); // while the run goes on it holds nobody up
   queue.take({ type: "end", how: "finished", step: 1 });
   await expect(queue.done("at-1", quiet)).rejects.toThrow(
-    /the run is over, at-1 was saved: train\(\): callbacks: onStep has not come back for 0.05 s since/,
+    /the run has ended, at-1 was saved, but train\(\): callbacks: onStep has not returned for 0.05 s since/,
   );
   queue.take({ type: "end", how: "finished", step: 1 });
   expect(heard).toEqual([]);
@@ -117,7 +117,9 @@ test("calls that are slow, but come back, are waited for, each with its own time
   expect(await done).toBeUndefined();
   expect(heard).toEqual([1, 2, 3, 4, 5]);
   expect(notes).toHaveLength(5); // what is waited for is told, each call once
-  expect(notes[0]).toMatch(/the run is over, and waits for .*onCheckpoint, .* 20 s at most/);
+  expect(notes[0]).toMatch(
+    /the run has ended, and waits for at most 20 s for .*onCheckpoint, which has not returned yet/,
+  );
 });
 
 test.each([[0], [-1], [Number.NaN], ["10"]])("patienceSeconds: %s is refused", async (patienceSeconds) => {

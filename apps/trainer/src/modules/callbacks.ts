@@ -22,50 +22,50 @@ const nameOf = {
 
 const names: readonly string[] = Object.values(nameOf);
 
-/** How long the end of a run waits for a call, unless the callbacks say so. */
+/** Default maximum seconds that the end of a run waits for a call. */
 const usualPatienceSeconds = 600;
-/** After so long people are told what the end of a run waits for. */
+/** Seconds after which the user is told what the end of a run waits for. */
 const quietSeconds = 10;
 
-/** Callbacks of a user's module. @throws ModuleError for what are none. */
+/** Check the callbacks of a user module. @throws ModuleError for invalid callbacks. */
 const checkedCallbacks = (made: unknown, what: string): Callbacks => {
-  const rule = `callbacks: an object with functions ${names.join(", ")}, as many of them as it wants`;
+  const rule = `callbacks: an object with any of the functions ${names.join(", ")}`;
   if (typeof made !== "object" || made === null || Array.isArray(made))
-    throw new ModuleError(`${what} gave ${excerpt(made)}, but must give ${rule}`);
+    throw new ModuleError(`${what} returned ${excerpt(made)}, but must return ${rule}`);
   const wrong = Object.entries(made).find(
     ([name, fn]) => name.startsWith("on") && !names.includes(name) && fn !== undefined,
   );
   if (wrong !== undefined)
-    throw new ModuleError(`${what} gave ${excerpt(wrong[0])}, which nothing calls; it must give ${rule}`);
+    throw new ModuleError(`${what} returned ${excerpt(wrong[0])}, which is never called; it must return ${rule}`);
   for (const name of names) {
     const fn = (made as Readonly<Record<string, unknown>>)[name];
     if (fn !== undefined && typeof fn !== "function")
-      throw new ModuleError(`${what} gave as ${name} ${excerpt(fn)}, but must give ${rule}`);
+      throw new ModuleError(`${what} returned as ${name} ${excerpt(fn)}, but must return ${rule}`);
   }
   const { patienceSeconds = usualPatienceSeconds }: { readonly patienceSeconds?: unknown } = made;
   if (typeof patienceSeconds !== "number" || !(patienceSeconds > 0))
     throw new ModuleError(
-      `${what} gave as patienceSeconds ${excerpt(patienceSeconds)}, but must give a number of seconds above 0, or Infinity for as long as it takes`,
+      `${what} returned as patienceSeconds ${excerpt(patienceSeconds)}, but must return a number of seconds above 0, or Infinity for no limit`,
     );
   return made as Callbacks;
 };
 
 /**
- * Calls functions of a user's when something happens in a run, one after the other, beside its steps. They hold up no
- * step: those who are slower are not called for some steps, see `WaitingEvents`, so that the end of a run waits for no
- * more calls than those of the events that are kept.
+ * Calls user functions on events of a run, one after the other, in parallel with its steps. Steps never wait for calls:
+ * slow functions are not called for some steps, see `WaitingEvents`, so the end of a run only waits for calls of the
+ * kept events.
  */
 export class CallbackQueue {
   private readonly waiting = new WaitingEvents<RunEvent>();
-  /** Resolves once no event waits. */
+  /** Resolves when no event waits. Absent: no call is running. */
   private calling: Promise<void> | undefined;
-  /** The call that has not come back, and when it was made, milliseconds of `performance.now()`. */
+  /** The running call, and its start time in milliseconds of `performance.now()`. */
   private current: { readonly name: string; readonly madeAt: number } | undefined;
   private failure: ModuleError | undefined;
-  /** The call that is waited for no longer. */
+  /** Name of a call that exceeded its time limit. */
   private givenUp: string | undefined;
   private output = "";
-  /** Whether the callbacks have asked for the end of the run. */
+  /** Whether the callbacks have requested the end of the run. */
   hasStopped = false;
   private callbacks: Callbacks = {};
   private readonly origin: Origin;
@@ -77,8 +77,8 @@ export class CallbackQueue {
   }
 
   /**
-   * @param given callbacks of a program, where the job says so.
-   * @throws ModuleError, ConfigError for options that the module does not take.
+   * @param given callbacks of a program, if the job uses them.
+   * @throws ModuleError, ConfigError for options that the module rejects.
    */
   static async load(job: ModuleJob | ProgramJob, interruption: Interruption, given?: unknown): Promise<CallbackQueue> {
     const isGiven = job.kind === "program";
@@ -101,7 +101,7 @@ export class CallbackQueue {
     return this.callbacks.patienceSeconds ?? usualPatienceSeconds;
   }
 
-  /** Call what is there for an event once the calls before it are done; none is made after one that has thrown. */
+  /** Call the function for an event after earlier calls have returned; no function is called after one has thrown. */
   take(event: RunEvent): void {
     if (event.type === "start") ({ output: this.output } = event);
     if (this.callbacks[nameOf[event.type]] === undefined || this.failure !== undefined || this.givenUp !== undefined)
@@ -111,7 +111,7 @@ export class CallbackQueue {
   }
 
   private async callAll(): Promise<void> {
-    await Promise.resolve(); // whoever tells of an event is done with it first
+    await Promise.resolve(); // the caller that reported the event continues first
     for (let event = this.waiting.take(); event !== undefined; event = this.waiting.take()) {
       const name = nameOf[event.type];
       this.current = { name, madeAt: performance.now() };
@@ -120,15 +120,15 @@ export class CallbackQueue {
       } catch (error) {
         this.failure = userError(error, `${this.origin.what}: ${name}`, this.origin.folder);
         this.waiting.clear();
-        this.interruption.request(); // the step at hand is done, and saved
+        this.interruption.request(); // the current step is finished and saved
       }
     }
-    this.calling = undefined; // at once: what happens next begins anew
+    this.calling = undefined; // at once, because the next event starts a new series of calls
   }
 
   /**
-   * Resolves once all calls have come back, or the one at hand has had its time since the run was over: whoever is
-   * slow, but goes on, is waited for.
+   * Resolves when all calls have returned, or when the running call has exceeded its time limit since the end of the
+   * run. Slow calls within the limit are waited for.
    */
   private async waitForCalls(note: (line: string) => void): Promise<void> {
     const { patienceSeconds } = this;
@@ -145,9 +145,9 @@ export class CallbackQueue {
           gaveUp.resolve();
         } else if (seconds >= quietSeconds && told !== call) {
           told = call;
-          const limit = patienceSeconds === Infinity ? "for as long as it takes" : `${patienceSeconds} s at most`;
+          const limit = patienceSeconds === Infinity ? "without a limit" : `for at most ${patienceSeconds} s`;
           note(
-            `the run is over, and waits for ${this.origin.what}: ${call.name}, which has not come back yet, ${limit}`,
+            `the run has ended, and waits ${limit} for ${this.origin.what}: ${call.name}, which has not returned yet`,
           );
         }
       },
@@ -161,13 +161,13 @@ export class CallbackQueue {
   }
 
   /**
-   * Resolves once all calls are done.
+   * Resolves when all calls are done.
    *
-   * @param checkpoint of the run, which is over.
-   * @param note tells people what is waited for, where that takes long.
-   * @returns a line that tells how many calls were left out, where some were.
-   * @throws ModuleError that tells which function threw, and what; CallbackError for one that does not come back within
-   * `patienceSeconds` of the callbacks.
+   * @param checkpoint of the run, which has ended.
+   * @param note reports a long wait to the user.
+   * @returns a line with the number of skipped calls. Absent: no call was skipped.
+   * @throws ModuleError that names the function that threw, and its error; CallbackError for a call that does not
+   * return within `patienceSeconds` of the callbacks.
    */
   async done(checkpoint: string | undefined, note: (line: string) => void): Promise<string | undefined> {
     if (this.calling !== undefined) await this.waitForCalls(note);
@@ -175,12 +175,12 @@ export class CallbackQueue {
     const where = checkpoint === undefined ? "nothing was saved yet" : `${checkpoint} was saved`;
     if (this.givenUp !== undefined)
       throw new CallbackError(
-        `the run is over, ${where}: ${this.origin.what}: ${this.givenUp} has not come back for ${this.patienceSeconds} s since, and is waited for no longer; let its promise settle, or give it more time by patienceSeconds beside it`,
+        `the run has ended, ${where}, but ${this.origin.what}: ${this.givenUp} has not returned for ${this.patienceSeconds} s since; let its promise settle, or increase patienceSeconds of the callbacks`,
       );
     if (this.failure === undefined)
       return (
         lost &&
-        `${this.origin.what}: onStep was not called for ${lost}, since it is slower than steps are and ${mostWaiting} wait for it at most; have it do less, or use onEvaluation, which is called each time`
+        `${this.origin.what}: onStep was not called for ${lost}, because it is slower than steps and at most ${mostWaiting} may wait; make it faster, or use onEvaluation, which is called each time`
       );
     const cure = checkpoint === undefined ? "" : `; then continue with: ${resumeLine(this.output)}`;
     throw new ModuleError(`the run was stopped, ${where}: ${this.failure.message}${cure}`, { cause: this.failure });

@@ -3,22 +3,22 @@ import type { TensorSpec } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 
-/** What breaks a rule: a part of an augmentation, or all of it where that is empty. */
+/** A fault of an augmentation. `part`: the option that breaks the rule, or empty for the whole augmentation. */
 export interface AugmentationFault {
   readonly part: "" | "cropPadding" | "jitter";
   readonly rule: string;
 }
 
-/** What is wrong with how such images are to change, if anything. @param inputs of one sample. */
+/** Check an augmentation against the shape of the images. Absent: no fault. @param inputs of one sample. */
 export const augmentationFault = (
   { cropPadding, jitter }: Augmentation,
   inputs: TensorSpec | undefined,
 ): AugmentationFault | undefined => {
   if (inputs?.dtype !== "u8" || inputs.shape.length !== 3) {
-    const found = inputs === undefined ? "not there" : formatSpec(inputs);
+    const found = inputs === undefined ? "missing" : formatSpec(inputs);
     return {
       part: "",
-      rule: `it changes images of bytes [height, width, channels], but the inputs are ${found}; leave it out`,
+      rule: `it changes images of bytes [height, width, channels], but the inputs are ${found}; remove it`,
     };
   }
   const [rows, columns, channels] = inputs.shape as readonly [number, number, number];
@@ -26,12 +26,12 @@ export const augmentationFault = (
   if (cropPadding >= least)
     return {
       part: "cropPadding",
-      rule: `images of ${rows}×${columns} cannot be moved by ${cropPadding} pixels, little would be left of them; use less than ${least}, such as ${Math.floor(least / 8)}`,
+      rule: `images of ${rows}×${columns} cannot be shifted by ${cropPadding} pixels, because little of them would remain; use less than ${least}, such as ${Math.floor(least / 8)}`,
     };
   return jitter !== undefined && channels !== 1 && channels !== 3
     ? {
         part: "jitter",
-        rule: `it changes colours of images of 1 or 3 channels, but these have ${channels}; leave it out`,
+        rule: `it changes colours of images with 1 or 3 channels, but these have ${channels}; remove it`,
       }
     : undefined;
 };
@@ -45,7 +45,7 @@ const isRange = (value: unknown, least: number, most: number): boolean =>
   value.every((end) => isBetween(end, least, most)) &&
   value[0] <= value[1];
 
-/** Ranges are those that a job file has. */
+/** The ranges are those of a job file. */
 const isResizedCrop = (value: unknown): value is ResizedCrop => {
   const { scale, ratio } = (value ?? {}) as Partial<ResizedCrop>;
   return isRange(scale, Number.MIN_VALUE, 1) && isRange(ratio, 0.01, 100);
@@ -57,10 +57,10 @@ const isJitter = (value: unknown): value is ColourJitter => {
 };
 
 /**
- * How somebody else's images change from epoch to epoch.
+ * Check a user-provided augmentation of images.
  *
- * @param inputs of one sample. @param what names the data in errors.
- * @throws ModuleError for what is no augmentation, or changes no such images.
+ * @param inputs of one sample. @param what name of the data in errors.
+ * @throws ModuleError for an invalid augmentation, or one that does not fit the images.
  */
 export const requireAugmentation = (given: unknown, inputs: TensorSpec | undefined, what: string): Augmentation => {
   const refuse = (path: string, value: unknown, rule: string): never => {
@@ -71,18 +71,18 @@ export const requireAugmentation = (given: unknown, inputs: TensorSpec | undefin
     return refuse(
       "",
       given,
-      "{ cropPadding, flip }: pixels that images may be moved by, from 0, and whether they are mirrored; resizedCrop and jitter may stand beside",
+      "{ cropPadding, flip }: maximum shift of images in pixels, from 0, and whether images are mirrored; resizedCrop and jitter are optional",
     );
   if (resizedCrop !== undefined && !isResizedCrop(resizedCrop))
     return refuse(
       ".resizedCrop",
       resizedCrop,
-      "{ scale, ratio }: least and greatest part of the area, such as [0.08, 1], and least and greatest width over height, such as [0.75, 1.33]",
+      "{ scale, ratio }: minimum and maximum share of the area, such as [0.08, 1], and minimum and maximum width over height, such as [0.75, 1.33]",
     );
   if (resizedCrop !== undefined && cropPadding! > 0)
-    return refuse(".cropPadding", cropPadding, "0 beside resizedCrop: both say which part is shown");
+    return refuse(".cropPadding", cropPadding, "0 with resizedCrop, because both select the visible part");
   if (jitter !== undefined && !isJitter(jitter))
-    return refuse(".jitter", jitter, "{ brightness, contrast, saturation }, each from 0 (not at all) to 10");
+    return refuse(".jitter", jitter, "{ brightness, contrast, saturation }, each from 0 (no change) to 10");
   const augmentation: Augmentation = {
     cropPadding: cropPadding!,
     flip,

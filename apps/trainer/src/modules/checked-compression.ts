@@ -15,15 +15,15 @@ const facts = (given: Partial<Aggregator>): readonly (readonly [name: string, is
 ];
 
 /**
- * How somebody else's module exchanges gradients, looked at when it is traced: an aggregator, or a codec, whose
- * payloads are then added or gathered as it declares.
+ * Check a user-provided gradient exchange when it is traced: an aggregator, or a codec, whose payloads are then added
+ * or gathered as the codec declares.
  *
- * @throws ModuleError for what is neither.
+ * @throws ModuleError for any other value.
  */
 export const checkedCompression = (made: unknown, { what, folder }: Origin): Aggregator => {
-  const rule = "an Aggregator or a Codec of @skein/compressors, such as defineCompressor() makes";
+  const rule = "an Aggregator or a Codec of @skein/compressors, such as the result of defineCompressor()";
   if (typeof made !== "object" || made === null)
-    throw new ModuleError(`${what} gave ${excerpt(made)}, but must give ${rule}`);
+    throw new ModuleError(`${what} returned ${excerpt(made)}, but must return ${rule}`);
   const isCodec = "encode" in made && "decode" in made && !("aggregate" in made);
   const own = (isCodec ? defineCompressor(made as Codec) : made) as Aggregator;
   for (const [name, is, wanted] of facts(own))
@@ -51,7 +51,7 @@ export const checkedCompression = (made: unknown, { what, folder }: Origin): Agg
         const one: unknown = (after as Partial<typeof after> | undefined)?.[name];
         if (!(one instanceof Tensor) || one.dtype !== "f32" || one.rank !== 1 || one.shape[0] !== lengthOf(bucket))
           throw new ModuleError(
-            `${what}: aggregate gave as ${name} ${one instanceof Tensor ? `${one.dtype}[${one.shape.join(", ")}]` : excerpt(one)}, but must give { mean, sent, state }, the first two f32[${lengthOf(bucket)}] as the gradient is`,
+            `${what}: aggregate returned as ${name} ${one instanceof Tensor ? `${one.dtype}[${one.shape.join(", ")}]` : excerpt(one)}, but must return { mean, sent, state }, the first two f32[${lengthOf(bucket)}] like the gradient`,
           );
       }
       requireLike(after.state, state, { what: `${what}: aggregate`, like: "the state that it was given" });

@@ -14,7 +14,7 @@ const predictions: readonly unknown[] = [
   "own",
 ] satisfies readonly DataSet["predicts"][];
 
-/** One field of samples that somebody else has laid out. */
+/** Check one field of user-provided records. */
 const requireField = (field: Partial<Records["fields"][string]> | null, path: string, what: string): void => {
   const { bytes, offsetBytes, strideBytes, dtype, shape } = field ?? {};
   const isShape = Array.isArray(shape) && shape.every((size) => Number.isInteger(size) && size >= 0);
@@ -29,17 +29,17 @@ const requireRecords = (records: unknown, predicts: DataSet["predicts"], what: s
   const { count, fields } = (records ?? {}) as Partial<Records>;
   if (!Number.isInteger(count) || typeof fields !== "object" || fields === null)
     throw new ModuleError(
-      `${what} is ${excerpt(records)}, but must be records; make them with arrayRecords({ inputs, labels }) of @skein/data, or of another tree of arrays`,
+      `${what} is ${excerpt(records)}, but must be records; make them with arrayRecords({ inputs, labels }) of @skein/data, or from another tree of arrays`,
     );
   for (const [path, field] of Object.entries(fields)) requireField(field, path, what);
   const missing = predicts === "own" ? [] : ["inputs", "labels"].filter((name) => fields[name] === undefined);
   if (missing.length > 0)
     throw new ModuleError(
-      `${what} has the fields ${Object.keys(fields).join(", ")}, but no ${missing.join(" and ")}; name the fields inputs and labels, or, where your model has a loss of its own, say predicts: "own"`,
+      `${what} has the fields ${Object.keys(fields).join(", ")}, but no ${missing.join(" and ")}; name the fields inputs and labels, or, if your model has its own loss, set predicts: "own"`,
     );
   if (Object.keys(fields).some((path) => path === "mask" || path.startsWith("mask.")))
     throw new ModuleError(
-      `${what} has a field mask, the name of what tells a model which rows of an evaluation count; use another name`,
+      `${what} has a field mask, but this name is reserved for the mask of rows in an evaluation batch; use another name`,
     );
   if (count === 0) throw new ModuleError(`${what} has 0 samples; give at least one`);
   try {
@@ -50,7 +50,7 @@ const requireRecords = (records: unknown, predicts: DataSet["predicts"], what: s
   }
 };
 
-/** Both parts must be of one tree. @throws ModuleError that names the first path at which they are not. */
+/** Require that both parts have the same tree. @throws ModuleError that names the first path at which they differ. */
 const requireAlike = (train: Records, test: Records, what: string): void => {
   for (const path of new Set([...Object.keys(train.fields), ...Object.keys(test.fields)])) {
     const [learned, judged] = [train.fields, test.fields].map((fields) =>
@@ -58,35 +58,35 @@ const requireAlike = (train: Records, test: Records, what: string): void => {
     );
     if (learned !== judged)
       throw new ModuleError(
-        `${what}: at ${path} a sample of train has ${learned}, one of test ${judged}; both must have the same fields (those of train are ${layoutOf(train)})`,
+        `${what}: at ${path} a sample of train has ${learned}, a sample of test ${judged}; both must have the same fields (train has ${layoutOf(train)})`,
       );
   }
 };
 
 /**
- * A data set that somebody else made, in shared memory.
+ * Check a user-provided data set, and copy its records to shared memory.
  *
- * @param what names it in errors.
- * @throws ModuleError for what is none.
+ * @param what name of the data set in errors.
+ * @throws ModuleError for an invalid data set.
  */
 export const checkedData = (data: unknown, what: string): DataSet<Records> => {
   const { train, test, predicts, classes, augmentation, remarks, allowNonFinite, classNames } = (data ??
     {}) as Partial<DataSet>;
   if (!predictions.includes(predicts))
     throw new ModuleError(
-      `${what}: predicts is ${excerpt(predicts)}, but must be one of ${predictions.join(", ")}; it says what a label is (own: there is none, or the model's loss alone knows)`,
+      `${what}: predicts is ${excerpt(predicts)}, but must be one of ${predictions.join(", ")}; it is the kind of a label (own: there are no labels, or only the model's loss interprets them)`,
     );
   const hasNone = predicts === "values" || predicts === "own";
   if (hasNone ? classes !== undefined : !Number.isInteger(classes) || classes! < 1)
     throw new ModuleError(
       hasNone
-        ? `${what}: classes is ${excerpt(classes)}, but with predicts: ${predicts} there are none; leave it out`
-        : `${what}: classes is ${excerpt(classes)}, but must be how many ${predicts} there are to choose from; give a whole number`,
+        ? `${what}: classes is ${excerpt(classes)}, but predicts: ${predicts} has no classes; remove it`
+        : `${what}: classes is ${excerpt(classes)}, but must be the number of ${predicts} to choose from; give a whole number`,
     );
   const isNamed = Array.isArray(classNames) && classNames.every((name) => typeof name === "string");
   if (classNames !== undefined && (!isNamed || classNames.length !== classes || new Set(classNames).size !== classes))
     throw new ModuleError(
-      `${what}: classNames is ${excerpt(classNames)}, but must be a list of ${classes ?? 0} different texts, one per class; correct it, or leave it out`,
+      `${what}: classNames is ${excerpt(classNames)}, but must be a list of ${classes ?? 0} different texts, one per class; correct it, or remove it`,
     );
   const learned = requireRecords(train, predicts!, `${what}: train`);
   const heldOut = requireRecords(test, predicts!, `${what}: test`);

@@ -61,7 +61,7 @@ test("logits must have a score for each class, and no more", () => {
   check(netOf([], 3), "classes");
   for (const width of [1, 2, 4, 48])
     expect(() => check(netOf([], width), "classes")).toThrow(
-      `model.file /nowhere/net.ts: apply gave logits [4, ${width}], ${width} scores per row, but the data has 3 classes; ` +
+      `model.file /nowhere/net.ts: apply returned logits [4, ${width}], ${width} scores per row, but the data has 3 classes; ` +
         "make the last dimension 3, which is task.classes",
     );
 });

@@ -15,12 +15,12 @@ const nameOf = ({ model }: Pick<Job, "model">): string => {
 };
 
 /**
- * Require that the logits of a model have a score for each class of the data: as many as there are classes, and of
- * tokens at least as many, since vocabularies are padded. Models that declare no logits, and those whose ranks hold a
- * part of them each, are not checked.
+ * Require that the logits of a model have a score for each class of the data: exactly as many as there are classes, and
+ * for tokens at least as many, because vocabularies are padded. Models that declare no logits, and sharded models, are
+ * not checked.
  *
- * @param weights specs of them.
- * @throws ModuleError that names both widths; what the model's `apply` throws.
+ * @param weights specs of parameters and state.
+ * @throws ModuleError that names both widths; errors of the model's `apply`.
  */
 export const requireLogits = (
   model: Pick<AnyModel, "apply" | "logits" | "sharding">,
@@ -38,11 +38,11 @@ export const requireLogits = (
     [params, state, inputsOf(batchSpecs(train, samplesAtOnce(job)))] as never,
     { mesh: meshOf(job) },
   );
-  if (!(logits instanceof Tensor) || logits.rank === 0) return; // the loss says what is wrong with it
+  if (!(logits instanceof Tensor) || logits.rank === 0) return; // the loss reports this fault
   const width = logits.shape.at(-1)!;
   const isText = predicts !== "classes";
   if (isText ? width >= classes : width === classes) return;
   throw new ModuleError(
-    `${nameOf(job)}: apply gave logits ${formatShape(logits.shape)}, ${width} scores per row, but the data has ${classes} ${predicts}; make the last dimension ${isText ? "at least " : ""}${classes}, which is task.classes`,
+    `${nameOf(job)}: apply returned logits ${formatShape(logits.shape)}, ${width} scores per row, but the data has ${classes} ${predicts}; make the last dimension ${isText ? "at least " : ""}${classes}, which is task.classes`,
   );
 };

@@ -16,12 +16,12 @@ import type { Prediction, AnyModel, BatchTree } from "../task/task.ts";
 import { callOwn } from "./user-error.ts";
 import { withBatch } from "../task/watched-batch.ts";
 
-/** What is wrong with a result, told with what it must be. */
-export const refuse = (what: string, value: unknown, rule: string): never => {
+/** Throw a ModuleError with a wrong value and the rule for it. */
+export const refuse = (what: string, value: unknown, rule: string, verb: "return" | "be" = "return"): never => {
   const isPromise = value instanceof Promise;
-  if (isPromise) value.catch(() => undefined); // what it is refused for is told, not what comes of it
+  if (isPromise) value.catch(() => undefined); // ignore its rejection, because the error reports the promise itself
   throw new ModuleError(
-    `${what} gave ${isPromise ? "a Promise" : Array.isArray(value) ? `a list of ${value.length}` : excerpt(value)}, but must give ${rule}${isPromise ? "; it is traced, which does not wait: take async and await out of it" : ""}`,
+    `${what} ${verb === "be" ? "is" : "returned"} ${isPromise ? "a Promise" : Array.isArray(value) ? `a list of ${value.length}` : excerpt(value)}, but must ${verb} ${rule}${isPromise ? "; the function is traced, and tracing does not wait: remove async and await" : ""}`,
   );
 };
 
@@ -31,7 +31,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isScalar = (value: unknown): value is Tensor =>
   value instanceof Tensor && value.rank === 0 && value.dtype === "f32";
 
-/** A loss as a sum and a count, as a user's function returns it. @throws ModuleError for another one. */
+/** Check a loss that a user function returned as a sum and a count. @throws ModuleError for an invalid loss. */
 const requireSum = (given: Readonly<Record<string, unknown>>, what: string): LossSum => {
   const { sum, count, auxiliary } = given;
   const isKnown = typeof count === "number" && count > 0 && Number.isFinite(count);
@@ -39,15 +39,15 @@ const requireSum = (given: Readonly<Record<string, unknown>>, what: string): Los
   const bad = Object.entries(terms).find(([, value]) => !isScalar(value));
   if (bad !== undefined)
     throw new ModuleError(
-      `${what} gave as ${bad[0]} of its loss ${bad[1] instanceof Tensor ? formatSpec(bad[1]) : excerpt(bad[1])}, but must give { sum, count, auxiliary? }: f32 scalar tensors; count is the number of rows that count, or their weights added up`,
+      `${what} returned as ${bad[0]} of its loss ${bad[1] instanceof Tensor ? formatSpec(bad[1]) : excerpt(bad[1])}, but must return { sum, count, auxiliary? }: f32 scalar tensors; count is the number of unmasked rows, or the sum of their weights`,
     );
   return { ...(terms as unknown as LossSum), ...(isKnown && { count: full([], count) }) };
 };
 
-/** What a user's loss returns: a mean, or a sum and a count. @throws ModuleError for another result. */
+/** Check the result of a user's loss: a mean, or a sum and a count. @throws ModuleError for another result. */
 const requireLoss = (value: unknown, what: string): LossResult<unknown> => {
   const rule =
-    "[loss, state]: the mean over the rows of the batch, an f32 scalar tensor, or { sum, count }; and the state that it was given or a new one";
+    "[loss, state]: the mean over the rows of the batch, an f32 scalar tensor, or { sum, count }; and the given state or a new one";
   if (!Array.isArray(value) || value.length < 2 || value.length > 3 || value[1] === undefined)
     return refuse(what, value, rule);
   const [loss, state, sum] = value as readonly unknown[];
@@ -55,45 +55,45 @@ const requireLoss = (value: unknown, what: string): LossResult<unknown> => {
   if (!(loss instanceof Tensor)) return refuse(what, value, rule);
   if (!isScalar(loss))
     throw new ModuleError(
-      `${what} gave as loss ${formatSpec(loss)}, but must give ${rule}; take the mean over the rows of the batch`,
+      `${what} returned as loss ${formatSpec(loss)}, but must return ${rule}; take the mean over the rows of the batch`,
     );
   return isObject(sum) ? [loss, state, requireSum(sum, what)] : [loss, state];
 };
 
-/** Sums that every model gives: it is judged by its loss. */
+/** Sums that every model returns, because every model is evaluated by its loss. */
 const always: readonly string[] = ["lossSum", "count"];
 
 /**
- * Named sums that somebody else has written.
+ * Check named sums of user code.
  *
- * @param needed names that must be among them.
- * @throws ModuleError for anything but scalar tensors, and where a needed one is not there.
+ * @param needed names that must be present.
+ * @throws ModuleError for values that are not scalar tensors, and if a needed name is missing.
  */
 export const requireSums = (
   given: unknown,
   needed: readonly string[],
   what: string,
 ): Readonly<Record<string, Tensor>> => {
-  const rule = `scalar tensors by name, sums over the rows of the batch that count${needed.length === 0 ? "" : `, ${needed.join(", ")} among them`}`;
+  const rule = `scalar tensors by name, sums over the unmasked rows of the batch${needed.length === 0 ? "" : `, including ${needed.join(", ")}`}`;
   if (!isObject(given)) return refuse(what, given, rule);
   const missing = needed.find((name) => given[name] === undefined);
   if (missing !== undefined)
     throw new ModuleError(
-      `${what} gave ${excerpt(Object.keys(given).join(", "))} without ${missing}, but must give ${rule}`,
+      `${what} returned ${excerpt(Object.keys(given).join(", "))} without ${missing}, but must return ${rule}`,
     );
   for (const [name, sum] of Object.entries(given))
     if (!(sum instanceof Tensor) || sum.rank > 0)
       throw new ModuleError(
-        `${what} gave as ${excerpt(name)} ${sum instanceof Tensor ? formatSpec(sum) : excerpt(sum)}, but must give ${rule}`,
+        `${what} returned as ${excerpt(name)} ${sum instanceof Tensor ? formatSpec(sum) : excerpt(sum)}, but must return ${rule}`,
       );
   return given as Readonly<Record<string, Tensor>>;
 };
 
 /**
- * Figures of somebody else's that are made of sums.
+ * Check figures that user code defines as ratios of sums.
  *
- * @param sums names of these.
- * @throws ModuleError for what is no ratio of two of them, and for a name that a figure of ours has.
+ * @param sums names of the sums.
+ * @throws ModuleError for a figure that is not a ratio of two sums, and for a reserved name.
  */
 export const requireRatios = (
   given: unknown,
@@ -102,35 +102,36 @@ export const requireRatios = (
 ): Readonly<Record<string, Ratio>> => {
   if (given === undefined) return {};
   if (!isObject(given))
-    return refuse(what, given, 'figures by name, such as { error: { sum: "errors", per: "count" } }');
+    return refuse(what, given, 'figures by name, such as { error: { sum: "errors", per: "count" } }', "be");
   for (const [name, ratio] of Object.entries(given)) {
     if (!/^[A-Za-z][\w.-]{0,40}$/.test(name) || takenNames.includes(name))
       throw new ModuleError(
-        `${what}: the name ${excerpt(name)} ${takenNames.includes(name) ? "is that of a figure that runs have anyway" : "is none: a letter comes first, then letters, digits, dot, dash and underscore"}; use another one`,
+        `${what}: the name ${excerpt(name)} ${takenNames.includes(name) ? "is reserved for a built-in figure" : "is not valid: it must begin with a letter, followed by letters, digits, dots, dashes and underscores"}; use another name`,
       );
     const { sum, per } = (isObject(ratio) ? ratio : {}) as Partial<Ratio>;
     const unknown = [sum, per].find((each) => typeof each !== "string" || !sums.includes(each));
     if (!isObject(ratio) || sum === undefined || per === undefined)
       throw new ModuleError(
-        `${what}: ${name} is ${excerpt(ratio)}, but must be { sum, per }, names of two sums; it is their ratio`,
+        `${what}: ${name} is ${excerpt(ratio)}, but must be { sum, per }, names of two sums; the figure is their ratio`,
       );
     if (unknown !== undefined)
       throw new ModuleError(
-        `${what}: ${name} is made of ${excerpt(unknown)}, but the sums are ${sums.join(", ")}; name one of these`,
+        `${what}: ${name} uses ${excerpt(unknown)}, but the sums are ${sums.join(", ")}; name one of these`,
       );
   }
   return given as unknown as Readonly<Record<string, Ratio>>;
 };
 
 /**
- * A model that somebody else wrote, whose results are looked at when it is traced, once per signature: a missing part
- * is told by its name and not by what fails because of it.
+ * Wrap a user model so that its results are checked when it is traced, once per signature. A missing part is reported
+ * by its name, instead of by a later failure.
  *
- * @param what names the model in errors. @param folder that its files lie in.
- * @throws ModuleError for what is no model.
+ * @param what name of the model in errors. @param folder of the model's files.
+ * @throws ModuleError for an invalid model.
  */
 export const checkedModel = (model: unknown, predicts: Prediction, what: string, folder: string): AnyModel => {
-  const rule = "a model: an object with init, loss and evaluate, such as labelledModel() of @skein/models makes";
+  const rule =
+    "a model: an object with init, loss and evaluate, such as the result of labelledModel() of @skein/models";
   if (!isObject(model)) return refuse(what, model, rule);
   for (const name of ["init", "loss", "evaluate"])
     if (typeof model[name] !== "function")
@@ -142,7 +143,7 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
     init: (key) => {
       const made: unknown = inside("init", () => own.init(key));
       if (!isObject(made) || made["params"] === undefined || made["state"] === undefined)
-        return refuse(`${what}: init`, made, "{ params, state }; state is {} where the model itself moves nothing");
+        return refuse(`${what}: init`, made, "{ params, state }; state is {} if the model has no state");
       requireTensors(made, `${what}: init`);
       requireParameters(made["params"], `${what}: init`);
       return made as ReturnType<AnyModel["init"]>;
@@ -150,7 +151,7 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
     apply: (params, state, inputs, context) => {
       if (typeof own.apply !== "function")
         throw new ModuleError(
-          `${what}: its apply is ${excerpt(own.apply)}, but what looks at the model's outputs needs its forward pass; give it apply(params, state, inputs, { train }), a function that gives [outputs, state]`,
+          `${what}: its apply is ${excerpt(own.apply)}, but functions that read the model's outputs need its forward pass; define apply(params, state, inputs, { train }), a function that returns [outputs, state]`,
         );
       const given: unknown = inside("apply", () => own.apply(params, state, inputs, context));
       if (!Array.isArray(given) || given.length !== 2)
@@ -189,21 +190,26 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
   };
 };
 
-/** @throws ModuleError for a model that has nothing to train. */
+/** @throws ModuleError for a model without trainable parameters. */
 const requireParameters = (params: unknown, what: string): void => {
   const tensors = [...leavesByPath<Tensor>(params)];
   if (tensors.some(([, tensor]) => elementCount(tensor.shape) > 0)) return;
   const [path, empty] = tensors[0] ?? [];
   throw new ModuleError(
-    `${what} gave ${empty === undefined ? "no parameters" : `no parameter with an element (${path} is ${formatSpec(empty)})`}, so there is nothing to train; put the tensors that training is to change into params`,
+    `${what} returned ${empty === undefined ? "no parameters" : `no parameter with an element (${path} is ${formatSpec(empty)})`}, so there is nothing to train; put the trainable tensors into params`,
   );
 };
 
-/** Facts about logits, as somebody else declares them. */
+/** Check the logits facts that user code declares. */
 const checkedLogitsFacts = (logits: unknown, what: string): LogitsFacts => {
   const ignoreIndex: unknown = isObject(logits) ? logits["ignoreIndex"] : undefined;
   if (!isObject(logits) || (ignoreIndex !== undefined && !Number.isInteger(ignoreIndex)))
-    return refuse(`${what}: its logits`, logits, "{} or { ignoreIndex }, the label of rows that its loss leaves out");
+    return refuse(
+      `${what}: its logits`,
+      logits,
+      "{} or { ignoreIndex }, the label of rows that its loss ignores",
+      "be",
+    );
   return ignoreIndex === undefined ? {} : { ignoreIndex: ignoreIndex as number };
 };
 
@@ -213,12 +219,12 @@ const isShard = (shard: unknown): boolean =>
   Number.isInteger(shard["dim"]) &&
   (shard["dim"] as number) >= 0;
 
-/** How parameters are shared out, as somebody else says it. */
+/** Check the sharding that user code declares. */
 const checkedSharding = (sharding: unknown, what: string): Sharding => {
   const rule =
-    "a list of { axis, dim }, an axis of the mesh and a dimension from 0; an empty one for a parameter that every rank has whole";
+    "a list of { axis, dim }, an axis of the mesh and a dimension from 0; an empty list for a parameter that every rank holds whole";
   if (typeof sharding !== "function")
-    return refuse(`${what}: its sharding`, sharding, `a function of paths that gives ${rule}`);
+    return refuse(`${what}: its sharding`, sharding, `a function of paths that returns ${rule}`, "be");
   return (path) => {
     const shards: unknown = sharding(path);
     return Array.isArray(shards) && shards.every(isShard)

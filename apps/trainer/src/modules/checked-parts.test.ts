@@ -65,27 +65,30 @@ describe("an optimizer of a user's", () => {
     layers: [updates.layers[0], { weight: zeros([2]) }],
   });
   test.each<[unknown, RegExp]>([
-    [() => 0, /^own\.file mine\.ts gave .*, but must give an optimizer: an object with init\(params\) and update/],
-    [{ init: () => ({}) }, /but must give an optimizer/],
-    [{ ...good, observe: () => 0 }, /gave an optimizer with observe\(\), but statistics of layers/],
-    [{ ...good, init: () => ({ count: 0 }) }, /: init gave as "count" 0, but must give a tree of tensors.*full/],
-    [{ ...good, update: () => undefined }, /: update gave nothing, but must give \[updates, state\]/],
-    [{ ...good, update: (updates: unknown) => [updates] }, /: update gave a list of 1, but must give \[updates/],
+    [
+      () => 0,
+      /^own\.file mine\.ts returned .*, but must return an optimizer: an object with init\(params\) and update/,
+    ],
+    [{ init: () => ({}) }, /but must return an optimizer/],
+    [{ ...good, observe: () => 0 }, /returned an optimizer with observe\(\), but statistics of layers/],
+    [{ ...good, init: () => ({ count: 0 }) }, /: init returned as "count" 0, but must return a tree of tensors.*full/],
+    [{ ...good, update: () => undefined }, /: update returned nothing, but must return \[updates, state\]/],
+    [{ ...good, update: (updates: unknown) => [updates] }, /: update returned a list of 1, but must return \[updates/],
     [
       { ...good, update: (updates: never, state: unknown) => [zerosLikeFirst(updates), state] },
-      /: update gave for layers\.1\.weight f32\[2\], but must give f32\[3\], as the parameters, which/,
+      /: update returned for layers\.1\.weight f32\[2\], but must return f32\[3\], as the parameters, which/,
     ],
     [
       { ...good, update: ({ layers }: { layers: unknown[] }, state: unknown) => [{ layers: [layers[0]] }, state] },
-      /: update gave for layers\.1\.weight nothing, but must give f32\[3\]/,
+      /: update returned for layers\.1\.weight nothing, but must return f32\[3\]/,
     ],
     [
       { ...good, update: (updates: object, state: unknown) => [{ ...updates, more: zeros([1]) }, state] },
-      /: update gave "more", which is not there in the parameters/,
+      /: update returned "more", which is missing in the parameters/,
     ],
     [
       { init: () => ({ m: zeros([3]) }), update: (updates: unknown) => [updates, { m: zeros([3], "i32") }] },
-      /: update gave for m i32\[3\], but must give f32\[3\], as the state that it was given/,
+      /: update returned for m i32\[3\], but must return f32\[3\], as the state that it was given/,
     ],
     [
       {
@@ -94,7 +97,7 @@ describe("an optimizer of a user's", () => {
           throw new RangeError("too far");
         },
       },
-      /^own\.file mine\.ts: update: RangeError: too far; mend it there$/,
+      /^own\.file mine\.ts: update: RangeError: too far; correct it there$/,
     ],
   ])("is refused: %#", (made, line) => expectFault(() => traced(made), line));
 });
@@ -108,11 +111,11 @@ describe("a schedule of a user's", () => {
     expect((rate as NdArray).item()).toBe(3.5);
   });
   test.each<[unknown, RegExp]>([
-    ["fast", /gave "fast", but must give a schedule: a number from 0, or a traced/],
-    [-1, /gave -1, but must give a schedule/],
-    [NaN, /gave NaN, but must give a schedule/],
-    [() => 3, /: the schedule gave 3, but must give an f32 scalar/],
-    [(at: Tensor) => at, /: the schedule gave i32\[\], but must give an f32 scalar/],
+    ["fast", /returned "fast", but must return a schedule: a number from 0, or a traced/],
+    [-1, /returned -1, but must return a schedule/],
+    [NaN, /returned NaN, but must return a schedule/],
+    [() => 3, /: the schedule returned 3, but must return an f32 scalar/],
+    [(at: Tensor) => at, /: the schedule returned i32\[\], but must return an f32 scalar/],
   ])("is refused: %#", (made, line) =>
     expectFault(() => {
       const schedule = checkedSchedule(made, origin);
@@ -149,16 +152,16 @@ describe("an exchange of a user's", () => {
   });
 
   test.each<[unknown, RegExp]>([
-    [undefined, /gave nothing, but must give an Aggregator or a Codec/],
+    [undefined, /returned nothing, but must return an Aggregator or a Codec/],
     [{ ...good, biased: "no" }, /: its biased is "no", but must be true or false/],
     [{ ...good, bytesSent: 3 }, /: its bytesSent is 3, but must be a function/],
     [
       { ...good, aggregate: (x: Tensor) => ({ mean: x, sent: zeros([3]), state: [] }) },
-      /: aggregate gave as sent f32\[3\], but must give \{ mean, sent, state \}, the first two f32\[4\]/,
+      /: aggregate returned as sent f32\[3\], but must return \{ mean, sent, state \}, the first two f32\[4\]/,
     ],
     [
       { ...good, init: () => [zeros([4])], aggregate: (x: Tensor) => ({ mean: x, sent: x, state: [zeros([5])] }) },
-      /: aggregate gave for 0 f32\[5\], but must give f32\[4\], as the state that it was given/,
+      /: aggregate returned for 0 f32\[5\], but must return f32\[4\], as the state that it was given/,
     ],
   ])("is refused: %#", (made, line) => expectFault(() => traced(made), line));
 });
@@ -214,14 +217,17 @@ describe("metrics of a user's", () => {
 
   const batch = { inputs: { dtype: "f32", shape: [4, 1] }, labels: { dtype: "i32", shape: [4] } };
   test.each<[unknown, RegExp]>([
-    [[], /^own gave a list of 0, but must give metrics: an object with rows\(judged\)/],
-    [{ ...own, rows: () => 3 }, /^own: rows gave 3, but must give tensors by name/],
+    [[], /^own returned a list of 0, but must return metrics: an object with rows\(judged\)/],
+    [{ ...own, rows: () => 3 }, /^own: rows returned 3, but must return tensors by name/],
     [
       { ...own, rows: () => ({ all: full([], 1) }) },
-      /^own: rows gave as "all" f32\[\], but must .*, \[4\] or \[4, …\]/,
+      /^own: rows returned as "all" f32\[\], but must .*, \[4\] or \[4, …\]/,
     ],
-    [{ ...own, rows: () => ({ all: zeros([3]) }) }, /^own: rows gave as "all" f32\[3\], but must/],
-    [{ ...own, rows: () => ({ count: zeros([4]) }) }, /^own: rows gave "count", a sum that the model has already/],
+    [{ ...own, rows: () => ({ all: zeros([3]) }) }, /^own: rows returned as "all" f32\[3\], but must/],
+    [
+      { ...own, rows: () => ({ count: zeros([4]) }) },
+      /^own: rows returned "count", but the model already has a sum of that name/,
+    ],
     [{ ...own, metrics: { x: { sum: "zeros", per: "counts" } } }, /^own: its metrics: x is made of "counts", but the/],
     [
       {
@@ -230,7 +236,7 @@ describe("metrics of a user's", () => {
           throw new Error("no rows");
         },
       },
-      /^own: rows: Error: no rows; mend it there/,
+      /^own: rows: Error: no rows; correct it there/,
     ],
   ])("are refused: %#", (made, line) =>
     expectFault(

@@ -2,20 +2,20 @@ import { Tensor, type TensorSpec } from "@skein/tensor-core";
 import { excerpt, formatSpec, leavesByPath, sameSpec } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 
-/** A tree of somebody else's. @throws ModuleError for a leaf that is no tensor. */
+/** Check a tree of user code. @throws ModuleError for a leaf that is not a tensor. */
 export const requireTensors = (tree: unknown, what: string): void => {
   for (const [path, leaf] of leavesByPath<unknown>(tree))
     if (!(leaf instanceof Tensor))
       throw new ModuleError(
-        `${what} gave ${path === "" ? "" : `as ${excerpt(path)} `}${excerpt(leaf)}, but must give a tree of tensors: objects and lists of them; make it a tensor, such as full([], 0)`,
+        `${what} returned ${path === "" ? "" : `as ${excerpt(path)} `}${excerpt(leaf)}, but must return a tree of tensors: objects and lists of them; make it a tensor, such as full([], 0)`,
       );
 };
 
 /**
- * Require that a tree of somebody else's is like another one: the same paths, shapes and dtypes.
+ * Require that a tree of user code has the same paths, shapes and dtypes as another tree.
  *
- * @param like what it must be like, in words.
- * @throws ModuleError that names the first path at which it is not.
+ * @param like description of the required tree.
+ * @throws ModuleError that names the first path that differs.
  */
 export const requireLike = (
   tree: unknown,
@@ -29,12 +29,12 @@ export const requireLike = (
     const own = given.get(path);
     if (own === undefined || !sameSpec(own, spec))
       throw new ModuleError(
-        `${what} gave${named(path)} ${own === undefined ? "nothing" : formatSpec(own)}, but must give ${formatSpec(spec)}, as ${like}`,
+        `${what} returned${named(path)} ${own === undefined ? "nothing" : formatSpec(own)}, but must return ${formatSpec(spec)}, as ${like}`,
       );
   }
   const extra = [...given.keys()].find((path) => !specs.has(path));
   if (extra !== undefined)
     throw new ModuleError(
-      `${what} gave ${extra === "" ? "one tensor" : excerpt(extra)}, which is not there in ${like}; leave it out`,
+      `${what} returned ${extra === "" ? "one tensor" : excerpt(extra)}, which is missing in ${like}; remove it`,
     );
 };

@@ -28,7 +28,7 @@ test("a label that the model ignores is legal; any other needs a declaration", (
   expect(() => requireLabels(ignored, { ignoreIndex: -100 }, "data")).not.toThrow();
   expect(() => requireLabels(ignored, undefined, "data")).not.toThrow(); // its own loss may leave negative labels out
   expect(() => requireLabels(ignored, {}, "data")).toThrow(
-    "or if rows with this label are to be left out, say so: labelledModel(…, { ignoreIndex: -100 })",
+    "or if rows with this label should be ignored, use labelledModel(…, { ignoreIndex: -100 })",
   );
   expect(() => requireLabels(ignored, { ignoreIndex: -1 }, "data")).toThrow("sample 1 of train is -100");
   expect(() => requireLabels(dataOf(recordsOf([0, 255])), { ignoreIndex: 255 }, "data")).not.toThrow();

@@ -13,15 +13,15 @@ import { hostArrayType } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { TrainingData } from "../task/task.ts";
 
-/** Bytes that are looked at together. */
+/** Number of bytes checked per chunk. */
 const chunkBytes = 2 ** 20;
 
-/** A value of a field that breaks a rule. */
+/** A value of a field that violates a rule. */
 interface FoundValue {
   readonly sample: number;
   /** Index in the sample, one number per dimension. */
   readonly index: readonly number[];
-  /** As stored on the host: bits of 16-bit floats. */
+  /** Value as stored on the host; for 16-bit floats, their bits. */
   readonly value: number;
 }
 
@@ -38,10 +38,10 @@ const indexOf = (element: number, shape: readonly number[]): number[] => {
 };
 
 /**
- * The first value of a field, in the order of its samples, that breaks a rule. Each byte of overlapping samples is
- * looked at once, if elements do not straddle.
+ * Find the first value of a field, in sample order, that violates a rule. Each byte of overlapping samples is checked
+ * once, if elements are aligned with the stride.
  *
- * @param breaks of values as stored on the host.
+ * @param breaks whether a value, as stored on the host, violates the rule.
  */
 const findValue = (field: Field, count: number, breaks: (value: number) => boolean): FoundValue | undefined => {
   const [each, size] = [sampleBytes(field), bytesPerElement[field.dtype]];
@@ -53,7 +53,7 @@ const findValue = (field: Field, count: number, breaks: (value: number) => boole
   for (let number = 0; number < numSpans; number++) {
     const begin = offsetBytes + number * strideBytes;
     for (let at = 0; at < span; at += chunkBytes) {
-      const part = bytes.slice(begin + at, begin + Math.min(span, at + chunkBytes)); // a copy: aligned
+      const part = bytes.slice(begin + at, begin + Math.min(span, at + chunkBytes)); // a copy, so that it is aligned
       const values: ArrayLike<number> = new hostArrayType[field.dtype](part.buffer, 0, part.length / size);
       for (let i = 0; i < values.length; i++) {
         if (!breaks(values[i]!)) continue;
@@ -67,7 +67,7 @@ const findValue = (field: Field, count: number, breaks: (value: number) => boole
   return undefined;
 };
 
-/** Whether the exponent of a 16-bit float is that of NaN and the infinities, by its mask. */
+/** Whether the exponent bits of a 16-bit float are all ones, as in NaN and infinities. `mask`: the exponent bits. */
 const hasAllOnes = (mask: number) => (bits: number) => (bits & mask) === mask;
 
 const isNotFinite = {
@@ -97,7 +97,7 @@ export const requireFinite = ({ count, fields }: Records, what: string): void =>
   }
 };
 
-/** Per part of the data, the first value of a field that breaks a rule. Samples that stay in files are left out. */
+/** First value of a field that violates a rule, per part of the data. Samples that stay in files are skipped. */
 const findInParts = (
   { train, test }: Pick<TrainingData, "train" | "test">,
   path: "inputs" | "labels",
@@ -105,7 +105,7 @@ const findInParts = (
 ): (readonly [part: "train" | "test", found: FoundValue])[] =>
   (["train", "test"] as const).flatMap((part) => {
     const samples: TrainingSamples = part === "train" ? train : test;
-    // classes of encoded images are numbered when found, and tokens of files are checked when read
+    // classes of encoded images are numbered when they are found, and tokens in files are checked when they are read
     if (isStreamed(samples) || isFiled(samples) || isEncoded(samples)) return [];
     const field = samples.fields[path];
     if (field === undefined || field.dtype === "f16" || field.dtype === "bf16") return [];
@@ -114,25 +114,26 @@ const findInParts = (
   });
 
 /**
- * Require that input tokens of samples in memory are below the vocabulary of a model, which looks them up in a table.
+ * Require that input tokens of samples in memory are below the vocabulary size of a model, which uses the tokens as
+ * table indices.
  *
  * Cost: one pass over the inputs.
- * @throws ModuleError that names the first other token and its sample.
+ * @throws ModuleError that names the first invalid token and its sample.
  */
 export const requireTokens = (data: Pick<TrainingData, "train" | "test">, vocabulary: number, what: string): void => {
   for (const [part, found] of findInParts(data, "inputs", (token) => !(token >= 0 && token < vocabulary)))
     throw new ModuleError(
-      `${what}: inputs of ${placeOf(found)} of ${part} is ${found.value}, but the model's vocabulary has ${vocabulary} tokens, 0 to ${vocabulary - 1}; correct the tokens, or give a model of a larger vocabulary`,
+      `${what}: inputs of ${placeOf(found)} of ${part} is ${found.value}, but the model's vocabulary has ${vocabulary} tokens, 0 to ${vocabulary - 1}; correct the tokens, or use a model with a larger vocabulary`,
     );
 };
 
 /**
  * Require that labels of samples in memory are classes, bytes or tokens of the data: from 0 to `classes` − 1, or the
- * label that the model ignores. Negative labels pass if the model does not declare what its logits are, since its own
- * loss may leave them out.
+ * label that the model ignores. Negative labels pass if the model declares no logits, because its own loss may ignore
+ * them.
  *
  * Cost: one pass over the labels.
- * @throws ModuleError that names the first other label and its sample.
+ * @throws ModuleError that names the first invalid label and its sample.
  */
 export const requireLabels = (
   { train, test, predicts, classes }: Pick<TrainingData, "train" | "test" | "predicts" | "classes">,
@@ -146,7 +147,7 @@ export const requireLabels = (
   for (const [part, found] of findInParts({ train, test }, "labels", isWrong)) {
     const ignored =
       found.value < 0
-        ? `, or if rows with this label are to be left out, say so: labelledModel(…, { ignoreIndex: ${found.value} })`
+        ? `, or if rows with this label should be ignored, use labelledModel(…, { ignoreIndex: ${found.value} })`
         : "";
     throw new ModuleError(
       `${what}: the label of ${placeOf(found)} of ${part} is ${found.value}, but classes is ${classes}, so labels are whole numbers from 0 to ${classes - 1}; correct the label or classes${ignored}`,

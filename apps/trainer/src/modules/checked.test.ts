@@ -53,7 +53,7 @@ describe("data of a user's", () => {
     ],
     [
       { ...pictures, augmentation: { cropPadding: 4, flip: true } },
-      /^data: augmentation\.cropPadding: images of 4×4 cannot be moved by 4 pixels, .*; use less than 4/,
+      /^data: augmentation\.cropPadding: images of 4×4 cannot be shifted by 4 pixels, .*; use less than 4/,
     ],
     [
       { ...pictures, augmentation: { cropPadding: 0, flip: true, resizedCrop: { scale: [1, 0.5], ratio: [1, 1] } } },
@@ -75,10 +75,7 @@ describe("data of a user's", () => {
       { ...good, predicts: "digits" },
       /^data: predicts is "digits", but must be one of classes, bytes, tokens, values, own; /,
     ],
-    [
-      { ...good, classes: undefined },
-      /^data: classes is nothing, but must be how many classes there are to choose from/,
-    ],
+    [{ ...good, classes: undefined }, /^data: classes is nothing, but must be the number of classes to choose from/],
     [
       { ...good, classNames: ["cat"] },
       /^data: classNames is \["cat"\], but must be a list of 2 different texts, one per class; correct it/,
@@ -86,7 +83,7 @@ describe("data of a user's", () => {
     [{ ...good, classNames: ["cat", "cat"] }, /^data: classNames is .*, but must be a list of 2 different texts/],
     [{ ...good, classNames: ["cat", 7] }, /^data: classNames is .*, but must be a list of 2 different texts/],
     [{ ...good, classes: 2.5 }, /^data: classes is 2\.5, but must be/],
-    [{ ...good, predicts: "values" }, /^data: classes is 2, but with predicts: values there are none; leave it out/],
+    [{ ...good, predicts: "values" }, /^data: classes is 2, but predicts: values has no classes; remove it/],
     [{ ...good, train: [1, 2] }, /^data: train is \[1,2\], but must be records; make them with arrayRecords/],
     [
       { ...good, test: arrayRecords({ inputs: arrays(2).inputs }) },
@@ -95,19 +92,19 @@ describe("data of a user's", () => {
     [{ ...good, test: arrayRecords(arrays(0)) }, /^data: test has 0 samples; give at least one/],
     [
       { ...good, test: arrayRecords(arrays(2, 3)) },
-      /^data: at inputs a sample of train has f32\[2\], one of test f32\[3\]; both must have the same fields \(those of train/,
+      /^data: at inputs a sample of train has f32\[2\], a sample of test f32\[3\]; both must have the same fields \(train has/,
     ],
     [
       { ...own, test: arrayRecords({ query: { words: NdArray.zeros("i32", [2, 5]) }, pages: tree.pages }) },
-      /^data: at query\.words a sample of train has i32\[4\], one of test i32\[5\]; /,
+      /^data: at query\.words a sample of train has i32\[4\], a sample of test i32\[5\]; /,
     ],
     [
       { ...own, test: arrayRecords({ query: { words } }) },
-      /^data: at pages\.0 a sample of train has f32\[\], one of test nothing; /,
+      /^data: at pages\.0 a sample of train has f32\[\], a sample of test nothing; /,
     ],
     [{ ...own, predicts: "values" }, /^data: train has the fields .*, but no inputs and labels; .* predicts: "own"$/],
-    [{ ...own, classes: 3 }, /^data: classes is 3, but with predicts: own there are none/],
-    [{ ...own, train: arrayRecords({ mask: words }) }, /^data: train has a field mask, the name of what tells a model/],
+    [{ ...own, classes: 3 }, /^data: classes is 3, but predicts: own has no classes/],
+    [{ ...own, train: arrayRecords({ mask: words }) }, /^data: train has a field mask, but this name is reserved/],
     [
       { ...own, train: { count: 2, fields: { query: { words: 7 } } } },
       /^data: train: its field query is \{"words":7\}, but must be \{ bytes, .*; make records with arrayRecords/,
@@ -170,49 +167,51 @@ describe("a model of a user's", () => {
       [{ axis: 3, dim: 0 }],
       [shards[0], { axis: "expert", dim: -1 }],
     ])
-      expect(() => sharded(() => wrong)).toThrow(/^model: sharding of layers\.0 gave .*, but must give a list of/);
-    expect(() => sharded("expert")).toThrow(/^model: its sharding gave "expert", but must give a function of paths/);
+      expect(() => sharded(() => wrong)).toThrow(
+        /^model: sharding of layers\.0 returned .*, but must return a list of/,
+      );
+    expect(() => sharded("expert")).toThrow(/^model: its sharding is "expert", but must be a function of paths/);
   });
 
   test.each<[object, "init" | "loss" | "evaluate", RegExp]>([
     [
       { init: () => ({ params: {} }) },
       "init",
-      /^model: init gave .*, but must give \{ params, state \}; state is \{\} where/,
+      /^model: init returned .*, but must return \{ params, state \}; state is \{\} where/,
     ],
     [
       { init: () => ({ params: {}, state: {} }) },
       "init",
-      /^model: init gave no parameters, so there is nothing to train; put the tensors .* into params/,
+      /^model: init returned no parameters, so there is nothing to train; put the trainable tensors into params/,
     ],
     [
       { init: () => ({ params: [zeros([0, 4]), zeros([0])], state: {} }) },
       "init",
-      /^model: init gave no parameter with an element \(0 is f32\[0, 4\]\), so there is nothing to train/,
+      /^model: init returned no parameter with an element \(0 is f32\[0, 4\]\), so there is nothing to train/,
     ],
-    [{ logits: "of classes" }, "init", /^model: its logits gave "of classes", but must give \{\} or \{ ignoreIndex \}/],
-    [{ logits: { ignoreIndex: 0.5 } }, "init", /^model: its logits gave .*, the label of rows that its loss leaves/],
+    [{ logits: "of classes" }, "init", /^model: its logits is "of classes", but must be \{\} or \{ ignoreIndex \}/],
+    [{ logits: { ignoreIndex: 0.5 } }, "init", /^model: its logits is .*, the label of rows that its loss leaves/],
     [{ init: undefined }, "init", /^model: its init is nothing, but must be a function/],
-    [{ loss: () => zeros([]) }, "loss", /^model: loss gave .*, but must give \[loss, state\]/],
+    [{ loss: () => zeros([]) }, "loss", /^model: loss returned .*, but must return \[loss, state\]/],
     [
       { init: () => ({ params: { scale: [1] }, state: {} }) },
       "init",
-      /^model: init gave as "params\.scale\.0" 1, but must give a tree of tensors: .*; make it a tensor/,
+      /^model: init returned as "params\.scale\.0" 1, but must return a tree of tensors: .*; make it a tensor/,
     ],
     [
       { loss: async () => [zeros([]), {}] },
       "loss",
-      /^model: loss gave a Promise, but must give \[loss, state\].*; it is traced, which does not wait: take async/,
+      /^model: loss returned a Promise, but must return \[loss, state\].*; the function is traced, and tracing does not wait: remove async/,
     ],
     [
       { loss: () => [zeros([4]), {}] },
       "loss",
-      /^model: loss gave as loss f32\[4\], but must give .* f32 scalar .*; take the mean over the rows of the batch/,
+      /^model: loss returned as loss f32\[4\], but must return .* f32 scalar .*; take the mean over the rows of the batch/,
     ],
     [
       { loss: () => [zeros([]), { moved: zeros([2]) }] },
       "loss",
-      /^model: loss gave "moved", which is not there in the state that it was given; leave it out/,
+      /^model: loss returned "moved", which is missing in the state that it was given; remove it/,
     ],
     [
       {
@@ -222,36 +221,40 @@ describe("a model of a user's", () => {
         ],
       },
       "loss",
-      /^model: loss: TypeError: .* \(label was read of the batch, which has inputs f32\[4, 2\], labels i32\[4\]\); mend/,
+      /^model: loss: TypeError: .* \(label was read from the batch, which has inputs f32\[4, 2\], labels i32\[4\]\); correct/,
     ],
     [
       { loss: () => [{ sum: zeros([]) }, {}] },
       "loss",
-      /^model: loss gave as count of its loss nothing, but must give \{ sum, count, auxiliary\? \}: f32 scalar tensors/,
+      /^model: loss returned as count of its loss nothing, but must return \{ sum, count, auxiliary\? \}: f32 scalar tensors/,
     ],
     [
       { loss: () => [{ sum: zeros([4]), count: zeros([]) }, {}] },
       "loss",
-      /^model: loss gave as sum of its loss f32\[4\], but must give \{ sum, count/,
+      /^model: loss returned as sum of its loss f32\[4\], but must return \{ sum, count/,
     ],
-    [{ loss: () => [{ sum: zeros([]), count: 0 }, {}] }, "loss", /^model: loss gave as count of its loss 0, but must/],
+    [
+      { loss: () => [{ sum: zeros([]), count: 0 }, {}] },
+      "loss",
+      /^model: loss returned as count of its loss 0, but must/,
+    ],
     [
       { loss: () => [zeros([]), {}, { sum: zeros([]), count: zeros([], "i32") }] },
       "loss",
-      /^model: loss gave as count of its loss i32\[\], but must/,
+      /^model: loss returned as count of its loss i32\[\], but must/,
     ],
-    [{ loss: () => [zeros([])] }, "loss", /^model: loss gave a list of 1, but must give \[loss, state\]/],
+    [{ loss: () => [zeros([])] }, "loss", /^model: loss returned a list of 1, but must return \[loss, state\]/],
     [
       { evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) },
       "evaluate",
-      /^model: evaluate gave "lossSum, count" without correct, but must give scalar .*, correct, lossSum, count among/,
+      /^model: evaluate returned "lossSum, count" without correct, but must return scalar .*, correct, lossSum, count among/,
     ],
     [
       { evaluate: () => ({ correct: zeros([]), lossSum: zeros([]), count: zeros([]), others: zeros([4]) }) },
       "evaluate",
-      /^model: evaluate gave as "others" f32\[4\], but must give scalar tensors by name/,
+      /^model: evaluate returned as "others" f32\[4\], but must return scalar tensors by name/,
     ],
-    [{ metrics: [1] }, "evaluate", /^model: its metrics gave a list of 1, but must give figures by name/],
+    [{ metrics: [1] }, "evaluate", /^model: its metrics is a list of 1, but must be figures by name/],
     [
       { metrics: { error: { sum: "errors", per: "count" } } },
       "evaluate",
@@ -260,11 +263,11 @@ describe("a model of a user's", () => {
     [
       { metrics: { loss: { sum: "lossSum", per: "count" } } },
       "evaluate",
-      /^model: its metrics: the name "loss" is that of a figure that runs have anyway; use another one/,
+      /^model: its metrics: the name "loss" is reserved for a built-in figure; use another name/,
     ],
-    [{ metrics: { "a b": { sum: "lossSum", per: "count" } } }, "evaluate", /the name "a b" is none: a letter/],
+    [{ metrics: { "a b": { sum: "lossSum", per: "count" } } }, "evaluate", /the name "a b" is not valid: it must begin with a letter/],
     [{ metrics: { error: "lossSum" } }, "evaluate", /error is "lossSum", but must be \{ sum, per \}/],
-    [{ evaluate: () => 3 }, "evaluate", /^model: evaluate gave 3, but must give/],
+    [{ evaluate: () => 3 }, "evaluate", /^model: evaluate returned 3, but must return/],
     [
       {
         loss: () => {
@@ -272,7 +275,7 @@ describe("a model of a user's", () => {
         },
       },
       "loss",
-      /^model: loss: TypeError: no such thing; mend it there$/,
+      /^model: loss: TypeError: no such thing; correct it there$/,
     ],
   ])("is refused: %#", (parts, name, line) => {
     expect(() => traced(parts, name)).toThrow(line);

@@ -2,17 +2,17 @@ import { createHash } from "node:crypto";
 import { isEncoded, isFiled, isStreamed } from "@skein/data";
 import type { TrainingData } from "../task/task.ts";
 
-/** OpenSSL takes no 2 GiB in one call. */
+/** Maximum bytes per call; OpenSSL rejects 2 GiB or more. */
 const mostAtOnce = 2 ** 30;
 
 /**
- * SHA-256 of all samples: their fields, layouts and bytes, wherever the files lie that they were read from, of encoded
- * ones the encoded bytes, of those that come by what their shards are called; and how training changes them.
+ * SHA-256 of all samples: their fields, layouts and bytes, independent of file paths; for encoded samples the encoded
+ * bytes; for streams the names of their shards; and the augmentation.
  */
 export const dataDigest = ({ train, test, predicts, classes, augmentation }: TrainingData): string => {
   const hash = createHash("sha256");
   if (augmentation !== undefined) hash.update(JSON.stringify(["augmentation", augmentation]));
-  // windows and their targets lie over the same bytes, which count once
+  // windows and their targets share the same bytes, which are hashed once
   const written = new Map<ArrayBufferLike, Set<string>>();
   for (const samples of [train, test]) {
     if (isStreamed(samples)) {

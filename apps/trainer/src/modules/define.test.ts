@@ -118,10 +118,10 @@ export default defineModel({
   create: () => 0,
 });`);
     await expect(makeOwn("model", module(throws))).rejects.toThrow(
-      /^model\.file \S+: the schema of its options: TypeError: no schema \(at \S+\.mjs:3:\d+\); mend it there$/,
+      /^model\.file \S+: the schema of its options: TypeError: no schema \(at \S+\.mjs:3:\d+\); correct it there$/,
     );
     await expect(makeOwn("data", module(defined()))).rejects.toThrow(
-      /^data\.file \S+: its export "default" was made by defineModel, which is for model, but stands under data; name/,
+      /^data\.file \S+: its export "default" was made by defineModel, which is for model, but is used for data; name/,
     );
   });
 

@@ -21,16 +21,16 @@ import type { ModuleKey } from "./module-keys.ts";
 import type { SchemaOutput, StandardSchema } from "./standard-schema.ts";
 import type { DataSet, OwnModel, Task } from "../task/task.ts";
 
-/** What a helper knows of a factory that it has typed. */
+/** Data that a helper attaches to a factory. */
 interface Definition {
   readonly key: ModuleKey;
   readonly options: StandardSchema | undefined;
 }
 
-/** Found on a factory even where its module has another copy of this file than the program. */
+/** A shared symbol, so that the data is found even if the module has another copy of this file. */
 const definition: unique symbol = Symbol.for("skein-train.definition") as never;
 
-/** What is known of a function, if a helper has made it. */
+/** Get the data of a factory. Absent: no helper has made it. */
 export const definitionOf = (factory: object): Definition | undefined =>
   (factory as { readonly [definition]?: Definition })[definition];
 
@@ -42,29 +42,28 @@ const define = <Create extends (...args: never[]) => unknown>(
     [definition]: { key, options } satisfies Definition,
   });
 
-/** Options of a job that no schema looks at. */
+/** Options of a job that are not validated. */
 type AnyOptions = StandardSchema<unknown, Readonly<Record<string, unknown>>>;
 
-/** What the factory of a helper is given of a job's options: what its schema makes of them. */
+/** Options that the factory of a helper receives: the output of its schema. */
 type OptionsOf<Schema extends StandardSchema> = SchemaOutput<Schema> & object;
 
-/** A function that makes something of a user's, and the schema of the options that it takes. */
+/** A factory, and the schema of its options. */
 export interface Defined<Schema extends StandardSchema, Create> {
   /**
-   * Of the key `options` beside `file` in the job, of any library that follows Standard Schema; its faults are told
-   * with their line in the job file. Default: any options go through as they are.
+   * Schema for the key `options` next to `file` in the job, of any library that implements Standard Schema; faults are
+   * reported with their line in the job file. Default: options are passed unchanged.
    */
   readonly options?: Schema;
-  /** May be asynchronous. */
+  /** Factory; may be asynchronous. */
   readonly create: Create;
 }
 
 /**
- * A module's model, with options that are checked: for `model: { kind: module, file, options }`. Its batches are the
- * tree that the samples are, so it may have several inputs and any loss.
+ * Define a model with checked options, for `model: { kind: module, file, options }`. Its batches have the tree
+ * structure of the samples, so it may have several inputs and any loss.
  *
- * @example
- * export default defineModel({
+ * @example export default defineModel({
  *   options: z.strictObject({ hidden: z.int().min(1).default(32) }),
  *   create: (task, { hidden }) => mlp({ sizes: [...task.inputs.shape, hidden, task.classes!] }),
  * });
@@ -74,10 +73,9 @@ export const defineModel = <Schema extends StandardSchema = AnyOptions>(
 ): ModelFactory<OptionsOf<Schema>> => define("model", defined);
 
 /**
- * A module's samples, with options that are checked: for `data: { kind: module, file, options }`.
+ * Define samples with checked options, for `data: { kind: module, file, options }`.
  *
- * @example
- * export default defineData({
+ * @example export default defineData({
  *   options: z.strictObject({ count: z.int().min(1) }),
  *   create: ({ count }) => ({ train: points(count), test: points(100), predicts: "classes", classes: 2 }),
  * });
@@ -87,13 +85,12 @@ export const defineData = <Schema extends StandardSchema = AnyOptions>(
 ): DataFactory<OptionsOf<Schema>> => define("data", defined);
 
 /**
- * A module's optimizer, with options that are checked: for `optimizer: { kind: module, file, options }`. It gets mean
- * gradients, and what it gives is added to the parameters; `clipNorm`, `accumulate` and `average` of the job go around
- * it. Ranks can share its state out (`zero: 1`), and the parameters (`mesh`), where it says `elementwise: true`: see
- * `OwnOptimizer`. That is tried on small parameters before a run.
+ * Define an optimizer with checked options, for `optimizer: { kind: module, file, options }`. It receives mean
+ * gradients, and its updates are added to the parameters; `clipNorm`, `accumulate` and `average` of the job are applied
+ * around it. Ranks can share its state (`zero: 1`), and the parameters (`mesh`), if it declares `elementwise: true`:
+ * see `OwnOptimizer`. The declaration is tested on small parameters before a run.
  *
- * @example
- * export default defineOptimizer({
+ * @example export default defineOptimizer({
  *   options: z.strictObject({ decay: z.number().min(0).lt(1).default(0.9) }),
  *   create: ({ learningRate }, { decay }) => chain(accumulateMomentum({ decay }), scaleByLearningRate(learningRate)),
  * });
@@ -120,8 +117,8 @@ export const defineOptimizer = <Schema extends StandardSchema = AnyOptions>({
 };
 
 /**
- * A module's schedule of the learning rate after the warm-up, with options that are checked: for
- * `learningRate: { peak, schedule: { kind: module, file, options } }`.
+ * Define a schedule of the learning rate after the warm-up, with checked options, for `learningRate: { peak, schedule:
+ * { kind: module, file, options } }`.
  *
  * @example export default defineSchedule({ create: ({ peak, steps }) => cosineDecay({ initial: peak, steps }) });
  */
@@ -130,11 +127,9 @@ export const defineSchedule = <Schema extends StandardSchema = AnyOptions>(
 ): ScheduleFactory<OptionsOf<Schema>> => define("learningRate.schedule", defined);
 
 /**
- * A module's way to exchange gradients, with options that are checked: for
- * `compression: { kind: module, file, options }`.
+ * Define a gradient exchange with checked options, for `compression: { kind: module, file, options }`.
  *
- * @example
- * export default defineCompression({
+ * @example export default defineCompression({
  *   options: z.strictObject({ density: z.number().gt(0).max(1) }),
  *   create: (_, { density }) => topKCompressor({ density }),
  * });
@@ -147,10 +142,9 @@ export const defineCompression = <Schema extends StandardSchema = AnyOptions>(
 ): CompressionFactory<OptionsOf<Schema>> => define("compression", defined);
 
 /**
- * A module's figures to judge a run by, with options that are checked: for `metrics: { kind: module, file, options }`.
+ * Define evaluation figures with checked options, for `metrics: { kind: module, file, options }`.
  *
- * @example
- * export default defineMetrics({
+ * @example export default defineMetrics({
  *   create: () => ({
  *     rows: ({ logits, batch }) => ({ high: greater(max(logits, { dims: [1] }), 3) }),
  *     metrics: { sure: { sum: "high", per: "count" } },
@@ -162,10 +156,9 @@ export const defineMetrics = <Schema extends StandardSchema = AnyOptions, Of = J
 ): MetricsFactory<OptionsOf<Schema>> => define("metrics", defined);
 
 /**
- * A module's callbacks, with options that are checked: for `callbacks: { kind: module, file, options }`.
+ * Define callbacks with checked options, for `callbacks: { kind: module, file, options }`.
  *
- * @example
- * export default defineCallbacks({
+ * @example export default defineCallbacks({
  *   options: z.strictObject({ below: z.number() }),
  *   create: (run, { below }) => ({
  *     onEvaluation: ({ loss }) => {

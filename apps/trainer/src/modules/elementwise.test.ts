@@ -83,7 +83,7 @@ describe("what works by element", () => {
 
   test.each(Object.entries(byMore))("and what looks at more is found: %s", async (_, rule) => {
     await expect(requireElementwise(rule, { a: spec(4, 3), b: spec(5) }, "optimizer")).rejects.toThrow(
-      /^optimizer says elementwise: true, but (in a trial the update of entry \d+ of [ab] was|fails where ranks have)/,
+      /^optimizer declares elementwise: true, but (in a trial the update of entry \d+ of [ab] was|fails if ranks have)/,
     );
   });
 });
@@ -93,8 +93,10 @@ test("state that is in no tree like the parameters is refused", () => {
   const on = { zero: 0, mesh: {}, axisOf: () => "data" } as const;
   const require = (optimizer: unknown): void => requireStateByParameter({ optimizer, params }, on, "mine");
   for (const right of [{ count: spec() }, { mean: params }, [params, { deep: params }], {}]) require(right);
-  expect(() => require({ mean: { bias: spec(4) } })).toThrow(/^mine keeps mean\.bias f32\[4\], which is in no tree/);
-  expect(() => require([spec(5)])).toThrow(/^mine keeps 0 f32\[5\], which is in no tree like the parameters/);
+  expect(() => require({ mean: { bias: spec(4) } })).toThrow(/^mine keeps mean\.bias f32\[4\], which is not in a tree/);
+  expect(() => require([spec(5)])).toThrow(
+    /^mine keeps 0 f32\[5\], which is not in a tree with the structure of the parameters/,
+  );
   const halves = { zero: 1, mesh: { data: 2 }, axisOf: () => "data" } as const;
   requireStateByParameter({ optimizer: { mean: { bias: spec(3) } }, params }, halves, "mine");
   expect(() => requireStateByParameter({ optimizer: { mean: params }, params }, halves, "mine")).toThrow(

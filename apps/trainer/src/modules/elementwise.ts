@@ -17,31 +17,31 @@ import type { Job } from "../job/job.ts";
 import { sliceOfWhole, sliceShape } from "../building/sharded-optimizer.ts";
 import type { OwnOptimizer } from "./factories.ts";
 
-/** Whether ranks have parts of parameters, or of the optimizer's state. */
+/** Whether ranks hold parts of parameters, or of the optimizer's state. */
 export const sharesOut = ({ zero, ranks, mesh }: Pick<Job, "zero" | "ranks" | "mesh">): boolean =>
   (zero === 1 && ranks > 1) || mesh.expert * mesh.tensor > 1;
 
-/** Require that an optimizer of a user's says that it works on parts. @throws ConfigError. */
+/** Require that a user-defined optimizer declares that it works on parts. @throws ConfigError. */
 export const requireDeclared = ({ elementwise }: OwnOptimizer, { zero, mesh }: Pick<Job, "zero" | "mesh">): void => {
   if (elementwise === true) return;
   const cure =
-    "say elementwise: true beside its init and update, or in defineOptimizer(), if the update of an entry depends on that entry alone";
-  const why = "an optimizer of yours may look at parameters as wholes";
+    "set elementwise: true next to its init and update, or in defineOptimizer(), if the update of an entry depends only on that entry";
+  const why = "your optimizer may use whole parameters";
   const axis = mesh.expert > 1 ? "expert" : "tensor";
   throw new ConfigError([
     zero === 1
-      ? `zero: ranks are to share the optimizer's state out, but ${why}; ${cure}, or use zero: 0`
-      : `optimizer: ${why}, which ranks along mesh.${axis} share out; ${cure}, or use mesh: {${axis}: 1}`,
+      ? `zero: ranks would share the optimizer's state, but ${why}; ${cure}, or use zero: 0`
+      : `optimizer: ${why}, which ranks along mesh.${axis} share; ${cure}, or use mesh: {${axis}: 1}`,
   ]);
 };
 
-/** Of each dimension of a parameter that is tried, so many entries at most. */
+/** Maximum size of each dimension of a parameter in the trial. */
 const mostTried = 3;
-/** Ranks that share it out in the trial. */
+/** Number of ranks that share a parameter in the trial. */
 const numParts = 2;
-/** Sizes of the gradients of one step and the next. */
+/** Scales of the gradients of the two steps. */
 const scales = [1e-3, 1] as const;
-/** What entries that another rank has are multiplied by: a norm or a mean with them is above any bound. */
+/** Factor of the entries that the other rank holds: a norm or a mean that includes them exceeds any bound. */
 const farAway = 1e6;
 
 const valuesLike = ({ dtype, shape }: TensorSpec, valueAt: (i: number) => number): NdArray =>
@@ -51,7 +51,7 @@ const valuesLike = ({ dtype, shape }: TensorSpec, valueAt: (i: number) => number
     dtype,
   );
 
-/** Updates of two steps. */
+/** Compute the updates of two steps. */
 const twoSteps = (rule: OwnOptimizer) =>
   evaluate((params: unknown, first: unknown, second: unknown) => {
     const [update, state] = rule.update(first, rule.init(params), { params });
@@ -60,14 +60,14 @@ const twoSteps = (rule: OwnOptimizer) =>
   }, referenceBackend()) as unknown as (...trees: readonly unknown[]) => Promise<readonly unknown[]>;
 
 /**
- * Try whether an optimizer that says so works by element: two steps of it on small parameters with these paths and
- * numbers of dimensions give, entry for entry, what they give where two ranks have slices, whatever the other one has.
- * What looks at norms, means, matrices or shapes is found, also above a bound; what does so for rare values may not
- * be.
+ * Check by a trial that an optimizer works element by element, if it declares so: two steps on small parameters with
+ * these paths and numbers of dimensions must give the same entries as on slices of two ranks, regardless of the other
+ * slice. The trial detects norms, means, matrices and shapes, also above a bound; it may miss dependencies that only
+ * occur for rare values.
  *
  * Cost: the reference interpreter on at most 3ᵈ entries of each parameter.
  *
- * @param params specs, a tree. @param what names it in errors.
+ * @param params specs, a tree. @param what name of the optimizer in errors.
  * @throws ModuleError that names a parameter and both numbers.
  */
 export const requireElementwise = async (rule: OwnOptimizer, params: unknown, what: string): Promise<void> => {
@@ -78,7 +78,7 @@ export const requireElementwise = async (rule: OwnOptimizer, params: unknown, wh
   const paths = leafPaths(small);
   const run = twoSteps(rule);
   for (let part = 0; part < numParts; part++) {
-    /** Parameters or gradients, far larger where another part begins than in this one. */
+    /** Parameters or gradients, with far larger values in other parts than in this part. */
     const tree = (phase: number, scale: number, elsewhere: number): unknown =>
       mapTree(small, (spec: TensorSpec, path) => {
         const each = sliceShape(spec.shape, numParts)?.[0] ?? Infinity;
@@ -95,7 +95,7 @@ export const requireElementwise = async (rule: OwnOptimizer, params: unknown, wh
     );
     const own = await run(...slices).catch((error: unknown) => {
       throw new ModuleError(
-        `${what} says elementwise: true, but fails where ranks have slices of parameters, in as many dimensions: ${describeError(error).message}; leave elementwise out`,
+        `${what} declares elementwise: true, but fails if ranks have slices of parameters with the same number of dimensions: ${describeError(error).message}; remove elementwise`,
         { cause: error },
       );
     });
@@ -109,7 +109,7 @@ export const requireElementwise = async (rule: OwnOptimizer, params: unknown, wh
           const wanted = full[begin + i];
           if (wanted === undefined || Object.is(value, wanted) || value === wanted) return;
           throw new ModuleError(
-            `${what} says elementwise: true, but in a trial the update of entry ${begin + i} of ${path} was ${wanted} where it saw all of the parameter, and ${value} where it saw half of it; it looks at more than the entry, such as a norm, a mean or the shape: leave elementwise out`,
+            `${what} declares elementwise: true, but in a trial the update of entry ${begin + i} of ${path} was ${wanted} with the whole parameter, and ${value} with half of it; the optimizer depends on more than the entry, such as a norm, a mean or the shape: remove elementwise`,
           );
         });
       }
@@ -117,11 +117,11 @@ export const requireElementwise = async (rule: OwnOptimizer, params: unknown, wh
 };
 
 /**
- * Require that all that an optimizer of a user's keeps can be told by parameter, as checkpoints must where ranks have
- * parts.
+ * Require that the whole state of a user-defined optimizer can be assigned to parameters, which checkpoints need if
+ * ranks hold parts.
  *
- * @param optimizer specs of its state, as a rank has it. @param params specs of the parameters that a rank has.
- * @throws ModuleError that names what has no parameter.
+ * @param optimizer specs of its state on a rank. @param params specs of the parameters on a rank.
+ * @throws ModuleError that names state without a parameter.
  */
 export const requireStateByParameter = (
   { optimizer, params }: { readonly optimizer: unknown; readonly params: unknown },
@@ -139,7 +139,7 @@ export const requireStateByParameter = (
     const due = zero === 1 ? (sliceShape(shape, mesh[axisOf(name)] ?? 1) ?? shape) : shape;
     if (name === "" || due.join() !== spec.shape.join())
       throw new ModuleError(
-        `${what} keeps ${path.replace(/^optimizer\./, "")} ${formatSpec(spec)}, which is in no tree like the parameters, so that it cannot be told which parameter's part it is where ranks share parameters or state out; keep it in such trees, as mapTree(params, …) makes, or in scalars`,
+        `${what} keeps ${path.replace(/^optimizer\./, "")} ${formatSpec(spec)}, which is not in a tree with the structure of the parameters, so its parameter is unknown when ranks share parameters or state; keep it in such a tree, as mapTree(params, …) returns, or in scalars`,
       );
   }
 };

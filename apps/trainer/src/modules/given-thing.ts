@@ -6,10 +6,10 @@ import { userError } from "./user-error.ts";
 
 type Factory = (...args: readonly unknown[]) => unknown;
 
-/** What errors call an object of a program's. */
+/** Name of a program's object in errors. */
 export const givenName = (key: ModuleKey): string => `train(): ${key}`;
 
-/** Options of a factory that is called without any: the defaults of its schema. */
+/** Options of a factory that is called without options: the defaults of its schema. */
 const defaultsOf = async (key: ModuleKey, factory: Factory): Promise<unknown> => {
   const schema = definitionOf(factory)?.options;
   if (schema === undefined) return {};
@@ -19,14 +19,16 @@ const defaultsOf = async (key: ModuleKey, factory: Factory): Promise<unknown> =>
   const option = keysOf(issue!)[0] ?? "…";
   const before = moduleKeys[key].parameters.replace(/^\(|(, )?options\)$/g, "");
   throw new ConfigError([
-    `${givenName(key)}: its option ${option} is not given: ${issue!.message.split("\n")[0]}; write (${before}) => yours(${before}${before === "" ? "" : ", "}{ ${option}: … })`,
+    `${givenName(key)}: its option ${option} is missing: ${issue!.message.split("\n")[0]}; write (${before}) => yours(${before}${before === "" ? "" : ", "}{ ${option}: … })`,
   ]);
 };
 
 /**
- * What a program gave: the thing itself, or what its factory makes of these arguments and of options, the defaults.
+ * Get an object that a program gave: the object itself, or the result of its factory, called with these arguments and
+ * default options.
  *
- * @throws ModuleError for a factory of another key, and for what a factory throws; ConfigError where it needs options.
+ * @throws ModuleError for a factory of another key, and for exceptions of a factory; ConfigError if the factory needs
+ * options.
  */
 export const givenThing = async (key: ModuleKey, given: unknown, ...args: readonly unknown[]): Promise<unknown> => {
   if (typeof given !== "function") return given;
@@ -34,7 +36,7 @@ export const givenThing = async (key: ModuleKey, given: unknown, ...args: readon
   const defined = definitionOf(factory);
   if (defined !== undefined && defined.key !== key)
     throw new ModuleError(
-      `${givenName(key)} was made by ${moduleKeys[defined.key].helper}, which is for ${defined.key}; give it under ${defined.key}, or make it by ${moduleKeys[key].helper}`,
+      `${givenName(key)} was made by ${moduleKeys[defined.key].helper}, which is for ${defined.key}; give it under ${defined.key}, or make it with ${moduleKeys[key].helper}`,
     );
   const options = await defaultsOf(key, factory);
   try {
@@ -44,13 +46,13 @@ export const givenThing = async (key: ModuleKey, given: unknown, ...args: readon
   }
 };
 
-/** Whether a program gave a thing or a factory, where a name or the module of one may stand too. */
+/** Whether a program gave an object or a factory, instead of a name or a module. */
 export const isThing = (part: unknown): part is object =>
   typeof part === "function" || (typeof part === "object" && part !== null && !("kind" in part));
 
-/** @throws ConfigError that says who can give it. */
+/** @throws ConfigError that names the program as the only source. */
 export const ofAProgram = (key: ModuleKey): never => {
   throw new ConfigError([
-    `${key}: it was given by a program, which only that program can give again; call train() there with the same output folder and resume: true`,
+    `${key}: it was given by a program, and only that program can give it again; call train() there with the same output folder and resume: true`,
   ]);
 };

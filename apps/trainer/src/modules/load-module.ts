@@ -11,13 +11,16 @@ import { keysOf, type SchemaIssue } from "./standard-schema.ts";
 import { syntaxPlace } from "./syntax-place.ts";
 import { placeOf, userError } from "./user-error.ts";
 
-/** A function that a module of a user's exports. */
+/** A function that a user module exports. */
 type Factory = (...args: readonly unknown[]) => unknown;
 
-/** What errors call the module of a key. */
+/** Name of a module in errors. */
 export const moduleName = (key: ModuleKey, { file }: Pick<ModuleJob, "file">): string => `${key}.file ${file}`;
 
-/** Node would wait for the writer of a pipe. The import reports a file that does not exist. @throws ModuleError. */
+/**
+ * Require a regular file, because Node would wait for the writer of a pipe. The import reports a file that does not
+ * exist. @throws ModuleError.
+ */
 const requireSource = (key: ModuleKey, file: string): void => {
   if (!fs.existsSync(file)) return;
   const rules = {
@@ -28,21 +31,21 @@ const requireSource = (key: ModuleKey, file: string): void => {
   fs.closeSync(openRegularFile(fs, file, rules).file);
 };
 
-/** Environment variable by which a process, its threads and the processes that it starts load no modules of jobs. */
+/** Environment variable that forbids a process, its threads and its child processes to load modules of jobs. */
 export const noModulesVariable = "SKEIN_NO_MODULES";
 
-/** Whether this process loads no modules of jobs. */
+/** Whether this process refuses to load modules of jobs. */
 export const refusesModules = (): boolean => !["", "0"].includes(process.env[noModulesVariable] ?? "");
 
 /**
  * Load the module that a job names.
  *
- * @throws ModuleError when it cannot be loaded, does not export a function under the name asked for, or exports what
- * another key of the job is for.
+ * @throws ModuleError if it cannot be loaded, does not export a function of the given name, or exports a factory for
+ * another job key.
  */
 export const loadModule = async (key: ModuleKey, { file, export: name }: ModuleJob): Promise<Factory> => {
   const what = moduleName(key, { file });
-  if (refusesModules()) throw new ConfigError([`${what}: is code, which --no-modules refuses; leave that out`]);
+  if (refusesModules()) throw new ConfigError([`${what}: is code, which --no-modules refuses; remove that option`]);
   const { parameters, helper } = moduleKeys[key];
   requireSource(key, file);
   const { href } = pathToFileURL(file);
@@ -64,23 +67,25 @@ export const loadModule = async (key: ModuleKey, { file, export: name }: ModuleJ
         ? `write: export default ${parameters} => …`
         : `set ${key}.export to one of the functions that it exports: ${functions.join(", ")}`;
     throw new ModuleError(
-      `${what}: its export ${excerpt(name)} is ${factory === undefined ? "not there" : excerpt(factory)}, but must be a function; ${cure}`,
+      `${what}: its export ${excerpt(name)} is ${factory === undefined ? "missing" : excerpt(factory)}, but must be a function; ${cure}`,
     );
   }
   const defined = definitionOf(factory);
   if (defined !== undefined && defined.key !== key)
     throw new ModuleError(
-      `${what}: its export ${excerpt(name)} was made by ${moduleKeys[defined.key].helper}, which is for ${defined.key}, but stands under ${key}; name the module under ${defined.key}, or make it by ${helper}`,
+      `${what}: its export ${excerpt(name)} was made by ${moduleKeys[defined.key].helper}, which is for ${defined.key}, but is used for ${key}; name the module under ${defined.key}, or make it with ${helper}`,
     );
   return factory as Factory;
 };
 
-/** Options as a factory takes them, or what its schema finds wrong with them. */
+/** Validated options, or the faults that the schema reports. */
 type OptionsOutcome =
   | { readonly options: Readonly<Record<string, unknown>> }
   | { readonly issues: readonly SchemaIssue[] };
 
-/** Let the schema of a factory, where it has one, look at the options of a job. @throws ModuleError where it throws. */
+/**
+ * Validate the options of a job with the schema of a factory, if it has one. @throws ModuleError if the schema throws.
+ */
 const checkedOptions = async (factory: Factory, options: ModuleJob["options"], what: string, folder: string) => {
   const schema = definitionOf(factory)?.options;
   if (schema === undefined) return { options } satisfies OptionsOutcome;
@@ -92,7 +97,7 @@ const checkedOptions = async (factory: Factory, options: ModuleJob["options"], w
   }
 };
 
-/** What a job says of an option, as far down as it says anything. */
+/** Value of an option in a job. Absent: the job does not set it. */
 const valueAt = (options: unknown, keys: readonly string[]): unknown =>
   keys.reduce<unknown>((value, key) => (value as Readonly<Record<string, unknown>> | undefined | null)?.[key], options);
 
@@ -102,14 +107,14 @@ const faultLine = (key: ModuleKey, options: ModuleJob["options"], issue: SchemaI
   return `${[key, "options", ...keys].join(".")} is ${value === undefined ? "not given" : excerpt(value)}: ${issue.message.split("\n")[0]}; change it`;
 };
 
-/** Of the faults of a module's options, so many are told. */
+/** Maximum number of reported faults of a module's options. */
 const mostFaults = 10;
 
 /**
- * Require that the options of a job are what the module wants.
+ * Require that the options of a job fit the schema of the module.
  *
- * @param placeOf says where a key of the job stands.
- * @throws ConfigError with a line for each fault, as for keys of ours; ModuleError where the schema throws.
+ * @param placeOf returns the location of a job key in its file.
+ * @throws ConfigError with a line per fault, as for built-in keys; ModuleError if the schema throws.
  */
 export const requireOptions = async (
   key: ModuleKey,
@@ -128,9 +133,9 @@ export const requireOptions = async (
 };
 
 /**
- * What a module makes: its factory called with `args` and then the job's options, awaited.
+ * Call a module's factory with `args` and then the job's options, and await the result.
  *
- * @throws ModuleError for what it throws, ConfigError for options that its schema does not take.
+ * @throws ModuleError for its exceptions, ConfigError for options that its schema rejects.
  */
 export const makeOwn = async (key: ModuleKey, module: ModuleJob, ...args: readonly unknown[]): Promise<unknown> => {
   const factory = await loadModule(key, module);

@@ -6,12 +6,12 @@ import { dataAxis, everyRankAxis, meshOf, numBatchParts } from "../job/mesh.ts";
 import { resultSpecs } from "../task/result-specs.ts";
 import type { TracedModel } from "./traced-model.ts";
 
-/** What ranks, and parts of a batch, have differently when a step begins. */
+/** Values that differ between ranks, or between parts of a batch, when a step begins. */
 type Source = "the samples" | "the random key" | "the number of its rank";
 
 /**
- * What of a rank's own each node is computed from, if anything. A collective along all ranks makes what they have
- * differently the same.
+ * For each node, a source of values that differ between ranks, if the node depends on one. A collective along all ranks
+ * makes such values equal.
  */
 const ownSources = (
   graph: Graph,
@@ -32,13 +32,13 @@ const ownSources = (
 };
 
 /**
- * Check that a model keeps no state that ranks would have differently. After a step the ranks take the mean of state
- * that is f32; all other state must be the same on all of them, so it depends neither on the samples nor on the random
- * key. No state is f16 or bf16.
+ * Check that a model has no state that would differ between ranks. After a step, ranks average f32 state. All other
+ * state must be the same on all ranks, so it may depend neither on the samples nor on the random key. State must not be
+ * f16 or bf16.
  *
- * @param what names the model in errors.
- * @throws ModuleError for a leaf of 16 bits, and for one that is not f32 and depends on what ranks, or parts of a
- * batch, have differently.
+ * @param what name of the model in errors.
+ * @throws ModuleError for a 16-bit leaf, and for a leaf that is not f32 and depends on values that differ between
+ * ranks, or between parts of a batch.
  */
 export const requireSharedState = (
   { init, loss }: Pick<TracedModel, "init" | "loss">,
@@ -47,7 +47,7 @@ export const requireSharedState = (
 ): void => {
   const [parts, accumulate] = [numBatchParts(job), job.accumulate ?? 1];
   const { graph } = loss.value;
-  // Parameters and state, then the leaves of the batch, then the key.
+  // Inputs are parameters and state, then the leaves of the batch, then the key.
   const own = graph.inputs.slice(init.graph.outputs.length);
   const sourceOf = new Map(
     own.map((node, i): [number, Source] => [node, i < own.length - 1 ? "the samples" : "the random key"]),
@@ -66,7 +66,7 @@ export const requireSharedState = (
     if (spec.dtype === "f32" || source === undefined || parts * accumulate === 1) return;
     const who = parts > 1 ? `${parts} ranks` : `${accumulate} parts of a batch`;
     throw new ModuleError(
-      `${what}: state ${path} is ${formatSpec(spec)} and depends on ${source}, so that ${who} would each have another; make it f32, of which ranks take the mean, or compute it from parameters and state alone`,
+      `${what}: state ${path} is ${formatSpec(spec)} and depends on ${source}, so it would differ between ${who}; make it f32, which ranks average, or compute it only from parameters and state`,
     );
   });
 };

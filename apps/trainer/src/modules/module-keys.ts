@@ -1,16 +1,16 @@
 import type { Job, ModuleJob } from "../job/job.ts";
 
-/** What is known of a key of a job that may name a module of a user's. */
+/** Facts about a job key that may name a user module. */
 interface KeyFacts {
-  /** What a function that is its export is called with. */
+  /** Parameters of a factory that the module exports. */
   readonly parameters: string;
-  /** The helper that types such an export. */
+  /** Helper function that types such a factory. */
   readonly helper: string;
-  /** Whether all processes of a run load it; else only the one that keeps the record. */
+  /** Whether all processes of a run load the module. If not, only the process that keeps the record loads it. */
   readonly everywhere: boolean;
 }
 
-/** The keys of a job that may name a module, `{ kind: module, file }`, by their path. */
+/** Job keys that may name a module, `{ kind: module, file }`, by path. */
 export type ModuleKey =
   | "data"
   | "model"
@@ -21,8 +21,8 @@ export type ModuleKey =
   | "callbacks";
 
 /**
- * What is known of each of them. What is loaded, told by its content and left out of hashes as a place follows from
- * this table.
+ * Facts about each module key. This table determines which modules are loaded, identified by content digest, and hashed
+ * without their file path.
  */
 export const moduleKeys: Readonly<Record<ModuleKey, KeyFacts>> = {
   data: { parameters: "(options)", helper: "defineData", everywhere: true },
@@ -36,18 +36,18 @@ export const moduleKeys: Readonly<Record<ModuleKey, KeyFacts>> = {
 
 const allKeys = Object.keys(moduleKeys) as readonly ModuleKey[];
 
-/** Where a key lies in a job. */
+/** Path of a key in a job. */
 export const pathOf = (key: ModuleKey): readonly string[] => key.split(".");
 
 type Part = Readonly<Record<string, unknown>>;
 
-/** What a job says under a key. */
+/** Value of a key in a job. */
 const partAt = (job: object, key: ModuleKey): unknown =>
   pathOf(key).reduce<unknown>((part, name) => (part as Part | undefined)?.[name], job);
 
 const isModule = (part: unknown): part is ModuleJob => (part as Partial<ModuleJob> | undefined)?.kind === "module";
 
-/** The modules that a job names. */
+/** Modules that a job names. */
 export const modulesOf = (job: object): (readonly [key: ModuleKey, module: ModuleJob])[] =>
   allKeys.flatMap((key) => {
     const part = partAt(job, key);
@@ -59,7 +59,7 @@ const replaced = (part: Part, [name, ...rest]: readonly string[], module: object
   [name!]: rest.length === 0 ? module : replaced(part[name!] as Part, rest, module),
 });
 
-/** The same job with something else in place of each module that it names. */
+/** Replace each module that a job names. */
 export const withModules = <Like extends object>(
   job: Like,
   change: (module: ModuleJob) => Partial<Record<keyof ModuleJob, unknown>>,
@@ -69,8 +69,8 @@ export const withModules = <Like extends object>(
     job as Part,
   ) as Like;
 
-/** The same job without the places of its modules: what counts is their content. */
+/** Remove the file paths of a job's modules, because only their content counts. */
 export const withoutModulePlaces = (job: Job): Job => withModules(job, ({ file: _, ...module }) => module);
 
-/** Where a job names the files of its modules. */
+/** Paths of the job keys that name module files. */
 export const modulePlaces: readonly (readonly string[])[] = allKeys.map((key) => [...pathOf(key), "file"]);

@@ -4,7 +4,7 @@ import { dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sha256 } from "../files/sha256.ts";
 
-/** What each module of a user's has imported by a path of its own, by file URL. */
+/** Imports of each user module by relative or absolute path, by file URL. */
 const importsOf = new Map<string, Set<string>>();
 
 const isPath = (specifier: string): boolean => /^(?:\.{0,2}\/|file:)/.test(specifier);
@@ -14,8 +14,8 @@ const isOurs = (specifier: string): boolean => /^(?:@skein\/|skein-train(?:\/|$)
 let watching = false;
 
 /**
- * Watch what modules of users import, from `entry` on. Two things follow from it: their content is known, for hashes,
- * and what they import of Skein is what this program runs on. Two copies of the graph would know nothing of each
+ * Track the imports of user modules, from `entry` on. The imports determine the content for digests, and imports of
+ * Skein packages resolve to the copy that this program uses, because two copies of the graph would not recognize each
  * other's tensors.
  */
 const watchFrom = (entry: string): void => {
@@ -30,7 +30,7 @@ const watchFrom = (entry: string): void => {
         try {
           return next(specifier, { ...context, parentURL: import.meta.url });
         } catch {
-          return next(specifier, context); // a package of ours that this program has no need of
+          return next(specifier, context); // a Skein package that this program does not use
         }
       }
       const resolved = next(specifier, context);
@@ -43,14 +43,14 @@ const watchFrom = (entry: string): void => {
   });
 };
 
-/** Import a module of a user's. @param url of its file. @returns its exports. */
+/** Import a user module. @param url of its file. @returns its exports. */
 export const importWatched = async (url: string): Promise<Readonly<Record<string, unknown>>> => {
   watchFrom(url);
   return (await import(url)) as Record<string, unknown>;
 };
 
 /**
- * The file of a module that was imported, or was to be, and those of all that it imports by a path, as far as known.
+ * Files of a user module and of its imports by path, as far as known, whether or not the import succeeded.
  *
  * @param url of the file.
  */
@@ -61,8 +61,8 @@ export const watchedFiles = (url: string): string[] => {
 };
 
 /**
- * SHA-256 of the content of a module that was imported, and of all that it imports by a path, wherever the folder lies.
- * What packages hold is not in it, nor what the module imports only later.
+ * SHA-256 of the content of an imported module and of its imports by path, independent of the folder. Packages and
+ * later dynamic imports are not included.
  */
 export const contentDigest = (url: string): string => {
   const folder = dirname(fileURLToPath(url));

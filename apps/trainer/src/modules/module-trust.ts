@@ -6,19 +6,22 @@ const namesIn = (jobs: readonly object[]): string[] => [
   ...new Set(jobs.flatMap((job) => modulesOf(job).map(([key, module]) => moduleName(key, module)))),
 ];
 
-/** A line for people about the code that jobs run; undefined if they name none. */
+/** A line for the user about the code that jobs run. Absent: the jobs name no modules. */
 export const codeLine = (jobs: readonly object[]): string | undefined => {
   const names = namesIn(jobs);
   return names.length === 0
     ? undefined
-    : `runs code that the job names: ${names.join(", ")}, and what it imports; --no-modules refuses it`;
+    : `runs code that the job names: ${names.join(", ")}, and its imports; --no-modules refuses such code`;
 };
 
-/** Called before anything of a job is loaded. @throws ConfigError with all its modules if this process refuses them. */
+/**
+ * Check that this process accepts modules. Called before any file of a job is loaded. @throws ConfigError with all
+ * modules of the job if this process refuses modules.
+ */
 export const requireTrusted = (job: object): void => {
   const names = refusesModules() ? namesIn([job]) : [];
   if (names.length > 0)
     throw new ConfigError([
-      `the job runs code, which --no-modules refuses: ${names.join(", ")}; read it, and leave --no-modules out if you trust it`,
+      `the job runs code, which --no-modules refuses: ${names.join(", ")}; read the code, and remove --no-modules if you trust it`,
     ]);
 };

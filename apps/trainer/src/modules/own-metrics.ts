@@ -14,10 +14,10 @@ import { callOwn } from "./user-error.ts";
 import { withBatch } from "../task/watched-batch.ts";
 
 /**
- * The same model, judged by the figures of a job's own metrics too.
+ * Add the figures of a job's own metrics to a model.
  *
- * @param what names the module in errors. @param folder that its files lie in.
- * @throws ModuleError for what are no metrics, or would hide a sum of the model's.
+ * @param what name of the module in errors. @param folder of its files.
+ * @throws ModuleError for invalid metrics, or if a name hides a sum of the model.
  */
 export const withMetrics = (model: AnyModel, made: unknown, what: string, folder: string): AnyModel => {
   const own = checkedMetrics(made, what);
@@ -32,17 +32,17 @@ export const withMetrics = (model: AnyModel, made: unknown, what: string, folder
         withBatch(batch, (watched) => own.rows({ logits, batch: watched } as never)),
       );
       if (typeof ofRows !== "object" || ofRows === null || Array.isArray(ofRows) || ofRows instanceof Tensor)
-        return refuse(`${what}: rows`, ofRows, "tensors by name, a number for each row of the batch");
+        return refuse(`${what}: rows`, ofRows, "tensors by name, numbers for each row of the batch");
       const numRows = flattenTree<Tensor>(batch).leaves[0]!.shape[0]!;
       const mask = batch["mask"] as Tensor | undefined;
       const added = Object.entries(ofRows).map(([name, row]: [string, unknown]) => {
         if (name in sums)
           throw new ModuleError(
-            `${what}: rows gave ${excerpt(name)}, a sum that the model has already; use another name`,
+            `${what}: rows returned ${excerpt(name)}, but the model already has a sum of that name; use another name`,
           );
         if (!(row instanceof Tensor) || row.rank === 0 || row.shape[0] !== numRows)
           throw new ModuleError(
-            `${what}: rows gave as ${excerpt(name)} ${row instanceof Tensor ? `${row.dtype}[${row.shape.join(", ")}]` : excerpt(row)}, but must give a number for each row of the batch, [${numRows}] or [${numRows}, …]; they are added up here, without the rows that only fill the batch up`,
+            `${what}: rows returned as ${excerpt(name)} ${row instanceof Tensor ? `${row.dtype}[${row.shape.join(", ")}]` : excerpt(row)}, but must return numbers for each row of the batch, [${numRows}] or [${numRows}, …]; they are summed over the unmasked rows`,
           );
         return [name, sumOfRows(row, mask)] as const;
       });
@@ -54,9 +54,9 @@ export const withMetrics = (model: AnyModel, made: unknown, what: string, folder
 };
 
 /**
- * The same model, judged by the job's own metrics too, where it names some.
+ * Add the job's own metrics to a model, if the job names any.
  *
- * @param program of what a program gave, where the job says so.
+ * @param program parts that a program gave, if the job uses them.
  * @throws ModuleError.
  */
 export const withOwnMetrics = async (

@@ -13,7 +13,7 @@ import type { ProgramParts } from "./program-parts.ts";
 
 /** Parts of a training step that modules of the job make. */
 export interface OwnParts {
-  /** Of what follows the warm-up. */
+  /** Schedule after the warm-up. */
   readonly schedule?: Schedule | undefined;
   readonly optimizer?: OwnOptimizer | undefined;
   readonly compression?: Aggregator | undefined;
@@ -25,9 +25,10 @@ const originOf = (key: ModuleKey, module: ModuleJob): Origin => ({
 });
 
 /**
- * Load what modules of the job make of its training step, or take what a program gave; nothing where it names none.
+ * Load the parts of a training step that modules of the job make, or take those that a program gave. Empty: the job
+ * names none.
  *
- * @throws ModuleError, ConfigError for options that a module does not take.
+ * @throws ModuleError, ConfigError for options that a module rejects.
  */
 export const loadOwnParts = async (
   { optimizer, learningRate, compression, ranks }: Job,

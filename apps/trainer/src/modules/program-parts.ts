@@ -11,15 +11,15 @@ import { definitionOf } from "./define.ts";
 import { recorded, type Recording, replayed, type TracedFunction } from "./recordings.ts";
 import type { Task } from "../task/task.ts";
 
-/** Keys of a job whose things a program may give, and ranks take as graphs. */
+/** Job keys whose objects a program may give, and that ranks receive as graphs. */
 export const partKeys = ["learningRate.schedule", "optimizer", "compression", "metrics"] as const;
 
 type PartKey = (typeof partKeys)[number];
 
-/** Objects and factories of a program, as it gave them. */
+/** Objects and factories that a program gave. */
 export type ProgramThings = Readonly<Partial<Record<PartKey, unknown>>>;
 
-/** What a job takes where its kind is `program`: made of the program's things, or of what was recorded of them. */
+/** Parts for a job whose kind is `program`: made from the program's objects, or from recordings. */
 export interface ProgramParts {
   schedule(context: ScheduleContext): Promise<Schedule>;
   optimizer(context: OptimizerContext): Promise<OwnOptimizer>;
@@ -27,13 +27,13 @@ export interface ProgramParts {
   metrics(task: Task): Promise<OwnMetrics>;
 }
 
-/** Parts that a program gave, and what is recorded of them. */
+/** Parts that a program gave, and their recordings. */
 export interface GivenParts {
   readonly parts: ProgramParts;
   readonly recordings: PartRecordings;
 }
 
-/** What is told of a part beside its graphs: plain data. */
+/** Plain data about a part, in addition to its graphs. */
 interface Facts {
   rate?: number;
   elementwise?: boolean;
@@ -68,7 +68,7 @@ const noRecordings = (): PartRecordings => ({
 
 const originOf = (key: ModuleKey): Origin => ({ what: givenName(key), folder: process.cwd() });
 
-/** Parts whose functions are looked up by name. */
+/** Functions of parts, looked up by name. */
 interface Functions {
   readonly call: (name: FunctionName) => TracedFunction;
   readonly bytesSent: Aggregator["bytesSent"];
@@ -103,7 +103,7 @@ const metricsOf = ({ ratios }: Facts, { call }: Functions): OwnMetrics => ({
   metrics: ratios!,
 });
 
-/** Parts of what was recorded; what a factory is called with is in its graphs. */
+/** Make parts from recordings. The contexts of factories are already part of the graphs. */
 export const partsOfRecordings = ({ functions, bytesSent, facts }: PartRecordings): ProgramParts => {
   const known: Functions = {
     call: (name) => replayed(functions[name], `train(): ${name}`),
@@ -119,15 +119,15 @@ export const partsOfRecordings = ({ functions, bytesSent, facts }: PartRecording
 
 const bytesKey = (bucket: Bucket, worldSize: number): string => JSON.stringify([bucket.tensors, worldSize]);
 
-/** What its factory makes is made once, whoever asks for it. */
+/** Call a factory at most once, and share its result. */
 const once = <Context, Part>(make: (context: Context) => Promise<Part>): ((context: Context) => Promise<Part>) => {
   let made: Promise<Part> | undefined;
   return (context) => (made ??= make(context));
 };
 
 /**
- * Parts of a program's things, which are recorded as they are used: tracing a step with them makes the recordings
- * whole.
+ * Make parts from a program's objects and record their functions as they are used; tracing a step with the parts
+ * completes the recordings.
  */
 export const partsOfThings = (things: ProgramThings, mesh: Mesh): GivenParts => {
   const recordings = noRecordings();
@@ -147,7 +147,7 @@ export const partsOfThings = (things: ProgramThings, mesh: Mesh): GivenParts => 
     schedule: once(async (context) => {
       const key = "learningRate.schedule";
       const given = things[key];
-      // a plain function is a schedule itself, as those of ours are
+      // a plain function is itself a schedule, like built-in schedules
       const made = typeof given === "function" && definitionOf(given) !== undefined ? await thing(key, context) : given;
       const schedule = checkedSchedule(made, originOf(key));
       if (typeof schedule === "number") facts.rate = schedule;
@@ -182,7 +182,7 @@ export const partsOfThings = (things: ProgramThings, mesh: Mesh): GivenParts => 
   return { parts, recordings };
 };
 
-/** SHA-256 of what was recorded of a part: what a run is made of. */
+/** SHA-256 of the recordings of a part. */
 export const partDigest = (key: PartKey, { functions, facts }: PartRecordings): string =>
   sha256(
     JSON.stringify([

@@ -12,12 +12,12 @@ import { ModuleError } from "../errors.ts";
 import { composed } from "./composed-graph.ts";
 
 /**
- * A traced function of a program as plain data: its graph for each signature that it was called with. The function
- * itself cannot be sent to the threads of ranks; this can, and computes the same.
+ * A traced function of a program as plain data: its graph for each signature with which it was called. The function
+ * itself cannot be sent to the threads of ranks, but its recording can, and computes the same results.
  */
 export type Recording = Map<string, Pick<Traced, "graph" | "outputs">>;
 
-/** A function of trees of tensors, and of what else decides which graph it has. */
+/** A function of trees of tensors, and of other values that determine its graph. */
 export type TracedFunction = (args: readonly unknown[], beside?: unknown) => unknown;
 
 const signatureOf = (args: readonly unknown[], beside: unknown): string => {
@@ -26,9 +26,9 @@ const signatureOf = (args: readonly unknown[], beside: unknown): string => {
 };
 
 /**
- * The same function, called within a running trace as ranks will: by its recording.
+ * Make a function that replays a recording within a running trace, as ranks do.
  *
- * @param what names it in errors.
+ * @param what name of the function in errors.
  * @throws ModuleError for a signature that was not recorded.
  */
 export const replayed =
@@ -38,15 +38,15 @@ export const replayed =
     const found = recording.get(signatureOf(args, beside));
     if (found === undefined)
       throw new ModuleError(
-        `${what} is an object of a program, whose functions were traced there once; they are called here with ${leaves.map(formatSpec).join(", ")}, which they were not traced with; put it into a module and name it: { kind: "module", file }`,
+        `${what} is an object of a program, whose functions were traced there; here they are called with ${leaves.map(formatSpec).join(", ")}, a signature that was not traced; put the object into a module and name it: { kind: "module", file }`,
       );
     return unflattenTree(found.outputs, replay(found.graph, leaves));
   };
 
 /**
- * The same function, which writes down each graph of its own that it has not yet.
+ * Make a function that records each new graph of `fn`, and returns the replayed result.
  *
- * @param mesh that collectives of the function name axes of. It must not depend on the place of a rank along them.
+ * @param mesh with the axes of collectives in the function. The function must not depend on the coordinates of a rank.
  */
 export const recorded =
   (

@@ -9,10 +9,11 @@ import { contentDigest } from "./module-links.ts";
 const digestOf = (file: string): string => contentDigest(pathToFileURL(file).href);
 
 /**
- * The same job with the digest of each module that it names: what a run is made of, wherever it lies.
+ * Add the content digest of each module to a job. The digests identify the contents of a run, independent of file
+ * paths.
  *
- * @param placeOf says where a key of the job stands, for faults in options.
- * @throws ModuleError, ConfigError for options that a module's schema does not take.
+ * @param placeOf returns the location of a job key in its file, for faults in options.
+ * @throws ModuleError, ConfigError for options that a module's schema rejects.
  */
 export const settleModules = async (
   job: Job,
@@ -20,7 +21,7 @@ export const settleModules = async (
 ): Promise<Job> => {
   requireTrusted(job);
   for (const [key, module] of modulesOf(job)) await requireOptions(key, module, await loadModule(key, module), placeOf);
-  // In the order of the schema, in which whoever reads the job again has its keys: it is hashed as text.
+  // Keys are in the order of the schema, so that a job that is read again has the same text, which is hashed.
   return withModules(job, ({ kind, file, export: name, options, digest: _, ...others }) => ({
     kind,
     file,
@@ -32,9 +33,9 @@ export const settleModules = async (
 };
 
 /**
- * Require that this process has the modules that the controller of the run has.
+ * Require that this process has the same modules as the controller of the run.
  *
- * @throws ConfigError that names the one that differs.
+ * @throws ConfigError that names the module that differs.
  */
 export const requireSameModules = async (job: Job): Promise<void> => {
   for (const [key, module] of modulesOf(job)) {
@@ -43,7 +44,7 @@ export const requireSameModules = async (job: Job): Promise<void> => {
     const digest = digestOf(module.file);
     if (digest !== module.digest)
       throw new ConfigError([
-        `${key}.file ${module.file}: its content, SHA-256 ${digest.slice(0, 16)}…, is not what the controller of the run has, ${module.digest?.slice(0, 16)}…; copy the host's file and what it imports, or start the run again`,
+        `${key}.file ${module.file}: its content, SHA-256 ${digest.slice(0, 16)}…, differs from the controller's, ${module.digest?.slice(0, 16)}…; copy the host's file and its imports, or start the run again`,
       ]);
   }
 };

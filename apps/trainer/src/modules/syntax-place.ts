@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 
-/** Nothing is run, only parsed. */
+/** Time limit of a syntax check, which only parses and runs nothing. */
 const timeoutMilliseconds = 10_000;
 
 const placeIn = (file: string): Promise<string | undefined> =>
@@ -12,10 +12,10 @@ const placeIn = (file: string): Promise<string | undefined> =>
   });
 
 /**
- * Where the first of some files that cannot be parsed is wrong. Node itself tells the place of such a fault only when
- * it ends a process, so another one looks.
+ * Find the location of the first syntax error in some files. Node reports the location of a syntax error only when it
+ * ends a process, so a second process checks the files.
  *
- * @returns file and line, such as `/mine/model.js:3`; undefined where Node names none.
+ * @returns file and line, such as `/mine/model.js:3`; undefined if Node reports no location.
  */
 export const syntaxPlace = async (files: readonly string[]): Promise<string | undefined> => {
   for (const file of files) {

@@ -32,39 +32,42 @@ import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "..
 
 /** A loss as graphs. */
 interface TracedLoss {
-  /** Gives `LossTensors`. */
+  /** Graph that returns `LossTensors`. */
   readonly value: Traced;
   /**
-   * From the arguments of the loss and the cotangents of its terms to the gradients of the parameters, if the loss has
-   * derivatives of the user's own: they are in no other graph.
+   * Graph from the arguments of the loss and the cotangents of its terms to the gradients of the parameters. Absent:
+   * the loss has no user-defined derivatives, which no other graph contains.
    */
   readonly pullback?: Traced;
 }
 
 /**
- * A model as plain data, in the shapes of one job: the graphs of its functions. What a program made of functions cannot
- * be sent to the threads of its ranks; this can, and computes the same.
+ * A model as plain data, in the shapes of one job: the graphs of its functions. Functions of a program cannot be sent
+ * to the threads of its ranks, but these graphs can, and compute the same results.
  */
 export interface TracedModel {
   readonly init: Traced;
   readonly loss: TracedLoss;
-  /** The loss of a part that is given the state of the whole batch, if the job computes such and the model needs it. */
+  /**
+   * Loss of a batch part that receives the state of the whole batch. Absent: the job has no parts, or the model does
+   * not need that state.
+   */
   readonly lossOfPart?: TracedLoss;
-  /** State after one more part of a batch, from `StatesOfParts`, if the model joins such. */
+  /** State after one more part of a batch, from `StatesOfParts`. Absent: the model does not join states. */
   readonly joinParts?: Traced;
   readonly evaluate: Traced;
   /**
-   * From parameters, state and the inputs of one held-out sample to the outputs, where the job shows what the model
-   * makes of samples and ranks do not share it out.
+   * Outputs of one held-out sample, from parameters, state and inputs. Absent: the job shows no samples, or ranks share
+   * the model.
    */
   readonly outputs?: Traced;
   readonly logits?: LogitsFacts;
   readonly metrics?: Readonly<Record<string, Ratio>>;
 }
 
-/** What a loss returns, apart by whether gradients flow through it. */
+/** Tensors that a loss returns, separated by whether gradients flow through them. */
 interface LossTensors {
-  /** The mean loss; or the sum and the auxiliary terms of which it is made. */
+  /** The mean loss; or the sum and the auxiliary terms from which the loss is computed. */
   readonly terms: { readonly loss: Tensor } | Pick<LossSum, "sum" | "auxiliary">;
   readonly state: unknown;
   readonly count?: Tensor;
@@ -87,15 +90,15 @@ const tensorsOf = ([loss, state, ofRows]: LossResult<unknown>): LossTensors => {
 const resultOf = ({ terms, state, count }: LossTensors): LossResult<unknown> =>
   "loss" in terms ? [terms.loss, state] : lossResult({ ...terms, count: count! }, state);
 
-/** Whether derivatives of the user's own are in a function: with values that carry one, or in operators. */
+/** Whether a function uses user-defined derivatives, either attached to values or of operators. */
 const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolean =>
   marked || graph.nodes.some(({ op }) => isUsersOperator(op));
 
 /**
  * Trace a model for each rank's part of a job's batches.
  *
- * @throws what the model's functions throw; ConfigError where its loss does not do what the job says of it, or where
- * nothing can be shown of samples that the job wants to be.
+ * @throws errors of the model's functions; ConfigError if the loss contradicts the job, or if samples that the job asks
+ * for cannot be shown.
  */
 export const traceModel = (
   plain: AnyModel,
@@ -112,7 +115,7 @@ export const traceModel = (
   requireLogits(plain, data, job, { params, state });
   const samples = batchSpecs(train, samplesAtOnce(job)) as never;
   const numParts = job.accumulate ?? 1;
-  /** @param whole nothing, or the state of the whole batch. */
+  /** @param whole empty, or the state of the whole batch. */
   const traceLoss = (...whole: readonly unknown[]): TracedLoss => {
     const lossOf = (...[own, moved, batch, fresh, known]: LossArguments): LossTensors =>
       tensorsOf(
@@ -166,8 +169,8 @@ const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): 
   unflattenTree<Result>(outputs, replay(graph, flattenTree<Tensor>(args).leaves));
 
 /**
- * The model of those graphs, for batches of the job's shapes. Training asks for the loss and for the metrics; its
- * `apply` is for what shows samples, one at a time.
+ * Build a model from traced graphs, for batches of the job's shapes. Training calls `loss` and `evaluate`; `apply` only
+ * shows samples, one at a time.
  */
 export const modelOf = ({
   init,
@@ -179,7 +182,7 @@ export const modelOf = ({
   logits,
   metrics,
 }: TracedModel): AnyModel => {
-  // What the pullback computes again of the loss is computed once: equal nodes are merged.
+  // Nodes that the pullback shares with the loss are computed once, because equal nodes are merged.
   const differentiable = ({ value, pullback }: TracedLoss): ((...args: LossArguments) => LossTensors) => {
     const lossOf = (...args: LossArguments): LossTensors => call(value, ...args);
     return pullback === undefined
@@ -194,7 +197,7 @@ export const modelOf = ({
     init: (key) => call<ReturnType<AnyModel["init"]>>(init, key),
     apply: (params, state, inputs) => {
       if (outputs === undefined)
-        throw new InvariantError("a traced model was applied; its loss and its metrics are all that was traced");
+        throw new InvariantError("a traced model was applied, but only its loss and its metrics were traced");
       return [call<Tensor>(outputs, params, state, inputs), state];
     },
     loss: (params, state, batch, { key, whole }) => {

@@ -3,10 +3,12 @@ import { fileURLToPath } from "node:url";
 import { SkeinError } from "@skein/tensor-core";
 import { ModuleError } from "../errors.ts";
 
-/** Of this program, which a user's folder may hold: under `node_modules`, or where it is developed. */
+/** Folder of this program, which may be inside a user's folder: under `node_modules`, or during development. */
 const ownFolder = dirname(fileURLToPath(import.meta.url));
 
-/** The first place in the user's own files that a stack names: the last frames of a fault lie in ours, or in Node's. */
+/**
+ * First location in the user's own files in a stack, because the innermost frames may be in this program or in Node.
+ */
 export const placeOf = (error: Error, folder: string): string | undefined => {
   const frame = error.stack
     ?.split("\n")
@@ -15,18 +17,18 @@ export const placeOf = (error: Error, folder: string): string | undefined => {
 };
 
 /**
- * What code of a user's threw, as a fault of the user's that names the place in it. Errors of ours say already what is
- * wrong, and keep their words, kind and code.
+ * Convert an exception of user code to an error that names the location in it. Errors of this program keep their words,
+ * kind and code.
  *
- * @param what the module and what it was doing, such as `model.file my-model.ts: init`. @param folder that the user's
- * files lie in. @param at the place, where the stack does not say it.
+ * @param what the module and its activity, such as `model.file my-model.ts: init`. @param folder of the user's files.
+ * @param at location, if the stack does not have it.
  */
 export const userError = (error: unknown, what: string, folder: string, at?: string): SkeinError => {
   const known = error instanceof Error ? error : new Error(String(error));
   const found = placeOf(known, folder) ?? at;
   const place = found === undefined ? "" : ` (at ${found})`;
   if (known instanceof SkeinError) {
-    const [rule, said] = known.message.split("\n    at "); // a shape that does not fit says where, in a library too
+    const [rule, said] = known.message.split("\n    at "); // a shape mismatch names its location, in a library too
     const isTold = said !== undefined && (place === "" || !said.includes("/node_modules/"));
     const named = new SkeinError(known.kind, known.code, `${what}: ${isTold ? known.message : `${rule}${place}`}`, {
       cause: error,
@@ -34,12 +36,12 @@ export const userError = (error: unknown, what: string, folder: string, at?: str
     if (known.stack !== undefined) named.stack = known.stack;
     return named;
   }
-  return new ModuleError(`${what}: ${known.name}: ${known.message.split("\n")[0]}${place}; mend it there`, {
+  return new ModuleError(`${what}: ${known.name}: ${known.message.split("\n")[0]}${place}; correct it there`, {
     cause: error,
   });
 };
 
-/** Call code of a user's. @throws what it throws, as a fault of the user's. */
+/** Call user code. @throws its exception, converted by `userError`. */
 export const callOwn = <Result>(what: string, folder: string, fn: () => Result): Result => {
   try {
     return fn();

@@ -42,7 +42,7 @@ const provenance = ({ command, earlier = [] }: { command: string[]; earlier?: ob
 
 test("a job file that was edited after its run began is named, with the keys that differ", () => {
   edit(text.replace("[16]", "[64]").replace("batch: 32", "batch: 8"));
-  const line = `${join(folder, "job.yaml")} was edited after the run began (model.hidden: [16], now [64]), but a run resumes with ${join(output, "job.json")}; change it with --set key=value, or begin a new run`;
+  const line = `${join(folder, "job.yaml")} was edited after the run began (model.hidden: [16], now [64]), but a run resumes with ${join(output, "job.json")}; change it with --set key=value, or start a new run`;
   expect(editedJobLine(output)).toBe(line);
   // A second resume says so, too.
   provenance({

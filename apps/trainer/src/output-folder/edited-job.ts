@@ -7,14 +7,14 @@ import { provenanceFile } from "../provenance/provenance.ts";
 import { type SavedStart, savedStarts } from "../provenance/saved-starts.ts";
 import { jobFile, recordedJob } from "./output-folder.ts";
 
-/** The start of a run by `skein-train run`, and the job file that it named. */
+/** Find the start of a run by `skein-train run`, and the job file that its command named. */
 const startOf = (output: string): { readonly file: string; readonly start: SavedStart } | undefined => {
   const start = savedStarts(join(output, provenanceFile)).find(({ command }) => command?.[0] === "run");
   const named = start?.command?.slice(1).find((word) => /\.(ya?ml|json)$/.test(word) && !word.includes("="));
   return named === undefined ? undefined : { file: resolve(start?.folder ?? ".", named), start: start! };
 };
 
-/** Keys of a job that a command sets: by `--set key=value`, or by an option of that name. */
+/** Keys of a job that a command sets: with `--set key=value`, or with an option of that name. */
 const keysIn = (command: readonly string[]): readonly string[] =>
   command.flatMap((word) => {
     const [, option] = /^--([a-z][\w-]*)(?:=|$)/.exec(word) ?? [];
@@ -23,8 +23,9 @@ const keysIn = (command: readonly string[]): readonly string[] =>
   });
 
 /**
- * A line for people if the job file of a run was edited after the run began, and says something else now: a run resumes
- * with its own copy. Settings that the command gave, and those that are settled when a run begins, are not compared.
+ * A line for the user if the job file of a run was edited after the run began and now differs, because a run resumes
+ * with its own copy. Settings that the command gave, and settings that are chosen when a run begins, are not compared.
+ * Absent: no difference.
  */
 export const editedJobLine = (output: string): string | undefined => {
   const found = startOf(output);
@@ -44,7 +45,7 @@ export const editedJobLine = (output: string): string | undefined => {
     const differences = differencesOf(compared(recordedJob(output)), compared(readJob(file)));
     return differences === ""
       ? undefined
-      : `${file} was edited after the run began${differences}, but a run resumes with ${copy}; change it with --set key=value, or begin a new run`;
+      : `${file} was edited after the run began${differences}, but a run resumes with ${copy}; change it with --set key=value, or start a new run`;
   } catch (error) {
     return `${file} was edited after the run began and cannot be compared with ${copy}, with which the run resumes: ${describeError(error).message}`;
   }

@@ -10,9 +10,11 @@ import { stateOf } from "../run-readers/run-facts.ts";
 import { readRunFiles } from "../run-readers/run-files.ts";
 
 /**
- * The run that a folder is; else, of the runs below it, the one that was written to last; else the folder itself.
+ * Find a run: the folder itself if it holds a run, or the run below it that was written to last, or the folder itself
+ * if there is no run.
  *
- * @throws ConfigError where nobody has named that run, and it still trains: two programs would write into its folder.
+ * @throws ConfigError if the run was found below `folder` and is still training: two programs would write into its
+ * folder.
  */
 export const newestRun = async (folder: string): Promise<string> => {
   const holdsJob = (path: string): boolean => existsSync(join(path, jobFile));
@@ -26,7 +28,7 @@ export const newestRun = async (folder: string): Promise<string> => {
   const { path } = newest;
   if (stateOf(newest, await readRunFiles(path), 0, Date.now(), hostname()).state === "running")
     throw new ConfigError([
-      `${path} was written to last, and seems to be training still; stop it where it runs, or, if it does not run, name it: ${resumeLine(path)}`,
+      `${path} is the run that was written to last, and seems to be still training; stop it on its machine, or, if it does not run, name it: ${resumeLine(path)}`,
     ]);
   return path;
 };

@@ -15,35 +15,38 @@ import { resumeLine } from "../console/own-command.ts";
 
 export { jobFile, summaryFile };
 
-/** The output folder of a new run. */
+/** Output folder of a new run. */
 export interface ClaimedFolder {
   readonly path: string;
-  /** The folders that were made for it, outermost first; it is ours alone where it is among them. */
+  /**
+   * Folders that were created for `path`, outermost first. If `path` is among them, the folder belongs to this run
+   * alone.
+   */
   readonly made: readonly string[];
 }
 
 const otherFolder = "name a folder that you may write to";
-const nameFolder = "name one that you may write to with --output <folder>";
+const nameFolder = "name a folder that you may write to with --output <folder>";
 
-/** Look whether a run can write all that it will into its folder. @throws ConfigError. */
+/** Check that a run can write all of its files into its folder. @throws ConfigError. */
 export const requireOutput = (output: string): void =>
   requireFolder(output, `output folder ${output}`, {
     files: [jobFile, metricsFile, summaryFile, routingFile, provenanceFile],
     folders: [checkpointsFolder("")],
   });
 
-/** @throws ConfigError for a folder that holds a run already. */
+/** @throws ConfigError for a folder that already holds a run. */
 export const requireNoRun = (asked: string): void => {
   if (existsSync(join(asked, jobFile)))
     throw new ConfigError([
-      `--output ${asked}: the folder holds a run already; continue it with ${resumeLine(asked)}, or name another folder`,
+      `--output ${asked}: the folder already holds a run; continue that run with ${resumeLine(asked)}, or name another folder`,
     ]);
 };
 
 /**
- * Make a new folder: the one asked for, or `runs/<job name>/<1, 2, …>` below the working folder.
+ * Create a new folder: the requested folder, or `runs/<job name>/<1, 2, …>` below the working folder.
  *
- * @throws ConfigError when it holds a run already.
+ * @throws ConfigError if the folder already holds a run.
  */
 export const claimOutput = (name: string, asked: string | undefined): ClaimedFolder => {
   if (asked !== undefined) {
@@ -63,7 +66,7 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
   for (let number = 1; ; number++) {
     const path = join("runs", name, String(number));
     try {
-      mkdirSync(path); // fails where another run was faster, so that two never share a folder
+      mkdirSync(path); // fails if another run was faster, so that two runs never share a folder
       return { path, made: [...above, path] };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
@@ -74,20 +77,18 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
 };
 
 /**
- * Make the folder of a run that may have begun before, under the same command.
+ * Create the folder of a run that may have begun earlier with the same command.
  *
- * @throws ConfigError without a folder to look in.
+ * @throws ConfigError if no folder is given.
  */
 export const reclaimOutput = (name: string, asked: string | undefined): ClaimedFolder => {
   if (asked === undefined)
-    throw new ConfigError([
-      "--resume-if-possible: needs the folder to look for checkpoints in; give --output <folder>",
-    ]);
+    throw new ConfigError(["--resume-if-possible: needs a folder to look for checkpoints in; give --output <folder>"]);
   if (existsSync(join(asked, jobFile))) return { path: asked, made: [] };
   return claimOutput(name, asked);
 };
 
-/** Undo `claimOutput` and `saveJob` where a run failed before its first step; what was in the folder before stays. */
+/** Undo `claimOutput` and `saveJob` if a run failed before its first step. Earlier contents of the folder stay. */
 export const dropUnusedOutput = ({ path, made }: ClaimedFolder): void => {
   const metrics = join(path, metricsFile);
   if (existsSync(metrics) && statSync(metrics).size > 0) return;
@@ -100,7 +101,8 @@ export const dropUnusedOutput = ({ path, made }: ClaimedFolder): void => {
 };
 
 /**
- * Keep the job beside its results, every default filled in, so that a later default cannot change a resumed run.
+ * Save the job in the folder of its results, with all defaults filled in, so that a later default cannot change a
+ * resumed run.
  *
  * @throws ConfigError for a job that is too long to be read again.
  */
@@ -110,23 +112,26 @@ export const saveJob = (output: string, job: Job): void => {
   const bytes = Buffer.byteLength(text);
   if (bytes > maxJobBytes)
     throw new ConfigError([
-      `${path}: the job has ${bytes} bytes with all its paths and defaults, at most ${maxJobBytes} are allowed; name fewer files, or one folder with them`,
+      `${path}: the job has ${bytes} bytes with all its paths and defaults, but at most ${maxJobBytes} are allowed; name fewer files, or one folder that holds the files`,
     ]);
   replaceDurably(nodeFiles, path, text);
 };
 
-/** Where the job of a run lies. @throws CheckpointError when the folder holds none. */
+/** Path of the job of a run. @throws CheckpointError if the folder holds no job. */
 const jobPathIn = (output: string): string => {
   const path = join(output, jobFile);
   if (existsSync(path)) return path;
   const run = dirname(dirname(output));
   const hint = existsSync(join(run, jobFile)) ? resumeLine(run) : "the output folder of a run, such as runs/mnist/1";
-  throw new CheckpointError(`${output} holds no run: ${path} is not there; name ${hint}`);
+  throw new CheckpointError(`${output} holds no run: ${path} does not exist; name ${hint}`);
 };
 
-/** The job of a run that is to go on, with what it is made of as that is now. @throws CheckpointError, ModuleError. */
+/** Load the job of a run to resume, with the current contents of its files. @throws CheckpointError, ModuleError. */
 export const savedJob = async (output: string, overrides: readonly Override[]): Promise<Job> =>
   loadJob(jobPathIn(output), overrides);
 
-/** The job of a run as it was when it began, for who only looks at it. @throws CheckpointError, ConfigError. */
+/**
+ * Read the job of a run as it was when the run began, for commands that only read. @throws CheckpointError,
+ * ConfigError.
+ */
 export const recordedJob = (output: string): Job => readJob(jobPathIn(output));

@@ -3,19 +3,19 @@ import { leavesByPath } from "@skein/tensor-core/backend";
 import { expertAxis } from "../job/mesh.ts";
 import { type DeviceState, type Parts, stateSharding } from "../step/train-state.ts";
 
-/** Where a layer of experts lies in the state of a run. */
+/** Paths of a layer of experts in the state of a run. */
 export interface ExpertLayer {
-  /** Such as `block-1`. */
+  /** Name, such as `block-1`. */
   readonly name: string;
-  /** Leaves with a row for each expert of a rank: parameters, and what the optimizer keeps for them. */
+  /** Paths of leaves with a row per expert of a rank: parameters, and the optimizer's state for them. */
   readonly rows: readonly string[];
-  /** Of the layer's own state: i32 [E], place of each expert. */
+  /** Path in the layer's own state: i32 [E], slot of each expert. */
   readonly places: string;
-  /** Of the layer's own state: f32 [E], mean of the loads of recent steps. */
+  /** Path in the layer's own state: f32 [E], mean load of each expert over recent steps. */
   readonly loads: string;
 }
 
-/** The layers of experts of a model that tells them, in order. */
+/** Layers of experts of a model, in order. Empty: the model does not list any. */
 export const expertLayersOf = ({ model, sharding }: Parts, state: DeviceState): readonly ExpertLayer[] => {
   const shardOf = stateSharding(sharding, state.params);
   const paths = leafPaths(state).filter((path) => shardAxes(shardOf(path)).includes(expertAxis));
@@ -37,7 +37,7 @@ export const leavesAt = (state: DeviceState, paths: readonly string[]): readonly
   });
 };
 
-/** The state with other leaves at some paths. */
+/** Replace leaves of a state at some paths. */
 export const withLeaves = (state: DeviceState, changed: ReadonlyMap<string, DeviceArray>): DeviceState => {
   const { leaves, structure } = flattenTree<DeviceArray>(state);
   return unflattenTree(

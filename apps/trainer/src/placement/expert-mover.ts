@@ -6,7 +6,7 @@ import { type ExpertLayer, leavesAt, withLeaves } from "./expert-layers.ts";
 
 type Move = (rows: readonly DeviceArray[], before: DeviceArray, after: NdArray) => Promise<readonly DeviceArray[]>;
 
-/** Moves experts of a state to other places, by compiled functions: one for each room that moves need. */
+/** Moves experts of a state to other slots with compiled functions, one per message size that moves need. */
 export class ExpertMover {
   private readonly compiled = new Map<number, Move & { release(): void }>();
   private readonly input: Pick<MoverInput, "parts" | "backend" | "communicators">;
@@ -16,10 +16,10 @@ export class ExpertMover {
   }
 
   /**
-   * Move the experts of a layer, with all that the optimizer keeps for them, to where they shall lie. Consumes the
-   * state, in which nothing is on its way. All ranks call it with the same places.
+   * Move the experts of a layer, with the optimizer's state for them, to their new slots. Consumes the state, which
+   * must have nothing pending. All ranks call it with the same slots.
    *
-   * @param before @param after place of each expert.
+   * @param before @param after slot of each expert.
    */
   async move(
     state: DeviceState,
@@ -58,7 +58,7 @@ export class ExpertMover {
   }
 }
 
-/** What experts are moved with. */
+/** Inputs of a mover of experts. */
 interface MoverInput {
   readonly parts: Parts;
   readonly backend: Backend;

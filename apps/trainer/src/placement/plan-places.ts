@@ -19,55 +19,55 @@ import {
 import { InvariantError } from "@skein/tensor-core";
 import type { PlacementJob } from "../job/job.ts";
 
-/** What is known of a layer of experts when it is placed anew; the same on all ranks. */
+/** Known facts about a layer of experts when it is placed again; the same on all ranks. */
 export interface LayerSituation {
-  /** Place of each expert. */
+  /** Slot of each expert. */
   readonly places: readonly number[];
-  /** Choices of each expert in a step, of all ranks together: the mean of recent steps. */
+  /** Number of choices of each expert in a step, summed over all ranks: the mean of recent steps. */
   readonly loads: readonly number[];
-  /** Of the tokens of all ranks, for planners that look at them. */
+  /** Routing of the tokens of all ranks. Absent: the planner does not use it. */
   readonly routing?: Routing | undefined;
 }
 
-/** What experts are placed on. */
+/** Ranks, sizes and costs for placing experts. */
 export interface PlacementSetting {
-  /** Along the axis of experts. */
+  /** Number of ranks along the expert axis. */
   readonly numRanks: number;
-  /** Ranks that hold the same experts, each with tokens of its own. */
+  /** Number of ranks that hold the same experts, each with its own tokens. */
   readonly numReplicas: number;
-  /** What one token weighs on its way. */
+  /** Bytes of a sent token. */
   readonly bytesPerToken: number;
-  /** An expert's parameters and what the optimizer keeps for them. */
+  /** Bytes of an expert's parameters and of the optimizer's state for them. */
   readonly bytesPerExpert: number;
-  /** Whether a token travels once for each of its choices, and not once to each rank that it needs. */
+  /** Whether a token is sent once per choice, instead of once to each rank that it needs. */
   readonly sendsEachChoice: boolean;
-  /** Measured time of an all-to-all, where gains are weighed against what moves take. */
+  /** Measured time of an all-to-all. Absent: gains are not compared with the cost of moves. */
   readonly line?: ExchangeLine | undefined;
 }
 
-/** Where a layer's experts go. */
+/** New slots of a layer's experts. */
 export interface PlannedPlaces {
   readonly places: readonly number[];
   readonly moves: readonly ExpertMove[];
-  /** Load of the busiest rank over the mean of ranks, as predicted: 1 where all have as much. */
+  /** Predicted load of the busiest rank over the mean of ranks: 1 if all ranks have the same load. */
   readonly busiestBefore: number;
   readonly busiestAfter: number;
-  /** Where gains are weighed. */
+  /** Absent: gains are not compared with the cost of moves. */
   readonly gain?: MoveGain | undefined;
 }
 
-/** Tokens go there and back, in the forward and in the backward pass. */
+/** Tokens are sent there and back, in the forward and in the backward pass. */
 const exchangesPerStep = 4;
 
-/** Relative gain below which two sums of the same loads may differ by their order alone. */
+/** Relative gain below which two sums of the same loads may differ only by rounding. */
 const roundingGain = 1e-6;
 
 const greatest = (numbers: readonly number[]): number => numbers.reduce((a, b) => Math.max(a, b), 0);
 
-/** Each choice as a token with one choice. */
+/** Treat each choice as a token with one choice. */
 const choicesApart = ({ numExperts, choices }: Routing): Routing => ({ numExperts, numChoices: 1, choices });
 
-/** A placement that a planner finds better, and what an exchange of tokens takes before and after, in seconds. */
+/** A better placement, and the seconds of a token exchange before and after. */
 interface Found {
   readonly placement: ExpertPlacement;
   readonly loads: readonly number[];
@@ -80,7 +80,7 @@ const byLoads = (before: ExpertPlacement, loads: readonly number[], setting: Pla
   const wanted = placeHeaviestFirst(loads, { numRanks });
   const [now, then] = [before, wanted].map((placement) => greatest(loadsOfRanks(placement, loads)));
   if (!(then! < now! * (1 - roundingGain))) return undefined;
-  // Of the busiest rank each rank of the axis sends it its part, and messages are as long as the longest.
+  // Each rank of the axis sends the busiest rank its part, and messages are as long as the longest.
   const seconds = (load: number): number =>
     line === undefined ? 0 : line.startupSeconds + (line.secondsPerByte * load * bytesPerToken) / numReplicas;
   return { placement: onNearestRanks(before, wanted), loads, before: seconds(now!), after: seconds(then!) };
@@ -93,9 +93,9 @@ const bySwaps = (
   { numRanks, numReplicas, bytesPerToken, sendsEachChoice, line }: PlacementSetting,
 ): Found | undefined => {
   const sent = sendsEachChoice ? choicesApart(routing) : routing;
-  // Without measured times counts alone decide, which are the same whenever a step is done again.
+  // Without measured times, only counts decide, which are the same when a step is repeated.
   const levels: ExchangeLevels = { numRanks, flat: line ?? { startupSeconds: 0, secondsPerByte: 1 }, levels: [] };
-  // The tokens of all replicas stand side by side as those of one rank.
+  // The tokens of all replicas are concatenated like tokens of one rank.
   const options = { bytesPerToken: bytesPerToken / numReplicas };
   const { placement, swaps } = swapExperts(sent, before, levels, { ...options, maxSwaps });
   if (swaps.length === 0) return undefined;
@@ -104,9 +104,10 @@ const bySwaps = (
 };
 
 /**
- * Choose better places for the experts of a layer. Pure: ranks with the same numbers decide alike.
+ * Choose better slots for the experts of a layer. Pure: ranks with the same numbers make the same choice.
  *
- * @returns none where the planner finds no better ones, or where a job moves only what pays and these would not.
+ * @returns undefined if the planner finds no better slots, or if a job moves experts only when it pays and these moves
+ * would not pay.
  */
 export const planPlaces = (
   job: PlacementJob,

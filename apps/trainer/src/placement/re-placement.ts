@@ -25,21 +25,21 @@ export interface RePlacementInput {
   readonly parts: Parts;
   readonly backend: Backend;
   readonly communicators: Communicators;
-  /** All ranks. */
+  /** Communicator of all ranks. */
   readonly world: Communicator;
   readonly plan: ExchangePlan | undefined;
-  /** Told of each move. */
+  /** Called for each move. */
   readonly moved: (step: number, layers: readonly MovedLayer[], seconds: number) => void;
 }
 
-/** Moves the experts of a run to better places, every so many steps. */
+/** Periodically moves the experts of a run to better ranks. */
 export interface RePlacement {
   /**
-   * After a step: plan and move, where that is due. What is decided follows from the state and the batch alone, so a
-   * step that is done again after a failure decides the same. All ranks call it together.
+   * After a step: plan and move experts if due. Decisions depend only on the state and the batch, so a step that is
+   * repeated after a failure makes the same decisions. All ranks call it together.
    *
    * @param batch this rank's part of that step's batch.
-   * @throws RunError where ranks decide differently.
+   * @throws RunError if ranks decide differently.
    */
   after(state: LiveState, batch: object): Promise<void>;
   release(): void;
@@ -47,7 +47,7 @@ export interface RePlacement {
 
 const float32Bytes = 4;
 
-/** Whether a token travels once for each of its choices. */
+/** Whether a token is sent once per choice. */
 const sendsEachChoice: Readonly<Record<SettledExperts["dispatch"], boolean>> = {
   dense: true,
   ragged: true,
@@ -55,7 +55,7 @@ const sendsEachChoice: Readonly<Record<SettledExperts["dispatch"], boolean>> = {
   "duplicate-free": false,
 };
 
-/** @returns none where the job has no experts to place anew. */
+/** @returns undefined if the job does not move experts. */
 export const rePlacement = (input: RePlacementInput): RePlacement | undefined => {
   const { job, parts, backend, world, plan, moved } = input;
   const placed = placedAnew(job);
@@ -89,7 +89,9 @@ export const rePlacement = (input: RePlacementInput): RePlacement | undefined =>
     return { before, planned };
   };
 
-  /** Ranks that decided differently would hang, or train on with other experts than they think. */
+  /**
+   * Require equal decisions: ranks with different decisions would hang, or train with other experts than they assume.
+   */
   const requireAlike = async (step: number, decided: readonly (readonly number[] | undefined)[]): Promise<void> => {
     const own = JSON.stringify(decided);
     const all = await world.exchangeTexts(own);
@@ -97,8 +99,8 @@ export const rePlacement = (input: RePlacementInput): RePlacement | undefined =>
     if (other !== -1)
       throw new RunError(
         "replicas-differ",
-        `step ${step}: rank ${other} would place experts at ${all[other]}, rank 0 at ${all[0]}; ranks decide by a state that is the same on all of them. ` +
-          `${causesOfDrift}, then go on with skein-train resume from the last checkpoint`,
+        `step ${step}: rank ${other} would place experts at ${all[other]}, rank 0 at ${all[0]}; ranks must decide from a state that is the same on all of them. ` +
+          `${causesOfDrift}, then continue with skein-train resume from the last checkpoint`,
       );
   };
 

@@ -23,11 +23,12 @@ export interface ProbeInput {
   readonly communicators: Communicators;
 }
 
-/** A forward pass that tells which experts tokens choose; it changes nothing. */
+/** A forward pass that returns the experts that tokens choose, without changing any state. */
 export interface RoutingProbe {
   /**
-   * Routings of all layers of experts: the tokens of all ranks, those of ranks of one place along the axis of experts
-   * side by side, in the order of these places. All ranks call it together, and get the same.
+   * Routings of all layers of experts: the tokens of all ranks. Tokens of ranks with the same coordinate along the
+   * expert axis are concatenated, in the order of these coordinates. All ranks call it together, and get the same
+   * result.
    *
    * @param batch this rank's part. @param numExperts of each layer.
    */
@@ -35,11 +36,11 @@ export interface RoutingProbe {
   release(): void;
 }
 
-/** @param parts of a model that tells choices. */
+/** @param parts with a model that reports choices. */
 export const routingProbe = ({ job, parts, backend, communicators }: ProbeInput): RoutingProbe => {
   const { experts } = parts.model;
   if (experts === undefined) throw new InvariantError("a model without experts was asked for their routing");
-  // One rank that has all experts has no place among others: its tokens stand by its number.
+  // A single rank with all experts has no coordinate along the expert axis; tokens are ordered by rank.
   const axes = parts.mesh[expertAxis] === undefined ? [everyRankAxis(parts.mesh)] : [expertReplicasAxis, expertAxis];
   const gathered = (x: Tensor): Tensor => axes.reduce((all, axis) => allGather(all, axis), x);
   const compiled = jit(
@@ -47,7 +48,7 @@ export const routingProbe = ({ job, parts, backend, communicators }: ProbeInput)
       state: Pick<DeviceState, "params" | "model"> & { readonly key: Tensor; readonly step: Tensor },
       inputs: Tensor,
     ) => {
-      // As a step does, with a number of its own: gates with noise choose as they would in training.
+      // Derived like a step's key but with another number, so that gates with noise choose as they would in training.
       const key = foldIn(foldIn(foldIn(state.key, state.step), 3), axisIndex(dataAxis));
       return experts.choices(state.params, state.model, inputs, { train: true, key }).map(gathered);
     },

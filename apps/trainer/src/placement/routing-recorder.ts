@@ -5,18 +5,18 @@ import type { RoutingJson } from "../run-files/routing-file.ts";
 import { type ProbeInput, routingProbe } from "./routing-probe.ts";
 
 export interface RoutingRecorderInput extends ProbeInput {
-  /** Told of the routing of each layer by its name. */
+  /** Called with the routing of each layer, by name. */
   readonly routed: (step: number, layers: Readonly<Record<string, RoutingJson>>) => void;
 }
 
-/** Records which experts tokens choose, every so many steps. */
+/** Periodically records the experts that tokens choose. */
 export interface RoutingRecorder {
-  /** After a step, where that is due: look, and tell. All ranks call it together. @param batch as of the step. */
+  /** After a step: read and report the routing, if due. All ranks call it together. @param batch of the step. */
   after(state: LiveState, batch: object): Promise<void>;
   release(): void;
 }
 
-/** @returns none where the job records nothing. */
+/** @returns undefined if the job records nothing. */
 export const routingRecorder = (input: RoutingRecorderInput): RoutingRecorder | undefined => {
   const experts = expertsOf(input.job);
   if (experts?.recordRouting === undefined) return undefined;
@@ -28,7 +28,8 @@ export const routingRecorder = (input: RoutingRecorderInput): RoutingRecorder | 
       if (step % recordRouting.everySteps !== 0) return;
       const routings = await probe(await live.settled(), batch, count);
       const layers = input.parts.model.experts?.layers;
-      if (layers === undefined) throw new InvariantError("a model tells choices of experts, but no layers of them");
+      if (layers === undefined)
+        throw new InvariantError("a model reports choices of experts, but no layers of experts");
       const json = routings.map((routing): RoutingJson => ({ ...routing, choices: [...routing.choices] }));
       input.routed(step, Object.fromEntries(layers.map(({ name }, i) => [name, json[i]!])));
     },

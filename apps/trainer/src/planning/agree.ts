@@ -9,11 +9,12 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * Numbers of rank 0, on all ranks alike, rounded to f32: for decisions that rest on measurements, which differ by rank.
+ * Broadcasts numbers of rank 0 to all ranks, rounded to f32. Used for decisions that depend on measurements, which
+ * differ between ranks.
  */
 export type Agree = (numbers: readonly number[]) => Promise<number[]>;
 
-/** Numbers of all ranks added up, on all ranks alike, rounded to f32. */
+/** Sums numbers over all ranks, rounded to f32; all ranks get the sums. */
 export const totals = (backend: Backend, communicators: Communicators, axis: string): Agree & { release(): void } =>
   acrossRanks(backend, communicators, (x) => allReduce(x, axis, "sum"));
 

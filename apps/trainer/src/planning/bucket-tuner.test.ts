@@ -22,6 +22,6 @@ test("steps before the first trial and the first step of each trial count for no
   expect(tried).toHaveLength(job.trials);
   expect(tried[0]).toBe(2 ** 12);
   expect(bytes).toBe(2 ** 12);
-  expect(remarks).toEqual([expect.stringContaining("going on with 4 KiB, 1.00e+3 ms a step")]);
+  expect(remarks).toEqual([expect.stringContaining("continuing with 4 KiB, 1.00e+3 ms per step")]);
   expect(await tuner.stepped(1)).toBeUndefined();
 });

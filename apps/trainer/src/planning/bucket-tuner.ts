@@ -2,21 +2,20 @@ import { bestTrial, type Observation, type SearchBound, suggest, median } from "
 import type { BucketsJob } from "../job/job.ts";
 import type { Agree } from "./agree.ts";
 
-/** What a search has come to after a step. */
+/** Result of a search after a step. */
 export interface Tuned {
-  /** The size to go on with, where it is to be another. */
+  /** New bucket size. Absent: no change. */
   readonly bucketBytes: number | undefined;
-  /** What was found, for people: with the step that ends the search. */
+  /** Result for the user, after the step that ends the search. */
   readonly remark: string | undefined;
 }
 
 /**
- * Searches for the bucket size with the shortest steps while training runs, by Bayesian optimisation: some steps with
- * each size, whose first is not counted, since it compiles. Before the first trial come as many steps that warm the
- * machine up; else the size that a run begins with would look slow. Ranks agree on what rank 0 has measured, so all try
- * the same sizes.
+ * Searches for the bucket size with the shortest steps during training, by Bayesian optimization: some steps with each
+ * size, of which the first is not counted, because it compiles. As many warm-up steps come before the first trial;
+ * without them the initial size would seem slow. Ranks use the measurements of rank 0, so all try the same sizes.
  *
- * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR), which tunes its buckets so.
+ * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR), which tunes its buckets in this way.
  */
 export class BucketTuner {
   private readonly trials: Observation[] = [];
@@ -28,7 +27,7 @@ export class BucketTuner {
   private readonly bounds: readonly SearchBound[];
   private readonly agree: Agree;
 
-  /** @param bytes of the buckets that the run begins with. */
+  /** @param bytes initial bucket size of the run. */
   constructor(job: BucketsJob & { readonly kind: "tuned" }, bytes: number, agree: Agree) {
     this.job = job;
     this.bytes = bytes;
@@ -36,7 +35,7 @@ export class BucketTuner {
     this.agree = agree;
   }
 
-  /** Take the time of a step. All ranks call it after each. @returns what to do now, if anything. */
+  /** Record the time of a step. All ranks call it after each step. @returns the action to take, if any. */
   async stepped(seconds: number): Promise<Tuned | undefined> {
     if (this.settled) return undefined;
     this.seconds.push(seconds);
@@ -64,7 +63,7 @@ export class BucketTuner {
     const best = this.trials.find(({ point }) => point[0] === this.bytes);
     const worst = this.trials.reduce((a, b) => (b.value > a.value ? b : a));
     const show = ({ point: [bytes], value }: Observation): string =>
-      `${Math.round(bytes! / 1024)} KiB, ${(value * 1000).toPrecision(3)} ms a step`;
-    return `${this.trials.length} bucket sizes tried: going on with ${best === undefined ? `${this.bytes} B` : show(best)}; the slowest was ${show(worst)}`;
+      `${Math.round(bytes! / 1024)} KiB, ${(value * 1000).toPrecision(3)} ms per step`;
+    return `${this.trials.length} bucket sizes tried: continuing with ${best === undefined ? `${this.bytes} B` : show(best)}; the slowest was ${show(worst)}`;
   }
 }

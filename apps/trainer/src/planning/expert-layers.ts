@@ -3,23 +3,23 @@ import type { BackwardStretch, GradientProfile, LinearCollectiveModel } from "@s
 import { InvariantError, type Span } from "@skein/tensor-core";
 import { modelScope } from "@skein/tensor-core/backend";
 
-/** A layer of experts in a backward pass. Times count from the begin of that. */
+/** Times of a layer of experts in a backward pass, from the start of the pass. */
 export interface ExpertLayerTimes {
-  /** When its first exchange of cotangents starts. */
+  /** Start of the layer's first exchange of cotangents. */
   readonly beginSeconds: number;
-  /** When its last one is done. */
+  /** End of the layer's last exchange. */
   readonly endSeconds: number;
-  /** Kernels between. */
+  /** Seconds of kernels between start and end. */
   readonly computeSeconds: number;
-  /** By which cotangents come to experts, and by which they go back: of all chunks, one way. */
+  /** Bytes by which cotangents are sent to experts, equal to the bytes of the way back: of all chunks, one way. */
   readonly exchangedBytes: number;
   readonly numChunks: number;
 }
 
-/** The scopes of a layer's exchanges, by the names of its stages. */
+/** Scopes of a layer's exchanges, by the names of the stages. */
 const exchange = /^(?<layer>.*)(?<stage>dispatch|combine)$/;
 
-/** The layer and stage of an exchange of a backward pass. */
+/** Layer and stage of an exchange in a backward pass. Absent: another span. */
 const exchangeOf = ({ track, args }: Span): { readonly layer: string; readonly stage: string } | undefined => {
   if (track !== "collectives" || args?.scope === undefined) return undefined;
   const model = modelScope(args.scope);
@@ -28,9 +28,9 @@ const exchangeOf = ({ track, args }: Span): { readonly layer: string; readonly s
 };
 
 /**
- * The layers of experts in the spans of one step, in the order of the backward pass.
+ * Layers of experts in the spans of one step, in the order of the backward pass.
  *
- * @param begin of the backward pass.
+ * @param begin start of the backward pass.
  */
 export const expertLayersOf = (spans: readonly Span[], begin: number): readonly ExpertLayerTimes[] => {
   const exchanges = spans.flatMap((span) => {
@@ -42,7 +42,8 @@ export const expertLayersOf = (spans: readonly Span[], begin: number): readonly 
       Math.min(...own.map(({ span }) => span.startSeconds)),
       Math.max(...own.map(({ span }) => span.endSeconds)),
     ];
-    // The pass goes backwards: what combined comes first. Over levels each chunk does so along each axis.
+    // The backward pass reverses the stages, so "combine" comes first. With several levels, each chunk is exchanged
+    // along each axis.
     const coming = own.filter(({ stage }) => stage === "combine").map(({ span }) => span.args);
     const numLevels = new Set(coming.map((args) => args?.axis)).size;
     return {
@@ -60,7 +61,7 @@ export const expertLayersOf = (spans: readonly Span[], begin: number): readonly 
 
 const figures = ["beginSeconds", "endSeconds", "computeSeconds", "exchangedBytes", "numChunks"] as const;
 
-/** Of each layer the median of several steps. */
+/** Median over several steps, per layer. */
 export const medianLayers = (steps: readonly (readonly ExpertLayerTimes[])[]): readonly ExpertLayerTimes[] => {
   const counts = new Set(steps.map(({ length }) => length));
   if (counts.size > 1)
@@ -81,7 +82,7 @@ const layerFrom = (numbers: readonly number[]): ExpertLayerTimes => {
   return { beginSeconds, endSeconds, computeSeconds, exchangedBytes, numChunks };
 };
 
-/** Layers as numbers, so that ranks may agree upon them. */
+/** Layers as numbers, so that ranks can agree on them. */
 export const layerNumbers = (layers: readonly ExpertLayerTimes[]): number[] =>
   layers.flatMap((layer) => figures.map((figure) => layer[figure]));
 
@@ -91,9 +92,9 @@ export const layersFrom = (numbers: readonly number[]): readonly ExpertLayerTime
   );
 
 /**
- * A backward pass as layers of experts and what is computed between them.
+ * Describe a backward pass as layers of experts and the computation between them.
  *
- * @param allToAll what an exchange of so many bytes takes.
+ * @param allToAll time model of an exchange by its bytes.
  */
 export const stretchesOf = (
   layers: readonly ExpertLayerTimes[],

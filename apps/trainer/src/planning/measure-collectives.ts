@@ -17,19 +17,19 @@ import {
 
 export type MeasuredCollective = "all-reduce" | "all-gather" | "all-to-all" | "reduce" | "broadcast";
 
-/** From what is nearly all start-up to a large bucket. */
+/** Sizes in bytes, from a message dominated by startup time to a large bucket. */
 const sizes: readonly number[] = [4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
 
 const samplesEach = 3;
 
 /**
- * Calls whose mean is one sample. A rank that comes late finds the others' messages there and waits for nothing, and so
- * comes early to the next call and waits for all the longer: over lines of 20 ms, 2 and 85 ms in turn for what
- * takes 43.
+ * Number of calls whose mean is one sample. A late rank finds the messages of other ranks already there and does not
+ * wait, so it is early for the next call and waits longer: on links with a latency of 20 ms, calls that take 43 ms were
+ * measured as 2 and 85 ms alternately.
  */
 const callsEach = 4;
 
-/** Seconds from the begin of the first collective to the end of the last. */
+/** Seconds from the start of the first collective to the end of the last. */
 const spanned = (spans: readonly Span[]): number => {
   const found = spans.filter(({ track }) => track === "collectives");
   if (found.length === 0) throw new InvariantError("the backend recorded no collective");
@@ -39,13 +39,13 @@ const spanned = (spans: readonly Span[]): number => {
 };
 
 /**
- * Time whole collectives along an axis, as this rank sees them: from their start, which is where a profile has its
- * gradients ready, until the result is there. All ranks call it together.
+ * Time whole collectives along an axis, as seen by this rank: from the start, when a profile has its gradients ready,
+ * until the result is available. All ranks call it together.
  *
- * @param mostBytes of a dense vector; larger ones are not tried.
- * @param atOnce so many of equal size that are under way together, each with a priority of its own; from the begin of
+ * @param mostBytes maximum size of a dense vector; larger sizes are skipped.
+ * @param atOnce number of concurrent collectives of equal size, each with its own priority; measured from the start of
  * the first to the end of the last.
- * @returns bytes of each; for an all-gather, those of the result.
+ * @returns bytes and seconds of each sample; for an all-gather, bytes of the result.
  */
 export const measureCollectives = async (
   kind: MeasuredCollective,
@@ -75,7 +75,7 @@ export const measureCollectives = async (
       case "reduce":
         return reduceToRoot(x, axis, 0, { priority });
       case "broadcast":
-        // From the last one, so that the first, whose times all agree upon, has to wait for what comes.
+        // From the last rank, so that rank 0, whose times all ranks use, has to wait for the data.
         return broadcastFromRoot(x, axis, numRanks - 1, { priority });
     }
   };
@@ -83,7 +83,7 @@ export const measureCollectives = async (
   const samples: LinkSample[] = [];
   try {
     for (const [i, bytes] of sizes.entries()) {
-      if (i > 2 && bytes > mostBytes) break; // three sizes at least, to lay a line through
+      if (i > 2 && bytes > mostBytes) break; // at least three sizes, to fit a line
       const share = Math.max(
         1,
         Math.floor(bytes / 4 / (kind === "all-gather" || kind === "all-to-all" ? numRanks : 1)),
@@ -95,7 +95,7 @@ export const measureCollectives = async (
         for (const result of await collectives(inputs)) backend.free(result);
         return spanned(spanSink.spans);
       };
-      await call(); // meets cold caches
+      await call(); // warms up caches
       for (let sample = 0; sample < samplesEach; sample++) {
         let seconds = 0;
         for (let i = 0; i < callsEach; i++) seconds += await call();

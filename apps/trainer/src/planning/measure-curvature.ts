@@ -7,21 +7,21 @@ import { type MeasuredCollective, measureCollectives } from "./measure-collectiv
 import { medianSeconds } from "./median-seconds.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
 
-/** One factor as a step computes it. */
+/** Computation of one factor in a step. */
 export interface MeasuredFactor {
   readonly path: string;
   readonly side: LayerSide;
-  /** From the factor before until this one is computed; of the first one it is not known, and 0. */
+  /** Seconds between the previous factor and this factor; 0 for the first factor, whose time is not known. */
   readonly workSeconds: number;
 }
 
-/** What of a job's second-order work was timed. */
+/** Measured times of a job's second-order work. */
 export interface CurvatureTimes {
-  /** In the order in which they are computed. */
+  /** Factors in the order of their computation. */
   readonly factors: readonly MeasuredFactor[];
-  /** To invert a factor of so many rows, ascending. */
+  /** Seconds to invert a factor, by its number of rows, ascending. */
   readonly inverses: readonly { readonly size: number; readonly seconds: number }[];
-  /** To multiply a gradient by inverses: seconds per multiply-add. */
+  /** Seconds per multiply-add when a gradient is multiplied by inverses. */
   readonly secondsPerProduct: number;
   readonly allReduce: LinearCollectiveModel;
   readonly reduce: LinearCollectiveModel;
@@ -29,10 +29,10 @@ export interface CurvatureTimes {
 }
 
 const profiledSteps = 6;
-/** Sizes of factors that are timed; between them the logarithm of the time is taken to be a line. */
+/** Maximum number of factor sizes to time; the logarithm of the time is interpolated linearly between them. */
 const mostSizes = 5;
 
-/** When each factor of a step is computed: each is sent by itself, as soon as it is there. */
+/** Measure when each factor of a step is computed: each factor is sent separately as soon as it is ready. */
 const measureFactors = async (input: ProfileInput, curvature: Curvature): Promise<MeasuredFactor[]> => {
   const order: { readonly path: string; readonly side: LayerSide }[] = [];
   const observing: Curvature["observing"] = (key) => {
@@ -65,7 +65,7 @@ const measureFactors = async (input: ProfileInput, curvature: Curvature): Promis
   return order.map((one, i) => ({ ...one, workSeconds: i === 0 ? 0 : Math.max(0, ready[i]! - ready[i - 1]!) }));
 };
 
-/** Seconds of a traced function of arrays, whose result is one number that is read back. */
+/** Seconds of a traced function of arrays; its result is one number, which is read back. */
 const secondsOf = async (
   fn: (...args: Tensor[]) => Tensor,
   args: readonly NdArray[],
@@ -81,7 +81,7 @@ const secondsOf = async (
   }
 };
 
-/** Identities, or diagonals of ones: as good as any factor to be timed with. */
+/** Identity matrices, or diagonals of ones, which are as suitable for timing as any factor. */
 const plainFactor = (shape: readonly number[]): NdArray => {
   const array = NdArray.zeros("f32", shape);
   const n = shape.at(-1)!;
@@ -134,13 +134,13 @@ const measureInverses = async (
   return { inverses, secondsPerProduct };
 };
 
-/** Multiply-adds of a gradient by both inverses. */
+/** Number of multiply-adds when a gradient is multiplied by both inverses. */
 export const productsOf = ({ numInputs, numOutputs }: Pick<Layer, "numInputs" | "numOutputs">): number =>
   numInputs * numOutputs * (numInputs + numOutputs);
 
 /**
- * Time what K-FAC adds to the steps of a job, on this machine and over these links. All ranks call it together; their
- * figures differ.
+ * Time the work that K-FAC adds to the steps of a job, on this machine and these links. All ranks call it together;
+ * their times differ.
  */
 export const measureCurvature = async (
   input: ProfileInput,

@@ -4,11 +4,12 @@ import { type Agree, agreement } from "./agree.ts";
 import { type MeasuredCollective, measureCollectives } from "./measure-collectives.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
-/** Most bytes of an all-to-all that is timed. */
+/** Maximum bytes of a timed all-to-all. */
 const mostBytes = 1_048_576;
 
 /**
- * Time a collective along an axis, by its bytes. Ranks agree on what rank 0 has measured. All ranks call it together.
+ * Time a collective along an axis, and fit a line by bytes. Ranks use the measurements of rank 0. All ranks call it
+ * together.
  */
 export const agreedLine = async (
   kind: MeasuredCollective,
@@ -22,10 +23,10 @@ export const agreedLine = async (
 };
 
 /**
- * Time the all-to-alls by which tokens travel to their experts, among the ranks along each axis. Ranks agree on what
- * rank 0 has measured. All ranks call it together.
+ * Time the all-to-alls of the token exchange, among the ranks along each axis. Ranks use the measurements of rank 0.
+ * All ranks call it together.
  *
- * @returns of each axis, seconds of an all-to-all of so many bytes that each rank has.
+ * @returns for each axis, a model of the seconds of an all-to-all by the bytes on each rank.
  */
 export const measureAllToAlls = async (
   { job, backend, communicators }: Pick<ProfileInput, "job" | "backend" | "communicators">,

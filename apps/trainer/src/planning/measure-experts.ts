@@ -32,33 +32,33 @@ import { dispatchChoices, mostChunksOf } from "../plans/experts-plan.ts";
 import { medianSeconds } from "./median-seconds.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
-/** What the experts of a job are measured with: it has no model yet, which is made with the plan. */
+/** Inputs for measuring the experts of a job before the model exists, because the model is built with the plan. */
 export interface ExpertsInput extends Pick<ProfileInput, "job" | "backend" | "communicators" | "rank" | "train"> {
   readonly experts: ExpertsJob;
-  /** Numbers of a token. */
+  /** Number of elements of a token. */
   readonly width: number;
 }
 
-/** A compiled function whose result is one number, with its arguments. */
+/** A compiled function with its arguments; its result is one number. */
 interface Timed {
   run(): Promise<DeviceArray>;
   release(): void;
 }
 
 /**
- * A layer of experts by itself. Routing is what the gate's first parameters give for tokens drawn at random, as normal
- * as a normalisation leaves them.
+ * A layer of experts alone. The gate's initial parameters route randomly drawn tokens, which are normally distributed,
+ * as after a normalization.
  */
 interface LayerAlone {
-  /** Forward and backward of a choice. All ranks of the mesh run it together. */
+  /** Compile forward and backward pass of a choice. All ranks of the mesh run it together. */
   compile(choice: DispatchChoice): Timed;
   release(): void;
 }
 
-/** Calls whose median counts: more than of a collective, since experts and all-to-alls meet in one. */
+/** Number of calls for a median: more than for a collective, because a call contains both experts and all-to-alls. */
 const layerSamples = 5;
 
-/** Time functions in turn, and release them. */
+/** Time functions alternately, and release them. */
 const secondsOf = async (timed: readonly Timed[], backend: Backend): Promise<number[]> => {
   try {
     return await medianSeconds(
@@ -71,7 +71,7 @@ const secondsOf = async (timed: readonly Timed[], backend: Backend): Promise<num
   }
 };
 
-/** Everything of a function's gradients in one number, so that a backend leaves nothing out. */
+/** Reduce all gradients of a function to one number, so that a backend eliminates nothing. */
 const sumOfGradients = (fn: (given: unknown) => Tensor, given: unknown): Tensor => {
   const [value, gradients] = valueAndGrad(fn)(given);
   return flattenTree<Tensor>(gradients).leaves.reduce((total, leaf) => add(total, sum(leaf)), value);
@@ -89,7 +89,7 @@ const layerAlone = async (
     readonly mesh: MeshJob;
     readonly numTokens: number;
     readonly seed: number;
-    /** Along which ranks have different tokens. */
+    /** Mesh axis of ranks with different tokens. */
     readonly axis: string;
   },
   backend: Backend,
@@ -97,7 +97,7 @@ const layerAlone = async (
 ): Promise<LayerAlone> => {
   const layerOf = ({ way, numChunks, backwardChunks }: DispatchChoice): FeedForwardLayer =>
     buildExperts({ ...experts, dispatch: way, chunks: numChunks, backwardChunks }, width, mesh).layer;
-  // Parameters and state are the same for all ways of travelling.
+  // Parameters and state are the same for all dispatch methods.
   const { init } = layerOf(dispatchChoices(experts, mesh)[0]);
   const initial = jit(
     (key: Tensor) => {
@@ -131,16 +131,16 @@ const layerAlone = async (
   };
 };
 
-/** Tokens that a rank gates in a step. */
+/** Number of tokens that a rank routes in a step. */
 const numTokensOf = ({ job, train, experts }: Pick<ExpertsInput, "job" | "train" | "experts">): number =>
   (samplesAtOnce(job) * train.fields["inputs"]!.shape[0]!) / (gatesAlike(experts, job.mesh) ? 1 : job.mesh.tensor);
 
-/** What travels of the layers of a job, to whole experts. */
+/** Sizes of the token exchange of a job's layers, with whole experts. */
 export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "experts" | "width">): DispatchedLayer => {
   const { experts, width } = input;
   const { count: numExperts, topK: numChoices } = experts;
   const numTokens = numTokensOf(input);
-  // Of a mixture its slots travel, one of each expert, each to one.
+  // A soft mixture sends its slots, one per expert, each to one expert.
   if (experts.gate === "soft") return { numTokens: numExperts, width, numExperts, expertsPerToken: 1, slots: 1 };
   const { slots } = capacityOf(experts)({ numTokens, numExperts, numChoices });
   return { numTokens, width, numExperts, expertsPerToken: numChoices, slots };
@@ -148,7 +148,7 @@ export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "exp
 
 /**
  * Time the layer of a job on all its ranks, forward and backward, with each choice. All ranks call it together; their
- * figures differ.
+ * times differ.
  */
 export const measureChoices = async (input: ExpertsInput, choices: readonly DispatchChoice[]): Promise<number[]> => {
   const { job, backend, communicators, rank, experts } = input;
@@ -166,7 +166,7 @@ export const measureChoices = async (input: ExpertsInput, choices: readonly Disp
   }
 };
 
-/** A rank's experts and nothing else, forward and backward, on equally many rows each. */
+/** A rank's experts alone, forward and backward, with equally many rows each. */
 const expertsAlone = async ({ experts, width, job, backend }: ExpertsInput, numRows: number): Promise<Timed> => {
   const { init, apply } = buildExpert(experts, width);
   const own = experts.count / job.mesh.expert;
@@ -199,13 +199,14 @@ const expertsAlone = async ({ experts, width, job, backend }: ExpertsInput, numR
   };
 };
 
-/** Of an expert's forward work, what comes before its last product: one of two products, or two of three. */
+/** Share of an expert's forward work before its last product: one of two products, or two of three. */
 const againShare: Readonly<Record<ExpertsJob["activation"], number>> = { gelu: 1 / 2, swiglu: 2 / 3 };
 
 /**
- * Experts' rows read once, as they arrived in one chunk, and cut into two, as backward cuts them.
+ * Time the experts' rows read once as received in one chunk, and once split into two chunks, as the backward pass
+ * splits them.
  *
- * @param each slots of an expert, two at least.
+ * @param each slots of an expert, at least two.
  */
 const rowsCutAnew = (
   { width, job, backend }: ExpertsInput,
@@ -239,12 +240,12 @@ const rowsCutAnew = (
 };
 
 /**
- * Time what a rank computes of a layer, without anything that travels: its experts by themselves; a layer of as many
- * experts on one rank, in one chunk and in many; and rows that are cut anew. All ranks call it together, so that they
- * share the machine as in a step; their figures differ.
+ * Time the computation of a rank for a layer, without communication: its experts alone; a layer of as many experts on
+ * one rank, in one chunk and in many; and rows that are split again. All ranks call it together, so that they share the
+ * machine as in a step; their times differ.
  *
- * @param choices that will be predicted for: those of one chunk measure no chunks, and those of as many backward as
- * forward no copies.
+ * @param choices to predict. If all have one chunk, chunks are not measured; if all have equally many chunks backward
+ * and forward, copies are not measured.
  */
 export const measureComputing = async (
   input: ExpertsInput,
@@ -265,7 +266,7 @@ export const measureComputing = async (
   );
   try {
     const numRows = Math.min(numTokens * expertsPerToken, numExperts * slots);
-    const each = Math.max(2, Math.ceil(numRows / numExperts)); // slots for all tokens would be far more memory
+    const each = Math.max(2, Math.ceil(numRows / numExperts)); // slots for all tokens would need far more memory
     const timed = [
       await expertsAlone(input, numRows),
       alone.compile({ way, numChunks: 1 }),

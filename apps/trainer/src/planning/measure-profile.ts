@@ -7,18 +7,18 @@ import { replicasAxisOf } from "../job/mesh.ts";
 import type { Parts } from "../step/train-state.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
 
-/** A backward pass as it was measured. */
+/** A measured backward pass. */
 export interface MeasuredBackward {
   /**
-   * Tensors in the order in which their gradients become ready; bytes are dense. On WebGPU a gradient is ready when it
+   * Tensors in the order in which their gradients become ready; bytes are dense. On WebGPU a gradient is ready after it
    * has been read back.
    */
   readonly profile: GradientProfile;
-  /** In the order of the pass. */
+  /** Layers of experts in the order of the pass. */
   readonly layers: readonly ExpertLayerTimes[];
 }
 
-/** When the loss of all ranks was asked for in one step: the end of the forward pass. */
+/** Start of the reduction of the loss over all ranks in a step, which marks the end of the forward pass. */
 const beginOf = (spans: readonly Span[]): number => startOf(spans, "the loss", (name) => name.endsWith(" mean-loss"));
 
 /** Whether no other rank holds the parameter at a path, so that its gradient is not sent. */
@@ -28,23 +28,24 @@ export const isAloneOn = (parts: Pick<Parts, "sharding" | "mesh">): ((path: stri
 };
 
 /**
- * When the collective of a bucket was started in one step, in seconds after the begin of the backward pass.
+ * Start of a bucket's collective in a step, in seconds after the start of the backward pass.
  *
- * @param loss when that began.
+ * @param loss start of the backward pass.
  */
 const startOfBucket = (spans: readonly Span[], bucket: number, loss: number): number =>
   Math.max(0, startOf(spans, `bucket ${bucket}`, (name) => name.endsWith(` exchange-${bucket}`)) - loss);
 
-/** A gradient, and when it was sent; undefined where it is not. */
+/** A gradient, and the time when it was sent. */
 export interface SentGradient {
   readonly path: string;
-  /** Of the dense gradient. */
+  /** Bytes of the dense gradient. */
   readonly bytes: number;
   readonly readySeconds: number | undefined;
 }
 
 /**
- * A profile in the order in which gradients become ready. What is not sent is taken for ready with the one before.
+ * A profile in the order in which gradients become ready. A gradient that is not sent counts as ready together with the
+ * previous gradient.
  *
  * @param gradients in the order of the backward pass.
  */
@@ -63,9 +64,9 @@ export const profileOfStarts = (gradients: readonly SentGradient[]): GradientPro
 };
 
 /**
- * What steps that exchange each gradient by itself say of their backward pass: medians.
+ * Medians of the backward pass, from steps that exchange each gradient separately.
  *
- * @param spans of each step. @param buckets a tensor each. @param isAlone as `isAloneOn`.
+ * @param spans of each step. @param buckets one tensor each. @param isAlone result of `isAloneOn`.
  */
 export const backwardOf = (
   spans: readonly (readonly Span[])[],
@@ -89,8 +90,8 @@ export const backwardOf = (
 };
 
 /**
- * Time a few steps of a job, and tell when each gradient is ready, and when tokens travel. All ranks call it together;
- * their figures differ.
+ * Time a few steps of a job, and find when each gradient is ready, and when tokens are exchanged. All ranks call it
+ * together; their times differ.
  */
 export const measureProfile = async (input: ProfileInput): Promise<MeasuredBackward> => {
   const { buckets: ofJob } = input.job;
@@ -99,7 +100,7 @@ export const measureProfile = async (input: ProfileInput): Promise<MeasuredBackw
   return backwardOf(spans, { buckets, params, isAlone: isAloneOn(input.parts) });
 };
 
-/** Paths of a profile as numbers, so that ranks may agree upon it. */
+/** A profile as numbers, so that ranks can agree on it. */
 export const profileNumbers = (profile: GradientProfile, params: unknown): number[] => {
   const paths = leafPaths(params);
   return profile.tensors.flatMap(({ path, bytes, backwardSeconds }) => [paths.indexOf(path), bytes, backwardSeconds]);

@@ -4,11 +4,11 @@ import type { Backend, DeviceArray } from "@skein/tensor-core";
 const samplesEach = 3;
 
 /**
- * Time some calls of compiled functions, of each the result is one number, until it has been read back, and take the
- * medians. Functions take turns, so that what else a machine does meets all of them alike. The first call of each
- * compiles, and meets cold caches; it does not count.
+ * Time calls of compiled functions whose result is one number, until it has been read back, and return the medians.
+ * Functions are called alternately, so that other load on the machine affects all of them equally. The first call of
+ * each is not counted, because it compiles and warms up caches.
  *
- * @returns of each function.
+ * @returns seconds of each function.
  */
 export const medianSeconds = async (
   calls: readonly (() => Promise<DeviceArray>)[],

@@ -20,7 +20,7 @@ import type { CurvaturePlan } from "../plans/curvature-plan.ts";
 import { type CurvatureTimes, measureCurvature, productsOf } from "./measure-curvature.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
-/** Times as numbers, so that ranks may agree upon them. */
+/** Times as numbers, so that ranks can agree on them. */
 const numbersOf = (
   { factors, inverses, secondsPerProduct, allReduce, reduce, broadcast }: CurvatureTimes,
   paths: readonly string[],
@@ -55,7 +55,7 @@ const timesFrom = (numbers: readonly number[], paths: readonly string[]): Curvat
   };
 };
 
-/** A line between the logarithms of sizes and times; beyond the ends as between the last two. */
+/** Interpolate linearly between the logarithms of sizes and times; extrapolate with the nearest segment. */
 const interpolated =
   (inverses: CurvatureTimes["inverses"]) =>
   (size: number): number => {
@@ -79,7 +79,7 @@ const linear =
   (elements: number): number =>
     Math.max(0, startupSeconds + 4 * elements * secondsPerByte);
 
-/** The forms that a job may be given: the one it names, or all that compute the same on the axes that it has. */
+/** Forms that a job may use: the form it names, or all forms that compute the same on its axes. */
 const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: number): readonly KfacForm[] => {
   const asked = gradientWorkers(job.gradientWorkers, numRanks);
   if (job.form === "kaisa" || job.form === "pad" || job.form === "dp-hybrid")
@@ -97,9 +97,9 @@ const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: num
 };
 
 /**
- * Decide the form of K-FAC, who inverts which factor, and which factors travel together.
+ * Choose the form of K-FAC, the owner of each factor's inversion, and the factors that are sent together.
  *
- * @returns the plan, and what was predicted of each form, best first.
+ * @returns the plan, and the prediction for each form, best first.
  */
 export const decideCurvature = (
   { optimizer, ranks }: Pick<Job, "optimizer" | "ranks">,
@@ -149,7 +149,7 @@ const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecisio
 const nameOf = (form: KfacForm): string =>
   "fraction" in form ? `${form.kind} with ${form.fraction} of the ranks as gradient workers` : form.kind;
 
-/** What was decided, and why, in one line. */
+/** Describe the decision and its reasons in one line. */
 const remarkOn = (
   { form, placement, buckets }: CurvaturePlan,
   forms: readonly PredictedForm[],
@@ -163,10 +163,10 @@ const remarkOn = (
     .map((each) => `${nameOf(each.form)} ${milliseconds(each.meanStepSeconds)}`)
     .join(", ");
   const predicted = milliseconds(forms[0]!.meanStepSeconds);
-  return `kfac in the form ${nameOf(form)}: ${rows.length} factors travel in ${buckets.length} buckets, ${sent} inverses are sent; a factor of ${size} rows takes ${milliseconds(seconds)} to invert; second-order work is expected to add ${predicted} to a step in the mean${others === "" ? "" : `, as ${others}`}`;
+  return `kfac in the form ${nameOf(form)}: ${rows.length} factors are sent in ${buckets.length} buckets, ${sent} inverses are sent; inverting a factor of ${size} rows takes ${milliseconds(seconds)}; second-order work is expected to add ${predicted} to a step on average${others === "" ? "" : `, compared with ${others}`}`;
 };
 
-/** Measure what K-FAC takes in a job, and decide its form. Ranks agree on what rank 0 has measured. */
+/** Measure the cost of K-FAC in a job, and choose its form. Ranks use the measurements of rank 0. */
 export const planCurvature = async (
   input: ProfileInput,
 ): Promise<{ readonly plan: CurvaturePlan; readonly remark: string }> => {

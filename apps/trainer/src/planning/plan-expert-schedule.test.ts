@@ -94,7 +94,7 @@ describe("the schedule of a job's experts", () => {
   test("is planned for auto alone, and used by jobs that allow it", () => {
     const plan = decideSchedule(jobOf(), length, { models: modelsOf(), secondsPerFlop: 1e-10 });
     expect(expertSchedulePlanSchema.parse(JSON.parse(JSON.stringify(plan)))).toEqual(plan);
-    expect(toldSchedule(plan)).toContain(`experts are shared out by ${plan.schedule}; `);
+    expect(toldSchedule(plan)).toContain(`experts are sharded by ${plan.schedule}; `);
     expect(isSchedulePlanned(jobOf())).toBe(true);
     expect(isSchedulePlanned(jobOf({}, 1))).toBe(false);
     const after = { ...plan, schedule: "split-after-gate" } as const;

@@ -23,7 +23,7 @@ const scheduleNames: Readonly<Record<ParmSchedule, ShardSchedule>> = {
   baseline: "baseline",
 };
 
-/** A layer of a job's experts as the cost model sees it. @param length positions of a sample. */
+/** A layer of a job's experts for the cost model. @param length number of positions of a sample. */
 const layerOf = (job: Job, length: number): ParmLayer => {
   const { model, mesh } = job;
   if (model.kind !== "gpt" || model.experts === undefined)
@@ -36,15 +36,15 @@ const layerOf = (job: Job, length: number): ParmLayer => {
     expertHidden: hiddenOf(model.experts, model.width),
     numProducts: activation === "gelu" ? 2 : 3,
     expertsPerToken: topK,
-    capacityFactor: dispatch === "dense" ? room : Math.min(1, room), // full slots alone travel otherwise
+    capacityFactor: dispatch === "dense" ? room : Math.min(1, room), // other dispatch methods send only full slots
     bytesPerElement: 4,
     numTensorRanks: mesh.tensor,
     numShards: mesh.tensor,
-    hasOwnTokens: true, // its positions
+    hasOwnTokens: true, // a rank's own positions
   };
 };
 
-/** The schedule that takes least, of those that the job allows. Pure. */
+/** Choose the fastest schedule that the job allows. Pure. */
 export const decideSchedule = (
   job: Job,
   length: number,
@@ -60,14 +60,14 @@ export const decideSchedule = (
   };
 };
 
-/** Most bytes of a collective that is timed. */
+/** Maximum bytes of a timed collective. */
 const mostBytes = 1_048_576;
 
 const free: LinearCollectiveModel = { startupSeconds: 0, secondsPerByte: 0 };
 
 /**
- * Time the collectives of all three schedules and the products of experts, and choose the schedule that takes least.
- * Ranks agree on what rank 0 has measured. All ranks call it together.
+ * Time the collectives of all three schedules and the products of experts, and choose the fastest schedule. Ranks use
+ * the measurements of rank 0. All ranks call it together.
  */
 export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Promise<ExpertSchedulePlan> => {
   const { job, backend, communicators, train } = input;
@@ -92,8 +92,8 @@ export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Pr
   }
 };
 
-/** For people. */
+/** Describe the schedule for the user. */
 export const toldSchedule = ({ schedule, seconds: each }: ExpertSchedulePlan): string => {
   const times = Object.entries(each).map(([name, own]) => `${name} ${(1000 * own).toPrecision(3)} ms`);
-  return `experts are shared out by ${schedule}; a pass through a layer is expected to take: ${times.join(", ")}`;
+  return `experts are sharded by ${schedule}; expected time of a pass through a layer: ${times.join(", ")}`;
 };

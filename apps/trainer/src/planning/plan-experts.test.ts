@@ -240,12 +240,12 @@ describe("the choice", () => {
     const one: TimedDispatch = { ...flat, seconds: 0.01, measuredSeconds: 0.012 };
     const other: TimedDispatch = { way: "duplicate-free", numChunks: 2, seconds: 0.005, measuredSeconds: 0.006 };
     expect(remarkOnExperts(other, [one, other], 16)).toBe(
-      "tokens travel to experts duplicate-free in 2 chunks, the fastest of 2 measured of 16 predicted; a layer takes 6.00 ms (predicted 5.00 ms), ragged in 1 chunk 12.0 ms (predicted 10.0 ms), with tokens drawn at random",
+      "token dispatch to experts: duplicate-free in 2 chunks, the fastest of 2 measured and 16 predicted choices; a layer takes 6.00 ms (predicted 5.00 ms), ragged in 1 chunk 12.0 ms (predicted 10.0 ms), with random tokens",
     );
     expect(remarkOnExperts(one, [one, other], 16)).not.toContain("10.0 ms), ragged");
     const apart: TimedDispatch = { ...other, way: "dense", backwardChunks: 1 };
     expect(remarkOnExperts(apart, [one, apart], 16)).toMatch(
-      /^tokens travel to experts dense in 2 chunks and back in 1, /,
+      /^token dispatch to experts: dense in 2 chunks and back in 1, /,
     );
   });
 });

@@ -15,23 +15,23 @@ import { dispatchChoices, type ExpertsPlan, isSameChoice, mostChunksOf, travelLe
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } from "./measure-experts.ts";
 
-/** What is timed beside the flat way in one chunk. */
+/** Maximum number of choices to time, in addition to the flat method in one chunk. */
 const mostTimed = 4;
 /**
- * How many times as long as the best of all something may be predicted to take, and be timed. Predictions are not that
- * wrong; and what takes far longer, such as slots for all tokens, takes far more memory too.
+ * Maximum ratio of a choice's predicted time to the best, for it to be timed. Predictions are not more wrong than that,
+ * and much slower choices, such as slots for all tokens, need much more memory too.
  */
 const mostBehind = 2;
 
-/** A choice that was timed. */
+/** A timed choice. */
 export interface TimedDispatch extends PredictedDispatch {
   readonly measuredSeconds: number;
 }
 
 /**
- * Leave out what no layer is cut into: of fewer slots or tokens than chunks, each is one.
+ * Remove choices with more chunks than slots or tokens, because no layer can be split into them.
  *
- * @returns one choice at least, since the first has the fewest chunks.
+ * @returns at least one choice, because the first has the fewest chunks.
  */
 export const possibleChoices = <Choice extends DispatchChoice>(
   choices: readonly [Choice, ...Choice[]],
@@ -42,9 +42,9 @@ export const possibleChoices = <Choice extends DispatchChoice>(
 };
 
 /**
- * What is worth timing: the flat way in the fewest chunks first, then those that are predicted to be the fastest.
+ * Choices that are worth timing: the flat method with the fewest chunks first, then the fastest predictions.
  *
- * @param predicted the fastest first.
+ * @param predicted choices, fastest first.
  */
 export const choicesToTime = (
   predicted: readonly PredictedDispatch[],
@@ -55,7 +55,7 @@ export const choicesToTime = (
   return [...predicted.filter((choice) => isSameChoice(choice, flat)), ...others.slice(0, mostTimed)];
 };
 
-/** Choose what was measured to be the fastest; of equal ones the first, then that with the fewest chunks. */
+/** Choose the fastest measured choice; of equal ones the first, then the one with the fewest chunks. */
 export const fastestMeasured = (timed: readonly [TimedDispatch, ...TimedDispatch[]]): TimedDispatch => {
   const [flat, ...others] = timed;
   return others
@@ -76,7 +76,7 @@ const nameOf = (choice: DispatchChoice): string => {
 const timesOf = ({ measuredSeconds, seconds }: TimedDispatch): string =>
   `${milliseconds(measuredSeconds)} (predicted ${milliseconds(seconds)})`;
 
-/** What was decided, and why, in one line. */
+/** Describe the decision and its reasons in one line. */
 export const remarkOnExperts = (
   chosen: TimedDispatch,
   timed: readonly [TimedDispatch, ...TimedDispatch[]],
@@ -84,10 +84,10 @@ export const remarkOnExperts = (
 ): string => {
   const [flat] = timed;
   const beside = isSameChoice(chosen, flat) ? "" : `, ${nameOf(flat)} ${timesOf(flat)}`;
-  return `tokens travel to experts ${nameOf(chosen)}, the fastest of ${timed.length} measured of ${numChoices} predicted; a layer takes ${timesOf(chosen)}${beside}, with tokens drawn at random`;
+  return `token dispatch to experts: ${nameOf(chosen)}, the fastest of ${timed.length} measured and ${numChoices} predicted choices; a layer takes ${timesOf(chosen)}${beside}, with random tokens`;
 };
 
-/** Times of computing that all ranks take for theirs. */
+/** Broadcast the computing times of rank 0 to all ranks. */
 const agreeOnComputing = async ({ apart, ...own }: LayerComputing, agree: Agree): Promise<LayerComputing> => {
   const [expertSeconds, chunkSeconds, otherSeconds, copySeconds] = (await agree([
     own.expertSeconds,
@@ -98,14 +98,16 @@ const agreeOnComputing = async ({ apart, ...own }: LayerComputing, agree: Agree)
   return { expertSeconds, chunkSeconds, otherSeconds, apart: apart && { ...apart, copySeconds } };
 };
 
-/** The layer as dispatchers see it: each shard is an expert, and a token goes to all shards of those that it chose. */
+/**
+ * The layer as dispatchers see it: each shard is an expert, and a token is sent to all shards of its chosen experts.
+ */
 const toShards = (layer: DispatchedLayer, numShards: number): DispatchedLayer => ({
   ...layer,
   numExperts: layer.numExperts * numShards,
   expertsPerToken: layer.expertsPerToken * numShards,
 });
 
-/** All-to-alls among the ranks that tokens travel between, as far as there are several. */
+/** Time the all-to-alls of the token exchange, for levels with several ranks. */
 const linksOf = async (input: ExpertsInput): Promise<DispatchLinks> => {
   const { job, experts } = input;
   const numShards = numFusedShards(experts, job.mesh);
@@ -117,7 +119,7 @@ const linksOf = async (input: ExpertsInput): Promise<DispatchLinks> => {
   return { numRanks, flat, levels: levels.map(({ size }, i) => ({ size, model: ofLevels[i]! })) };
 };
 
-/** What was decided for experts, with the line of their all-to-all where it was measured. */
+/** Plan of the dispatch, with the time model of the experts' all-to-all if it was measured. */
 export interface PlannedExperts {
   readonly plan: ExpertsPlan;
   readonly remark: string;
@@ -125,9 +127,10 @@ export interface PlannedExperts {
 }
 
 /**
- * Decide how tokens travel to the experts of a job, and in how many chunks. All choices are predicted, from all-to-alls
- * of each level and from what computing takes; the most promising are timed, a layer by itself on all ranks, beside the
- * flat way in one chunk, and the fastest is taken. Ranks agree on what rank 0 has measured. All ranks call it together.
+ * Choose the dispatch method of a job's experts and its number of chunks. All choices are predicted from the
+ * all-to-alls of each level and from computing times. The most promising choices are timed with one layer on all ranks,
+ * next to the flat method in one chunk, and the fastest is used. Ranks use the measurements of rank 0. All ranks call
+ * it together.
  */
 export const planExperts = async (input: ExpertsInput): Promise<PlannedExperts> => {
   const { job, experts, backend, communicators } = input;
@@ -140,7 +143,7 @@ export const planExperts = async (input: ExpertsInput): Promise<PlannedExperts> 
   });
   const [flat] = choices;
   if (choices.length === 1)
-    return { plan: planOf(flat), remark: `tokens travel to experts ${nameOf(flat)}: there is no other way here` };
+    return { plan: planOf(flat), remark: `token dispatch to experts: ${nameOf(flat)}, the only choice here` };
   const agree = agreement(backend, communicators, everyRankAxis(meshOf(job)));
   try {
     const links = await linksOf(input);

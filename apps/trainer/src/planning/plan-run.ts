@@ -8,18 +8,18 @@ import { toldSchedule } from "./plan-expert-schedule.ts";
 import { type AgreedPlan, planTogether } from "./plan-together.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
-/** What a model is made with. */
+/** Plans that are made before the model, because the model is built with them. */
 export interface DecidedBefore {
   readonly schedule?: ExpertSchedulePlan | undefined;
   readonly experts?: PlannedExperts | undefined;
 }
 
 /**
- * Measure what the plans of a job rest on, one after the other, and decide. All ranks call it together.
+ * Measure the inputs of a job's plans, one after the other, and make the plans. All ranks call it together.
  *
- * @param kept the parts of an earlier plan that stay.
- * @param decided just now, before there was a model.
- * @param basisOf what a part that is planned now depends on.
+ * @param kept parts of an earlier plan that are kept.
+ * @param decided plans that were just made, before the model.
+ * @param basisOf values that a newly planned part depends on.
  */
 export const planRun = async (
   input: ProfileInput,
@@ -52,7 +52,7 @@ export const planRun = async (
   };
   const ofExchange =
     expertExchange &&
-    `tokens travel to experts in ${(1000 * expertExchange.startupSeconds).toPrecision(3)} ms + ${(1000 * expertExchange.secondsPerByte * 2 ** 20).toPrecision(3)} ms per MiB`;
+    `an exchange of tokens with experts takes ${(1000 * expertExchange.startupSeconds).toPrecision(3)} ms + ${(1000 * expertExchange.secondsPerByte * 2 ** 20).toPrecision(3)} ms per MiB`;
   return {
     plan,
     remark: [schedule && toldSchedule(schedule), experts?.remark, exchange?.remark, curvature?.remark, ofExchange]

@@ -29,16 +29,16 @@ import { agreedLine, measureAllToAlls } from "./measure-exchange.ts";
 import { isAloneOn, measureProfile, profileFrom, profileNumbers } from "./measure-profile.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
-/** A plan, and a word on it for people. */
+/** A plan, and a remark about it for the user. */
 export interface AgreedPlan {
   readonly plan: ExchangePlan;
   readonly remark: string;
 }
 
 /**
- * Bytes of an all-reduce among all ranks that costs a rank what the compressor sends for this tensor.
+ * Bytes of an all-reduce over all ranks that has the same cost as sending this tensor with the compressor.
  *
- * @param among so many of them it is averaged.
+ * @param among number of ranks over which the tensor is averaged.
  */
 const asAllReduce = (
   compressor: Aggregator,
@@ -46,7 +46,7 @@ const asAllReduce = (
   { among, ranks }: { readonly among: number; readonly ranks: number },
 ): number => (compressor.bytesSent(bucketOf([{ path, shape }]), among) * ranks) / (2 * (ranks - 1));
 
-/** Densities of a job by path: between its least and its most, or 1, which is dense. */
+/** Densities of a job by path: between its minimum and maximum, or 1 for a dense tensor. */
 export const densitiesOf = (
   { leastDensity, mostDensity }: { readonly leastDensity: number; readonly mostDensity: number },
   profile: GradientProfile,
@@ -63,37 +63,38 @@ const milliseconds = (seconds: number): string => `${(seconds * 1000).toPrecisio
 const takes = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel, what: string): string =>
   `${what} takes ${milliseconds(startupSeconds)} + ${milliseconds(secondsPerByte * 2 ** 20)} per MiB`;
 
-/** What a plan follows from: measured before a run, or priced for one that is not made. */
+/** Times from which a plan is made: measured before a run, or estimated for a run that is not started. */
 export interface ExchangeTimes {
-  /** Of the dense gradients, in the order in which they become ready. */
+  /** Profile of the dense gradients, in the order in which they become ready. */
   readonly dense: GradientProfile;
   readonly allReduce: LinearCollectiveModel;
-  /** Where densities are planned. */
+  /** Absent: densities are not planned. */
   readonly allGather?: LinearCollectiveModel | undefined;
   readonly slowdown: Slowdown;
-  /** Where buckets go by them. */
+  /** Absent: buckets do not depend on experts. */
   readonly experts?:
     | { readonly layers: readonly ExpertLayerTimes[]; readonly allToAll: LinearCollectiveModel }
     | undefined;
 }
 
-/** What a job decides, and what it goes by. */
+/** A decision about buckets and densities, and the data it is based on. */
 export interface Decision {
   readonly plan: BucketedPlan;
-  /** Of gradients that are sent: by what the job's compressor sends. */
+  /** Profile of the sent gradients, with the bytes that the job's compressor sends. */
   readonly profile: GradientProfile;
-  /** The buckets of these. */
+  /** Buckets of the sent gradients. */
   readonly sent: BucketPlan;
-  /** With `buckets: {kind: moe-idle}`. */
+  /** Only with `buckets: {kind: moe-idle}`. */
   readonly idle?: IdleBuckets | undefined;
 }
 
 /**
- * Decide how gradients are merged, and how densely each is sent. What ranks average over different ranks travels apart;
- * what one rank has alone does not travel: it has a bucket by itself, after the others, waits for nobody, and is dense.
+ * Choose how gradients are merged, and the density of each. Tensors that are averaged over different ranks are sent in
+ * different buckets. A tensor that only one rank holds is not sent: it has its own bucket after the others, waits for
+ * no other rank, and is dense.
  *
- * @param unplanned the job's parts before there is a plan.
- * @throws ArgumentError where buckets go by layers of experts, and no layer is known.
+ * @param unplanned components of the job before there is a plan.
+ * @throws ArgumentError if buckets depend on layers of experts, and no layer is known.
  */
 export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): Decision => {
   const { dense, allReduce, allGather, slowdown } = times;
@@ -120,7 +121,7 @@ export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): De
   return { plan: { buckets: [...sent, ...alone], ...(densities && { densities }) }, profile, sent, idle };
 };
 
-/** A profile without some tensors, whose backward computation counts with the next one's. */
+/** Remove some tensors from a profile; their backward computation is added to the next tensor's. */
 const without = (
   { tensors }: GradientProfile,
   isLeftOut: (path: string) => boolean,
@@ -143,15 +144,15 @@ const idleBuckets = (
 ): IdleBuckets => {
   if (experts === undefined || experts.layers.length === 0)
     throw new ArgumentError(
-      "buckets: {kind: moe-idle} goes by when tokens travel to experts in a step, and in this one none do; use buckets: {kind: mg-wfbp}",
+      "buckets: {kind: moe-idle} needs the times at which tokens are sent to experts, but this step sends none; use buckets: {kind: mg-wfbp}",
     );
   const stretches = stretchesOf(experts.layers, profile, experts.allToAll);
   return planIdleBuckets(profile, stretches, allReduce, { apart });
 };
 
 /**
- * Measure a few steps and the collectives of the job, and decide how gradients are merged, or how densely each is sent.
- * Ranks agree on what rank 0 has measured, so all decide alike.
+ * Measure a few steps and the collectives of the job, and choose how gradients are merged, or the density of each.
+ * Ranks use the measurements of rank 0, so all ranks make the same plan.
  */
 export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => {
   const { job, parts, backend, communicators } = input;
@@ -182,11 +183,13 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
     const exposed = (other: BucketPlan): string =>
       milliseconds(simultaneousTimeline(profile, other, allReduce, slowdown).exposedSeconds);
     const atOnce =
-      slowdown.length === 1 ? "" : `, and two at once ${slowdown[1]!.toPrecision(3)} times as long to transfer`;
+      slowdown.length === 1
+        ? ""
+        : `, and two concurrent all-reduces take ${slowdown[1]!.toPrecision(3)} times as long to transfer`;
     if (idle !== undefined)
       return {
         plan,
-        remark: `${dense.tensors.length} gradients in ${buckets.length} buckets beside ${experts!.layers.length} layers of experts; ${takes(allReduce, "an all-reduce")}; ${takes(experts!.allToAll, "an exchange of tokens")}; expected exposed communication ${milliseconds(idle.seconds - idle.backwardSeconds)}`,
+        remark: `${dense.tensors.length} gradients in ${buckets.length} buckets next to ${experts!.layers.length} layers of experts; ${takes(allReduce, "an all-reduce")}; ${takes(experts!.allToAll, "an exchange of tokens")}; expected exposed communication ${milliseconds(idle.seconds - idle.backwardSeconds)}`,
       };
     return {
       plan,
@@ -197,10 +200,10 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
   }
 };
 
-/** One collective after another. */
+/** Slowdown without concurrent collectives. */
 const onlyOne: Slowdown = [1];
 
-/** How two collectives at once slow one another down on these links, as rank 0 sees it. */
+/** Slowdown of two concurrent collectives on these links, as measured by rank 0. */
 const measureSlowdown = async (
   alone: LinearCollectiveModel,
   axis: string,

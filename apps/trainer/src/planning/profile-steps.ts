@@ -21,7 +21,7 @@ import { trainedOf } from "../building/frozen.ts";
 import { batchPartOf, placeOf } from "../job/mesh.ts";
 import { type DeviceState, initState, type Parts } from "../step/train-state.ts";
 
-/** Steps before times are believed: the first compiles, the second meets cold caches. */
+/** Number of warm-up steps: the first compiles, the second has cold caches. */
 const warmUpSteps = 2;
 
 export interface ProfileInput {
@@ -33,20 +33,20 @@ export interface ProfileInput {
   readonly train: TrainingSamples;
 }
 
-/** What a few steps of a job have shown. */
+/** Results of a few profiled steps of a job. */
 export interface ProfiledSteps {
-  /** Of each step that counts. */
+  /** Spans of each counted step. */
   readonly spans: readonly (readonly Span[])[];
-  /** Of gradients: a tensor each. */
+  /** Gradient buckets, one tensor each. */
   readonly buckets: BucketPlan;
-  /** Those that are trained; they have the specs of the job's. */
+  /** Trained parameters, with the same specs as the job's. */
   readonly params: unknown;
 }
 
 /**
- * When a rank began a collective of a step, in seconds.
+ * Start of a rank's collective in a step, in seconds.
  *
- * @param is tells it by its name.
+ * @param is matches the collective by its name.
  */
 export const startOf = (spans: readonly Span[], what: string, is: (name: string) => boolean): number => {
   const begun = spans.filter(({ track }) => track === "collectives");
@@ -57,10 +57,10 @@ export const startOf = (spans: readonly Span[], what: string, is: (name: string)
 };
 
 /**
- * Run a few steps of a job on a copy of its state, with a dense exchange of each gradient by itself. All ranks call it
+ * Run a few steps of a job on a copy of its state, with a dense exchange of each gradient separately. All ranks call it
  * together.
  *
- * @param curvature in the place of the job's.
+ * @param curvature replaces the job's curvature.
  */
 export const profileSteps = async (
   { job, parts, backend, communicators, rank, train }: ProfileInput,
@@ -72,7 +72,7 @@ export const profileSteps = async (
   initial.release();
   const params = trainedOf(parts, fresh.params);
   const buckets = bucketPerTensor(params);
-  // Lanes in turn: a lane has room for 64 requests, and whoever finds it full waits, which would be taken for
+  // Lanes alternate, because a lane has room for 64 requests, and waiting for a full lane would be counted as
   // computation.
   const dense: Parts = {
     ...parts,

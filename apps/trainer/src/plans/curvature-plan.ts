@@ -5,12 +5,11 @@ import type { Job } from "../job/job.ts";
 import { recordSchema } from "../files/record-schema.ts";
 
 /**
- * What was measured and decided before a run about the inverses and factors of K-FAC. Equal on all ranks, and kept with
- * each checkpoint.
+ * Plan of the inverses and factors of K-FAC, measured before a run. Equal on all ranks, and saved with each checkpoint.
  */
 export interface CurvaturePlan extends FormPlacement {
   readonly form: KfacForm;
-  /** Which factors travel together, by `sideName`. */
+  /** Factors that are sent together, by `sideName`. */
   readonly buckets: BucketPlan;
 }
 
@@ -29,7 +28,7 @@ export const curvaturePlanSchema: z.ZodType<CurvaturePlan> = z.strictObject({
   buckets: z.array(z.array(z.string().min(1)).min(1)).min(1),
 });
 
-/** Whether who inverts what, or which factors travel together, is measured for before the first step of a job. */
+/** Whether the owners of inversions, or the buckets of factors, are measured before the first step of a job. */
 export const isCurvaturePlanned = ({ optimizer, ranks }: Pick<Job, "optimizer" | "ranks">): boolean =>
   ranks > 1 &&
   optimizer.kind === "kfac" &&

@@ -14,42 +14,42 @@ import {
   isSchedulePlanned,
 } from "./expert-schedule-plan.ts";
 
-/** The parts of a plan that are measured and decided together. */
+/** Parts of a plan. Each part is measured and planned as a unit. */
 export const planNames = ["expertSchedule", "experts", "exchange", "curvature", "expertExchange"] as const;
 
 export type PlanName = (typeof planNames)[number];
 
-/** What a part of a plan depends on, by name, as text for messages. */
+/** Values that a part of a plan depends on, by name, as text for messages. */
 export type PlanBasis = Readonly<Record<string, string>>;
 
 /**
- * What was measured and decided before a run about the exchange of its gradients, about curvature, and about the way
- * of tokens to experts. Equal on all ranks, and kept with each checkpoint.
+ * Plan of the gradient exchange, of curvature, and of the dispatch of tokens to experts, measured before a run. Equal
+ * on all ranks, and saved with each checkpoint.
  */
 export interface ExchangePlan {
-  /** Where they follow from measurements. */
+  /** Absent: buckets do not depend on measurements. */
   readonly buckets?: BucketPlan | undefined;
-  /** Part of each tensor's entries that is sent, by path, 1 where it travels dense; with `compression: lags`. */
+  /** Share of each tensor's entries that is sent, by path, 1 for dense tensors. Only with `compression: lags`. */
   readonly densities?: { readonly [path: string]: number } | undefined;
-  /** Who inverts which factor, where that follows from measurements. */
+  /** Owner of each factor's inversion. Absent: not measured. */
   readonly curvature?: CurvaturePlan | undefined;
-  /** How tokens travel to their experts, where that follows from measurements. */
+  /** Dispatch of tokens to experts. Absent: not measured. */
   readonly experts?: ExpertsPlan | undefined;
   /**
-   * What an all-to-all takes among the ranks that share out experts, where it decides whether experts move: measured
-   * once, so that a step that is done again decides the same.
+   * Time of an all-to-all among the ranks that share experts. Absent: moves of experts do not depend on it. Measured
+   * once, so that a repeated step makes the same decision.
    */
   readonly expertExchange?: LinearCollectiveModel | undefined;
-  /** Who does what where ranks share each expert out, with `shards: auto`. */
+  /** Schedule of expert shards, with `shards: auto`. */
   readonly expertSchedule?: ExpertSchedulePlan | undefined;
-  /** What each part was made for. Absent parts, from older checkpoints: not known. */
+  /** Values that each part was made for. Absent parts, from older checkpoints: not known. */
   readonly basis?: { readonly [name in PlanName]?: PlanBasis | undefined } | undefined;
 }
 
-/** A plan whose buckets are decided. */
+/** A plan with buckets. */
 export type BucketedPlan = ExchangePlan & { readonly buckets: BucketPlan };
 
-/** What a file with a plan must look like. */
+/** Schema of a plan in a file. */
 export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
   buckets: z
     .array(z.array(z.string().min(1)).min(1))
@@ -63,24 +63,24 @@ export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
   basis: z.partialRecord(z.enum(planNames), z.record(z.string(), z.string())).optional(),
 });
 
-/** Whether the buckets or densities of a job follow from measurements before its first step. */
+/** Whether the buckets or densities of a job depend on measurements before its first step. */
 export const isExchangePlanned = ({ buckets, compression, ranks }: Job): boolean =>
   ranks > 1 && (buckets.kind === "mg-wfbp" || buckets.kind === "moe-idle" || compression.kind === "lags");
 
-/** A part of a plan: when a job asks for it, and what it depends on. */
+/** Rules of a part of a plan: when a job asks for it, and what it depends on. */
 interface PlanKind {
-  /** For messages. */
+  /** Title in messages. */
   readonly title: string;
   readonly fields: readonly Exclude<keyof ExchangePlan, "basis">[];
   /** Whether the job leaves this part to measurements. */
   readonly isPlanned: (job: Job) => boolean;
   /** Settings of the job that the part depends on, next to ranks, mesh, hosts, backend, batch and tensors. */
   readonly settings: (job: Job) => object;
-  /** Whether the job allows what the plan holds. Default: always. */
+  /** Whether the job allows the planned values. Default: always. */
   readonly fits?: (plan: ExchangePlan, job: Job) => boolean;
 }
 
-/** Everything of the job's experts except what a plan of them decides. */
+/** Settings of the job's experts, without those that a plan decides. */
 const expertSettings = (job: Job): object => {
   const { dispatch: _, chunks: __, backwardChunks: ___, ...experts } = expertsOf(job) ?? ({} as never);
   return experts;
@@ -100,7 +100,7 @@ export const planKinds: { readonly [name in PlanName]: PlanKind } = {
     fits: ({ expertSchedule }, job) => expertSchedule === undefined || isAllowed(job, expertSchedule.schedule),
   },
   experts: {
-    title: "how tokens travel to experts",
+    title: "token dispatch to experts",
     fields: ["experts"],
     isPlanned: isExpertsPlanned,
     settings: expertSettings,
@@ -126,9 +126,9 @@ export const planKinds: { readonly [name in PlanName]: PlanKind } = {
   },
 };
 
-/** Whether anything of a job is decided by measurements before its first step. */
+/** Whether any part of a job is planned before its first step. */
 export const isPlanned = (job: Job): boolean => planNames.some((name) => planKinds[name].isPlanned(job));
 
-/** Whether a part is to be planned for a job. @param kept of an earlier plan. */
+/** Whether a part must be planned for a job. @param kept parts of an earlier plan. */
 export const isDue = (name: PlanName, job: Job, kept: ExchangePlan | undefined): boolean =>
   planKinds[name].isPlanned(job) && planKinds[name].fields.every((field) => kept?.[field] === undefined);

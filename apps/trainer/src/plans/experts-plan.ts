@@ -6,30 +6,29 @@ import type { ExpertsJob, Job, MeshJob } from "../job/job.ts";
 import { expertLevelsOf, tensorAxis } from "../job/mesh.ts";
 
 /**
- * What was measured and decided before a run about the way of tokens to their experts. Equal on all ranks, and kept
- * with each checkpoint.
+ * Plan of the dispatch of tokens to experts, measured before a run. Equal on all ranks, and saved with each checkpoint.
  */
 export interface ExpertsPlan {
   readonly dispatch: DispatchWay;
   readonly chunks: number;
-  /** Of the backward pass, where they are others. */
+  /** Number of chunks in the backward pass. Absent: as in the forward pass. */
   readonly backwardChunks?: number | undefined;
 }
 
-/** Older checkpoints have another key, `on`, which is not read. */
+/** Older checkpoints have another key, `on`, which is ignored. */
 export const expertsPlanSchema: z.ZodType<ExpertsPlan> = z.object({
   dispatch: z.enum(["dense", "ragged", "hierarchical", "duplicate-free"]),
   chunks: z.int().min(1),
   backwardChunks: z.int().min(1).optional(),
 });
 
-/** An axis that tokens travel along, with its ranks. */
+/** A mesh axis of the token exchange, with its number of ranks. */
 export interface TravelAxis {
   readonly axis: string;
   readonly size: number;
 }
 
-/** Levels that tokens travel over to the experts of a job, the outermost first: at least two, or none. */
+/** Levels of the token exchange of a job, the outermost first. Empty: fewer than two levels. */
 export const travelLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJob): readonly TravelAxis[] => {
   const levels = [...expertLevelsOf(mesh), { axis: tensorAxis, size: numFusedShards(experts, mesh) }].filter(
     ({ size }) => size > 1,
@@ -37,24 +36,25 @@ export const travelLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJob)
   return levels.length > 1 ? levels : [];
 };
 
-/** Numbers of chunks that are looked at, as the planners of pipelines do. */
+/** Numbers of chunks to consider, as in pipeline planners. */
 const degrees: readonly number[] = [1, 2, 4, 8];
 
-/** Ways in which tokens may travel: all compute the same and drop the same tokens. The first is the flat one. */
+/** Dispatch methods that compute the same and drop the same tokens. The first is the flat method. */
 const waysOf = (experts: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
   const { gate, placement } = experts;
-  if (gate === "soft") return ["dense"]; // mixtures fill all slots, and no two go to several experts
+  if (gate === "soft") return ["dense"]; // soft mixtures fill all slots, and no two of a token go to several experts
   return [
     "ragged",
-    ...(placement?.when === "pays" ? [] : (["dense"] as const)), // whose slots travel wherever experts lie
+    ...(placement?.when === "pays" ? [] : (["dense"] as const)), // dense dispatch sends all slots wherever experts are placed
     ...(mesh.expert * numFusedShards(experts, mesh) > 1 ? (["duplicate-free"] as const) : []),
     ...(travelLevels(experts, mesh).length > 1 ? (["hierarchical"] as const) : []),
   ];
 };
 
 /**
- * What a plan may choose for the experts of a job; the first is flat and in the fewest chunks. With `backwardChunks:
- * auto` slots may travel back in any number of chunks, first of all in that of forward.
+ * Choices that a plan may make for the experts of a job; the first is flat and has the fewest chunks. With
+ * `backwardChunks: auto`, slots may be sent back in any number of chunks, and the number of the forward pass comes
+ * first.
  */
 export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [DispatchChoice, ...DispatchChoice[]] => {
   const ways = experts.dispatch === "auto" ? waysOf(experts, mesh) : [experts.dispatch];
@@ -75,24 +75,24 @@ export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [D
   return choices as [DispatchChoice, ...DispatchChoice[]];
 };
 
-/** Of a choice, in the pass that has more of them. */
+/** Number of chunks of a choice, in the pass that has more. */
 export const mostChunksOf = (choice: DispatchChoice): number => Math.max(choice.numChunks, backwardChunksOf(choice));
 
-/** Whether two choices come to the same. */
+/** Whether two choices are equivalent. */
 export const isSameChoice = (a: DispatchChoice, b: DispatchChoice): boolean =>
   a.way === b.way && a.numChunks === b.numChunks && backwardChunksOf(a) === backwardChunksOf(b);
 
-/** Whether anything about the way of tokens follows from measurements. */
+/** Whether any part of the dispatch depends on measurements. */
 const isAuto = ({ dispatch, chunks, backwardChunks }: ExpertsJob): boolean =>
   dispatch === "auto" || chunks === "auto" || backwardChunks === "auto";
 
-/** Whether the job leaves the way of tokens to measurements before its first step. */
+/** Whether the job leaves the dispatch to measurements before its first step. */
 export const isExpertsPlanned = (job: Pick<Job, "model">): boolean => {
   const experts = expertsOf(job);
   return experts !== undefined && isAuto(experts);
 };
 
-/** Whether a plan is one that this job could have made. */
+/** Whether this job could have made a plan. */
 export const isExpertsPlanFor = (plan: ExpertsPlan, job: Pick<Job, "model" | "mesh">): boolean => {
   const experts = expertsOf(job);
   const { dispatch: way, chunks: numChunks, backwardChunks } = plan;
@@ -102,7 +102,7 @@ export const isExpertsPlanFor = (plan: ExpertsPlan, job: Pick<Job, "model" | "me
   );
 };
 
-/** Experts of which it is settled how tokens travel to them. */
+/** Experts with a settled dispatch. */
 export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks" | "backwardChunks"> & {
   readonly dispatch: DispatchWay;
   readonly chunks: number;
@@ -110,8 +110,8 @@ export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks" | "backwardC
 };
 
 /**
- * What `auto` stands for: what was planned, or, where nothing was measured (to look at shapes, prices, memory), the
- * flat way in one chunk.
+ * Replace `auto` by the plan. Without a plan, as when only shapes, costs or memory are computed: the flat method in one
+ * chunk.
  */
 export const settledExperts = (experts: ExpertsJob, mesh: MeshJob, plan: ExpertsPlan | undefined): SettledExperts => {
   const [{ way, numChunks }] = dispatchChoices(experts, mesh);

@@ -3,7 +3,7 @@ import { withPlannedSchedule } from "./expert-schedule-plan.ts";
 import { type ExchangePlan, type PlanBasis, type PlanName, planKinds, planNames } from "./exchange-plan.ts";
 import type { Job } from "../job/job.ts";
 
-/** Circumstances of a run that plans depend on, next to its job. The same on all ranks. */
+/** Facts of a run that plans depend on, in addition to its job. The same on all ranks. */
 export interface PlanWorld {
   /** Ranks of each host. */
   readonly hosts: readonly (readonly number[])[];
@@ -11,7 +11,7 @@ export interface PlanWorld {
   readonly trainedHash: string;
 }
 
-/** Everything that a plan of a job depends on; the first entry that differs is the one that a message names. */
+/** Values that a plan of a job depends on. A message names the first entry that differs. */
 export const planBasis = (name: PlanName, job: Job, { hosts, trainedHash }: PlanWorld): PlanBasis => ({
   ranks: `${job.ranks}`,
   mesh: JSON.stringify({ expert: job.mesh.expert, levels: job.mesh.expertLevels, tensor: job.mesh.tensor }),
@@ -23,7 +23,7 @@ export const planBasis = (name: PlanName, job: Job, { hosts, trainedHash }: Plan
   settings: JSON.stringify(planKinds[name].settings(job)),
 });
 
-/** A plan without the parts named. */
+/** Remove parts of a plan. */
 const without = (plan: ExchangePlan, names: readonly PlanName[]): ExchangePlan => {
   const fields = new Set<string>(names.flatMap((name) => planKinds[name].fields));
   const basis = Object.entries(plan.basis ?? {}).filter(([name]) => !names.includes(name as PlanName));
@@ -36,12 +36,15 @@ const without = (plan: ExchangePlan, names: readonly PlanName[]): ExchangePlan =
 const holds = (plan: ExchangePlan, name: PlanName): boolean =>
   planKinds[name].fields.some((field) => plan[field] !== undefined);
 
-/** The parts of a plan that state of single ranks is laid out by. @param own paths of that state. */
+/** Parts of a plan on which the layout of a single rank's state depends. @param own paths of that state. */
 export const boundPlans = (own: Iterable<string>): readonly PlanName[] => [
   ...new Set([...own].map((path) => (path.startsWith("residuals.") ? "exchange" : "curvature"))),
 ];
 
-/** The parts of a plan that the job still leaves to plans; settings that the job gives itself replace the others. */
+/**
+ * Keep the parts of a plan that the job still leaves to planning. Settings that the job now gives itself replace the
+ * other parts.
+ */
 export const wantedPlan = (job: Job, plan: ExchangePlan | undefined): ExchangePlan | undefined =>
   plan &&
   without(
@@ -50,11 +53,11 @@ export const wantedPlan = (job: Job, plan: ExchangePlan | undefined): ExchangePl
   );
 
 /**
- * Compare each part of a plan from a checkpoint with the run that resumes. A part stays if it was made for the same
- * circumstances, or if ranks have state of their own that is laid out by it. Ranks plan the others again.
+ * Compare each part of a plan from a checkpoint with the run that resumes. A part is kept if it was made for the same
+ * facts, or if the layout of a single rank's state depends on it. Ranks plan the other parts again.
  *
- * @param bound parts that state of single ranks is laid out by, such as residuals by buckets.
- * @returns what stays, and a line per part that does not.
+ * @param bound parts on which the layout of a single rank's state depends, such as buckets for residuals.
+ * @returns the kept parts, and a line per dropped part.
  */
 export const keptPlan = (
   known: ExchangePlan | undefined,

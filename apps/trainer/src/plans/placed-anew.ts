@@ -1,30 +1,30 @@
 import { expertsOf } from "../job/experts-of.ts";
 import type { ExpertsJob, Job, PlacementJob } from "../job/job.ts";
 
-/** Experts that are placed anew while a job trains. */
+/** Experts that a job moves during training. */
 export interface PlacedAnew {
   readonly experts: ExpertsJob;
   readonly placement: PlacementJob;
-  /** Numbers of a token. */
+  /** Number of elements of a token. */
   readonly width: number;
 }
 
-/** Those of a job, if any: on one rank all places are alike. */
+/** Get the movable experts of a job. Absent: none, or a single rank, on which all slots are equivalent. */
 export const placedAnew = ({ model, mesh }: Pick<Job, "model" | "mesh">): PlacedAnew | undefined =>
   model.kind === "gpt" && model.experts?.placement !== undefined && mesh.expert > 1
     ? { experts: model.experts, placement: model.experts.placement, width: model.width }
     : undefined;
 
-/** Why it changes nothing to place the experts of a job anew, where that is so. */
+/** Reason why moving the experts of a job has no effect. Absent: it has an effect. */
 export const idlePlacement = (job: Pick<Job, "model" | "mesh">): string | undefined => {
   const experts = expertsOf(job);
   if (experts?.placement === undefined) return undefined;
   if (job.mesh.expert === 1)
     return "model.experts.placement has no effect: with mesh.expert: 1 every rank has all experts";
   return experts.dispatch === "dense"
-    ? "model.experts.placement saves no time: with dispatch: dense all slots travel wherever experts lie; use dispatch: ragged"
+    ? "model.experts.placement saves no time: with dispatch: dense all slots are sent wherever experts are placed; use dispatch: ragged"
     : undefined;
 };
 
-/** Whether what moves gain is weighed against what they take, for which exchanges are timed before the first step. */
+/** Whether the gain of moves is compared with their cost, for which exchanges are timed before the first step. */
 export const isMoveWeighed = (job: Pick<Job, "model" | "mesh">): boolean => placedAnew(job)?.placement.when === "pays";

@@ -24,7 +24,7 @@ export interface GradientTensor extends BucketTensor {
   readonly axis: string;
 }
 
-/** The tensor of each bucket of a job that exchanges each by itself, by the bucket's number. */
+/** The tensor of each bucket of a job with one bucket per tensor, by bucket number. */
 export const gradientTensors = ({
   job,
   trained,
@@ -40,12 +40,12 @@ export const gradientTensors = ({
 };
 
 /**
- * Trace what exchanging some gradients takes by itself, in one bucket, as a job would do it for good: the scope of all
- * of it is `exchange-0`, but for one sum of the mean and another tensor, which stands for the optimizer that reads the
- * mean.
+ * Trace the exchange of some gradients alone, in one bucket, with the options of the job's last step. The whole
+ * exchange has the scope `exchange-0`, except for one sum of the mean and another tensor, which represents the
+ * optimizer that reads the mean.
  *
  * @param tensors averaged over the same ranks.
- * @param plan densities by path, where the compression takes such.
+ * @param plan densities by path, if the compression has densities.
  */
 export const traceExchange = (
   { job, totalSteps, own }: Pick<Prepared, "job" | "totalSteps" | "own">,

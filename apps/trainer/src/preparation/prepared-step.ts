@@ -21,15 +21,15 @@ import { numUpdateFigures } from "../step/update-figures.ts";
 /** A training step as a backend runs it. */
 export interface PreparedStep extends PreparedGraph {
   readonly plan: MemoryPlan;
-  /** Inputs of the graph that are the state; those after them are the batch. */
+  /** Number of graph inputs that are state; the other inputs are the batch. */
   readonly stateInputs: number;
 }
 
 /**
- * The graph of one training step on one rank's part of a batch, as it is traced.
+ * Trace the graph of one training step on one rank's part of a batch.
  *
- * @param step which one, from 0: compressors may take turns.
- * @param part of a batch in several parts. Default: all of them.
+ * @param step number of the step, from 0: compressors may alternate.
+ * @param part of a batch that is split into several parts. Default: all parts.
  */
 const tracedStep = (
   parts: Parts,
@@ -61,7 +61,7 @@ const tracedStep = (
   return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);
 };
 
-/** What jit makes of a graph under the job's bound, before the backend compiles it. */
+/** Apply the recomputation that jit applies under the job's memory bound, before the backend compiles the graph. */
 const withinBound = ({ memory }: Job, graph: Graph, workspaceBytes: (graph: Graph) => number): Graph => {
   if (memory.maxBytes === undefined) return graph;
   try {
@@ -79,13 +79,14 @@ interface TraceOptions {
 }
 
 /**
- * Trace the step of a job; what the backends make of it is asked for apart.
+ * Trace the step of a job; the returned functions prepare the graph for a backend.
  *
- * @throws ConfigError where a backend's plan cannot be kept within `memory.maxBytes`.
- * @param plan where the exchange or the way of tokens follows from measurements, or from prices. Default: what such a
- * job begins with, each tensor by itself; tokens straight to their experts, in one chunk.
- * @param part of a step that computes several parts of a batch, only this one: what is compiled, and bounds memory.
- * Default: all parts in one graph, which tells what a step computes, but not what it holds.
+ * @throws ConfigError if a backend's plan exceeds `memory.maxBytes`.
+ * @param plan for jobs whose gradient exchange or token routing is planned from measurements or from costs. Default:
+ * the initial plan of such a job: one bucket per tensor; tokens sent directly to their experts, in one chunk.
+ * @param part trace only this part of a step that computes several parts of a batch. The compiled units are these
+ * parts, and their memory is bounded. Default: all parts in one graph, which shows the computation of a step but not
+ * its memory use.
  */
 export const traceStep = (
   prepared: Prepared,
@@ -119,9 +120,9 @@ export const traceStep = (
 };
 
 /**
- * The same on the CPU, or on a device.
+ * Prepare the step of a job for the CPU, or for a device.
  *
- * @param alone of a step that computes several parts of a batch, the one that takes the most memory.
+ * @param alone return only the part with the largest memory use, if a step computes several parts of a batch.
  */
 export const prepareStep = (
   prepared: Prepared,
@@ -136,6 +137,6 @@ export const prepareStep = (
   const last = ofPart("last");
   const { overlap, accumulate: numParts = 1 } = prepared.job;
   if (overlap !== "dear" || numParts === 1) return last;
-  const first = ofPart("first"); // with the update in it
+  const first = ofPart("first"); // includes the update
   return first.plan.workspaceBytes > last.plan.workspaceBytes ? first : last;
 };

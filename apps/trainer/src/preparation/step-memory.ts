@@ -8,19 +8,19 @@ import type { Prepared } from "./prepare.ts";
 import { prepareStep } from "./prepared-step.ts";
 import { formatBytes } from "../run-files/summary.ts";
 
-/** What the intermediates of a step take on each rank, and what it costs to keep no more of them. */
+/** Memory of a step's intermediates on each rank, and the cost of recomputation. */
 export interface StepMemory {
   readonly recompute: MemoryJob["recompute"];
   readonly bytes: number;
   readonly flops: number;
-  /** The same step with everything kept. */
+  /** Memory and flops of the same step without recomputation. */
   readonly keepingAll: { readonly bytes: number; readonly flops: number };
 }
 
 /**
- * Plan the step of a job as it is, and without recomputation, on the CPU or on a device.
+ * Plan the step of a job with and without recomputation, on the CPU or on a device.
  *
- * @throws ConfigError where `memory.maxBytes` cannot be met.
+ * @throws ConfigError if `memory.maxBytes` cannot be met.
  */
 export const stepMemoryOf = async (prepared: Prepared, device?: DeviceFacts): Promise<StepMemory> => {
   const { job, data, traced, given } = prepared;
@@ -40,8 +40,8 @@ export const stepMemoryOf = async (prepared: Prepared, device?: DeviceFacts): Pr
   return { recompute, ...own, keepingAll: measure({ ...prepared, job: plain, model }) };
 };
 
-/** What a step keeps, and what it does to keep no more: a line for people. */
+/** A line for the user about the memory of a step, and the cost of recomputation. */
 export const memoryLine = ({ recompute, bytes, flops, keepingAll }: StepMemory): string =>
   recompute === "none"
-    ? `intermediates of a step take ${formatBytes(bytes)} on each rank (${bytes} bytes); memory: {recompute: auto, maxBytes: …} computes some again to keep less`
+    ? `intermediates of a step take ${formatBytes(bytes)} on each rank (${bytes} bytes); memory: {recompute: auto, maxBytes: …} recomputes some of them to save memory`
     : `intermediates of a step take ${formatBytes(bytes)} on each rank, ${formatBytes(keepingAll.bytes)} without recompute: ${recompute}, which adds ${((100 * (flops - keepingAll.flops)) / keepingAll.flops).toFixed(1)} % of flops`;

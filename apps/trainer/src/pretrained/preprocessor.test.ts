@@ -47,7 +47,7 @@ describe("what the job does not say is as the checkpoint says", () => {
     const settled = await settlePretrained(job({ trainSamples: 5 }));
     expect(madeOf(settled)).toEqual({ fit: "stretch", resample: "bicubic", normalise });
     expect(preprocessorRemarks(settled)).toEqual([
-      "as preprocessor_config.json of model.folder says: data.normalise mean 0.5, 0.4, 0.3, deviation 0.2, 0.2, 0.1; data.fit stretch; data.resample bicubic",
+      "as in preprocessor_config.json of model.folder: data.normalise mean 0.5, 0.4, 0.3, deviation 0.2, 0.2, 0.1; data.fit stretch; data.resample bicubic",
     ]);
     const again = checked(JSON.parse(JSON.stringify(settled)));
     expect(again).toEqual(settled);
@@ -60,7 +60,7 @@ describe("what the job does not say is as the checkpoint says", () => {
     say({ processor_class: "Own", image_processor: vit }, "processor_config.json");
     const settled = await settlePretrained(job());
     expect(madeOf(settled).resample).toBe("bicubic");
-    expect(preprocessorRemarks(settled)[0]).toMatch(/^as processor_config\.json of model\.folder says: /);
+    expect(preprocessorRemarks(settled)[0]).toMatch(/^as in processor_config\.json of model\.folder: /);
   });
 
   test.each([
@@ -121,7 +121,7 @@ test("nothing changes without the file, for fresh weights, and for a run that be
   const preprocessor = { normalise, size: [224, 224] };
   const old = job({ normalise, fit: "cover" }, { config: { model_type: "vit" }, digest: "a".repeat(64), preprocessor });
   expect(preprocessorRemarks(await settlePretrained(old))).toEqual([
-    expect.stringMatching(/^as preprocessor_config\.json of model\.folder says: data\.normalise mean [^;]*$/),
+    expect.stringMatching(/^as in preprocessor_config\.json of model\.folder: data\.normalise mean [^;]*$/),
   ]);
 });
 

@@ -18,10 +18,10 @@ const preprocessorOf = ({ file, processor }: FoundImageProcessor): PreprocessorJ
 };
 
 /**
- * What a checkpoint says of the images that its model takes; undefined where it says nothing.
+ * Read the image preprocessing of a checkpoint. Absent: the checkpoint specifies none.
  *
  * @param modelType of its config.json.
- * @throws PretrainedError for a file that holds no such thing, and for images that cannot be made here.
+ * @throws PretrainedError for a file in another format, and for unsupported preprocessing.
  */
 export const readPreprocessor = async (folder: string, modelType: unknown): Promise<PreprocessorJob | undefined> => {
   const found = await loadImageProcessor(folder, modelType);
@@ -33,8 +33,8 @@ type Geometry = Pick<DecodedJob, "fit" | "resize">;
 const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /**
- * How images come to the job's size as those of the model came to theirs: in the same proportion where the sizes
- * differ. Undefined where that is not known, or no size that a job may ask for.
+ * Resizing that brings images to the job's size as the model's images were brought to theirs: in the same proportion if
+ * the sizes differ. Absent: not known, or a size that a job may not ask for.
  */
 const geometryFor = (
   { resize, size: seen }: PreprocessorJob,
@@ -45,17 +45,17 @@ const geometryFor = (
   const [wanted, least] = [sidesOf(size), sidesOf(decodeSize)];
   const reference = seen ?? sidesOf(resize);
   const scale = Math.max(wanted[0] / reference[0], wanted[1] / reference[1]);
-  // a product of sizes that divide each other is whole, but for rounding
+  // a product of sizes that divide each other is whole, except for rounding
   const scaled = (side: number): number => Math.floor(side * scale + 1e-6);
   const result = typeof resize === "number" ? scaled(resize) : ([scaled(resize[0]), scaled(resize[1])] as const);
   return sidesOf(result).every((side, i) => side >= least[i]! && side <= mostSide) ? { resize: result } : undefined;
 };
 
-/** Whether means and deviations are of as many channels as images have. */
+/** Whether means and deviations have as many channels as images. */
 const fitsChannels = ({ mean }: NormaliseJob, channels: number): boolean =>
   mean.length === 1 || mean.length === channels;
 
-/** The same job, with images made as those that its model was trained on, unless it says how they are. */
+/** Add the preprocessing of the model's training images to a job, unless the job specifies its own. */
 export const withPreprocessor = (job: Job, preprocessor: PreprocessorJob): Job => {
   const { data } = job;
   if (!isDecoded(data)) return job;
@@ -66,7 +66,7 @@ export const withPreprocessor = (job: Job, preprocessor: PreprocessorJob): Job =
     ...(data.resample === undefined && resample && { resample }),
     ...(data.normalise === undefined && normalise && fitsChannels(normalise, data.channels) && { normalise }),
   };
-  // a hash of the job asks for the order of its keys, which is that of the schema when it is read again
+  // The job is hashed as text, so keys must be in the order of the schema, as when the job is read again.
   return { ...job, data: dataSchema.parse({ ...data, ...taken }) };
 };
 
@@ -75,7 +75,7 @@ const toldStatistics = ({ mean, std }: NormaliseJob): string => `mean ${mean.joi
 const toldGeometry = ({ fit, resize }: Geometry): [key: string, value: string] =>
   resize === undefined ? ["fit", decodingOf({ fit }).fit] : ["resize", [resize].flat().join("×")];
 
-/** Of images that a model was trained on. */
+/** Describe the images that a model was trained on. */
 const toldTraining = ({ resize, size }: PreprocessorJob): string => {
   const middle = size === undefined || same(size, resize) ? "" : `, and cut to their middle, ${size.join("×")}`;
   if (resize === undefined) return `images as large as they were${middle}`;
@@ -84,7 +84,10 @@ const toldTraining = ({ resize, size }: PreprocessorJob): string => {
     : `images stretched to ${resize.join("×")}${middle}`;
 };
 
-/** What people should know of images of a pretrained model: a line of what is as it says, one of each difference. */
+/**
+ * Remarks for the user about images of a pretrained model: a line of settings that match its preprocessing, and a line
+ * per difference.
+ */
 export const preprocessorRemarks = ({ model, data }: Job): string[] => {
   if (model.kind !== "pretrained" || model.preprocessor === undefined || !isDecoded(data)) return [];
   const { file = "preprocessor_config.json", normalise, size, resize, resample } = model.preprocessor;
@@ -103,7 +106,7 @@ export const preprocessorRemarks = ({ model, data }: Job): string[] => {
       data.normalise === undefined ? "none" : toldStatistics(data.normalise),
       `with ${toldStatistics(normalise)}`,
     );
-  // jobs of old knew a size alone
+  // older jobs record only a size
   if (model.preprocessor.file !== undefined && (resize !== undefined || size !== undefined))
     say(same(geometry, own), ...toldGeometry(own), `on ${toldTraining(model.preprocessor)}`);
   if (resample !== undefined)
@@ -111,5 +114,5 @@ export const preprocessorRemarks = ({ model, data }: Job): string[] => {
   const sides = sidesOf(data.size);
   if (size !== undefined && !same(size, sides))
     say(false, "size", `images are ${sides.join("×")}`, `on ${size.join("×")}`);
-  return [...(asSaid.length === 0 ? [] : [`as ${file} of model.folder says: ${asSaid.join("; ")}`]), ...differing];
+  return [...(asSaid.length === 0 ? [] : [`as in ${file} of model.folder: ${asSaid.join("; ")}`]), ...differing];
 };

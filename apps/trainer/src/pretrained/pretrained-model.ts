@@ -5,7 +5,7 @@ import { ConfigError } from "../errors.ts";
 import type { Job, MemoryJob, PretrainedJob } from "../job/job.ts";
 import { isLabelled, layoutOf, type Task } from "../task/task.ts";
 
-/** Of one batch of one sample: how many scores the model gives, and for how many positions. */
+/** Shape of a model's logits for a batch of one sample. */
 const logitsOf = (model: Model, { dtype, shape }: TensorSpec): readonly number[] => {
   let logits: Tensor | undefined;
   trace(
@@ -19,12 +19,12 @@ const logitsOf = (model: Model, { dtype, shape }: TensorSpec): readonly number[]
   return logits!.shape;
 };
 
-/** @throws ConfigError where a model does not answer what the samples ask. */
+/** @throws ConfigError if a model does not fit the task of the samples. */
 const requireTask = (model: Model, { config }: PretrainedJob, task: Task): void => {
   const what = `model.folder: the ${String(config?.["model_type"])} of its config.json`;
   if (!isLabelled(task))
     throw new ConfigError([
-      `${what} takes samples of inputs and labels, a tensor each, but these are ${layoutOf({ fields: task.leaves })}; use other data, or {kind: module} for a model of yours`,
+      `${what} needs samples of inputs and labels, one tensor each, but these are ${layoutOf({ fields: task.leaves })}; use other data, or {kind: module} for your own model`,
     ]);
   const { inputs, labels, predicts, classes } = task;
   const asked = `inputs are ${inputs.dtype}[${inputs.shape.join(", ")}] with ${predicts}`;
@@ -33,41 +33,41 @@ const requireTask = (model: Model, { config }: PretrainedJob, task: Task): void 
     shape = logitsOf(model, inputs);
   } catch (error) {
     if (!(error instanceof SkeinError)) throw error;
-    throw new ConfigError([`${what} cannot take these samples, whose ${asked}: ${error.message}`]);
+    throw new ConfigError([`${what} does not fit these samples, whose ${asked}: ${error.message}`]);
   }
   const width = shape.at(-1)!;
   if (predicts === "values" || predicts === "own" || shape.length !== labels.shape.length + 2)
     throw new ConfigError([
-      `${what} gives scores [${shape.slice(1).join(", ")}] for a sample, but the ${asked}, and labels [${labels.shape.join(", ")}]; use another model or other data`,
+      `${what} returns scores [${shape.slice(1).join(", ")}] for a sample, but the ${asked}, and labels [${labels.shape.join(", ")}]; use another model or other data`,
     ]);
   const isText = predicts !== "classes";
   if (isText ? width >= classes! : width === classes) return;
   throw new ConfigError([
     isText
-      ? `${what} knows ${width} tokens, but those of this data go up to ${classes! - 1}; use the tokenizer that it was trained with, or weights: none with a config.json of vocab_size: ${classes}`
-      : `${what} tells ${width} classes, but the data has ${classes}; give it a new head with head: new, or use data of ${width} classes`,
+      ? `${what} has ${width} tokens, but the tokens of this data go up to ${classes! - 1}; use the tokenizer that the model was trained with, or weights: none with a config.json of vocab_size: ${classes}`
+      : `${what} has ${width} classes, but the data has ${classes}; give it a new head with head: new, or use data of ${width} classes`,
   ]);
 };
 
 /**
- * The same job with the configuration of a model that tells the classes of the data, where it asks for a new head.
+ * Set the configuration of a model with a head for the classes of the data, if the job asks for a new head.
  *
- * @throws PretrainedError for a model that has no head for classes, ConfigError for data without classes.
+ * @throws PretrainedError for a model without a head for classes, ConfigError for data without classes.
  */
 export const withHeadFor = (job: Job, { predicts, classes }: Task): Job => {
   const { model } = job;
   if (model.kind !== "pretrained" || model.head === undefined) return job;
   if (predicts !== "classes")
     throw new ConfigError([
-      `model.head: a new head tells classes, but the labels of this data are ${predicts}; leave it out, or use data with a class for each sample`,
+      `model.head: a new head predicts classes, but the labels of this data are ${predicts}; remove head, or use data with a class for each sample`,
     ]);
   return { ...job, model: { ...model, config: withNewHead(model.config ?? {}, classes!) } };
 };
 
 /**
- * The model of a checkpoint in Hugging Face's layout.
+ * Build the model of a checkpoint in Hugging Face's layout.
  *
- * @throws PretrainedError for a configuration that we have no model for, ConfigError where it does not fit the samples.
+ * @throws PretrainedError for an unsupported configuration, ConfigError if the model does not fit the samples.
  */
 export const pretrainedModel = (job: PretrainedJob, task: Task, { recompute }: MemoryJob): Model => {
   const model = modelOf(job.config ?? {}, { recompute: recompute === "blocks" ? "blocks" : "none" });

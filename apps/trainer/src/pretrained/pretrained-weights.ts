@@ -3,15 +3,15 @@ import { leavesByPath } from "@skein/tensor-core/backend";
 import type { Job } from "../job/job.ts";
 
 /**
- * What a run begins with of a checkpoint that it is to train on, by the paths of its state; undefined where a job names
- * none. Each rank reads the files itself; on another machine they must hold what the controller of the run has.
+ * Initial weights of a run from the checkpoint that the job names, by the paths of its state. Absent: the job names
+ * none. Each rank reads the files itself; on another machine the files must have the same content as the controller's.
  *
- * @throws PretrainedError, SafetensorsError, ConfigError where they do not.
+ * @throws PretrainedError, SafetensorsError for unreadable files; ConfigError for different files.
  */
 export const pretrainedWeights = async (job: Job): Promise<((path: string) => NdArray | undefined) | undefined> => {
   const { model } = job;
   if (model.kind !== "pretrained" || model.weights === "none") return undefined;
-  // Only here: most ranks begin with weights of their own.
+  // Imported here, because most ranks start with new weights.
   const [{ loadBody, loadPretrained }, { requireSamePretrained }] = await Promise.all([
     import("@skein/pretrained/node"),
     import("./settle-pretrained.ts"),

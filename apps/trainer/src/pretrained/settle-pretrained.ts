@@ -7,10 +7,10 @@ import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { readPreprocessor, withPreprocessor } from "./preprocessor.ts";
 
-/** Files of a checkpoint that say what a run begins with. */
+/** Whether a file of a checkpoint holds weights. */
 const isWeights = (name: string): boolean => /^model.*\.safetensors(\.index\.json)?$/.test(name);
 
-/** SHA-256 of the names and content of files in a folder. Cost: each is read once. */
+/** SHA-256 of the names and content of files in a folder. Cost: each file is read once. */
 const digestOf = async (folder: string, names: readonly string[]): Promise<string> => {
   const hash = createHash("sha256");
   for (const name of names) {
@@ -21,11 +21,11 @@ const digestOf = async (folder: string, names: readonly string[]): Promise<strin
 };
 
 /**
- * The same job with what its pretrained model is made of: the configuration, and the digest of the weights; and with
- * its images made as those that the model was trained on, unless it says how. A job that knows all this keeps it where
- * the folder is gone: a run goes on from its own checkpoints.
+ * Add the configuration of a pretrained model and the digest of its weights to a job, and the preprocessing of the
+ * model's training images, unless the job specifies its own. A job that has these values keeps them if the folder no
+ * longer exists, because a resumed run reads its own checkpoints.
  *
- * @throws PretrainedError where the folder holds no checkpoint.
+ * @throws PretrainedError if the folder holds no checkpoint.
  */
 export const settlePretrained = async (job: Job): Promise<Job> => {
   const { model } = job;
@@ -35,7 +35,7 @@ export const settlePretrained = async (job: Job): Promise<Job> => {
   if (model.weights === "none") return { ...job, model: { ...model, config } };
   const names = (await readdir(model.folder)).filter(isWeights).sort();
   const settled = { ...model, config, digest: await digestOf(model.folder, names) };
-  // a job that was settled before keeps what its run began with
+  // a job that was settled before keeps the settings of its run
   const preprocessor =
     model.config === undefined ? await readPreprocessor(model.folder, config["model_type"]) : undefined;
   return preprocessor === undefined
@@ -44,7 +44,7 @@ export const settlePretrained = async (job: Job): Promise<Job> => {
 };
 
 /**
- * Require that this process has the checkpoint that the controller of the run has.
+ * Require that this process has the same checkpoint as the controller of the run.
  *
  * @throws ConfigError
  */
@@ -53,6 +53,6 @@ export const requireSamePretrained = async (job: Job): Promise<void> => {
   const [theirs, ours] = [job.model, own.model];
   if (theirs.kind !== "pretrained" || ours.kind !== "pretrained" || theirs.digest === ours.digest) return;
   throw new ConfigError([
-    `model.folder ${ours.folder}: its weights, SHA-256 ${String(ours.digest).slice(0, 16)}…, are not what the controller of the run has, ${String(theirs.digest).slice(0, 16)}…; copy the folder from there`,
+    `model.folder ${ours.folder}: its weights, SHA-256 ${String(ours.digest).slice(0, 16)}…, differ from the controller's, ${String(theirs.digest).slice(0, 16)}…; copy the folder from there`,
   ]);
 };

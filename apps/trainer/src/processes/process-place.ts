@@ -2,9 +2,9 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
 /**
- * The system in which process ids mean the same: boot and namespace of process ids on Linux, where containers have
- * namespaces of their own under one host name; elsewhere the host name. Absent if the system does not say, as where
- * /proc is that of another namespace.
+ * Name of the system in which process ids are unique: boot id and PID namespace on Linux, where containers have their
+ * own namespaces under one host name; the host name on other systems. Absent: the system does not report it, as when
+ * /proc belongs to another namespace.
  */
 export const processPlace = (): string | undefined => {
   if (process.platform !== "linux") return hostname();

@@ -1,15 +1,18 @@
 import { readFileSync } from "node:fs";
 
-/** What the system reports of a process; empty if the process is gone or the system has no /proc. */
+/** Status of a process as reported by the system. Empty: the process has ended, or the system has no /proc. */
 export interface ProcessStatus {
   readonly state?: string | undefined;
-  /** When the process began, as the system counts it; a later process may have the same number. */
+  /**
+   * Start time of the process in the system's own unit. Distinguishes the process from a later process with the same
+   * id.
+   */
   readonly began?: string | undefined;
 }
 
 export const statusOf = (pid: number): ProcessStatus => {
   try {
-    // The name of the process is in parentheses, and may hold spaces; these are the 3rd and the 22nd field.
+    // The name of the process is in parentheses and may contain spaces; state and start time are fields 3 and 22.
     const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)!.split(" ");
     return { state: fields[0], began: fields[19] };
   } catch {
@@ -26,6 +29,9 @@ const isThere = (pid: number): boolean => {
   }
 };
 
-/** Whether a process runs: a killed one stays listed until its parent asks for its end, but does nothing any more. */
+/**
+ * Whether a process runs. A killed process stays listed until its parent collects its exit status, but does nothing any
+ * more.
+ */
 export const isRunning = (pid: number, { state }: ProcessStatus = statusOf(pid)): boolean =>
   isThere(pid) && state !== "Z" && state !== "X";

@@ -1,26 +1,26 @@
 import { isRunning } from "./process-status.ts";
 
-/** The command of a process that runs ranks for a controller, and was started by it. */
+/** Command of a process that runs ranks for a controller, which started the process. */
 export const memberCommand = "member";
 
-/**
- * Environment variable with the process id of the controller of the run, for processes that a launcher stands between.
- */
+/** Environment variable with the process id of the controller, for processes that a launcher starts. */
 export const controllerVariable = "SKEIN_CONTROLLER";
 
 const betweenLooksMilliseconds = 250;
 
-/** Signals that service managers, terminals and people send to all processes of a run at once. */
+/** Signals that service managers, terminals and users send to all processes of a run at once. */
 const stopSignals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 
 /**
- * End at once, whatever threads of this process are in. Nothing is lost: the controller alone completes checkpoints.
+ * End at once, regardless of the state of this process's threads. Nothing is lost, because only the controller
+ * completes checkpoints.
  */
 const end = (): void => void process.kill(process.pid, "SIGKILL");
 
 /**
- * Leave stopping to the controller of the run: it gets the same signal, lets all ranks save, and ends this process. If
- * the controller or the launcher between is gone, end too. Called before anything else of the program is loaded.
+ * Let the controller of the run handle stop signals: it gets the same signal, lets all ranks save, and ends this
+ * process. If the controller or the launcher ends, this process ends too. Called before any other part of the program
+ * is loaded.
  */
 export const stayWithController = (): void => {
   for (const signal of stopSignals) process.on(signal, () => undefined);
@@ -33,7 +33,7 @@ export const stayWithController = (): void => {
   }, betweenLooksMilliseconds).unref();
 };
 
-/** Let this process end by itself: its part is over. */
+/** Let this process end by itself, because its part is done. */
 export const leaveController = (): void => {
   process.off("disconnect", end);
   if (process.connected) process.disconnect(); // otherwise the channel keeps this process alive

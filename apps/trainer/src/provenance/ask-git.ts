@@ -10,8 +10,8 @@ export interface Answer {
 }
 
 /**
- * Environment of git: that of this process without `GIT_…` and relative folders of PATH. Git neither asks a monitor of
- * the file system, nor fetches what is missing.
+ * Environment of git: the environment of this process without `GIT_…` and relative folders of PATH. Git uses no file
+ * system monitor, and fetches no missing objects.
  */
 const environmentOf = (variables: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^GIT_/i.test(name))),
@@ -26,8 +26,8 @@ const environmentOf = (variables: Readonly<Record<string, string>>): NodeJS.Proc
 });
 
 /**
- * What a command of git prints about a folder, up to `mostBytes`; undefined if it fails, is not there or takes too
- * long.
+ * Output of a git command for a folder, up to `mostBytes`. Absent: the command fails, is missing or exceeds its time
+ * limit.
  *
  * @param variables of git, `GIT_…`.
  */
@@ -42,7 +42,7 @@ export const askGit = (
       "git",
       ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", folder, ...words],
       {
-        cwd: tmpdir(), // Windows looks for programs in the working folder first
+        cwd: tmpdir(), // Windows searches the working folder for programs first
         env: environmentOf(variables),
         stdio: ["ignore", "pipe", "ignore"],
         timeout: mostMilliseconds,

@@ -17,7 +17,7 @@ const read = (path: string): string | undefined => {
   }
 };
 
-/** Graphics cards by what Linux tells of them in files, without a driver being asked: a name, or vendor and device. */
+/** List graphics cards from files of Linux, without calling a driver: by name, or by vendor and device. */
 export const graphicsCards = (root = "/"): string[] => {
   const nvidia = join(root, "proc/driver/nvidia/gpus");
   const named = listed(nvidia).flatMap((card) => {

@@ -10,21 +10,22 @@ import { toldCommand } from "./told-command.ts";
 import { provenanceFile } from "../run-files/run-file-names.ts";
 
 export { provenanceFile };
-/** What the working tree had beside its commit. */
+/** File with the uncommitted changes of the working tree. */
 export const changesFile = "changes.diff";
 
-/** How a run ended, by its own words. */
+/** How a run ended, as reported by the run. */
 export interface Ended {
   readonly how: "finished" | "failed" | "stopped";
   readonly reason?: string | undefined;
 }
 
-/** Earlier starts of a run that are kept. */
+/** Maximum number of earlier starts of a run that are kept. */
 const mostEarlier = 20;
 
 /**
- * Keeps where a run comes from in its output folder: commit and changes, versions, machine, command, and how it ended.
- * No part of the job, and written beside training: a run never waits for it before its end, and none fails of it.
+ * Records the provenance of a run in its output folder: commit and changes, versions, machine, command, and how it
+ * ended. Separate from the job, and written in parallel with training: a run only waits for it at its end, and does not
+ * fail because of it.
  */
 export class Provenance {
   private readonly folder: string;
@@ -32,7 +33,7 @@ export class Provenance {
   private writes: Promise<void>;
   private fault: string | undefined;
 
-  /** @param totalSteps that the run is to do in all. */
+  /** @param totalSteps number of steps of the whole run. */
   constructor(folder: string, totalSteps: number) {
     this.folder = folder;
     const earlier = savedStarts(join(folder, provenanceFile)).slice(-mostEarlier);
@@ -59,7 +60,7 @@ export class Provenance {
     this.writes = this.write().then(() => this.addGit());
   }
 
-  /** Add how the run ended. @returns what could not be written, once all is. */
+  /** Add how the run ended. @returns a fault if a file could not be written, after all writes are done. */
   async end({ how, reason }: Ended): Promise<string | undefined> {
     await this.writes;
     this.facts = {
@@ -83,15 +84,15 @@ export class Provenance {
     return this.replace(provenanceFile, `${JSON.stringify(this.facts, undefined, 2)}\n`);
   }
 
-  /** Not flushed to the disk: losing it with the power costs less than waiting for it. */
+  /** Not flushed to the disk, because losing the file in a power failure costs less than waiting for the disk. */
   private async replace(name: string, content: string | Uint8Array): Promise<void> {
     const path = join(this.folder, name);
     try {
-      await rm(`${path}.tmp`, { force: true }); // nothing is written through a link that lies there
+      await rm(`${path}.tmp`, { force: true }); // so that nothing is written through a symbolic link there
       await writeFile(`${path}.tmp`, content, { flag: "wx" });
       await rename(`${path}.tmp`, path);
     } catch (error) {
-      this.fault ??= `${path} was not written (${(error as Error).message}); the run is not touched by it`;
+      this.fault ??= `${path} was not written (${(error as Error).message}); the run is not affected`;
       await rm(`${path}.tmp`, { force: true }).catch(() => undefined);
     }
   }

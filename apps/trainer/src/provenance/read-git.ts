@@ -3,16 +3,16 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Answer, askGit } from "./ask-git.ts";
 
-/** What git knows of the folder in which a run was started. */
+/** Git facts about the folder in which a run was started. */
 export interface GitFacts {
-  /** Of the commit, 40 hexadecimal digits. */
+  /** Commit hash, 40 hexadecimal digits. */
   readonly commit: string;
   readonly branch?: string | undefined;
-  /** Whether tracked files differ from the commit. Absent if that is not known. */
+  /** Whether tracked files differ from the commit. Absent: not known. */
   readonly isChanged?: boolean;
-  /** The diff of those; undefined where there are none. */
+  /** Diff of the changed files. Absent: none. */
   readonly changes?: Uint8Array | undefined;
-  /** The diff is longer than what is kept of it. */
+  /** Whether the diff was truncated. */
   readonly isCut?: boolean;
 }
 
@@ -33,7 +33,7 @@ const linesOf = (answer: Answer | undefined): string[] | undefined => answer?.by
 
 /** @returns undefined outside of a repository, before its first commit, or without git. */
 const repositoryOf = async (folder: string): Promise<Repository | undefined> => {
-  // One process for all: each that is started costs 20 ms.
+  // A single process, because starting a process costs 20 ms.
   const words = ["rev-parse", "HEAD", "--git-dir", "--git-common-dir", "--show-toplevel"];
   const lines = linesOf(await askGit(folder, words, 4 * mostLineBytes));
   if (lines?.length !== 5 || !/^[0-9a-f]{40,64}$/.test(lines[0]!)) return undefined;
@@ -41,10 +41,10 @@ const repositoryOf = async (folder: string): Promise<Repository | undefined> => 
   return { commit, gitFolder: resolve(folder, gitFolder), commonFolder: resolve(folder, commonFolder), workTree };
 };
 
-/** Settings of a repository that say how files are compared, and start nothing. */
+/** Settings of a repository that affect how files are compared, and start no programs. */
 const harmless = String.raw`^(core\.(filemode|symlinks|ignorecase|autocrlf|eol|trustctime|checkstat)|extensions\.objectformat)$`;
 
-/** The lines of a configuration with those settings alone. */
+/** Configuration lines with only these settings. */
 const harmlessSettings = async (folder: string): Promise<string> => {
   const lines = linesOf(await askGit(folder, ["config", "--get-regexp", harmless], mostLineBytes)) ?? [];
   const settings = lines.flatMap((line) => {
@@ -55,9 +55,9 @@ const harmlessSettings = async (folder: string): Promise<string> => {
 };
 
 /**
- * The diff of the work tree. A repository may name programs that git starts to compare files: filters, monitors of the
- * file system, converters to text. So git is given a repository of ours, which has the objects and the index of the
- * other, and none of its settings. Submodules are compared by their commits: their own settings are not read either.
+ * Diff of the work tree. A repository may name programs that git starts to compare files: filters, file system
+ * monitors, text converters. So git gets a temporary repository, with the objects and the index of the original, and
+ * without its settings. Submodules are compared by their commits, because their settings are not read either.
  */
 const diffOf = async ({ commit, gitFolder, commonFolder, workTree }: Repository): Promise<Answer | undefined> => {
   let own: string | undefined;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readBoundedJson } from "../files/bounded-json.ts";
 
-/** A start of a run, as its provenance records it: what else it says is kept, and not looked at. */
+/** A start of a run, as recorded by its provenance. Other fields are kept without a check. */
 export interface SavedStart {
   readonly command?: readonly string[] | undefined;
   /** Working folder. */
@@ -18,8 +18,8 @@ const startSchema = z.looseObject({
 const fileSchema = startSchema.extend({ earlier: z.array(startSchema).optional().catch(undefined) });
 
 /**
- * Starts of a run, the earliest first. None if its provenance cannot be read: it is of a process that was killed while
- * it wrote, or of another program.
+ * Starts of a run, the earliest first. Empty: its provenance cannot be read, because its process was killed while
+ * writing, or because another program wrote it.
  *
  * @param path of `provenance.json`.
  */

@@ -2,16 +2,13 @@ import { secretName, toldText } from "../console/told-text.ts";
 
 const option = /^(-*[\w.-]+)(=|$)/;
 
-/** The option or key that a word is or begins with, where it is named like a secret. */
+/** The option or key at the start of a word, if its name is that of a secret. */
 const secretIn = (word: string | undefined): { readonly name: string; readonly hasValue: boolean } | undefined => {
   const [, name, sign] = option.exec(word ?? "") ?? [];
   return name !== undefined && secretName.test(name) ? { name, hasValue: sign === "=" } : undefined;
 };
 
-/**
- * The words of a command, without what follows an option or key that is named like a secret, and without what addresses
- * in it hold of secrets.
- */
+/** Redact a command: remove values of options and keys whose names are those of secrets, and secrets in addresses. */
 export const toldCommand = (words: readonly string[]): string[] =>
   words.map((word, index) => {
     const before = secretIn(words[index - 1]);

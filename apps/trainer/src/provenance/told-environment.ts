@@ -1,4 +1,4 @@
-/** Variables that change what a run does or how fast it is. None holds a secret. */
+/** Environment variables that affect results or speed of a run. None holds a secret. */
 const named: ReadonlySet<string> = new Set([
   "NODE_OPTIONS",
   "UV_THREADPOOL_SIZE",
@@ -14,7 +14,7 @@ const named: ReadonlySet<string> = new Set([
   "SKEIN_NO_MODULES",
 ]);
 
-/** The variables of the environment that provenance records: those on the list. All others are left out. */
+/** Select the environment variables that provenance records: only those on the list. */
 export const toldEnvironment = (env: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env)

@@ -2,20 +2,20 @@ import { median } from "@skein/cost-model";
 import type { AllToAllLevel, LinkSample } from "@skein/collectives";
 import type { BlockingCommunicator } from "@skein/collectives/node";
 
-/** What a rank saw of the all-to-alls of a level. */
+/** All-to-all times of a level as measured by one rank. */
 export interface AllToAllSamples {
   readonly level: AllToAllLevel;
-  /** Ranks of a group. */
+  /** Number of ranks in a group. */
   readonly ranks: number;
-  /** Times by the bytes that a rank sends, those to itself included. */
+  /** Times by the number of bytes that a rank sends, including bytes to itself. */
   readonly samples: readonly LinkSample[];
 }
 
 type Hosts = readonly (readonly number[])[];
 
 /**
- * The groups of each level: all ranks, those of a host, and one rank of each host, of equal place there. Where there is
- * one host or one rank a host, and where hosts have different numbers of ranks, all ranks are the only level.
+ * Groups of each level: all ranks, the ranks of a host, and the ranks at the same position on each host. Only the level
+ * of all ranks exists if there is one host, one rank per host, or a different number of ranks per host.
  */
 export const groupsOfLevels = (hosts: Hosts): { readonly level: AllToAllLevel; readonly groups: Hosts }[] => {
   const all = { level: "all", groups: [hosts.flat().toSorted((a, b) => a - b)] } as const;
@@ -25,7 +25,7 @@ export const groupsOfLevels = (hosts: Hosts): { readonly level: AllToAllLevel; r
   return [all, { level: "within", groups: hosts }, { level: "across", groups: across }];
 };
 
-/** Enough for a median; large operands take long, and vary less. */
+/** Number of repeats for a median; large operands take long, and vary less. */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 21 : bytes < 1_000_000 ? 9 : 5);
 
 const timesOf = (
@@ -50,10 +50,10 @@ const timesOf = (
 };
 
 /**
- * Time the all-to-all of each level, all groups of a level at once, as tokens travel to experts. Every rank of the
- * world calls it.
+ * Time the all-to-all of each level, with all groups of a level at once, as in the exchange of tokens with experts.
+ * Every rank of the world calls this function.
  *
- * @param regions of memory, each as large as the largest operand and a byte more for each rank.
+ * @param regions of memory, each as large as the largest operand plus one byte per rank.
  */
 export const allToAllTimes = (
   world: BlockingCommunicator,

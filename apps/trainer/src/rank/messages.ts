@@ -22,43 +22,43 @@ import type { TracedModel } from "../modules/traced-model.ts";
 import type { SampleOutput } from "../samples/sample-outputs.ts";
 import type { UpdateFigures } from "../step/update-figures.ts";
 
-/** What all ranks of a run agree on. The controller of the run makes it. */
+/** Settings that all ranks of a run share. The controller of the run makes them. */
 export interface Assignment {
   readonly task: "train" | "measure-links";
-  /** With its backend settled. */
+  /** Job with a settled backend. */
   readonly job: Job;
-  /** Output folder of the run; all processes reach it. */
+  /** Output folder of the run; all processes have access to it. */
   readonly output: string;
-  /** A file in it, by which a process knows that it sees the same folder as the controller; where ranks write there. */
+  /**
+   * Name of a file in `output` that lets a process check that it sees the same folder as the controller. Absent: ranks
+   * do not write to the folder.
+   */
   readonly mark?: string | undefined;
-  /** A checkpoint to go on from. */
+  /** Checkpoint to resume from. */
   readonly resume?:
     | {
         readonly folder: string;
         readonly step: number;
         readonly files: readonly SavedFile[];
         readonly best?: BestSoFar | undefined;
-        /** Where lanes of a stream stand. */
+        /** Stream lane positions. */
         readonly lanes?: readonly LanePosition[] | undefined;
       }
     | undefined;
-  /**
-   * What an earlier attempt has measured and decided about the exchange of gradients; else ranks measure anew, if the
-   * job wants it.
-   */
+  /** Plan of the gradient exchange from an earlier attempt. Absent: ranks measure if the job asks for it. */
   readonly plan?: ExchangePlan | undefined;
-  /** Steps done when the run is over. */
+  /** Number of steps done at the end of the run. */
   readonly totalSteps: number;
   /** See `stepOffsetAfter`. */
   readonly stepOffset: number;
   /**
-   * Spans of the first steps are kept: how many, the milliseconds since 1970 from which their times count, and of how
-   * many steps one has more than its own span.
+   * Spans of the first steps to record: number of steps, time origin in milliseconds since 1970, and period of the
+   * steps that are recorded in detail.
    */
   readonly trace?:
     | { readonly originMilliseconds: number; readonly steps: number; readonly detailEvery: number }
     | undefined;
-  /** Evaluate and save nothing. */
+  /** Whether to skip evaluations and checkpoints. */
   readonly stepsOnly?: boolean | undefined;
 }
 
@@ -76,42 +76,42 @@ export interface MeasuredLinks {
   readonly reduceSecondsPerByte: number;
 }
 
-/** What a thread that measures links is started with. */
+/** Input of a thread that measures links. */
 export interface LinksRankInput {
   readonly connection: WorldConnection;
   readonly module: WebAssembly.Module;
   readonly messageBytes: readonly number[];
 }
 
-/** What a rank's thread is started with. */
+/** Input of a rank's thread. */
 export interface RankInput extends Assignment {
   readonly backend: BackendName;
   readonly connection: WorldConnection;
   readonly module: WebAssembly.Module;
-  /** What products run on, where that is not WebAssembly alone. */
+  /** BLAS that computes products. Absent: WebAssembly only. */
   readonly blas: BlasPlace | undefined;
-  /** Of this rank, on the CPU. */
+  /** Number of threads of this rank, on the CPU. */
   readonly threads: number;
   readonly data: TrainingData;
-  /** Of the samples, where they are the user's own. */
+  /** Digest of the samples. Absent: the samples are not the user's own. */
   readonly dataDigest: string | undefined;
-  /** The model, where a program gave it. */
+  /** Traced model. Absent: the model did not come from a program. */
   readonly traced: TracedModel | undefined;
-  /** As what samples are shown; none where ranks share the model out. */
+  /** Form in which samples are shown. Absent: ranks share the model. */
   readonly sampleKind: SampleKind | undefined;
   /** Hash of the paths, dtypes and shapes of the trained parameters. */
   readonly trainedHash: string;
-  /** Parts of a plan that state of single ranks is laid out by. */
+  /** Parts of a plan that the layout of single ranks' state depends on. */
   readonly boundPlans: readonly PlanName[];
-  /** What was recorded of other parts that a program gave. */
+  /** Recordings of other parts that a program gave. */
   readonly recordings: PartRecordings | undefined;
-  /** Words of `StopSignal`. */
+  /** Shared words of `StopSignal`. */
   readonly stop: SharedArrayBuffer;
 }
 
-/** What a rank tells whoever keeps the record. */
+/** Messages from a rank to the controller of the run. */
 export type RankMessage =
-  /** Rank 0 only: the loss is the mean of all ranks. */
+  /** From rank 0: figures of a step. The loss is the mean over all ranks. */
   | {
       readonly type: "step";
       readonly step: number;
@@ -119,26 +119,28 @@ export type RankMessage =
       readonly epoch: number;
       readonly loss: number;
       readonly seconds: number;
-      /** Of those, what was spent waiting for collectives. */
+      /** Part of `seconds` spent waiting for collectives. */
       readonly exposedSeconds: number;
-      /** Of those, for all-to-alls; where steps have them. */
+      /** Part of `exposedSeconds` spent waiting for all-to-alls. Absent: steps have no all-to-alls. */
       readonly exposedAllToAllSeconds?: number;
-      /** Of `seconds`, what was spent waiting for a batch. */
+      /** Part of `seconds` spent waiting for a batch. */
       readonly dataSeconds: number;
-      /** Of the images of rank 0's part of the batch, which part came from the cache; where there is one. */
+      /** Share of the images of rank 0's batch part that came from the cache, 0 to 1. Absent: no cache. */
       readonly cacheHitRate?: number;
-      /** Payload that rank 0 has sent during the step. */
+      /** Payload that rank 0 has sent during the step, bytes. */
       readonly bytesSent: number;
-      /** Resident memory of rank 0's process after it. */
+      /** Resident memory of rank 0's process after the step, bytes. */
       readonly residentBytes: number | undefined;
-      /** Of the update that the step has made; with `overlap: dear` it comes by itself, a step later. */
+      /**
+       * Figures of the update that the step made. With `overlap: dear`, a separate message brings them a step later.
+       */
       readonly update?: UpdateFigures | undefined;
-      /** The update was left out because f16 gradients overflowed. */
+      /** Whether the update was skipped because f16 gradients overflowed. */
       readonly skipped: boolean;
-      /** What the model tells of the step, by name. */
+      /** Figures of the model for this step, by name. */
       readonly model?: Readonly<Record<string, number>> | undefined;
     }
-  /** Of each rank of several, now and then: what its last steps took it. */
+  /** From each of several ranks, at intervals: mean duration of its last steps. */
   | { readonly type: "paced"; readonly step: number; readonly seconds: number; readonly ownSeconds: number }
   | ({ readonly type: "updated"; readonly step: number } & UpdateFigures)
   | {
@@ -146,50 +148,52 @@ export type RankMessage =
       readonly step: number;
       readonly sums: EvaluationSums;
       readonly seconds: number;
-      /** Of rank 0: how it compares to those before, where something follows from that. */
+      /** From rank 0: comparison with earlier evaluations. Absent: nothing depends on the comparison. */
       readonly best?: BestSoFar | undefined;
     }
-  /** What the model makes of this rank's share of some held-out samples, before the figures of that evaluation. */
+  /** Model outputs for this rank's share of some held-out samples, sent before the figures of that evaluation. */
   | { readonly type: "sampled"; readonly step: number; readonly samples: readonly SampleOutput[] }
-  /** From rank 0: the plan that all ranks train by, and a line for people if any of it was decided in this run. */
+  /** From rank 0: the plan that all ranks use, and a line for the user if any part of the plan was made in this run. */
   | { readonly type: "planned"; readonly plan: ExchangePlan; readonly remark: string }
-  /** Of rank 0: experts that were moved after a step, and what it took. */
+  /** From rank 0: experts that were moved after a step, and the cost of the move. */
   | {
       readonly type: "moved";
       readonly step: number;
       readonly layers: readonly MovedLayer[];
       readonly seconds: number;
     }
-  /** Of rank 0: which experts the tokens of all ranks chose in a step, for each layer by its name. */
+  /** From rank 0: experts that the tokens of all ranks chose in a step, by layer name. */
   | { readonly type: "routed"; readonly step: number; readonly layers: Readonly<Record<string, RoutingJson>> }
-  /** Of rank 0: some of the parameters of all ranks after a step; whether they are the last ones. */
+  /** From rank 0: histograms of some parameters of all ranks after a step, and whether they are the last ones. */
   | {
       readonly type: "histograms";
       readonly step: number;
       readonly parameters: readonly ParameterHistograms[];
       readonly isLast: boolean;
     }
-  /** Of rank 0: something worth telling people. */
+  /** A remark for the user. */
   | { readonly type: "remark"; readonly text: string }
-  /** An image that cannot be decoded, and that another takes the place of. */
+  /** An image that cannot be decoded and was replaced by another image. */
   | { readonly type: "damaged"; readonly image: DamagedImage }
-  /** A rank cannot have what it needs to go on; it waits for word which step is the last that all do, and save. */
+  /**
+   * A rank lacks samples or resources to continue. It waits for the number of the last step that all ranks do and save.
+   */
   | { readonly type: "cut-short"; readonly error: ErrorReport }
   | {
       readonly type: "saved";
       readonly step: number;
       readonly files: readonly SavedFile[];
-      /** Of a stream: where the lanes stand that this rank reads. */
+      /** Positions of the stream lanes that this rank reads. */
       readonly lanes?: readonly PlacedLane[] | undefined;
     }
-  /** Of rank 0, which has measured the links of all pairs. */
+  /** From rank 0, which has measured the links of all pairs. */
   | { readonly type: "links"; readonly measured: MeasuredLinks }
   | { readonly type: "spans"; readonly spans: readonly Span[] }
   | {
       readonly type: "done";
       readonly step: number;
       readonly bytesSent: number;
-      /** Name of the process that the rank ran in, and the most memory that it has held. */
+      /** Name of the process that the rank ran in, and the peak memory of that process. */
       readonly process: string;
       readonly peakMemoryBytes: number;
     }

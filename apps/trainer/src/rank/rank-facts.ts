@@ -7,8 +7,8 @@ import { digestOf } from "@skein/tensor-core/backend";
 import type { RankInput } from "./messages.ts";
 
 /**
- * Numbers whose products and sums are rounded, so that one kind of arithmetic is told from another: with and without
- * fused multiply-add.
+ * Matrix whose products and sums are rounded, so that arithmetic with and without fused multiply-add gives different
+ * bits.
  */
 const operand = (rows: number, columns: number, seed: number): NdArray =>
   NdArray.from(
@@ -16,7 +16,7 @@ const operand = (rows: number, columns: number, seed: number): NdArray =>
     [rows, columns],
   );
 
-/** Digest of the bits of a small product and of what is computed on top of it. */
+/** Digest of the bits of a small product and of functions of that product. */
 const arithmeticOf = async (backend: Backend): Promise<string> => {
   const probe = (a: Tensor, b: Tensor): Tensor => {
     const product = matmul(a, b);
@@ -27,9 +27,9 @@ const arithmeticOf = async (backend: Backend): Promise<string> => {
 };
 
 /**
- * What all ranks of a run must have alike to compute the same bits: the backend, what it computes in and on, and its
- * arithmetic. Two hosts may run one build of the kernels and still round differently, so the arithmetic of the CPU is
- * tried.
+ * Collect the facts that all ranks of a run must share to compute the same bits: backend, precision, device and
+ * arithmetic. Two hosts may run the same build of the kernels and still round differently, so the arithmetic of the CPU
+ * is probed.
  */
 export const rankFacts = async (
   { job, backend: name, data, dataDigest }: Pick<RankInput, "job" | "backend" | "data" | "dataDigest">,
@@ -40,14 +40,14 @@ export const rankFacts = async (
     backend: name,
     precision: JSON.stringify(job.precision),
     ...(dataDigest !== undefined && { "samples (a digest of the data set)": dataDigest }),
-    // whose pixels no digest covers
+    // no digest covers the pixels that a decoder makes
     ...(decoder !== undefined && { "image decoder": decoder }),
   };
   if (name === "cpu")
     return {
       ...facts,
       "BLAS (skein-train blas build)": (backend as CpuBackend).blas ?? "none",
-      "arithmetic (a digest of what a small product gives)": await arithmeticOf(backend),
+      "arithmetic (a digest of a small product)": await arithmeticOf(backend),
     };
   const { adapter, f16, subgroups, subgroupMatrices } = (backend as WebGpuBackend).facts;
   const has = (feature: boolean): string => (feature ? "with" : "without");

@@ -17,16 +17,20 @@ import { residentBytes } from "./resident-bytes.ts";
 import type { StepCosts } from "./step-meter.ts";
 import type { UpdateFigures } from "../step/update-figures.ts";
 
-/** Spans of one message: a trace of many steps is larger than a message may be. */
+/** Maximum number of spans in one message. A trace of many steps would exceed the message size limit. */
 const spansAtOnce = 10_000;
 
-/** Parameters of one message, likewise: each has some kilobytes. */
+/**
+ * Maximum number of parameters in one message, for the same reason: the histograms of a parameter have some kilobytes.
+ */
 const parametersAtOnce = 200;
 
-/** Of so many steps a rank tells the mean. */
+/** Number of steps over which a rank averages its pace. */
 const stepsOfPace = 20;
 
-/** What a rank tells the controller of the run. Of what all ranks know alike, rank 0 speaks. */
+/**
+ * Sends messages of one rank to the controller of the run. Only rank 0 reports facts that are the same on all ranks.
+ */
 export class RankReport {
   private readonly rank: number;
   private readonly worldSize: number;
@@ -44,8 +48,8 @@ export class RankReport {
   }
 
   /**
-   * What every rank tells of its own pace, in a message each so many steps: where all wait for one another, their steps
-   * take equally long, and the one that is waited for is known by what it does not wait.
+   * Report the mean duration of the last `stepsOfPace` steps. All ranks wait for each other, so their steps take
+   * equally long; the slowest rank is the rank that waits least.
    */
   private paced(step: number, { seconds, exposedSeconds }: StepCosts): void {
     if (this.worldSize === 1) return;
@@ -69,7 +73,7 @@ export class RankReport {
     this.paced(step, costs);
   }
 
-  /** The update of a step was made after it: in the next one, or when the state was settled. */
+  /** Report the update of `step`, made after that step: during the next step, or when the state was settled. */
   updated(step: number, update: UpdateFigures): void {
     this.postOnce({ type: "updated", step, ...update });
   }
@@ -86,17 +90,17 @@ export class RankReport {
     this.post({ type: "saved", step, files, ...(lanes && { lanes }) });
   }
 
-  /** Experts were moved after a step. */
+  /** Report experts that were moved after a step. */
   moved(step: number, layers: readonly MovedLayer[], seconds: number): void {
     this.postOnce({ type: "moved", step, layers, seconds });
   }
 
-  /** Which experts tokens chose in a step. */
+  /** Report the experts that tokens chose in a step. */
   routed(step: number, layers: Readonly<Record<string, RoutingJson>>): void {
     this.postOnce({ type: "routed", step, layers });
   }
 
-  /** Histograms of all parameters after a step. */
+  /** Report histograms of all parameters after a step. */
   histograms(step: number, parameters: readonly ParameterHistograms[]): void {
     for (let first = 0; first < parameters.length; first += parametersAtOnce)
       this.postOnce({
@@ -107,18 +111,21 @@ export class RankReport {
       });
   }
 
-  /** Something worth telling people. */
+  /** Report a remark for the user. @param isOwn whether only this rank knows the remark. */
   remark(text: string, isOwn = false): void {
     if (isOwn) this.post({ type: "remark", text });
     else this.postOnce({ type: "remark", text });
   }
 
-  /** An image that another takes the place of. */
+  /** Report an image that cannot be decoded and was replaced by another image. */
   damaged(image: DamagedImage): void {
     this.post({ type: "damaged", image });
   }
 
-  /** The run is to end after a step that all ranks do and save, since this rank cannot have what it needs to go on. */
+  /**
+   * Ask for an end of the run after a step that all ranks do and save, because this rank lacks samples or resources to
+   * continue.
+   */
   cutShort(error: unknown): void {
     this.post({ type: "cut-short", error: describeError(error) });
   }

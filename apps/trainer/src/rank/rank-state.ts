@@ -32,8 +32,8 @@ import {
 } from "../step/train-state.ts";
 
 /**
- * Make the state that a rank begins with: a new one, of the weights that the job names if it does, or that of a
- * checkpoint. All ranks make the same one, but for residuals.
+ * Make the initial state of a rank: a new state, with pretrained weights if the job names any, or the state of a
+ * checkpoint. The state is the same on all ranks, except for residuals.
  *
  * @throws CheckpointError, PretrainedError for files that do not fit.
  */
@@ -66,13 +66,13 @@ export const firstState = async (
   return unflattenTree(
     structure,
     leafPaths(fresh).map((path, i) => {
-      // A mean begins with the weights that a run begins with.
+      // A weight average starts from the initial weights of the run.
       const from = resume === undefined ? path.replace(/^average\./, "params.") : path;
       const [whole, shards] = [savedOf(from), shardsOf(path)];
       const slice = slices.get(path);
       if (resume !== undefined && whole === undefined && (shards.length > 0 || slice !== undefined))
-        throw new CheckpointError(`${resume.folder} has not all parts of ${path}; resume from another run`);
-      if (whole === undefined) return leaves[i]!; // on its way, which nothing is in a saved state; or the optimizer's
+        throw new CheckpointError(`${resume.folder} does not have all parts of ${path}; resume from another run`);
+      if (whole === undefined) return leaves[i]!; // pending gradients, which a saved state does not have; or the optimizer's
       backend.free(leaves[i]!);
       const part = ownPartOf(whole, shards, { place, mesh: parts.mesh });
       return backend.upload(slice ? sliceOfWhole(part, place[slice.axis]!, parts.mesh[slice.axis]!) : part);
@@ -81,16 +81,17 @@ export const firstState = async (
 };
 
 /**
- * The tensors of a checkpoint, each as a whole, whoever shared it out; put together when it is asked for.
+ * Read the tensors of a checkpoint. Each tensor is returned whole, regardless of its sharding, and assembled when
+ * requested.
  *
- * @param names of the files to read beside those with parts.
+ * @param names of the files to read in addition to the files with shards.
  */
 const savedTensors = (
   { folder, files }: NonNullable<Assignment["resume"]>,
   names: readonly string[],
 ): ReturnType<typeof wholeTensors> => {
   const byName = new Map(files.map((file) => [file.name, file]));
-  // Checked once more: the controller may have looked at another copy, or another hour.
+  // Checked again: the controller may have checked another copy, or checked the file earlier.
   const read = (name: string): NamedTensors => readPart(nodeFiles, folder, byName.get(name)!);
   return wholeTensors(
     new Map(names.filter((name) => byName.has(name)).flatMap((name) => [...read(name)])),
@@ -98,7 +99,7 @@ const savedTensors = (
   );
 };
 
-/** Brings the slices of an array that the ranks along an axis have to all of them, one behind the other. */
+/** Gathers the slices of an array from the ranks along an axis to all of these ranks, concatenated in rank order. */
 export type SliceGatherer = (own: DeviceArray, axis: string) => Promise<DeviceArray>;
 
 export const sliceGatherer = (backend: Backend, communicators: Communicators): SliceGatherer & { release(): void } => {
@@ -113,9 +114,9 @@ export const sliceGatherer = (backend: Backend, communicators: Communicators): S
 };
 
 /**
- * Copy what a rank saves of a settled state off the device: rank 0 what all share, the first rank of those with the
- * same part of something that part, each rank what it has alone. Of slices, the first rank of those that have them
- * saves the whole, which is gathered tensor by tensor: all ranks call this together.
+ * Copy this rank's share of a settled state off the device. Rank 0 saves shared tensors. The first rank of the ranks
+ * with the same shard saves that shard. Each rank saves its own residuals. Slices are gathered tensor by tensor, and
+ * the first rank of the group saves the whole tensor, so all ranks call this function together.
  */
 export const copyParts = async (
   state: DeviceState,
@@ -126,7 +127,7 @@ export const copyParts = async (
   const { shared, parts, slices, own } = splitLeaves(state, layout);
   const place = placeOf(job, rank);
   const shardsOf = stateSharding(layout.sharding, state.params);
-  /** The file with what all ranks know of a path, where this one is the first to have it. */
+  /** Name of the file for a path that several ranks share. Absent: another rank saves it. */
   const commonFile = (path: string): string | undefined => {
     const shards = shardsOf(path);
     if (shards.length === 0) return rank === 0 ? sharedFile : undefined;

@@ -28,10 +28,10 @@ test("names what is of a part, and nothing else", () => {
   expect(remarkOf({}, false, true)).toBeUndefined();
   expect(remarkOf({ accumulate: 2 }, false, false)).toBeUndefined();
   expect(remarkOf({ accumulate: 2 }, false, true)).toBe(
-    "accumulate: 2: the model's state, such as running statistics, changes once a part",
+    "accumulate: 2: the model's state, such as running statistics, changes once per part",
   );
   expect(remarkOf({ accumulate: 4, ...withExperts({}) }, true, true)).toBe(
-    "accumulate: 4: the capacity of experts is that of a part",
+    "accumulate: 4: the capacity of experts is the capacity of one part",
   );
   expect(remarkOf({ accumulate: 4, ...withExperts({ capacity: "all" }) }, true, true)).toBeUndefined();
 });

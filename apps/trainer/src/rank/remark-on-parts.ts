@@ -3,8 +3,7 @@ import type { Job } from "../job/job.ts";
 import type { AnyModel } from "../task/task.ts";
 
 /**
- * What is of a part of a batch instead of the whole batch in a job that computes its batches in several parts;
- * undefined if nothing is.
+ * Describe what a job computes per part of a batch instead of per whole batch. Absent: nothing.
  *
  * @param hasState whether the model has a state.
  */
@@ -18,9 +17,11 @@ export const remarkOnParts = (
   const experts = expertsOf(job);
   const ofParts = [
     ...(hasState && joinParts === undefined
-      ? ["the model's state, such as running statistics, changes once a part"]
+      ? ["the model's state, such as running statistics, changes once per part"]
       : []),
-    ...(experts !== undefined && experts.capacity !== "all" ? ["the capacity of experts is that of a part"] : []),
+    ...(experts !== undefined && experts.capacity !== "all"
+      ? ["the capacity of experts is the capacity of one part"]
+      : []),
   ];
   return ofParts.length === 0 ? undefined : `accumulate: ${accumulate}: ${ofParts.join("; ")}`;
 };

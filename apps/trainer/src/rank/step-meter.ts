@@ -1,40 +1,41 @@
 import type { Communicator, SpanRecorder } from "@skein/tensor-core";
 import type { WaitClock } from "./timed-communicator.ts";
 
-/** What a step took. */
+/** Measured costs of a step. */
 export interface StepCosts {
   readonly seconds: number;
-  /** Of those, spent waiting for collectives. */
+  /** Part of `seconds` spent waiting for collectives. */
   readonly exposedSeconds: number;
-  /** Of those, for all-to-alls; where steps have them. */
+  /** Part of `exposedSeconds` spent waiting for all-to-alls. Absent: steps have no all-to-alls. */
   readonly exposedAllToAllSeconds?: number;
-  /** Of `seconds`, spent waiting for a batch. */
+  /** Part of `seconds` spent waiting for a batch. */
   readonly dataSeconds: number;
-  /** Part of the batch's images that came from the cache; where there is one. */
+  /** Share of the batch's images that came from the cache, 0 to 1. Absent: no cache. */
   readonly cacheHitRate?: number;
-  /** Payload that this rank has sent during the step. */
+  /** Payload that this rank has sent during the step, bytes. */
   readonly bytesSent: number;
 }
 
 export interface StepMeterInput {
   readonly world: Communicator;
-  /** Of that communicator. */
+  /** Wait clock of `world`. */
   readonly waitClock: WaitClock;
   readonly firstStep: number;
   readonly trace?: StepTrace | undefined;
 }
 
-/** Where spans go, and of which steps. */
+/** Recorder of spans, and the steps that it records. */
 export interface StepTrace {
   readonly recorder: SpanRecorder;
-  /** The first steps, so many, have a span each. */
+  /** Number of first steps that have a span each. */
   readonly steps: number;
-  /** Of so many of these, one is recorded in detail. */
+  /** Of these steps, every `detailEvery`-th step is recorded in detail. */
   readonly detailEvery: number;
 }
 
 /**
- * Measures each step of a rank from the wish for a batch until the loss is known, and settles which steps are traced.
+ * Measures each step of a rank, from the request for a batch until the loss is known, and decides which steps are
+ * traced.
  */
 export class StepMeter {
   private readonly input: StepMeterInput;
@@ -56,7 +57,7 @@ export class StepMeter {
     };
   }
 
-  /** What the step learns from is here. @param cacheHitRate part of its images that came from the cache. */
+  /** Record that the batch has arrived. @param cacheHitRate share of its images that came from the cache, 0 to 1. */
   hasBatch(cacheHitRate?: number): void {
     this.data = {
       dataSeconds: (performance.now() - this.began.milliseconds) / 1000,
@@ -64,7 +65,7 @@ export class StepMeter {
     };
   }
 
-  /** Do something between two steps that neither of them is charged with. */
+  /** Do work between two steps without counting the work in the costs of either step. */
   async apart(work: () => Promise<void>): Promise<void> {
     const { waitClock, world } = this.input;
     const [milliseconds, waited, allToAll, sent] = [
@@ -77,14 +78,14 @@ export class StepMeter {
     const { began } = this;
     this.began = {
       milliseconds: began.milliseconds + performance.now() - milliseconds,
-      seconds: began.seconds, // spans tell what was
+      seconds: began.seconds, // spans show the real start
       exposedSeconds: began.exposedSeconds + waitClock.seconds - waited,
       allToAllSeconds: began.allToAllSeconds + (waitClock.allToAllSeconds ?? 0) - allToAll,
       bytesSent: began.bytesSent + world.bytesSent() - sent,
     };
   }
 
-  /** @param step that is done now. */
+  /** @param step that has ended. */
   end(step: number): StepCosts {
     const { world, waitClock, trace, firstStep } = this.input;
     const costs = {
@@ -100,7 +101,7 @@ export class StepMeter {
       const { recorder, steps, detailEvery } = trace;
       const endSeconds = recorder.now();
       const args = { exposedMilliseconds: 1000 * costs.exposedSeconds };
-      // Not counted back from the end: this thread may have been put aside since.
+      // Not computed backward from the end: this thread may have been suspended since.
       const span = {
         name: `step ${step}`,
         track: "steps",

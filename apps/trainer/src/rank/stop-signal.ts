@@ -2,12 +2,12 @@ const word = { requested: 0, stopAt: 1, begun: 2 } as const;
 const never = -1;
 
 /**
- * Agreement of all ranks on the step after which they stop, in words that the threads of one process share. Once a stop
- * is requested no rank begins a further step; the greatest step that any rank of any process has begun becomes the last
- * one.
+ * Agreement of all ranks on the step after which they stop, in words that the threads of one process share. After a
+ * stop is requested, no rank begins another step; the greatest step that any rank of any process has begun becomes the
+ * last step.
  *
- * A rank says which step it begins before it looks whether a stop is requested, and the main thread requests before it
- * looks which step was begun: so one of them sees the other, whichever comes first.
+ * A rank announces the step that it begins before it checks for a requested stop, and the main thread requests a stop
+ * before it reads which step was begun. So at least one of them sees the other, in any order.
  */
 export class StopSignal {
   readonly words: Int32Array;
@@ -16,7 +16,7 @@ export class StopSignal {
     this.words = new Int32Array(buffer);
   }
 
-  /** @param firstStep steps done before the run. */
+  /** @param firstStep number of steps done before the run. */
   static create(firstStep: number): StopSignal {
     const signal = new StopSignal(new SharedArrayBuffer(12));
     Atomics.store(signal.words, word.stopAt, never);
@@ -24,15 +24,15 @@ export class StopSignal {
     return signal;
   }
 
-  /** Main thread: let no rank of this process begin another step. @returns the greatest step that one has begun. */
+  /** Main thread: let no rank of this process begin another step. @returns the greatest step that a rank has begun. */
   request(): number {
     Atomics.store(this.words, word.requested, 1);
     return Atomics.load(this.words, word.begun);
   }
 
   /**
-   * Main thread: the step after which all ranks stop; ranks that wait to begin a step go on up to it. The first
-   * decision stands: ranks may have heeded it.
+   * Main thread: set the step after which all ranks stop; ranks that wait to begin a step continue up to that step. The
+   * first decision is final, because ranks may already have acted on it.
    */
   decide(step: number): void {
     Atomics.compareExchange(this.words, word.stopAt, never, step);
@@ -42,7 +42,7 @@ export class StopSignal {
   /**
    * Any rank, before a step: waits while a requested stop is not decided.
    *
-   * @returns whether the step may begin; else the one before was the last.
+   * @returns whether the step may begin. If not, the previous step was the last.
    */
   begin(step: number): boolean {
     const allowed = this.announce(step);
@@ -51,7 +51,7 @@ export class StopSignal {
     return step <= Atomics.load(this.words, word.stopAt);
   }
 
-  /** What `begin` says where it does not have to wait; undefined where a stop is requested and not decided. */
+  /** Result of `begin` if no wait is needed. Absent: a stop is requested and not decided. */
   announce(step: number): boolean | undefined {
     for (let seen = Atomics.load(this.words, word.begun); seen < step; ) {
       const found = Atomics.compareExchange(this.words, word.begun, seen, step);
@@ -63,7 +63,7 @@ export class StopSignal {
     return stopAt === never ? undefined : step <= stopAt;
   }
 
-  /** Any rank, after each step. */
+  /** Any rank, after each step: whether `stepsDone` is the last step. */
   stopsAfter(stepsDone: number): boolean {
     return Atomics.load(this.words, word.stopAt) === stepsDone;
   }

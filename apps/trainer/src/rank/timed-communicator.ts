@@ -2,16 +2,16 @@ import type { Communicator } from "@skein/tensor-core";
 import type { CollectiveHandle } from "@skein/tensor-core/backend";
 
 /**
- * Seconds that a thread has spent waiting for collectives: communication that computation did not hide, ranks' waiting
- * for each other included.
+ * Seconds that a thread has spent waiting for collectives: communication that computation did not hide, including waits
+ * of ranks for each other.
  */
 export interface WaitClock {
   seconds: number;
-  /** Of those, for all-to-alls: tokens on their way to experts and back. Undefined until there was one. */
+  /** Part of `seconds` spent waiting for all-to-alls: tokens sent to experts and back. Absent: no all-to-all so far. */
   allToAllSeconds?: number;
 }
 
-/** The same communicator, with its waits on `clock`. */
+/** Wrap a communicator so that its waits are added to `clock`. */
 export const timedCommunicator = (communicator: Communicator, clock: WaitClock): Communicator => {
   const allToAlls = new WeakSet<CollectiveHandle>();
   return {

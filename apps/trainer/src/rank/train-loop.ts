@@ -34,76 +34,76 @@ import type { WaitClock } from "./timed-communicator.ts";
 import type { DeviceState, Parts } from "../step/train-state.ts";
 import { batchPartOf, everyRankAxis, placeOf } from "../job/mesh.ts";
 
-/** What a rank trains with. */
+/** Inputs of a rank's training loop. */
 export interface RankRun {
   readonly job: Job;
   readonly parts: Parts;
   readonly backend: Backend;
-  /** Of each axis of the mesh. */
+  /** Communicators by axis of the mesh. */
   readonly communicators: Communicators;
-  /** Of all ranks. */
+  /** Communicator of all ranks. */
   readonly world: Communicator;
-  /** Of those communicators. */
+  /** Wait clock of these communicators. */
   readonly waitClock: WaitClock;
   readonly rank: number;
   readonly train: TrainingSamples;
-  /** How its images change from epoch to epoch. */
+  /** How images change from epoch to epoch. */
   readonly augmentation?: Augmentation | undefined;
-  /** What a label of these is. */
+  /** Kind of value that a label is. */
   readonly predicts: Prediction;
   readonly totalSteps: number;
   readonly firstStep: number;
   /** See `stepOffsetAfter`. */
   readonly stepOffset: number;
-  /** Where lanes of a stream stand before the first step. */
+  /** Stream lane positions before the first step. */
   readonly lanes?: readonly LanePosition[] | undefined;
-  /** How evaluations compared so far, where that is known. */
+  /** Comparison of the evaluations so far. Absent: not known. */
   readonly best?: BestSoFar | undefined;
-  /** What was measured and decided before the run. */
+  /** Plan that was measured before the run. */
   readonly plan?: ExchangePlan | undefined;
   readonly stop: StopSignal;
   /** Folder of the run. */
   readonly output: string;
-  /** Evaluate and save nothing. Default: false. */
+  /** Whether to skip evaluations and checkpoints. Default: false. */
   readonly stepsOnly?: boolean | undefined;
   readonly trace?: StepTrace | undefined;
-  /** Sums over this rank's share of the held-out samples. */
+  /** Computes sums over this rank's share of the held-out samples. */
   readonly evaluate: (state: DeviceState, step: number) => Promise<EvaluationSums>;
   readonly checkpoints: Checkpoints;
   readonly report: Pick<
     RankReport,
     "stepped" | "updated" | "evaluated" | "moved" | "routed" | "histograms" | "remark" | "damaged" | "cutShort"
   >;
-  /** Called before each step with the state that it will consume, and the step's number. */
+  /** Called before each step with the state that the step will consume, and the number of the step. */
   readonly beforeStep?: ((state: DeviceState, step: number) => Promise<DeviceState>) | undefined;
 }
 
-/** Where a rank's parts of checkpoints go. */
+/** Saves this rank's parts of checkpoints. */
 export interface Checkpoints {
   /**
-   * Resolves once the state may change again; what was copied of it is written beside the next steps. Throws what an
-   * earlier save failed with.
+   * Save a checkpoint. Resolves when the state may change again; the copy is written during the next steps. Throws the
+   * error of an earlier save.
    *
-   * @param lanes of a stream: where those that this rank reads stand.
+   * @param lanes positions of the stream lanes that this rank reads.
    */
   save(state: DeviceState, step: number, lanes: readonly PlacedLane[] | undefined): Promise<void>;
-  /** Look what became of it, without waiting. Throws what a save failed with. */
+  /** Check the writes without waiting. Throws the error of a failed save. */
   look(): void;
-  /** Resolves once all that was saved is written. */
+  /** Resolves when all saved checkpoints are written. */
   idle(): Promise<void>;
 }
 
-/** Whether something that comes after every so many steps comes after this one. */
+/** Whether an action with period `every`, in steps, is due after `step`. */
 const isDue = (step: number, every: number | undefined): boolean =>
   every !== undefined && every > 0 && step % every === 0;
 
 /**
- * Train from `firstStep` to the end, or until the stop signal; evaluate and save when due. Saves at the end in any
- * case, unless that very step was where it began.
+ * Train from `firstStep` to the end, or until the stop signal; evaluate and save when due. Always saves at the end,
+ * unless no step was done.
  *
- * @returns the steps done.
- * @throws NonFiniteError for a non-finite loss or gradient, naming the tensor; the state is then that of the step
- * before. RunError where ranks hold different parameters.
+ * @returns the number of steps done.
+ * @throws NonFiniteError for a non-finite loss or gradient, naming the tensor; the state is then the state before the
+ * step. RunError if ranks hold different parameters.
  */
 export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<number> => {
   const {
@@ -190,7 +190,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   const evaluatesTogether = parts.model.sharding !== undefined || compares;
   let [saved, evaluated] = [firstStep, -1];
   let isCutShort = false;
-  /** Behind the last batch, as far as a rank of the run knows. */
+  /** Lane positions after the last batch, as far as this rank knows them. */
   let lanes: readonly PlacedLane[] | undefined;
   const save = async (): Promise<void> => {
     if (stepsOnly || saved === state.done) return;
@@ -201,19 +201,19 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     });
     saved = state.done;
   };
-  /** Samples cannot be had: the run ends after a step that all ranks do, and its state is saved. */
+  /** Handle samples that cannot be read: the run ends after a step that all ranks do, and its state is saved. */
   const cutShort = (error: DataError): void => {
     if (isCutShort) return;
     isCutShort = true;
-    stop.request(); // at once, since no rank of this process may begin more than one step until all have agreed
+    stop.request(); // at once, because no rank of this process may begin more than one step before all ranks have agreed
     report.cutShort(error);
   };
-  /** Sums over this rank's part; undefined where samples of it cannot be had. */
+  /** Sums over this rank's part. Absent: samples of this part cannot be read. */
   const judge = async (settled: DeviceState): Promise<EvaluationSums | undefined> => {
     try {
       return await run.evaluate(settled, state.done);
     } catch (error) {
-      // Where ranks evaluate together the others wait for this one.
+      // If ranks evaluate together, the other ranks wait for this rank.
       if (!(error instanceof DataError) || parts.model.sharding !== undefined) throw error;
       cutShort(error);
       return undefined;
@@ -225,13 +225,13 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     await spanned(spanSink, { name: `evaluate after step ${state.done}`, track: "host" }, async () => {
       const began = performance.now();
       const sums = await judge(settled);
-      // What a run goes on from was compared before it was saved.
+      // The state from which a run resumes was compared before it was saved.
       if (compares && state.done > firstStep) {
-        // The same numbers on all ranks, which must agree on what follows.
+        // The same numbers on all ranks, because ranks must agree on what follows.
         const [sum, per, count] = await total(
           [compared.sum, compared.per, "count"].map((name) => sums?.[name] ?? Number.NaN),
         );
-        // Not comparable for one rank, so for none.
+        // If one rank has no figures, no rank can compare.
         if (!Number.isNaN(count)) best = bestAfter(comparison, best, state.done, sum! / per!);
       }
       if (sums === undefined) return;
@@ -251,8 +251,9 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     damaged: (image) => report.damaged(image),
   });
   /**
-   * Whether the next step may begin. Each step waits until samples of the one after it are there, too: where they never
-   * will be, this rank asks for a stop before the others can have begun that one, since they need it for this one.
+   * Whether the next step may begin. Each step also waits for samples of the following step. If those samples cannot be
+   * read, this rank requests a stop before other ranks can begin the following step, because other ranks need this rank
+   * in the current step.
    */
   const mayBegin = async (): Promise<boolean> => {
     meter.begin();
@@ -289,13 +290,14 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
       if (tuned?.remark !== undefined) report.remark(tuned.remark);
 
       await routings?.after(state, tree);
-      // Before anything is saved: whoever goes on from there finds experts where an undisturbed run has them.
+      // Before anything is saved, so that a resumed run finds experts at the same ranks as an undisturbed run.
       await placing?.after(state, tree);
 
-      // Where ranks evaluate together all of them do, whoever has heard of a stop; the loop ends before the next step.
+      // If ranks evaluate together, all ranks evaluate, even if some have received a stop; the loop ends before the
+      // next step.
       if (!evaluatesTogether && stop.stopsAfter(state.done)) break;
       const evaluates = isDue(state.done + run.stepOffset, evaluateEvery) || isDue(state.done, everySteps);
-      // What is saved tells how evaluations compare, this one among them.
+      // A checkpoint records how evaluations compare, including this evaluation.
       if (evaluates && compares) await evaluate();
       const isBest = job.checkpoint.best === true && evaluated === state.done && best?.step === state.done;
       if (isBest || isDue(state.done, job.checkpoint.everySteps)) await save();
@@ -304,7 +306,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     const early = state.done < totalSteps && endsEarly(job, best);
     if (early)
       report.remark(
-        `step ${state.done}: the run ends early; ${best!.since} evaluations in a row were no better than the one after step ${best!.step}`,
+        `step ${state.done}: the run ends early; the last ${best!.since} evaluations were not better than the evaluation after step ${best!.step}`,
       );
     const isOver = early || state.done >= totalSteps;
     if (isOver && compares) await evaluate();

@@ -34,10 +34,10 @@ import { type RankRun, trainLoop } from "./train-loop.ts";
 import { buildParts, type DeviceState, learntParams, scheduleOffsetOf } from "../step/train-state.ts";
 import { batchPartOf, everyRankAxis, meshGroups, meshOf } from "../job/mesh.ts";
 
-/** Something that goes wrong before a step, as a test wants it. @returns the state that the step consumes. */
+/** A fault that a test injects before a step. @returns the state that the step consumes. */
 export type Fault = (state: DeviceState, step: number, backend: Backend) => Promise<DeviceState>;
 
-/** Run a rank of a job from its first word with the others to its last step. */
+/** Run one rank of a job, from joining the world to its last step. */
 export const trainRank = async (
   input: RankInput,
   post: (message: RankMessage) => void,
@@ -51,7 +51,7 @@ export const trainRank = async (
     threads,
   });
   const report = new RankReport(connection.rank, input.job.ranks, post);
-  /** Where lanes of a stream stand after a step whose state is being written. */
+  /** Stream lane positions after each step whose state is being written. */
   const lanes = new Map<number, readonly PlacedLane[] | undefined>();
   const writer = new PartWriter((step, files) => {
     report.saved(step, files, lanes.get(step));
@@ -60,8 +60,8 @@ export const trainRank = async (
   try {
     await trainOn(input, backend, { writer, lanes }, report, fault);
   } catch (error) {
-    // A checkpoint that is being written is whole whatever became of the steps after it; what the writing fails with is
-    // not the cause.
+    // A checkpoint that is being written stays complete even if later steps fail. An error of the writer is not the
+    // cause of this failure.
     await writer.idle().catch(() => undefined);
     throw error;
   } finally {
@@ -70,7 +70,7 @@ export const trainRank = async (
   }
 };
 
-/** How parts of checkpoints are written, and what is told with them. */
+/** Writer of checkpoint parts, and the lane positions reported with the parts. */
 interface Saving {
   readonly writer: PartWriter;
   readonly lanes: Map<number, readonly PlacedLane[] | undefined>;
@@ -93,7 +93,7 @@ const trainOn = async (
   const { plan: kept, remarks } = keptPlan(input.plan, job, planWorld, input.boundPlans);
   for (const remark of remarks) report.remark(remark);
   const measured = { job, backend, communicators, rank, train: data.train };
-  // Before there is a model, which is made with them.
+  // The schedule comes first, because the model is built with it.
   const schedule = isDue("expertSchedule", job, kept) ? await planExpertSchedule(measured) : undefined;
   const shared = withPlannedSchedule(job, schedule ?? kept?.expertSchedule);
   const experts = await plannedExperts({ ...measured, job: shared }, kept);
@@ -174,7 +174,9 @@ const trainOn = async (
   report.done(step, world.bytesSent() - sentBefore, trace?.recorder.spans ?? []);
 };
 
-/** What shows outputs of this rank's share of the samples, where the job wants it. */
+/**
+ * Build the sample outputs of this rank's share of the samples. Absent: the job shows no samples, or this model cannot.
+ */
 const samplesOf = async (
   { job, data, connection, sampleKind: kind }: RankInput,
   model: AnyModel,
@@ -189,18 +191,21 @@ const samplesOf = async (
       ranks: job.ranks,
     });
   report.remark(
-    "evaluation.samples: no samples are shown, since ranks share this model out and each has a part of it only",
+    "evaluation.samples: no samples are shown, because ranks share this model and each rank has only a part of it",
   );
   return undefined;
 };
 
-/** What plans depend on next to the job. Ranks exchange host names only if the job or its checkpoint has plans. */
+/**
+ * Facts other than the job on which plans depend. Ranks exchange host names only if the job or its checkpoint has
+ * plans.
+ */
 const planWorldOf = async ({ job, plan, trainedHash }: RankInput, world: Communicator): Promise<PlanWorld> => {
   const isNeeded = world.worldSize > 1 && (plan !== undefined || isPlanned(job));
   return { trainedHash, hosts: isNeeded ? hostsOf(await world.exchangeTexts(hostname())) : [[0]] };
 };
 
-/** How tokens travel to experts, where that is to be measured for. */
+/** Plan how tokens travel to experts. Absent: no measurement is due. */
 const plannedExperts = async (
   input: Omit<ProfileInput, "parts">,
   known: ExchangePlan | undefined,
@@ -211,7 +216,7 @@ const plannedExperts = async (
     : undefined;
 };
 
-/** One clock for the threads of a process; between processes, as far as their hosts' clocks agree. */
+/** Threads of one process share one clock; between processes, times agree as far as the clocks of their hosts. */
 const traceOf = ({ trace }: RankInput): StepTrace | undefined =>
   trace && {
     recorder: new SpanRecorder(() => performance.now(), trace.originMilliseconds - performance.timeOrigin),
@@ -219,7 +224,7 @@ const traceOf = ({ trace }: RankInput): StepTrace | undefined =>
     detailEvery: trace.detailEvery,
   };
 
-/** The communicator of each axis of the job's mesh. */
+/** Communicators by axis of the job's mesh. */
 const communicatorsOf = (job: Job, world: Communicator): RankRun["communicators"] => {
   const { [everyRankAxis(meshOf(job))]: _, ...others } = meshGroups(job);
   return {

@@ -14,22 +14,23 @@ import { runReportOf } from "./run-report-of.ts";
 import { writeStdout } from "../console/terminal.ts";
 
 export interface ReportOptions extends GlobalOptions {
-  /** Where the page goes. Default: `report.html` in the folder of the run. */
+  /** Path of the page. Default: `report.html` in the folder of the run. */
   readonly output?: string;
 }
 
 /**
- * `skein-train report`: one page of a run, while it trains or after, from its metrics.
+ * `skein-train report`: write a page about a run from its metrics, during training or after.
  *
  * @returns the exit code.
- * @throws CheckpointError where the folder holds no run, ConfigError where it has no metrics or the page cannot be
- * written.
+ * @throws CheckpointError if the folder holds no run, ConfigError if it has no metrics or the page cannot be written.
  */
 export const reportCommand = async (folder: string, options: ReportOptions): Promise<number> => {
   const job = recordedJob(folder);
   const metrics = join(folder, metricsFile);
   if (!existsSync(metrics))
-    throw new ConfigError([`${metrics} is not there, so nothing is known of the run; name the folder of another run`]);
+    throw new ConfigError([
+      `${metrics} does not exist, so nothing is known about the run; name the folder of another run`,
+    ]);
   const report = {
     ...runReportOf(job, readMetricLines(metrics)),
     origin: await originOf(folder),

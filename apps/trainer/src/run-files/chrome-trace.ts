@@ -5,19 +5,19 @@ import type { ExchangePlan } from "../plans/exchange-plan.ts";
 
 interface TraceEvent {
   readonly name: string;
-  /** A whole span, metadata, or the begin, middle and end of a flow. */
+  /** X: a complete span; M: metadata; s, t, f: begin, middle and end of a flow. */
   readonly ph: "X" | "M" | "s" | "t" | "f";
   readonly pid: number;
   readonly [key: string]: unknown;
 }
 
-/** What a trace says of its run. */
+/** Facts of a run that its trace records. */
 export interface TraceFacts extends ReportTraceFacts {
-  /** How gradients were merged and thinned, where that was decided before the first step. */
+  /** Plan of the gradient exchange. Absent: nothing was planned before the first step. */
   readonly plan?: ExchangePlan | undefined;
 }
 
-/** A span in whole nanoseconds: viewers compare times that were rounded, so spans are nested by those. */
+/** A span in whole nanoseconds. Viewers compare rounded times, so spans are nested by these times. */
 interface Placed {
   readonly span: Span;
   readonly start: number;
@@ -28,11 +28,11 @@ const nanoseconds = (seconds: number): number => Math.round(seconds * 1e9);
 const microseconds = (count: number): number => count / 1000;
 
 /**
- * Share the spans of one track out to as few rows as the format's rule needs: on a row a span lies wholly inside
- * another, or begins after it has ended. Collectives under way at once are never shown one inside another, although one
- * may last longer on both sides.
+ * Distribute the spans of one track over as few rows as the format allows: on a row, a span is fully inside another
+ * span, or begins after it has ended. Concurrent collectives are never shown one inside another, even if one spans the
+ * whole time of the other.
  *
- * Cost: O(n log n), and O(rows) for each span.
+ * Cost: O(n log n), and O(rows) per span.
  */
 const rowsOf = (track: Track, spans: readonly Span[]): Placed[][] => {
   const placed = spans
@@ -64,18 +64,18 @@ interface Row {
 }
 
 /**
- * Spans as events of Chrome's trace format, which Perfetto and chrome://tracing open: a process per rank, a thread per
- * track, and further ones where spans of a track overlap, such as collectives under way at once; flows from where a
- * collective was started to where it was waited for.
+ * Convert spans to events of Chrome's trace format, which Perfetto and chrome://tracing open: a process per rank, a
+ * thread per track, and more threads if spans of a track overlap, such as concurrent collectives; flows from the start
+ * of a collective to the wait for it.
  *
- * Processes and threads are named first; spans of all ranks follow in the order in which they begin, so that a file
- * that was cut off holds all that began before its last span. Times are microseconds, exact to the nanosecond. Those of
- * ranks in several processes are comparable as far as the clocks of their hosts agree.
+ * Names of processes and threads come first. Spans of all ranks follow in order of their start, so that a truncated
+ * file holds all spans that began before its last span. Times are microseconds, exact to the nanosecond. Times of ranks
+ * in different processes are comparable as far as the clocks of their hosts agree.
  */
 export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent, void> {
   const flowNumbers = new Map<string, number>();
   const all: Row[] = [];
-  // A thread whose number is that of its process would be taken for its main thread.
+  // Viewers take a thread whose number is the number of its process for the main thread.
   let tid = ranks.reduce((most, { rank }) => Math.max(most, rank), 0);
   for (const { rank: pid, process, spans } of ranks) {
     yield { name: "process_name", ph: "M", pid, args: { name: `rank ${pid}` } };
@@ -94,7 +94,7 @@ export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent,
       }
     }
   }
-  // The sort is stable: of spans of a row that begin together the outer one stays first, as viewers want it.
+  // The sort is stable: of spans of a row that begin together, the outer span stays first, as viewers require.
   for (const { pid, tid: row, placed } of all.sort((a, b) => a.placed.start - b.placed.start)) {
     const { span, start, end } = placed;
     const { name, track, args, flow } = span;
@@ -104,7 +104,7 @@ export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent,
     const key = `${pid} ${flow.id}`;
     const id = flowNumbers.get(key) ?? flowNumbers.size + 1;
     flowNumbers.set(key, id);
-    // Bound to the span around it, not to the next that begins.
+    // Bound to the enclosing span, not to the next span that begins.
     yield {
       name: "collective",
       cat: "flow",
@@ -117,8 +117,8 @@ export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent,
 }
 
 /**
- * Write spans as a Chrome trace, event by event and a line each: a trace of millions of spans never stands in memory as
- * one string. `skein-profile report` reads it back by its lines.
+ * Write spans as a Chrome trace, one event per line, so that a trace of millions of spans is never one string in
+ * memory. `skein-profile report` reads the file by lines.
  */
 export const writeChromeTrace = (path: string, ranks: readonly RankSpans[], facts: TraceFacts): void => {
   const file = openSync(path, "w");

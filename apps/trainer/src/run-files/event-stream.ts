@@ -6,14 +6,14 @@ interface Reader<Event extends { readonly type: string }> {
 }
 
 /**
- * Things that happen, kept for whoever goes over them, from when they began to. Whoever reads more slowly than they
- * happen misses some, see `WaitingEvents`.
+ * Broadcasts events to readers, each from the moment when it starts to read. A slow reader misses some events; see
+ * `WaitingEvents`.
  */
 export class EventStream<Event extends { readonly type: string }> {
   private readonly readers = new Set<Reader<Event>>();
   private readonly tellLost: (lost: string) => Event;
 
-  /** @param tellLost makes the last event of a reader who has missed some, of words such as "12 steps". */
+  /** @param tellLost makes the last event of a reader that has missed events, from a description such as "12 steps". */
   constructor(tellLost: (lost: string) => Event) {
     this.tellLost = tellLost;
   }
@@ -26,10 +26,10 @@ export class EventStream<Event extends { readonly type: string }> {
   }
 
   /**
-   * What happens from now on, in order. What is not asked for yet waits.
+   * Read events in order from now on. Events wait until they are requested.
    *
-   * @param over settles once nothing more happens; what it throws is thrown after the last event.
-   * @param leave called where the reader stops before that. It resolves once all is over.
+   * @param over settles after the last event. If `over` rejects, its error is thrown after the last event.
+   * @param leave called if the reader stops earlier. Resolves when the source has ended.
    */
   read(over: Promise<unknown>, leave: () => Promise<void>): AsyncGenerator<Event, void, undefined> {
     const reader: Reader<Event> = { waiting: new WaitingEvents(), wake: () => undefined };
@@ -37,7 +37,7 @@ export class EventStream<Event extends { readonly type: string }> {
     let isOver = false;
     const ended = over.then(
       () => undefined,
-      () => undefined, // a reader is told, nobody else has to be
+      () => undefined, // the reader gets the error, so nothing else has to handle it
     );
     void ended.then(() => {
       isOver = true;

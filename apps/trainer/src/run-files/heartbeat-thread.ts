@@ -2,15 +2,15 @@ import { closeSync, constants, fstatSync, futimesSync, openSync, readSync } from
 import { parentPort, workerData } from "node:worker_threads";
 import type { Heartbeat } from "./heartbeat.ts";
 
-// Entry of the thread that touches the file of a holder: the main thread may be busy for minutes. Imports nothing of
-// ours, so that it starts at once.
+// Entry of the thread that touches the file of a holder, because the main thread may be busy for minutes. Imports none
+// of our modules, so that the thread starts at once.
 
 const { path, id, everyMilliseconds } = workerData as Heartbeat;
 const content = Buffer.alloc(4096);
-// Opening a pipe waits for its writer, unless asked not to.
+// Without O_NONBLOCK, opening a pipe waits for its writer.
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** Touch the file if it is ours. @returns whether it is another's. */
+/** Touch the file if it belongs to this process. @returns whether the file belongs to another process. */
 const beat = (): boolean => {
   const file = openSync(path, flags);
   try {
@@ -31,6 +31,6 @@ const timer = setInterval(() => {
     clearInterval(timer);
     parentPort!.postMessage("taken");
   } catch {
-    // The disk is away, or a start that looks at the file has moved it aside: the next beat tries again.
+    // The disk is unavailable, or a starting process has moved the file aside to check it. The next beat tries again.
   }
 }, everyMilliseconds);

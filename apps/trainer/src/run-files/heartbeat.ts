@@ -1,19 +1,20 @@
 import { startThread } from "@skein/collectives/node";
 
-/** What the thread of a heartbeat is given. */
+/** Input of a heartbeat thread. */
 export interface Heartbeat {
   /** File to touch. */
   readonly path: string;
-  /** Of the holder whose file it is. */
+  /** Id of the holder that owns the file. */
   readonly id: string;
   readonly everyMilliseconds: number;
 }
 
 /**
- * Touch a file of this process now and then, in a thread of its own.
+ * Touch a file of this process periodically, in a separate thread.
  *
- * @param onTaken called once if the file is another holder's.
- * @returns a function that ends the thread. Without room for a thread nothing beats: others see a process that ended.
+ * @param onTaken called once if the file belongs to another holder.
+ * @returns a function that ends the thread. If no thread can be started, the file is not touched, and other processes
+ * assume that this process has ended.
  */
 export const startHeartbeat = (beat: Heartbeat, onTaken: () => void): (() => void) => {
   try {

@@ -37,7 +37,7 @@ const leave = (content: unknown): void =>
 test("a folder is held once at a time, and leaves nothing behind", async () => {
   const release = await hold("a run");
   await expect(hold("a run")).rejects.toThrow(
-    /a run is under way there \(process \d+, this one, since .*let it end.*remove .*\.held-by\.json$/,
+    /a run is writing there \(process \d+, this one, since .*let it end.*remove .*\.held-by\.json$/,
   );
   release();
   expect(readdirSync(folder)).toEqual([]);
@@ -49,7 +49,7 @@ test("another process that lives holds it; once it was killed it does not", asyn
   await once(other, "spawn");
   const theirs = { ...holder, pid: other.pid, began: statusOf(other.pid!).began };
   leave(theirs);
-  const refusal = `a sweep is under way there (process ${other.pid}, since`;
+  const refusal = `a sweep is writing there (process ${other.pid}, since`;
   if (process.platform === "linux") await expect(hold("a sweep")).rejects.toThrow(refusal);
   leave({ ...holder, pid: other.pid, began: "1" }); // an earlier one with the same number
   (await hold("a sweep"))();
@@ -106,7 +106,7 @@ test("a process of another container holds it while it touches its file, and is 
   const notes: string[] = [];
   const patient = { ...times, silence: 1e9 };
   await expect(hold("a run", { times: patient, note: (line) => void notes.push(line) })).rejects.toThrow(
-    "a run is under way there (process 1, since",
+    "a run is writing there (process 1, since",
   );
   clearInterval(beats);
   expect(notes).toEqual([expect.stringContaining("in another container or on another machine; waiting up to")]);

@@ -9,19 +9,19 @@ import { type Holder, readHolder } from "./holder.ts";
 import { processPlace } from "../processes/process-place.ts";
 import { isRunning, statusOf } from "../processes/process-status.ts";
 
-/** In an output folder while a process writes there. */
+/** File in an output folder while a process writes there. */
 export const holderFile = ".held-by.json";
 
-/** How long to wait for a holder, in milliseconds. */
+/** Times to wait for a holder, in milliseconds. */
 export interface HoldTimes {
-  /** A process that is killed needs a moment to be gone, and whoever killed it goes on at once. */
+  /** A killed process needs a moment to end, and the program that killed it continues at once. */
   readonly patience: number;
   readonly betweenLooks: number;
-  /** Between two touches of the file by its holder. */
+  /** Time between two touches of the file by its holder. */
   readonly betweenBeats: number;
   /**
-   * A holder that this system does not list, and that does not touch its file for so long, is gone. Several beats: the
-   * disk of a live one may stand still for seconds.
+   * A holder is gone if this system does not list it and it has not touched its file for this time. Several beats,
+   * because the disk of a live holder may stall for seconds.
    */
   readonly silence: number;
 }
@@ -29,44 +29,44 @@ export interface HoldTimes {
 const defaultTimes: HoldTimes = { patience: 1000, betweenLooks: 50, betweenBeats: 3000, silence: 30_000 };
 
 export interface HoldOptions {
-  /** What writes there: a run, a sweep. */
+  /** Kind of writer: a run, a sweep. */
   readonly what: string;
-  /** Called with a line for people if it takes a while to see whether a holder is gone. */
+  /** Called with a line for the user if it takes time to find out whether a holder is gone. */
   readonly note?: ((line: string) => void) | undefined;
-  /** Whether the wait for a holder is to end. */
+  /** Whether to stop waiting for a holder. */
   readonly isStopped?: (() => boolean) | undefined;
-  /** Called if another process has taken the folder, since this one stood still for longer than `silence`. */
+  /** Called if another process has taken the folder, because this process was suspended for longer than `silence`. */
   readonly onTaken?: ((error: RunError) => void) | undefined;
   readonly times?: HoldTimes;
 }
 
-/** Ids of what this process holds itself. */
+/** Ids of the folders that this process holds. */
 const heldHere = new Set<string>();
 
 /**
- * Whether a holder is known to write or known to be gone. Unknown: its process is of another container or machine, and
- * only the beats of its file tell.
+ * Whether a holder still writes or is gone. Unknown: its process belongs to another container or machine, so only the
+ * beats of its file can show.
  */
 const standingOf = ({ host, pid, place, began, id }: Holder): "writes" | "gone" | "unknown" => {
   if (place === undefined ? host !== hostname() : place !== processPlace()) return "unknown";
   if (pid === process.pid) return heldHere.has(id) ? "writes" : "gone";
   const status = statusOf(pid);
   if (!isRunning(pid, status)) return "gone";
-  if (began === undefined) return "unknown"; // another process may have that number by now
+  if (began === undefined) return "unknown"; // another process may have that id by now
   return began === status.began ? "writes" : "gone";
 };
 
-/** What there is under a path; links are not followed. */
+/** File status of a path; links are not followed. */
 const factsOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });
 
-/** Take a file away that a process has left which is no more, unless another one was faster. */
+/** Remove the file of a process that no longer exists, unless another process was faster. */
 const removeLeft = (path: string, left: Holder | undefined): void => {
   const aside = `${path}.${randomUUID()}`;
   try {
     renameSync(path, aside);
-    if (readHolder(aside)?.id !== left?.id) linkSync(aside, path); // of one that has come since
+    if (readHolder(aside)?.id !== left?.id) linkSync(aside, path); // it belongs to a holder that has arrived since
   } catch {
-    // another process has done it
+    // another process has removed it
   }
   rmSync(aside, { force: true });
 };
@@ -77,15 +77,16 @@ const nameOf = ({ host, pid, since, id }: Holder): string => {
 };
 
 /**
- * Hold a folder for this process: two that write metrics and checkpoints to one folder take each other's files away.
+ * Hold a folder for this process, because two processes that write metrics and checkpoints to one folder overwrite each
+ * other's files.
  *
- * What a killed process of this system has left is passed over at once. One of another container or machine is gone
- * once its file has not been touched for `silence`: neither host name nor process id identifies it, and kernel
- * locks are out of reach of Node, and absent from many network disks. Only changes of the file are looked at, and no
- * clocks compared. A folder that cannot be written to is not held: the write itself reports it.
+ * A file left by a killed process of this system is replaced at once. A holder of another container or machine counts
+ * as gone if its file has not been touched for `silence`: neither host name nor process id identifies it, and Node
+ * cannot use kernel locks, which many network disks lack. Only changes of the file are compared, not clocks. A folder
+ * that cannot be written to is not held: the write itself reports the error.
  *
- * @returns a function that lets the folder go.
- * @throws RunError if another process, or this one, holds it; ConfigError if the file is no regular one.
+ * @returns a function that releases the folder.
+ * @throws RunError if this or another process holds the folder; ConfigError if the file is not a regular file.
  */
 export const holdOutput = async (output: string, options: HoldOptions): Promise<() => void> => {
   const { what, note, isStopped, onTaken, times = defaultTimes } = options;
@@ -101,10 +102,10 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
   const refusal = (holder: Holder): RunError =>
     new RunError(
       "output-in-use",
-      `${output}: ${what} is under way there (${nameOf(holder)}), and another would write to the same files; let it end, stop it, or name another folder; if nothing writes there any more, remove ${path}`,
+      `${output}: ${what} is writing there (${nameOf(holder)}), and another writer would overwrite the same files; let it end, stop it, or name another folder; if nothing writes there any more, remove ${path}`,
     );
   const askedAt = performance.now();
-  /** Which holder is waited for, when its file was touched last, and since when that is known here. */
+  /** The holder that this process waits for, when its file was last touched, and when that touch was first seen. */
   let seen: { readonly id: string; readonly touched: number; readonly at: number } | undefined;
   for (;;) {
     try {
@@ -112,14 +113,14 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
       break;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code === "ENOSPC" || code === "EDQUOT") rmSync(path, { force: true }); // made, and empty
+      if (code === "ENOSPC" || code === "EDQUOT") rmSync(path, { force: true }); // created, but empty
       if (code !== "EEXIST") return () => undefined;
     }
     const facts = factsOf(path);
     if (facts === undefined) continue;
     if (!facts.isFile())
       throw new ConfigError([
-        `${path} is ${facts.isDirectory() ? "a folder" : "no regular file"}, but must be a file that says which process writes to ${output}; remove it`,
+        `${path} is ${facts.isDirectory() ? "a folder" : "not a regular file"}, but must be a file that names the process that writes to ${output}; remove it`,
       ]);
     const holder = readHolder(path);
     const standing = holder === undefined ? "gone" : standingOf(holder);
@@ -131,7 +132,7 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
       if (seen?.id !== holder.id) {
         seen = { id: holder.id, touched: facts.mtimeMs, at: performance.now() };
         note?.(
-          `${output}: ${holderFile} is of ${nameOf(holder)}, in another container or on another machine; waiting up to ${times.silence / 1000} s to see whether it still writes`,
+          `${output}: ${holderFile} belongs to ${nameOf(holder)}, in another container or on another machine; waiting up to ${times.silence / 1000} s to see whether that process still writes`,
         );
       }
       if (performance.now() - seen.at < times.silence) {
@@ -151,7 +152,7 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
     onTaken?.(
       new RunError(
         "output-taken",
-        `${output}: ${nameOf(taker)} has taken the folder, since this process had stood still for more than ${times.silence / 1000} s; nothing more is written here`,
+        `${output}: ${nameOf(taker)} has taken the folder, because this process was suspended for more than ${times.silence / 1000} s; this process writes nothing more there`,
       ),
     );
   });

@@ -1,13 +1,19 @@
 import { z } from "zod";
 import { readBoundedJson } from "../files/bounded-json.ts";
 
-/** Who writes to an output folder. */
+/** The process that writes to an output folder. */
 export interface Holder {
   readonly host: string;
   readonly pid: number;
-  /** System that counts the process, as `processPlace` says, or "unknown". Absent in files of older versions. */
+  /**
+   * System that assigned the process id, as returned by `processPlace`, or "unknown". Absent: in files of older
+   * versions.
+   */
   readonly place?: string | undefined;
-  /** When that process began, as its system counts it; a later process may have the same number. */
+  /**
+   * Start time of that process in its system's own unit. Distinguishes the process from a later process with the same
+   * id.
+   */
   readonly began?: string | undefined;
   readonly since: string;
   readonly id: string;
@@ -24,7 +30,7 @@ const holderSchema: z.ZodType<Holder> = z.object({
 
 const maxHolderBytes = 4096;
 
-/** The holder that a file names; undefined if the file is gone, torn, or another's. */
+/** Read the holder that a file names. Absent: the file does not exist, is incomplete, or has another format. */
 export const readHolder = (path: string): Holder | undefined => {
   try {
     return holderSchema.parse(readBoundedJson(path, maxHolderBytes));

@@ -20,5 +20,5 @@ test("a last line that is cut counts as none", () => {
 
 test.each(["", "null", "7", `{"type":"step"}`, `{"step":3}`])("another line that is none, %j, is told", (wrong) => {
   writeFileSync(path, `${line(1)}\n${wrong}\n${line(2)}\n`);
-  expect(() => readMetricLines(path)).toThrow(/line 2 is no line of metrics, an object with type and step/);
+  expect(() => readMetricLines(path)).toThrow(/line 2 is not a line of metrics, an object with type and step/);
 });

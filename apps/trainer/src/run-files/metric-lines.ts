@@ -1,7 +1,7 @@
 import { ConfigError } from "../errors.ts";
 import { eachLine } from "../files/each-line.ts";
 
-/** A line of `metrics.jsonl`, as whoever wrote it has it. */
+/** A parsed line of `metrics.jsonl`; other quantities are not checked. */
 export interface MetricLine {
   readonly type: string;
   readonly step: number;
@@ -17,9 +17,10 @@ const isMetricLine = (value: unknown): value is MetricLine =>
   typeof value.step === "number";
 
 /**
- * All lines of a run's metrics. The last one may be cut, by a run that was killed or is writing it, and counts as none.
+ * Read all lines of a run's metrics. The last line is skipped if it is incomplete, because the run was killed or is
+ * still writing.
  *
- * @throws ConfigError for another line that is none of metrics, with its number; the system's error.
+ * @throws ConfigError with the line number, if another line is not a line of metrics; the system's error.
  */
 export const readMetricLines = (path: string): MetricLine[] => {
   const lines: MetricLine[] = [];
@@ -28,7 +29,7 @@ export const readMetricLines = (path: string): MetricLine[] => {
     number++;
     if (wrong > 0)
       throw new ConfigError([
-        `${path}: line ${wrong} is no line of metrics, an object with type and step; take it out, or name another run`,
+        `${path}: line ${wrong} is not a line of metrics, an object with type and step; remove it, or name another run`,
       ]);
     let value: unknown;
     try {

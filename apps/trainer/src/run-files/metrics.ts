@@ -8,31 +8,31 @@ import { EventFile } from "./tensorboard.ts";
 
 export { metricsFile };
 
-/** One measured moment of a run: a line of `metrics.jsonl`. Numbers with their units in their names. */
+/** A line of `metrics.jsonl`: one measurement of a run. The names of quantities contain their units. */
 export interface Measurement {
   readonly type: "step" | "update" | "evaluation" | "checkpoint" | "placement" | "histograms" | `rank-${number}`;
-  /** Steps done. */
+  /** Number of steps done. */
   readonly step: number;
   readonly [quantity: string]: number | string;
 }
 
 export interface MetricSink {
   record(measurement: Measurement): void;
-  /** Keep histograms of parameters after a step. @param isLast whether all of the step are there with these. */
+  /** Record histograms of parameters after a step. @param isLast whether these complete the step. */
   histograms(step: number, parameters: readonly ParameterHistograms[], isLast: boolean): void;
-  /** Forget what came after `step`: the run goes on from there. */
+  /** Drop everything after `step`, because the run continues from there. */
   rewind(step: number): void;
   close(): void;
 }
 
-/** Remove what a run wrote after the checkpoint that it is resumed from; those steps will be done again. */
+/** Remove the lines that a run wrote after the checkpoint that it is resumed from; those steps will be done again. */
 const keepUpTo = (path: string, step: number): void => {
   if (!existsSync(path)) return;
   copyLines(path, `${path}.tmp`, (line) => {
     try {
       return (JSON.parse(line) as Measurement).step <= step;
     } catch {
-      return false; // the last line of a killed run may be cut
+      return false; // the last line of a killed run may be incomplete
     }
   });
   renameSync(`${path}.tmp`, path);
@@ -54,13 +54,13 @@ export const isLineStep = (step: number): boolean => isKept(step, 100_000);
 /** Whether the event file has the scalars of a step. TensorBoard draws 1000 points of a tag. */
 export const isEventStep = (step: number): boolean => isKept(step, 10_000);
 
-/** Types of lines that come with each step. */
+/** Whether lines of this type are written for each step. */
 const isOfSteps = (type: Measurement["type"]): boolean =>
   type === "step" || type === "update" || type.startsWith("rank-");
 
 /**
- * Writes `metrics.jsonl` and TensorBoard events into the output folder of a run. Lines of late steps thin out, so that
- * the files of long runs stay small; evaluations, checkpoints and histograms are all kept.
+ * Writes `metrics.jsonl` and TensorBoard events into the output folder of a run. Later steps are written less often, so
+ * that the files of long runs stay small; evaluations, checkpoints and histograms are all kept.
  */
 export class MetricFiles implements MetricSink {
   private readonly path: string;
@@ -71,8 +71,8 @@ export class MetricFiles implements MetricSink {
   private readonly log: Pick<MetricSink, "record" | "rewind"> | undefined;
 
   /**
-   * @param fromStep steps that were done before; later lines of an earlier run are dropped. @param log is told each
-   * line, too, and where the run goes back.
+   * @param fromStep number of steps done before; later lines of an earlier run are dropped. @param log also receives
+   * each line and each rewind.
    */
   constructor(folder: string, fromStep: number, log?: Pick<MetricSink, "record" | "rewind">) {
     this.log = log;

@@ -1,18 +1,21 @@
 import type { Measurement } from "./metrics.ts";
 
-/** How the experts of a layer were moved. */
+/** Moves of the experts of a layer. */
 export interface MovedLayer {
   readonly layer: string;
-  /** Experts that changed their rank. */
+  /** Number of experts that changed their rank. */
   readonly moves: number;
-  /** Load of the busiest rank over the mean of ranks, as predicted. */
+  /** Predicted load of the busiest rank over the mean of ranks. */
   readonly busiestBefore: number;
   readonly busiestAfter: number;
-  /** Of the steps until experts are placed anew, less what the moves take, as predicted; where gains are weighed. */
+  /**
+   * Predicted seconds saved until the next placement, minus the cost of the moves. Absent: gains are not compared with
+   * costs.
+   */
   readonly gainSeconds?: number | undefined;
 }
 
-/** What metrics keep of moves. */
+/** Convert moves to measurements for metrics. */
 export const measurementsOf = (step: number, layers: readonly MovedLayer[], seconds: number): readonly Measurement[] =>
   layers.map(({ gainSeconds, ...figures }) => ({
     type: "placement",
@@ -22,7 +25,7 @@ export const measurementsOf = (step: number, layers: readonly MovedLayer[], seco
     seconds,
   }));
 
-/** A word on moves for people. */
+/** Describe moves for the user. */
 export const formatMoves = (layers: readonly MovedLayer[], seconds: number): string =>
   `${layers
     .map(

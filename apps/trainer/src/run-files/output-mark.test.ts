@@ -22,7 +22,7 @@ test("a process that shares the folder finds the mark, and leaves nothing", asyn
 test("one that sees another folder of the same name is refused, also where that has a mark of its own", async () => {
   leaveMark(nodeFiles, there);
   await expect(requireMark(nodeFiles, there, leaveMark(nodeFiles, here), [2, 3])).rejects.toThrow(
-    /--output .*: the process of rank 2, 3 on .* does not see the folder that the controller of the run has made; name one on a disk that all machines share/,
+    /--output .*: the process of rank 2, 3 on .* does not see the folder that the controller of the run has created; name a folder on a disk that all machines share/,
   );
 });
 

@@ -7,7 +7,7 @@ import type { Files } from "../files/files.ts";
 const prefix = ".mark-";
 
 /**
- * Leave a file in the output folder of a run by which its other processes know that they see the same folder.
+ * Write a file into the output folder of a run, so that its other processes can check that they see the same folder.
  *
  * @returns the file's name.
  */
@@ -18,12 +18,12 @@ export const leaveMark = (files: Files, output: string): string => {
 };
 
 /**
- * Take a start's own mark away when it has failed. Another start may have left one meanwhile: as where this process was
- * paused, and its cluster has started the job again.
+ * Remove the mark of this start after a failure. Another start may have written its own mark meanwhile, for example if
+ * this process was paused and its cluster has started the job again.
  */
 export const removeMark = (files: Files, output: string, mark: string): void => files.remove(join(output, mark));
 
-/** Take all marks away when the run is done, those of starts that were killed too. */
+/** Remove all marks when the run has ended, including marks of killed starts. */
 export const removeMarks = (files: Files, output: string): void => {
   for (const name of files.list(output)) if (name.startsWith(prefix)) files.remove(join(output, name));
 };
@@ -35,11 +35,11 @@ const pauseMilliseconds = 300;
 /**
  * Check that this process sees the output folder that the controller of the run has marked, and may write there.
  *
- * Each rank writes its part of a checkpoint itself, and reads it when the run is resumed: they do not travel through
- * the controller, whose control connections carry messages and not gigabytes. So a process whose ranks write parts into
- * another folder is refused before the first step, and not at the first checkpoint.
+ * Each rank writes its own part of a checkpoint, and reads it when the run is resumed. The parts do not travel through
+ * the controller, whose control connections carry messages, not gigabytes. So a process whose ranks would write parts
+ * into another folder is refused before the first step, not at the first checkpoint.
  *
- * @throws ConfigError, or the system's error where it may not write.
+ * @throws ConfigError, or the system's error if the folder cannot be written to.
  */
 export const requireMark = async (
   files: Files,
@@ -50,7 +50,7 @@ export const requireMark = async (
   for (let rest = tries; !seesMark(files, join(output, mark), mark); rest--) {
     if (rest === 1)
       throw new ConfigError([
-        `--output ${output}: the process of rank ${ranks.join(", ")} on ${hostname()} does not see the folder that the controller of the run has made; name one on a disk that all machines share, the same path on each`,
+        `--output ${output}: the process of rank ${ranks.join(", ")} on ${hostname()} does not see the folder that the controller of the run has created; name a folder on a disk that all machines share, with the same path on each machine`,
       ]);
     await new Promise((resolve) => setTimeout(resolve, pauseMilliseconds));
   }
@@ -63,7 +63,7 @@ const seesMark = (files: Files, path: string, mark: string): boolean => {
   try {
     return new TextDecoder().decode(files.read(path, mark.length)) === mark;
   } catch (error) {
-    if (isShortage(describeError(error))) throw error; // it says nothing of the folder
+    if (isShortage(describeError(error))) throw error; // the error is not about the folder
     return false;
   }
 };

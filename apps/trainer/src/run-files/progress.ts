@@ -4,27 +4,27 @@ import { createLogUpdate } from "log-update";
 import { asTyped } from "../console/own-command.ts";
 import { formatSeconds } from "./summary.ts";
 
-/** Where a run stands. */
+/** Progress of a run at a step. */
 export interface Standing {
   readonly step: number;
   readonly steps: number;
   /** Counted from 1. */
   readonly epoch: number;
   readonly loss: number;
-  /** The loss in bits; of models that predict bytes. */
+  /** Loss in bits. Only for models that predict bytes. */
   readonly bitsPerByte?: number | undefined;
   readonly bitsPerToken?: number | undefined;
-  /** Part of images that came from the cache; where there is one. */
+  /** Share of images that came from the cache, 0 to 1. Absent: no cache. */
   readonly cacheHitRate?: number | undefined;
-  /** Absent for the first step, which compiles. */
+  /** Absent: the first step, which compiles. */
   readonly samplesPerSecond?: number | undefined;
   readonly secondsLeft?: number | undefined;
 }
 
-/** What people see of a run while it goes on. */
+/** Shows the progress of a run to the user. */
 export interface Progress {
   update(standing: Standing): void;
-  /** A line that stays. */
+  /** Print a line that stays. */
   note(line: string): void;
   close(): void;
 }
@@ -56,7 +56,7 @@ const bar = (done: number, width: number): string => {
   return "█".repeat(full) + "░".repeat(width - full);
 };
 
-/** One line that redraws itself, ten times a second at most. */
+/** One line that is redrawn at most ten times a second. */
 const terminalProgress = (stream: NodeJS.WriteStream, clock: () => number): Progress => {
   const draw = createLogUpdate(stream, { showCursor: true });
   const intervalMs = 100;
@@ -78,7 +78,7 @@ const terminalProgress = (stream: NodeJS.WriteStream, clock: () => number): Prog
   };
 };
 
-/** A plain line about every five seconds, and one for the last step. */
+/** A plain line about every five seconds, and a line for the last step. */
 const plainProgress = (write: (line: string) => void, clock: () => number): Progress => {
   const intervalMs = 5000;
   let writtenAt = -Infinity;
@@ -94,8 +94,8 @@ const plainProgress = (write: (line: string) => void, clock: () => number): Prog
 };
 
 /**
- * A bar where a person watches, plain lines in pipes and files, nothing when `quiet`. All of it goes to `stream`
- * (stderr), so that stdout carries results alone.
+ * Make a bar on a terminal, plain lines for pipes and files, nothing if `quiet`. Everything is written to `stream`
+ * (stderr), so that stdout carries only results.
  */
 export const makeProgress = ({
   stream,
@@ -107,7 +107,7 @@ export const makeProgress = ({
   readonly clock?: () => number;
 }): Progress => {
   if (quiet) return { update: () => {}, note: () => {}, close: () => {} };
-  // A terminal without a size, such as that of a recorder, has no room for a line that redraws itself.
+  // A terminal without a size, such as the terminal of a recorder, has no room for a redrawn line.
   const progress =
     stream.isTTY && stream.columns !== 0
       ? terminalProgress(stream, clock)

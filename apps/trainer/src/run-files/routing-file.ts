@@ -16,7 +16,7 @@ import { recordSchema } from "../files/record-schema.ts";
 
 export const routingFile = "routing.json";
 
-/** A routing as it is sent. */
+/** A routing in a message. */
 export interface RoutingJson {
   readonly numExperts: number;
   readonly numChoices: number;
@@ -32,10 +32,10 @@ const fileSchema: z.ZodType<Readonly<Record<string, RoutingRecordJson>>> = recor
   }),
 );
 
-/** Maximum size of the file, in bytes: what fits into a string. */
+/** Maximum size of the file, in bytes: the size of a string. */
 const maxRoutingBytes = 2 ** 29 - 2 ** 10;
 
-/** Records of the layers of a run that goes on. @throws ConfigError if the file is none of ours. */
+/** Read the records of the layers of a resumed run. @throws ConfigError if the file has another format. */
 const recordsIn = (path: string): ReadonlyMap<string, RoutingRecord> => {
   if (!existsSync(path)) return new Map();
   try {
@@ -43,13 +43,14 @@ const recordsIn = (path: string): ReadonlyMap<string, RoutingRecord> => {
     return new Map(Object.entries(kept).map(([layer, record]) => [layer, routingRecordFromJson(record)]));
   } catch (error) {
     const fault = error instanceof z.ZodError ? "it holds no routings" : (error as Error).message;
-    throw new ConfigError([`${path}: cannot be read (${fault}); remove it, and routings are recorded again`]);
+    throw new ConfigError([`${path}: cannot be read (${fault}); remove it, so that routings are recorded again`]);
   }
 };
 
 /**
- * The routings of a run's last recorded steps, in `routing.json` of its output folder: for each layer of experts, by
- * its name, a record that `routingRecordFromJson` takes. Tokens stand by the place of their rank along `mesh.expert`.
+ * Routings of a run's last recorded steps, in `routing.json` of its output folder: a record per layer of experts, by
+ * name, in the form that `routingRecordFromJson` reads. Tokens are ordered by the coordinate of their rank along
+ * `mesh.expert`.
  */
 export class RoutingFile {
   private readonly path: string;
@@ -57,8 +58,8 @@ export class RoutingFile {
   private readonly layers: Map<string, RoutingRecord>;
 
   /**
-   * @param maxSteps how many steps of a layer are kept at most. @param fromStep steps that were done before; what an
-   * earlier attempt recorded of later ones is left out.
+   * @param maxSteps maximum number of recorded steps per layer. @param fromStep number of steps done before; later
+   * records of an earlier attempt are removed.
    */
   constructor(folder: string, maxSteps: number, fromStep: number) {
     this.path = join(folder, routingFile);

@@ -1,13 +1,14 @@
-// Files in the output folder of a run, by which threads that only read know them without loading what writes them.
+// Names of files in the output folder of a run. A separate module, so that threads that only read need not load the
+// writers.
 
-/** A line for each measured moment. */
+/** One line per measurement. */
 export const metricsFile = "metrics.jsonl";
 
 /** The job of a run. */
 export const jobFile = "job.json";
 
-/** What `--json` prints, beside the results. */
+/** Output of `--json`, saved with the results. */
 export const summaryFile = "summary.json";
 
-/** Where the run comes from, and how it ended. */
+/** Provenance of the run, and how it ended. */
 export const provenanceFile = "provenance.json";

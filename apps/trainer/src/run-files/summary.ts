@@ -7,48 +7,54 @@ import type { EvaluatedOn } from "../evaluation/evaluation-figures.ts";
 export interface Summary {
   /** Samples that `testLoss`, `testAccuracy` and the figures derived from them are computed on. */
   readonly evaluatedOn: EvaluatedOn;
-  /** Right answers among the held-out samples, 0 to 1; classifiers. */
+  /** Share of correct answers among the held-out samples, 0 to 1. Only for classifiers. */
   readonly testAccuracy?: number;
-  /** Mean loss on held-out samples: nats, but of values whatever the model's loss is. */
+  /** Mean loss over the held-out samples, in nats. For predicted values, in the unit of the model's loss. */
   readonly testLoss: number;
-  /** `testLoss / ln 2`; language models of bytes. */
+  /** `testLoss / ln 2`. Only for language models of bytes. */
   readonly bitsPerByte?: number;
-  /** The same of a language model of tokens. */
+  /** `testLoss / ln 2`. Only for language models of tokens. */
   readonly bitsPerToken?: number;
-  /** `exp(testLoss)`: among how many equally likely bytes or tokens the model would have to guess; language models. */
+  /**
+   * `exp(testLoss)`: the number of equally likely bytes or tokens that the loss corresponds to. Only for language
+   * models.
+   */
   readonly perplexity?: number;
   /** Names of the classes, by number. Absent: classes have numbers only. */
   readonly classNames?: readonly string[];
-  /** Figures of the model's own, by name. */
+  /** Figures that the model defines, by name. */
   readonly metrics?: Readonly<Record<string, number>>;
   readonly backend: BackendName;
-  /** Steps whose f16 gradients overflowed, so that their update was left out; mixed precision only. */
+  /** Number of steps whose update was skipped because f16 gradients overflowed. Only with mixed precision. */
   readonly skippedSteps?: number;
   readonly samplesPerSecond: number;
-  /** Part of the time of its steps that rank 0 spent waiting for collectives; several ranks only. */
+  /** Share of step time that rank 0 spent waiting for collectives, 0 to 1. Only with several ranks. */
   readonly exposedShare?: number;
-  /** Part of the time of its steps that rank 0 spent waiting for samples. */
+  /** Share of step time that rank 0 spent waiting for samples, 0 to 1. */
   readonly dataShare?: number;
-  /** Part of rank 0's images that came from the cache; where there is one. */
+  /** Share of rank 0's images that came from the cache, 0 to 1. Absent: no cache. */
   readonly cacheHitRate?: number;
-  /** Images that could not be decoded, and that others took the places of; absent where there were none. */
+  /** Number of images that could not be decoded and were replaced. Absent: none. */
   readonly damagedImages?: number;
-  /** Samples of a stream that were left out, likewise. */
+  /** Number of samples of a stream that were skipped. Absent: none. */
   readonly leftOutSamples?: number;
-  /** Payload bytes that a rank sent while training. */
+  /** Payload that a rank sent during training, bytes. */
   readonly bytesSentPerRank: number;
-  /** What a dense ring all-reduce of the gradients would have sent. */
+  /** Payload that a dense ring all-reduce of the gradients would have sent, bytes. */
   readonly denseBytesPerRank: number;
-  /** Greatest resident memory of the whole process. */
+  /** Peak resident memory of the whole process, bytes. */
   readonly peakMemoryBytes: number;
-  /** From the start of the program; of several jobs of a file, from the end of the one before. */
+  /** Seconds since the start of the program, or for several jobs of a file, since the end of the previous job. */
   readonly seconds: number;
-  /** The best of the run's evaluations, by which figure, and the steps done then; where these are compared. */
+  /** Best evaluation of the run: the compared figure, its value and its step. Absent: evaluations are not compared. */
   readonly best?: Pick<BestSoFar, "figure" | "value" | "step">;
   readonly checkpoint: string;
 }
 
-/** What a run is compared with others by: of one that keeps its best checkpoint that is what people go on with. */
+/**
+ * Figures by which a run is compared with other runs. For a run that keeps its best checkpoint, these are the figures
+ * of that checkpoint.
+ */
 export const judgedBy = ({
   testLoss,
   testAccuracy,
@@ -74,14 +80,16 @@ export const formatSeconds = (seconds: number): string => {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
 };
 
-/** Tokens of experts, activations and factors travel beside gradients, so that it may be more. */
+/** A ratio may be below 1, because expert tokens, activations and factors are sent in addition to gradients. */
 const ratioOf = (timesLess: number): string =>
   timesLess >= 1 ? `${timesLess.toFixed(1)} × less` : `${(1 / timesLess).toFixed(1)} × as much`;
 
-/** Samples in memory are nearly always there, which is not worth a line. */
+/**
+ * Minimum share of time spent waiting for samples that the summary reports; samples in memory are nearly always ready.
+ */
 const leastToldShare = 0.02;
 
-/** The summary for people, a line per figure. */
+/** Format the summary for the user, one line per figure. */
 export const formatSummary = (summary: Summary): string[] => {
   const {
     evaluatedOn,
@@ -107,7 +115,12 @@ export const formatSummary = (summary: Summary): string[] => {
     ...(bitsPerToken === undefined ? [] : [["bits per token", bitsPerToken.toFixed(4)] as [string, string]]),
     ...(perplexity === undefined
       ? []
-      : [["perplexity", `${perplexity.toFixed(2)}: as unsure as a guess among so many`] as [string, string]]),
+      : [
+          [
+            "perplexity",
+            `${perplexity.toFixed(2)}: as uncertain as a choice among that many equally likely values`,
+          ] as [string, string],
+        ]),
     ...Object.entries(summary.metrics ?? {}).map(([name, value]): [string, string] => [name, digitsText(value, 4)]),
     ...(best === undefined
       ? []
@@ -127,7 +140,7 @@ export const formatSummary = (summary: Summary): string[] => {
       : [
           [
             "exposed",
-            `${(summary.exposedShare * 100).toFixed(1)} % of the time went to communication that computation did not hide: waiting for other ranks' gradients`,
+            `${(summary.exposedShare * 100).toFixed(1)} % of the time was communication that computation did not hide: waiting for the gradients of other ranks`,
           ] as [string, string],
         ]),
     ...((summary.dataShare ?? 0) < leastToldShare && summary.cacheHitRate === undefined
@@ -135,7 +148,7 @@ export const formatSummary = (summary: Summary): string[] => {
       : [
           [
             "data",
-            `${((summary.dataShare ?? 0) * 100).toFixed(1)} % of the time went to waiting for samples${summary.cacheHitRate === undefined ? "" : `; ${(summary.cacheHitRate * 100).toFixed(1)} % of images came from the cache`}`,
+            `${((summary.dataShare ?? 0) * 100).toFixed(1)} % of the time was spent waiting for samples${summary.cacheHitRate === undefined ? "" : `; ${(summary.cacheHitRate * 100).toFixed(1)} % of images came from the cache`}`,
           ] as [string, string],
         ]),
     ...(summary.damagedImages === undefined
@@ -143,15 +156,15 @@ export const formatSummary = (summary: Summary): string[] => {
       : [
           [
             "damaged",
-            `${summary.damagedImages} ${summary.damagedImages === 1 ? "image" : "images"} could not be decoded; the next sound one took the place of each`,
+            `${summary.damagedImages} ${summary.damagedImages === 1 ? "image" : "images"} could not be decoded; each was replaced by the next valid image`,
           ] as [string, string],
         ]),
     ...(summary.leftOutSamples === undefined
       ? []
       : [
           [
-            "left out",
-            `${summary.leftOutSamples} ${summary.leftOutSamples === 1 ? "sample" : "samples"} of the stream that could not be used`,
+            "skipped",
+            `${summary.leftOutSamples} unusable ${summary.leftOutSamples === 1 ? "sample" : "samples"} of the stream`,
           ] as [string, string],
         ]),
     ["sent per rank", `${formatBytes(bytesSentPerRank)}, dense all-reduce: ${formatBytes(dense)}${ratio}`],

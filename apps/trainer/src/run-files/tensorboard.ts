@@ -4,8 +4,8 @@ import { maskedCrc32c } from "@skein/collectives";
 import type { Histogram } from "@skein/report";
 import { edgesOf } from "./histogram.ts";
 
-// Own code for three messages of four wire types: to load the writer of @bufbuild/protobuf 2.17 takes 9 ms of processor
-// time in each process of a run, and 3 MB on disk. `tensorboard.test.ts` reads with that library what is written here.
+// Own code for three messages of four wire types: loading the writer of @bufbuild/protobuf 2.17 takes 9 ms of processor
+// time in each process of a run, and 3 MB on disk. `tensorboard.test.ts` reads the output with that library.
 
 /** Wire types of protocol buffers. */
 const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
@@ -66,8 +66,8 @@ const doubles = (values: readonly number[]): Uint8Array => new Uint8Array(new Fl
 
 /**
  * `tensorflow.HistogramProto`: min = 1, max = 2, num = 3, sum = 4, sum_squares = 5, and packed doubles: bucket_limit =
- * 6, the upper edges of bins, and bucket = 7, their counts.
- * Source: TensorFlow, `core/framework/summary.proto`; in later ones `tsl/protobuf/histogram.proto`.
+ * 6, the upper edges of bins, and bucket = 7, their counts. Source: TensorFlow, `core/framework/summary.proto`; in
+ * later versions `tsl/protobuf/histogram.proto`.
  */
 const encodeHistogram = (histogram: Histogram): number[] => {
   const { min, max, mean, norm, size, nonFinite, counts } = histogram;
@@ -105,7 +105,7 @@ export const frameRecord = (data: Uint8Array): Uint8Array => {
   return frame;
 };
 
-/** Writes scalars and histograms to an event file that TensorBoard reads while it grows. */
+/** Writes scalars and histograms to an event file that TensorBoard can read while the file grows. */
 export class EventFile {
   private readonly file: number;
   private readonly clock: () => number;

@@ -2,20 +2,20 @@ import { copyFileSync, linkSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { mostTraceBytes } from "./trace-bytes.ts";
 
-/** Name of a trace in the output folder of a run. */
+/** File name of a trace in the output folder of a run. */
 export const traceFile = "trace.json";
 
 /**
- * Give a trace that was written elsewhere a name in the folder of its run, too, where the page looks for traces: the
- * same bytes on the disk, or a copy where that is another disk and a page can draw it. What cannot be had is left out:
- * the trace is where it was asked for.
+ * Link a trace that was written elsewhere into the folder of its run, because the page looks for traces there. Creates
+ * a hard link, or a copy if the folder is on another disk and the page can draw the trace. Failures are ignored: the
+ * trace itself is complete.
  */
 export const nameTraceBesideRun = (path: string, output: string): void => {
   if (dirname(resolve(path)) === resolve(output)) return;
   const own = join(output, traceFile);
   try {
     const facts = statSync(path);
-    if (!facts.isFile()) return; // a pipe: its reader has it
+    if (!facts.isFile()) return; // a pipe: its reader has the trace
     rmSync(own, { force: true });
     try {
       linkSync(path, own);
@@ -23,6 +23,6 @@ export const nameTraceBesideRun = (path: string, output: string): void => {
       if (facts.size <= mostTraceBytes) copyFileSync(path, own);
     }
   } catch {
-    rmSync(own, { force: true }); // half of one cannot be opened
+    rmSync(own, { force: true }); // a partial copy cannot be opened
   }
 };

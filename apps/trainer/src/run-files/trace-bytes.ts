@@ -1,2 +1,2 @@
-/** A trace of more bytes is not handed to a page: its text would be as long as a string can be. */
+/** Maximum size of a trace that is sent to a page, bytes: a larger text would exceed the maximum string length. */
 export const mostTraceBytes: number = 2 ** 27;

@@ -1,20 +1,23 @@
-/** Events of a kind that wait at most, where their kind may be lost. */
+/** Maximum number of waiting events per droppable type. */
 export const mostWaiting = 1000;
 
-/** Kinds that tell how a run goes: a later one says more. Of all other kinds none is ever lost. */
+/**
+ * Event types that may be dropped, because a later event of the same type replaces the information. Events of other
+ * types are never dropped.
+ */
 const passing: ReadonlySet<string> = new Set(["step", "note"]);
 
 /**
- * Events on their way to somebody who may be slower than the run, which waits for nobody. They stay in order. Of steps
- * and of notes the newest `mostWaiting` are kept, and those that find no room are counted; starts, evaluations,
- * checkpoints and the end all arrive.
+ * Queue of events for a reader that may be slower than the run; the run never waits. Events keep their order. Of steps
+ * and of notes, the newest `mostWaiting` are kept and dropped events are counted. Starts, evaluations, checkpoints and
+ * the end are always delivered.
  *
- * Memory: 2000 events, and the evaluations and checkpoints that nobody has taken yet.
+ * Memory: 2000 events, and the evaluations and checkpoints that have not been read.
  */
 export class WaitingEvents<Event extends { readonly type: string }> {
-  /** By the order in which they happened. */
+  /** Waiting events by sequence number. */
   private readonly waiting = new Map<number, Event>();
-  /** Of each kind that may be lost, the keys of those that wait. */
+  /** Sequence numbers of the waiting events of each droppable type. */
   private readonly keysOf = new Map<string, Set<number>>();
   private readonly lost = new Map<string, number>();
   private next = 0;
@@ -34,7 +37,7 @@ export class WaitingEvents<Event extends { readonly type: string }> {
     this.lost.set(type, (this.lost.get(type) ?? 0) + 1);
   }
 
-  /** The oldest that waits, which waits no longer. */
+  /** Remove and return the oldest waiting event. Absent: the queue is empty. */
   take(): Event | undefined {
     const [first] = this.waiting;
     if (first === undefined) return undefined;
@@ -44,13 +47,13 @@ export class WaitingEvents<Event extends { readonly type: string }> {
     return event;
   }
 
-  /** Let all that waits go, uncounted: nobody will take it. */
+  /** Remove all waiting events without counting them, because nobody will read them. */
   clear(): void {
     this.waiting.clear();
     this.keysOf.clear();
   }
 
-  /** What found no room, such as "12 steps and 1 note"; nothing where all did. */
+  /** Description of the dropped events, such as "12 steps and 1 note". Absent: no event was dropped. */
   get lostOnes(): string | undefined {
     const counts = [...this.lost].map(([type, count]) => `${count} ${type}${count === 1 ? "" : "s"}`);
     return counts.length === 0 ? undefined : counts.join(" and ");

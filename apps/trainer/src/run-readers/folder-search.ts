@@ -3,23 +3,23 @@ import { join } from "node:path";
 import { metricsFile } from "../run-files/run-file-names.ts";
 import { type FileStamp, isUnchanged, stampOf } from "../files/file-stamp.ts";
 
-/** Depth of folders below the one that is watched; runs are not searched deeper. */
+/** Maximum depth of searched folders below the watched folder. */
 const deepest = 8;
 /** Maximum number of folders to search. */
 const mostFolders = 200_000;
-/** A folder with more bytes is listed in part: it has tens of thousands of entries. */
+/** Size of a folder from which only a part of its entries is listed, bytes: it has tens of thousands of entries. */
 const largeFolder = 2 ** 20;
 const mostEntries = 50_000;
 /** Folders that the search skips: parts of a run, and what programs install. */
 const skipped: ReadonlySet<string> = new Set(["checkpoints", "node_modules"]);
 
-/** A run that was found, and by what changes of it are seen. */
+/** A found run, and the state by which changes are detected. */
 export interface FoundRun {
-  /** Path from the folder that is searched, with slashes; "." for that folder itself. */
+  /** Path from the searched folder, with slashes; "." for that folder itself. */
   readonly id: string;
   /** When the metrics were last written, milliseconds since 1970. */
   readonly writtenAt: number;
-  /** Other numbers after any change of the metrics, and after files of the folder have come or gone. */
+  /** Numbers that change with any change of the metrics, and when files are added to the folder or removed. */
   readonly state: readonly number[];
 }
 
@@ -29,12 +29,12 @@ interface KnownFolder {
 }
 
 /**
- * Finds folders with a `metrics.jsonl` below a folder. Links are not followed, so that nothing outside is read. A
- * folder that cannot be read is skipped.
+ * Finds folders with a `metrics.jsonl` below a folder. Links are not followed, so that nothing outside is read.
+ * Unreadable folders are skipped.
  */
 export class FolderSearch {
   private readonly root: string;
-  /** By path from the root; a folder that has not changed since is not listed again. */
+  /** Known folders by path from the root; unchanged folders are not listed again. */
   private known: ReadonlyMap<string, KnownFolder> = new Map();
 
   constructor(root: string) {
@@ -44,13 +44,12 @@ export class FolderSearch {
   /**
    * Search once.
    *
-   * @returns each run as it is found, undefined for another folder.
-   * Cost: two calls of the system for a run that has not changed.
+   * @returns each run when it is found, undefined for other folders. Cost: two system calls per unchanged run.
    */
   *sweep(): Generator<FoundRun | undefined, void> {
     const [before, now] = [this.known, new Map<string, KnownFolder>()];
     const waiting: { readonly path: string; readonly depth: number }[] = [{ path: "", depth: 0 }];
-    // Breadth first: a deep tree of somebody else keeps no run waiting that lies higher.
+    // Breadth first, so that runs at a higher level do not wait for a deep unrelated tree.
     for (let next = 0; next < waiting.length && now.size < mostFolders; next++) {
       const { path, depth } = waiting[next]!;
       const folder = this.look(path, before.get(path));
@@ -69,7 +68,7 @@ export class FolderSearch {
     try {
       const place = join(this.root, path);
       const stats = path === "" ? statSync(place) : lstatSync(place);
-      if (!stats.isDirectory()) return undefined; // a link has come in its place
+      if (!stats.isDirectory()) return undefined; // it has been replaced by a link
       const stamp = stampOf(stats);
       if (before !== undefined && isUnchanged(before.stamp, stamp)) return before;
       return {
@@ -88,7 +87,7 @@ export class FolderSearch {
   private found(path: string, folder: FileStamp): FoundRun | undefined {
     try {
       const stats = lstatSync(join(this.root, path, metricsFile), { throwIfNoEntry: false });
-      // What is no regular file is a run with a fault, so that it does not vanish without a word.
+      // A file that is not a regular file makes a run with a fault, so that the run does not disappear silently.
       if (stats === undefined || stats.isSymbolicLink()) return undefined;
       const { ino, size, mtimeMs } = stats;
       return { id: path === "" ? "." : path, writtenAt: mtimeMs, state: [folder.writtenAt, ino, size, mtimeMs] };

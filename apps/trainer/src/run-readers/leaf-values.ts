@@ -1,10 +1,10 @@
-/** A value within nested objects, and where it lies: `optimizer.kind`; "" for the whole. */
+/** A value in nested objects, and its path: `optimizer.kind`; "" for the whole value. */
 export interface LeafValue {
   readonly path: string;
   readonly value: unknown;
 }
 
-/** Whatever is no object with keys: lists and empty objects, too. */
+/** Leaves of nested objects: all values except objects with keys, so lists and empty objects are leaves. */
 export const leafValues = (whole: unknown): LeafValue[] => {
   const leaves: LeafValue[] = [];
   const visit = (value: unknown, path: string): void => {
@@ -16,5 +16,5 @@ export const leafValues = (whole: unknown): LeafValue[] => {
   return leaves;
 };
 
-/** A leaf for people. */
+/** Format a leaf for display. */
 export const leafText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));

@@ -1,11 +1,11 @@
-/** Names of quantities of one kind of line; what has more is no run of anybody's. */
+/** Maximum number of quantities of one line type; real runs have fewer. */
 const mostColumns = 4096;
-/** The same of all types together. */
+/** Maximum number of quantities of all types together. */
 const mostColumnsOfAll = 2 ** 14;
 const longestName = 200;
-/** Maximum number of types of lines; ranks have one each. */
+/** Maximum number of line types; each rank has one. */
 const maxTypes = 512;
-/** How often a run may go back to an earlier step: each time all columns are looked at. */
+/** Maximum number of returns to an earlier step, because each return scans all columns. */
 const mostReturns = 1000;
 /** Default maximum number of rows of a type: 10 MiB of `step` lines with 16 quantities. */
 const defaultMaxRows = 2 ** 17;
@@ -14,7 +14,7 @@ const defaultMaxValues = 2 ** 23;
 
 type Numbers = Float64Array | Float32Array;
 
-/** An array with room for `length` numbers that has the first `count` of another one; NaN behind them. */
+/** Copy the first `count` numbers into a new array of `length` numbers, and fill the rest with NaN. */
 const resized = <A extends Numbers>(array: A, length: number, count: number): A => {
   const other = (array instanceof Float64Array ? new Float64Array(length) : new Float32Array(length)) as A;
   other.set(array.subarray(0, count));
@@ -24,29 +24,29 @@ const resized = <A extends Numbers>(array: A, length: number, count: number): A 
 const grown = <A extends Numbers>(array: A, length: number): A =>
   length <= array.length ? array : resized(array, Math.max(64, length, 2 * array.length), array.length);
 
-/** Rows of one type of line, by column: what `metrics.jsonl` holds of `step` lines, say. Steps never fall. */
+/** Rows of one line type, by column, such as the `step` lines of `metrics.jsonl`. Steps never decrease. */
 export class Rows {
   length = 0;
-  /** Steps done, by row. */
+  /** Number of steps done, by row. */
   steps: Float64Array = new Float64Array(0);
-  /** Seconds of training up to the end of that step, by row: the sum of `seconds` of the step lines before. */
+  /** Seconds of training up to the end of that step, by row: the sum of `seconds` of the step lines up to there. */
   times: Float64Array = new Float64Array(0);
-  /** By name and row; NaN where a line has none. Arrays are longer than there are rows. */
+  /** Columns by name; NaN if a line has no value. Arrays may be longer than the number of rows. */
   readonly columns: Map<string, Float32Array> = new Map();
-  /** Quantities that were left out, as there are too many or their names are too long. */
+  /** Number of values that were skipped, because there are too many quantities or their names are too long. */
   refused = 0;
 
-  /** Number of columns, where steps and times count as two each: their numbers have twice the size. */
+  /** Number of columns. Steps and times count as two each, because their numbers have twice the size. */
   get width(): number {
     return this.columns.size + 4;
   }
 
-  /** Number of values in all columns, those that lines lack counted too: a page has room for each. */
+  /** Number of values in all columns, including missing values, for which a page also needs memory. */
   get size(): number {
     return this.length * this.width;
   }
 
-  /** @param maxColumns columns that there may be afterwards. */
+  /** @param maxColumns maximum number of columns after the call. */
   add(
     step: number,
     time: number,
@@ -75,7 +75,7 @@ export class Rows {
     }
   }
 
-  /** Rows of another table, behind those that are here; each array as long as there are new rows, or longer. */
+  /** Append rows of another table; each array must be at least as long as the number of new rows. */
   append(steps: Float64Array, times: Float64Array, columns: ReadonlyMap<string, Float32Array>): void {
     const from = this.length;
     this.length += steps.length;
@@ -90,7 +90,7 @@ export class Rows {
     }
   }
 
-  /** Forget rows from `step` on. */
+  /** Drop rows from `step` on. */
   dropFrom(step: number): void {
     const row = this.rowsBefore(step, false);
     for (const column of this.columns.values()) column.fill(Number.NaN, row, this.length);
@@ -98,7 +98,7 @@ export class Rows {
     if (this.steps.length > Math.max(256, 4 * row)) this.replaceArrays((array) => resized(array, row, row));
   }
 
-  /** Number of rows of earlier steps, and of `step` itself where it `isIncluded`. */
+  /** Number of rows of earlier steps, and of `step` itself if `isIncluded`. */
   rowsBefore(step: number, isIncluded: boolean): number {
     let [low, high] = [0, this.length];
     while (low < high) {
@@ -110,12 +110,12 @@ export class Rows {
     return low;
   }
 
-  /** Drop every second row, and keep the last. No more memory is kept than the others need. */
+  /** Drop every second row, but keep the last. Memory shrinks accordingly. */
   thin(): void {
     const first = (this.length + 1) % 2;
     const count = (this.length - first + 1) >> 1;
     this.replaceArrays((array) => {
-      const own = Math.min(count, (array.length - first + 1) >> 1); // a line that lacks the quantity has no number
+      const own = Math.min(count, (array.length - first + 1) >> 1); // the array is shorter if the last lines have no value
       for (let row = 0; row < own; row++) array[row] = array[first + 2 * row]!;
       return resized(array, own, own);
     });
@@ -128,12 +128,12 @@ export class Rows {
     for (const [name, column] of this.columns) this.columns.set(name, replaced(column));
   }
 
-  /** The value of a row; NaN where it has none. */
+  /** Value of a row; NaN if it has none. */
   value(name: string, row: number): number {
     return this.columns.get(name)?.[row] ?? Number.NaN;
   }
 
-  /** The last row in which a quantity is a number. */
+  /** Last row in which a quantity is finite. Absent: no such row. */
   last(name: string): { readonly step: number; readonly value: number } | undefined {
     const column = this.columns.get(name);
     if (column === undefined) return undefined;
@@ -144,19 +144,21 @@ export class Rows {
 }
 
 /**
- * What is known of a run's numbers, by type of line. When a type has more rows than `maxRows`, or all of them more
- * values than `maxValues`, every second row is dropped: the memory of a run is bounded, and the older its rows are, the
- * fewer are kept.
+ * Numbers of a run, by line type. When a type has more rows than `maxRows`, or all types together more values than
+ * `maxValues`, every second row is dropped, so that the memory of a run is bounded and older rows are sparser.
  */
 export class MetricTable {
   readonly byType: Map<string, Rows> = new Map();
-  /** Lines that are no object with a type and a step, have one type too many, or go back once too often. */
+  /**
+   * Number of lines that are not an object with a type and a step, exceed the number of types, or exceed the number of
+   * returns.
+   */
   skippedLines = 0;
-  /** Grows whenever rows that were there are gone: who has a copy begins anew. */
+  /** Incremented when existing rows were dropped, so that copies must start again. */
   generation = 0;
   private readonly maxRows: number;
   private readonly maxValues: number;
-  /** Columns and values of all types. */
+  /** Number of columns of all types, and of values. */
   private columns = 0;
   private values = 0;
   private returns = 0;
@@ -166,7 +168,7 @@ export class MetricTable {
     this.maxValues = maxValues;
   }
 
-  /** A line of the file, without its end. */
+  /** Add a line of the file, without its line end. */
   takeLine(text: string): void {
     if (text.trim() === "") return;
     let line: unknown;
@@ -202,7 +204,7 @@ export class MetricTable {
     if (rows.length > this.maxRows) this.thin(rows);
   }
 
-  /** Thin types, the largest first, until a line of one of them has room. */
+  /** Thin types, the largest first, until there is room for a line of type `rows`. */
   private makeRoom(rows: Rows, quantities: Readonly<Record<string, unknown>>, maxColumns: number): void {
     let width = rows.width;
     const most = width - rows.columns.size + maxColumns;
@@ -221,7 +223,7 @@ export class MetricTable {
     this.generation++;
   }
 
-  /** Keep count of columns and values. */
+  /** Apply a change, and update the numbers of columns and values. */
   private change(rows: Rows, act: () => void): void {
     this.values -= rows.size;
     this.columns -= rows.columns.size;
@@ -230,12 +232,12 @@ export class MetricTable {
     this.columns += rows.columns.size;
   }
 
-  /** A line that was too long to be read. */
+  /** Count a line that was too long to be read. */
   skipLine(): void {
     this.skippedLines++;
   }
 
-  /** @returns undefined where there are too many types. */
+  /** @returns undefined if there are too many types. */
   private rowsOf(type: string): Rows | undefined {
     const known = this.byType.get(type);
     if (known !== undefined) return known;
@@ -245,13 +247,16 @@ export class MetricTable {
     return rows;
   }
 
-  /** Whoever writes a step before the last one has gone back; where it trains, all that came after is done again. */
+  /**
+   * Handle a step before the last step: the run has returned to a checkpoint. For a step line, all later rows are
+   * dropped, because these steps are repeated.
+   */
   private goBackTo(ofType: Rows, type: string, step: number): void {
     this.generation++;
     for (const rows of type === "step" ? this.byType.values() : [ofType]) this.change(rows, () => rows.dropFrom(step));
   }
 
-  /** Seconds of training that the last step line tells of. */
+  /** Seconds of training up to the last step line at or before `step`. */
   private trainedUpTo(step: number): number {
     const rows = this.byType.get("step");
     if (rows === undefined || rows.length === 0) return 0;

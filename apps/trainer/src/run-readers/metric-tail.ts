@@ -4,36 +4,36 @@ import { LineSplitter } from "../files/line-splitter.ts";
 import { MetricTable } from "./metric-table.ts";
 import { type FileStamp, isUnchanged, stampOf } from "../files/file-stamp.ts";
 
-/** Bytes of a piece: it takes a page a few milliseconds. */
+/** Bytes of a piece, which take a few milliseconds to process. */
 const pieceBytes = 2 ** 18;
-/** So many bytes before the place that was read up to, by which a file that was written anew is known. */
+/** Number of bytes before the read position that are kept to detect a rewritten file. */
 const markBytes = 256;
 
-/** How far a file of metrics has been read. */
+/** Read position in a file of metrics. */
 export interface TailPlace {
-  /** Bytes read. */
+  /** Number of bytes read. */
   readonly offset: number;
-  /** The last of them. */
+  /** The last bytes read. */
   readonly mark: Uint8Array;
-  /** Of the file when it was read last; undefined before the first time. */
+  /** Stamp of the file at the last read. Absent: not read yet. */
   readonly stamp: FileStamp | undefined;
 }
 
-/** What follows in a file of metrics. */
+/** The next part of a file of metrics. */
 export interface TailReading {
   readonly stamp: FileStamp;
-  /** Whether the file was replaced, cut or rewritten, so that earlier reads are no longer true. */
+  /** Whether the file was replaced, truncated or rewritten, so that earlier reads are invalid. */
   readonly isAnew: boolean;
-  /** The next bytes, 256 KiB at most. */
+  /** The next bytes, at most 256 KiB. */
   readonly piece: Uint8Array<ArrayBuffer>;
 }
 
 /**
- * Read what is new in a file of metrics that another process appends to: the next piece, or the first one where the
- * file was replaced, cut or rewritten, as by a resume.
+ * Read the next piece of a file of metrics that another process appends to, or the first piece if the file was
+ * replaced, truncated or rewritten, as by a resume.
  *
- * @returns undefined where the file has not changed.
- * @throws the system's error, ENOENT too: then the run has been deleted; an Error for anything but a regular file.
+ * @returns undefined if the file has not changed.
+ * @throws the system's error, including ENOENT if the run was deleted; an Error if it is not a regular file.
  */
 export const readTail = (path: string, { offset, mark, stamp }: TailPlace): TailReading | undefined => {
   const now = stampOf(lstatSync(path));
@@ -43,7 +43,7 @@ export const readTail = (path: string, { offset, mark, stamp }: TailPlace): Tail
     const isAnew = offset > 0 && (stats.ino !== stamp?.inode || !isContinued(file, offset, mark));
     const from = isAnew ? 0 : offset;
     const piece = new Uint8Array(Math.min(pieceBytes, Math.max(0, stats.size - from)));
-    // Less than was asked for: it was cut meanwhile, and the next look sees it.
+    // A shorter read means that the file was truncated meanwhile, which the next check detects.
     const bytes = piece.length === 0 ? 0 : readSync(file, piece, 0, piece.length, from);
     return { stamp: stampOf(stats), isAnew, piece: piece.subarray(0, bytes) };
   } finally {
@@ -51,36 +51,36 @@ export const readTail = (path: string, { offset, mark, stamp }: TailPlace): Tail
   }
 };
 
-/** Whether the bytes that were read last are still in their place; in a file that was cut before them, they are not. */
+/** Whether the bytes that were read last are still at their position; not if the file was truncated before them. */
 const isContinued = (file: number, offset: number, mark: Uint8Array): boolean => {
   const before = Buffer.alloc(mark.length);
   return readSync(file, before, 0, before.length, offset - before.length) === mark.length && before.equals(mark);
 };
 
-/** Follows a file of metrics that another process appends to, by what `readTail` has read of it. */
+/** Follows a file of metrics that another process appends to, from the results of `readTail`. */
 export class MetricTail {
   table: MetricTable = new MetricTable();
   place: TailPlace = { offset: 0, mark: new Uint8Array(0), stamp: undefined };
   private splitter: LineSplitter = this.makeSplitter();
   private generations = 0;
 
-  /** When the file was last written, milliseconds since 1970; 0 before it was seen. */
+  /** When the file was last written, milliseconds since 1970; 0 if it was not read yet. */
   get writtenAt(): number {
     return this.place.stamp?.writtenAt ?? 0;
   }
 
-  /** Of the points that are known: grows when some that were told are no longer true. */
+  /** Generation of the rows: incremented when reported rows became invalid. */
   get generation(): number {
     return this.generations + this.table.generation;
   }
 
-  /** Share of the file that has been read; 1 where all has. */
+  /** Share of the file that has been read, 0 to 1. */
   get share(): number {
     const { offset, stamp } = this.place;
     return stamp === undefined || offset >= stamp.bytes ? 1 : offset / stamp.bytes;
   }
 
-  /** Take in what was read from `place` on. */
+  /** Process a piece that was read from `place`. */
   take({ stamp, isAnew, piece }: TailReading): void {
     if (isAnew) this.startAnew();
     this.splitter.take(Buffer.from(piece.buffer, piece.byteOffset, piece.length));

@@ -4,21 +4,21 @@ import { type FileStamp, isUnchanged } from "../files/file-stamp.ts";
 import { readTail, type TailPlace, type TailReading } from "./metric-tail.ts";
 import { readRunFiles, type RunFiles, stampsIn } from "./run-files.ts";
 
-/** What is known of a run when it is looked at once more. */
+/** Known facts about a run when it is read again. */
 export interface KnownRun {
   readonly folder: string;
   readonly place: TailPlace;
-  /** Of files beside the metrics; undefined before the first look. */
+  /** Stamps of files next to the metrics. Absent: not read yet. */
   readonly stamps: readonly (FileStamp | undefined)[] | undefined;
 }
 
-/** What has changed of a run. */
+/** Changes of a run. */
 export interface RunReading {
   /** Absent: nothing new. */
   readonly tail?: TailReading;
-  /** Why the metrics cannot be read. */
+  /** Reason why the metrics cannot be read. */
   readonly fault?: string;
-  /** Whether there are no metrics any more: the next search settles it. */
+  /** Whether the metrics no longer exist; the next search removes the run. */
   readonly isGone?: true;
   /** Absent: nothing new. */
   readonly beside?: { readonly stamps: readonly (FileStamp | undefined)[]; readonly files: RunFiles };
@@ -27,7 +27,7 @@ export interface RunReading {
 const areUnchanged = (then: KnownRun["stamps"], now: readonly (FileStamp | undefined)[]): boolean =>
   then !== undefined && now.every((stamp, index) => isUnchanged(then[index], stamp));
 
-/** Read what is new of a run: a piece of its metrics, and the files beside them where one has changed. */
+/** Read new data of a run: a piece of its metrics, and the files next to the metrics if one has changed. */
 export const readRun = async ({ folder, place, stamps: before }: KnownRun): Promise<RunReading> => {
   let tail: TailReading | undefined;
   let fault: string | undefined;

@@ -3,45 +3,45 @@ import type { RunFiles } from "./run-files.ts";
 
 export type RunState = "running" | "finished" | "failed" | "stopped";
 
-/** A run in one line: what lists show. Numbers that are not known are null, as JSON has no other word. */
+/** Summary of a run for lists. Unknown numbers are null, as JSON requires. */
 export interface RunFacts {
-  /** Its folder, from the one that is watched. */
+  /** Path of its folder from the watched folder. */
   readonly id: string;
   readonly state: RunState;
-  /** Why it failed, in its own words. */
+  /** Reason of its failure, as recorded by the run. */
   readonly reason: string | null;
-  /** Steps done. */
+  /** Number of steps done. */
   readonly step: number | null;
-  /** Steps that it is to do, where its provenance says so. */
+  /** Number of steps of the whole run, from its provenance. */
   readonly totalSteps: number | null;
   readonly epoch: number | null;
   readonly loss: number | null;
   readonly testLoss: number | null;
-  /** 0 to 1. */
+  /** Share of correct answers, 0 to 1. */
   readonly accuracy: number | null;
   readonly samplesPerSecond: number | null;
   /** Seconds of training: the sum of its steps. */
   readonly seconds: number;
   /** When its last line was written, milliseconds since 1970. */
   readonly writtenAt: number;
-  /** Options of its job, flat. */
+  /** Options of its job, by path. */
   readonly options: Readonly<Record<string, string>>;
   readonly rows: Readonly<Record<string, number>>;
   readonly generation: number;
-  /** Lines that are none of metrics. */
+  /** Number of lines that are not lines of metrics. */
   readonly skippedLines: number;
-  /** Share of the metrics that has been read, 0 to 1; null where all has. */
+  /** Share of the metrics that has been read, 0 to 1; null if all are read. */
   readonly loaded: number | null;
-  /** What of its files cannot be read, and why; null where all can. */
+  /** Files that cannot be read, and the reasons; null if all can be read. */
   readonly fault: string | null;
 }
 
-/** Most characters of the reason why a run failed; whatever is longer is no line. */
+/** Maximum characters of the reason of a failure. */
 const mostReason = 1000;
-/** Without a word for so long a run counts as stopped; longer where its steps are long. */
+/** Seconds without a new line after which a run counts as stopped; longer if its steps take long. */
 const silenceSeconds = 60;
 const silentSteps = 10;
-/** A summary is written a moment after the last line, and clocks of file systems are coarse. */
+/** Tolerance for the time of the summary, which is written after the last line; clocks of file systems are coarse. */
 const summarySlackMilliseconds = 2_000;
 
 const isAlive = (provenance: RunFiles["provenance"], host: string): boolean | undefined => {
@@ -57,8 +57,8 @@ const isAlive = (provenance: RunFiles["provenance"], host: string): boolean | un
 };
 
 /**
- * What state a run is in: as it says itself at its end, else whether its process is there (of this machine), else how
- * old its last line is.
+ * State of a run: from its own record of its end, or from its process if it runs on this machine, or from the age of
+ * its last line.
  */
 export const stateOf = (
   tail: Pick<MetricTail, "writtenAt">,
@@ -73,16 +73,16 @@ export const stateOf = (
   if (files.summaryWrittenAt !== undefined && files.summaryWrittenAt + summarySlackMilliseconds >= tail.writtenAt)
     return { state: "finished", reason: null };
   const alive = isAlive(files.provenance, host);
-  if (alive === false) return { state: "stopped", reason: "its process ended without a word" };
+  if (alive === false) return { state: "stopped", reason: "its process ended without recording a reason" };
   const silence = (now - tail.writtenAt) / 1000;
   const isSilent = silence > Math.max(silenceSeconds, silentSteps * (Number.isFinite(stepSeconds) ? stepSeconds : 0));
   return { state: isSilent && alive !== true ? "stopped" : "running", reason: null };
 };
 
 const known = (value: number | undefined): number | null =>
-  value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(7)); // what 32 bits hold
+  value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(7)); // precision of 32-bit numbers
 
-/** @param fault why its metrics cannot be read. */
+/** @param fault reason why its metrics cannot be read. */
 export const factsOf = (
   id: string,
   tail: MetricTail,

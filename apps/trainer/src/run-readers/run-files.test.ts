@@ -39,7 +39,7 @@ test.each<[string, Readonly<Record<string, string>>, RegExp]>([
   [
     "a job with many options",
     { "job.json": JSON.stringify(Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`k${i}`, i]))) },
-    /^its job has 5000 options, of which 1000 are shown$/,
+    /^its job has 5000 options, but only 1000 are shown$/,
   ],
   [
     "a job with many values",

@@ -7,15 +7,15 @@ import { shownOptions } from "./shown-options.ts";
 
 const jobOfPeople = "job.yaml";
 
-/** What lies beside the metrics of a run, as it is now. What is not there or cannot be read is undefined. */
+/** Current contents of the files next to a run's metrics. Absent: missing or unreadable files. */
 export interface RunFiles {
-  /** Of the job, flat: `optimizer.kind` → "adam". */
+  /** Options of the job by path: `optimizer.kind` → "adam". */
   readonly options: Readonly<Record<string, string>>;
   readonly summary: Readonly<Record<string, unknown>> | undefined;
   /** Milliseconds since 1970. */
   readonly summaryWrittenAt: number | undefined;
   readonly provenance: Readonly<Record<string, unknown>> | undefined;
-  /** What is there and cannot be read, or not all of it: a sentence each. */
+  /** Faults of existing files that cannot be read, or not completely: a sentence each. */
   readonly faults: readonly string[];
 }
 
@@ -24,11 +24,11 @@ const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined
     ? (value as Readonly<Record<string, unknown>>)
     : undefined;
 
-/** Stamps of the files beside metrics, in one order: none is read again while they are the same. */
+/** Stamps of the files next to the metrics, in a fixed order; unchanged files are not read again. */
 export const stampsIn = (folder: string): (FileStamp | undefined)[] =>
   [jobFile, jobOfPeople, summaryFile, provenanceFile].map((name) => stampAt(join(folder, name)));
 
-/** YAML is loaded when there is some: few runs have it. */
+/** The YAML parser is loaded only if needed, because few runs have YAML. */
 const readJobOfPeople = async (path: string): Promise<unknown> => {
   const { maxYamlLength, parseYaml } = await import("../job/parse-yaml.ts");
   const { text } = readTextFile(path, maxYamlLength, false);
@@ -51,7 +51,7 @@ export const readRunFiles = async (folder: string): Promise<RunFiles> => {
   const job = (await read(jobFile, readJsonFile)) ?? (await read(jobOfPeople, readJobOfPeople));
   const { options, count } = shownOptions(job);
   const shown = Object.keys(options).length;
-  if (shown < count) faults.push(`its job has ${count} options, of which ${shown} are shown`);
+  if (shown < count) faults.push(`its job has ${count} options, but only ${shown} are shown`);
   return {
     options,
     summary: objectOf(await read(summaryFile, readJsonFile)),

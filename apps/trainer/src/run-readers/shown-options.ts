@@ -1,16 +1,16 @@
 import { optionText } from "./flat-job.ts";
 import { leafValues } from "./leaf-values.ts";
 
-/** Most options of a job that are shown, and most characters of a path and of a value. */
+/** Maximum number of displayed options of a job, and of characters of a path and of a value. */
 const mostOptions = 1000;
 const [mostPath, mostValue] = [200, 500];
-/** Most characters of all of them: they go to each page whenever the run has changed. */
+/** Maximum number of characters of all options, which are sent to each page whenever the run has changed. */
 const mostCharacters = 2 ** 16;
 
 /**
- * Options of a job as a list of runs shows them: long values are cut, and what is too much is left out.
+ * Options of a job for a list of runs: long values are truncated, and options beyond the limits are skipped.
  *
- * @returns also how many options there are in all.
+ * @returns the options, and the total number of options.
  */
 export const shownOptions = (
   job: unknown,

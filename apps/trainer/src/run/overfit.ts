@@ -13,14 +13,15 @@ import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import type { Summary } from "../run-files/summary.ts";
 import { totalStepsOf } from "../step/train-state.ts";
 
-/** Of the first loss: what is below it was not guessed. */
+/** Share of the first loss below which the samples count as learned, not guessed. */
 const learntShare = 0.01;
 
 /**
- * The job of `--overfit N`: as many steps as the job itself has, on N batches of its samples alone (`trainSamples`),
- * judged by these and without augmentation. All of that is said by the job, so that a run that goes on needs no option.
+ * Make the job of `--overfit N`: the number of steps of the job itself, on N batches of its samples (`trainSamples`),
+ * evaluated on these samples and without augmentation. The job records all of these settings, so a resumed run needs no
+ * option.
  *
- * @throws ConfigError for more batches than there are, and what loading the job and its samples throws.
+ * @throws ConfigError for more batches than there are, and errors of loading the job and its samples.
  */
 export const overfitJob = async (file: string, options: RunOptions): Promise<Job> => {
   const batches = numberOption("overfit", options.overfit!, wholeFrom(1));
@@ -30,7 +31,7 @@ export const overfitJob = async (file: string, options: RunOptions): Promise<Job
   const most = stepsPerEpoch(train.count, job.batch);
   if (most > 0 && batches > most)
     throw new ConfigError([
-      `--overfit ${batches}: ${batches} batches of ${job.batch} are ${batches * job.batch} samples, but there are ${train.count} training samples, which make ${most}; use at most ${most}`,
+      `--overfit ${batches}: ${batches} batches of ${job.batch} are ${batches * job.batch} samples, but there are only ${train.count} training samples, which make ${most} batches; use at most ${most}`,
     ]);
   const origin = `--overfit ${batches}`;
   const set = (path: readonly string[], value: unknown): Override => ({ path, value, origin });
@@ -41,46 +42,46 @@ export const overfitJob = async (file: string, options: RunOptions): Promise<Job
     set(["data", "trainSamples"], batches * job.batch),
     set(["data", "testSamples"], undefined),
     set(["data", "judgeBy"], "training"),
-    // smoothed labels cannot be learnt by heart
+    // smoothed labels cannot be memorized
     ...(job.labelSmoothing === undefined ? [] : [set(["labelSmoothing"], undefined)]),
     ...("augment" in job.data ? [set(["data", "augment"], undefined)] : []),
   ]);
 };
 
 /**
- * Whether a run that is done has learnt its samples by heart.
+ * Require that a finished run has memorized its samples.
  *
- * @param output its folder.
- * @returns a line for people.
- * @throws OutcomeError where it has not, with what to look at.
+ * @param output folder of the run.
+ * @returns a line for the user.
+ * @throws OutcomeError with possible causes, if the run has not memorized its samples.
  */
 export const requireLearnt = (output: string, { testLoss }: Pick<Summary, "testLoss">): string => {
   const first = readMetricLines(join(output, metricsFile)).find(({ type }) => type === "step");
   return verdictOn({ firstLoss: first?.["loss"] as number, loss: testLoss, output });
 };
 
-/** The same by its losses. */
+/** Require that the last loss is below `learntShare` of the first loss. */
 export const verdictOn = ({
   firstLoss,
   loss,
   output,
 }: {
-  /** Of the first step, before its update. */
+  /** Loss of the first step, before its update. */
   readonly firstLoss: number;
-  /** Of the same samples at the end. */
+  /** Loss of the same samples at the end. */
   readonly loss: number;
   readonly output: string;
 }): string => {
   const bound = learntShare * firstLoss;
   const figures = `the loss of the samples went from ${digitsText(firstLoss, 4)} to ${digitsText(loss, 4)}`;
-  if (loss < bound) return `learnt by heart: ${figures}, below a hundredth of the first`;
+  if (loss < bound) return `samples memorized: ${figures}, below 1 % of the first loss`;
   if (!(firstLoss > 0))
     throw new OutcomeError(
       "not-learnt",
-      `whether the samples were learnt by heart cannot be told: ${figures}, and a hundredth of a first loss that is not above 0 says nothing; give the model a loss whose least value is 0`,
+      `cannot decide whether the samples were memorized: ${figures}, and 1 % of a first loss that is not above 0 is no bound; give the model a loss whose minimum is 0`,
     );
   throw new OutcomeError(
     "not-learnt",
-    `not learnt by heart: ${figures}, but below ${digitsText(bound, 3)}, a hundredth of the first, was to come; look at the learning rate (skein-train find-rate), at the labels (do they belong to these inputs, is one input there twice with two labels?), and at the loss (its least value must be 0); where it still falls, train longer: ${resumeLine(output)} --steps <more>`,
+    `samples not memorized: ${figures}, but a loss below ${digitsText(bound, 3)}, 1 % of the first loss, was expected; check the learning rate (skein-train find-rate), the labels (do they belong to these inputs? does an input occur twice with different labels?), and the loss (its minimum must be 0); if the loss is still falling, train longer: ${resumeLine(output)} --steps <more>`,
   );
 };

@@ -32,48 +32,50 @@ import { type Ended, Provenance } from "../provenance/provenance.ts";
 import type { EndEvent, RunEvent } from "../run-files/run-events.ts";
 import { checkResumable, type Given, prepare, type Prepared, resumedAt, withBackend } from "../preparation/prepare.ts";
 
-/** A job to run, and where. */
+/** A job to run, and its output options. */
 export interface JobRun
   extends Pick<
     RunInput,
     "runner" | "interruption" | "progress" | "beganAt" | "maxRestarts" | "profile" | "detailEvery" | "happened"
   > {
   readonly job: Job;
-  /** What a program gave in place of names. */
+  /** Objects that a program gave instead of names. */
   readonly given?: Given | undefined;
-  /** The folder asked for. Default: `runs/<name>/<number>`. */
+  /** Requested output folder. Default: `runs/<name>/<number>`. */
   readonly output?: string | undefined;
-  /** Begin anew, go on from the newest checkpoint in `output`, or do so where there is one. */
+  /**
+   * Whether to begin a new run, to resume from the newest checkpoint in `output`, or to resume if a checkpoint exists.
+   */
   readonly start: "anew" | "from checkpoint" | "from checkpoint if possible";
   /** File for a Chrome trace of the first steps; true: `trace.json` in the output folder. Default: none. */
   readonly tracePath?: string | true | undefined;
-  /** Where metrics go beside the folder. Default: nowhere. */
+  /** Target for metrics in addition to the output folder. Default: none. */
   readonly log?: LogTarget | undefined;
-  /** Called once all is read and checked: from here on a stop is a matter of the ranks, who save first. */
+  /** Called when everything is read and checked. After this call the ranks handle a stop, and save first. */
   readonly onPrepared?: (() => void) | undefined;
 }
 
-/** What became of a run, and where it lies. */
+/** Result of a run, and its output folder. */
 export interface JobOutcome extends Outcome {
   readonly output: string;
   readonly prepared: Prepared;
-  /** Whether callbacks of the job stopped it. */
+  /** Whether callbacks of the job stopped the run. */
   readonly endedItself: boolean;
-  /** Where a trace was to be written. */
+  /** Path of the trace. Absent: no trace was requested. */
   readonly tracePath: string | undefined;
 }
 
-/** A prepared job, and what people are told about it. */
+/** A prepared job, and notes about it for the user. */
 interface Noted {
   readonly prepared: Prepared;
   readonly notes: readonly string[];
 }
 
-/** Settle what a job computes on. */
+/** Choose the backend of a job. */
 const settleBackend = async ({ job, given }: Pick<JobRun, "job" | "given">): Promise<Noted> => {
   const prepared = await prepare(job, given);
-  preferenceOf(job); // a link file that cannot be read is told before any process starts
-  const blas = openJobBlas(job); // one that cannot be used any more is told once and at once
+  preferenceOf(job); // reports an unreadable link file before any process starts
+  const blas = openJobBlas(job); // reports an unusable BLAS once, before any rank starts
   const threads = threadsOf(job);
   const onCpu = [
     ...(threads === 1 ? [] : [`${threads} threads per rank`]),
@@ -87,13 +89,12 @@ const settleBackend = async ({ job, given }: Pick<JobRun, "job" | "given">): Pro
   };
 };
 
-/**
- * Prepare a job, and choose here what it computes again: a bound that cannot be met is told once, before ranks start.
- */
+/** Prepare a job, and check its memory bound here: a bound that cannot be met is reported once, before ranks start. */
 export const prepareOn = async (run: Pick<JobRun, "job" | "given">): Promise<Noted> => {
   const { prepared, notes } = await settleBackend(run);
   const { job } = prepared;
-  // A device knows its own plan, and buckets that are measured are not known yet: ranks see to those bounds.
+  // Only the device knows its own memory plan, and measured buckets are not known yet, so ranks check the bound in
+  // these cases.
   if (job.memory.recompute !== "auto" || job.backend !== "cpu" || isPlanned(job)) return { prepared, notes };
   return { prepared, notes: [...notes, memoryLine(await stepMemoryOf(prepared))] };
 };
@@ -101,7 +102,7 @@ export const prepareOn = async (run: Pick<JobRun, "job" | "given">): Promise<Not
 const tracePathOf = ({ tracePath }: Pick<JobRun, "tracePath">, output: string): string | undefined =>
   tracePath === true ? join(output, traceFile) : tracePath;
 
-/** Look at what a run will write before it trains. @throws ConfigError. */
+/** Check the output paths of a run before it trains. @throws ConfigError. */
 const requirePlaces = (output: string, tracePath: string | undefined): void => {
   requireOutput(output);
   if (tracePath !== undefined) requireWritable(tracePath, "--trace");
@@ -112,11 +113,11 @@ interface FolderRun extends Omit<RunInput, "metrics"> {
   readonly log?: LogTarget | undefined;
 }
 
-/** Run in a folder that is there, metrics beside it. */
+/** Run in an existing folder, and write metrics there. */
 const runIn = async ({ callbacks, log: target, happened: tell, ...input }: FolderRun): Promise<JobOutcome> => {
   const { output, prepared, resume } = input;
   const firstStep = resume?.manifest.step ?? 0;
-  takeRequest(output); // before provenance says that a run is there, which may be asked
+  takeRequest(output); // before provenance announces the run, because requests may arrive from then on
   const log =
     target &&
     new MlflowLog({
@@ -150,7 +151,7 @@ const runIn = async ({ callbacks, log: target, happened: tell, ...input }: Folde
       if (isTaken(error)) throw error;
       const { code, message } = describeError(error);
       await end({ how: code === "interrupted" ? "stopped" : "failed", reason: message }).catch((fault: unknown) => {
-        if (code === "interrupted") throw fault; // it is what stopped the run
+        if (code === "interrupted") throw fault; // this fault stopped the run
         input.progress.note(describeError(fault).message);
       });
       throw error;
@@ -168,7 +169,7 @@ const runIn = async ({ callbacks, log: target, happened: tell, ...input }: Folde
   }
 };
 
-/** Callbacks of a run that is no measurement. */
+/** Load the callbacks of a run. Absent: the run has none, or only measures. */
 const callbacksOf = async ({
   job: { callbacks },
   given,
@@ -179,7 +180,7 @@ const callbacksOf = async ({
     ? undefined
     : CallbackQueue.load(callbacks, interruption, given?.callbacks);
 
-/** Hold the output folder of a run. @returns a function that lets it go. */
+/** Hold the output folder of a run. @returns a function that releases the folder. */
 const hold = ({ progress, interruption }: JobRun, output: string): Promise<() => void> =>
   holdOutput(output, {
     what: "a run",
@@ -188,17 +189,17 @@ const hold = ({ progress, interruption }: JobRun, output: string): Promise<() =>
     onTaken: (error) => interruption.abandon(error),
   });
 
-/** Look at a folder once more: whoever held it until now may have used it. @throws ConfigError, RunError. */
+/** Check a folder again, because the previous holder may have used it meanwhile. @throws ConfigError, RunError. */
 const requireUnused = (start: JobRun["start"], output: string): void => {
   if (start === "anew") return requireNoRun(output);
   if (hasCheckpoint(nodeFiles, output))
     throw new RunError(
       "output-in-use",
-      `${output}: another run has saved a checkpoint there while this one waited; go on from it with ${resumeLine(output)}`,
+      `${output}: another run has saved a checkpoint there while this run waited; continue from it with ${resumeLine(output)}`,
     );
 };
 
-/** Begin a run, in an output folder of its own. */
+/** Begin a run in its own output folder. */
 const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise<JobOutcome> => {
   const { job, progress } = run;
   const { prepared, notes } = await prepareOn(run);
@@ -231,15 +232,15 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
   }
 };
 
-/** Go on from the newest sound checkpoint in `output`. */
+/** Resume from the newest valid checkpoint in `output`. */
 const goOn = async (run: JobRun, output: string, checkpointSecret: string | undefined): Promise<JobOutcome> => {
   const { job, progress } = run;
   const skipped: string[] = [];
-  discardPartial(nodeFiles, output); // what a killed run left; its checkpoints get their names back
+  discardPartial(nodeFiles, output); // partial checkpoints of a killed run; complete checkpoints get their names back
   const resume = newestCheckpoint(
     nodeFiles,
     output,
-    (reason) => skipped.push(`passed over a damaged checkpoint: ${reason}`),
+    (reason) => skipped.push(`skipped a damaged checkpoint: ${reason}`),
     checkpointSecret,
   );
   const { prepared: whole, notes } = await prepareOn(run);
@@ -248,11 +249,11 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
   run.onPrepared?.();
   for (const note of [...skipped, ...notes, ...prepared.remarks, ...checkResumable(prepared, resume)])
     progress.note(note);
-  progress.note(`${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
+  progress.note(`${job.name}: resuming from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
   const tracePath = tracePathOf(run, output);
   requirePlaces(output, tracePath);
   try {
-    saveJob(output, prepared.job); // what was asked for now holds for the next resume, too
+    saveJob(output, prepared.job); // the current overrides also apply to the next resume
     return await runIn({ ...run, callbacks, tracePath, prepared, output, resume, checkpointSecret });
   } catch (error) {
     throw explainDiskFull(error, output, resume.folder);
@@ -262,7 +263,7 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
 /**
  * Run a job to its end, or until it is interrupted.
  *
- * @throws what brought it down. A run that failed before its first step leaves no folder behind.
+ * @throws the error that ended the run. A run that failed before its first step leaves no folder.
  */
 export const runJob = async (run: JobRun): Promise<JobOutcome> => {
   const { output, start } = run;

@@ -21,37 +21,37 @@ import type { DataSet } from "../task/task.ts";
 /** The first numbers of a tensor of one sample. */
 export interface Excerpt<Value = number> {
   readonly dtype: DType;
-  /** Of the whole tensor. */
+  /** Shape of the whole tensor. */
   readonly shape: Shape;
   readonly first: readonly Value[];
 }
 
-/** What a model makes of one held-out sample. */
+/** Output of a model for one held-out sample. */
 export type SampleOutput<Value = number, Text = readonly number[]> =
   | {
       readonly kind: "classes";
-      /** Of the sample among the held-out ones. */
+      /** Index of the sample among the held-out samples. */
       readonly index: number;
       readonly label: number;
-      /** −1 where the logits are no numbers. */
+      /** −1 if the logits are not numbers. */
       readonly predicted: number;
-      /** Names of both classes, where a file is written and the data names its classes. */
+      /** Names of both classes. Absent: before a file is written, or if the data has no class names. */
       readonly labelName?: string;
       readonly predictedName?: string;
-      /** Of the predicted class, 0 to 1. */
+      /** Probability of the predicted class, 0 to 1. */
       readonly probability: Value;
     }
   | {
       readonly kind: "values";
       readonly index: number;
-      /** The first ones of the sample. */
+      /** First values of the label of the sample. */
       readonly label: readonly Value[];
       readonly predicted: readonly Value[];
     }
   | {
       readonly kind: "text";
       readonly index: number;
-      /** Tokens: what the model is given, how the sample goes on, and how the model does. */
+      /** Tokens of the prompt, of the true continuation, and of the model's continuation. */
       readonly prompt: Text;
       readonly truth: Text;
       readonly continuation: Text;
@@ -59,30 +59,30 @@ export type SampleOutput<Value = number, Text = readonly number[]> =
   | {
       readonly kind: "tree";
       readonly index: number;
-      /** Fields of the sample, and outputs of the model, by their paths. */
+      /** Fields of the sample, and outputs of the model, by path. */
       readonly given: Leaves<Excerpt<Value>>;
       readonly made: Leaves<Excerpt<Value>>;
-      /** How many tensors of both are not told, since there are too many. Absent: none. */
+      /** Number of tensors in both that are not included, because there are too many. Absent: none. */
       readonly leftOut?: number;
     };
 
-/** A model, and whether it goes on from keys and values: see `TextModel`. */
+/** A model, and whether it continues from keys and values: see `TextModel`. */
 type ShownModel = Pick<TextModel, "model" | "goesOn">;
 
-/** Numbers of one sample that are told. */
+/** Maximum number of values per tensor. */
 const mostValues = 8;
-/** Tensors of a sample that are told, and as many of the outputs. */
+/** Maximum number of tensors of a sample, and also of the outputs. */
 const mostTensors = 64;
-/** Tokens that a text is continued by. */
+/** Maximum number of tokens in a continuation. */
 const mostTokens = 64;
 
 export interface SampleOutputs {
-  /** What the model makes of the samples now. */
+  /** Compute the model's outputs for the samples. */
   show(learnt: Learnt): Promise<SampleOutput[]>;
   release(): void;
 }
 
-/** So many samples, evenly over all of them: neighbours in a file are often of one class. */
+/** Indices of samples, evenly spread over all of them, because neighbors in a file often have the same class. */
 export const spreadSamples = (count: number, wanted: number): number[] => {
   const most = Math.min(count, wanted);
   return Array.from({ length: most }, (_, i) => Math.floor(((i + 0.5) * count) / most));
@@ -95,7 +95,7 @@ const mostProbable = (logits: readonly number[]): { readonly predicted: number; 
   return { predicted: logits.indexOf(greatest), probability: 1 / total };
 };
 
-/** Of a batch of one sample. */
+/** @param array batch of one sample. */
 const excerptOf = ({ dtype, shape, data }: NdArray): Excerpt => {
   const first = data.subarray(0, mostValues);
   return { dtype, shape: shape.slice(1), first: new NdArray(dtype, [first.length], first).toNumbers() };
@@ -108,7 +108,7 @@ const excerptsOf = (arrays: Leaves<NdArray>): Leaves<Excerpt> =>
       .map(([path, array]) => [path, excerptOf(array)]),
   );
 
-/** What is told of a sample of that kind, which a model has made this of. */
+/** Build the output record of a sample from the model's results. */
 const outputOf = (
   kind: Exclude<SampleKind, "text">,
   index: number,
@@ -127,13 +127,13 @@ const outputOf = (
 };
 
 /**
- * Compile what shows the outputs of a model for held-out samples, one at a time. It reads the state and changes nothing
- * of it.
+ * Compile the outputs of a model for held-out samples, one sample at a time. The state is only read.
  *
- * Cost: a forward pass for each sample; for text, one for each of up to 64 tokens of each sample, over one position
- * where the model goes on.
+ * Cost: a forward pass per sample; for text, a forward pass per generated token of each sample, at most 64, over one
+ * position if the model continues from keys and values.
  *
- * @param numSamples that are shown, evenly over all. @param share of them that this rank shows: every P-th.
+ * @param numSamples number of samples to show, evenly spread over all. @param share of the samples that this rank
+ * shows: every P-th.
  */
 export const makeSampleOutputs = async (
   { model, goesOn }: ShownModel,
@@ -168,7 +168,7 @@ export const makeSampleOutputs = async (
   return { show, release: () => compiled.release() };
 };
 
-/** The first half of each sample, continued by its most probable tokens. */
+/** Continue the first half of each sample with the most probable tokens. */
 const textOutputs = (
   { model, goesOn }: ShownModel,
   backend: Backend,

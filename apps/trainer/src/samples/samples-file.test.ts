@@ -167,6 +167,6 @@ test("of a file of any size a page gets so much, and why it is no more", () => {
   expect(readSamples(own)).toEqual({
     evaluations: [],
     images: {},
-    fault: `samples.jsonl has ${2 ** 40} bytes, and a page reads ${2 ** 27}`,
+    fault: `samples.jsonl has ${2 ** 40} bytes, but a page reads at most ${2 ** 27}`,
   });
 });

@@ -8,10 +8,10 @@ import type { Job } from "../job/job.ts";
 import type { TrainingData } from "../task/task.ts";
 import { type Excerpt, type SampleOutput, spreadSamples } from "./sample-outputs.ts";
 
-/** In the output folder of a run: what its model made of samples, a line for each evaluation. */
+/** File in the output folder of a run with the outputs of its model for samples, one line per evaluation. */
 export const samplesFile = "samples.jsonl";
 
-/** An image that is shown: bytes from 0 to 255 in base64, row by row, channel by channel within a pixel. */
+/** An image: bytes from 0 to 255 in base64, row by row, channels interleaved within a pixel. */
 export interface SampleImage {
   readonly width: number;
   readonly height: number;
@@ -19,23 +19,23 @@ export interface SampleImage {
   readonly bytes: string;
 }
 
-/** A number as JSON holds it: what has no digits is told by its name. */
+/** A number in JSON: a non-finite number is stored by its name. */
 export type ToldNumber = number | "NaN" | "Infinity" | "-Infinity";
 
-/** A sample as a line tells it: tokens of text are decoded. */
+/** A sample in a line of the file: tokens of text are decoded. */
 export type ToldSample = SampleOutput<ToldNumber, string>;
 
 /**
- * A line: of an evaluation, or of images of the samples that later lines tell of. An image has the index of its sample
- * as its name, and behind it, where it is not the field `inputs`, a dot and the path of its field: `7.query.photo`.
+ * A line of the file: outputs of an evaluation, or images of the samples of later lines. The name of an image is the
+ * index of its sample; unless the image is the field `inputs`, a dot and the path of the field follow: `7.query.photo`.
  */
 export type SamplesLine =
   | { readonly type: "samples"; readonly step: number; readonly samples: readonly ToldSample[] }
   | { readonly type: "images"; readonly step: number; readonly images: Readonly<Record<string, SampleImage>> };
 
-/** Samples with more are told without some of their images. */
+/** Maximum bytes of images per sample; further images are not stored. */
 const mostImageBytes = 2 ** 20;
-/** Pixels of a side: no canvas of a page is larger. */
+/** Maximum side of an image in pixels, the maximum canvas size of a page. */
 export const longestSide = 4096;
 
 const isImage = ({ shape }: TensorSpec): boolean => {
@@ -44,7 +44,7 @@ const isImage = ({ shape }: TensorSpec): boolean => {
   return shape.length === 3 && (channels === 1 || channels === 3) && isShown;
 };
 
-/** Fields of a sample that are images, [height, width, 1 or 3], as many as may be. */
+/** Fields of a sample that are images, [height, width, 1 or 3], up to the maximum size. */
 const imageFields = (fields: Leaves<TensorSpec>): string[] => {
   let bytes = 0;
   return Object.keys(fields).filter((path) => {
@@ -56,7 +56,7 @@ const imageFields = (fields: Leaves<TensorSpec>): string[] => {
   });
 };
 
-/** One image as a batch; f32 from its least to its greatest. */
+/** Convert a batch of one image; f32 values are scaled from their range to 0–255. */
 const imageOf = (array: NdArray): SampleImage => {
   const [, height, width, channels] = array.shape as [number, number, number, number];
   const values = array.toNumbers();
@@ -68,7 +68,7 @@ const imageOf = (array: NdArray): SampleImage => {
   return { width, height, channels, bytes: Buffer.from(bytes).toString("base64") };
 };
 
-/** The held-out samples that are shown, as images; none where they are no images. */
+/** Images of the held-out samples that are shown. Empty: the samples are not images. */
 const imagesOf = async (
   { test }: Pick<TrainingData, "test">,
   numSamples: number,
@@ -83,7 +83,7 @@ const imagesOf = async (
   return images;
 };
 
-/** @param fromStep steps done before; what an earlier attempt told of later ones is left out. */
+/** @param fromStep number of steps done before; later lines of an earlier attempt are removed. */
 export const openSamplesFile = async (
   folder: string,
   fromStep: number,
@@ -100,7 +100,7 @@ const toldExcerpts = (excerpts: Leaves<Excerpt>): Leaves<Excerpt<ToldNumber>> =>
     Object.entries(excerpts).map(([path, excerpt]) => [path, { ...excerpt, first: excerpt.first.map(told) }]),
   );
 
-/** Writes `samples.jsonl`: images once, then a line for each evaluation. */
+/** Writes `samples.jsonl`: images once, then one line per evaluation. */
 export class SamplesFile {
   private readonly path: string;
   private readonly images: Readonly<Record<string, SampleImage>>;
@@ -108,7 +108,7 @@ export class SamplesFile {
   private readonly classNames: readonly string[] | undefined;
   private hasImages = false;
 
-  /** @param data with the images that samples are shown with, by their indices. */
+  /** @param data with the images of the shown samples, by their indices. */
   constructor(
     folder: string,
     fromStep: number,
@@ -136,7 +136,7 @@ export class SamplesFile {
         this.hasImages ||= line.type === "images";
         return line.type === "images" || line.step <= fromStep;
       } catch {
-        return false; // the last line of a killed run may be cut
+        return false; // the last line of a killed run may be incomplete
       }
     });
     renameSync(`${this.path}.tmp`, this.path);
@@ -169,7 +169,7 @@ export class SamplesFile {
     }
   }
 
-  /** Names of the class of a sample and of the predicted one, if the data has some. */
+  /** Names of the true and the predicted class. Empty: the data has no class names. */
   private namesIn({ label, predicted }: { readonly label: number; readonly predicted: number }): {
     readonly labelName?: string;
     readonly predictedName?: string;

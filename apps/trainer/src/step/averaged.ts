@@ -3,12 +3,12 @@ import type { Parts } from "./train-state.ts";
 
 /**
  * The running mean of parameters after an update: `mean + (1 − d)(params − mean)`, with a share of the past `d` that
- * grows to the job's, `min(decay, t / (9 + t))` after `t` updates, so that what a run began with is soon forgotten.
- * Traced. Without a decay there is no mean, and nothing to do.
+ * grows to the job's, `min(decay, t / (9 + t))` after `t` updates, so that the initial parameters are soon forgotten.
+ * Traced. Without a decay, returns `mean` unchanged.
  *
  * Source: Polyak and Juditsky 1992; the growing share is that of TensorFlow's ExponentialMovingAverage.
  *
- * @param updates u32 scalar: how many there have been, with this one.
+ * @param updates number of updates, including this one, u32 scalar.
  */
 export const averaged = (
   { averageDecay }: Pick<Parts, "averageDecay">,

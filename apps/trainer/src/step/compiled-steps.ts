@@ -52,7 +52,7 @@ export interface DeviceResult {
 
 type Batch = object;
 
-/** A compiled function of state, a part of a batch, and the members of `StepInputs`. */
+/** A compiled function of the state, a part of a batch, and the members of `StepInputs`. */
 type CompiledPart<Result> = ((
   state: DeviceState,
   batch: Batch,
@@ -68,7 +68,7 @@ type LookAhead = ((
   release(): void;
 };
 
-/** What a batch of one part knows of the whole batch. */
+/** Whole-batch facts for a batch that is not split: none are needed. */
 const nothing: WholeBatch<DeviceArray> = { rankCount: [], model: [] };
 
 export interface StepsInput {
@@ -80,8 +80,8 @@ export interface StepsInput {
 }
 
 /**
- * What rewrites a traced step of a job before a backend sees it. Gradients are exchanged, experts chosen, and weights
- * updated, in f32.
+ * Graph passes that rewrite a traced step of a job before a backend compiles the step. Gradient exchange, expert choice
+ * and weight updates stay in f32.
  */
 export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph)[] => [
   ...(precision.kind === "f32"
@@ -96,12 +96,12 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
   ...(overlap === "none" ? [blockOnCollectives] : []),
 ];
 
-/** The first part, where the update of the step before is made with it. Consumes the state. */
+/** First part of a batch, which also makes the update of the previous step. Consumes the state. */
 type DeferredPart = CompiledPart<{ readonly state: DeviceState; readonly before: Accumulated<DeviceArray> }>;
 
 type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
 
-/** A rank's batch in equal parts, in its order; views of it. */
+/** Split a rank's batch into equal parts, in order. The parts are views. */
 const partsOf = (batch: Batch, numParts: number): Batch[] =>
   numParts === 1
     ? [batch]
@@ -113,10 +113,10 @@ const partsOf = (batch: Batch, numParts: number): Batch[] =>
         }),
       );
 
-/** What the parts before the last do about curvature: they gather statistics, or do not. */
+/** Curvature mode of all parts except the last: gather statistics, or not. */
 const observed = (mode: CurvatureMode): CurvatureMode => (mode === "keep" ? "keep" : "observe");
 
-/** Call a compiled part; an absent argument is not an argument. */
+/** Call a compiled part without the argument `before` if it is absent. */
 const withBefore = <Result>(
   run: CompiledPart<Result>,
   state: DeviceState,
@@ -125,10 +125,10 @@ const withBefore = <Result>(
   before: Accumulated<DeviceArray> | undefined,
 ): Promise<Result> => (before === undefined ? run(state, part, wholeBatch) : run(state, part, wholeBatch, before));
 
-/** Steps that stay compiled: those of compressors that take turns, each with and without curvature. */
+/** Number of steps that stay compiled: steps of alternating compressors, each with and without curvature. */
 const keptSteps = 6;
 
-/** The compiled steps of a run, one for each kind, compiled when first needed. */
+/** The compiled steps of a run, one per kind, compiled when first needed. */
 export class CompiledSteps {
   private parts: Parts;
   private readonly job: Job;
@@ -137,14 +137,14 @@ export class CompiledSteps {
   /** Least recently used first. */
   private readonly steps: { readonly kind: StepKind; readonly run: CompiledPart<DeviceResult> }[] = [];
   private settling: Settle;
-  /** With `overlap: dear`, the first of several parts of a batch, by mode. */
+  /** First parts of a split batch, with `overlap: dear`, by mode. */
   private readonly catchingUp = new Map<CurvatureMode, DeferredPart>();
-  /** All but the last of several parts of a batch, by mode. */
+  /** Parts of a split batch, except the last, by mode. */
   private readonly accumulating = new Map<CurvatureMode, CompiledPart<Accumulated<DeviceArray>>>();
   private readonly looking: LookAhead;
-  /** Whether parts of a batch need to know something of the whole batch. */
+  /** Whether parts of a batch need facts of the whole batch. */
   private looksAhead: boolean;
-  /** For whoever asks for gradients; none is compiled until somebody does. */
+  /** Compiled program for `gradients`. Absent: not yet requested. */
   private gradientsOf: { readonly compressor: StepKind["compressor"]; readonly run: CompiledPart<unknown> } | undefined;
 
   constructor({ job, parts, backend, communicators, spanSink }: StepsInput) {
@@ -168,7 +168,7 @@ export class CompiledSteps {
     }) as unknown as LookAhead;
   }
 
-  /** Of each compiled step's intermediates. */
+  /** Bound of each compiled step's intermediates. */
   private get bound(): Pick<JitOptions, "maxWorkspaceBytes"> {
     const { maxBytes } = this.job.memory;
     return maxBytes === undefined ? {} : { maxWorkspaceBytes: maxBytes };
@@ -220,7 +220,7 @@ export class CompiledSteps {
     return compiled;
   }
 
-  /** What the parts of a batch need to know of the whole batch. */
+  /** Compute the whole-batch facts that the parts need. */
   private async lookAhead(state: DeviceState, inParts: readonly Batch[]): Promise<WholeBatch<DeviceArray>> {
     if (!this.looksAhead) return nothing;
     let seen: PassAhead<DeviceArray> | undefined;
@@ -234,7 +234,7 @@ export class CompiledSteps {
     return wholeBatch;
   }
 
-  /** Do a step. Consumes the state. @param updates number of updates behind the state. */
+  /** Do a step. Consumes the state. @param updates number of updates made before the step. */
   async run(updates: number, state: DeviceState, batch: Batch): Promise<DeviceResult> {
     const kind = stepKindAt(this.parts, updates);
     const known = this.steps.findIndex(
@@ -247,9 +247,9 @@ export class CompiledSteps {
   }
 
   /**
-   * Compute the parts of a batch one after the other, the last by `run`.
+   * Compute the parts of a batch one after the other, the last part with `run`.
    *
-   * @param catchesUp whether the first of several parts makes the update of the step before.
+   * @param catchesUp whether the first of several parts makes the update of the previous step.
    */
   private async inParts<Result>(
     run: CompiledPart<Result>,
@@ -261,7 +261,8 @@ export class CompiledSteps {
     const parts = partsOf(batch, this.parts.accumulate);
     const last = parts.pop()!;
     let before: Accumulated<DeviceArray> | undefined;
-    // A pass ahead needs the parameters of this step, so the update comes before it and not during the first part.
+    // A pass ahead needs the parameters of this step, so the update is made before that pass, not during the first
+    // part.
     const settled = catchesUp && needsWhole(this.parts) ? await this.settling(given) : undefined;
     let state = settled?.state ?? given;
     const wholeBatch = await this.lookAhead(state, [...parts, last]);
@@ -277,12 +278,12 @@ export class CompiledSteps {
   }
 
   /**
-   * The gradients that the next step will give its optimizer, by a program of its own: the step stays the one that it
-   * is, and so do its bits. All ranks call it together. Leaves the state, which is settled, as it is.
+   * Compute the gradients that the next step will give its optimizer. A separate program computes them, so the step and
+   * its bits do not change. All ranks call this method together. The state must be settled and is not changed.
    *
-   * Cost: a step without its update, and the first time another compilation; until `forget` the memory of its
+   * Cost: a step without its update, and a compilation on the first call; until `forget`, the memory of its
    * intermediates.
-   * @param updates number of updates behind the state. @returns a tree like that of the trained parameters.
+   * @param updates number of updates made so far. @returns a tree with the structure of the trained parameters.
    */
   async gradients(updates: number, state: DeviceState, batch: Batch): Promise<unknown> {
     const { compressor } = stepKindAt(this.parts, updates);
@@ -297,7 +298,7 @@ export class CompiledSteps {
     return this.inParts(this.gradientsOf.run, { compressor, mode: "keep" }, state, batch, false);
   }
 
-  /** Let go of what `gradients` keeps. */
+  /** Release what `gradients` keeps. */
   forget(): void {
     this.gradientsOf?.run.release();
     this.gradientsOf = undefined;
@@ -311,17 +312,17 @@ export class CompiledSteps {
   }
 
   /**
-   * Bring what is on its way into the parameters. Consumes the state.
+   * Apply pending gradients to the parameters. Consumes the state.
    *
-   * @returns the figures of that update, too, where one can be on its way.
+   * @returns the new state, and the figures of that update if an update can be pending.
    */
   settle(state: DeviceState): Promise<Settled<DeviceState, DeviceArray | undefined>> {
     return this.parts.overlap === "dear" ? this.settling(state) : Promise.resolve({ state, update: undefined });
   }
 
   /**
-   * Go on with other buckets. Consumes the state, in which nothing is on its way; compressors that keep something per
-   * bucket lose it.
+   * Continue with other buckets. Consumes the state, which must have nothing pending. Compressors that keep state per
+   * bucket lose that state.
    */
   async rebucket(state: DeviceState, buckets: BucketPlan): Promise<DeviceState> {
     const { residuals, pending, due, ...rest } = state;

@@ -39,23 +39,23 @@ import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { everyRankAxis } from "../job/mesh.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
-// DeAR (Zhang et al. 2023, arXiv 2302.12445): the all-reduce of a gradient is cut in two. Its reduce-scatter runs
-// during the backward pass; its all-gather and the update wait for the next step, where they run during the forward
-// pass, each layer's before the layer.
+// DeAR (Zhang et al. 2023, arXiv 2302.12445): the all-reduce of a gradient is split in two. Its reduce-scatter runs
+// during the backward pass; its all-gather and the update wait for the next step and run during its forward pass, each
+// before the layer that needs it.
 
-/** Most urgent, so that it is not queued behind gradients. */
+/** Highest priority, so that the message is not queued behind gradients. */
 const urgent = 3;
 
 /**
- * Parameters and optimizer state with the gradients that are on their way, if any, in them. Each tensor depends on its
- * own bucket alone; the figures on all.
+ * Apply pending gradients, if any, to parameters and optimizer state. Each tensor depends only on its own bucket; the
+ * figures depend on all buckets.
  */
 const caughtUp = (
   parts: Parts,
   compressor: Aggregator,
   state: TrainState<Tensor>,
 ): Pick<TrainState<Tensor>, "params" | "optimizer" | "average"> & { readonly update: Tensor } => {
-  const { key: _, step: __, ...options } = exchangeOptions(parts, compressor, state); // those of another step
+  const { key: _, step: __, ...options } = exchangeOptions(parts, compressor, state); // key and step of another step
   const trained = trainedOf(parts, state.params);
   const mean = finishExchange(trained, state.pending, options);
   return updating(() => {
@@ -74,13 +74,13 @@ const caughtUp = (
   });
 };
 
-/** A settled state, and what metrics tell of the update that settling has made. */
+/** A settled state, and the figures of the update that settling has made. */
 export interface Settled<State, Figures> {
   readonly state: State;
   readonly update: Figures;
 }
 
-/** The state that is trained with from here on; what was on its way lies there, but counts no more. */
+/** The state to train with. Its `pending` still holds the applied gradients, but `due` is 0. */
 const catchUp = (
   parts: Parts,
   compressor: Aggregator,
@@ -91,7 +91,8 @@ const catchUp = (
 };
 
 /**
- * The state with nothing on its way: what is evaluated and saved. Traced. Training goes on from it with the same bits.
+ * The state with nothing pending, for evaluation and saving. Traced. Training continues from this state with the same
+ * bits.
  */
 export const settle =
   (parts: Parts, compressor: Aggregator): ((state: TrainState<Tensor>) => Settled<TrainState<Tensor>, Tensor>) =>
@@ -102,8 +103,9 @@ export const settle =
   };
 
 /**
- * The first of several parts of a rank's batch: the update of the step before is made during its forward pass, and what
- * it gives is added to what the others give. Traced; the last part is `deferredStep` with that.
+ * Compute the first of several parts of a rank's batch: the update of the previous step is made during its forward
+ * pass, and its results are added to those of the other parts. Traced; the last part is `deferredStep` with these
+ * results.
  */
 export const deferredPart =
   (parts: Parts, { compressor, mode }: StepKind) =>
@@ -117,12 +119,12 @@ export const deferredPart =
   };
 
 /**
- * One training step whose update is made in the next. Traced. Of a batch in several parts the first one has made the
- * update that was due, and the gradients of all are sent during the backward pass of the last.
+ * One training step whose update is made in the next step. Traced. With several batch parts, the first part has made
+ * the update that was due, and the gradients of all parts are sent during the backward pass of the last part.
  *
- * A loss or gradient that is not finite on some rank leaves residuals, statistics and step as they were, and nothing on
- * its way. That is found out by one more small all-reduce: to look at the mean gradients would be to wait for all of
- * them before the first layer.
+ * If a loss or gradient is not finite on some rank, residuals, statistics and step stay unchanged, and nothing is
+ * pending. One more small all-reduce detects this case, because checking the mean gradients would wait for all of them
+ * before the first layer.
  */
 export const deferredStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>

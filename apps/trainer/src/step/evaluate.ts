@@ -6,10 +6,13 @@ import { evaluationBatch } from "../evaluation/evaluation-batch.ts";
 import type { DeviceState } from "./train-state.ts";
 import type { AnyModel, BatchTree } from "../task/task.ts";
 
-/** What is judged of a run. */
+/** State that evaluation reads. */
 export type Learnt = Pick<DeviceState, "params" | "model">;
 
-/** Which part of held-out samples a rank judges. Where a model has collectives in it, all have as many batches. */
+/**
+ * Options of this rank's share of the held-out samples. If a model has collectives, all ranks have the same number of
+ * batches.
+ */
 export const evaluationOrder = (
   job: Pick<Job, "evaluation" | "ranks" | "mesh">,
   model: AnyModel,
@@ -18,8 +21,8 @@ export const evaluationOrder = (
 ): EvaluationOptions => ({ ...part, batchSize: evaluationBatch(job, count), evenly: model.sharding !== undefined });
 
 /**
- * Compile the evaluation of a model. Ranks work on their own parts, together only where the model itself does; the main
- * thread adds the sums up.
+ * Compile the evaluation of a model. Each rank evaluates its own part; ranks communicate only if the model itself does.
+ * The main thread adds the sums.
  */
 export const makeEvaluation = (
   model: AnyModel,

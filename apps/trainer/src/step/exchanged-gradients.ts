@@ -5,10 +5,10 @@ import { exchangeOptions, lossAndGradients, type StepInputs } from "./loss-and-g
 import type { Parts, TrainState } from "./train-state.ts";
 
 /**
- * The gradients of a step as its optimizer gets them: means over the ranks, or what these have agreed upon in their
- * place, without the scale of the loss. Traced; of a state with nothing on its way, of which nothing is changed.
+ * The gradients of a step as its optimizer receives them: means over the ranks, or the compressed result of the
+ * exchange, without the loss scale. Traced. The state must have nothing pending and is not changed.
  *
- * @returns a tree like that of the trained parameters.
+ * @returns a tree with the structure of the trained parameters.
  */
 export const exchangedGradients =
   (parts: Parts, compressor: Aggregator) =>

@@ -14,7 +14,7 @@ const updates = (count: number, of: number | undefined): (number | undefined)[] 
 
 test("curvature that does nothing is told once, whatever the first steps were like", () => {
   expect(lookAt([...updates(50, 0.9), ...updates(100, 4e-7)])).toEqual([
-    'curvature took 0.00004 % off gradients over 50 steps, at least 0.01 % is needed to matter: with damping 0.03 eva is all but plain momentum; lower optimizer.damping by tens until "curvature" in metrics.jsonl grows',
+    'curvature changed gradients by 0.00004 % over 50 steps, but at least 0.01 % is needed to matter: with damping 0.03, eva is nearly plain momentum; lower optimizer.damping by factors of 10 until "curvature" in metrics.jsonl grows',
   ]);
   expect(lookAt(updates(100, -1e-7))).toHaveLength(1); // rounding leaves a little less than nothing
 });

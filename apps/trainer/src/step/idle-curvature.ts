@@ -1,26 +1,28 @@
 import type { UpdateFigures } from "./update-figures.ts";
 
-/** Updates that are left out: the first gradients are like none after them. */
+/** Number of first updates to skip, because the first gradients are not typical of later gradients. */
 const leftOut = 50;
 const looked = 50;
-/** Of a gradient, on average. What an optimizer changes by less, nobody can tell from momentum. */
+/**
+ * Minimum mean share of a gradient that curvature must change. Below this share, an optimizer cannot be distinguished
+ * from momentum.
+ */
 const leastShare = 1e-4;
 
 /**
- * Watches whether curvature acts at all: means of inputs and gradients can be so small that their product is lost
- * beside the damping.
+ * Detects curvature that has no effect: means of inputs and gradients can be so small that the damping outweighs their
+ * product.
  */
 export class IdleCurvature {
   private readonly optimizer: { readonly kind: string; readonly damping?: number };
   private seen = 0;
   private sum = 0;
 
-  /** @param optimizer of the job. */
   constructor(optimizer: { readonly kind: string; readonly damping?: number }) {
     this.optimizer = optimizer;
   }
 
-  /** @returns what is worth telling of the updates so far, once. */
+  /** @returns a remark for the user, at most once. Absent: nothing to report. */
   look({ curvature }: UpdateFigures): string | undefined {
     if (curvature === undefined || this.seen === leftOut + looked) return undefined;
     this.seen++;
@@ -28,6 +30,6 @@ export class IdleCurvature {
     const share = this.sum / looked;
     if (this.seen < leftOut + looked || share >= leastShare) return undefined;
     const { kind, damping } = this.optimizer;
-    return `curvature took ${(100 * Math.max(0, share)).toPrecision(1)} % off gradients over ${looked} steps, at least ${100 * leastShare} % is needed to matter: with damping ${damping} ${kind} is all but plain momentum; lower optimizer.damping by tens until "curvature" in metrics.jsonl grows`;
+    return `curvature changed gradients by ${(100 * Math.max(0, share)).toPrecision(1)} % over ${looked} steps, but at least ${100 * leastShare} % is needed to matter: with damping ${damping}, ${kind} is nearly plain momentum; lower optimizer.damping by factors of 10 until "curvature" in metrics.jsonl grows`;
   }
 }

@@ -10,15 +10,15 @@ import type { DeviceState } from "./train-state.ts";
 import { finiteNames } from "./train-step.ts";
 import { readFigures, type UpdateFigures } from "./update-figures.ts";
 
-/** What the host learns of a step. */
+/** Results of a step that the host reads. */
 export interface StepFigures {
   /** Mean over all ranks. */
   readonly loss: number;
-  /** The update was left out because f16 gradients overflowed. */
+  /** Whether the update was skipped because f16 gradients overflowed. */
   readonly skipped: boolean;
-  /** Of the update that this step has made; with `overlap: dear` it is made later. */
+  /** Figures of the update that this step made. Absent: with `overlap: dear`, which makes the update later. */
   readonly update: UpdateFigures | undefined;
-  /** What the model tells of the step, by name. */
+  /** Figures of the model for this step, by name. */
   readonly model?: Readonly<Record<string, number>> | undefined;
 }
 
@@ -27,27 +27,27 @@ export interface LiveStateInput {
   readonly backend: Backend;
   readonly steps: CompiledSteps;
   readonly initial: DeviceState;
-  /** Which parameters stay as they are. */
+  /** Parameters that training does not change. */
   readonly freezing: Freezing;
-  /** Steps that `initial` has behind it. */
+  /** Steps done before `initial`. */
   readonly firstStep: number;
-  /** Told of updates that are made after the step that they are of: in the next one, or when the state is settled. */
+  /** Called with updates that are made after their own step: during the next step, or when the state is settled. */
   readonly updated: (step: number, update: UpdateFigures) => void;
-  /** Of optimizers that look at curvature. */
+  /** Absent: the optimizer uses no curvature. */
   readonly curvature: Curvature | undefined;
-  /** Of what the model tells of a step. */
+  /** Names of the figures that the model computes in a step. */
   readonly figureNames: readonly string[];
-  /** Something worth telling people; @param isOwn that only this rank knows. */
+  /** Reports a remark for the user; @param isOwn whether only this rank knows the remark. */
   readonly remark: (text: string, isOwn: boolean) => void;
 }
 
 const isArray = (figures: DeviceArray | readonly []): figures is DeviceArray => "dtype" in figures;
 
-/** The state of a run while it trains: compiled steps take it from one step to the next, on the device. */
+/** State of a run during training. Compiled steps advance the state on the device. */
 export class LiveState {
-  /** Steps behind it. */
+  /** Number of steps done. */
   done: number;
-  /** Number of updates behind it, with those that are on their way; read of the first state when it is asked for. */
+  /** Number of updates made, including pending updates. Read from the first state when needed. */
   private numUpdates: number | undefined;
   private state: DeviceState;
   private settledAt = -1;
@@ -63,12 +63,12 @@ export class LiveState {
     this.idle = new IdleCurvature(input.job.optimizer);
   }
 
-  /** The state as it is, gradients that are on their way included. */
+  /** Current state, which may include pending gradients. */
   get current(): DeviceState {
     return this.state;
   }
 
-  /** Number of updates behind the state: steps whose update was skipped do not count. */
+  /** Number of updates made. Steps whose update was skipped do not count. */
   async updates(): Promise<number> {
     if (this.numUpdates === undefined) {
       const { skippedSteps } = this.state.lossScale as Partial<Record<keyof LossScaleState, DeviceArray>>;
@@ -78,16 +78,16 @@ export class LiveState {
     return this.numUpdates;
   }
 
-  /** Put another state in place of `current`, which `change` consumes. */
+  /** Replace `current` by another state. Consumes `current`. */
   async replace(change: (state: DeviceState, nextStep: number) => Promise<DeviceState>): Promise<void> {
     this.state = await change(this.state, this.done + 1);
   }
 
   /**
-   * Do the next step with this rank's part of a batch, and read what came of it.
+   * Do the next step with this rank's part of a batch, and read the results.
    *
-   * @throws NonFiniteError that names the tensor, for a loss or gradient that is not finite: the state is then that of
-   * the step before.
+   * @throws NonFiniteError that names the tensor, if a loss or gradient is not finite. The state is then the state
+   * before the step.
    */
   async step(batch: object): Promise<StepFigures> {
     const { job, steps, updated } = this.input;
@@ -109,7 +109,7 @@ export class LiveState {
       throw new NonFiniteError(
         `step ${this.done + 1}: ${this.names[bad]} is not finite (loss ${loss}); the update was not made. ${
           this.done === 0
-            ? "No update was made before it, so look at the samples (is one of them NaN or infinite?) and at the model's loss"
+            ? "No update was made before it, so check the samples (does one contain NaN or infinity?) and the model's loss"
             : "Lower learningRate.peak, lengthen the warm-up, or set clipNorm"
         }`,
       );
@@ -128,10 +128,10 @@ export class LiveState {
   }
 
   /**
-   * Bring gradients that are on their way into the parameters, so that the state can be evaluated and saved.
+   * Apply pending gradients to the parameters, so that the state can be evaluated and saved.
    *
-   * Once after a step, whoever asks: settling is a collective, and of ranks that learn of a stop at different moments
-   * one evaluates before it saves and another only saves.
+   * Runs at most once after a step, because settling is a collective: if ranks learn of a stop at different moments,
+   * one rank evaluates before it saves and another rank only saves.
    */
   async settled(): Promise<DeviceState> {
     if (this.settledAt === this.done) return this.state;
@@ -143,7 +143,7 @@ export class LiveState {
     return this.state;
   }
 
-  /** Go on with buckets of another size. Compressors that keep something per bucket lose it. */
+  /** Continue with buckets of another size. Compressors that keep state per bucket lose that state. */
   async rebucket(bucketBytes: number): Promise<void> {
     const { steps, job } = this.input;
     const state = await this.settled();
@@ -153,7 +153,7 @@ export class LiveState {
     );
   }
 
-  /** Name the factors that a refresh has made nothing of. */
+  /** Report the factors that the last refresh could not invert. */
   private async tellStale(updates: number): Promise<void> {
     const { curvature, backend, remark } = this.input;
     if (curvature === undefined || curvature.factorNames.length === 0) return;
@@ -163,7 +163,7 @@ export class LiveState {
     const names = curvature.factorNames.filter((_, i) => flags[i] === 1);
     if (names.length > 0)
       remark(
-        `step ${this.done + 1}: the factor of ${names.join(", ")} is not positive definite, so what it was inverted to before is used on; raise optimizer.damping`,
+        `step ${this.done + 1}: the factor of ${names.join(", ")} is not positive definite, so its previous inverse stays in use; raise optimizer.damping`,
         stale.isOwn,
       );
   }

@@ -44,22 +44,22 @@ export interface StepResult {
   readonly finite: Tensor;
   /** f32 [2]: `updateFigures` of the update that was made in this step, or `noUpdate`. */
   readonly update: Tensor;
-  /** bool scalar: whether the update was left out because f16 gradients overflowed. */
+  /** bool scalar: whether the update was skipped because f16 gradients overflowed. */
   readonly skipped: Tensor;
   /** See `modelFigures`. */
   readonly figures: Tensor | readonly [];
 }
 
-/** What a pass over parts of a rank's batch has seen so far. */
+/** Results of a pass over parts of a rank's batch, so far. */
 export interface PassAhead<Leaf> extends WholeBatch<Leaf> {
   /** Number of parts, u32 scalar. */
   readonly parts: Leaf;
 }
 
-/** What a step takes in next to state and batch. */
+/** Inputs of a step other than state and batch. */
 export interface StepInputs<Leaf> {
   readonly wholeBatch: WholeBatch<Leaf>;
-  /** What the earlier parts of the rank's batch have given. Absent: there is none. */
+  /** Results of the earlier parts of the rank's batch. Absent: this is the first part. */
   readonly before?: Accumulated<Leaf>;
 }
 
@@ -69,13 +69,13 @@ export const singlePart: StepInputs<Tensor> = { wholeBatch: { rankCount: [], mod
 /** @param inputs default: the step computes the rank's batch at once. */
 export type TrainStep = (state: TrainState<Tensor>, batch: BatchTree, inputs?: StepInputs<Tensor>) => StepResult;
 
-/** What parts of a rank's batch have given so far, in a step that computes several one after the other. */
+/** Results of the parts of a rank's batch so far, in a step that computes several parts one after the other. */
 export interface Accumulated<Leaf> {
   /** Number of parts, u32 scalar. */
   readonly parts: Leaf;
   /**
-   * Sums over the parts. Each part contributes its share of the rank's loss, so the sums are those of the whole batch
-   * once all parts are there. Gradients have the scale of the loss, if there is one.
+   * Sums over the parts. Each part contributes its share of the rank's loss, so after all parts the sums are those of
+   * the whole batch. Gradients are multiplied by the loss scale, if there is one.
    */
   readonly sums: { readonly loss: Leaf; readonly gradients: unknown; readonly statistics: unknown };
   /** State of the model after these parts. */
@@ -84,7 +84,7 @@ export interface Accumulated<Leaf> {
   readonly update?: Leaf | undefined;
 }
 
-/** How this step's gradients are exchanged. */
+/** Options of the exchange of this step's gradients. */
 export const exchangeOptions = (
   parts: Parts,
   compressor: Aggregator,
@@ -98,7 +98,7 @@ export const exchangeOptions = (
   step,
 });
 
-/** What the loss of a part is computed from. */
+/** Inputs from which the loss of a part is computed. */
 const contextOf = (
   { lossScale, model }: Pick<Parts, "lossScale" | "model">,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
@@ -117,7 +117,7 @@ export const keyOfPart = (state: Pick<TrainState<Tensor>, "key" | "step">, numbe
   return number === undefined ? key : foldIn(key, number);
 };
 
-/** Sums of what two parts of a batch have given. */
+/** Sum the results of two parts of a batch. */
 const sumOf = <T>(before: T, own: T): T =>
   inPhase("update", () => scope("accumulate", () => zipTrees((a: Tensor, b: Tensor) => add(a, b), before, own) as T));
 
@@ -136,13 +136,16 @@ const joinedState = (
         ),
       );
 
-/** Key of the samples that statistics of layers are drawn from. */
+/** Random key for the choice of samples for layer statistics. */
 const drawKeyOf = ({ key, step }: TrainState<Tensor>, before: Accumulated<Tensor> | undefined): Tensor => {
   const own = foldIn(foldIn(foldIn(key, step), 2), axisIndex(dataAxis));
   return before === undefined ? own : foldIn(own, before.parts);
 };
 
-/** Loss, gradients and statistics of one part. @param collector of the statistics, made of that of the job. */
+/**
+ * Loss, gradients and statistics of one part. @param collector makes the collector of statistics from the job's
+ * collector.
+ */
 const partGradients = (
   parts: Parts,
   from: { readonly params: unknown; readonly state: TrainState<Tensor> },
@@ -176,7 +179,7 @@ const partGradients = (
   return { loss, next, gradients, statistics };
 };
 
-/** One part of a rank's batch before the last: nothing is sent, and no parameter changes. Traced. */
+/** Compute one part of a rank's batch before the last part: nothing is sent, and no parameter changes. Traced. */
 export const accumulate =
   (parts: Parts, mode: CurvatureMode) =>
   (state: TrainState<Tensor>, batch: BatchTree, inputs: StepInputs<Tensor>): Accumulated<Tensor> => {
@@ -198,15 +201,15 @@ export const accumulate =
     };
   };
 
-/** Whether a model's parts of a batch need the state of the whole batch. */
+/** Whether the parts of a batch need the model state of the whole batch. */
 export const needsWhole = ({ model, accumulate: numParts }: Pick<Parts, "model" | "accumulate">): boolean =>
   numParts > 1 && model.needsWhole === true;
 
 /**
- * What parts of a rank's batch need to know of all parts, from those so far and the next one. Traced; of the model's
- * forward pass only what the results depend on is computed.
+ * Facts of all parts that parts of a rank's batch need, from the parts so far and the next part. Traced; of the model's
+ * forward pass, only the nodes that the results depend on are computed.
  *
- * @param before what the pass has seen in the earlier parts.
+ * @param before results of the pass over the earlier parts.
  */
 export const lookAhead =
   (parts: Parts) =>
@@ -222,10 +225,10 @@ export const lookAhead =
   };
 
 /**
- * This rank's loss and gradients with these parameters, and the model's next statistics, means over the ranks.
+ * This rank's loss and gradients with these parameters, and the model's next statistics, as means over the ranks.
  *
- * @param params all of the model; gradients are those of the trained ones.
- * @param mode whether statistics of layers are gathered, means over parts and ranks.
+ * @param params all parameters of the model; gradients are those of the trained parameters.
+ * @param mode whether statistics of layers are gathered, as means over parts and ranks.
  * @param inputs with earlier parts, loss, gradients and statistics are those of all parts.
  */
 export const lossAndGradients = (
@@ -253,7 +256,8 @@ export const lossAndGradients = (
           { loss: own.loss, gradients: own.gradients },
         );
   const modelAfter = joinedState(parts, from.state, next, before);
-  // Each rank has seen other samples, or other positions of them; one statistic for all keeps the state shared.
+  // Each rank has processed other samples, or other positions of the samples; the mean of the statistics keeps the
+  // state equal on all ranks.
   const [meanLoss, modelState] = inPhase("communication", () =>
     scope("mean-loss", () => meanOverRanks([loss, modelAfter] as const, everyRankAxis(mesh))),
   );
@@ -273,12 +277,12 @@ export const lossAndGradients = (
   };
 };
 
-/** Name what makes new parameters of mean gradients, and what watches over it. */
+/** Tag the nodes that compute new parameters from mean gradients, and the checks of the update. */
 export const updating = <T>(fn: () => T): T => inPhase("update", () => scope("update", fn));
 
 /**
- * Gradients whose mean over the ranks that hold the same is that of the mean loss of all: a part that one rank has gets
- * what the losses of all ranks say that share the whole out.
+ * Scale gradients so that their mean over the ranks with the same shard is the gradient of the mean loss of all ranks:
+ * a shard receives gradients from the losses of all ranks that share the whole parameter.
  */
 const ofMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
   mapTree(gradients, (gradient: Tensor, path) => {
@@ -287,8 +291,8 @@ const ofMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
   });
 
 /**
- * Means over the ranks, in one message: it is the number of messages that small tensors cost. What is not f32, such as
- * the places of experts, is the same on all ranks, and stays: see `requireSharedState`.
+ * Means over the ranks, in one message, because the cost of small tensors is the number of messages. Tensors that are
+ * not f32, such as the ranks of experts, are the same on all ranks and stay unchanged: see `requireSharedState`.
  */
 const meanOverRanks = <T>(tree: T, axis: string): T => {
   const { leaves, structure } = flattenTree<Tensor>(tree);

@@ -3,15 +3,15 @@ import { add, allReduce, inPhase, type Mesh, multiply, scope, stopGradient, type
 import { axisSize, constantOf } from "@skein/tensor-core/backend";
 import { everyRankAxis } from "../job/mesh.ts";
 
-/** How a step splits a batch. */
+/** The split of a batch in a step. */
 export interface BatchSplit {
   /** Mesh axis of all ranks. */
   readonly axis: string;
-  /** Parts that each rank computes one after the other. */
+  /** Number of parts that each rank computes one after the other. */
   readonly numParts: number;
 }
 
-/** How the step splits a batch over ranks and parts. */
+/** Get the split of a batch over ranks and parts. */
 export const splitOf = ({
   mesh,
   accumulate: numParts,
@@ -24,21 +24,20 @@ export const splitOf = ({
 });
 
 /**
- * Number of rows that count in this part of a batch, f32 scalar. Traced.
+ * Number of unmasked rows in this part of a batch, f32 scalar. Traced.
  *
- * @returns undefined if it is a constant, the same in every part.
+ * @returns undefined if the number is a constant, the same in every part.
  */
 export const countOfPart = ([, , ofRows]: LossResult<unknown>): Tensor | undefined =>
   ofRows === undefined || constantOf(ofRows.count) !== undefined ? undefined : stopGradient(ofRows.count);
 
 /**
- * What a part contributes to a rank's loss: the contributions of a rank's parts add up to the rank's loss, and the mean
- * of these over the ranks is the loss of the whole batch, `Σ sum / Σ count` plus the mean of the auxiliary terms.
- * Traced. 0 with gradient 0 if no row of the batch counts.
+ * Contribution of a part to a rank's loss. The contributions of a rank's parts add up to the rank's loss, and the mean
+ * of the losses of the ranks is the loss of the whole batch, `Σ sum / Σ count` plus the mean of the auxiliary terms.
+ * Traced. 0 with gradient 0 if all rows of the batch are masked.
  *
- * @param rankCount number of rows that count in all parts of this rank, f32 scalar. Default: that of this part, which
- * is then the only one.
- * Cost: an all-reduce of one number, unless the count is a constant.
+ * @param rankCount number of unmasked rows in all parts of this rank, f32 scalar. Default: the number of this part,
+ * which is then the only part. Cost: an all-reduce of one number, unless the count is a constant.
  */
 export const lossOfPart = (
   result: LossResult<unknown>,

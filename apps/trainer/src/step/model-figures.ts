@@ -1,12 +1,12 @@
 import { concat, elementCount, inPhase, reshape, type Tensor, type TensorSpec } from "@skein/tensor-core";
 import type { AnyModel } from "../task/task.ts";
 
-/** By name, so that numbers and names stand in one order whoever built the record. */
+/** Entries sorted by name, so that numbers and names have the same order regardless of how the record was built. */
 const inOrder = <T>(figures: Readonly<Record<string, T>>): [string, T][] =>
   Object.entries(figures).sort(([a], [b]) => (a < b ? -1 : 1));
 
 /**
- * What a model tells of a step, f32 [n]; nothing where it tells nothing. Traced.
+ * Figures that a model computes in a step, f32 [n]. Empty: the model has no figures. Traced.
  *
  * @param state of the model, after the step.
  */
@@ -16,7 +16,7 @@ export const modelFigures = ({ figures }: AnyModel, state: unknown): Tensor | re
   return inPhase("update", () => concat(values.map((value) => reshape(value, [elementCount(value.shape)]))));
 };
 
-/** Names of these numbers: those of a vector are counted. @param figures specs of what the model tells. */
+/** Names of these numbers; elements of a vector are numbered. @param figures specs of the model's figures. */
 export const figureNames = (figures: Readonly<Record<string, TensorSpec>>): string[] =>
   inOrder(figures).flatMap(([name, { shape }]) =>
     shape.length === 0 ? [name] : Array.from({ length: elementCount(shape) }, (_, i) => `${name}.${i}`),

@@ -4,33 +4,33 @@ import { formatRanks } from "@skein/collectives";
 import { RunError } from "../errors.ts";
 import { type DeviceState, type Layout, splitLeaves } from "./train-state.ts";
 
-/** A tensor that is not the same on all ranks. */
+/** A tensor whose bits differ between ranks. */
 export interface Drift {
   readonly tensor: string;
-  /** The ranks that hold the same, the most of them; those of the lowest rank where several hold equally many. */
+  /** The largest group of ranks with the same bits. Of equally large groups, the group with the lowest rank. */
   readonly alike: readonly number[];
-  /** All others. */
+  /** All other ranks. */
   readonly apart: readonly number[];
 }
 
-/** 16 hexadecimal digits; a fast digest, since it guards against faults and not against forgers. */
+/** A digest of 16 hexadecimal digits. A fast hash, because the check guards against faults, not against forgery. */
 const digestOf = (...parts: readonly (string | Uint8Array)[]): string => {
   const hash = createHash("blake2b512");
   for (const part of parts) hash.update(part);
   return hash.digest("hex").slice(0, 16);
 };
 
-/** A digest of each array, read back from the device. */
+/** Compute a digest of each array, read back from the device. */
 const digestsOf = async (backend: Backend, arrays: Iterable<DeviceArray>): Promise<string[]> => {
   const digests: string[] = [];
   for (const array of arrays) digests.push(digestOf((await backend.download(array)).bytes()));
   return digests;
 };
 
-/** A rank's place along some axes, told from all others. */
+/** A key of a rank's coordinates along some axes; ranks with different coordinates have different keys. */
 const placeAlong = (place: MeshPlace, axes: readonly string[]): string => axes.map((axis) => place[axis]!).join();
 
-/** Find the tensors that differ. @param digests per rank, of each tensor. */
+/** Find the tensors that differ. @param digests per rank, one digest per tensor. */
 export const findDrift = (tensors: readonly string[], digests: readonly (readonly string[])[]): Drift[] =>
   tensors.flatMap((tensor, i) => {
     const holders = new Map<string, number[]>();
@@ -45,31 +45,31 @@ export const findDrift = (tensors: readonly string[], digests: readonly (readonl
 const describe = (drift: readonly Drift[]): string => {
   const listed = drift
     .slice(0, 3)
-    .map(({ tensor, alike, apart }) => `${tensor} is not on ${formatRanks(apart)} what it is on ${formatRanks(alike)}`);
+    .map(({ tensor, alike, apart }) => `${tensor} on ${formatRanks(apart)} differs from ${formatRanks(alike)}`);
   return `${listed.join("; ")}${drift.length > listed.length ? `; ${drift.length - listed.length} more tensors differ` : ""}`;
 };
 
-/** For messages: what makes ranks differ, the program before the hardware. */
+/** Causes of differing ranks, for messages: first the program, then the hardware. */
 export const causesOfDrift: string =
-  "Code of your own may have computed something else on each rank (Math.random, a clock, an environment variable, a file of one host): look there first. " +
+  "Your own code may have computed different values on each rank (Math.random, a clock, an environment variable, a file of one host): check it first. " +
   "Otherwise the memory or processor of a host may be faulty: test it";
 
 /**
- * Make what compares between ranks, bit for bit, all that rank 0 saves for everybody: parameters, running statistics,
- * the optimizer's state. After each step all ranks must hold the same; residuals are each rank's own. Each rank reads
- * its state back from the device and digests it; only digests travel.
+ * Build a check that compares between ranks, bit for bit, everything that rank 0 saves for all ranks: parameters,
+ * running statistics, the optimizer's state. After each step all ranks must hold the same bits; residuals are private
+ * to each rank. Each rank reads its state back from the device and computes digests; only digests are sent.
  *
- * @param layout of a part the ranks that have the same are compared; of a slice there is no other. @param places of the
- * ranks along the axes of the mesh, in rank order.
- * @returns a function that every rank calls after the same step. It throws a RunError that names tensors and ranks, on
- * all ranks alike.
+ * @param layout of the state. A shard is compared between the ranks that have the same shard. A slice has no replica to
+ * compare with. @param places coordinates of the ranks along the axes of the mesh, in rank order.
+ * @returns a function that every rank calls after the same step. The function throws a RunError that names tensors and
+ * ranks, on all ranks.
  */
 export const replicaCheck =
   (backend: Backend, world: Communicator, layout: Layout, places: readonly MeshPlace[]) =>
   async (state: DeviceState, step: number): Promise<void> => {
     if (world.worldSize === 1) return;
     const { shared, parts } = splitLeaves(state, layout);
-    /** What ranks at one place have alike: all of them what is shared. */
+    /** Sets of tensors that ranks with the same key must share; for shared tensors, all ranks. */
     const sets = [
       { leaves: shared, placeOf: () => "" },
       ...parts.map(({ axes, leaves }) => ({ leaves, placeOf: (rank: number) => placeAlong(places[rank]!, axes) })),
@@ -100,6 +100,6 @@ export const replicaCheck =
     throw new RunError(
       "replicas-differ",
       `step ${step}: ${describe(drift)}; replicas must hold the same bits after every step. ` +
-        `${causesOfDrift}, then go on with skein-train resume from the last checkpoint, when all were the same`,
+        `${causesOfDrift}, then continue with skein-train resume from the last checkpoint, whose replicas were the same`,
     );
   };

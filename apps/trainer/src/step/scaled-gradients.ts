@@ -3,25 +3,25 @@ import type { AnyModel, BatchTree } from "../task/task.ts";
 import { withParameters } from "../building/frozen.ts";
 import { type BatchSplit, lossOfPart } from "./loss-of-part.ts";
 
-/** What a part of a rank's batch knows of the whole batch. */
+/** Facts of the whole batch for a part of a rank's batch. */
 export interface WholeBatch<Leaf> {
   /**
-   * Number of rows that count in the rank's whole batch, f32 scalar. None for a batch of one part, and for a model
-   * whose count is a constant.
+   * Number of unmasked rows in the rank's whole batch, f32 scalar. Empty: the batch has one part, or the model's count
+   * is a constant.
    */
   readonly rankCount: Leaf | readonly [];
-  /** State of the model after the whole batch, for a model that needs it (`needsWhole`). None otherwise. */
+  /** State of the model after the whole batch, for a model that needs it (`needsWhole`). Empty otherwise. */
   readonly model: unknown;
 }
 
-/** What a loss is computed from, next to parameters and batch. */
+/** Inputs of a loss other than trained parameters and batch. */
 export interface LossContext {
-  /** All parameters of the model. The loss takes those that are not trained from here. */
+  /** All parameters of the model. The loss reads the frozen parameters from here. */
   readonly params: unknown;
   readonly modelState: unknown;
   /** u32[2], of this step and the rank's samples. */
   readonly key: Tensor;
-  /** f32 scalar, or none. */
+  /** Loss scale, f32 scalar. Empty: no loss scale. */
   readonly scale: Tensor | readonly [];
   readonly wholeBatch: WholeBatch<Tensor>;
 }
@@ -29,8 +29,8 @@ export interface LossContext {
 type ScaledGradients = readonly [scaled: Tensor, { readonly loss: Tensor; readonly next: unknown }, gradients: unknown];
 
 /**
- * This part's contribution to the loss of a rank, and its gradients with respect to the trained parameters; both also
- * multiplied by the scale of the loss. A function of its arguments alone.
+ * This part's contribution to the loss of a rank, and its gradients with respect to the trained parameters; both
+ * multiplied by the loss scale. Depends only on its arguments.
  */
 export const scaledGradients =
   (model: AnyModel, split: BatchSplit) =>
@@ -47,6 +47,6 @@ export const scaledGradients =
       return [factor === undefined ? loss : multiply(loss, factor), { loss, next: result[1] }] as const;
     })(trained);
 
-/** An optional tensor as trees of tensors hold it: an empty list if it is absent. */
+/** Convert an optional tensor from its form in trees, in which an empty list means absent. */
 const leafOrUndefined = (leaf: Tensor | readonly []): Tensor | undefined =>
   Array.isArray(leaf) ? undefined : (leaf as Tensor);

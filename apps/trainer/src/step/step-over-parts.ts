@@ -14,8 +14,8 @@ import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
 
 /**
- * One training step from all parts of a rank's batch, in a single graph. Traced. Runs compile each part by itself; this
- * is what they compute together.
+ * One training step on all parts of a rank's batch, in a single graph. Traced. Runs compile each part separately; this
+ * graph is the complete computation.
  */
 export const stepOverParts = (
   parts: Parts,

@@ -41,74 +41,74 @@ import { type SlicedLeaf, slicedLeaves } from "../building/sharded-optimizer.ts"
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { Job, OverlapName, PrioritiesName } from "../job/job.ts";
 
-/** All state of a run. Enters a step and leaves it; a checkpoint is this tree. */
+/** All state of a run. A step takes and returns this tree; a checkpoint saves it. */
 export interface TrainState<Leaf> {
-  /** All parameters of the model, with those that are not trained. */
+  /** All parameters of the model, including frozen ones. */
   readonly params: unknown;
-  /** Running statistics and the like; the same on all ranks. */
+  /** State of the model, such as running statistics; the same on all ranks. */
   readonly model: unknown;
   readonly optimizer: unknown;
-  /** Running means of the trained parameters, in a tree like theirs, where the job keeps such. Empty otherwise. */
+  /**
+   * Running means of the trained parameters, with the structure of the trained parameters. Empty: the job keeps no
+   * means.
+   */
   readonly average: unknown;
-  /** With f16 products: the scale of the loss. Empty otherwise. */
+  /** State of the loss scale, with f16 products. Empty otherwise. */
   readonly lossScale: unknown;
-  /** What compressors keep, per bucket: each rank its own. */
+  /** State of compressors, per bucket, different on each rank. */
   readonly residuals: readonly unknown[];
   /**
-   * With `overlap: dear`: gradients on their way that are not in the parameters yet, per bucket, each rank its own.
+   * With `overlap: dear`: gradients that are not yet applied to the parameters, per bucket, different on each rank.
    * Empty otherwise.
    */
   readonly pending: readonly unknown[];
-  /**
-   * With `overlap: dear`: u32 scalar, 1 where `pending` holds the gradients of a step, 0 where it holds nothing. Empty
-   * otherwise.
-   */
+  /** With `overlap: dear`: u32 scalar, 1 if `pending` holds the gradients of a step, 0 if not. Empty otherwise. */
   readonly due: Leaf | [];
-  /** u32[2], constant: each step folds its number in. */
+  /** Random key, u32[2], constant: each step folds in its number. */
   readonly key: Leaf;
-  /** u32 scalar, steps done. */
+  /** Number of steps done, u32 scalar. */
   readonly step: Leaf;
 }
 
-/** The things of a job that a step is made of. */
+/** Components of a job from which a step is built. */
 export interface Parts extends Freezing {
   readonly model: AnyModel;
   readonly optimizer: GradientTransformation<unknown>;
-  /** The learning rate of the next update, by the optimizer's state; traced. */
+  /** The learning rate of the next update, from the optimizer's state; traced. */
   readonly learningRateOf: (optimizerState: unknown) => Tensor;
-  /** By the number of updates before the step; all keep the same state. */
+  /** Compressor of a step, by the number of updates made before the step; all compressors keep the same state. */
   readonly compressorAt: (updates: number) => Aggregator;
   readonly buckets: BucketPlan;
   readonly overlap: OverlapName;
-  /** Of each bucket's collectives. */
+  /** Priority of each bucket's collectives. */
   readonly priorities: readonly number[];
   readonly lossScale: LossScale | undefined;
-  /** Parts that a rank computes its batch in, one after the other, before it exchanges their mean gradient. */
+  /** Number of batch parts that a rank computes one after the other before the exchange of their mean gradient. */
   readonly accumulate: number;
-  /** Share of the past in the running mean of parameters, where there is one. */
+  /** Decay of the running mean of parameters: the share of the past. Absent: no running mean. */
   readonly averageDecay: number | undefined;
-  /** Of optimizers that look at it. */
+  /** Absent: the optimizer uses no curvature. */
   readonly curvature: Curvature | undefined;
   readonly ranks: number;
-  /** Ranks along each axis. */
+  /** Number of ranks along each axis. */
   readonly mesh: Mesh;
-  /** Parameters of which each rank has a part, and not the whole. */
+  /** Sharding of parameters of which each rank holds a part. */
   readonly sharding: Sharding;
-  /** With 1, ranks that hold the same parameters have slices of the optimizer's state. */
+  /** Stage of ZeRO. With 1, ranks that hold the same parameters have slices of the optimizer's state. */
   readonly zero: Job["zero"];
-  /** Of what the model tells of a step. */
+  /** Names of the figures that the model computes in a step. */
   readonly figureNames: readonly string[];
 }
 
-/** What may differ between the steps of a run. Each kind is traced and compiled by itself. */
+/** Properties in which the steps of a run may differ. Each kind is traced and compiled separately. */
 export interface StepKind {
   readonly compressor: Aggregator;
   readonly mode: CurvatureMode;
 }
 
 /**
- * Kind of the next step. @param updates number of updates before it: a step whose update was skipped does not count,
- * and the next one does in its place whatever was due.
+ * Kind of the next step. @param updates number of updates made before the step. A step whose update was skipped does
+ * not count, so the next step does the skipped work.
  */
 export const stepKindAt = ({ compressorAt, curvature }: Parts, updates: number): StepKind => ({
   compressor: compressorAt(updates),
@@ -116,8 +116,8 @@ export const stepKindAt = ({ compressorAt, curvature }: Parts, updates: number):
 });
 
 /**
- * Two lanes in turn, or four by the quarter of the model, first layers first. Buckets stand in the order in which they
- * become ready, last layers first.
+ * Two alternating lanes, or four lanes by quarters of the model, first layers first. Buckets are ordered as they become
+ * ready, last layers first.
  */
 const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
   Array.from({ length: numBuckets }, (_, i) => {
@@ -131,7 +131,7 @@ const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
     }
   });
 
-/** A plan whose buckets hold tensors of one axis each: what is averaged over other ranks has a bucket of its own. */
+/** Split buckets so that all tensors of a bucket are averaged along the same mesh axis. */
 const bucketsApart = (
   plan: BucketPlan,
   on: Pick<Parts, "sharding" | "mesh">,
@@ -141,20 +141,23 @@ const bucketsApart = (
   return { buckets, priorities: prioritiesOf(priorities, buckets.length) };
 };
 
-/** What the parts of a job are made of. */
+/** Inputs from which the components of a job are built. */
 export interface PartsInput {
   readonly job: Job;
   readonly model: AnyModel;
   readonly totalSteps: number;
   /** See `scheduleOffsetOf`. Default: 0. */
   readonly scheduleOffset?: number | undefined;
-  /** The fields of samples: layers are found in a step on a batch of them. */
+  /** Fields of samples. Layers are found by tracing a step on a batch with these fields. */
   readonly train: { readonly fields: Readonly<Record<string, TensorSpec>> };
-  /** What modules of the job make. */
+  /** Components that modules of the job make. */
   readonly own?: OwnParts | undefined;
 }
 
-/** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
+/**
+ * Build the components of a job. @param plan measured before the run, for jobs whose buckets or densities depend on
+ * measurements.
+ */
 export const buildParts = (
   { job, model: plain, totalSteps, scheduleOffset = 0, train, own }: PartsInput,
   plan?: ExchangePlan,
@@ -212,7 +215,7 @@ export const buildParts = (
 
 const keySpec: NdArray = randomKey(0);
 
-/** The tree of specs that a traced function of a key gives, without running it. */
+/** The result specs of a traced function of a key, without running the function. */
 const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, place: MeshPlace): T => {
   let result: T | undefined;
   trace(
@@ -226,7 +229,7 @@ const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, place: MeshPlace): T => 
   return result!;
 };
 
-/** What of a state belongs to buckets, before the first step; traced. */
+/** The part of a state that belongs to buckets, before the first step; traced. */
 export const initExchangeState =
   (parts: Parts): ((key: Tensor) => Pick<TrainState<Tensor>, "residuals" | "pending" | "due">) =>
   (key) => {
@@ -238,7 +241,7 @@ export const initExchangeState =
     };
   };
 
-/** The state before the first step; traced. @param key u32[2] of the job's seed. */
+/** The state before the first step; traced. @param key u32[2] from the job's seed. */
 export const initState =
   (parts: Parts): ((key: Tensor) => TrainState<Tensor>) =>
   (key) => {
@@ -256,13 +259,13 @@ export const initState =
     };
   };
 
-/** The same parts with other buckets. */
+/** Replace the buckets of the components. */
 export const withBuckets = (parts: Parts, buckets: BucketPlan, job: Job): Parts => ({
   ...parts,
   ...bucketsApart(buckets, parts, job.priorities),
 });
 
-/** Zeros in the shapes of what a step leaves on its way; what would be sent to learn them is never run. */
+/** Zeros in the shapes of a step's pending gradients. The sends that are traced to get the shapes are never run. */
 const noPending = (
   parts: Parts,
   params: unknown,
@@ -277,25 +280,22 @@ const noPending = (
 };
 
 /**
- * What a run has learned so far: the means of its parameters where it keeps such, else the last ones; all parameters of
- * the model.
+ * Learned parameters of a run: the running means if the run keeps any, or the current values; with the frozen
+ * parameters of the model.
  */
 export const learntParams = <Leaf>({ params, average }: TrainState<Leaf>): unknown => withParameters(params, average);
 
-/** Specs of the state of a rank; the first one unless its place is given. */
+/** Specs of the state of a rank. Default: the first rank. */
 export const stateSpecs = (parts: Parts, place: MeshPlace = firstPlace(parts.mesh)): TrainState<TensorSpec> =>
   specsOf(initState(parts), parts.mesh, place);
 
-/** What ranks have each for itself: residuals, and inverses of factors that not all ranks use. */
+/** Whether a leaf differs on each rank: residuals, and inverses of factors that not all ranks use. */
 const isOwn = (path: string): boolean => path.startsWith("residuals.") || /^optimizer(\.\d+)*\.own\./.test(path);
 
-/** Where a state has gradients on their way; they are settled before it is saved. */
+/** Whether a leaf is a pending gradient; pending gradients are settled before the state is saved. */
 const isOnTheWay = (path: string): boolean => path === "due" || path.startsWith("pending.");
 
-/**
- * How the leaf of a state is shared out: parameters, and what the optimizer keeps for each of them in a tree like
- * theirs.
- */
+/** Sharding of the leaves of a state: parameters, and optimizer state that has the structure of the parameters. */
 export const stateSharding = (sharding: Sharding, params: unknown): Sharding => {
   const sharedOut = leafPaths(params).filter((path) => sharding(path).length > 0);
   return (path) => {
@@ -306,25 +306,25 @@ export const stateSharding = (sharding: Sharding, params: unknown): Sharding => 
   };
 };
 
-/** Leaves by path that ranks share out along the same axes. */
+/** Leaves by path that are sharded along the same axes. */
 export interface PartLeaves<Leaf> {
   readonly axes: readonly string[];
   readonly leaves: ReadonlyMap<string, Leaf>;
 }
 
-/** What of a state is saved, by path. */
+/** Leaves of a state that are saved, by path. */
 export interface SavedLeaves<Leaf> {
-  /** The same on all ranks. */
+  /** Leaves that are the same on all ranks. */
   readonly shared: Map<string, Leaf>;
-  /** Of parameters that ranks share out along some axes: the same on ranks at one place along these. */
+  /** Leaves of sharded parameters: the same on ranks with the same coordinates along these axes. */
   readonly parts: readonly PartLeaves<Leaf>[];
-  /** Of the optimizer's state, what ranks that hold the same parameters have slices of. */
+  /** Leaves of the optimizer's state that are sliced over ranks with the same parameters. */
   readonly slices: ReadonlyMap<string, SlicedLeaf & { readonly leaf: Leaf }>;
-  /** What a rank has alone, and no other run has a use for. */
+  /** Leaves that belong to this rank alone. Other ranks and runs of another layout cannot use them. */
   readonly own: Map<string, Leaf>;
 }
 
-/** How what a rank holds differs from what others hold. */
+/** Properties that determine how a rank's state differs from the state of other ranks. */
 export type Layout = Pick<Parts, "sharding" | "mesh" | "zero">;
 
 export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
@@ -360,13 +360,13 @@ export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
 };
 
 /**
- * Steps by which the learning rate is ahead of the updates made, after the batch of a run has changed. The
- * schedule of a job with `epochs` follows the samples seen, that of a job with `steps` the updates.
+ * Steps by which the learning rate is ahead of the updates made, after the batch size of a run has changed. The
+ * schedule of a job with `epochs` follows the samples seen, the schedule of a job with `steps` the updates.
  */
 export const scheduleOffsetOf = ({ steps }: Pick<Job, "steps">, stepOffset: number): number =>
   steps === undefined ? stepOffset : 0;
 
-/** Steps of a job: given, or its epochs. */
+/** Number of steps of a job: given, or computed from its epochs. */
 export const totalStepsOf = (job: Job, stepsPerEpoch: number): number => job.steps ?? job.epochs! * stepsPerEpoch;
 
 export type DeviceState = TrainState<DeviceArray>;

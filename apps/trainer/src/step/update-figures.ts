@@ -2,23 +2,23 @@ import { globalNorm, stack, type Tensor } from "@skein/tensor-core";
 import { curvatureFigures } from "../building/curvature.ts";
 import type { Parts } from "./train-state.ts";
 
-/** What metrics tell of an update. */
+/** Figures of an update in metrics. */
 export interface UpdateFigures {
   /**
-   * Global L2 norm of the gradient that the optimizer was given: the mean over all ranks, without the scale of the
-   * loss, before clipping. With compression: of what the ranks agreed upon in its place.
+   * Global L2 norm of the gradient that the optimizer receives: the mean over all ranks, without the loss scale, before
+   * clipping. With compression: the norm of the result of the exchange.
    */
   readonly gradientNorm: number;
   readonly learningRate: number;
-  /** With an optimizer that looks at curvature: how much of the gradient it took away, 0 to 1. */
+  /** Share of the gradient that curvature removed, 0 to 1. Absent: the optimizer uses no curvature. */
   readonly curvature?: number;
-  /** With such an optimizer: ν, by which preconditioned gradients were multiplied. */
+  /** ν, the factor of preconditioned gradients. Absent: the optimizer uses no curvature. */
   readonly sizeFactor?: number;
 }
 
 /**
- * f32 [2]: gradient norm and learning rate of an update; [4] with what curvature did. Traced; the norm is that of
- * clipping, where the job clips: equal nodes are merged.
+ * Gradient norm and learning rate of an update, f32 [2]; with curvature figures, f32 [4]. Traced. If the job clips, the
+ * norm is the same node as the norm of clipping, because equal nodes are merged.
  *
  * Cost: two flops and one read per parameter.
  * @param before @param after states of the optimizer.
@@ -37,14 +37,14 @@ export const updateFigures = (
   ]);
 };
 
-/** How many `updateFigures` are. */
+/** Number of values of `updateFigures`. */
 export const numUpdateFigures = ({ curvature }: Pick<Parts, "curvature">): number =>
   curvature?.hasFigures === true ? 4 : 2;
 
-/** Figures of no update, in the same shape: no norm is negative. */
+/** Value of the figures if no update was made, in the same shape. A norm is never negative. */
 export const noUpdate = -1;
 
-/** @returns none for a step without an update. */
+/** @returns undefined for a step without an update. */
 export const readFigures = ([gradientNorm, learningRate, curvature, sizeFactor]: readonly number[]):
   | UpdateFigures
   | undefined =>

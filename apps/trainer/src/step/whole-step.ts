@@ -29,9 +29,9 @@ import { noUpdate, updateFigures } from "./update-figures.ts";
 /**
  * One training step, from a batch to updated parameters. Traced.
  *
- * A step with a non-finite loss or gradient leaves the state as it was. All ranks decide alike, because the decision
- * rests on values that the exchange made equal. With a loss scale, a step whose gradients overflow is passed over with
- * half the scale.
+ * A step with a non-finite loss or gradient leaves the state unchanged. All ranks decide in the same way, because the
+ * decision depends on values that the exchange made equal. With a loss scale, a step whose gradients overflow is
+ * skipped, and the scale is halved.
  */
 export const wholeStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
@@ -62,7 +62,7 @@ export const wholeStep =
       const finite = finiteFlags(loss, mean, sharding);
       const sound = all(finite);
       const kept = zipTrees(
-        // what no step changes is not even copied
+        // Tensors that no step changes are not copied.
         (after: Tensor, before: Tensor) => (after === before ? after : where(sound, after, before)),
         next,
         state,
@@ -74,7 +74,7 @@ export const wholeStep =
         logicalAnd(logicalNot(sound), greater(scaling.scale, lossScale.minimum)),
       );
       return {
-        // A step that is passed over is done all the same: the next one draws other samples.
+        // A skipped step still counts as done, so that the next step uses other samples.
         state: { ...kept, lossScale: lossScale.update(scaling, sound), step: next.step },
         loss,
         figures,

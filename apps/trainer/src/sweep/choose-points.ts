@@ -9,7 +9,7 @@ export const gridPoints = (choices: readonly (readonly unknown[])[]): Point[] =>
     [[]],
   );
 
-/** A number from 0 to 1 (excluded), the same for the same seed, draw and dimension. */
+/** A number from 0 to 1 (excluded), determined by seed, draw and dimension. */
 const drawn = (seed: number, draw: number, dim: number): number =>
   threefry2x32([seed % 2 ** 32, Math.floor(seed / 2 ** 32)], [draw, dim])[0] / 2 ** 32;
 
@@ -23,12 +23,11 @@ const randomPoint = (dimensions: readonly Dimension[], seed: number, draw: numbe
 
 const keyOf = (point: Point): string => JSON.stringify(point);
 
-/** Draws for a point that was not tried: where even so many give none, there is hardly another. */
+/** Maximum number of extra draws for new points; if all of them repeat, hardly any other point exists. */
 const mostDraws = 1000;
 
 /**
- * Points drawn at random, no two alike; evenly over ranges on their scale, and over choices. Fewer where the space has
- * no more. Pure.
+ * Distinct random points, uniform over ranges on their scale and over choices. Fewer if the space has no more. Pure.
  *
  * Source: Bergstra and Bengio 2012, Random Search for Hyper-Parameter Optimization.
  */
@@ -41,16 +40,16 @@ export const randomPoints = (dimensions: readonly Dimension[], count: number, se
   return [...points.values()];
 };
 
-/** A trial that is over. */
+/** A trial that has ended. */
 export interface Tried {
   readonly point: Point;
-  /** Undefined where the trial failed: such a point counts as the worst. */
+  /** Absent: the trial failed, so its point counts as the worst. */
   readonly loss: number | undefined;
 }
 
 /**
- * What a Gaussian process is shown: losses that lie far above the middle one are told as less, since one run that all
- * but diverged would make all others look alike to it.
+ * Observations for a Gaussian process. Losses far above the median are reduced, because one nearly diverged run would
+ * make all others look the same to the process.
  */
 const observations = (tried: readonly Tried[]): Observation[] => {
   const known = tried.flatMap(({ loss }) => (loss === undefined ? [] : [loss])).toSorted((a, b) => a - b);
@@ -64,11 +63,11 @@ const observations = (tried: readonly Tried[]): Observation[] => {
 };
 
 /**
- * The next points of a Bayesian search, to be tried at once. Each is chosen as if those before it had given the mean of
- * what is known, so that they do not crowd. Pure: the same trials and seed give the same points, whatever order the
- * trials of a round end in.
+ * The next points of a Bayesian search, to be tried concurrently. Each point is chosen as if the previous points had
+ * the mean loss of the known trials, so that the points are spread out. Pure: the same trials and seed give the same
+ * points, regardless of the order in which trials end.
  *
- * @returns fewer than `count` where every point near what is worth trying was tried.
+ * @returns fewer than `count` points if all promising points have been tried.
  *
  * Source: Ginsbourger, Le Riche and Carraro 2010 (the constant liar).
  */
@@ -85,7 +84,8 @@ export const suggestedPoints = (
   while (points.length < count) {
     const assumed = [...seen, ...points.map((point) => ({ point: point as readonly number[], value: mean }))];
     const near = suggest(assumed, bounds, { seed }).map((value, dim) => shortened(ranges[dim]!, value));
-    // A whole number, or one of four digits, may have been tried: the next best is one at random that was not.
+    // A whole number, or a number of four digits, may have been tried already; then a random untried point is used
+    // instead.
     const point = taken.has(keyOf(near))
       ? randomPoints(ranges, taken.size + 1, seed + 1).find((other) => !taken.has(keyOf(other)))
       : near;

@@ -6,22 +6,22 @@ import { runTrial } from "./run-trial.ts";
 import { type Dimension, keyOf, overridesAt, type Point, type Range } from "./search-space.ts";
 import { saveSweep, type SweepFile, type Trial, trialFolder } from "./sweep-file.ts";
 
-/** What a sweep runs. */
+/** Inputs of a sweep. */
 export interface SweepRun {
   readonly file: string;
-  /** Of all trials. */
+  /** Overrides of all trials. */
   readonly overrides: readonly Override[];
   readonly dimensions: readonly Dimension[];
   readonly numTrials: number;
   readonly output: string;
-  /** As it was left, or as it begins. */
+  /** State of the sweep: saved earlier, or new. */
   readonly sweep: SweepFile;
   readonly interruption: Interruption;
-  /** Called with each trial that is over. */
+  /** Called with each trial that has ended. */
   readonly onTrial: (trial: Trial) => void;
 }
 
-/** Points that are known before the first trial; undefined for a search that learns from trials. */
+/** Points that are known before the first trial. Absent: the search learns from trials. */
 export const knownPoints = (
   search: SweepFile["settings"]["search"],
   dimensions: readonly Dimension[],
@@ -39,11 +39,11 @@ const pointOf = (dimensions: readonly Dimension[], { values }: Trial): Point =>
   dimensions.map((dimension) => values[keyOf(dimension)]);
 
 /**
- * Run all trials of a sweep, `parallel` at once, and keep what became of each. What was finished or had failed before
- * is not run again; what was under way goes on from where it was saved.
+ * Run all trials of a sweep, `parallel` at once, and save their results. Finished and failed trials are not run again;
+ * trials that were under way resume from their checkpoints.
  *
- * @returns the sweep as it is now: with fewer trials than asked for where it was interrupted, or has no more to try.
- * @throws what ends a sweep, such as a full disk, once the trials beside it have stopped and saved.
+ * @returns the sweep with all results: fewer trials than requested if it was interrupted, or if nothing is left to try.
+ * @throws errors that end a sweep, such as a full disk, after concurrent trials have stopped and saved.
  */
 export const runSweep = async (run: SweepRun): Promise<SweepFile> => {
   const { dimensions, numTrials, output, interruption } = run;
@@ -80,7 +80,7 @@ export const runSweep = async (run: SweepRun): Promise<SweepFile> => {
       keep(ended);
       run.onTrial(ended);
     } catch (error) {
-      interruption.request(); // the trials beside it save, and none begins
+      interruption.request(); // concurrent trials save, and no other trial begins
       throw error;
     } finally {
       stops.delete(stop);
@@ -102,7 +102,7 @@ export const runSweep = async (run: SweepRun): Promise<SweepFile> => {
     if (known !== undefined) await runAll(known, 1);
     else
       for (let done = 0; done < numTrials && !interruption.requested; ) {
-        // By trial, and not by what is finished: a sweep that goes on must choose as one that was never stopped.
+        // By number, not by completion: a resumed sweep must choose the same points as an uninterrupted sweep.
         const tried = sweep.trials
           .filter(({ trial }) => trial <= done)
           .map((trial): Tried => ({ point: pointOf(dimensions, trial), loss: trial.loss }));

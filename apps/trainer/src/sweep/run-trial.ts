@@ -8,14 +8,14 @@ import type { Progress } from "../run-files/progress.ts";
 import { judgedBy } from "../run-files/summary.ts";
 import type { Trial } from "./sweep-file.ts";
 
-/** What became of a trial; undefined where it was stopped, and goes on another time. */
+/** Result of a trial. Absent: the trial was stopped, and can be resumed. */
 export type TrialEnd = Pick<Trial, "state" | "loss" | "accuracy" | "steps" | "seconds" | "reason"> | undefined;
 
 const silent: Progress = { update: () => undefined, note: () => undefined, close: () => undefined };
 
 /**
- * Failures that lie in what a trial sets: it counts as the worst, and others are tried. All else, such as a full disk,
- * ends the sweep.
+ * Codes of failures caused by the values of a trial: the trial counts as the worst, and other trials continue. Other
+ * errors, such as a full disk, end the sweep.
  */
 const ownFailures: ReadonlySet<string> = new Set([
   "non-finite",
@@ -28,10 +28,10 @@ const ownFailures: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Run a trial in a folder of its own, or go on with it there.
+ * Run or resume a trial in its own folder.
  *
- * @param parallel how many run at once, among which the machine's cores are shared. Not a bit follows from it.
- * @throws what ends the whole sweep.
+ * @param parallel number of concurrent trials, which share the machine's cores. Results do not depend on it.
+ * @throws errors that end the whole sweep.
  */
 export const runTrial = async (
   file: string,

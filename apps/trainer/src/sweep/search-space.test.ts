@@ -14,24 +14,24 @@ describe("--grid and --random", () => {
   });
 
   test.each<[readonly string[], readonly string[], string]>([
-    [[], [], "nothing is to be tried"],
+    [[], [], "there is nothing to try"],
     [["batch"], [], "--grid batch: must begin with a key of the job and ="],
     [["batch="], [], "a value is missing"],
     [["batch=32,,64"], [], "the value is no YAML"],
-    [["batch=32,32"], [], "32 is there twice"],
+    [["batch=32,32"], [], "32 occurs twice"],
     [["batch=[1"], [], "the value is no YAML"],
     [[], ["=1..2"], "must begin with a key"],
-    [[], ["rate=1"], "must read key=low..high"],
+    [[], ["rate=1"], "must have the form key=low..high"],
     [[], ["rate=loc:1..2"], "loc:1 is no number"],
     [[], ["rate=1..2..3"], "2..3 is no number"],
     [[], ["rate=1..1"], "the first must be smaller"],
     [[], ["rate=2..1"], "the first must be smaller"],
     [[], ["rate=0..Infinity"], "Infinity is no number"],
-    [[], ["rate=log:-1..1"], "a log scale begins above 0"],
+    [[], ["rate=log:-1..1"], "a log scale must start above 0"],
     [[], ["rate=int:0.5..2"], "int: is for whole numbers"],
-    [["batch=1,2"], ["batch=int:1..2"], "batch and batch set the same place"],
+    [["batch=1,2"], ["batch=int:1..2"], "batch and batch set the same key"],
     [["optimizer={kind: sgd}"], ["optimizer.weightDecay=0..1"], "optimizer and optimizer.weightDecay set the same"],
-    [["data.judgeBy=training"], [], "data.judgeBy cannot be searched over"],
+    [["data.judgeBy=training"], [], "data.judgeBy cannot be searched"],
     [["__proto__.x=1"], [], "must read key=value"],
   ])("%j %j: %s", (grid, random, message) => {
     expect(() => searchSpace(grid, random)).toThrow(message);

@@ -1,45 +1,45 @@
 import { type Override, parseSetting } from "../job-file/config.ts";
 import { ConfigError } from "../errors.ts";
 
-/** A key of the job, and the values that it may have. */
+/** A job key, and its possible values. */
 export type Dimension = Choice | Range;
 
-/** Some values, each to be tried. */
+/** A list of values, each to be tried. */
 export interface Choice {
   readonly kind: "choice";
   readonly path: readonly string[];
   readonly values: readonly unknown[];
 }
 
-/** All numbers between two, both included. */
+/** All numbers between two bounds, both included. */
 export interface Range {
   readonly kind: "range";
   readonly path: readonly string[];
   readonly low: number;
   readonly high: number;
-  /** With "log", twice as much is one step, whether from 1 or from 100. */
+  /** With "log", a factor of two is the same distance everywhere. */
   readonly scale: "linear" | "log";
   readonly isWhole: boolean;
 }
 
-/** What a trial sets, in the order of the dimensions. */
+/** Values of a trial, in the order of the dimensions. */
 export type Point = readonly unknown[];
 
-/** Keys by which trials are judged: with others their results could not be compared. */
+/** Keys on which the evaluation of trials depends: results with different values could not be compared. */
 const fixedKeys: readonly string[] = ["name", "data.validationFraction", "data.testSamples", "data.judgeBy"];
 
 export const keyOf = ({ path }: Pick<Dimension, "path">): string => path.join(".");
 
-/** Words that YAML reads as no words. */
+/** Words that YAML does not read as text. */
 const notWords = /^(?:true|false|null)$/i;
 
-/** `key=value` as a person would type it after `--set`. What is no plain word is JSON, which YAML reads. */
+/** Format `key=value` as typed after `--set`. A value that is not a plain word is written as JSON, which YAML reads. */
 export const settingOf = (dimension: Pick<Dimension, "path">, value: unknown): string => {
   const isPlain = typeof value === "string" && /^[A-Za-z][\w-]*$/.test(value) && !notWords.test(value);
   return `${keyOf(dimension)}=${isPlain ? value : JSON.stringify(value)}`;
 };
 
-/** A point as values that go before those of the job file. @param option that errors name. */
+/** Convert a point to overrides of the job file. */
 export const overridesAt = (dimensions: readonly Dimension[], point: Point): Override[] =>
   dimensions.map((dimension, i) => ({
     path: dimension.path,
@@ -47,7 +47,7 @@ export const overridesAt = (dimensions: readonly Dimension[], point: Point): Ove
     origin: `${dimension.kind === "choice" ? "--grid" : "--random"} ${settingOf(dimension, point[i])}`,
   }));
 
-/** Key and value of `key=value`. @throws ConfigError for a text without both. */
+/** Split `key=value`. @throws ConfigError for a text without both. */
 const cutAt = (text: string, option: string): readonly [key: string, value: string] => {
   const cut = text.indexOf("=");
   if (cut < 1)
@@ -57,7 +57,7 @@ const cutAt = (text: string, option: string): readonly [key: string, value: stri
   return [text.slice(0, cut), text.slice(cut + 1)];
 };
 
-/** Read `key=value,value` of `--grid`. @throws ConfigError. */
+/** Parse `key=value,value` of `--grid`. @throws ConfigError. */
 const parseChoice = (text: string): Choice => {
   const [key, listed] = cutAt(text, "--grid");
   const { path, value, origin } = parseSetting(`${key}=[${listed}]`, "--grid");
@@ -65,15 +65,15 @@ const parseChoice = (text: string): Choice => {
   const said = values.map((one) => JSON.stringify(one));
   const twice = said.find((one, i) => said.indexOf(one) !== i);
   if (values.length === 0 || values.includes(null))
-    throw new ConfigError([`${origin}: a value is missing; name one or several, such as --grid batch=32,64`]);
+    throw new ConfigError([`${origin}: a value is missing; name one or more, such as --grid batch=32,64`]);
   if (twice !== undefined)
-    throw new ConfigError([`${origin}: ${twice} is there twice, and both trials would be the same; leave one out`]);
+    throw new ConfigError([`${origin}: ${twice} occurs twice, and both trials would be the same; remove one`]);
   return { kind: "choice", path, values };
 };
 
 const rangeForm = /^(?:(log|int|log-int):)?([^.].*?)\.\.(.+)$/;
 
-/** Read `key=log:low..high` of `--random`. @throws ConfigError. */
+/** Parse `key=log:low..high` of `--random`. @throws ConfigError. */
 const parseRange = (text: string): Range => {
   const [key, range] = cutAt(text, "--random");
   const { path } = parseSetting(`${key}=0`, "--random");
@@ -83,43 +83,49 @@ const parseRange = (text: string): Range => {
     throw new ConfigError([`${origin}: ${rule}`]);
   };
   if (least === undefined || most === undefined)
-    return fault("must read key=low..high, key=log:low..high, key=int:low..high or key=log-int:low..high");
+    return fault("must have the form key=low..high, key=log:low..high, key=int:low..high or key=log-int:low..high");
   const [low, high] = [Number(least), Number(most)];
   const isWhole = form.endsWith("int");
   if (!Number.isFinite(low) || !Number.isFinite(high) || least.trim() === "" || most.trim() === "")
-    return fault(`${Number.isFinite(low) ? most : least} is no number; a range goes from one number to a larger one`);
+    return fault(
+      `${Number.isFinite(low) ? most : least} is not a number; a range goes from one number to a larger one`,
+    );
   if (low >= high) return fault(`goes from ${low} to ${high}, but the first must be smaller; swap them, or use --set`);
-  if (form.startsWith("log") && low <= 0) return fault(`begins at ${low}, but a log scale begins above 0; raise it`);
+  if (form.startsWith("log") && low <= 0)
+    return fault(`starts at ${low}, but a log scale must start above 0; raise it`);
   if (isWhole && !(Number.isSafeInteger(low) && Number.isSafeInteger(high)))
-    return fault(`goes from ${low} to ${high}, but int: is for whole numbers; leave int: out`);
+    return fault(`goes from ${low} to ${high}, but int: is for whole numbers; remove int:`);
   return { kind: "range", path, low, high, scale: form.startsWith("log") ? "log" : "linear", isWhole };
 };
 
-/** What `--grid` and `--random` say. @throws ConfigError for a key that is there twice, or that judges trials. */
+/**
+ * Parse `--grid` and `--random`. @throws ConfigError for a duplicate key, or a key on which the evaluation of trials
+ * depends.
+ */
 export const searchSpace = (grid: readonly string[], random: readonly string[]): readonly Dimension[] => {
   const dimensions: readonly Dimension[] = [...grid.map(parseChoice), ...random.map(parseRange)];
   if (dimensions.length === 0)
-    throw new ConfigError(["nothing is to be tried; add --grid key=value,value or --random key=low..high"]);
+    throw new ConfigError(["there is nothing to try; add --grid key=value,value or --random key=low..high"]);
   const keys = dimensions.map(keyOf);
   for (const [i, key] of keys.entries()) {
     const other = keys.findIndex((one, at) => at < i && (`${key}.`.startsWith(`${one}.`) || one.startsWith(`${key}.`)));
     if (other !== -1)
-      throw new ConfigError([`${keys[other]!} and ${key} set the same place of the job; keep one of them`]);
+      throw new ConfigError([`${keys[other]!} and ${key} set the same key of the job; keep one of them`]);
     if (fixedKeys.includes(key))
       throw new ConfigError([
-        `${key} cannot be searched over: all trials are judged by the same samples, under one name; use --set`,
+        `${key} cannot be searched: all trials are evaluated on the same samples, under one name; use --set`,
       ]);
   }
   return dimensions;
 };
 
-/** A number of a range, by how far along its scale it is, 0 to 1. */
+/** A number of a range, at a share of its scale, 0 to 1. */
 export const numberAt = ({ low, high, scale, isWhole }: Range, share: number): number => {
   const exact = scale === "log" ? low * (high / low) ** share : low + (high - low) * share;
   return shortened({ low, high, isWhole }, exact);
 };
 
-/** The number of a range that is nearest: whole, or with four digits more than low and high have in common. */
+/** Round a number to a whole number, or to four more digits than low and high have in common, within the range. */
 export const shortened = ({ low, high, isWhole }: Pick<Range, "low" | "high" | "isWhole">, exact: number): number => {
   const common = Math.max(0, Math.ceil(Math.log10(Math.max(Math.abs(low), Math.abs(high)) / (high - low))));
   return Math.min(

@@ -37,7 +37,7 @@ interface SweepOptions extends RunOptions {
   readonly seed: string;
 }
 
-/** What trials are judged by where the job does not say it. */
+/** Share of the training samples used for validation, if the job does not set it. */
 const validationFraction = 0.1;
 
 const pageFile = "sweep.html";
@@ -46,10 +46,10 @@ const searchOf = (asked: string | undefined, dimensions: readonly Dimension[]): 
   const hasRange = dimensions.some(({ kind }) => kind === "range");
   const search = asked ?? (hasRange ? "random" : "grid");
   if (search === "grid" && hasRange)
-    throw new ConfigError(["--search grid: a range has no values to go through; give them with --grid, or use random"]);
+    throw new ConfigError(["--search grid: a range has no list of values; give values with --grid, or use random"]);
   if (search === "bayes" && dimensions.some(({ kind }) => kind === "choice"))
     throw new ConfigError([
-      "--search bayes: searches ranges of numbers alone; give them with --random, leave --grid out",
+      "--search bayes: searches only ranges of numbers; give them with --random, and remove --grid",
     ]);
   if (search !== "grid" && search !== "random" && search !== "bayes")
     throw new ConfigError([`--search is ${JSON.stringify(search)}, but must be grid, random or bayes`]);
@@ -63,7 +63,7 @@ const trialsOf = (
 ): number => {
   const count = asked === undefined ? undefined : numberOption("trials", asked, wholeFrom(1));
   if (search !== "grid") {
-    if (count === undefined) throw new ConfigError([`--trials is missing; say how many trials to make, such as 20`]);
+    if (count === undefined) throw new ConfigError([`--trials is missing; give the number of trials, such as 20`]);
     return count;
   }
   const all = dimensions.reduce((product, one) => product * (one.kind === "choice" ? one.values.length : 1), 1);
@@ -74,27 +74,29 @@ const trialsOf = (
   return all;
 };
 
-/** Corners of the space, where a job that cannot be is found first. */
+/** Corners of the search space, to detect invalid jobs first. */
 const corners = (dimensions: readonly Dimension[]): Point[] =>
   gridPoints(dimensions.slice(0, 6).map((one) => (one.kind === "range" ? [one.low, one.high] : one.values))).map(
     (point) => [...point, ...dimensions.slice(6).map((one) => (one.kind === "range" ? one.low : one.values[0]))],
   );
 
-/** The job that all trials begin from, judged by samples that it may look at. */
+/** The base job of all trials, with validation samples for evaluation. */
 const judged = async (
   file: string,
   overrides: readonly Override[],
 ): Promise<{ readonly job: Job; readonly overrides: readonly Override[]; readonly isOwnFraction: boolean }> => {
   const job = await loadJob(file, overrides);
   if (job.data.judgeBy !== undefined)
-    throw new ConfigError([`data.judgeBy: ${job.data.judgeBy}: trials are judged by samples held back; leave it out`]);
+    throw new ConfigError([
+      `data.judgeBy: ${job.data.judgeBy}: trials are evaluated on validation samples; remove data.judgeBy`,
+    ]);
   if (job.data.validationFraction !== undefined) return { job, overrides, isOwnFraction: true };
   const more = { path: ["data", "validationFraction"], value: validationFraction, origin: "skein-train sweep" };
   const all = [...overrides, more];
   return { job: await loadJob(file, all), overrides: all, isOwnFraction: false };
 };
 
-/** Options of the command line that hold for every run, as they were typed. */
+/** Command-line options that apply to every run, as typed. */
 const sharedOptions = ({ set, ranks, steps, transport, certificates, insecure }: SweepOptions): string[] => [
   ...set.flatMap((one) => ["--set", one]),
   ...Object.entries({ ranks, steps, transport, certificates }).flatMap(([name, value]) =>
@@ -107,7 +109,7 @@ const writePage = (output: string, sweep: SweepFile, dimensions: readonly Dimens
   const { search, seed } = sweep.settings;
   const page = sweepPage({
     name: sweep.name,
-    about: `${search} search, ${sweep.trials.length} trials, seed ${seed}; judged by validation samples, which are held back from training; test samples took no part`,
+    about: `${search} search, ${sweep.trials.length} trials, seed ${seed}; evaluated on validation samples, which are held back from training; test samples are not used`,
     keys: dimensions.map((dimension) => ({
       key: keyOf(dimension),
       isLog: dimension.kind === "range" && dimension.scale === "log",
@@ -167,18 +169,18 @@ export const sweepCommand = async (file: string, options: SweepOptions): Promise
   }
 };
 
-/** What a sweep is, once it is checked. */
+/** A checked sweep. */
 interface CheckedSweep extends Pick<SweepRun, "overrides" | "dimensions" | "numTrials"> {
-  /** Of the job. */
+  /** Name of the job. */
   readonly name: string;
   readonly settings: SweepSettings;
-  /** Whether the job holds samples back by itself. */
+  /** Whether the job itself sets a validation fraction. */
   readonly isOwnFraction: boolean;
-  /** What guessing reaches on the validation samples. */
+  /** Results of guessing on the validation samples. */
   readonly chance: Chance;
 }
 
-/** Make the trials that its folder has not yet. @returns the exit code. */
+/** Run the trials that the folder does not have yet. @returns the exit code. */
 const searchIn = async (
   file: string,
   options: SweepOptions,
@@ -192,12 +194,12 @@ const searchIn = async (
   const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
   if (!isOwnFraction)
     progress.note(
-      `data.validationFraction: ${validationFraction} of the training samples are held back to evaluate on (see data.validationFrom); the test samples take no part`,
+      `data.validationFraction: ${validationFraction} of the training samples are held back for evaluation (see data.validationFrom); the test samples are not used`,
     );
   const isOver = ({ state }: Trial): boolean => state !== "under way";
   const numOver = sweep.trials.filter(isOver).length;
   progress.note(
-    `${name}: ${numTrials} trials by ${search} search, ${Math.min(parallel, numTrials)} at once, in ${output}${numOver > 0 ? `; ${numOver} are there already` : ""}`,
+    `${name}: ${numTrials} trials by ${search} search, ${Math.min(parallel, numTrials)} at once, in ${output}${numOver > 0 ? `; ${numOver} are done already` : ""}`,
   );
   const interruption = new Interruption();
   let cause: StopCause | undefined;
@@ -227,14 +229,14 @@ const searchIn = async (
   }
   if (cause !== undefined && done.trials.filter(isOver).length < numTrials) {
     writeStderr(
-      `stopped with ${done.trials.filter(isOver).length} of ${numTrials} trials done; the same command goes on\n`,
+      `stopped with ${done.trials.filter(isOver).length} of ${numTrials} trials done; repeat the same command to continue\n`,
     );
     return exitCodeOfSignal(cause);
   }
   return tell(file, options, { done, dimensions, holdsBack: isOwnFraction, chance });
 };
 
-/** What came of it: a page, and a table or JSON. @throws OutcomeError where every trial failed. */
+/** Write the results: a page, and a table or JSON. @throws OutcomeError if every trial failed. */
 const tell = (
   file: string,
   options: SweepOptions,
@@ -246,7 +248,7 @@ const tell = (
   }: {
     readonly done: SweepFile;
     readonly dimensions: readonly Dimension[];
-    /** Whether the job holds samples back by itself. */
+    /** Whether the job itself sets a validation fraction. */
     readonly holdsBack: boolean;
     readonly chance: Chance;
   },
@@ -259,7 +261,7 @@ const tell = (
   if (best!.loss === undefined)
     throw new OutcomeError(
       "sweep-failed",
-      `all ${done.trials.length} trials failed; the first: ${done.trials[0]!.reason!.split("\n")[0]!}; search elsewhere, such as at smaller learning rates`,
+      `all ${done.trials.length} trials failed; the first: ${done.trials[0]!.reason!.split("\n")[0]!}; search other values, such as smaller learning rates`,
     );
   const remark = chanceRemark(done.trials, chance);
   if (remark !== undefined) writeStderr(`${remark}\n`);
@@ -280,15 +282,15 @@ export const addSweepCommand = (
   withOverrides(
     program
       .command("sweep")
-      .description("seek settings of a job: runs of their own, judged by samples held back from training")
+      .description("search for settings of a job: separate runs, evaluated on samples held back from training")
       .argument("<job>", "job file")
-      .requiredOption("--output <folder>", "where trials and results go; the same command goes on there")
+      .requiredOption("--output <folder>", "folder of trials and results; the same command continues there")
       .option("--grid <key=values>", "values to try, such as batch=32,64; may be repeated", collect, [])
       .option("--random <key=range>", "low..high, log:low..high, int: or log-int:; may be repeated", collect, [])
-      .option("--search <how>", "grid, random or bayes; default: random where a range is given, else grid")
-      .option("--trials <count>", "how many; a grid tries all combinations")
-      .option("--parallel <count>", "how many run at once", "1")
-      .option("--seed <number>", "of what random and bayes draw", "0"),
+      .option("--search <how>", "grid, random or bayes; default: random if a range is given, otherwise grid")
+      .option("--trials <count>", "number of trials; a grid tries all combinations")
+      .option("--parallel <count>", "number of concurrent trials", "1")
+      .option("--seed <number>", "seed of random and bayes", "0"),
   )
     .addHelpText(
       "after",

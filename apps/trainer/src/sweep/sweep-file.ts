@@ -7,39 +7,39 @@ import { ConfigError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files/files.ts";
 import { recordSchema } from "../files/record-schema.ts";
 
-/** A trial, and what became of it. */
+/** A trial and its result. */
 export interface Trial {
   /** Counted from 1. */
   readonly trial: number;
-  /** What it set, by key. */
+  /** Values of the trial, by key. */
   readonly values: Readonly<Record<string, unknown>>;
   readonly state: "under way" | "finished" | "failed";
   /** Mean loss on the validation samples. */
   readonly loss?: number | undefined;
-  /** Right answers among these, 0 to 1; of classes. */
+  /** Share of correct answers among the validation samples, 0 to 1. Only for classes. */
   readonly accuracy?: number | undefined;
   readonly steps?: number | undefined;
   readonly seconds?: number | undefined;
-  /** Why it failed. */
+  /** Reason of a failure. */
   readonly reason?: string | undefined;
 }
 
-/** What a sweep is; a folder goes on with the same alone. */
+/** Settings of a sweep. A folder can be continued only with the same settings. */
 export interface SweepSettings {
-  /** SHA-256 of the job without what trials set. */
+  /** SHA-256 of the job without the values of trials. */
   readonly job: string;
   readonly search: "grid" | "random" | "bayes";
-  /** The dimensions. */
+  /** Dimensions of the search. */
   readonly space: readonly unknown[];
   readonly seed: number;
   readonly parallel: number;
 }
 
-/** A search for settings, as far as it has come. */
+/** A sweep and its results so far. */
 export interface SweepFile {
   readonly format: "skein-sweep";
   readonly version: 1;
-  /** Of the job. */
+  /** Name of the job. */
   readonly name: string;
   readonly settings: SweepSettings;
   readonly trials: readonly Trial[];
@@ -90,9 +90,9 @@ const settingNames: { readonly [setting in keyof SweepSettings]: string } = {
 };
 
 /**
- * The sweep that a folder holds, if it does.
+ * Read the sweep of a folder. Absent: the folder holds none.
  *
- * @throws ConfigError where it is another one: its trials would be told as those of this.
+ * @throws ConfigError if the settings differ, because its trials would be reported as trials of this sweep.
  */
 export const savedSweep = (output: string, settings: SweepSettings): SweepFile | undefined => {
   const path = join(output, sweepFile);
@@ -101,15 +101,15 @@ export const savedSweep = (output: string, settings: SweepSettings): SweepFile |
   try {
     sweep = fileSchema.parse(readBoundedJson(path, maxSweepBytes));
   } catch {
-    throw new ConfigError([`${path} is no file of a sweep; name another folder with --output`]);
+    throw new ConfigError([`${path} is not a sweep file; name another folder with --output`]);
   }
-  // As it lies in the file: what is undefined is not there.
+  // Through JSON like the file, so that undefined values are absent.
   const asked = JSON.parse(JSON.stringify(settings)) as SweepSettings;
-  // How many run at once has a say in what a Bayesian search tries next, and in nothing else.
+  // The number of concurrent trials only affects the choices of a Bayesian search.
   for (const [name, said] of Object.entries(settingNames) as [keyof SweepSettings, string][])
     if (!isDeepStrictEqual(sweep.settings[name], asked[name]) && (name !== "parallel" || asked.search === "bayes"))
       throw new ConfigError([
-        `--output ${output}: the sweep there was begun with another value of ${said}${name === "job" ? "" : ` (${JSON.stringify(sweep.settings[name])})`}; go on with the same, or name another folder`,
+        `--output ${output}: the sweep there has another value of ${said}${name === "job" ? "" : ` (${JSON.stringify(sweep.settings[name])})`}; continue with the same value, or name another folder`,
       ]);
   return sweep;
 };

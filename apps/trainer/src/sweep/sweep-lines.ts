@@ -7,30 +7,31 @@ import type { SweepFile, Trial } from "./sweep-file.ts";
 
 const stateOrder: readonly Trial["state"][] = ["finished", "under way", "failed"];
 
-/** The best first; those that failed last. */
+/** Sort trials, best first, failed trials last. */
 export const ranked = (trials: readonly Trial[]): Trial[] =>
   trials.toSorted(
     (a, b) =>
       stateOrder.indexOf(a.state) - stateOrder.indexOf(b.state) || (a.loss ?? 0) - (b.loss ?? 0) || a.trial - b.trial,
   );
 
-/** What a trial set, for people. */
+/** Format a value of a trial for the user. */
 export const valueText = (value: unknown): string =>
   printable(toldText(typeof value === "string" ? value : JSON.stringify(value)));
 
-/** What became of a run: a line of a table. */
+/** Result of a run, a row of a table. */
 export interface TableRow extends Pick<Trial, "loss" | "accuracy" | "seconds" | "reason"> {
   readonly name: string;
-  /** What it set, by key; all rows have the same. */
+  /** Values that the run sets, by key; all rows have the same keys. */
   readonly values: Trial["values"];
-  /** In a word. */
+  /** State in a word. */
   readonly state: string;
 }
 
 /**
- * Runs as lines of a table.
+ * Format runs as lines of a table.
  *
- * @param heading of their names. @param width columns of the terminal. @param lossOn samples that the loss is of.
+ * @param heading of the name column. @param width columns of the terminal. @param lossOn samples on which the loss is
+ * computed.
  */
 export const outcomeTable = (
   rows: readonly TableRow[],
@@ -66,7 +67,7 @@ export const outcomeTable = (
   );
 };
 
-/** Trials as lines of a table, the best first. @param width columns of the terminal. */
+/** Format trials as lines of a table, best first. @param width columns of the terminal. */
 export const sweepTable = ({ trials }: SweepFile, width: number): string[] =>
   outcomeTable(
     ranked(trials).map((trial) => ({ ...trial, name: String(trial.trial) })),
@@ -76,7 +77,7 @@ export const sweepTable = ({ trials }: SweepFile, width: number): string[] =>
 /**
  * The command that trains with the values of a trial on all training samples.
  *
- * @param options of the sweep that hold for every run, such as `--set` and `--ranks`.
+ * @param options of the sweep that apply to every run, such as `--set` and `--ranks`.
  */
 export const trainCommand = (job: string, options: readonly string[], { values }: Trial): string =>
   `skein-train run ${shellCommand([
@@ -106,7 +107,7 @@ export const chanceRemark = (trials: readonly Trial[], chance: Chance): string |
     : `no trial is better than chance: the lowest loss is ${digitsText(best, 4)}, and a uniform guess has ${digitsText(chance.loss, 4)}; ${cure}`;
 };
 
-/** A trial that is over, in a line. */
+/** Describe a trial that has ended, in one line. */
 export const trialLine = ({ trial, values, state, loss, reason }: Trial): string => {
   const set = Object.entries(values)
     .map(([key, value]) => `${key}=${valueText(value)}`)

@@ -1,7 +1,7 @@
 import { type Traced, unflattenTree } from "@skein/tensor-core";
 import { specOf } from "@skein/tensor-core/backend";
 
-/** The tree of specs of what a traced function gives. */
+/** Tree of the result specs of a traced function. */
 export const resultSpecs = <Specs>({ graph, outputs }: Pick<Traced, "graph" | "outputs">): Specs =>
   unflattenTree<Specs>(
     outputs,

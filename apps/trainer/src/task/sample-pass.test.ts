@@ -59,7 +59,7 @@ test("what a model makes of a sample is traced for one, whatever the batch of th
 
 test.each<[(weight: Tensor, inputs: Tensor) => unknown, RegExp]>([
   [(weight, inputs) => ({ y: scores(weight, inputs), scale: mean(weight) }), /gives as "scale" f32\[\], .* \[1, …\]/],
-  [(weight) => weight, /gives as "outputs" f32\[4, 3\], .* must be \[1, …\] for a batch of 1; have it give a row/],
+  [(weight) => weight, /returns as "outputs" f32\[4, 3\], .* must be \[1, …\] for a batch of 1; return a row/],
   [
     (_, inputs) => [mean(inputs, { dims: [0], keepDims: true })],
     /gives as "0" f32\[1, 4\], .* \[2, …\] for a batch of 2/,
@@ -69,10 +69,10 @@ test.each<[(weight: Tensor, inputs: Tensor) => unknown, RegExp]>([
     () => {
       throw new Error("no");
     },
-    /no \(asked for the outputs of a batch of 1\)/,
+    /no \(for the outputs of a batch of 1\)/,
   ],
 ])("outputs without a row for each sample are refused in one line: %#", (outputs, line) => {
   expect(() => kindOf(outputs, "own")).toThrow(expect.objectContaining({ kind: "user", code: "config" }));
-  expect(() => kindOf(outputs, "own")).toThrow(/^evaluation\.samples: .* leave evaluation\.samples out$/);
+  expect(() => kindOf(outputs, "own")).toThrow(/^evaluation\.samples: .* remove evaluation\.samples$/);
   expect(() => kindOf(outputs, "own")).toThrow(line);
 });

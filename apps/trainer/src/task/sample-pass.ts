@@ -8,33 +8,33 @@ import { resultSpecs } from "./result-specs.ts";
 import { type AnyModel, batchSpecs, type DataSet } from "./task.ts";
 
 /**
- * As what `evaluation.samples` shows samples: as a class, as values or as a text beside the label; or, where there are
- * no labels or the outputs are none of these, as the first numbers of all that the model is given and makes of it.
+ * Form in which `evaluation.samples` shows samples: as a class, values or a text next to the label; or, if there are no
+ * labels or the outputs have another form, as the first numbers of all inputs and outputs of the model.
  */
 export type SampleKind = "classes" | "values" | "text" | "tree";
 
-/** @throws ConfigError that names the first result without a row for each sample. */
+/** @throws ConfigError that names the first result without a row per sample. */
 const requireRows = (traced: Traced, count: number, predicts: DataSet["predicts"]): void => {
   const results = Object.entries(namedResults<TensorSpec>(resultSpecs(traced), predicts));
-  const rule = `a sample is shown by its row of the outputs, so each tensor of them must be [${count}, …] for a batch of ${count}`;
+  const rule = `a sample is shown by its row of the outputs, so each output tensor must be [${count}, …] for a batch of ${count}`;
   if (results.length === 0)
     throw new ConfigError([
-      `evaluation.samples: the model's apply gives no tensor, but ${rule}; have it give what is to be seen, or leave evaluation.samples out`,
+      `evaluation.samples: the model's apply returns no tensor, but ${rule}; return the outputs to show, or remove evaluation.samples`,
     ]);
   const [path, wrong] = results.find(([, { shape }]) => shape[0] !== count) ?? [];
   if (path !== undefined)
     throw new ConfigError([
-      `evaluation.samples: the model's apply gives as ${excerpt(path)} ${formatSpec(wrong!)}, but ${rule}; have it give a row for each sample, or leave evaluation.samples out`,
+      `evaluation.samples: the model's apply returns as ${excerpt(path)} ${formatSpec(wrong!)}, but ${rule}; return a row per sample, or remove evaluation.samples`,
     ]);
 };
 
 /**
- * Trace the forward pass of a model for one held-out sample: from parameters, state and inputs to the outputs. Of one,
- * whatever share of them a rank shows; and what a model makes of a sample does not depend on others of its batch.
+ * Trace the forward pass of a model for one held-out sample: from parameters, state and inputs to the outputs. One
+ * sample at a time, so that outputs depend neither on a rank's share of the samples nor on other samples of a batch.
  *
- * @param weights specs of them.
- * @throws ConfigError where the model has no forward pass, where it cannot be given one sample, and where its outputs
- * have no row for it.
+ * @param weights specs of parameters and state.
+ * @throws ConfigError if the model has no forward pass, if the pass fails for one sample, or if its outputs have no row
+ * per sample.
  */
 export const traceSamplePass = (
   model: Pick<AnyModel, "apply">,
@@ -51,7 +51,7 @@ export const traceSamplePass = (
     } catch (error) {
       const [fault, ...where] = describeError(error).message.split("\n");
       throw new ConfigError([
-        `evaluation.samples: ${fault} (asked for the outputs of a batch of ${count}); mend that, or leave evaluation.samples out`,
+        `evaluation.samples: ${fault} (for the outputs of a batch of ${count}); correct that, or remove evaluation.samples`,
         ...where,
       ]);
     }
@@ -59,11 +59,11 @@ export const traceSamplePass = (
     return traced;
   };
   const traced = passOf(1);
-  passOf(2); // a dimension that is 1 by chance is no row
+  passOf(2); // a dimension that happens to be 1 is not a row
   return traced;
 };
 
-/** The pass that a job needs to show samples; none where it shows none, or ranks share the model out. */
+/** The forward pass that a job needs to show samples. Absent: the job shows no samples, or ranks share the model. */
 export const samplePassOf = (
   { evaluation }: Pick<Job, "evaluation">,
   model: Pick<AnyModel, "apply" | "sharding">,
@@ -72,7 +72,7 @@ export const samplePassOf = (
 ): Traced | undefined =>
   evaluation.samples === undefined || model.sharding !== undefined ? undefined : traceSamplePass(model, data, weights);
 
-/** As what samples are shown, of which a forward pass makes this. */
+/** Form in which samples are shown, from the result of the forward pass. */
 export const sampleKindOf = (
   pass: Traced,
   { test: { fields }, predicts, classes }: Pick<DataSet, "test" | "predicts" | "classes">,

@@ -12,57 +12,57 @@ import { formatSpec } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 
 /**
- * What a label is: one of so many classes, a byte of text, a token of another vocabulary, or numbers. It decides in
- * which unit results are told. `own` where there are no labels, or the model's loss alone knows what they are: then a
- * run is judged by the loss, and by figures of the model's own.
+ * Kind of label: a class, a byte of text, a token of another vocabulary, or numbers. It determines the units of
+ * reported results. `own`: there are no labels, or only the model's loss interprets them; then a run is evaluated by
+ * the loss, and by figures of the model.
  */
 export type Prediction = "classes" | "bytes" | "tokens" | "values" | "own";
 
-/** Samples to learn from and samples to judge by. */
+/** Training samples and held-out samples. */
 export interface DataSet<Of extends Samples = Samples> {
   /**
-   * Any tree of arrays, see `arrayRecords`. Models of ours take a field `inputs` and a field `labels`; one of yours is
-   * given the tree as it is.
+   * Any tree of arrays, see `arrayRecords`. Built-in models need the fields `inputs` and `labels`; a user model
+   * receives the whole tree.
    */
   readonly train: Of;
   readonly test: Of;
   readonly predicts: Prediction;
-  /** How many classes, bytes or tokens there are to choose from: the width of the logits. None for others. */
+  /** Number of classes, bytes or tokens: the width of the logits. Absent: other kinds of labels. */
   readonly classes?: number | undefined;
   /** Names of the classes, by number. Absent: classes have numbers only. */
   readonly classNames?: readonly string[] | undefined;
-  /** How training changes the images of `train`, the field `inputs`, from epoch to epoch. */
+  /** Augmentation of the images of `train`, the field `inputs`, which changes from epoch to epoch. */
   readonly augmentation?: Augmentation | undefined;
   /** Whether samples may hold NaN and infinities, because the model handles them. Default: false. */
   readonly allowNonFinite?: boolean | undefined;
-  /** What people should know of the samples, a line each. */
+  /** Remarks about the samples for the user, one line each. */
   readonly remarks?: readonly string[] | undefined;
 }
 
-/** The same, where samples to learn from may come by and be gone. */
+/** A data set whose training samples may be a stream. */
 export interface TrainingData extends Omit<DataSet, "train"> {
   readonly train: TrainingSamples;
 }
 
-/** A batch as a model is given it, with `mask`, bool [B], where rows only fill it up. */
+/** A batch as passed to a model, with `mask`, bool [B], if some rows only pad the batch. */
 export type BatchTree = NamedTree<Tensor>;
 
-/** A model of whatever batches, as all but its own code sees it. */
+/** A model of any batch type, as seen by other code. */
 export type AnyModel = Model<unknown, unknown, unknown>;
 
-/** The same as a user's code makes it: it is judged by sums of its own, and gives any tree of tensors. */
+/** A user-defined model: it returns any sums and any tree of tensors. */
 export type OwnModel = Model<unknown, unknown, unknown, Sums, unknown>;
 
-/** What a model is to learn, without the samples. */
+/** Learning task of a model, without the samples. */
 export interface Task extends Pick<DataSet, "predicts" | "classes"> {
-  /** The tree of specs of one sample. */
+  /** Tree of specs of one sample. */
   readonly sample: NamedTree<TensorSpec>;
-  /** The same by paths, such as `query.tokens`. */
+  /** Specs by path, such as `query.tokens`. */
   readonly leaves: Leaves<TensorSpec>;
   /**
-   * What is at a path.
+   * Spec at a path.
    *
-   * @throws ModuleError where no tensor is.
+   * @throws ModuleError if there is no tensor at the path.
    */
   spec(path: string): TensorSpec;
   /** `spec("inputs")`. */
@@ -73,21 +73,21 @@ export interface Task extends Pick<DataSet, "predicts" | "classes"> {
 
 const specOf = ({ dtype, shape }: TensorSpec): TensorSpec => ({ dtype, shape: [...shape] });
 
-/** For people: which fields samples have. */
+/** Describe the fields of samples for messages. */
 export const layoutOf = ({ fields }: { readonly fields: Leaves<TensorSpec> }): string =>
   Object.entries(fields)
     .map(([path, spec]) => `${path} ${formatSpec(spec)}`)
     .sort()
     .join(", ");
 
-/** What a model learns from such data: what a factory of `defineModel` is given. */
+/** Make the task for a data set, the first argument of a factory of `defineModel`. */
 export const taskOf = ({ train, predicts, classes }: Pick<TrainingData, "train" | "predicts" | "classes">): Task => {
   const specs = Object.fromEntries(Object.entries(train.fields).map(([path, spec]) => [path, specOf(spec)]));
   const spec = (path: string): TensorSpec => {
     const found = Object.hasOwn(specs, path) ? specs[path] : undefined;
     if (found === undefined)
       throw new ModuleError(
-        `samples have no tensor "${path}": they are ${layoutOf(train)}; take one of these, or give the data that field`,
+        `samples have no tensor "${path}": they have ${layoutOf(train)}; use one of these, or add the field to the data`,
       );
     return found;
   };
@@ -106,10 +106,10 @@ export const taskOf = ({ train, predicts, classes }: Pick<TrainingData, "train" 
   };
 };
 
-/** Whether samples are what models of ours take: inputs and labels, a tensor each. */
+/** Whether samples fit built-in models: inputs and labels, one tensor each. */
 export const isLabelled = ({ leaves }: Pick<Task, "leaves">): boolean => "inputs" in leaves && "labels" in leaves;
 
-/** Specs of a batch of so many samples. */
+/** Specs of a batch of `count` samples. */
 export const batchSpecs = ({ fields }: { readonly fields: Leaves<TensorSpec> }, count: number): NamedTree<TensorSpec> =>
   batchTree(
     Object.fromEntries(

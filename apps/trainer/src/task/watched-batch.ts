@@ -2,13 +2,13 @@ import { SkeinError, Tensor } from "@skein/tensor-core";
 import { leavesByPath, formatSpec } from "@skein/tensor-core/backend";
 import type { BatchTree } from "./task.ts";
 
-/** What is asked of every object now and then, and `mask`, which only batches of an evaluation have. */
+/** Properties that runtimes read of any object, and `mask`, which only evaluation batches have. */
 const passedOver: readonly string[] = ["mask", "then", "toJSON", "dtype", "shape"];
 
 const isBranch = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !(value instanceof Tensor);
 
-/** The same tree, which tells `miss` of the paths that are read of it and are not there. */
+/** Wrap a tree so that `miss` is called with each path that is read but does not exist. */
 const watched = <T extends object>(tree: T, at: string, miss: (path: string) => void): T =>
   new Proxy(tree, {
     get: (target, key, receiver): unknown => {
@@ -21,10 +21,10 @@ const watched = <T extends object>(tree: T, at: string, miss: (path: string) => 
   });
 
 /**
- * Call code of a user's with a batch. Where it throws after it has read what a batch does not have, that is most often
- * why, and the error says so too: it itself tells of `undefined` alone.
+ * Call user code with a batch. If the code throws after it has read a missing path of the batch, the error also names
+ * that path, which is the usual cause and which the original error does not name.
  *
- * @throws what it throws.
+ * @throws the exception of the code.
  */
 export const withBatch = <Result>(batch: BatchTree, fn: (batch: BatchTree) => Result): Result => {
   const missed = new Set<string>();
@@ -34,7 +34,7 @@ export const withBatch = <Result>(batch: BatchTree, fn: (batch: BatchTree) => Re
     if (missed.size > 0 && error instanceof Error) {
       const there = [...leavesByPath<Tensor>(batch)].map(([path, leaf]) => `${path} ${formatSpec(leaf)}`);
       const [first] = missed;
-      const hint = `${first} was read of the batch, which has ${there.join(", ")}`;
+      const hint = `${first} was read from the batch, which has ${there.join(", ")}`;
       const message = error.message.split("\n");
       message[0] = `${message[0]} (${hint})`;
       const named =

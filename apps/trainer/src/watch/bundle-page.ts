@@ -5,9 +5,9 @@ import { build } from "esbuild";
 import { schemeRules } from "./page/scheme-rules.ts";
 
 /**
- * Bundle the page and its style for browsers; the build of this package and a server in a clone call it.
+ * Bundle the page and its style for browsers. Called by the build of this package, and by a server in a clone.
  *
- * @returns files by their names: `page.js`, `page.css`, and `trace.js`, which the page loads when a trace is opened.
+ * @returns files by name: `page.js`, `page.css`, and `trace.js`, which the page loads when a trace is opened.
  */
 export const bundlePage = async (): Promise<ReadonlyMap<string, Uint8Array | string>> => {
   const place = (path: string): string => fileURLToPath(new URL(path, import.meta.url));

@@ -7,11 +7,13 @@ import { nodeFiles } from "../files/files.ts";
 import { countValues, histogramOf, rangeOf } from "../run-files/histogram.ts";
 import type { CheckpointAnswer } from "./checkpoint-histograms.ts";
 
-// Entry of the thread that counts the weights of a checkpoint.
+// Entry of the thread that computes histograms of the weights of a checkpoint.
 
 const newestSound = (folder: string): Checkpoint => {
   if (!hasCheckpoint(nodeFiles, folder))
-    throw new Error("this run has saved no checkpoint, so nobody knows its weights; ask a run while it trains");
+    throw new Error(
+      "this run has saved no checkpoint, so its weights are not known; request histograms from a run while it trains",
+    );
   return newestCheckpoint(nodeFiles, folder, () => undefined, checkpointSecret(process.env));
 };
 

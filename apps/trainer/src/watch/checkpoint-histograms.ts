@@ -1,18 +1,18 @@
 import { startThread } from "@skein/collectives/node";
 import type { StepHistograms } from "@skein/report";
 
-/** What the thread says of the newest sound checkpoint of a run. */
+/** Answer of the thread for the newest valid checkpoint of a run. */
 export type CheckpointAnswer = StepHistograms | { readonly message: string };
 
-/** How long a checkpoint may take to be read, milliseconds. */
+/** Time limit for reading a checkpoint, milliseconds. */
 const deadlineMilliseconds = 600_000;
 
 /**
- * Histograms of the weights in the newest sound checkpoint of a run, by a thread: a checkpoint is read as a whole, and
- * the page goes on meanwhile.
+ * Histograms of the weights in the newest valid checkpoint of a run. A thread reads the whole checkpoint while the page
+ * stays responsive.
  *
- * @param closing ends the thread at once.
- * @throws Error in one line where there is none.
+ * @param closing terminates the thread at once.
+ * @throws Error in one line if there is no checkpoint.
  */
 export const checkpointHistograms = async (folder: string, closing?: AbortSignal): Promise<StepHistograms> => {
   const thread = startThread(
@@ -25,8 +25,8 @@ export const checkpointHistograms = async (folder: string, closing?: AbortSignal
     const giveUp = (message: string) => (): void => resolve({ message });
     thread.once("message", resolve);
     thread.once("error", ({ message }: Error) => resolve({ message }));
-    closing?.addEventListener("abort", giveUp("the page is being closed"));
-    timer = setTimeout(giveUp(`it takes longer than ${deadlineMilliseconds / 1000} s to read`), deadlineMilliseconds);
+    closing?.addEventListener("abort", giveUp("the page is closing"));
+    timer = setTimeout(giveUp(`reading takes longer than ${deadlineMilliseconds / 1000} s`), deadlineMilliseconds);
   });
   clearTimeout(timer);
   void thread.terminate();

@@ -6,17 +6,17 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** What a thread says once it has loaded its files; its time is not counted before. */
+/** Message of a thread after it has loaded its files; the time limit does not include loading. */
 export const threadIsReady = "ready";
 
-/** How long a thread may take to end, milliseconds. */
+/** Maximum time for a thread to end, milliseconds. */
 const longestEnd = 1000;
 
-const closed = (): Error => new Error("the page is being closed");
+const closed = (): Error => new Error("the page is closing");
 
 /**
- * A thread that answers requests in their order, a message each. One that takes longer than its time ends the thread,
- * and a new thread takes up the others: nothing else can interrupt a parser.
+ * A thread that answers requests in order, one message each. A request that exceeds the time limit terminates the
+ * thread, and a new thread processes the other requests, because nothing else can interrupt a parser.
  */
 export class DeadlineThread {
   private readonly start: () => Worker;
@@ -28,15 +28,17 @@ export class DeadlineThread {
   private timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param start starts a thread that says `threadIsReady` first.
-   * @param milliseconds that it may take for a request.
+   * @param start starts a thread that first sends `threadIsReady`.
+   * @param milliseconds time limit of a request.
    */
   constructor(start: () => Worker, milliseconds: number) {
     this.start = start;
     this.milliseconds = milliseconds;
   }
 
-  /** @throws Error in one line where it takes too long, or ends the thread by itself, as for want of memory. */
+  /**
+   * @throws Error in one line if the request exceeds its time limit, or the thread ends by itself, as without memory.
+   */
   ask<Answer>(request: unknown): Promise<Answer> {
     if (this.isClosed) return Promise.reject(closed());
     return new Promise((resolve, reject) => {
@@ -47,12 +49,12 @@ export class DeadlineThread {
     });
   }
 
-  /** End the thread at once. What is not answered yet is given up. */
+  /** Terminate the thread at once. Unanswered requests are rejected. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
     for (const { reject } of this.waiting.splice(0)) reject(closed());
-    // A file system that does not answer keeps a thread; nobody waits for it.
+    // A file system that does not answer blocks the thread, which is then not waited for.
     const ended = this.worker?.terminate();
     this.worker?.unref();
     let timer: NodeJS.Timeout | undefined;
@@ -68,11 +70,11 @@ export class DeadlineThread {
   private countDown(): void {
     clearTimeout(this.timer);
     if (!this.isReady || this.waiting.length === 0) return;
-    // Twice the half: where this whole process was stopped for a while, the thread has had no time either.
+    // Two timers of half the limit: if this process was suspended, the thread had no time either.
     const half = this.milliseconds / 2;
     this.timer = setTimeout(() => {
       this.timer = setTimeout(() => {
-        this.giveUp(new Error(`it takes longer than ${this.milliseconds / 1000} s to read`));
+        this.giveUp(new Error(`reading takes longer than ${this.milliseconds / 1000} s`));
       }, half);
     }, half);
   }
@@ -82,7 +84,7 @@ export class DeadlineThread {
     try {
       worker = this.start();
     } catch (error) {
-      for (const { reject } of this.waiting.splice(0)) reject(error as Error); // no memory or handle for it
+      for (const { reject } of this.waiting.splice(0)) reject(error as Error); // no memory or handle for a thread
       return;
     }
     [this.worker, this.isReady] = [worker, false];

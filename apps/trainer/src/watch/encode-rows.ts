@@ -3,11 +3,11 @@ import type { MetricTable } from "../run-readers/metric-table.ts";
 /** Rows of one type in a message of `/api/rows`. */
 export interface RowsHeader {
   readonly type: string;
-  /** The first row of the message. */
+  /** Index of the first row in the message. */
   readonly from: number;
-  /** How many rows follow. */
+  /** Number of rows in the message. */
   readonly count: number;
-  /** Names of their quantities, in the order of their columns. */
+  /** Names of the quantities, in column order. */
   readonly names: readonly string[];
 }
 
@@ -17,17 +17,18 @@ export interface MessageHeader {
 }
 
 const pieceBytes = 2 ** 16;
-/** Rows whose steps fill a piece. */
+/** Number of rows whose steps fill a piece. */
 const pieceRows = pieceBytes / Float64Array.BYTES_PER_ELEMENT;
 
 /**
- * What a page has not got yet, as pieces of bytes: the length of a JSON header as a 32-bit number, the header, zeros up
- * to a multiple of 8; then for each table steps and times as 64-bit numbers, and each quantity as 32-bit numbers,
- * padded to a multiple of 8. All little-endian. A piece is made when it is asked for, and the table may grow meanwhile.
+ * Encode the rows that a page does not have yet, as pieces of bytes: the length of a JSON header as a 32-bit number,
+ * the header, zeros up to a multiple of 8; then for each table steps and times as 64-bit numbers, and each quantity as
+ * 32-bit numbers, padded to a multiple of 8. All little-endian. A piece is made when it is requested, and the table may
+ * grow meanwhile.
  *
- * @param known rows that the page has, by type.
- * @param isCurrent whether all rows are still there.
- * @throws Error when they are not.
+ * @param known number of rows that the page has, by type.
+ * @param isCurrent whether all rows still exist.
+ * @throws Error if rows have been dropped.
  */
 export const encodeRows = (
   table: MetricTable,
@@ -58,7 +59,7 @@ const partsOf = function* (
   text.copy(head, 4);
   yield head;
   for (const { rows, from, count, names } of tables) {
-    // Arrays are read again for each piece: they are replaced as they grow.
+    // Arrays are looked up again for each piece, because they are replaced as they grow.
     const arrays = [() => rows.steps, () => rows.times, ...names.map((name) => () => rows.columns.get(name)!)];
     for (const array of arrays)
       for (let row = 0; row < count; row += pieceRows) {
@@ -68,7 +69,7 @@ const partsOf = function* (
   }
 };
 
-/** @param left rows up to the end of the column, most of which are in `values`, or have no number. */
+/** @param left number of rows up to the end of the column, which may be more than `values` has. */
 const bytesOf = (values: Float64Array | Float32Array, left: number): Uint8Array => {
   const count = Math.min(left, pieceRows);
   const whole = values instanceof Float64Array ? new Float64Array(count) : new Float32Array(Math.ceil(count / 2) * 2);
@@ -76,7 +77,7 @@ const bytesOf = (values: Float64Array | Float32Array, left: number): Uint8Array 
   return new Uint8Array(whole.buffer);
 };
 
-/** The same bytes in pieces of one length: a table may have thousands of short columns. */
+/** Repack the bytes into pieces of one length, because a table may have thousands of short columns. */
 const packed = function* (parts: Iterable<Uint8Array>): Generator<Uint8Array, void> {
   let [piece, filled] = [new Uint8Array(pieceBytes), 0];
   for (const part of parts)

@@ -2,14 +2,14 @@ import type { ServerResponse } from "node:http";
 import type { RunFacts } from "../run-readers/run-facts.ts";
 import { securityHeaders } from "./send.ts";
 
-/** Characters of an event, roughly: the next one is not made before a page has read it. */
+/** Approximate characters of an event. The next event is made only after the page has read enough. */
 const eventCharacters = 2 ** 16;
 
-/** An open page and the ids of runs that it has not been sent yet: a page that reads slowly takes no more memory. */
+/** An open page and the ids of runs that must be sent to it, so that a slow page uses no more memory. */
 class Listener {
   private readonly response: ServerResponse;
   private readonly factsOf: (id: string) => RunFacts | undefined;
-  /** Runs that were there when the page was opened. */
+  /** Runs that existed when the page was opened. */
   private readonly first: readonly string[];
   private numTold = 0;
   private isBegun = false;
@@ -86,7 +86,7 @@ class Listener {
   }
 }
 
-/** Take the element out that has been in the set for the longest time. */
+/** Remove and return the element that has been in the set for the longest time. */
 const firstOf = (ids: Set<string>): string | undefined => {
   for (const id of ids) {
     ids.delete(id);
@@ -95,7 +95,7 @@ const firstOf = (ids: Set<string>): string | undefined => {
   return undefined;
 };
 
-/** Sends changes to open pages, to each as fast as it reads. */
+/** Sends changes to open pages, to each page at the speed at which it reads. */
 export class Listeners {
   private readonly responses = new Map<ServerResponse, Listener>();
 
@@ -114,7 +114,7 @@ export class Listeners {
     for (const listener of this.responses.values()) listener.tell(changed, gone);
   }
 
-  /** A word now and then shows a broken connection to both ends. */
+  /** Send a periodic message, which reveals a broken connection to both ends. */
   beat(): void {
     for (const listener of this.responses.values()) listener.beat();
   }

@@ -3,20 +3,21 @@ import { threadIsReady } from "./deadline-thread.ts";
 import { type FoundRun, FolderSearch } from "../run-readers/folder-search.ts";
 import { type KnownRun, readRun, type RunReading } from "../run-readers/read-run.ts";
 
-// Entry of the thread that searches for runs and reads them, as `WatchedRuns` asks. It can be ended while it is busy.
+// Entry of the thread that searches for runs and reads them, on requests of `WatchedRuns`. The thread can be terminated
+// while it is busy.
 
-/** A search continues where the previous one has stopped. */
+/** Request to the thread. A search continues where the previous search has stopped. */
 export type LoaderRequest = { readonly kind: "search" } | { readonly kind: "read"; readonly run: KnownRun };
 
 export interface SearchAnswer {
   readonly runs: readonly FoundRun[];
-  /** Whether all folders have been looked at. */
+  /** Whether all folders have been searched. */
   readonly isWhole: boolean;
-  /** Time that it took. */
+  /** Duration of the search. */
   readonly milliseconds: number;
 }
 
-/** How long a search keeps reads waiting, milliseconds. */
+/** Maximum time that a search delays reads, milliseconds. */
 const searchSlice = 50;
 
 const search = new FolderSearch(workerData as string);
@@ -42,7 +43,7 @@ const read = async (run: KnownRun): Promise<void> => {
   parentPort!.postMessage(reading, reading.tail === undefined ? [] : [reading.tail.piece.buffer]);
 };
 
-// Answers come in the order of the requests.
+// Answers are sent in the order of the requests.
 let last: Promise<void> = Promise.resolve();
 parentPort!.on("message", (request: LoaderRequest) => {
   last = last.then(() => (request.kind === "search" ? parentPort!.postMessage(goOnSearching()) : read(request.run)));

@@ -2,37 +2,39 @@ import type { WatchedRuns } from "./watched-runs.ts";
 
 export interface LookLoopInput {
   readonly runs: WatchedRuns;
-  /** Milliseconds between looks at runs that are being written. */
+  /** Milliseconds between checks of runs that are being written. */
   readonly lookEvery: number;
-  /** Least milliseconds between searches for runs. */
+  /** Minimum milliseconds between searches for runs. */
   readonly findEvery: number;
   tell(changed: ReadonlySet<string>, gone: readonly string[]): void;
-  /** Takes a line about a search that has failed. */
+  /** Receives a line about a failed search. */
   note(line: string): void;
 }
 
-/** Runs that were written to within this many milliseconds are looked at often. */
+/** Runs that were written within this number of milliseconds are checked often. */
 const livelyFor = 120_000;
-/** Looks that are asked of the thread at once: it always has something to do, and nobody waits long. */
+/** Maximum number of concurrent requests to the thread, so that it always has work and no request waits long. */
 const mostAtOnce = 16;
-/** A search takes this part of the time at most; searches are no further apart than that, milliseconds. */
+/** Maximum share of time spent searching, up to the longest pause between searches, milliseconds. */
 const searchShare = 0.01;
 const longestPause = 30_000;
-/** Milliseconds after which a run is looked at even if it seems to have ended, a few runs after each search. */
+/**
+ * Milliseconds after which a run is checked even if it seems to have ended, a limited number of runs after each search.
+ */
 const lookAnyway = 300_000;
 const mostAnyway = 500;
-/** Milliseconds that a page opened at the start waits for all runs; the rest are sent when they are read. */
+/** Milliseconds that a page opened at the start waits for all runs; remaining runs are sent when they are read. */
 const firstWait = 1000;
 
-/** Keeps runs up to date: searches for them, and looks at those that may have changed. */
+/** Keeps runs up to date: searches for runs, and checks runs that may have changed. */
 export class LookLoop {
-  /** Resolves when all runs have been looked at once, or after a second. */
+  /** Resolves when all runs have been checked once, or after a second. */
   readonly first: Promise<void>;
   private readonly input: LookLoopInput;
-  /** Ids of runs to be looked at, in this order. */
+  /** Ids of runs to check, in this order. */
   private queue = new Set<string>();
   private numLooks = 0;
-  /** Runs that nobody has looked at yet. */
+  /** Runs that have not been checked yet. */
   private readonly unseen = new Set<string>();
   private changed = new Set<string>();
   private isSearching = false;
@@ -75,7 +77,7 @@ export class LookLoop {
       });
       for (const id of gone) this.unseen.delete(id);
       tell(new Set(), gone);
-      // Time alone changes what these are, and a process that has ended.
+      // These states also change with time alone, or when a process ends.
       this.enqueue(runs.running);
       this.enqueue(runs.ids.filter((id) => runs.isDue(id, lookAnyway)).slice(0, mostAnyway));
       this.fault = undefined;
@@ -95,7 +97,7 @@ export class LookLoop {
     this.goOn();
   }
 
-  /** The newest first, as a page shows them. */
+  /** The newest first, in the order of the page. */
   private enqueueNewest(ids: readonly string[]): void {
     const { runs } = this.input;
     for (const id of ids) if (runs.lookedAt(id) === -Infinity) this.unseen.add(id);
@@ -122,7 +124,7 @@ export class LookLoop {
       this.input.note(`watch: ${id}: ${(error as Error).message}`);
     }
     this.unseen.delete(id);
-    if (runs.isBehind(id)) this.queue.add(id); // behind the others
+    if (runs.isBehind(id)) this.queue.add(id); // after the other runs
     if (this.changed.size > 0) this.telling ??= setTimeout(() => this.tell(), Math.min(50, this.input.lookEvery));
     this.numLooks--;
     this.goOn();

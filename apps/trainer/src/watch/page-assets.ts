@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** What a browser loads, by its path. */
+/** Files that a browser loads, by path. */
 export type PageAssets = ReadonlyMap<string, { readonly type: string; readonly content: Uint8Array | string }>;
 
 const shell = `<!doctype html>
@@ -24,7 +24,9 @@ const shell = `<!doctype html>
 
 const beside = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-/** Of this package as it is published: made by its build. In a clone: bundled now, which takes a part of a second. */
+/**
+ * Bundle from the published package, made by its build; in a clone, bundled now, which takes a fraction of a second.
+ */
 const bundled = async (): Promise<ReadonlyMap<string, Uint8Array | string>> => {
   const folder = beside("./watch-page");
   if (existsSync(folder)) return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]));

@@ -14,21 +14,21 @@ import {
   type ToldSample,
 } from "../samples/samples-file.ts";
 
-/** What a page shows of the samples of a run. */
+/** Samples of a run that a page shows. */
 export interface ShownSamples {
-  /** The last evaluations, the newest first. */
+  /** The last evaluations, newest first. */
   readonly evaluations: readonly { readonly step: number; readonly samples: readonly ToldSample[] }[];
-  /** Of samples that have some, by their names: see `SamplesLine`. */
+  /** Images of samples, by name: see `SamplesLine`. */
   readonly images: Readonly<Record<string, SampleImage>>;
-  /** Why there are not more; absent where that is all. */
+  /** Reason why some samples are missing. Absent: none are missing. */
   readonly fault?: string;
 }
 
-/** A longer file is not read for a page. */
+/** Maximum size of a file that is read for a page, bytes. */
 const mostBytes = 2 ** 27;
 const mostLineBytes = 2 ** 24;
 const mostEvaluations = 20;
-/** Characters of the evaluations that are shown, and of their images, as JSON. */
+/** Maximum characters of the shown evaluations, and of their images, as JSON. */
 const mostCharacters = 2 ** 23;
 
 const index = z.int().nonnegative();
@@ -70,10 +70,10 @@ const line = z.discriminatedUnion("type", [
 ]);
 
 /**
- * Read what the model of a run made of samples. Lines that are none of ours, and the last one while it is being
- * written, are passed over; a file that is not there, or is no file, gives nothing.
+ * Read the model outputs for samples of a run. Lines of another format, and an incomplete last line, are skipped; a
+ * missing file, or a path that is not a file, has no samples.
  *
- * Cost: memory of the last evaluations and of one line, however long the file.
+ * Cost: memory of the last evaluations and of one line, for a file of any length.
  */
 export const readSamples = (folder: string): ShownSamples => {
   const path = join(folder, samplesFile);
@@ -83,7 +83,7 @@ export const readSamples = (folder: string): ShownSamples => {
     return {
       evaluations: [],
       images: {},
-      fault: `${samplesFile} has ${stamp.bytes} bytes, and a page reads ${mostBytes}`,
+      fault: `${samplesFile} has ${stamp.bytes} bytes, but a page reads at most ${mostBytes}`,
     };
   let evaluations: ShownSamples["evaluations"][number][] = [];
   const images = new Map<string, SampleImage>();

@@ -2,11 +2,11 @@ import { startThread } from "@skein/collectives/node";
 import type { Ask, AskAnswer } from "./asks-thread.ts";
 import { DeadlineThread } from "./deadline-thread.ts";
 
-/** How long an answer may take, milliseconds, and memory of the thread that gives it, MiB. */
+/** Time limit of an answer, milliseconds, and memory limit of the thread, MiB. */
 const deadlineMilliseconds = 30_000;
 const threadMegabytes = 2048;
 
-/** What pages ask for of one run, read by a thread of its own. */
+/** Answers requests of pages about single runs, with a separate thread. */
 export class RunAsks {
   private readonly thread = new DeadlineThread(
     () =>
@@ -17,7 +17,7 @@ export class RunAsks {
       ),
     deadlineMilliseconds,
   );
-  /** By ask: who asks for the same meanwhile gets the same text. */
+  /** Answers in progress, by request; the same request gets the same text. */
   private readonly asked = new Map<string, Promise<string>>();
 
   /** @returns JSON. @throws Error in one line. */

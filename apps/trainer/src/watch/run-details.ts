@@ -4,15 +4,15 @@ import { asTyped, resumeLine } from "../console/own-command.ts";
 import { readRunFiles, type RunFiles } from "../run-readers/run-files.ts";
 import { listCheckpoints, type ListedCheckpoint, type ListedTrace, listTraces } from "./run-listings.ts";
 
-/** What a page shows of one run, beside its numbers. */
+/** Facts about a run that a page shows, other than its quantities. */
 export interface RunDetails {
   readonly folder: string;
   readonly provenance: RunFiles["provenance"] | null;
   readonly summary: RunFiles["summary"] | null;
   readonly checkpoints: readonly ListedCheckpoint[];
-  /** Traces in the folder, newest first, each with the command that makes a page of it. */
+  /** Traces in the folder, newest first, each with the command that makes a page from it. */
   readonly traces: readonly (ListedTrace & { readonly command: string })[];
-  /** What goes on with it; null where there is nothing to go on from. */
+  /** Command that resumes the run; null if there is no checkpoint. */
   readonly resume: string | null;
 }
 

@@ -4,28 +4,28 @@ import { checkpointNames, stepOfName } from "../checkpoint/checkpoint.ts";
 import { checkpointsFolder } from "../checkpoint/checkpoint-part.ts";
 import { nodeFiles } from "../files/files.ts";
 
-/** Most entries of a folder that are looked at, and most checkpoints and traces that are listed. */
+/** Maximum number of folder entries to read, and of listed checkpoints and traces. */
 const mostEntries = 100_000;
 const mostListed = 1000;
 
-/** A checkpoint of a run: its step, and its folder from the run's. */
+/** A checkpoint of a run: its step, and the path of its folder. */
 export interface ListedCheckpoint {
   readonly step: number;
   readonly path: string;
 }
 
-/** Checkpoints that are complete, newest first. */
+/** Complete checkpoints, newest first. */
 export const listCheckpoints = (folder: string): ListedCheckpoint[] => {
   try {
     return checkpointNames(nodeFiles, folder)
       .slice(0, mostListed)
       .map((name) => ({ step: stepOfName(name), path: join(checkpointsFolder(folder), name) }));
   } catch {
-    return []; // deleted meanwhile, or not to be read
+    return []; // deleted meanwhile, or unreadable
   }
 };
 
-/** A trace in the folder of a run: what `--trace` wrote. */
+/** A trace in the folder of a run, written by `--trace`. */
 export interface ListedTrace {
   readonly name: string;
   readonly bytes: number;
@@ -50,7 +50,7 @@ export const listTraces = (folder: string): ListedTrace[] => {
       entries.closeSync();
     }
   } catch {
-    return []; // deleted meanwhile, or not to be read
+    return []; // deleted meanwhile, or unreadable
   }
   return traces.toSorted((a, b) => b.writtenAt - a.writtenAt || (a.name < b.name ? -1 : 1));
 };

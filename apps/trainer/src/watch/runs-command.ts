@@ -14,13 +14,13 @@ interface RunsOptions extends GlobalOptions {
   readonly filter?: string;
 }
 
-/** Options in which runs differ that a terminal has room for. */
+/** Maximum number of differing options for which a terminal has room. */
 const mostOptions = 6;
 
 const numberText = (value: number | null, text: (value: number) => string): string =>
   value === null ? "–" : text(value);
 
-/** Runs as lines of a table, the newest first. @param width columns of the terminal. */
+/** Format runs as lines of a table, newest first. @param width columns of the terminal. */
 export const formatRuns = (runs: readonly RunFacts[], width: number): string[] => {
   const differing = differingOptions(runs).filter(({ key }) => key !== "name");
   const columns = differing.slice(0, mostOptions);
@@ -64,14 +64,14 @@ export const formatRuns = (runs: readonly RunFacts[], width: number): string[] =
       rows,
       width,
     ),
-    ...(more > 0 ? [`and ${more} more options in which they differ: --json tells all`] : []),
+    ...(more > 0 ? [`and ${more} more options in which they differ: --json lists all`] : []),
   ];
 };
 
 /** `skein-train runs`. */
 const runsCommand = async (folder: string, options: RunsOptions): Promise<number> => {
   if (!existsSync(folder))
-    throw new ConfigError([`${folder} is not there; name a folder that holds runs, such as runs`]);
+    throw new ConfigError([`${folder} does not exist; name a folder that holds runs, such as runs`]);
   const watched = new WatchedRuns(folder);
   try {
     await watched.find();
@@ -86,7 +86,7 @@ const runsCommand = async (folder: string, options: RunsOptions): Promise<number
     const told = runs.map(({ rows: _, generation: __, loaded: ___, ...run }) => run);
     writeStdout(`${JSON.stringify(told)}\n`);
   } else if (runs.length === 0)
-    writeStdout(`no run ${options.filter === undefined ? "" : "that fits the filter "}in ${folder}\n`);
+    writeStdout(`no run ${options.filter === undefined ? "" : "that matches the filter "}in ${folder}\n`);
   else {
     for (const line of formatRuns(runs, process.stdout.columns ?? 200)) writeStdout(`${line}\n`);
     for (const { id, fault } of runs) if (fault !== null) writeStderr(`${printable(`${id}: ${fault}`)}\n`);
@@ -98,8 +98,8 @@ const runsCommand = async (folder: string, options: RunsOptions): Promise<number
 export const addRunsCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("runs")
-    .description("list runs, how far they are, and in which options they differ")
-    .argument("[folder]", "folder of runs, however deep", "runs")
+    .description("list runs, their progress, and the options in which they differ")
+    .argument("[folder]", "folder of runs, at any depth", "runs")
     .option("--filter <words>", "words of names and states, and options: optimizer.kind=adam batch>=64")
     .addHelpText("after", "\nExample:\n  skein-train runs runs --filter optimizer.kind=adam")
     .action(commandAction(finish, runsCommand));

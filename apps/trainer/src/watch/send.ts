@@ -19,7 +19,7 @@ export const refuse = (response: ServerResponse, status: number, text: string): 
   response.end(`${text}\n`);
 };
 
-/** Send pieces as fast as the other end reads them: the next one is not made before. */
+/** Send pieces as fast as the other end reads: the next piece is made only when needed. */
 export const sendPieces = (
   response: ServerResponse,
   type: string,
@@ -34,7 +34,7 @@ const pieceCharacters = 2 ** 16;
 const piecesOf = function* (text: string): Generator<Uint8Array, void> {
   for (let at = 0; at < text.length; ) {
     let end = at + pieceCharacters;
-    if (/[\uD800-\uDBFF]/.test(text[end - 1] ?? "")) end++; // never within a character
+    if (/[\uD800-\uDBFF]/.test(text[end - 1] ?? "")) end++; // never within a surrogate pair
     yield Buffer.from(text.slice(at, end));
     at = end;
   }
@@ -43,7 +43,7 @@ const piecesOf = function* (text: string): Generator<Uint8Array, void> {
 export const sendJson = (response: ServerResponse, text: string): Promise<void> =>
   sendPieces(response, "application/json; charset=utf-8", piecesOf(text));
 
-/** Send a regular file, up to `mostBytes` of it. @throws Error where it is none. */
+/** Send a regular file, up to `mostBytes` of it. @throws Error if it is not a regular file. */
 export const sendFile = (response: ServerResponse, type: string, path: string, mostBytes: number): Promise<void> => {
   const { file } = openRegularFile(path, false);
   response.writeHead(200, { ...securityHeaders, "Content-Type": type });

@@ -19,25 +19,25 @@ export interface WatchOptions extends GlobalOptions {
 const portOf = (text: string | undefined): number => {
   if (text === undefined) return 0;
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
-    throw new ConfigError([
-      `--port ${text}: must be a whole number from 0 to 65535; leave it out for one that is free`,
-    ]);
+    throw new ConfigError([`--port ${text}: must be a whole number from 0 to 65535; omit it to use a free port`]);
   return Number(text);
 };
 
-/** Serve the runs below a folder. @throws ConfigError where the port is not free. */
+/** Serve the runs below a folder. @throws ConfigError if the port is not free. */
 export const startWatch = async (root: string, port: number): Promise<WatchServer> => {
   try {
     return await serveWatch({ runs: new WatchedRuns(root), assets: await pageAssets(), port });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EADDRINUSE" || code === "EACCES")
-      throw new ConfigError([`--port ${port} cannot be listened on (${code}); leave it out for one that is free`]);
+      throw new ConfigError([`--port ${port} cannot be listened on (${code}); omit it to use a free port`]);
     throw error;
   }
 };
 
-/** Serve the runs beside one that begins, until it ends. @param note takes the line that names the page. */
+/**
+ * Serve the runs next to a run that begins, until it ends. @param note receives the line with the address of the page.
+ */
 export const watchBeside = async (
   { job, output }: Pick<JobRun, "job" | "output">,
   note: (line: string) => void,
@@ -48,10 +48,10 @@ export const watchBeside = async (
   return server;
 };
 
-/** `skein-train watch`. Resolves when it is interrupted. */
+/** `skein-train watch`. Resolves when interrupted. */
 const watchCommand = async (folder: string, options: WatchOptions): Promise<number> => {
   if (existsSync(folder) && !statSync(folder).isDirectory())
-    throw new ConfigError([`${folder} is no folder; name one that holds runs, such as runs`]);
+    throw new ConfigError([`${folder} is not a folder; name a folder that holds runs, such as runs`]);
   const server = await startWatch(folder, portOf(options.port));
   writeStdout(
     options.json === true ? `${JSON.stringify({ url: server.url })}\n` : `watching ${folder} at ${server.url}\n`,
@@ -71,8 +71,8 @@ export const addWatchCommand = (program: Command, finish: (code: number) => void
   program
     .command("watch")
     .description("serve a page on this machine that shows runs while they train")
-    .argument("[folder]", "folder of runs, however deep", "runs")
-    .option("--port <number>", "port of 127.0.0.1; default: one that is free")
+    .argument("[folder]", "folder of runs, at any depth", "runs")
+    .option("--port <number>", "port of 127.0.0.1; default: a free port")
     .addHelpText("after", "\nExample:\n  skein-train watch runs")
     .action(commandAction(finish, watchCommand));
 };

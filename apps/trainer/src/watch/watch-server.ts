@@ -14,7 +14,7 @@ import type { WatchedRuns } from "./watched-runs.ts";
 import { writeStderr } from "../console/terminal.ts";
 
 export interface WatchServer {
-  /** Of the page, with a slash at the end. */
+  /** Address of the page, with a slash at the end. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -22,24 +22,24 @@ export interface WatchServer {
 export interface WatchServerInput {
   readonly runs: WatchedRuns;
   readonly assets: PageAssets;
-  /** 0: one that is free. */
+  /** Port; 0: a free port. */
   readonly port: number;
-  /** Between looks at runs that are being written, milliseconds. Default: 250. */
+  /** Time between reads of runs that are being written, milliseconds. Default: 250. */
   readonly lookEvery?: number;
-  /** Between searches for runs, milliseconds; longer where a search takes long. Default: 2000. */
+  /** Minimum time between searches for runs, milliseconds; longer if a search takes long. Default: 2000. */
   readonly findEvery?: number;
-  /** Takes lines about searches that have failed. Default: stderr. */
+  /** Receives lines about failed searches. Default: stderr. */
   readonly note?: (line: string) => void;
 }
 
-/** An open page hears from the server after so many milliseconds at the latest. */
+/** Maximum milliseconds between messages from the server to an open page. */
 const beatEvery = 15_000;
 
 const loopback = "127.0.0.1";
 const histogramsAddress = "/api/histograms";
 const nothingHere = "there is nothing here";
 
-/** `step:12,evaluation:3`: what a page has, by type; each type is written as in addresses. */
+/** Parse `step:12,evaluation:3`: the number of rows that a page has, by type; types are URL-encoded. */
 const parseKnown = (text: string | null): Map<string, number> =>
   new Map(
     (text ?? "").split(",").flatMap((part) => {
@@ -53,10 +53,10 @@ const parseKnown = (text: string | null): Map<string, number> =>
   );
 
 /**
- * Serve the page of the runs below a folder on this machine's loopback address, to nobody else: a name that leads here
- * from elsewhere (DNS rebinding) is refused by the Host header, and nothing but GET is answered, except that the page
- * itself, which is known by the Origin header, may ask a run for histograms. Runs are named by ids that were found on
- * disk; no path of a request is ever opened.
+ * Serve the page of the runs below a folder on the loopback address of this machine only: names that resolve to it from
+ * elsewhere (DNS rebinding) are rejected by the Host header. Only GET is answered, except that the page itself,
+ * identified by the Origin header, may request histograms from a run. Runs are named by ids that were found on disk; no
+ * path from a request is ever opened.
  */
 export const serveWatch = async ({
   runs,
@@ -78,17 +78,17 @@ export const serveWatch = async ({
   let hosts: ReadonlySet<string> = new Set();
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (!hosts.has(request.headers.host ?? "")) return refuse(response, 403, "this page is for this machine only");
+    if (!hosts.has(request.headers.host ?? "")) return refuse(response, 403, "this page is only for this machine");
     if (request.method === "POST" && URL.parse(`http://localhost${request.url}`)?.pathname === histogramsAddress) {
-      request.resume(); // whatever it says beside its address
-      // Pages of others can send here, too; a browser then says where they come from.
+      request.resume(); // ignore the body
+      // Pages of other origins can send requests here, too; browsers then send their origin.
       if (!hosts.has(request.headers.origin?.replace(/^http:\/\//, "") ?? ""))
-        return refuse(response, 403, "only the page of this server may ask");
+        return refuse(response, 403, "only the page of this server may send requests");
       return ask(request.url!, response);
     }
     if (request.method !== "GET") {
       response.setHeader("Allow", "GET");
-      return refuse(response, 405, "nothing but GET is answered");
+      return refuse(response, 405, "only GET is answered");
     }
     const address = URL.parse(`http://localhost${request.url ?? "/"}`);
     if (address === null) return refuse(response, 404, nothingHere);
@@ -100,7 +100,7 @@ export const serveWatch = async ({
       return;
     }
     if (pathname === "/api/events") {
-      await looks.first; // a page begins with all runs
+      await looks.first; // a page starts with all runs
       if (response.destroyed) return undefined;
       const ids = runs.ids.toSorted((a, b) => runs.writtenAt(b) - runs.writtenAt(a));
       return listeners.add(response, ids, (id) => runs.factsOf(id));
@@ -118,12 +118,16 @@ export const serveWatch = async ({
         return sendPieces(response, "application/octet-stream", pieces);
       }
       case "/api/trace": {
-        // A name is compared with those that lie there, and no path is made of what a request says.
+        // The name is compared with existing names; no path is built from a request.
         const traces = JSON.parse(await asks.answer({ kind: "traces", folder })) as ListedTrace[];
         const trace = traces.find(({ name }) => name === searchParams.get("name"));
         if (trace === undefined) return refuse(response, 404, nothingHere);
         if (trace.bytes > mostTraceBytes)
-          return refuse(response, 413, `${trace.name} has ${trace.bytes} bytes, and a page reads ${mostTraceBytes}`);
+          return refuse(
+            response,
+            413,
+            `${trace.name} has ${trace.bytes} bytes, but a page reads at most ${mostTraceBytes}`,
+          );
         return sendFile(response, "application/json; charset=utf-8", join(folder, trace.name), mostTraceBytes);
       }
       case histogramsAddress: {
@@ -142,10 +146,10 @@ export const serveWatch = async ({
     }
   };
 
-  /** One at a time of each run: whoever asks meanwhile gets the same. */
+  /** Running computations by run, one per run; concurrent requests share the result. */
   const counting = new Map<string, ReturnType<typeof checkpointHistograms>>();
 
-  /** Ask a run for histograms; of one that is over, the weights of its newest checkpoint are the answer. */
+  /** Request histograms from a run; if the run has ended, answer with the weights of its newest checkpoint. */
   const ask = async (url: string, response: ServerResponse): Promise<void> => {
     const id = URL.parse(`http://localhost${url}`)?.searchParams.get("run") ?? "";
     if ((await runs.tailOf(id)) === undefined) return refuse(response, 404, nothingHere);
@@ -158,7 +162,7 @@ export const serveWatch = async ({
           response.end("asked\n");
           return;
         }
-        takeRequest(folder); // it has ended since somebody looked
+        takeRequest(folder); // the run has ended since the last read
       }
       const counted =
         counting.get(id) ??

@@ -14,19 +14,19 @@ interface WatchedRun {
   readonly id: string;
   readonly folder: string;
   readonly tail: MetricTail;
-  /** As the last search found it. */
+  /** Result of the last search. */
   found: FoundRun;
   stamps: KnownRun["stamps"];
   files: RunFiles;
   facts: RunFacts | undefined;
-  /** Why the metrics cannot be read, or the run took too long. */
+  /** Reason why the metrics cannot be read, or why reading was given up. */
   fault: string | undefined;
-  /** Looks in a row that took too long. */
+  /** Number of consecutive timeouts. */
   failures: number;
-  /** When the run may be looked at again after that, milliseconds of the clock of this process. */
+  /** Time before which the run is not read again after timeouts, milliseconds of `performance.now()`. */
   waitsUntil: number;
   lookedAt: number;
-  /** Whether the last look has read something of the metrics. */
+  /** Whether the last read returned any metrics. */
   hasRead: boolean;
   reading: Promise<void> | undefined;
 }
@@ -39,9 +39,9 @@ const noFiles: RunFiles = {
   faults: [],
 };
 
-/** Memory of the thread that reads, MiB: a folder that takes more ends the thread, and not the page. */
+/** Memory limit of the reading thread, MiB: a folder that needs more ends the thread, not the page. */
 const threadMegabytes = 1024;
-/** How long a run may take to be read, and how long it is left alone after that, milliseconds; doubled each time. */
+/** Time limit for reading a run, and pause after a timeout, milliseconds; each timeout doubles the pause. */
 const deadlineMilliseconds = 10_000;
 const leastPause = 10_000;
 const mostPause = 600_000;
@@ -54,19 +54,19 @@ const startLoader = (root: string): Worker =>
   );
 
 export interface WatchedRunsOptions {
-  /** Time for each look at a run, milliseconds. Default: 10 s. */
+  /** Time limit of each read of a run, milliseconds. Default: 10 s. */
   readonly deadline?: number;
   /** Starts the thread that searches and reads. */
   readonly start?: (root: string) => Worker;
 }
 
 /**
- * All runs below a folder, kept up to date by looking: file systems that are shared tell nobody of changes. A thread
- * searches and reads; each look reads a piece of the metrics at most, so that no run keeps others waiting.
+ * All runs below a folder, kept up to date by polling, because shared file systems do not report changes. A thread
+ * searches and reads; each read returns at most one piece of the metrics, so that no run delays the others.
  */
 export class WatchedRuns {
   readonly root: string;
-  /** Ids of those that go on, as of the last look. */
+  /** Ids of running runs, as of the last read. */
   readonly running: Set<string> = new Set();
   private readonly runs = new Map<string, WatchedRun>();
   private readonly thread: DeadlineThread;
@@ -80,14 +80,14 @@ export class WatchedRuns {
   }
 
   /**
-   * Find runs that have come, and forget those that are gone.
+   * Find new runs, and forget deleted runs.
    *
-   * @param changed takes ids of runs that have come or may have changed, as soon as they are found, and the time that
-   * the search for them took.
-   * @returns ids of those that are gone.
+   * @param changed receives ids of runs that are new or may have changed, as soon as they are found, and the duration
+   * of the search.
+   * @returns ids of deleted runs.
    */
   find(changed: (ids: readonly string[], milliseconds: number) => void = () => undefined): Promise<string[]> {
-    // One after the other: the thread has one search at a time.
+    // One search after the other, because the thread runs one search at a time.
     const finding = this.finding.then(() => this.findOnce(changed));
     this.finding = finding.catch(() => []);
     return finding;
@@ -122,17 +122,17 @@ export class WatchedRuns {
     return this.runs.get(id)?.facts;
   }
 
-  /** When a run was written to last, as the last search found it; milliseconds since 1970. */
+  /** When a run was last written, as of the last search; milliseconds since 1970. */
   writtenAt(id: string): number {
     return this.runs.get(id)?.found.writtenAt ?? 0;
   }
 
-  /** When a run was looked at last, milliseconds of the clock of this process. */
+  /** When a run was last read, milliseconds of `performance.now()`. */
   lookedAt(id: string): number {
     return this.runs.get(id)?.lookedAt ?? -Infinity;
   }
 
-  /** Whether a run is to be looked at although it seems unchanged: after a pause, or after some milliseconds. */
+  /** Whether a run must be read although it seems unchanged: after a pause, or after some milliseconds. */
   isDue(id: string, milliseconds: number): boolean {
     const run = this.runs.get(id);
     if (run === undefined) return false;
@@ -140,7 +140,7 @@ export class WatchedRuns {
     return run.failures > 0 ? now >= run.waitsUntil : now - run.lookedAt >= milliseconds;
   }
 
-  /** What is known, also of a run that nobody has looked at yet. @returns undefined where there is none. */
+  /** Metrics of a run, which is read first if it has not been read yet. @returns undefined if there is no such run. */
   async tailOf(id: string): Promise<MetricTail | undefined> {
     const run = this.runs.get(id);
     if (run === undefined) return undefined;
@@ -148,15 +148,15 @@ export class WatchedRuns {
     return run.tail;
   }
 
-  /** Every run's facts, as of the last look. */
+  /** Facts of all runs, as of the last read. */
   get facts(): RunFacts[] {
     return [...this.runs.values()].flatMap(({ facts }) => facts ?? []);
   }
 
   /**
-   * Read what is new of a run, a piece of its metrics at most: `loaded` of its facts says whether that was all.
+   * Read new data of a run, at most one piece of its metrics; `loaded` of its facts shows whether more is left.
    *
-   * @returns its facts where they have changed.
+   * @returns its facts if they have changed.
    */
   async look(id: string): Promise<RunFacts | undefined> {
     const run = this.runs.get(id);
@@ -169,38 +169,38 @@ export class WatchedRuns {
     return JSON.stringify(before) === JSON.stringify(run.facts) ? undefined : run.facts;
   }
 
-  /** Read all that is new of a run. */
+  /** Read all new data of a run. */
   async load(id: string): Promise<void> {
     do await this.look(id);
     while (this.isBehind(id));
   }
 
-  /** Whether more of a run's metrics can be read at once. */
+  /** Whether more of a run's metrics can be read immediately. */
   isBehind(id: string): boolean {
     const run = this.runs.get(id);
     return run !== undefined && run.hasRead && run.tail.share < 1;
   }
 
-  /** The facts of a run, of what is there now: a look that is under way may have begun before. */
+  /** Current facts of a run: a read in progress may have started too early, so the run is read again. */
   async factsNow(id: string): Promise<RunFacts | undefined> {
     await this.runs.get(id)?.reading;
     await this.look(id);
     return this.factsOf(id);
   }
 
-  /** End the thread that reads, whatever it does. */
+  /** Terminate the reading thread, even if it is busy. */
   close(): Promise<void> {
     return this.thread.close();
   }
 
-  /** One piece of one run after the other, and requests of pages between them. */
+  /** Process one piece of a run at a time, with requests of pages in between. */
   private inTurn(act: () => void): Promise<void> {
     const turn = this.turn.then(() => new Promise<void>((resolve) => setImmediate(resolve))).then(act);
     this.turn = turn.catch(() => undefined);
     return turn;
   }
 
-  /** @returns whether the run has come or may have changed. */
+  /** @returns whether the run is new or may have changed. */
   private takeFound(found: FoundRun): boolean {
     const { id } = found;
     const run = this.runs.get(id);
@@ -243,7 +243,7 @@ export class WatchedRuns {
       const pause = Math.min(mostPause, leastPause * 2 ** run.failures++);
       run.hasRead = false;
       run.waitsUntil = performance.now() + pause;
-      run.fault = `${(error as Error).message}; the next try is in ${Math.round(pause / 1000)} s`;
+      run.fault = `${(error as Error).message}; the next attempt is in ${Math.round(pause / 1000)} s`;
     }
     run.lookedAt = performance.now();
     run.facts = factsOf(run.id, tail, run.files, Date.now(), this.host, run.fault);

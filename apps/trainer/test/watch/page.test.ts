@@ -96,7 +96,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await poll(() => colours(page, "Training loss")).toBe(2);
 
     // Only options that differ are told.
-    const differences = page.getByRole("region", { name: "Differences of their jobs" }).first();
+    const differences = page.getByRole("region", { name: "Differences between their jobs" }).first();
     expect(await differences.getByRole("rowheader").allInnerTexts()).toEqual([
       hostileName,
       "batch",
@@ -343,7 +343,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await poll(() => page.getByText("asked; the run answers").count()).toBe(1);
     rmSync(join(folder, requestFile));
     writeFileSync(join(folder, "provenance.json"), '{"ended":{"how":"finished"}}');
-    await poll(() => page.getByText("the run has ended before it answered").count()).toBe(1);
+    await poll(() => page.getByText("the run ended before it answered").count()).toBe(1);
     await page.getByRole("button", { name: "take histograms of the newest checkpoint" }).click();
     await poll(() => page.getByRole("alert").innerText()).toMatch(/manifest/);
     expect(errors.filter((error) => !error.includes("409"))).toEqual([]);
@@ -433,7 +433,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     ])
       expect(told).toContain(part);
     expect(await items.nth(1).getByRole("img").count()).toBe(0);
-    expect(await items.nth(2).innerText()).toBe("✗ predicted nothing: its logits are no numbers, is 3");
+    expect(await items.nth(2).innerText()).toBe("✗ no prediction: its logits are not numbers, is 3");
     expect(await items.nth(3).innerText()).toBe("predicted NaN, 2.50; is 1.00, 2.00");
     expect(await page.locator("img, script:not([src])").count()).toBe(0);
     await picture(page, "trees");

@@ -28,8 +28,8 @@ test("a run that keeps its reader busy for ever, or ends it, is left alone for a
     const faults = (): unknown[] => ["a", "fallen", "stuck", "z"].map((id) => runs.factsOf(id)!.fault);
     const told = [
       null,
-      "fallen; the next try is in 10 s",
-      "it takes longer than 3 s to read; the next try is in 10 s",
+      "fallen; the next attempt is in 10 s",
+      "reading takes longer than 3 s; the next attempt is in 10 s",
       null,
     ];
     expect(faults()).toEqual(told);
@@ -42,7 +42,7 @@ test("a run that keeps its reader busy for ever, or ends it, is left alone for a
   } finally {
     await runs.close();
   }
-  await expect(runs.find()).rejects.toThrow("the page is being closed");
+  await expect(runs.find()).rejects.toThrow("the page is closing");
 });
 
 test("a reader that is busy for ever is ended with the page", async () => {
@@ -54,5 +54,5 @@ test("a reader that is busy for ever is ended with the page", async () => {
   const looking = runs.look("stuck");
   await new Promise((resolve) => setTimeout(resolve, 50)); // it is busy by now, or will be
   await runs.close();
-  expect((await looking)!.fault).toMatch(/^the page is being closed/);
+  expect((await looking)!.fault).toMatch(/^the page is closing/);
 });

@@ -1,22 +1,22 @@
 import { type Axis, axes } from "./axis-x.ts";
 
-/** What a person has settled of the page: all that a link to it must carry. */
+/** View settings of the user, which a link to the page must carry. */
 export interface View {
-  /** Runs whose lines are drawn, in the order in which they were chosen; undefined: none was chosen yet. */
+  /** Runs whose lines are drawn, in the order of selection. Absent: no run was selected yet. */
   readonly runs: readonly string[] | undefined;
-  /** Which runs are listed. */
+  /** Filter of the run list. */
   readonly filter: string;
-  /** Words of charts that are shown. */
+  /** Words that filter the charts. */
   readonly charts: string;
   readonly axis: Axis;
-  /** 0 to 0.99. */
+  /** Smoothing weight, 0 to 0.99. */
   readonly smoothing: number;
   readonly isLogarithmic: boolean;
-  /** What charts show of their axis; undefined: all of it. */
+  /** Visible range of the axis. Absent: the whole axis. */
   readonly range: { readonly from: number; readonly to: number } | undefined;
-  /** The run whose details are open. */
+  /** Id of the run whose details are open. */
   readonly detailed: string | undefined;
-  /** The trace of that run whose timeline is open. */
+  /** Name of the trace of that run whose timeline is open. */
   readonly traced: string | undefined;
 }
 
@@ -46,8 +46,8 @@ const smoothingIn = (text: string | null): number => {
 };
 
 /**
- * The part of the page's address behind `#`. What is as it is by default does not stand in it; of runs that none is
- * chosen does, as `run=`.
+ * Fragment of the page's address after `#`. Default settings are omitted; an empty selection of runs is written as
+ * `run=`.
  */
 export const addressOf = (view: View): string => {
   const words = new URLSearchParams();
@@ -69,7 +69,7 @@ export const addressOf = (view: View): string => {
 };
 
 /**
- * The view that an address tells. What is damaged in it, or not known, is as by default.
+ * Parse the view from an address. Invalid or unknown parts get their defaults.
  *
  * @param address with or without its `#`.
  */

@@ -6,8 +6,8 @@ export const axes = ["step", "time", "epoch"] as const;
 export type Axis = (typeof axes)[number];
 
 /**
- * Epochs that were done by each step, in parts of one: steps over those of an epoch, where a run has come to its
- * second; else the number that its lines tell.
+ * Fractional number of epochs done by each step: steps divided by the steps per epoch, if a run has reached its second
+ * epoch; otherwise the epoch in its lines.
  */
 const epochsOf = (rows: Rows, steps: Rows | undefined): Float64Array => {
   const told = steps?.columns.get("epoch");
@@ -29,14 +29,11 @@ const epochsOf = (rows: Rows, steps: Rows | undefined): Float64Array => {
   return result;
 };
 
-/** Where rows lie along an axis, ascending. */
+/** Positions of rows along an axis, ascending. */
 export const positionsOf = (rows: Rows, axis: Axis, steps: Rows | undefined): Float64Array =>
   axis === "step" ? rows.steps : axis === "time" ? rows.times : epochsOf(rows, steps);
 
-/**
- * From where to where runs reach along an axis, whatever their lines are of: charts beside each other show the same
- * part of it.
- */
+/** Range of runs along an axis, independent of their lines, so that all charts show the same range. */
 export const extentOf = (
   runs: readonly { readonly byType: ReadonlyMap<string, Rows> }[],
   axis: Axis,
@@ -44,7 +41,7 @@ export const extentOf = (
   let [from, to] = [Infinity, -Infinity];
   for (const { byType } of runs) {
     const steps = byType.get("step");
-    // epochs are those of steps, and take a look at each row
+    // epochs come from step lines, and reading each row takes time
     for (const rows of axis === "epoch" && steps !== undefined ? [steps] : byType.values()) {
       if (rows.length === 0) continue;
       const x = positionsOf(rows, axis, steps);

@@ -4,14 +4,14 @@ import type { ChartPlan } from "./chart-plan.ts";
 import { Smoothed } from "./smooth.ts";
 import { colourIndex, colours, loadedRun } from "./store.ts";
 
-/** A line of a chart as it is now. */
+/** A line of a chart. */
 export interface ChartLine {
   readonly key: string;
   readonly run: string;
   readonly quantity: string;
-  /** 0 to 7: of its run; of its quantity where one run alone is shown. */
+  /** Colour, 0 to 7: by run, or by quantity if only one run is shown. */
   readonly colour: number;
-  /** 0 to 3: of its quantity, where the colour tells the run. */
+  /** Dash pattern, 0 to 3: by quantity, if colours identify runs. */
   readonly dash: number;
   readonly x: Float64Array;
   readonly y: Float32Array;
@@ -26,14 +26,14 @@ interface KeptAverage {
 }
 
 const dashes = 4;
-/** A line of fewer points, such as one of evaluations, is shown as it is. */
+/** Minimum number of points for smoothing; shorter lines, such as evaluations, are shown unchanged. */
 const leastSmoothed = 50;
 
-/** Lines of one chart; keeps averages between two looks. */
+/** Lines of one chart; keeps averages between updates. */
 export class ChartLines {
   private readonly averages = new Map<string, KeptAverage>();
 
-  /** @param smoothing weight of what came before; 0: none. */
+  /** @param smoothing weight of earlier values; 0: no smoothing. */
   of(plan: ChartPlan, ids: readonly string[], axis: Axis, smoothing: number): ChartLine[] {
     return ids.flatMap((run) =>
       plan.quantities.flatMap(({ type, name }, index): ChartLine[] => {

@@ -1,22 +1,22 @@
 import { bytesText, digitsText, quantityText, secondsText, shareText } from "@skein/report";
 
-/** A quantity of one type of line. */
+/** A quantity of one line type. */
 export interface Quantity {
   readonly type: string;
   readonly name: string;
 }
 
-/** One chart: what it shows, and how its numbers are written. */
+/** Content of one chart, and the format of its values. */
 export interface ChartPlan {
   readonly id: string;
   readonly title: string;
   readonly quantities: readonly Quantity[];
-  /** Quantities that belong here and find no room. */
+  /** Number of quantities of this chart that are not drawn. */
   readonly leftOut: number;
-  /** Its quantities are of ranks, one each, and are named by them. */
+  /** Whether each quantity belongs to a rank, and is named by the rank. */
   readonly isOfRanks: boolean;
   readonly text: (value: number) => string;
-  /** No value is greater by what it is. */
+  /** Natural upper bound of the values, such as 1 for a share. Absent: none. */
   readonly most?: number | undefined;
 }
 
@@ -40,7 +40,7 @@ const known: readonly {
   { title: "Resident memory", quantities: ["step/residentBytes"], text: bytesText },
 ];
 
-/** Numbers of a quantity by what its name ends in, which is its unit. */
+/** Format of a quantity, by the unit at the end of its name. */
 const textOf = (name: string): ((value: number) => string) => {
   const last = name.split(/[./]/).findLast((part) => !/^\d+$/.test(part)) ?? name;
   if (/seconds$/i.test(last)) return secondsText;
@@ -57,21 +57,21 @@ const countUnits = [
   [1e12, "T"],
 ] as const;
 
-/** What quantities of one chart have in common: all before the last dot or slash; else the name itself. */
+/** Common prefix of the quantities of one chart: the name up to its last dot or slash, or the whole name. */
 const prefixOf = (name: string): string => /^(.+)[./][^./]+$/.exec(name)?.[1] ?? name;
 
-/** What each rank tells of itself comes in lines of its own type: `rank-3`. */
+/** Whether a quantity was reported by a single rank, in lines of a separate type: `rank-3`. */
 const isOfRank = ({ type }: Quantity): boolean => /^rank-\d+$/.test(type);
 
-/** Time of a step less what a rank waits for others in it: of two ranks the slower one has more. */
+/** Step time without waits for other ranks: higher for a slower rank. */
 const paceOfRank = "ownSeconds";
 
-/** What places a line, and no more. */
+/** Quantities that only position a line. */
 const hidden: ReadonlySet<string> = new Set(["step/epoch"]);
 
 const byName = new Intl.Collator("en", { numeric: true }).compare;
 
-/** Charts of quantities: those that training has in any case first, the others by what their names begin with. */
+/** Charts for quantities: standard quantities of training first, then others by the prefix of their names. */
 export const chartPlans = (all: readonly Quantity[]): { readonly main: ChartPlan[]; readonly others: ChartPlan[] } => {
   const keyOf = ({ type, name }: Quantity): string => `${type}/${name}`;
   const byKey = new Map(all.map((quantity) => [keyOf(quantity), quantity]));
@@ -121,7 +121,7 @@ export const chartPlans = (all: readonly Quantity[]): { readonly main: ChartPlan
   };
 };
 
-/** Whether a chart is one that a person looks for: its title, or one of its quantities, holds each of the words. */
+/** Whether a chart matches a search: each word occurs in its title, or in one of its quantities. */
 export const matchesWords = ({ title, quantities }: ChartPlan, words: string): boolean => {
   const texts = [title, ...quantities.map(({ type, name }) => `${type}/${name}`)].map((text) => text.toLowerCase());
   return words

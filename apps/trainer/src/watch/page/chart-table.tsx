@@ -4,7 +4,7 @@ import { axis, range } from "./store.ts";
 
 const mostRows = 40;
 
-/** What a chart shows as numbers: so many places along its axis, evenly. */
+/** Values of a chart as a table, at positions evenly spaced along its axis. */
 export const ChartTable = ({ plan, lines, version }: LinesProps): JSX.Element => {
   void version.value;
   const within = range.value ?? { from: -Infinity, to: Infinity };
@@ -16,7 +16,7 @@ export const ChartTable = ({ plan, lines, version }: LinesProps): JSX.Element =>
     <div class="scroll" tabIndex={0} role="region" aria-label={`${plan.title}, data`}>
       <table>
         <caption>
-          {plan.title} by {axis.value}, at up to {mostRows} places of what is shown
+          {plan.title} by {axis.value}, at up to {mostRows} positions of the visible range
         </caption>
         <thead>
           <tr>
@@ -44,7 +44,7 @@ export const ChartTable = ({ plan, lines, version }: LinesProps): JSX.Element =>
   );
 };
 
-/** Up to `mostRows` of ascending numbers in a range, the first and the last among them. */
+/** Up to `mostRows` of ascending numbers in a range, including the first and the last. */
 const thinned = (x: ArrayLike<number>, length: number, from: number, to: number): number[] => {
   const inside: number[] = [];
   let [first, last] = [0, length - 1];

@@ -99,9 +99,9 @@ export const Charts = (): JSX.Element => {
     <section aria-labelledby="charts-heading">
       <h2 id="charts-heading">Charts</h2>
       <Toolbar />
-      <p class="quiet">Drag across a chart to zoom all of them; a double click shows all again.</p>
-      {all.main.length === 0 && <p>No run is shown; choose one above.</p>}
-      {all.main.length > 0 && main.length + others.length === 0 && <p>No chart has these words.</p>}
+      <p class="quiet">Drag across a chart to zoom all charts; double-click to show all again.</p>
+      {all.main.length === 0 && <p>No run is selected; choose one above.</p>}
+      {all.main.length > 0 && main.length + others.length === 0 && <p>No chart matches these words.</p>}
       {grid(main)}
       {others.length > 0 && (
         <>

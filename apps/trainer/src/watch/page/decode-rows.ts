@@ -1,16 +1,16 @@
 import type { MessageHeader } from "../encode-rows.ts";
 import { Rows } from "../../run-readers/metric-table.ts";
 
-/** Tables of a run as a page holds them: by type of line. */
+/** Tables of a run in the page, by line type. */
 export interface LoadedTables {
   generation: number;
   byType: Map<string, Rows>;
 }
 
 /**
- * Add what a message of `/api/rows` holds; all that was there goes where the run has begun anew.
+ * Add the rows of a message of `/api/rows`. All earlier rows are dropped if the generation has changed.
  *
- * @param message as `encodeRows` writes it.
+ * @param message as written by `encodeRows`.
  */
 export const applyRows = (tables: LoadedTables, message: ArrayBuffer): void => {
   const headerBytes = new DataView(message).getUint32(0, true);

@@ -12,17 +12,17 @@ import { detailed, runs } from "./store.ts";
 
 const loaded = signal<{ readonly id: string; readonly details: RunDetails } | undefined>(undefined);
 
-/** Why details of a run could not be read. */
+/** Error if the details of a run could not be read. */
 const failed = signal<{ readonly id: string; readonly message: string } | undefined>(undefined);
 
 const load = async (id: string): Promise<void> => {
   try {
     const response = await fetch(`/api/run?${new URLSearchParams({ run: id }).toString()}`);
     if (detailed.peek() !== id) return;
-    failed.value = response.ok ? undefined : { id, message: `its details: ${await response.text()}` };
+    failed.value = response.ok ? undefined : { id, message: `details: ${await response.text()}` };
     if (response.ok) loaded.value = { id, details: (await response.json()) as RunDetails };
   } catch {
-    // the connection is lost, and the page says so
+    // the page shows that the connection is lost
   }
 };
 
@@ -49,7 +49,7 @@ const Copied = ({ text, what }: { readonly text: string; readonly what: string }
   </span>
 );
 
-/** Whether there is something to show: no null, and no object without keys. */
+/** Whether a value is shown: not null, and not an object without keys. */
 const isTold = (value: unknown): boolean => (typeof value === "object" ? Array.isArray(value) : value !== undefined);
 
 const Facts = ({ title, value }: { readonly title: string; readonly value: unknown }): JSX.Element | null => {
@@ -70,7 +70,7 @@ const Facts = ({ title, value }: { readonly title: string; readonly value: unkno
   );
 };
 
-/** All that is known of one run beside its numbers. */
+/** All facts about a run other than its quantities. */
 export const Details = (): JSX.Element | null => {
   const id = detailed.value;
   const run = id === undefined ? undefined : runs.value.get(id);
@@ -93,7 +93,7 @@ export const Details = (): JSX.Element | null => {
         <>
           {own.resume !== null && (
             <p>
-              go on with it: <Copied text={own.resume} what="the command" />
+              resume it: <Copied text={own.resume} what="the command" />
             </p>
           )}
           {own.traces.map(({ command, ...trace }) => (
@@ -101,10 +101,10 @@ export const Details = (): JSX.Element | null => {
               {trace.bytes <= mostTraceBytes ? (
                 <Timeline run={id} trace={trace} />
               ) : (
-                `${trace.name}, ${bytesText(trace.bytes)}, is more than a page can draw`
+                `${trace.name}, ${bytesText(trace.bytes)}, is too large for a page`
               )}
               <p>
-                a page of its own, with operators: <Copied text={command} what="the command" />
+                a separate page, with operators: <Copied text={command} what="the command" />
               </p>
             </div>
           ))}
@@ -123,7 +123,7 @@ export const Details = (): JSX.Element | null => {
           <Samples run={id} evaluations={run.rows["evaluation"] ?? 0} />
           <Histograms key={id} run={run} />
           <Facts title="summary" value={own.summary} />
-          <Facts title="where it comes from" value={own.provenance} />
+          <Facts title="provenance" value={own.provenance} />
         </>
       )}
       <Facts title="job" value={run.options} />

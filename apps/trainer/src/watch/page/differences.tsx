@@ -2,16 +2,16 @@ import type { JSX } from "preact";
 import { differingOptions } from "./differing-options.ts";
 import { colourIndex, shown } from "./store.ts";
 
-/** Options of the jobs in which the shown runs differ. */
+/** Job options in which the shown runs differ. */
 export const Differences = (): JSX.Element | null => {
   const runs = shown.value;
   if (runs.length < 2) return null;
   const rows = differingOptions(runs);
   return (
     <section aria-labelledby="differences-heading">
-      <h2 id="differences-heading">Differences of their jobs</h2>
+      <h2 id="differences-heading">Differences between their jobs</h2>
       {rows.length === 0 ? (
-        <p class="quiet">The jobs of these runs are alike.</p>
+        <p class="quiet">The jobs of these runs are the same.</p>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="table of differences">
           <table>

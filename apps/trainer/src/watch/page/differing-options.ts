@@ -1,6 +1,6 @@
 import type { RunFacts } from "../../run-readers/run-facts.ts";
 
-/** Options of jobs in which runs differ, and each run's value; undefined where a run has no such option. */
+/** Job options in which runs differ, and each run's value. Undefined: the run has no such option. */
 export const differingOptions = (
   runs: readonly Pick<RunFacts, "options">[],
 ): readonly { readonly key: string; readonly values: readonly (string | undefined)[] }[] => {

@@ -1,4 +1,4 @@
-/** Of each frame, milliseconds that charts may take; the others wait for the next one. */
+/** Milliseconds per frame for drawing charts; remaining charts wait for the next frame. */
 const budgetMilliseconds = 7;
 
 const waiting = new Set<() => void>();
@@ -15,7 +15,7 @@ const frame = (): void => {
   if (asked) requestAnimationFrame(frame);
 };
 
-/** Draw in one of the next frames, once however often it is asked for. */
+/** Draw in one of the next frames, once regardless of the number of requests. */
 export const drawSoon = (draw: () => void): void => {
   waiting.add(draw);
   if (asked) return;

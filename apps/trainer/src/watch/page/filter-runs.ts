@@ -2,10 +2,10 @@ import type { RunFacts } from "../../run-readers/run-facts.ts";
 
 const term = /^([^=!<>]+?)(!=|>=|<=|=|>|<)(.*)$/;
 const spacedOperator = /\s*(!=|>=|<=|=|>|<)\s*/g;
-/** `32..128`: both ends are within. */
+/** A range `32..128`, both ends included. */
 const span = /^(.+?)\.\.(.+)$/;
 
-/** Whether a text is a number in a range; undefined where the other text is no range of numbers. */
+/** Whether a text is a number in a range. Absent: the other text is not a range of numbers. */
 const isWithin = (value: string, wanted: string): boolean | undefined => {
   const [, first, last] = span.exec(wanted) ?? [];
   const [from, to] = [Number(first), Number(last)];
@@ -25,9 +25,9 @@ const fits = (options: Readonly<Record<string, string>>, key: string, operator: 
 };
 
 /**
- * Whether a run is what a person has asked for: words that its name or state holds, and options of its job such as
- * `optimizer.kind=adam`, `batch>=64`, `seed!=1` or `learningRate.peak=0.001..0.1`, apart by spaces; all of them must
- * hold. Spaces around an operator say nothing.
+ * Whether a run matches a filter: words in its name or state, and options of its job such as `optimizer.kind=adam`,
+ * `batch>=64`, `seed!=1` or `learningRate.peak=0.001..0.1`, separated by spaces; all terms must match. Spaces around an
+ * operator are ignored.
  */
 export const matchesFilter = (
   { id, state, options }: Pick<RunFacts, "id" | "state" | "options">,

@@ -15,7 +15,10 @@ import {
   traced,
 } from "./store.ts";
 
-/** Of one drag or one word that is typed the history of a browser keeps one place, milliseconds. */
+/**
+ * Milliseconds without changes after which a view becomes a history entry, so that a drag or a typed word makes one
+ * entry.
+ */
 const settledAfter = 400;
 
 const address = computed(() =>
@@ -48,9 +51,9 @@ const read = (): void => {
 };
 
 /**
- * Keep what the page shows in its address: a link that is sent opens the same view, and back and forward go through
- * views that a person has chosen. What the page changes by itself, such as showing a run that begins, takes the place
- * of the address before. What is damaged in an address is passed over.
+ * Keep the view in the page's address: a shared link opens the same view, and back and forward move between views that
+ * the user selected. Changes by the page itself, such as showing a new run, replace the current address. Invalid parts
+ * of an address are ignored.
  */
 export const followAddress = (): void => {
   read();
@@ -76,7 +79,7 @@ export const followAddress = (): void => {
     timer = setTimeout(write, settledAfter);
   });
   addEventListener("popstate", () => {
-    clearTimeout(timer); // what was not settled yet belongs to the view that is left
+    clearTimeout(timer); // an unsettled view belongs to the view that is left
     timer = undefined;
     isOfPerson = false;
     read();

@@ -6,7 +6,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { ShownHistograms } from "../../run-files/read-histograms.ts";
 import type { RunFacts } from "../../run-readers/run-facts.ts";
 
-/** Parameters that are drawn at first, and with each wish for more. */
+/** Number of parameters that are drawn initially, and added per request. */
 const shownAtOnce = 30;
 
 const Chart = ({
@@ -32,7 +32,7 @@ const Chart = ({
   );
   return (
     <figure>
-      {/* What a run says is escaped where the chart is made. */}
+      {/* Text of the run is escaped where the chart is made. */}
       <div dangerouslySetInnerHTML={{ __html }} />
       <figcaption class={histogram.nonFinite > 0 ? "wrong" : "quiet"}>
         {kind}: {about}
@@ -123,14 +123,14 @@ const Parameters = ({ all }: { readonly all: readonly ParameterHistograms[] }): 
 const addressOf = (run: string, step?: number): string =>
   `/api/histograms?${new URLSearchParams({ run, ...(step !== undefined && { step: String(step) }) }).toString()}`;
 
-/** Histograms of the weights and gradients of a run: those that it took, and what asks for more. */
+/** Histograms of the weights and gradients of a run, and a button to request more. */
 export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => {
   const isOpen = useSignal(false);
   const told = useSignal<ShownHistograms | undefined>(undefined);
   const ofCheckpoint = useSignal<StepHistograms | undefined>(undefined);
   const step = useSignal<number | undefined>(undefined);
   const said = useSignal("");
-  /** How many histograms there were when the run was asked, until it has answered. */
+  /** Number of histograms at the time of a request that is not answered yet. */
   const askedAt = useSignal<number | undefined>(undefined);
   const problem = useSignal("");
   const { id, state } = run;
@@ -145,7 +145,7 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
   }, [id]);
   useEffect(() => {
     const isUnanswered = askedAt.value === taken && !isRunning;
-    said.value = isUnanswered ? "the run has ended before it answered; its newest checkpoint has the weights" : "";
+    said.value = isUnanswered ? "the run ended before it answered; its newest checkpoint has the weights" : "";
     askedAt.value = undefined;
   }, [id, taken, state]);
   useEffect(() => {
@@ -156,7 +156,7 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
           const histograms = response.ok ? ((await response.json()) as ShownHistograms) : undefined;
           if (isWanted) told.value = histograms;
         })
-        .catch(() => undefined); // the connection is lost, and the page says so
+        .catch(() => undefined); // the page shows that the connection is lost
     return () => {
       isWanted = false;
     };
@@ -164,7 +164,9 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
 
   const ask = async (): Promise<void> => {
     problem.value = "";
-    said.value = isRunning ? "asked; the run answers before one of its next steps" : "reading the newest checkpoint";
+    said.value = isRunning
+      ? "requested; the run answers before one of its next steps"
+      : "reading the newest checkpoint";
     try {
       const response = await fetch(addressOf(id), { method: "POST" });
       const text = await response.text();
@@ -202,7 +204,7 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
               onChange={(event) => {
                 const chosen = Number(event.currentTarget.value);
                 ofCheckpoint.value = undefined;
-                step.value = chosen === steps[0] ? undefined : chosen; // the newest stays the newest
+                step.value = chosen === steps[0] ? undefined : chosen; // the newest choice follows new histograms
               }}
             >
               {ofCheckpoint.value !== undefined && <option value="">a checkpoint</option>}
@@ -221,8 +223,8 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
         <>
           <p class="quiet">
             {ofCheckpoint.value === undefined
-              ? `after step ${shown.step}; gradients are those that the optimizer of the next step gets`
-              : `weights of the checkpoint of step ${shown.step}; gradients are those of a step, and a run that is over takes none`}
+              ? `after step ${shown.step}; gradients are those that the optimizer receives in the next step`
+              : `weights of the checkpoint of step ${shown.step}; there are no gradients, because they are taken during a step and the run has ended`}
           </p>
           <Parameters all={shown.parameters} />
         </>

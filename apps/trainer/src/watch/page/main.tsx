@@ -8,7 +8,7 @@ import { RunList } from "./run-list.tsx";
 import { connect, connection } from "./store.ts";
 import { chooseScheme, followScheme, scheme, schemeChoices } from "./theme.ts";
 
-const connectionTexts = { connecting: "connecting", live: "live", lost: "connection lost; trying again" } as const;
+const connectionTexts = { connecting: "connecting", live: "live", lost: "connection lost; reconnecting" } as const;
 
 const Page = (): JSX.Element => (
   <>

@@ -6,34 +6,34 @@ import { thin } from "./thin.ts";
 export interface PlotView {
   readonly from: number;
   readonly to: number;
-  /** No value is greater by what it is. */
+  /** Natural upper bound of the values, such as 1 for a share. Absent: none. */
   readonly most?: number | undefined;
   readonly isLogarithmic: boolean;
   readonly isSmoothed: boolean;
-  /** There is nothing between two whole numbers along the axis. */
+  /** Whether the axis has only whole numbers. */
   readonly isWholeX: boolean;
   readonly textX: (value: number) => string;
   readonly textY: (value: number) => string;
 }
 
 export interface PlotEvents {
-  /** The pointer is at so much along the axis; undefined: nowhere. */
+  /** Called with the axis position of the pointer. Absent: no position. */
   pointed(x: number | undefined): void;
-  /** A range was drawn with the pointer; undefined: all is asked for. */
+  /** Called with a range selected with the pointer. Absent: the whole axis. */
   ranged(range: { readonly from: number; readonly to: number } | undefined): void;
 }
 
 const height = 200;
 const dashes: readonly number[][] = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
-/** Distances between marks of an axis. */
+/** Possible distances between ticks of an axis. */
 const distances: number[] = Array.from({ length: 25 }, (_, i) => i - 9).flatMap((power) =>
   [1, 2, 2.5, 5].map((one) => Number(`${one}e${power}`)),
 );
 const wholeDistances = distances.filter(Number.isInteger);
-/** Fewer points than that are marked each. */
+/** Number of points up to which each point is marked. */
 const fewPoints = 40;
 
-/** One uPlot, made anew where its lines or colours are others. Data are thinned to its columns of pixels. */
+/** A uPlot chart, rebuilt when its lines or colours change. Data are thinned to its pixel columns. */
 export class Plot {
   private readonly place: HTMLElement;
   private readonly events: PlotEvents;
@@ -83,7 +83,7 @@ export class Plot {
     this.plot.setData(data);
   }
 
-  /** Show where another chart's pointer, or the keyboard's mark, is. */
+  /** Show the position of another chart's pointer, or of the keyboard mark. */
   point(x: number | undefined): void {
     const left = x === undefined || this.plot === undefined ? -10 : this.plot.valToPos(x, "x");
     this.plot?.setCursor({ left, top: left < 0 ? -10 : 0 }, false);

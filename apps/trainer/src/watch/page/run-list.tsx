@@ -92,7 +92,7 @@ export const RunList = (): JSX.Element => (
       </output>
     </div>
     <p id="filter-help" class="quiet">
-      words of a name or state, and options of the job: key=value, key!=value, key&gt;1, key=1..8
+      words of a name or state, and job options: key=value, key!=value, key&gt;1, key=1..8
     </p>
     <div class="scroll runs" tabIndex={0} role="region" aria-label="table of runs">
       <table>
@@ -113,6 +113,6 @@ export const RunList = (): JSX.Element => (
         </tbody>
       </table>
     </div>
-    {runs.value.size === 0 && <p>No run yet; the first one appears here as soon as it has trained a step.</p>}
+    {runs.value.size === 0 && <p>No runs yet; the first run appears here after its first step.</p>}
   </section>
 );

@@ -8,7 +8,9 @@ import type { Excerpt } from "../../samples/sample-outputs.ts";
 import type { SampleImage, ToldNumber, ToldSample } from "../../samples/samples-file.ts";
 import type { ShownSamples } from "../read-samples.ts";
 
-/** The picture of a sample, drawn pixel by pixel: nothing of it is read as an address or as a format. */
+/**
+ * Picture of a sample, drawn pixel by pixel, so that none of its data is interpreted as an address or an image format.
+ */
 const Picture = ({ image, words }: { readonly image: SampleImage; readonly words: string }): JSX.Element => {
   const place = useRef<HTMLCanvasElement>(null);
   const { width, height, channels, bytes } = image;
@@ -33,11 +35,11 @@ const likely = (value: ToldNumber): string => (typeof value === "string" ? value
 
 const list = (values: readonly ToldNumber[]): string => values.map(numberText).join(", ");
 
-/** One number of a tensor: whole ones to their last digit, for they may be names of something. */
+/** Format an entry of a tensor. Integers are shown with all digits, because they may be identifiers. */
 const entry = (value: ToldNumber, dtype: DType): string =>
   dtype === "bool" ? (value === 0 ? "false" : "true") : /^[iu]/.test(dtype) ? String(value) : numberText(value);
 
-/** Tensors of a tree by their paths, each with its first numbers. */
+/** Tensors of a tree by path, each with its first values. */
 const Tensors = ({ excerpts }: { readonly excerpts: Leaves<Excerpt<ToldNumber>> }): JSX.Element => (
   <dl class="tensors">
     {Object.entries(excerpts).map(([path, { dtype, shape, first }]) => {
@@ -51,7 +53,7 @@ const Tensors = ({ excerpts }: { readonly excerpts: Leaves<Excerpt<ToldNumber>> 
             </span>
           </dt>
           <dd>
-            {size === 0 ? <span class="quiet">no numbers</span> : first.map((value) => entry(value, dtype)).join(", ")}
+            {size === 0 ? <span class="quiet">no values</span> : first.map((value) => entry(value, dtype)).join(", ")}
             {size > first.length && <span class="quiet">, … {size - first.length} more</span>}
           </dd>
         </div>
@@ -60,7 +62,7 @@ const Tensors = ({ excerpts }: { readonly excerpts: Leaves<Excerpt<ToldNumber>> 
   </dl>
 );
 
-/** An image of a sample, and which of its fields it is; the field `inputs` needs no name. */
+/** An image of a sample, and its field. The field `inputs` needs no name. */
 interface NamedImage {
   readonly field: string;
   readonly image: SampleImage;
@@ -81,7 +83,7 @@ const Pictures = ({ images, name }: { readonly images: readonly NamedImage[]; re
   </>
 );
 
-/** A text that nobody can see is told by its length: what has learnt little goes on with blanks. */
+/** A text of whitespace only is shown as its length; a model that has learned little often generates whitespace. */
 const Text = ({ text }: { readonly text: string }): JSX.Element =>
   text.trim() === "" ? <span class="quiet">{text.length} blanks</span> : <>{text}</>;
 
@@ -123,12 +125,12 @@ const Sample = ({
           <dd>
             <Tensors excerpts={sample.given} />
           </dd>
-          <dt>made of it</dt>
+          <dt>output</dt>
           <dd>
             <Tensors excerpts={sample.made} />
           </dd>
         </dl>
-        {sample.leftOut !== undefined && <p class="quiet">and {sample.leftOut} tensors more</p>}
+        {sample.leftOut !== undefined && <p class="quiet">and {sample.leftOut} more tensors</p>}
       </li>
     );
   const isRight = sample.kind === "classes" ? sample.predicted === sample.label : undefined;
@@ -139,7 +141,7 @@ const Sample = ({
         <p>
           {isRight ? "✓" : "✗"}{" "}
           {sample.predicted < 0
-            ? "predicted nothing: its logits are no numbers"
+            ? "no prediction: its logits are not numbers"
             : `predicted ${sample.predictedName ?? sample.predicted} (${likely(sample.probability)})`}
           {isRight ? "" : `, is ${sample.labelName ?? sample.label}`}
         </p>
@@ -152,14 +154,14 @@ const Sample = ({
   );
 };
 
-/** Those of a sample, by their names: see `SamplesLine`. */
+/** Images of a sample by name: see `SamplesLine`. */
 const imagesOf = (index: number, images: ShownSamples["images"]): NamedImage[] =>
   Object.entries(images).flatMap(([key, image]) => {
     const [own, ...path] = key.split(".");
     return own === String(index) ? [{ field: path.join("."), image }] : [];
   });
 
-/** What the model of a run made of some held-out samples, at the last evaluations. */
+/** Outputs of a run's model for some held-out samples, at the last evaluations. */
 export const Samples = ({
   run,
   evaluations,
@@ -176,7 +178,7 @@ export const Samples = ({
         const samples = response.ok ? ((await response.json()) as ShownSamples) : undefined;
         if (isWanted) told.value = samples;
       })
-      .catch(() => undefined); // the connection is lost, and the page says so
+      .catch(() => undefined); // the page shows that the connection is lost
     return () => {
       isWanted = false;
     };
@@ -187,7 +189,7 @@ export const Samples = ({
   if (shown === undefined) return fault === undefined ? null : <p class="fault">samples: {fault}</p>;
   return (
     <details open>
-      <summary>what the model makes of {shown.samples.length} held-out samples</summary>
+      <summary>model outputs for {shown.samples.length} held-out samples</summary>
       {fault !== undefined && <p class="fault">{fault}</p>}
       <label>
         after step{" "}
@@ -195,7 +197,7 @@ export const Samples = ({
           value={String(shown.step)}
           onChange={(event) => {
             const chosen = Number(event.currentTarget.value);
-            step.value = chosen === all[0]?.step ? undefined : chosen; // the newest stays the newest
+            step.value = chosen === all[0]?.step ? undefined : chosen; // the newest choice follows new evaluations
           }}
         >
           {all.map((one) => (

@@ -4,7 +4,7 @@ import type { ChartPlan } from "./chart-plan.ts";
 import { axis } from "./store.ts";
 import { lowerBound } from "./thin.ts";
 
-// What a legend and a table tell of the lines of a chart.
+// Values of a chart's lines for its legend and its table.
 
 export interface LinesProps {
   readonly plan: ChartPlan;
@@ -20,7 +20,7 @@ export const lineName = (plan: ChartPlan, { run, quantity }: ChartLine): string 
   return isOne ? run : `${run} ${quantity.replace(`${plan.title}.`, "")}`;
 };
 
-/** The value of a line at a place: of the last point up to there. */
+/** Value of a line at a position: the value of the last point up to there. */
 export const valueAt = ({ x, y, length }: ChartLine, place: number | undefined): number => {
   let row = place === undefined ? length - 1 : lowerBound(x, length, place);
   if (place !== undefined && (row >= length || x[row]! > place)) row--;

@@ -4,9 +4,9 @@ import type { Axis } from "./axis-x.ts";
 import { applyRows, type LoadedTables } from "./decode-rows.ts";
 import { matchesFilter } from "./filter-runs.ts";
 
-/** A run whose numbers are here. */
+/** A run whose rows are loaded. */
 export interface LoadedRun extends LoadedTables {
-  /** Grows with each message. */
+  /** Incremented with each message. */
   readonly version: Signal<number>;
   busy: boolean;
   again: boolean;
@@ -16,19 +16,19 @@ export const connection: Signal<"connecting" | "live" | "lost"> = signal("connec
 export const runs: Signal<ReadonlyMap<string, RunFacts>> = signal(new Map());
 export const chosen: Signal<ReadonlySet<string>> = signal(new Set());
 export const filter: Signal<string> = signal("");
-/** Words of titles of charts that are shown; all of them where it is empty. */
+/** Words that filter the charts by title. Empty: all charts. */
 export const chartWords: Signal<string> = signal("");
 export const axis: Signal<Axis> = signal("step");
 export const smoothing: Signal<number> = signal(0);
 export const isLogarithmic: Signal<boolean> = signal(false);
-/** What all charts show of their axis; undefined: all of it. */
+/** Visible range of the axis of all charts. Absent: the whole axis. */
 export const range: Signal<{ readonly from: number; readonly to: number } | undefined> = signal(undefined);
-/** Where the pointer, or the keyboard's mark, is along the axis. */
+/** Position of the pointer, or of the keyboard mark, along the axis. */
 export const mark: Signal<number | undefined> = signal(undefined);
 export const detailed: Signal<string | undefined> = signal(undefined);
-/** The trace in the folder of that run whose timeline is open. */
+/** Name of the trace of that run whose timeline is open. */
 export const traced: Signal<string | undefined> = signal(undefined);
-/** How often the server has told of runs: what changes with it no person has changed. */
+/** Number of updates from the server, to distinguish their changes from changes by the user. */
 export const takes: Signal<number> = signal(0);
 
 export const listed: ReadonlySignal<readonly RunFacts[]> = computed(() =>
@@ -37,20 +37,20 @@ export const listed: ReadonlySignal<readonly RunFacts[]> = computed(() =>
     .toSorted((a, b) => b.writtenAt - a.writtenAt || (a.id < b.id ? -1 : 1)),
 );
 
-/** Runs whose lines are drawn: chosen ones that the filter leaves, in the order in which they were chosen. */
+/** Runs whose lines are drawn: selected runs that pass the filter, in the order of selection. */
 export const shown: ReadonlySignal<readonly RunFacts[]> = computed(() => {
   const left = new Map(listed.value.map((run) => [run.id, run]));
   return [...chosen.value].flatMap((id) => left.get(id) ?? []);
 });
 
-/** The same by id alone, so that what depends on it does not change with each line of a run. */
+/** Ids of the shown runs, so that dependents do not change with each line of a run. */
 export const shownIds: ReadonlySignal<string> = computed(() => JSON.stringify(shown.value.map(({ id }) => id)));
 
-/** How many colours there are for runs. */
+/** Number of run colours. */
 export const colours = 8;
 const colourOf = new Map<string, number>();
 
-/** The colour of a run, 0 to 7, which stays its own as long as it is chosen; more runs share them. */
+/** Colour of a run, 0 to 7, which stays the same while the run is selected; with more than 8 runs, colours repeat. */
 export const colourIndex = (id: string): number => colourOf.get(id) ?? 0;
 
 const giveColour = (id: string): void => {
@@ -74,10 +74,10 @@ export const choose = (ids: readonly string[], isChosen: boolean): void => {
   chosen.value = next;
 };
 
-/** Runs that an address names; undefined: it names none. */
+/** Runs that an address names. Absent: it names none. */
 let wanted: readonly string[] | undefined;
 
-/** Those that are wanted and there; the newest of the list where nothing is wanted, or nothing of it is there. */
+/** Select the named runs that exist; the newest run if none is named or none of them exists. */
 const chooseAnew = (): void => {
   const there = wanted?.filter((id) => runs.value.has(id));
   const next =
@@ -90,7 +90,7 @@ const chooseAnew = (): void => {
   chosen.value = kept;
 };
 
-/** Show the runs that an address names, now or as soon as it is known which there are. */
+/** Show the runs that an address names, now or when the list of runs is loaded. */
 export const chooseWanted = (ids: readonly string[] | undefined): void => {
   wanted = ids;
   if (runs.value.size > 0) chooseAnew();
@@ -107,7 +107,7 @@ export const loadedRun = (id: string): LoadedRun => {
   return run;
 };
 
-/** Ask for what is missing of a run; while that is under way, once more afterwards. */
+/** Request the missing rows of a run. If a request is in progress, repeat it afterwards. */
 const pull = async (id: string): Promise<void> => {
   const run = loadedRun(id);
   if (run.busy) {
@@ -126,14 +126,14 @@ const pull = async (id: string): Promise<void> => {
       run.version.value++;
     } while (run.again);
   } catch {
-    // The connection is lost; when it is back all is asked for anew.
+    // The connection is lost; after reconnecting, everything is requested again.
   } finally {
     run.busy = false;
   }
 };
 
 const isBehind = ({ id, generation, rows, loaded: share }: RunFacts): boolean => {
-  if (share !== null) return false; // rows come when the server has read all of them
+  if (share !== null) return false; // rows are sent after the server has read the whole file
   const run = loaded.get(id);
   return (
     run === undefined ||
@@ -155,7 +155,7 @@ const take = (told: readonly RunFacts[], gone: readonly string[], isAll: boolean
   runs.value = next;
   if (vanished.length > 0) choose(vanished, false);
   for (const id of vanished) loaded.delete(id);
-  // The newest run at first, or those that an address names; then each that begins while the page is open.
+  // At first the newest run, or the runs that an address names; later each run that begins while the page is open.
   if (chosen.value.size === 0 && before.size === 0) chooseAnew();
   else if (!isAll && chosen.value.size < mostChosenBySelf)
     choose(
@@ -164,10 +164,10 @@ const take = (told: readonly RunFacts[], gone: readonly string[], isAll: boolean
     );
 };
 
-/** Listen to the server, and keep what is shown up to date. */
+/** Listen to the server, and keep the page up to date. */
 export const connect = (): void => {
   const source = new EventSource("/api/events");
-  let begun: RunFacts[] = []; // all runs come in pieces
+  let begun: RunFacts[] = []; // the list of all runs arrives in pieces
   source.addEventListener("open", () => {
     connection.value = "live";
   });

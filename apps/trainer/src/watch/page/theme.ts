@@ -15,7 +15,7 @@ const kept = (): SchemeChoice => {
 };
 
 export const scheme: Signal<SchemeChoice> = signal(kept());
-/** Grows when colours have changed, so that canvases are drawn anew. */
+/** Incremented when colours change, so that canvases are redrawn. */
 export const colourChanges: Signal<number> = signal(0);
 
 const apply = (): void => {
@@ -29,7 +29,7 @@ export const chooseScheme = (choice: SchemeChoice): void => {
   try {
     localStorage.setItem(key, choice);
   } catch {
-    // a browser that keeps nothing shows it until it is closed
+    // without storage, the choice lasts until the page is closed
   }
   apply();
 };
@@ -39,6 +39,6 @@ export const followScheme = (): void => {
   apply();
 };
 
-/** The value of a custom property of the page. */
+/** Value of a custom property of the page. */
 export const colourNamed = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -1,11 +1,11 @@
-/** What a chart draws of a line: two points for each column of pixels, the least and the greatest as they come. */
+/** A thinned line: two points per pixel column, the minimum and the maximum in their order. */
 export interface ThinLine {
   readonly values: (number | null)[];
-  /** How many points lie in the range. */
+  /** Number of points in the range. */
   readonly points: number;
 }
 
-/** Where `x` would be put into ascending numbers, before equal ones. */
+/** Insertion index of `x` in ascending numbers, before equal ones. */
 export const lowerBound = (numbers: ArrayLike<number>, length: number, x: number): number => {
   let [low, high] = [0, length];
   while (low < high) {
@@ -17,12 +17,12 @@ export const lowerBound = (numbers: ArrayLike<number>, length: number, x: number
 };
 
 /**
- * Thin a line to what `columns` columns of pixels between `from` and `to` can show. No peak is lost.
+ * Thin a line to the detail that `columns` pixel columns between `from` and `to` can show. No peak is lost.
  *
- * Cost: linear in the points of the range.
+ * Cost: linear in the number of points in the range.
  *
  * @param x ascending.
- * @param only what may be drawn, such as what is above 0 on a logarithmic axis; NaN never is.
+ * @param only values above `above` are drawn, such as above 0 on a logarithmic axis; NaN is never drawn.
  */
 export const thin = (
   x: ArrayLike<number>,

@@ -8,7 +8,7 @@ import { type TraceScript, TraceWindows } from "./trace-windows.tsx";
 
 type Told = JSX.Element | { readonly problem: string } | undefined;
 
-/** Where the server has that script: it is bundled apart. */
+/** Path of the trace script on the server; it is a separate bundle. */
 const traceScript = "/trace.js";
 
 const load = async (run: string, name: string, told: Signal<Told>, isWanted: () => boolean): Promise<void> => {
@@ -26,7 +26,7 @@ const load = async (run: string, name: string, told: Signal<Told>, isWanted: () 
   }
 };
 
-/** The timeline of a trace in the folder of a run, where it is asked for. */
+/** Timeline of a trace in the folder of a run, loaded on request. */
 export const Timeline = ({ run, trace }: { readonly run: string; readonly trace: ListedTrace }): JSX.Element => {
   const { name, bytes, writtenAt } = trace;
   const isOpen = traced.value === name;

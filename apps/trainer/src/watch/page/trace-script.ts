@@ -1,5 +1,5 @@
-// What reads traces and draws them: several times the rest of the page, so a script of its own, which the page loads
-// when a trace is opened. It holds no state, since all it has of other modules are copies.
+// Reader and renderer of traces: several times the size of the rest of the page, so a separate script, which the page
+// loads when a trace is opened. The script holds no state, because it contains copies of other modules.
 import {
   linearTicks,
   secondsText,
@@ -21,11 +21,11 @@ const ticksOf = (from: number, to: number, count: number): { readonly at: number
   return places.map((at, i) => ({ at, text: texts[i]! }));
 };
 
-/** What stands in the figure of a timeline; all that a trace says is escaped. */
+/** HTML of a timeline figure; all text from the trace is escaped. */
 export const timelineHtml = (ranks: readonly RankSpans[], hasSteps: boolean, label: string): string =>
   timelineFigure(tracksOfRanks(ranks, undefined, hasSteps), { label, all: "all" });
 
-/** Make the timelines in a place zoom, pan and tell what lies under the pointer. */
+/** Make the timelines in an element zoom, pan and show tooltips. */
 export const zoom = (place: HTMLElement): void => {
   if (document.querySelector(".tip") === null) showTips(document);
   zoomTimeline(place, secondsText, ticksOf);

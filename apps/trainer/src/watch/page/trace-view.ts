@@ -11,30 +11,30 @@ import {
 } from "@skein/report";
 import { type RankSpans, type Track, tracks } from "@skein/tensor-core";
 
-/** A trace as a page shows it. */
+/** A trace in the form that a page shows. */
 export interface TraceView {
-  /** By one clock, from the first span on. */
+  /** Ranks with aligned clocks; times count from the first span. */
   readonly ranks: readonly RankSpans[];
-  /** Those that all ranks have made to their end. */
+  /** Steps that all ranks have completed. */
   readonly steps: readonly WorldStep[];
   readonly numSpans: number;
   readonly isCut: boolean;
 }
 
-/** A stretch of a trace that is drawn at once. */
+/** A part of a trace that is drawn at once. */
 export interface TraceWindow {
   readonly key: string;
   readonly title: string;
-  /** From the begin of the stretch on. */
+  /** Spans of the part; times count from its start. */
   readonly ranks: () => readonly RankSpans[];
-  /** It has more than one step, so that steps are told apart by a track of their own. */
+  /** Whether it has several steps, which then get their own track. */
   readonly hasSteps: boolean;
 }
 
-/** More spans make a drawing that follows no hand. */
+/** Maximum number of spans that can be drawn responsively. */
 export const mostSpans = 40_000;
 
-/** Without an array of all of them: a trace may have a million. */
+/** Iterate over lines without an array of all lines, because a trace may have a million. */
 function* linesOf(text: string): Generator<string, void> {
   for (let from = 0; from < text.length; ) {
     const end = text.indexOf("\n", from);
@@ -44,10 +44,10 @@ function* linesOf(text: string): Generator<string, void> {
 }
 
 /**
- * Read a trace of ours.
+ * Read a Skein trace.
  *
  * @param name of its file, for errors.
- * @throws ArgumentError in one line for what is none.
+ * @throws ArgumentError in one line for another format.
  */
 export const readTraceText = (text: string, name: string): TraceView => {
   const { ranks, cut } = parseTrace(linesOf(text), traceFacts, name);
@@ -67,7 +67,7 @@ export const readTraceText = (text: string, name: string): TraceView => {
 
 const numberOf = (step: WorldStep): number => step[0]!.number;
 
-/** Of a trace without steps that is too long: what begins last, on all ranks. */
+/** The last spans of all ranks, for a trace without steps that has too many spans. */
 const lastSpans = (ranks: readonly RankSpans[]): RankSpans[] => {
   const begins = ranks.flatMap(({ spans }) => spans.map(({ startSeconds }) => startSeconds)).sort((a, b) => b - a);
   const from = begins[mostSpans - 1]!;
@@ -78,16 +78,19 @@ const lastSpans = (ranks: readonly RankSpans[]): RankSpans[] => {
   return spansFrom(left, from);
 };
 
-/** What can be looked at: all of a trace that is short enough, and each of its steps; the first is shown at first. */
+/**
+ * Parts that can be shown: the whole trace if it is short enough, and each of its steps. The first part is shown
+ * initially.
+ */
 export const windowsOf = (
   { ranks, steps, numSpans }: TraceView,
   text: (seconds: number) => string,
 ): readonly TraceWindow[] => {
   const whole: TraceWindow[] =
     numSpans <= mostSpans
-      ? [{ key: "all", title: "all of it", ranks: () => ranks, hasSteps: true }]
+      ? [{ key: "all", title: "whole trace", ranks: () => ranks, hasSteps: true }]
       : steps.length === 0
-        ? [{ key: "last", title: `its last ${mostSpans} spans`, ranks: () => lastSpans(ranks), hasSteps: true }]
+        ? [{ key: "last", title: `last ${mostSpans} spans`, ranks: () => lastSpans(ranks), hasSteps: true }]
         : [];
   const each = steps.map((step) => ({
     key: String(numberOf(step)),
@@ -108,9 +111,9 @@ export interface SpanRow {
 }
 
 /**
- * A timeline in numbers, for who cannot see it: of each rank and track what took longest.
+ * A timeline as a table, for users who cannot see it: the longest spans of each rank and track.
  *
- * @param most rows of a track; of what is left there is one row, whose name tells how many they were.
+ * @param most number of rows per track; the remaining names share one row, whose name gives their number.
  */
 export const rowsOfSpans = (ranks: readonly RankSpans[], most: number): SpanRow[] =>
   ranks.flatMap(({ rank, spans }) =>

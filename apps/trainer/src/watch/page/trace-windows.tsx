@@ -6,10 +6,10 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type * as traceScript from "./trace-script.ts";
 import type { TraceView } from "./trace-view.ts";
 
-/** What the script that reads traces offers. */
+/** Exports of the script that reads traces. */
 export type TraceScript = typeof traceScript;
 
-/** Of each track, so many names. */
+/** Maximum number of names per track. */
 const mostRows = 12;
 
 const Figure = ({
@@ -30,7 +30,7 @@ const Figure = ({
   }, []);
   return (
     <div ref={place}>
-      {/* What the trace says is escaped where the figure is made. */}
+      {/* Text of the trace is escaped where the figure is made. */}
       <figure data-timeline="" dangerouslySetInnerHTML={{ __html }} />
     </div>
   );
@@ -45,7 +45,7 @@ const Table = ({
 }): JSX.Element => (
   <div class="scroll" tabIndex={0} role="region" aria-label="timeline, data">
     <table>
-      <caption>What took longest on each track of each rank, up to {mostRows} names</caption>
+      <caption>Longest spans on each track of each rank, up to {mostRows} names</caption>
       <thead>
         <tr>
           {["rank", "track", "what", "times", "together"].map((name) => (
@@ -70,7 +70,7 @@ const Table = ({
   </div>
 );
 
-/** A trace that was read: a choice of its steps, the timeline, and its numbers. */
+/** A trace: a choice of its steps, the timeline, and a table. */
 export const TraceWindows = ({
   script,
   view,
@@ -108,9 +108,9 @@ export const TraceWindows = ({
       </div>
       <p class="quiet">
         {script.timelineKeys}
-        {view.isCut && " The trace was cut off: what it holds up to there is shown."}
+        {view.isCut && " The trace was truncated: the part before that is shown."}
         {ranks.length < all.length &&
-          ` ${ranks.length} of ${all.length} ranks are shown: those that wait least, and those that wait most.`}
+          ` ${ranks.length} of ${all.length} ranks are shown: the ranks that wait least, and the ranks that wait most.`}
       </p>
       <Figure
         key={shown.key}
