@@ -26,7 +26,7 @@ test("jobs of a file run one after another; one that fails does not lose the oth
   // of the first that failed
   expect(code).toBe(2);
   expect(stderr).toContain("diverges: rank 0: step 2: the loss is not finite");
-  expect(stderr).toContain('lost: freeze[0]: "nothing" is none of the model\'s 4 parameters');
+  expect(stderr).toContain('lost: freeze[0]: "nothing" matches none of the model\'s 4 parameters');
   const table = stdout.split("\n").slice(-6, -1);
   const [, loss] = /^test loss +(\S+) nats$/m.exec(stdout)!;
   expect(table[0]).toMatch(/^job +held-out loss +accuracy +took +state$/);

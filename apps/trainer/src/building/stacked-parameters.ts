@@ -2,7 +2,7 @@ import type { ModelLayers, StackDims } from "@skein/second-order";
 import { flattenTree, leafPaths, type Sharding, type TensorSpec } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
-import { looksAtWholes } from "../job/mesh-schema.ts";
+import { needsWholeMatrices } from "../job/mesh-schema.ts";
 
 /**
  * Which trained parameters are stacks of matrices for the optimizer of a job, as the layers that read them say. Layers
@@ -18,7 +18,7 @@ export const stackDimsOf = (
   sharding: Sharding,
   find: () => ModelLayers,
 ): StackDims => {
-  if (!looksAtWholes(optimizer)) return () => 0;
+  if (!needsWholeMatrices(optimizer)) return () => 0;
   const { leaves } = flattenTree<TensorSpec>(trained);
   const mayStack = leaves.some(({ shape }) => shape.length > 2);
   const stacks: ModelLayers["stacks"] = mayStack ? find().stacks : new Map();

@@ -137,7 +137,7 @@ describe("one line names place, value, rule and cure", () => {
     [
       "a model that cannot learn from the data",
       good.replace("kind: cnn", "kind: gpt"),
-      "jobs/x.yaml:8:3: model.kind: a gpt cannot learn from mnist; use mlp or cnn or resnet18, or a module of yours",
+      "jobs/x.yaml:8:3: model.kind: a gpt cannot train on mnist; use mlp or cnn or resnet18, or a module of your own",
     ],
     [
       "a name that is no folder",
@@ -149,12 +149,12 @@ describe("one line names place, value, rule and cure", () => {
     [
       "a silence that is longer than a wait",
       `${good}network: { timeoutSeconds: 10, silenceSeconds: 20 }\n`,
-      "network.silenceSeconds: a silence of 20 s is longer than a rank waits for another, 10 s; raise network.timeoutSeconds, or use at most 10",
+      "network.silenceSeconds: a silence of 20 s is longer than network.timeoutSeconds, 10 s; raise network.timeoutSeconds, or use at most 10",
     ],
     [
       "a sign of life that may not be late",
       `${good}network: { timeoutSeconds: 10, heartbeatSeconds: 6 }\n`,
-      "network.heartbeatSeconds: one late sign of life every 6 s would already be a silence of 10 s; use at most 5",
+      "network.heartbeatSeconds: with a heartbeat every 6 s, one late heartbeat would already exceed a silence of 10 s; use at most 5",
     ],
     ["a list", "- 1", "jobs/x.yaml:1:1: the job is [1], but must be a mapping"],
     ["nothing", "", "jobs/x.yaml:1:1: the job is null"],
@@ -203,11 +203,11 @@ describe("one line names place, value, rule and cure", () => {
     ],
     [
       ["compression={kind: dgc}"],
-      "optimizer.kind: compression: dgc has a momentum of its own, so that of adamw would count twice; use optimizer: {kind: sgd}",
+      "optimizer.kind: compression: dgc applies momentum, so the momentum of adamw would be applied on top; use optimizer: {kind: sgd}",
     ],
     [
       ["compression={kind: one-bit, momentum: 0.9}"],
-      "optimizer.kind: compression: one-bit has a momentum of its own, so that of adamw would count twice; use optimizer: {kind: sgd}",
+      "optimizer.kind: compression: one-bit applies momentum, so the momentum of adamw would be applied on top; use optimizer: {kind: sgd}",
     ],
     [
       ["compression={kind: top-k}", "buckets={kind: tuned}"],
@@ -215,24 +215,27 @@ describe("one line names place, value, rule and cure", () => {
     ],
     [
       ["buckets={kind: tuned, leastBytes: 9, mostBytes: 8}"],
-      "buckets.leastBytes: 9 bytes are more than mostBytes, 8; lower it",
+      "buckets.leastBytes: 9 bytes are more than mostBytes, 8; lower leastBytes",
     ],
     [
       ["compression={kind: lags}"],
-      "buckets.kind: compression: lags has a density for each tensor, not for fixed-size buckets; use buckets: {kind: per-tensor}",
+      "buckets.kind: compression: lags needs one bucket per tensor, not fixed-size buckets; use buckets: {kind: per-tensor}",
     ],
     [
       ["buckets={kind: mg-wfbp, plan: simultaneous}"],
-      "buckets.plan: plan: simultaneous is for two collectives at a time, but priorities is none; use plan: simultaneous with priorities: spread, or neither",
+      "buckets.plan: plan: simultaneous is for two collectives at a time, but priorities is none; use plan: simultaneous and priorities: spread together, or neither of them",
     ],
     [
       ["overlap=dear", "precision={kind: mixed-f16}"],
-      "overlap: with overlap: dear an update is made in the next step, too late for precision: mixed-f16",
+      "overlap: with overlap: dear an update is applied in the next step, too late for precision: mixed-f16",
     ],
-    [["overlap=dear", "compression={kind: acp-sgd}"], "which acp-sgd then does in another way; use overlap: wait-free"],
+    [
+      ["overlap=dear", "compression={kind: acp-sgd}"],
+      "but acp-sgd changes its exchange between steps; use overlap: wait-free",
+    ],
     [
       ["overlap=dear", "compression={kind: top-k, warmupSteps: 3}"],
-      "which top-k then does in another way; use overlap: wait-free, or leave the warm-up out",
+      "but top-k changes its exchange between steps; use overlap: wait-free, or leave the warm-up out",
     ],
   ])("a fault of the exchange: %s", (overrides, line) => {
     expect(faultsOf(good, overrides)[0]).toContain(line);
@@ -321,7 +324,7 @@ describe("a hostile job file is refused in a few lines of bounded length", () =>
   test.each([
     [`a=${"x".repeat(70_000)}`, "has 70002 characters, at most 32768 are allowed"],
     [`${"a.".repeat(100)}a=1`, "must read key=value"],
-    ["seed=*nowhere", "the value is no YAML (Unresolved alias"],
+    ["seed=*nowhere", "the value is not valid YAML (Unresolved alias"],
   ])("an override: %.40s", (override, line) => {
     const [fault, ...more] = faultsOf(good, [override]);
     expect(fault).toContain(line);
