@@ -124,7 +124,7 @@ describe("resuming", () => {
     expect(savedSteps()).toBe(40);
     expectTold(
       longer,
-      /\nthe trace was not written to \/dev\/full \(ENOSPC: .*\); all else of the run is in its output folder; .*\n$/,
+      /\nthe trace was not written to \/dev\/full \(ENOSPC: .*\); all other results of the run are in its output folder; .*\n$/,
       1,
     );
     expect(JSON.parse(again.stdout)).toMatchObject({ checkpoint: "done/checkpoints/step-00000030" });
@@ -214,7 +214,7 @@ describe("a disk that fills up while saving", () => {
     // A checkpoint takes about 250 KiB, so two fit and the third does not.
     const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "small/run");
     expect(stderr.trimEnd().split("\n").at(-1)).toMatch(
-      /^the disk of small\/run is full, so the run was stopped \(ENOSPC\); the unfinished checkpoint was removed, the one before is intact: small\/run\/checkpoints\/step-000000[12]0; free some space and continue with: \S.* resume small\/run$/,
+      /^the disk of small\/run is full, so the run was stopped \(ENOSPC\); the unfinished checkpoint was removed, the previous checkpoint is intact: small\/run\/checkpoints\/step-000000[12]0; free some space and continue with: \S.* resume small\/run$/,
     );
     expect(stderr).not.toMatch(/^\s+at /m);
     expect(code).toBe(75);

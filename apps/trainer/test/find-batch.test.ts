@@ -65,7 +65,7 @@ test.each([
     /^no batch can be trained with: a batch of \d+ is refused: more than 1.00 KiB/m,
   ],
   [["find-batch", "job.yaml", "--memory", "2GB"], /^--memory is "2GB", but must be bytes above 0, such as 2GiB/],
-  [["run", "job.yaml", "--memory", "2GiB"], /^--memory says within which bound --find-batch seeks a batch/],
+  [["run", "job.yaml", "--memory", "2GiB"], /^--memory is the memory limit of --find-batch; give/],
   [["run", "job.yaml", "--find-batch", "--dry-run"], /^--dry-run makes no step, but --find-batch has to/],
   [["run", "job.yaml", "--find-batch", "--overfit", "1"], /^--find-batch and --overfit: /],
 ])("refuses %s", { tags: "full" }, async (args, line) => {

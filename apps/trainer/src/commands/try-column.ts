@@ -1,6 +1,6 @@
 import type { TextColumn } from "@skein/report";
 
-/** A column of a table of tries: all are as wide as they need to be, and ten letters at least. */
+/** Column of a table of trials, as wide as its content, at least ten characters. */
 export const tryColumn = (heading: string, numeric: boolean): TextColumn => ({
   heading,
   numeric,

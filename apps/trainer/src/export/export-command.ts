@@ -3,7 +3,7 @@ import { commandAction } from "../commands/command-action.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
 import { checkpointOption } from "../commands/number-option.ts";
 import { recordedJob } from "../run/output-folder.ts";
-import { sayCode } from "../commands/say-code.ts";
+import { announceCode } from "../commands/announce-code.ts";
 import type { GlobalOptions } from "../commands/run-options.ts";
 import { openSavedRun, type SavedRun } from "../checkpoint/saved-run.ts";
 import { writeStdout } from "../terminal.ts";
@@ -48,7 +48,7 @@ export const exportCommand = async (folder: string, options: ExportOptions): Pro
   const { output, checkpoint } = options;
   const format = oneOf("format", options.format, [...formats.keys()]);
   const dtype = options.dtype === undefined ? undefined : oneOf("dtype", options.dtype, dtypes);
-  sayCode([recordedJob(folder)], options);
+  announceCode([recordedJob(folder)], options);
   const run = await openSavedRun(folder, checkpointOption(checkpoint));
   const { files, remarks } = await formats.get(format)!(run, output, dtype === undefined ? {} : { dtype });
   writeStdout(

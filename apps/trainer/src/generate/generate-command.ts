@@ -6,7 +6,7 @@ import { exitCodes } from "../errors.ts";
 import { openLoneBackend } from "../backend/lone-backend.ts";
 import { checkpointOption, type NumberRange, numberOption, wholeFrom } from "../commands/number-option.ts";
 import { jobFile, recordedJob } from "../run/output-folder.ts";
-import { sayCode } from "../commands/say-code.ts";
+import { announceCode } from "../commands/announce-code.ts";
 import type { GlobalOptions } from "../commands/run-options.ts";
 import { type Generation, generateText } from "./generate-text.ts";
 import { openTextModel } from "./text-model.ts";
@@ -49,7 +49,7 @@ const generationOf = (options: GenerateOptions): Generation => ({
  */
 export const generateCommand = async (place: string, options: GenerateOptions): Promise<number> => {
   const generation = generationOf(options);
-  if (existsSync(join(place, jobFile))) sayCode([recordedJob(place)], options);
+  if (existsSync(join(place, jobFile))) announceCode([recordedJob(place)], options);
   const model = await openTextModel(place, checkpointOption(options.checkpoint));
   const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "auto" });
   // In files and pipes a text is as the model gives it.
