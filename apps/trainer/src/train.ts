@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { Aggregator, Codec } from "@skein/compressors";
 import type { Model, Sums } from "@skein/models";
 import type { MapTree, NdArray, Schedule, SkeinError, Tensor } from "@skein/tensor-core";
-import { buildData, limited, seenBy } from "./building/build.ts";
+import { buildData, limitData, withNormalisation } from "./building/build.ts";
 import { readCheckpoint } from "./checkpoint/checkpoint.ts";
 import { checkpointSecret } from "./checkpoint/checkpoint-manifest.ts";
 import { sha256 } from "./checkpoint/checkpoint-part.ts";
@@ -220,7 +220,7 @@ const settle = async (job: Job, things: ProgramObjects): Promise<{ readonly job:
   requireThreads(settled, things);
   const { callbacks } = things;
   const ownData = "data" in things ? checkedData(await givenThing("data", things.data), "train(): data") : undefined;
-  const data = ownData === undefined ? await buildData(settled.data) : limited(ownData, settled.data);
+  const data = ownData === undefined ? await buildData(settled.data) : limitData(ownData, settled.data);
   const task = taskOf(data);
   const parts = partsOfThings(things, meshOf(settled));
   const made = "model" in things ? await givenThing("model", things.model, task) : undefined;
@@ -229,7 +229,7 @@ const settle = async (job: Job, things: ProgramObjects): Promise<{ readonly job:
       ? undefined
       : traceModel(
           await withOwnMetrics(
-            seenBy(checkedModel(made, data.predicts, "train(): model", process.cwd()), settled.data, task),
+            withNormalisation(checkedModel(made, data.predicts, "train(): model", process.cwd()), settled.data, task),
             settled,
             task,
             parts.parts,

@@ -145,7 +145,7 @@ describe("resuming", () => {
       "another number of ranks",
       ["--ranks", "1"],
       [
-        "was written by 2 ranks, each with state of its own (residuals or inverses), but the job has 1; resume with 2 ranks",
+        "was written by 2 ranks, each with its own state (residuals or inverses), but the job has 1; resume with 2 ranks",
       ],
     ],
     [

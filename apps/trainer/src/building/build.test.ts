@@ -1,7 +1,7 @@
 import { arrayRecords, gatherBatch, makeRecords, type Records, textRecords } from "@skein/data";
 import { NdArray } from "@skein/tensor-core";
 import { expect, test } from "vitest";
-import { limited } from "./build.ts";
+import { limitData } from "./build.ts";
 import type { DataJob } from "../job/job.ts";
 import type { DataSet } from "../modules/task.ts";
 
@@ -17,7 +17,7 @@ const columnOf = (records: Records, field = "labels"): number[] =>
   )[field]!.toNumbers();
 
 const partsOf = (data: DataSet<Records>, limits: Partial<DataJob>): [number[], number[]] => {
-  const { train, test: judged } = limited(data, { kind: "program", digest: "", ...limits } as DataJob);
+  const { train, test: judged } = limitData(data, { kind: "program", digest: "", ...limits } as DataJob);
   return [columnOf(train), columnOf(judged)];
 };
 const range = (count: number, from = 0): number[] => Array.from({ length: count }, (_, i) => from + i);
@@ -71,7 +71,7 @@ test("validation samples of text, of overlapping windows and of validationFrom: 
     range(3, 10),
   ]);
   const text = textRecords(Uint8Array.from(range(41)), 4);
-  const ofText = limited({ train: text, test: text, predicts: "bytes", classes: 256 }, {
+  const ofText = limitData({ train: text, test: text, predicts: "bytes", classes: 256 }, {
     kind: "program",
     validationFraction: 0.1,
   } as DataJob);

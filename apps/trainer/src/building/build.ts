@@ -61,7 +61,7 @@ import { mobyDickData, textData, tokenData } from "./text-data.ts";
 import { validationSplit } from "./validation-split.ts";
 import { pretrainedModel } from "../pretrained/pretrained-model.ts";
 
-// This file and build-exchange.ts turn names of a job into things; all others take the things.
+// This file and build-exchange.ts convert names in a job to objects; all other files use the objects.
 
 const findImagesOf = async (job: DecodedJob): Promise<FoundImages> => {
   switch (job.kind) {
@@ -76,7 +76,7 @@ const findImagesOf = async (job: DecodedJob): Promise<FoundImages> => {
   }
 };
 
-/** Images, decoded before training, while it goes on, or as they come by. */
+/** Loads images that are decoded before training, during training, or streamed. */
 const loadImages = async (job: DecodedJob): Promise<Omit<TrainingData, "predicts">> => {
   const { fit: _, resize: __, resample: ___, ...others } = job;
   const options: ImageOptions = { ...others, ...decodingOf(job), size: sidesOf(job.size), from: import.meta.url };
@@ -134,32 +134,33 @@ const loadData = async (job: DataJob): Promise<TrainingData> => {
 };
 
 /**
- * The samples that a job asks for. With a validation fraction, samples held back from training replace the test
- * samples; with `judgeBy: training`, the training samples do. The limits `trainSamples` and `testSamples` apply last.
+ * Applies the limits of a job to its samples. With a validation fraction, samples held out from training replace the
+ * test samples; with `judgeBy: training`, the training samples do. The limits `trainSamples` and `testSamples` apply
+ * last.
  */
-export const limited = <Of extends Samples>(data: DataSet<Of>, job: DataJob): DataSet<Of> => {
+export const limitData = <Of extends Samples>(data: DataSet<Of>, job: DataJob): DataSet<Of> => {
   const { trainSamples, testSamples, judgeBy } = job;
   const { train, test } = job.validationFraction === undefined ? data : validationSplit(data, job);
-  const learnt = limitSamples(train, trainSamples, data);
-  const judged = judgeBy === "training" ? learnt : test;
-  return { ...data, train: learnt, test: limitSamples(judged, testSamples, data) };
+  const trainPart = limitSamples(train, trainSamples, data);
+  const evaluated = judgeBy === "training" ? trainPart : test;
+  return { ...data, train: trainPart, test: limitSamples(evaluated, testSamples, data) };
 };
 
-/** The same of what a job names, whose training samples may come by: those cannot be cut. */
-const cut = (data: TrainingData, job: DataJob): TrainingData => {
+/** Applies the limits of a job to samples that may be streamed; streamed training samples are not limited. */
+const limitAny = (data: TrainingData, job: DataJob): TrainingData => {
   const { train, test } = data;
   return isStreamed(train)
     ? { ...data, test: limitSamples(test, job.testSamples, data) }
-    : limited<Samples>({ ...data, train }, job);
+    : limitData<Samples>({ ...data, train }, job);
 };
 
 /**
- * Load the samples into shared memory, or open the files that they are in.
+ * Loads the samples into shared memory, or opens their files.
  *
- * @throws DataError, ModuleError when they are missing, truncated or altered.
+ * @throws DataError, ModuleError if they are missing, truncated or altered.
  */
 export const buildData = async (job: DataJob): Promise<TrainingData> => {
-  const data = cut(await loadData(job), job);
+  const data = limitAny(await loadData(job), job);
   if (!("augment" in job) || job.augment === undefined) return data;
   const { crop, flip, resizedCrop, jitter } = job.augment;
   const augmentation: Augmentation = { cropPadding: crop, flip, resizedCrop, jitter };
@@ -171,21 +172,23 @@ export const buildData = async (job: DataJob): Promise<TrainingData> => {
   return { ...data, augmentation };
 };
 
-/** What samples a model of ours takes, and what it learns from them. */
+/** Checks that a built-in model fits the samples. @returns the number of classes. */
 const requireTask = ({ kind }: OwnModelJob, task: Task): number => {
   const { predicts, classes } = task;
   const images = kind === "cnn" || kind === "resnet18";
   const fault = (rule: string): never => {
     throw new ConfigError([
-      `model.kind: a ${kind} ${rule}; use another model, such as {kind: module} for one of yours`,
+      `model.kind: a ${kind} ${rule}; use another model, such as {kind: module} for a user model`,
     ]);
   };
   if (!isLabelled(task))
-    fault(`takes samples of inputs and labels, a tensor each, but these are ${layoutOf({ fields: task.leaves })}`);
+    fault(
+      `needs samples with inputs and labels, one tensor each, but these samples are ${layoutOf({ fields: task.leaves })}`,
+    );
   const { dtype, shape } = task.inputs;
   if (predicts === "values" || predicts === "own")
     fault(
-      `gives a score to each of some classes, but the ${predicts === "own" ? "data says predicts: own" : "labels of this data are values"}`,
+      `predicts class scores, but the ${predicts === "own" ? "data has predicts: own" : "labels of this data are values"}`,
     );
   if (kind === "gpt" && (predicts === "classes" || shape.length !== 1))
     fault(
@@ -194,20 +197,22 @@ const requireTask = ({ kind }: OwnModelJob, task: Task): number => {
   if (kind !== "gpt" && predicts !== "classes")
     fault(`predicts one class per sample, but the labels of this data are ${predicts}`);
   if (images && shape.length !== 3)
-    fault(`looks at images [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]`);
+    fault(`needs images [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]`);
   if (kind === "cnn" && (shape[0]! < 4 || shape[1]! < 4))
-    fault(`halves images twice, so they need 4 rows and columns at least, but have ${shape[0]}×${shape[1]}`);
+    fault(`halves images twice, so images need at least 4 rows and columns, but have ${shape[0]}×${shape[1]}`);
   return classes!;
 };
 
-/** Models of ours, by name. */
+/** Built-in models. */
 export type OwnModelJob = Exclude<ModelJob, { readonly kind: "module" | "program" | "pretrained" }>;
 
 type ModelInput = Pick<Job, "memory" | "mesh">;
 
 /**
- * @param task whose samples fix the first layer, and whose classes the last.
- * @param experts how tokens travel, where that was planned.
+ * Builds a built-in model.
+ *
+ * @param task its samples determine the first layer, its classes the last.
+ * @param experts how tokens are sent to experts, if that was planned.
  * @throws ConfigError.
  */
 export const buildOwnModel = (
@@ -248,11 +253,11 @@ export const buildOwnModel = (
 };
 
 /**
- * The model, of inputs as the job's data want them seen.
+ * Adds the normalization of the job's data to a model.
  *
- * @throws ConfigError where these have other channels.
+ * @throws ConfigError if the number of channels differs.
  */
-export const seenBy = <Own extends AnyModel>(model: Own, data: DataJob, task: Pick<Task, "inputs">): Own => {
+export const withNormalisation = <Own extends AnyModel>(model: Own, data: DataJob, task: Pick<Task, "inputs">): Own => {
   if (!("normalise" in data) || data.normalise === undefined) return model;
   const { shape } = task.inputs;
   const channels = shape.at(-1);
@@ -260,31 +265,31 @@ export const seenBy = <Own extends AnyModel>(model: Own, data: DataJob, task: Pi
     const { length } = data.normalise[name];
     if (length !== 1 && length !== channels)
       throw new ConfigError([
-        `data.normalise.${name}: ${length} numbers do not fit inputs [${shape.join(", ")}], which have ${channels ?? "no"} channels; give one for each, or one for all`,
+        `data.normalise.${name}: ${length} numbers do not fit inputs [${shape.join(", ")}], which have ${channels ?? "no"} channels; give one number per channel, or one for all`,
       ]);
   }
-  return normalised(model as Model, data.normalise) as AnyModel as Own; // the data is ours: images with labels
+  return normalised(model as Model, data.normalise) as AnyModel as Own; // only data loaded by us has this option: images with labels
 };
 
-/** What a model is made of beside the job and its data. */
-interface GivenToModel {
-  /** By a program; it was traced with inputs as the data want them seen, and with the job's metrics. */
+/** Inputs of a model in addition to the job and its data. */
+interface ModelSources {
+  /** Model of a program, traced with the normalization of the data and with the job's metrics. */
   readonly given?: AnyModel | undefined;
   readonly experts?: ExpertsPlan | undefined;
-  /** Of a program, for a model that has another origin. */
+  /** Parts of a program, for a model from elsewhere. */
   readonly program?: ProgramParts | undefined;
 }
 
-/** @throws ConfigError, ModuleError. */
+/** Builds the model of a job. @throws ConfigError, ModuleError. */
 export const buildModel = async (
   job: ModelInput & Pick<Job, "model" | "data" | "metrics">,
   task: Task,
-  { given, experts, program }: GivenToModel = {},
+  { given, experts, program }: ModelSources = {},
 ): Promise<AnyModel> =>
-  // what a program gave was traced with the job's metrics
+  // a program's model was traced with the job's metrics
   job.model.kind === "program"
     ? (given ?? ofAProgram("model"))
-    : withOwnMetrics(seenBy(await bareModel(job, task, experts), job.data, task), job, task, program);
+    : withOwnMetrics(withNormalisation(await bareModel(job, task, experts), job.data, task), job, task, program);
 
 const bareModel = async (
   { model: job, ...others }: ModelInput & Pick<Job, "model">,
@@ -300,21 +305,21 @@ const bareModel = async (
   return buildOwnModel({ ...others, model: job }, task, experts);
 };
 
-/** What a part of a job says beside its kind. */
+/** Returns the settings of a part of a job without its kind. */
 const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> =>
   settings;
 
-/** What an optimizer is made of beside the job. */
+/** Inputs of an optimizer in addition to the job. */
 interface RuleInput {
-  /** What the job says of single parameters. */
+  /** Options of single parameters in the job. */
   readonly groups: ParameterGroups;
   /** Which parameters are stacks of matrices. */
   readonly stackDims: StackDims;
-  /** Mesh axis along which ranks hold the same values of the parameter at a path. */
+  /** Mesh axis along which ranks have the same values of the parameter at a path. */
   readonly replicaAxis: (path: string) => string;
-  /** Of the job, where its optimizer looks at it. */
+  /** Curvature of the job, if its optimizer needs it. */
   readonly curvature: Curvature | undefined;
-  /** What a module makes, where the job names one. */
+  /** User optimizer, if the job names one. */
   readonly own: GradientTransformation<unknown> | undefined;
 }
 
@@ -328,7 +333,7 @@ const buildRule = (
   switch (job.kind) {
     case "module":
     case "program":
-      if (own === undefined) throw new InvariantError("an optimizer was built without what its module makes");
+      if (own === undefined) throw new InvariantError("an optimizer was built without its user optimizer");
       return own;
     case "sgd":
       return sgd({ ...settingsOf(job), learningRate, mask });
@@ -357,7 +362,7 @@ const buildRule = (
         axis: replicaAxis,
       }) as GradientTransformation<unknown>;
     default:
-      if (curvature === undefined) throw new InvariantError("an optimizer was built without what it looks at");
+      if (curvature === undefined) throw new InvariantError("an optimizer was built without its curvature");
       return curvature.rule;
   }
 };
@@ -375,19 +380,24 @@ export const buildOptimizer = (
     : (chain(clipByGlobalNorm(clipNorm, sharding), rule) as GradientTransformation<unknown>);
 };
 
-/** The last part of every optimizer counts its updates; where there are several, their states are in a tree. */
+/**
+ * Returns the update counter: the last part of every optimizer counts its updates; states of several parts form a tree.
+ */
 const updatesIn = (state: unknown): Tensor => {
   const { step } = state as Partial<ScheduleState>;
   return step ?? updatesIn(Object.values(state as object).at(-1));
 };
 
-/** The learning rate of the next update, f32 scalar, by the state of the job's optimizer. Traced. */
+/**
+ * Returns a function that computes the learning rate of the next update, f32 scalar, from the state of the job's
+ * optimizer. Traced.
+ */
 export const buildLearningRateOf =
   (rate: Schedule): ((optimizerState: unknown) => Tensor) =>
   (state) =>
     resolveSchedule(rate, updatesIn(state));
 
-/** The scale of the loss; none where gradients have the range of f32. */
+/** Builds the loss scale; undefined if gradients have the range of f32. */
 export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {
   switch (job.kind) {
     case "f32":

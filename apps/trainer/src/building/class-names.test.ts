@@ -74,7 +74,7 @@ test("a stream numbers its classes in the order of the checkpoint, and an ignore
 
 test("classes that a checkpoint does not name are refused", () => {
   expect(() => withCheckpointClasses(dataOf(["cat", "emu"], [0]), jobOf({ 0: "dog", 1: "cat" }))).toThrow(
-    "model.folder: the checkpoint tells the classes dog, cat, but the data has emu; train a head of its own with head: new",
+    "model.folder: the checkpoint has the classes dog, cat, but the data has emu; train a new head with head: new",
   );
 });
 

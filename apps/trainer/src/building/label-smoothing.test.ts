@@ -69,7 +69,7 @@ describe("a model", () => {
       },
     };
     expect(() => requireSmoothing(own, data, job)).toThrow(
-      "labelSmoothing: 0.1 of the targets is to be spread over all classes, but the model's loss is its own",
+      "labelSmoothing is 0.1, but the model's own loss ignores context.labelSmoothing",
     );
     requireSmoothing(own, data, { ...job, labelSmoothing: undefined });
   });

@@ -78,7 +78,7 @@ describe("experts of a layer are matrices of their own", () => {
         () => found,
       );
     expect(of("up", 0)("up")).toBe(1);
-    expect(() => of("up", 1)).toThrow(/muon reads up \[2, 8, 6\] as one matrix, but .* share out its dimension 1/);
+    expect(() => of("up", 1)).toThrow(/muon reads up \[2, 8, 6\] as one matrix, but .* shard its dimension 1/);
     expect(() => of("gate", 0)).toThrow(/muon reads gate \[4, 8\] as one matrix, .*; use adamw, or mesh: {expert: 1}/);
   });
 });

@@ -297,7 +297,7 @@ describe("a hostile job file is refused in a few lines of bounded length", () =>
     [
       "a file that is too large",
       `${good}#${"x".repeat(65_536)}`,
-      /^jobs\/x\.yaml: has \d+ characters, and a job in YAML at most 32768; .*\(it is no JSON\)/,
+      /^jobs\/x\.yaml: has \d+ characters, and a job in YAML at most 32768; .*\(it is not valid JSON\)/,
     ],
     ["a key of __proto__", `${good}__proto__: {polluted: 1}\n`, /unknown key "__proto__"/],
   ])("%s", (_, text, line) => {
@@ -395,7 +395,7 @@ describe("a job longer than people write, as a run saves it", () => {
       /^job\.json: data\.file is \[.*, but must be a string or a list of at most 100000; change it$/,
     ],
     ["a list", `[${text}]`, /^job\.json: the job is \[.*, but must be a mapping of keys/],
-    ["a torn text", text.slice(0, -10), /^job\.json: has \d+ characters, and a job in YAML at most .*no JSON\)$/],
+    ["a torn text", text.slice(0, -10), /^job\.json: has \d+ characters, and a job in YAML at most .*not valid JSON\)$/],
     ["depth", `{"a":${"[".repeat(1e5)}${"]".repeat(1e5)}}`, /nested deeper than 1000 levels\)$/],
     ["a key of __proto__", text.replace("{", '{"__proto__": {"polluted": 1},'), /unknown key "__proto__"/],
   ])("with %s is refused in one line", (_, altered, line) => {
