@@ -49,7 +49,7 @@ import type {
 import type { Standing } from "./run/progress.ts";
 import type { RunEvent } from "./run/run-events.ts";
 import { runJob } from "./run/run-job.ts";
-import { inLogicalOrder, type LearntWeights } from "./checkpoint/logical-experts.ts";
+import { inLogicalOrder, type TrainedWeights } from "./checkpoint/logical-experts.ts";
 import { savedParams, savedTree } from "./checkpoint/saved-run.ts";
 import type { Summary } from "./run/summary.ts";
 
@@ -265,7 +265,7 @@ const withPartDigests = (job: Job, recordings: PartRecordings): Job => {
   };
 };
 
-const weightsOf = (folder: string | undefined, prepared: Prepared): LearntWeights => {
+const weightsOf = (folder: string | undefined, prepared: Prepared): TrainedWeights => {
   if (folder === undefined)
     throw new CheckpointError("the run has saved nothing yet, so there are no parameters; let it make a step");
   const checkpoint = readCheckpoint(nodeFiles, folder, checkpointSecret(process.env));

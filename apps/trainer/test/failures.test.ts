@@ -106,7 +106,7 @@ describe("resuming", () => {
     const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "done", "--resume-if-possible");
     expect(stderr.trimEnd().split("\n")).toEqual([
       expect.stringMatching(
-        /^no checkpoint to resume from: done\/checkpoints holds 3, but none is sound \(.*\); see that its disk is there and whole/,
+        /^no checkpoint to resume from: done\/checkpoints has 3, but none is valid \(.*\); check the disk/,
       ),
     ]);
     expect(code).toBe(75);

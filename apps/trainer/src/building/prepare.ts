@@ -11,7 +11,7 @@ import {
 } from "@skein/tensor-core";
 import { excerpt, formatSpec, leavesByPath, sameSpec } from "@skein/tensor-core/backend";
 import { buildData, buildModel, buildOwnModel } from "./build.ts";
-import { requireSameStream, stepOffsetAfter } from "../checkpoint/data-standing.ts";
+import { requireSameStream, stepOffsetAfter } from "../checkpoint/data-position.ts";
 import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
 import { differencesOf, flatSettings } from "../checkpoint/job-settings.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "../checkpoint/checkpoint.ts";

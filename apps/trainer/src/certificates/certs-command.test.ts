@@ -127,7 +127,7 @@ describe("skein-train certs init", () => {
     [["--ranks", "two"], /--ranks two/],
     [["--ranks", "4", "--ranks-per-process", "3"], /3: does not divide 4 ranks/],
     [["--ranks", "2", "--days", "1e9"], /--days 1e9/],
-    [["--ranks", "2", "--hosts", "a,b c"], /--hosts b c: is no name or address/],
+    [["--ranks", "2", "--hosts", "a,b c"], /--hosts b c: is not a host name or address/],
     [["--ranks", "2", "--hosts", "a:8080"], /--hosts a:8080/],
   ])("refuses %j in one line, and writes nothing", async (args, message) => {
     const output = join(folder, "certs");

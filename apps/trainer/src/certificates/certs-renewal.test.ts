@@ -117,14 +117,14 @@ describe("certs init --keep-authority", () => {
       join(folder, "link", "certs", "a.pem"),
     ])
       expect(await refusal(certs("init", "--ranks", "1", "--output", certificates, "--keep-authority", place))).toMatch(
-        /is handed out to the hosts/,
+        /is copied to the hosts/,
       );
     expect(readdirSync(folder)).toEqual(["link"]);
   });
 
   test("overwrites no authority, and keeps none that ends before its certificates", async () => {
     expect(await refusal(init("--days", "30", "--authority-days", "29"))).toMatch(
-      /--authority-days 29: ends before the certificates/,
+      /--authority-days 29: the authority would expire before its certificates/,
     );
     expect(await refusal(certs("init", "--ranks", "1", "--authority-days", "9", "--output", certificates))).toMatch(
       /add --keep-authority/,
@@ -179,7 +179,7 @@ describe("certs renew", () => {
       "an authority that ends before",
       () => undefined,
       ["--days", "366"],
-      /ends on .* before certificates of 366 days would; take --days 36[45] at most/,
+      /expires on .* before certificates of 366 days would; use --days 36[45] at most/,
     ],
     ["a rank without files", () => undefined, ["--rank", "7"], /rank-7\.pem cannot be read/],
     ["a list of ranks that is none", () => undefined, ["--rank", "2-1"], /--rank 2-1: must be ranks such as/],
@@ -193,19 +193,19 @@ describe("certs renew", () => {
       "another's authority",
       () => writeFileSync(authority, readFileSync(join(folder, "other.pem"))),
       [],
-      /is of another authority than --authority/,
+      /is of a different authority than --authority/,
     ],
     [
       "an authority that was cut short",
       () => writeFileSync(authority, readFileSync(authority, "utf8").split("list ")[0]!),
       [],
-      /is cut short/,
+      /is truncated/,
     ],
     [
       "an authority with a line of somebody else",
       () => appendFileSync(authority, "issued 12 soon skein:rank:0\n"),
       [],
-      /has a line that skein-train certs has not written/,
+      /has a line that skein-train certs did not write/,
     ],
     ["an authority that is none", () => writeFileSync(authority, "issued"), [], /holds no private key/],
     ["an authority that is not there", () => rmSync(authority), [], /cannot be read \(ENOENT/],
@@ -214,7 +214,7 @@ describe("certs renew", () => {
       "an authority that is in use",
       () => writeFileSync(`${authority}.lock`, ""),
       [],
-      /another skein-train certs works with it/,
+      /another skein-train certs command is using it/,
     ],
   ])("refuses %s in one line, and replaces nothing", async (_, spoil, args, message) => {
     await init();
@@ -231,7 +231,7 @@ describe("certs renew", () => {
     const before = existsSync(certificates) ? texts() : {};
     expect(await refusal(renew(...args))).toMatch(message);
     expect(existsSync(certificates) ? texts() : {}).toEqual(before);
-    expect(existsSync(`${authority}.lock`)).toBe(message.source.includes("works with it"));
+    expect(existsSync(`${authority}.lock`)).toBe(message.source.includes("is using it"));
   });
 
   test("says what to do when the authority is about to end", async () => {
@@ -246,7 +246,7 @@ describe("certs renew", () => {
     });
     writeFileSync(coordinatorFiles(certificates).authority, pem);
     expect(await refusal(renew("--days", "1"))).toMatch(
-      /make a new authority and all certificates with skein-train certs init, and start the run again/,
+      /create a new authority and all certificates with skein-train certs init, and start the run again/,
     );
   });
 });
@@ -260,11 +260,11 @@ describe("certs revoke", () => {
     ];
     await renew("--rank", "1");
     const renewed = serialIn(rankFiles(certificates, 1).certificate);
-    expect(await revoke("--rank", "1")).toMatch(/Revoked 2 certificates; the list names 2/);
+    expect(await revoke("--rank", "1")).toMatch(/Revoked 2 certificates; the list contains 2/);
     expect(listed()).toEqual(new Set([stolen, renewed]));
     await renew("--rank", "1");
     expect(() => readTlsIdentity(rankFiles(certificates, 1))).not.toThrow(); // what came after is worth something
-    expect(await revoke("--rank", "2")).toMatch(/the list names 3/);
+    expect(await revoke("--rank", "2")).toMatch(/the list contains 3/);
     expect(listed()).toEqual(new Set([stolen, renewed, other]));
     expect(() => readTlsIdentity(rankFiles(certificates, 2))).toThrow(
       /rank-2\.pem was revoked, as .*revoked\.pem says; issue a new one/,
@@ -297,9 +297,9 @@ describe("certs revoke", () => {
     await renew("--rank", "0");
     expect(await revoke("--certificate", copy)).not.toContain("--coordinator");
     expect(listed()).toEqual(new Set([serialIn(copy)]));
-    expect(await revoke("--rank", "0", "--coordinator")).toMatch(/Revoked 2 certificates; the list names 3/);
-    expect(await revoke("--coordinator")).toMatch(/Nothing new was revoked; the list names 3/);
-    expect(await revoke("--rank", "0")).toMatch(/add --coordinator where the host is lost/);
+    expect(await revoke("--rank", "0", "--coordinator")).toMatch(/Revoked 2 certificates; the list contains 3/);
+    expect(await revoke("--coordinator")).toMatch(/No further certificate was revoked; the list contains 3/);
+    expect(await revoke("--rank", "0")).toMatch(/add --coordinator if that host is lost/);
   });
 
   test("forgets nothing that is on the list, when the authority's file is put back from a copy", async () => {
@@ -322,7 +322,7 @@ describe("certs revoke", () => {
   });
 
   test.each<[string, string[], RegExp]>([
-    ["nothing", [], /nothing is named; add --rank/],
+    ["nothing", [], /no certificate is given; add --rank/],
     ["a rank that there is not", ["--rank", "9"], /has never signed a certificate of skein:rank:9/],
     ["a certificate of another authority", ["--certificate", "other"], /was not signed by --authority/],
     ["the authority itself", ["--certificate", "authority"], /was not signed by --authority/],

@@ -118,19 +118,19 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
         bytes[bytes.length - 1]! ^= 1;
         writeFileSync(path, bytes);
       },
-      "shared.safetensors does not have the SHA-256 of its manifest: it was altered",
+      "shared.safetensors does not have the SHA-256 of its manifest: the file was altered",
     ],
     ["without a part", (folder) => rmSync(join(folder, rankFile(0))), "rank-0.safetensors cannot be read"],
     ["without a manifest", (folder) => rmSync(join(folder, "manifest.json")), "manifest.json is missing or damaged"],
     [
       "with a manifest that names a file elsewhere",
       (folder) => reseal(folder, { files: [{ name: "../../x.safetensors", bytes: 1, sha256: sha256("x") }] }),
-      "manifest.json holds what no manifest of this version holds",
+      "manifest.json is not a manifest of this version",
     ],
     [
       "under the name of another step",
       (folder) => renameSync(folder, folder.replace(/2$/, "5")),
-      "manifest.json says step 2, but stands in",
+      "manifest.json says step 2, but is in",
     ],
     [
       "with a manifest of another step",
@@ -157,9 +157,9 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
   });
 
   test("none left, or none at all", () => {
-    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow(/no checkpoint to resume from: .* holds none/);
+    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow(/no checkpoint to resume from: .* has no checkpoints/);
     truncateSync(join(save(1), sharedFile), 9);
-    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("holds 1, but none is sound");
+    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("has 1, but none is valid");
   });
 });
 
@@ -226,7 +226,7 @@ describe("signed checkpoints", () => {
     const other = commit(2, "a secret of another");
     expect(taken(secret)).toEqual([
       1,
-      expect.stringContaining(`${join(other, "manifest.json")} is signed with another secret`),
+      expect.stringContaining(`${join(other, "manifest.json")} is signed with a different secret`),
     ]);
   });
 
@@ -241,13 +241,13 @@ describe("signed checkpoints", () => {
         (_, before: string, digit: string) => before + (digit === "0" ? "1" : "0"),
       ),
     );
-    expect(taken(undefined)).toEqual([1, expect.stringContaining("does not have the SHA-256")]);
+    expect(taken(undefined)).toEqual([1, expect.stringContaining("does not match its own SHA-256")]);
   });
 
   test("a secret that is none is refused", () => {
     expect(checkpointSecret({})).toBeUndefined();
     expect(checkpointSecret({ SKEIN_CHECKPOINT_SECRET: secret })).toBe(secret);
-    expect(() => checkpointSecret({ SKEIN_CHECKPOINT_SECRET: "short" })).toThrow("has 5 bytes, and needs at least 16");
+    expect(() => checkpointSecret({ SKEIN_CHECKPOINT_SECRET: "short" })).toThrow("has 5 bytes, but needs at least 16");
   });
 });
 
@@ -275,7 +275,7 @@ test("a crash before the rename leaves no checkpoint under the final name", () =
   const files: Files = { ...nodeFiles, rename: () => expect.fail("crash") };
   expect(() => save(3, { files })).toThrow("crash");
   expect(existsSync(join(checkpointsFolder(output), "step-00000003"))).toBe(false);
-  expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("holds none");
+  expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("has no checkpoints");
 });
 
 test("parts and manifest reach the disk before the rename, the rename before old ones go", () => {
@@ -402,12 +402,12 @@ describe("a part that does not lie where the manifest is written", () => {
     [
       "is missed",
       (path) => rmSync(path),
-      /checkpoint of step 2 was given up: .*rank-0.safetensors was written by a rank, but cannot be read here \(ENOENT\)/,
+      /checkpoint of step 2 was abandoned: .*rank-0.safetensors was written by a rank, but cannot be read here \(ENOENT\)/,
     ],
     [
       "is too short",
       (path) => truncateSync(path, 9),
-      /rank-0.safetensors has 9 bytes here, but the rank that wrote it wrote \d+/,
+      /rank-0.safetensors has 9 bytes here, but its rank wrote \d+/,
     ],
   ])("%s, and no checkpoint is made of the rest", (_, damage, message) => {
     save(1, { keep: 1 });
@@ -448,7 +448,7 @@ test("another model is refused, with the first tensors that differ", () => {
   ).toThrow(
     new CheckpointError(
       [
-        "runs/x is of another model or optimizer; 3 of 3 tensors differ; resume with the job that wrote it:",
+        "runs/x is of a different model or optimizer; 3 of 3 tensors differ; resume with the job that wrote it:",
         "  b: f32[3] in the checkpoint, f32[4] in the job's model",
         "  new: f32[5] in the job's model, not in the checkpoint",
         "  gone: f32[1] in the checkpoint, not in the job's model",

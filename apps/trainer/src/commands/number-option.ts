@@ -1,5 +1,5 @@
 import { ConfigError } from "../errors.ts";
-import type { WhichCheckpoint } from "../checkpoint/saved-run.ts";
+import type { CheckpointChoice } from "../checkpoint/saved-run.ts";
 
 /** Numbers that an option accepts, with their description for errors. */
 export interface NumberRange {
@@ -20,7 +20,7 @@ export const numberOption = (name: string, text: string, { rule, fits }: NumberR
 };
 
 /** Parses the option `--checkpoint`: a step, or `best`. Undefined if the option is absent. */
-export const checkpointOption = (text: string | undefined): WhichCheckpoint | undefined => {
+export const checkpointOption = (text: string | undefined): CheckpointChoice | undefined => {
   if (text === undefined || text === "best") return text;
   const { fits, rule } = wholeFrom(1);
   return numberOption("checkpoint", text, { fits, rule: `${rule}, or best` });

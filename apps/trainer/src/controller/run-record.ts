@@ -4,7 +4,7 @@ import type { BackendName } from "../backend/backend.ts";
 import { bestBefore, type BestSoFar } from "../rank/best-so-far.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint/checkpoint.ts";
 import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
-import { standingOf } from "../checkpoint/data-standing.ts";
+import { dataPositionOf } from "../checkpoint/data-position.ts";
 import { namesOf } from "../building/class-names.ts";
 import { DamagedSamples } from "../building/damaged-samples.ts";
 import { reviveError } from "../errors.ts";
@@ -294,7 +294,7 @@ export class RunRecord {
       format: "skein-checkpoint",
       version: 2,
       step,
-      data: standingOf(
+      data: dataPositionOf(
         step,
         prepared,
         parts.flatMap(({ lanes }) => lanes ?? []),

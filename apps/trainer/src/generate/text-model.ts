@@ -6,7 +6,7 @@ import type { Model } from "@skein/models";
 import { loadPretrained } from "@skein/pretrained/node";
 import { ConfigError } from "../errors.ts";
 import { jobFile } from "../run/output-folder.ts";
-import { openSavedRun, type WhichCheckpoint } from "../checkpoint/saved-run.ts";
+import { openSavedRun, type CheckpointChoice } from "../checkpoint/saved-run.ts";
 import { goesOnFromKeys } from "./goes-on-from-keys.ts";
 
 /** A causal model with what makes text of its tokens. */
@@ -56,7 +56,7 @@ const ofFolder = async (folder: string): Promise<TextModel> => {
   return { model, params, state, contextLength, goesOn: true, tokenizer: tokenizerOf(folder, config["vocab_size"]) };
 };
 
-const ofRun = async (output: string, which: WhichCheckpoint | undefined): Promise<TextModel> => {
+const ofRun = async (output: string, which: CheckpointChoice | undefined): Promise<TextModel> => {
   const { job, prepared, params, state } = await openSavedRun(output, which);
   const { model, data } = prepared;
   const { predicts, train } = data;
@@ -86,7 +86,7 @@ const ofRun = async (output: string, which: WhichCheckpoint | undefined): Promis
  * @param step of a run's checkpoint. Default: the newest.
  * @throws ConfigError, CheckpointError, PretrainedError, DataError.
  */
-export const openTextModel = async (place: string, which?: WhichCheckpoint): Promise<TextModel> => {
+export const openTextModel = async (place: string, which?: CheckpointChoice): Promise<TextModel> => {
   if (existsSync(join(place, jobFile))) return ofRun(place, which);
   if (!existsSync(join(place, "config.json")))
     throw new ConfigError([
