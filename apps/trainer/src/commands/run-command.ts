@@ -2,7 +2,7 @@ import { loadJobs, readJobs } from "../job/config.ts";
 import { dryRun } from "../dry-run/dry-run-command.ts";
 import { ConfigError } from "../errors.ts";
 import { execute } from "../run/execute-run.ts";
-import { launchedRunner, launchedPlace, takeLaunchedPart } from "../controller/launched-process.ts";
+import { launchedRunner, launchedPosition, takeLaunchedPart } from "../controller/launched-process.ts";
 import { discoverRank } from "../controller/rank-discovery.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { jobOfFoundBatch } from "../find-batch/find-batch-command.ts";
@@ -39,14 +39,15 @@ export const runCommand = async (file: string, options: RunOptions): Promise<num
   if (jobs.length > 1) return runSeveral(jobs, options);
   const job = jobs[0]!;
   if (options.dryRun === true) return dryRun(job, options);
-  const place = launchedPlace(job, process.env);
-  if (place !== undefined) keepExitCode();
-  if (place !== undefined && place.process > 0)
-    return takeLaunchedPart(place, (line) => {
+  const position = launchedPosition(job, process.env);
+  if (position !== undefined) keepExitCode();
+  if (position !== undefined && position.process > 0)
+    return takeLaunchedPart(position, (line) => {
       if (options.quiet !== true) writeStderr(`${line}\n`);
     });
   // Only the launcher that started the processes of a run can restart them.
-  const where = place === undefined ? { runner: localRunner(job) } : { runner: launchedRunner(place), maxRestarts: 0 };
+  const where =
+    position === undefined ? { runner: localRunner(job) } : { runner: launchedRunner(position), maxRestarts: 0 };
   const start = options.resumeIfPossible === true ? "from checkpoint if possible" : "anew";
   return (await execute({ job, ...where, output: options.output, start }, options)).code;
 };

@@ -44,17 +44,17 @@ test("what none does just so is told, with what is nearest", () => {
   expect(exportedImages(folder({}), undefined)).toEqual({
     processor: { resize: 224, crop: [224, 224], resample: "lanczos" },
     remarks: [
-      "preprocessor_config.json makes nearly the pixels of the run: data.fit cover cuts images before it resizes them, and sharp's filter is nearly Pillow's lanczos; for the same, train with data.resize and data.resample",
+      "preprocessor_config.json gives nearly the pixels of the run: data.fit cover crops images before resizing them, and sharp's filter is nearly Pillow's lanczos; for identical pixels, train with data.resize and data.resample",
     ],
   });
   const { remarks } = exportedImages(folder({ fit: "stretch" }), undefined)!;
-  expect(remarks).toEqual([expect.stringMatching(/^preprocessor_config\.json makes nearly .*: sharp's filter is/)]);
+  expect(remarks).toEqual([expect.stringMatching(/^preprocessor_config\.json gives nearly .*: sharp's filter is/)]);
 });
 
 test("what none does at all is told, and nothing is made up", () => {
   for (const [said, told] of [
-    [{ fit: "contain" }, /data\.fit contain does with data\.size 224×224/],
-    [{ size: [224, 160] }, /data\.fit cover does with data\.size 224×160/],
+    [{ fit: "contain" }, /data\.fit contain with data\.size 224×224/],
+    [{ size: [224, 160] }, /data\.fit cover with data\.size 224×160/],
   ] as const)
     expect(exportedImages(folder(said), undefined)).toEqual({ remarks: [expect.stringMatching(told)] });
 });

@@ -45,7 +45,7 @@ test("all ranks hear of a request before the same step, whatever their clocks sa
         let answers = 0;
         for (const [step, length] of milliseconds.entries()) {
           if (step === askedBefore) askForHistograms(folder);
-          const asked = await Promise.all(ranks.map((rank) => rank.isAsked()));
+          const asked = await Promise.all(ranks.map((rank) => rank.isRequested()));
           expect(new Set(asked).size).toBe(1);
           if (asked[0]!) {
             answers++;
@@ -66,11 +66,11 @@ test.each([
 ])("ranks look about once a second: %s", async (_, milliseconds, seconds) => {
   let now = 0;
   const { ranks, exchanges } = ranksOf(2, [() => now, () => now]);
-  for (; now < 1000 * seconds; now += milliseconds) await Promise.all(ranks.map((rank) => rank.isAsked()));
+  for (; now < 1000 * seconds; now += milliseconds) await Promise.all(ranks.map((rank) => rank.isRequested()));
   expect(exchanges()).toBeLessThanOrEqual(seconds + 2);
   askForHistograms(folder);
   let waited = 0;
-  for (; !(await Promise.all(ranks.map((rank) => rank.isAsked())))[0]!; now += milliseconds) waited += milliseconds;
+  for (; !(await Promise.all(ranks.map((rank) => rank.isRequested())))[0]!; now += milliseconds) waited += milliseconds;
   expect(waited).toBeLessThanOrEqual(2000 + milliseconds);
 });
 
