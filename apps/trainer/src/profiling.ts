@@ -78,7 +78,7 @@ export interface PricedTimes extends Omit<ExchangeTimes, "dense" | "experts"> {
   readonly experts?: (() => { readonly spans: readonly Span[]; readonly allToAll: LinearCollectiveModel }) | undefined;
 }
 
-/** What a run of some steps told. */
+/** Result of a profiled run. */
 export interface ProfiledRun {
   /** Spans of all steps; fewer steps than requested if the run was stopped. */
   readonly ranks: readonly RankSpans[];

@@ -6,7 +6,7 @@ import { buildData, limitData, withNormalisation } from "./building/build.ts";
 import { readCheckpoint } from "./checkpoint/checkpoint.ts";
 import { checkpointSecret } from "./checkpoint/checkpoint-manifest.ts";
 import { sha256 } from "./checkpoint/checkpoint-part.ts";
-import { anchored, checkJob } from "./job/config.ts";
+import { withAbsolutePaths, checkJob } from "./job/config.ts";
 import { CheckpointError, ConfigError, describeError } from "./errors.ts";
 import { EventStream } from "./run/event-stream.ts";
 import { mostWaiting } from "./run/waiting-events.ts";
@@ -382,7 +382,7 @@ const trainWith = async <Params, State>(
   const notify = stopsOnFault(onNote, fail);
   try {
     const { job, given } = await settle(
-      anchored(checked, () => "."),
+      withAbsolutePaths(checked, () => "."),
       things,
     );
     const { output, step, summary, checkpoint, traceFault, prepared } = await runJob({

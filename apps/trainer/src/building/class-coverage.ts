@@ -17,8 +17,8 @@ const classCounts = (samples: TrainingSamples): ReadonlyMap<number, number> | un
 
 const listed = (labels: readonly number[]): string => {
   const sorted = labels.toSorted((a, b) => a - b);
-  const shown = sorted.slice(0, maxListed).join(", ");
-  return sorted.length > maxListed ? `${shown}, … (${sorted.length} in all)` : shown;
+  const text = sorted.slice(0, maxListed).join(", ");
+  return sorted.length > maxListed ? `${text}, … (${sorted.length} in all)` : text;
 };
 
 /** Remarks on classes that are missing in the training samples or in the evaluation samples. */

@@ -20,8 +20,8 @@ type Text = Documents["text"];
 type TokenJob = Extract<DataJob, { readonly kind: "tokens" }>;
 
 /** Windows of a training text, and of its end or of another text for evaluation. */
-const windowsOf = (text: Text, { window, testFraction }: TextJob, held?: Text): Pick<DataSet, "train" | "test"> => {
-  const { train, valid } = held === undefined ? splitText(text, testFraction) : { train: text, valid: held };
+const windowsOf = (text: Text, { window, testFraction }: TextJob, heldOut?: Text): Pick<DataSet, "train" | "test"> => {
+  const { train, valid } = heldOut === undefined ? splitText(text, testFraction) : { train: text, valid: heldOut };
   return {
     train: textRecords(train, window, "the training text"),
     test: textRecords(valid, window, "the evaluation text"),
@@ -32,8 +32,8 @@ const predictionOf = (tokenizer: Tokenizer | undefined): Pick<DataSet, "predicts
   tokenizer === undefined ? { predicts: "bytes", classes: 256 } : { predicts: "tokens", classes: tokenizer.vocabulary };
 
 /** Windows of a text whose tokens are its bytes, or tokens of a tokenizer. */
-const windowsIn = (text: Text, job: TextJob, tokenizer: Tokenizer | undefined, held?: Text): DataSet => ({
-  ...windowsOf(text, job, held),
+const windowsIn = (text: Text, job: TextJob, tokenizer: Tokenizer | undefined, heldOut?: Text): DataSet => ({
+  ...windowsOf(text, job, heldOut),
   ...predictionOf(tokenizer),
 });
 
@@ -56,22 +56,22 @@ const evaluationTexts = (
 export const textData = async (job: Extract<DataJob, { readonly kind: "text" }>): Promise<TrainingData> => {
   const tokenizer = tokenizerOf(job);
   const { testFile, stream } = job;
-  const held = testFile === undefined ? undefined : await loadDocuments(evaluationTexts(job, testFile, tokenizer));
+  const heldOut = testFile === undefined ? undefined : await loadDocuments(evaluationTexts(job, testFile, tokenizer));
   if (stream !== undefined) {
-    if (held === undefined) throw new InvariantError("a stream of texts has no evaluation texts");
+    if (heldOut === undefined) throw new InvariantError("a stream of texts has no evaluation texts");
     const place = job.tokenizer === undefined ? undefined : { place: job.tokenizer, from: import.meta.url };
     const { train, remarks } = openTextStream({ ...job, ...stream, tokenizer: place });
     return {
       train,
-      test: textRecords(held.text, job.window, "the evaluation text"),
+      test: textRecords(heldOut.text, job.window, "the evaluation text"),
       ...predictionOf(tokenizer),
-      remarks: [...remarks, ...held.remarks],
+      remarks: [...remarks, ...heldOut.remarks],
     };
   }
   const { text, remarks } = await loadDocuments({ ...job, tokenizer });
   return {
-    ...windowsIn(text, job, tokenizer, held?.text),
-    remarks: [...remarks, ...(held?.remarks ?? []).map((remark) => `evaluation text: ${remark}`)],
+    ...windowsIn(text, job, tokenizer, heldOut?.text),
+    remarks: [...remarks, ...(heldOut?.remarks ?? []).map((remark) => `evaluation text: ${remark}`)],
   };
 };
 
@@ -83,12 +83,12 @@ const filedData = (job: TokenJob, vocabulary: number | undefined): DataSet => {
       "data.vocabulary is missing: with onDisk the tokens are not scanned for the largest one; give vocabulary, or tokenizer",
     ]);
   const learned = openTokenFile(file, { ...job, vocabulary });
-  const held = testFile === undefined ? undefined : openTokenFile(testFile, { ...job, vocabulary });
-  const cut = held === undefined ? Math.floor(learned.count * (1 - testFraction)) : learned.count;
-  const rest = held === undefined ? { begin: cut, end: learned.count } : { begin: 0, end: held.count };
+  const heldOut = testFile === undefined ? undefined : openTokenFile(testFile, { ...job, vocabulary });
+  const cut = heldOut === undefined ? Math.floor(learned.count * (1 - testFraction)) : learned.count;
+  const rest = heldOut === undefined ? { begin: cut, end: learned.count } : { begin: 0, end: heldOut.count };
   return {
     train: filedWindows(learned, { begin: 0, end: cut }, window, "the training text"),
-    test: filedWindows(held ?? learned, rest, window, "the evaluation text"),
+    test: filedWindows(heldOut ?? learned, rest, window, "the evaluation text"),
     predicts: "tokens",
     classes: vocabulary,
     remarks: ["tokens stay on disk, and are read when a batch needs them"],
@@ -106,10 +106,10 @@ export const tokenData = (job: TokenJob): DataSet => {
   const options = { ...job, vocabulary: job.vocabulary ?? tokenizerVocabulary };
   if (job.onDisk === true) return filedData(job, options.vocabulary);
   const learned = loadTokenFile(file, options);
-  const held = testFile === undefined ? undefined : loadTokenFile(testFile, options);
+  const heldOut = testFile === undefined ? undefined : loadTokenFile(testFile, options);
   return {
-    ...windowsOf(learned.tokens, job, held?.tokens),
+    ...windowsOf(learned.tokens, job, heldOut?.tokens),
     predicts: "tokens",
-    classes: Math.max(learned.vocabulary, held?.vocabulary ?? 0),
+    classes: Math.max(learned.vocabulary, heldOut?.vocabulary ?? 0),
   };
 };

@@ -157,7 +157,9 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
   });
 
   test("none left, or none at all", () => {
-    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow(/no checkpoint to resume from: .* has no checkpoints/);
+    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow(
+      /no checkpoint to resume from: .* has no checkpoints/,
+    );
     truncateSync(join(save(1), sharedFile), 9);
     expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("has 1, but none is valid");
   });
@@ -404,11 +406,7 @@ describe("a part that does not lie where the manifest is written", () => {
       (path) => rmSync(path),
       /checkpoint of step 2 was abandoned: .*rank-0.safetensors was written by a rank, but cannot be read here \(ENOENT\)/,
     ],
-    [
-      "is too short",
-      (path) => truncateSync(path, 9),
-      /rank-0.safetensors has 9 bytes here, but its rank wrote \d+/,
-    ],
+    ["is too short", (path) => truncateSync(path, 9), /rank-0.safetensors has 9 bytes here, but its rank wrote \d+/],
   ])("%s, and no checkpoint is made of the rest", (_, damage, message) => {
     save(1, { keep: 1 });
     const parts = [sharedFile, rankFile(0)].map((name) =>

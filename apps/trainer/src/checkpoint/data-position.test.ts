@@ -84,7 +84,9 @@ describe("a run that resumes with another batch", () => {
   });
 
   test("a position at another step than its checkpoint's is a fault", () => {
-    expect(positionFault({ epoch: 1, step: 2, stepsPerEpoch: 4, batch: 4, offset: 1 }, 6)).toMatch(/which does not match/);
+    expect(positionFault({ epoch: 1, step: 2, stepsPerEpoch: 4, batch: 4, offset: 1 }, 6)).toMatch(
+      /which does not match/,
+    );
     expect(positionFault({ epoch: 1, step: 2, stepsPerEpoch: 4, batch: 4, offset: -1 }, 7)).toBeUndefined();
   });
 });

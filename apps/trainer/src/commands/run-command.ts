@@ -2,7 +2,7 @@ import { loadJobs, readJobs } from "../job/config.ts";
 import { dryRun } from "../dry-run/dry-run-command.ts";
 import { ConfigError } from "../errors.ts";
 import { execute } from "../run/execute-run.ts";
-import { launchedRunner, launchedPosition, takeLaunchedPart } from "../controller/launched-process.ts";
+import { launchedRunner, launchedPosition, runLaunchedProcess } from "../controller/launched-process.ts";
 import { discoverRank } from "../controller/rank-discovery.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { jobOfFoundBatch } from "../find-batch/find-batch-command.ts";
@@ -42,7 +42,7 @@ export const runCommand = async (file: string, options: RunOptions): Promise<num
   const position = launchedPosition(job, process.env);
   if (position !== undefined) keepExitCode();
   if (position !== undefined && position.process > 0)
-    return takeLaunchedPart(position, (line) => {
+    return runLaunchedProcess(position, (line) => {
       if (options.quiet !== true) writeStderr(`${line}\n`);
     });
   // Only the launcher that started the processes of a run can restart them.

@@ -158,7 +158,7 @@ const stoppedEarly: ReadonlySet<string> = new Set(["rendezvous-stopped", "interr
  * @param say prints a line for people about the processes that this process waits for.
  * @returns the exit code.
  */
-export const takeLaunchedPart = async (position: LaunchedPosition, say: (line: string) => void): Promise<number> => {
+export const runLaunchedProcess = async (position: LaunchedPosition, say: (line: string) => void): Promise<number> => {
   const interruption = new Interruption();
   let cause: StopCause | undefined;
   const release = onInterrupt((signal) => {

@@ -4,7 +4,7 @@ import type { Assignment, RankMessage } from "../rank/messages.ts";
 import type { Prepared } from "../building/prepare.ts";
 
 /** Receives messages of ranks. */
-export interface MessageTaker {
+export interface MessageHandler {
   take(rank: number, message: RankMessage, failures: Failures): void;
 }
 
@@ -13,7 +13,7 @@ export interface Attempt {
   /** The prepared job. Absent for tasks that do not train. */
   readonly prepared?: Prepared | undefined;
   readonly assignment: Assignment;
-  readonly record: MessageTaker;
+  readonly record: MessageHandler;
   readonly interruption: Interruption;
   /** Prints a line for people. */
   readonly note: (line: string) => void;

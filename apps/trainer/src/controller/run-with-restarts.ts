@@ -111,11 +111,11 @@ const runOnce = async (given: RunInput): Promise<Outcome> => {
   // A restart may resume from a checkpoint with a different batch.
   const input = { ...given, prepared: resumedAt(given.prepared, given.resume?.manifest) };
   const { prepared, output, resume, tracePath, profile, detailEvery = 1 } = input;
-  const { samples: shown } = prepared.job.evaluation;
+  const { samples: numSamples } = prepared.job.evaluation;
   const samples =
-    shown === undefined
+    numSamples === undefined
       ? undefined
-      : await openSamplesFile(output, resume?.manifest.step ?? 0, prepared.job, prepared.data, shown);
+      : await openSamplesFile(output, resume?.manifest.step ?? 0, prepared.job, prepared.data, numSamples);
   const record = new RunRecord({ ...input, samples, cutShort: () => input.interruption.request() });
   const tracedSteps = profile !== undefined ? prepared.totalSteps : tracePath !== undefined ? stepsOfTrace : 0;
   const assignment: Omit<Assignment, "mark"> = {

@@ -29,8 +29,8 @@ type Exporter = (run: SavedRun, output: string, options: { readonly dtype?: DTyp
 
 /** Exporters are loaded on demand: no other command needs their modules. */
 const formats: ReadonlyMap<string, Exporter> = new Map<string, Exporter>([
-  ["onnx", async (...asked) => ({ files: await (await import("./onnx.ts")).exportOnnxModel(...asked), remarks: [] })],
-  ["huggingface", async (...asked) => (await import("./hugging-face.ts")).exportHuggingFace(...asked)],
+  ["onnx", async (...args) => ({ files: await (await import("./onnx.ts")).exportOnnxModel(...args), remarks: [] })],
+  ["huggingface", async (...args) => (await import("./hugging-face.ts")).exportHuggingFace(...args)],
 ]);
 
 const oneOf = <T extends string>(option: string, value: string, known: readonly T[]): T => {

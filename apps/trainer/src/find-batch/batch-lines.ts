@@ -1,17 +1,17 @@
 import { bytesText, secondsText, textTable } from "@skein/report";
-import { tryColumn } from "../commands/try-column.ts";
+import { trialColumn } from "../commands/trial-column.ts";
 import type { Job } from "../job/job.ts";
-import { type BatchTry, leastGain } from "./choose-batch.ts";
+import { type BatchTrial, leastGain } from "./choose-batch.ts";
 import type { FoundBatch } from "./find-batch.ts";
 
 /** Formats the trials as a table, one per row. */
 export const batchTable = ({ tries, chosen }: Pick<FoundBatch, "tries" | "chosen">): string[] => {
   return textTable(
     [
-      tryColumn("batch", true),
-      tryColumn("memory, planned", true),
-      tryColumn("time of a sample", true),
-      tryColumn("", false),
+      trialColumn("batch", true),
+      trialColumn("memory, planned", true),
+      trialColumn("time of a sample", true),
+      trialColumn("", false),
     ],
     tries.map((one) => [
       `${one.batch}`,
@@ -37,7 +37,7 @@ const hints = (job: Job, batch: number): string[] => {
   ];
 };
 
-const limitReason = (tries: readonly BatchTry[], chosen: BatchTry): string => {
+const limitReason = (tries: readonly BatchTrial[], chosen: BatchTrial): string => {
   const larger = tries.filter(({ batch }) => batch > chosen.batch);
   const refused = larger[0]?.refused;
   if (larger.length === 0) return "there are no more samples";
@@ -46,7 +46,7 @@ const limitReason = (tries: readonly BatchTry[], chosen: BatchTry): string => {
 };
 
 /** Describes in one line which batch was chosen, why, and which settings stay unchanged. */
-export const chosenLine = ({ job, tries, bound }: FoundBatch, chosen: BatchTry): string =>
+export const chosenLine = ({ job, tries, bound }: FoundBatch, chosen: BatchTrial): string =>
   [
     `batch ${chosen.batch}: ${secondsText(chosen.secondsPerSample!)} a sample, ${bytesText(chosen.plannedBytes)} planned of ${bytesText(bound.bytes)}; ${limitReason(tries, chosen)}`,
     ...hints(job, chosen.batch),

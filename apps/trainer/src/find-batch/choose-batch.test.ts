@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { batchesUpTo, type BatchTry, chooseBatch, isOver, leastGain } from "./choose-batch.ts";
+import { batchesUpTo, type BatchTrial, chooseBatch, isOver, leastGain } from "./choose-batch.ts";
 
-const triesOf = (seconds: readonly (number | undefined)[]): BatchTry[] =>
+const triesOf = (seconds: readonly (number | undefined)[]): BatchTrial[] =>
   seconds.map((one, i) => ({
     batch: 2 ** i,
     plannedBytes: 2 ** i,

@@ -1,5 +1,5 @@
 /** A trial of a batch size. */
-export interface BatchTry {
+export interface BatchTrial {
   readonly batch: number;
   /** Planned memory of all ranks of this machine, in bytes. */
   readonly plannedBytes: number;
@@ -22,7 +22,7 @@ export const batchesUpTo = (unit: number, most: number): number[] => {
   return batches;
 };
 
-const timesOf = (tries: readonly BatchTry[]): (readonly [batch: BatchTry, seconds: number])[] =>
+const timesOf = (tries: readonly BatchTrial[]): (readonly [batch: BatchTrial, seconds: number])[] =>
   tries.flatMap((one) => (one.secondsPerSample === undefined ? [] : [[one, one.secondsPerSample] as const]));
 
 /**
@@ -31,7 +31,7 @@ const timesOf = (tries: readonly BatchTry[]): (readonly [batch: BatchTry, second
  *
  * @returns undefined if no batch was measured.
  */
-export const chooseBatch = (tries: readonly BatchTry[]): BatchTry | undefined => {
+export const chooseBatch = (tries: readonly BatchTrial[]): BatchTrial | undefined => {
   const times = timesOf(tries);
   const least = Math.min(...times.map(([, seconds]) => seconds));
   return times
@@ -42,7 +42,7 @@ export const chooseBatch = (tries: readonly BatchTry[]): BatchTry | undefined =>
 /**
  * Whether the last two doublings both gained nothing, so that no further one is tried; a single one may be an outlier.
  */
-export const isOver = (tries: readonly BatchTry[]): boolean => {
+export const isOver = (tries: readonly BatchTrial[]): boolean => {
   const times = timesOf(tries).map(([, seconds]) => seconds);
   return times.length > 2 && Math.min(...times.slice(-2)) > Math.min(...times.slice(0, -2)) * (1 - leastGain);
 };

@@ -15,13 +15,13 @@ import { requireReplaceable } from "../run/places.ts";
 import { makeProgress, type Progress } from "../run/progress.ts";
 import { overridesOf, type RunOptions } from "../commands/run-options.ts";
 import { batchTable, chosenLine } from "./batch-lines.ts";
-import type { BatchTry } from "./choose-batch.ts";
+import type { BatchTrial } from "./choose-batch.ts";
 import { batchOverride, findBatch, type FoundBatch } from "./find-batch.ts";
 import { memoryOption } from "./memory-bound.ts";
 import { writeStderr, writeStdout } from "../terminal.ts";
 
 /** A finished search, or the signal that stopped it. */
-type SearchResult = { readonly found: FoundBatch; readonly chosen: BatchTry } | { readonly cause: StopCause };
+type SearchResult = { readonly found: FoundBatch; readonly chosen: BatchTrial } | { readonly cause: StopCause };
 
 /** @throws OutcomeError if no batch can be trained with. */
 const search = async (file: string, options: RunOptions, progress: Progress): Promise<SearchResult> => {

@@ -18,7 +18,7 @@ import { prepareStep } from "../step/prepared-step.ts";
 import type { Progress } from "../run/progress.ts";
 import { readMetricLines } from "../report/metric-lines.ts";
 import { prepareOn, runJob } from "../run/run-job.ts";
-import { batchesUpTo, type BatchTry, chooseBatch, isOver } from "./choose-batch.ts";
+import { batchesUpTo, type BatchTrial, chooseBatch, isOver } from "./choose-batch.ts";
 import { type MemoryBound, memoryBound } from "./memory-bound.ts";
 
 /** Source of a job: each batch is tried as if the file contained it. */
@@ -39,9 +39,9 @@ export interface FoundBatch {
   readonly job: Job;
   readonly bound: MemoryBound;
   /** Trials, in order. */
-  readonly tries: readonly BatchTry[];
+  readonly tries: readonly BatchTrial[];
   /** Undefined if no batch can be trained with. */
-  readonly chosen: BatchTry | undefined;
+  readonly chosen: BatchTrial | undefined;
 }
 
 /** Steps per trial; the first step compiles. */
@@ -96,7 +96,7 @@ const timeSteps = async (job: Job, { interruption, progress }: FindBatchOptions)
 const outOfMemory = "out of memory when a step was run";
 
 /** Runs steps of a batch whose plan fits into memory. */
-const tryBatch = async (job: Job, planned: BatchTry, options: FindBatchOptions): Promise<BatchTry> => {
+const tryBatch = async (job: Job, planned: BatchTrial, options: FindBatchOptions): Promise<BatchTrial> => {
   try {
     return { ...planned, secondsPerSample: await timeSteps(job, options) };
   } catch (error) {
@@ -106,7 +106,7 @@ const tryBatch = async (job: Job, planned: BatchTry, options: FindBatchOptions):
 };
 
 /** Formats a trial as a line for people. */
-const tryLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTry): string =>
+const trialLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTrial): string =>
   [
     `batch ${batch}`,
     ...(Number.isNaN(plannedBytes) ? [] : [`${bytesText(plannedBytes)} planned`]),
@@ -136,17 +136,17 @@ export const findBatch = async (source: JobSource, options: FindBatchOptions): P
   if (backend === "auto") backend = (await prepareOn({ job, given: { data } })).prepared.job.backend;
   const bound = memoryBound({ ...job, backend }, options.maxBytes, process.availableMemory());
   const device = await deviceFacts(backend);
-  const tries: BatchTry[] = [];
+  const tries: BatchTrial[] = [];
   for (const batch of batchesUpTo(numBatchParts(job) * (job.accumulate ?? 1), data.train.count)) {
     if (isOver(tries)) break;
-    let one: BatchTry;
+    let one: BatchTrial;
     try {
       const tried = { ...(await load(batch)), backend };
       const planned = (await prepareOn({ job: tried, given: { data } })).prepared;
       const plannedBytes = job.ranks * bytesOfRank(planned, prepareStep(planned, device, { alone: true }));
       if (plannedBytes > bound.bytes) {
         tries.push({ batch, plannedBytes, refused: `more than ${bytesText(bound.bytes)}, ${bound.reason}` });
-        options.progress.note(tryLine(tries.at(-1)!));
+        options.progress.note(trialLine(tries.at(-1)!));
         break;
       }
       one = await tryBatch(tried, { batch, plannedBytes }, options);
@@ -155,7 +155,7 @@ export const findBatch = async (source: JobSource, options: FindBatchOptions): P
       one = { batch, plannedBytes: Number.NaN, refused: error.message }; // not a valid batch of this job, such as too small
     }
     tries.push(one);
-    options.progress.note(tryLine(one));
+    options.progress.note(trialLine(one));
     if (one.refused === outOfMemory) break;
   }
   return { job, bound, tries, chosen: chooseBatch(tries) };

@@ -10,7 +10,7 @@ import { localRunner } from "../controller/local-runner.ts";
 import { ConfigError, describeError, exitCodes, OutcomeError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "../commands/interrupts.ts";
-import { tryColumn } from "../commands/try-column.ts";
+import { trialColumn } from "../commands/trial-column.ts";
 import type { Job } from "../job/job.ts";
 import { shellQuote } from "../launch-targets/shell-quote.ts";
 import { type NumberRange, numberOption, wholeFrom } from "../commands/number-option.ts";
@@ -107,13 +107,13 @@ const barWidth = 40;
 /** Formats the curve as a table with a bar for each loss. */
 const curveLines = (points: readonly SmoothedLoss[], suggestion: RateSuggestion | undefined): string[] => {
   const every = Math.max(1, Math.ceil(points.length / mostRows));
-  const shown = points.filter((_, i) => i % every === 0 || i === points.length - 1);
-  const most = Math.max(...shown.map(({ smoothed }) => smoothed));
-  const low = Math.min(0, ...shown.map(({ smoothed }) => smoothed));
+  const rows = points.filter((_, i) => i % every === 0 || i === points.length - 1);
+  const most = Math.max(...rows.map(({ smoothed }) => smoothed));
+  const low = Math.min(0, ...rows.map(({ smoothed }) => smoothed));
   const at = (rate: number | undefined): SmoothedLoss | undefined =>
     rate === undefined
       ? undefined
-      : shown.reduce((best, one) =>
+      : rows.reduce((best, one) =>
           Math.abs(Math.log(one.rate / rate)) < Math.abs(Math.log(best.rate / rate)) ? one : best,
         );
   const marks = new Map([
@@ -123,8 +123,8 @@ const curveLines = (points: readonly SmoothedLoss[], suggestion: RateSuggestion 
   ]);
   const bar = (value: number): string => "█".repeat(Math.round((barWidth * (value - low)) / (most - low || 1)));
   return textTable(
-    [tryColumn("rate", true), tryColumn("loss", true), tryColumn("smoothed", true), tryColumn("", false)],
-    shown.map((point) => [
+    [trialColumn("rate", true), trialColumn("loss", true), trialColumn("smoothed", true), trialColumn("", false)],
+    rows.map((point) => [
       point.rate.toExponential(1),
       digitsText(point.loss, 4),
       digitsText(point.smoothed, 4),

@@ -60,14 +60,14 @@ export const generateCommand = async (folder: string, options: GenerateOptions):
       write(`${JSON.stringify({ prompt: generation.prompt, texts })}\n`);
       return exitCodes.ok;
     }
-    let shown = -1;
+    let lastIndex = -1;
     await generateText(
       model,
       {
         ...generation,
         onText: (text, index) => {
-          if (index > shown) write(`${shown < 0 ? "" : "\n\n"}${generation.prompt}`);
-          shown = index;
+          if (index > lastIndex) write(`${lastIndex < 0 ? "" : "\n\n"}${generation.prompt}`);
+          lastIndex = index;
           write(text);
         },
       },

@@ -101,14 +101,14 @@ export const compileNextLogits = (
     };
     return {
       of: async (tokens) => {
-        const seen = tokens.slice(-window);
-        const last = seen.length - 1;
+        const recent = tokens.slice(-window);
+        const last = recent.length - 1;
         // All keys and values are cached except those of the last token, whose position another token may have used.
         const { logits, layers } =
-          cached !== undefined && commonLength(cached.tokens, seen) >= last
-            ? await runNext(cached, seen[last]!, last)
-            : await runWhole(seen);
-        if (layers.length > 0) cached = { tokens: seen, layers };
+          cached !== undefined && commonLength(cached.tokens, recent) >= last
+            ? await runNext(cached, recent[last]!, last)
+            : await runWhole(recent);
+        if (layers.length > 0) cached = { tokens: recent, layers };
         const scores = (await backend.download(logits)).data as Float32Array;
         backend.free(logits);
         return scores;

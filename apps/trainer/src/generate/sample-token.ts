@@ -30,12 +30,12 @@ export const sampleToken = (logits: Float32Array, { temperature, topK, topP = 1 
   const greatest = logits[candidates[0]!]!;
   const weights = candidates.map((token) => Math.exp((logits[token]! - greatest) / temperature));
   const total = weights.reduce((sum, weight) => sum + weight, 0);
-  let [kept, keptWeight] = [0, 0];
-  while (kept < weights.length && (kept === 0 || keptWeight < topP * total)) keptWeight += weights[kept++]!;
+  let [numKept, keptWeight] = [0, 0];
+  while (numKept < weights.length && (numKept === 0 || keptWeight < topP * total)) keptWeight += weights[numKept++]!;
   let left = u * keptWeight;
-  for (let i = 0; i < kept; i++) {
+  for (let i = 0; i < numKept; i++) {
     left -= weights[i]!;
     if (left < 0) return candidates[i]!;
   }
-  return candidates[kept - 1]!; // rounding
+  return candidates[numKept - 1]!; // rounding
 };

@@ -395,7 +395,11 @@ describe("a job longer than people write, as a run saves it", () => {
       /^job\.json: data\.file is \[.*, but must be a string or a list of at most 100000; change it$/,
     ],
     ["a list", `[${text}]`, /^job\.json: the job is \[.*, but must be a mapping of keys/],
-    ["a torn text", text.slice(0, -10), /^job\.json: has \d+ characters, and a job in YAML at most .*not valid JSON\)$/],
+    [
+      "a torn text",
+      text.slice(0, -10),
+      /^job\.json: has \d+ characters, and a job in YAML at most .*not valid JSON\)$/,
+    ],
     ["depth", `{"a":${"[".repeat(1e5)}${"]".repeat(1e5)}}`, /nested deeper than 1000 levels\)$/],
     ["a key of __proto__", text.replace("{", '{"__proto__": {"polluted": 1},'), /unknown key "__proto__"/],
   ])("with %s is refused in one line", (_, altered, line) => {

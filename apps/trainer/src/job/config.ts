@@ -108,8 +108,8 @@ const keysAt = (path: Path, root: unknown): string[] => {
 };
 
 const suggestion = (word: unknown, known: readonly string[]): string => {
-  const meant = typeof word === "string" ? didYouMean(word, known) : undefined;
-  return meant === undefined ? `use one of: ${known.join(", ")}` : `did you mean "${meant}"?`;
+  const intended = typeof word === "string" ? didYouMean(word, known) : undefined;
+  return intended === undefined ? `use one of: ${known.join(", ")}` : `did you mean "${intended}"?`;
 };
 
 /** Cure for a value that must be an object: its keys, with the given value as an example. */
@@ -253,7 +253,7 @@ export const parseSetting = (text: string, option: string): Override => {
 
 /** Removes issues about missing keys that misspelled keys already explain, so that one mistake is reported once. */
 const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): readonly z.core.$ZodIssue[] => {
-  const meant = new Set(
+  const intended = new Set(
     issues.flatMap((issue) =>
       issue.code === "unrecognized_keys"
         ? issue.keys
@@ -266,8 +266,8 @@ const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): read
     (issue) =>
       !(
         valueAt(root, issue.path as Path) === undefined &&
-        (meant.has(issue.path.join(".")) ||
-          (issue.path.at(-1) === "kind" && meant.has(issue.path.slice(0, -1).join("."))))
+        (intended.has(issue.path.join(".")) ||
+          (issue.path.at(-1) === "kind" && intended.has(issue.path.slice(0, -1).join("."))))
       ),
   );
 };
@@ -401,7 +401,7 @@ const pathKeys: readonly (readonly string[])[] = [
  *
  * @param folderOf returns the folder that the path of a key is relative to.
  */
-export const anchored = (job: Job, folderOf: (path: Path) => string): Job => {
+export const withAbsolutePaths = (job: Job, folderOf: (path: Path) => string): Job => {
   const result = structuredClone(job);
   for (const path of pathKeys) {
     const value = valueAt(result, path);
@@ -432,7 +432,7 @@ const readLocated = (file: string, overrides: readonly Override[]): readonly Loc
   const folderOf = (path: Path): string =>
     overrides.some((override) => startsWith(path, override.path)) ? "." : dirname(file);
   return parseLocated(readJobFile(file), file, overrides).map(({ job, locationOf }) => ({
-    job: anchored(job, folderOf),
+    job: withAbsolutePaths(job, folderOf),
     locationOf,
   }));
 };

@@ -73,7 +73,7 @@ const augment = z
       })
       .optional()
       .describe(
-        "Replace each image by a random crop, resized to the image size and drawn anew in each epoch. Default: the whole image.",
+        "Replace each image by a random crop, resized to the image size and chosen randomly in each epoch. Default: the whole image.",
       ),
     jitter: z
       .strictObject({
