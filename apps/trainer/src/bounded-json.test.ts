@@ -29,7 +29,7 @@ test.each([
   expect(() => parseBoundedJson(text)).toThrow(message);
 });
 
-test.runIf(process.platform === "linux")("reads regular files of bounded size alone", () => {
+test.runIf(process.platform === "linux")("reads only regular files of bounded size", () => {
   const path = (name: string): string => join(folder, name);
   mkdirSync(path("folder"));
   execFileSync("mkfifo", [path("pipe")]);

@@ -59,7 +59,7 @@ test("limits of sorted classes draw the same share of each class, the same in ev
   const [few, ofFew] = partsOf(data, { ...limits, judgeBy: "training" });
   expect([few, sorted(ofFew)]).toEqual([train, range(20).map((i) => Math.floor(i / 2))]);
   expect(sorted(partsOf(data, { ...limits, validationFraction: 0.1 })[0])).toEqual(sorted(train));
-  // as many as there are stay as they are
+  // a limit of all samples changes nothing
   expect(partsOf(data, { trainSamples: 200, testSamples: 1000 })).toEqual(partsOf(data, {}));
 });
 

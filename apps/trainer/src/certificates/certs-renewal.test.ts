@@ -34,7 +34,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Run a command. Returns what it printed. */
+/** Runs a command. Returns its output. */
 const certs = async (...args: string[]): Promise<string> => {
   let printed = "";
   vi.spyOn(process.stdout, "write").mockImplementation((text) => {
@@ -94,7 +94,7 @@ const listed = (): ReadonlySet<string> => {
 };
 
 describe("certs init --keep-authority", () => {
-  test("keeps the key outside of the folder, for its owner alone; it lives longer than the certificates", async () => {
+  test("keeps the key outside of the folder, readable only by its owner; the authority outlives the certificates", async () => {
     await init();
     expect(statSync(authority).mode & 0o777).toBe(0o600);
     const kept = readFileSync(authority, "utf8");
@@ -107,7 +107,7 @@ describe("certs init --keep-authority", () => {
       if (name.endsWith(".key.pem")) expect(certificate.checkPrivateKey(createPrivateKey(text))).toBe(false);
   });
 
-  test("refuses a place in the folder that is handed out, by whatever way, and writes nothing", async () => {
+  test("rejects an authority file in the folder for hosts, by any path, and writes nothing", async () => {
     symlinkSync(folder, join(folder, "link"));
     for (const place of [
       certificates,
@@ -122,7 +122,7 @@ describe("certs init --keep-authority", () => {
     expect(readdirSync(folder)).toEqual(["link"]);
   });
 
-  test("overwrites no authority, and keeps none that ends before its certificates", async () => {
+  test("overwrites no authority, and rejects one that expires before its certificates", async () => {
     expect(await refusal(init("--days", "30", "--authority-days", "29"))).toMatch(
       /--authority-days 29: the authority would expire before its certificates/,
     );
@@ -139,7 +139,7 @@ describe("certs init --keep-authority", () => {
 });
 
 describe("certs renew", () => {
-  test("replaces keys and certificates by new ones that prove the same", async () => {
+  test("replaces keys and certificates by new ones for the same identities", async () => {
     await init("--ranks-per-process", "3");
     const before = texts();
     await renew("--days", "60");
@@ -162,7 +162,7 @@ describe("certs renew", () => {
     expect(statSync(authority).mode & 0o777).toBe(0o600);
   });
 
-  test("of some only, when they are named", async () => {
+  test("renews only the named certificates", async () => {
     await init();
     const before = texts();
     await renew("--rank", "1-2");
@@ -176,7 +176,7 @@ describe("certs renew", () => {
 
   test.each<[string, () => unknown, string[], RegExp]>([
     [
-      "an authority that ends before",
+      "an authority that expires before",
       () => undefined,
       ["--days", "366"],
       /expires on .* before certificates of 366 days would; use --days 36[45] at most/,
@@ -196,13 +196,13 @@ describe("certs renew", () => {
       /is of a different authority than --authority/,
     ],
     [
-      "an authority that was cut short",
+      "a truncated authority",
       () => writeFileSync(authority, readFileSync(authority, "utf8").split("list ")[0]!),
       [],
       /is truncated/,
     ],
     [
-      "an authority with a line of somebody else",
+      "an authority with an unknown line",
       () => appendFileSync(authority, "issued 12 soon skein:rank:0\n"),
       [],
       /has a line that skein-train certs did not write/,
@@ -216,7 +216,7 @@ describe("certs renew", () => {
       [],
       /another skein-train certs command is using it/,
     ],
-  ])("refuses %s in one line, and replaces nothing", async (_, spoil, args, message) => {
+  ])("rejects %s in one line, and replaces nothing", async (_, spoil, args, message) => {
     await init();
     await certs(
       "init",
@@ -234,7 +234,7 @@ describe("certs renew", () => {
     expect(existsSync(`${authority}.lock`)).toBe(message.source.includes("is using it"));
   });
 
-  test("says what to do when the authority is about to end", async () => {
+  test("gives a cure when the authority is about to expire", async () => {
     const { makeAuthority, issueCertificate, pemOfKey } = await import("./issue-certificate.ts");
     const { authorityText, recordOf } = await import("./authority-file.ts");
     await init();
@@ -252,7 +252,7 @@ describe("certs renew", () => {
 });
 
 describe("certs revoke", () => {
-  test("names every certificate of a rank that was ever issued, and goes on naming it", async () => {
+  test("lists every certificate ever issued to a rank, and keeps it on the list", async () => {
     await init();
     const [stolen, other] = [1, 2].map((rank) => serialIn(rankFiles(certificates, rank).certificate)) as [
       string,
@@ -274,7 +274,7 @@ describe("certs revoke", () => {
     ).not.toThrow();
   });
 
-  test("names all that speak for a rank, where several ranks share a process", async () => {
+  test("lists all certificates of a rank if several ranks share a process", async () => {
     await certs(
       "init",
       "--ranks",
@@ -290,7 +290,7 @@ describe("certs revoke", () => {
     expect(listed()).toEqual(new Set([2, 3].map((rank) => serialIn(rankFiles(certificates, rank).certificate))));
   });
 
-  test("of the coordinator, and of files that lie elsewhere", async () => {
+  test("revokes certificates of the coordinator, and of files elsewhere", async () => {
     await init();
     const copy = join(folder, "found.pem");
     writeFileSync(copy, readFileSync(rankFiles(certificates, 0).certificate));
@@ -302,7 +302,7 @@ describe("certs revoke", () => {
     expect(await revoke("--rank", "0")).toMatch(/add --coordinator if that host is lost/);
   });
 
-  test("forgets nothing that is on the list, when the authority's file is put back from a copy", async () => {
+  test("keeps all entries of the list when the authority's file is restored from a copy", async () => {
     await init();
     const copy = readFileSync(authority);
     await revoke("--rank", "0");
@@ -326,7 +326,7 @@ describe("certs revoke", () => {
     ["a rank that there is not", ["--rank", "9"], /has never signed a certificate of skein:rank:9/],
     ["a certificate of another authority", ["--certificate", "other"], /was not signed by --authority/],
     ["the authority itself", ["--certificate", "authority"], /was not signed by --authority/],
-  ])("refuses %s in one line, and writes nothing", async (_, args, message) => {
+  ])("rejects %s in one line, and writes nothing", async (_, args, message) => {
     await init();
     await certs("init", "--ranks", "1", "--output", join(folder, "others"));
     const paths: Record<string, string> = {

@@ -40,7 +40,7 @@ afterEach(() => rmSync(output, { recursive: true }));
 const tensors = (value: number): Map<string, NdArray> =>
   new Map([["params.dense.weight", NdArray.from([value, 2, 3, 4], [2, 2])]]);
 
-/** What all ranks share after so many steps. */
+/** Shared tensors after a number of steps. */
 const shared = (step: number): Map<string, NdArray> => tensors(step).set("step", NdArray.scalar(step, "u32"));
 
 const manifestOf = (step: number, files: readonly SavedFile[]): Manifest => ({
@@ -62,7 +62,7 @@ const save = (step: number, { files = nodeFiles, keep = 3 }: { files?: Files; ke
   return commitCheckpoint(files, output, manifestOf(step, parts), { newest: keep });
 };
 
-/** Write another manifest, with a digest that fits it. */
+/** Writes another manifest, with a matching digest. */
 const reseal = (folder: string, changes: Partial<Manifest>): void => {
   const path = join(folder, "manifest.json");
   const { sha256: _, ...manifest } = JSON.parse(readFileSync(path, "utf8")) as Manifest & { sha256: string };
@@ -71,7 +71,7 @@ const reseal = (folder: string, changes: Partial<Manifest>): void => {
 
 const names = (): string[] => readdirSync(checkpointsFolder(output)).sort();
 
-test("what is saved comes back, bit for bit", () => {
+test("reads saved tensors bit for bit", () => {
   const folder = save(7);
   const checkpoint = newestCheckpoint(nodeFiles, output, () => expect.unreachable());
   expect(checkpoint.folder).toBe(folder);
@@ -86,7 +86,7 @@ test("keeps the newest, by number and not by spelling", () => {
   expect(newestCheckpoint(nodeFiles, output, () => {}).manifest.step).toBe(100_000_000);
 });
 
-describe("a damaged checkpoint is passed over, with the reason", () => {
+describe("skips a damaged checkpoint and reports the reason", () => {
   test.each<[string, (folder: string) => void, string]>([
     [
       "torn",
@@ -95,7 +95,7 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
     ],
     ["grown", (folder) => appendFileSync(join(folder, rankFile(0)), "x"), "bytes of its manifest: it has"],
     [
-      "with a part without an end",
+      "with an endless part",
       (folder) => {
         rmSync(join(folder, sharedFile));
         symlinkSync("/dev/zero", join(folder, sharedFile));
@@ -103,7 +103,7 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
       "bytes of its manifest: it is no regular file",
     ],
     [
-      "with a manifest without an end",
+      "with an endless manifest",
       (folder) => {
         rmSync(join(folder, "manifest.json"));
         symlinkSync("/dev/zero", join(folder, "manifest.json"));
@@ -156,7 +156,7 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
     expect(reasons[0]).toMatch(/step-0000000[25]\/[^\n]*$/);
   });
 
-  test("none left, or none at all", () => {
+  test("no valid checkpoint, or no checkpoint", () => {
     expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow(
       /no checkpoint to resume from: .* has no checkpoints/,
     );
@@ -165,8 +165,8 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
   });
 });
 
-describe("a flipped bit is passed over with one line, and the checkpoint before is used", () => {
-  /** The run's files, one bit of one of them flipped when it is read. */
+describe("skips a checkpoint with a flipped bit with one line, and uses the one before", () => {
+  /** The run's files, with one bit of one file flipped on reading. */
   const flipping = (path: string, bit: number): Files => ({
     ...nodeFiles,
     read: (asked, mostBytes) => {
@@ -304,7 +304,7 @@ test("parts and manifest reach the disk before the rename, the rename before old
   ]);
 });
 
-describe("a step that is saved once more", () => {
+describe("a step that is saved again", () => {
   /** The run's files, until the process dies before the n-th change of names. */
   const dyingBefore = (change: number): Files => {
     let changes = 0;
@@ -317,7 +317,7 @@ describe("a step that is saved once more", () => {
     return { ...nodeFiles, rename: count(nodeFiles.rename), remove: count(nodeFiles.remove) };
   };
 
-  test.each([0, 1, 2])("is there at every moment: killed before change %i of names", (change) => {
+  test.each([0, 1, 2])("exists at every moment: killed before change %i of names", (change) => {
     save(4, { keep: 1 });
     expect(() => save(4, { files: dyingBefore(change), keep: 1 })).toThrow("killed");
     expect(hasCheckpoint(nodeFiles, output)).toBe(true);
@@ -327,7 +327,7 @@ describe("a step that is saved once more", () => {
   });
 });
 
-describe("a run that goes on while its checkpoints are read", () => {
+describe("a run that continues while its checkpoints are read", () => {
   /** The files of a reader; before each of its reads the run does something. */
   const readingBeside = (run: (path: string) => void): Files => ({
     ...nodeFiles,
@@ -337,7 +337,7 @@ describe("a run that goes on while its checkpoints are read", () => {
     },
   });
 
-  test("and removes the one that is read: the next is taken", () => {
+  test("removes the checkpoint that is read: the next one is used", () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 8 }),
@@ -357,7 +357,7 @@ describe("a run that goes on while its checkpoints are read", () => {
     );
   });
 
-  test("and replaces the one that is read: its parts are not mixed", () => {
+  test("replaces the checkpoint that is read: parts are not mixed", () => {
     save(4);
     let isSaved = false;
     const files = readingBeside((path) => {
@@ -373,7 +373,7 @@ describe("a run that goes on while its checkpoints are read", () => {
     expect(read.get(rankFile(0))!.get("params.dense.weight")!.toNumbers()[0]).toBe(44);
   });
 
-  test("and saves a step once more: the reader finds the old one, and touches nothing", () => {
+  test("saves a step again: the reader finds the old checkpoint, and changes nothing", () => {
     save(4, { keep: 1 });
     const found: number[] = [];
     const files: Files = {
@@ -389,7 +389,7 @@ describe("a run that goes on while its checkpoints are read", () => {
     expect(names()).toEqual(["step-00000004"]);
   });
 
-  test("and removes each before it is read: one line says so", () => {
+  test("removes each checkpoint before it is read: one line reports it", () => {
     save(1, { keep: 1 });
     let step = 1;
     const files = readingBeside(() => void save(++step, { keep: 1 }));
@@ -399,7 +399,7 @@ describe("a run that goes on while its checkpoints are read", () => {
   });
 });
 
-describe("a part that does not lie where the manifest is written", () => {
+describe("a part that is not in the folder of the manifest", () => {
   test.each<[string, (path: string) => void, RegExp]>([
     [
       "is missed",
@@ -407,7 +407,7 @@ describe("a part that does not lie where the manifest is written", () => {
       /checkpoint of step 2 was abandoned: .*rank-0.safetensors was written by a rank, but cannot be read here \(ENOENT\)/,
     ],
     ["is too short", (path) => truncateSync(path, 9), /rank-0.safetensors has 9 bytes here, but its rank wrote \d+/],
-  ])("%s, and no checkpoint is made of the rest", (_, damage, message) => {
+  ])("%s, and no checkpoint is created from the rest", (_, damage, message) => {
     save(1, { keep: 1 });
     const parts = [sharedFile, rankFile(0)].map((name) =>
       writePart(nodeFiles, output, 2, name, partContent(shared(2))),
@@ -418,14 +418,14 @@ describe("a part that does not lie where the manifest is written", () => {
   });
 });
 
-test("a file written piece by piece is the one that safetensors writes", () => {
+test("a file written piece by piece equals the output of safetensors", () => {
   const several = new Map([...shared(3), ["a", NdArray.from([1, 0, 1], [3], "u8")], ["b", NdArray.from([], [0])]]);
   const { sha256: hash, bytes } = writePart(nodeFiles, output, 3, "x.safetensors", partContent(several));
   const whole = writeSafetensors(several);
   expect([hash, bytes]).toEqual([sha256(whole), whole.length]);
 });
 
-test("another model is refused, with the first tensors that differ", () => {
+test("rejects a different model, and lists the first tensors that differ", () => {
   const spec = (shape: number[]): NdArray => NdArray.zeros("f32", shape);
   const saved = new Map([
     ["a", spec([2])],

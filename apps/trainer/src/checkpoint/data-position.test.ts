@@ -21,8 +21,8 @@ const positionAfter = (step: number, count: number, batch: number, stepOffset = 
     [],
   );
 
-describe("a run that resumes with another batch", () => {
-  test("stands at the samples seen, less a batch that was begun, however often the batch changes", () => {
+describe("a run that resumes with a different batch", () => {
+  test("resumes at the samples seen, without a partial batch, however often the batch changes", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 40 }),
@@ -40,7 +40,7 @@ describe("a run that resumes with another batch", () => {
               const before = last as { epoch: number; step: number; batch: number };
               offset = stepOffsetAfter(last, step, { batch, stepsPerEpoch: perEpoch });
               const now = positionOf(step + offset, perEpoch);
-              // Samples of the epoch, in the order that no batch changes.
+              // Samples of the epoch, in the order that does not depend on the batch.
               const order = epochOrder(1, before.epoch, count);
               const seen = order.slice(0, before.step * before.batch);
               if (now.epoch === before.epoch) {
@@ -55,7 +55,7 @@ describe("a run that resumes with another batch", () => {
             last = positionAfter(step, count, batch, offset);
             expect(positionFault(last, step)).toBeUndefined();
             expect(dataPositionSchema.parse(JSON.parse(JSON.stringify(last)))).toEqual(last);
-            // Resumed with the same batch, it stands where it did.
+            // Resumed with the same batch, the position is unchanged.
             expect(stepOffsetAfter(last, step, { batch, stepsPerEpoch: perEpoch })).toBe(offset);
           }
         },
@@ -77,13 +77,13 @@ describe("a run that resumes with another batch", () => {
     ).toBe(offset);
   });
 
-  test("a checkpoint of an older version, without its batch, goes on by steps if epochs are as long", () => {
+  test("a checkpoint of an older version, without batch, counts steps if epochs have the same length", () => {
     const old = { epoch: 1, step: 2, stepsPerEpoch: 4 };
     expect(dataPositionSchema.parse(old)).toEqual(old);
     expect(stepOffsetAfter(old, 6, { batch: 4, stepsPerEpoch: 4 })).toBe(0);
   });
 
-  test("a position at another step than its checkpoint's is a fault", () => {
+  test("rejects a position at another step than its checkpoint's", () => {
     expect(positionFault({ epoch: 1, step: 2, stepsPerEpoch: 4, batch: 4, offset: 1 }, 6)).toMatch(
       /which does not match/,
     );

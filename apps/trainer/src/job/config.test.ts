@@ -28,7 +28,7 @@ const faultsOf = (text: string, overrides: readonly string[] = []): string[] => 
   throw new Error("no fault was found");
 };
 
-describe("a sound job", () => {
+describe("a valid job", () => {
   test("gets its defaults", () => {
     const job = parseJob(good, "jobs/x.yaml");
     expect(job).toMatchObject({
@@ -40,7 +40,7 @@ describe("a sound job", () => {
     });
   });
 
-  test("values of the command line go before those of the file", () => {
+  test("values of the command line override those of the file", () => {
     const job = parseJob(
       good,
       "jobs/x.yaml",
@@ -56,7 +56,7 @@ describe("a sound job", () => {
   });
 });
 
-describe("one line names place, value, rule and cure", () => {
+describe("one line names location, value, rule and cure", () => {
   test.each<[string, string, string]>([
     [
       "a misspelt key",
@@ -152,7 +152,7 @@ describe("one line names place, value, rule and cure", () => {
       "network.silenceSeconds: a silence of 20 s is longer than network.timeoutSeconds, 10 s; raise network.timeoutSeconds, or use at most 10",
     ],
     [
-      "a sign of life that may not be late",
+      "a heartbeat interval that allows no late heartbeat",
       `${good}network: { timeoutSeconds: 10, heartbeatSeconds: 6 }\n`,
       "network.heartbeatSeconds: with a heartbeat every 6 s, one late heartbeat would already exceed a silence of 10 s; use at most 5",
     ],
@@ -164,7 +164,7 @@ describe("one line names place, value, rule and cure", () => {
     expect(faults[0]).toContain(line);
   });
 
-  test("every fault of a file is told", () => {
+  test("reports every fault of a file", () => {
     expect(faultsOf(good.replace("batch: 64", "batch: -1").replace("peak: 0.002", "peak: x"))).toHaveLength(2);
   });
 
@@ -246,7 +246,7 @@ describe("one line names place, value, rule and cure", () => {
   });
 });
 
-describe("a hostile job file is refused in a few lines of bounded length", () => {
+describe("a hostile job file is rejected in a few lines of bounded length", () => {
   const bomb = Array.from(
     { length: 30 },
     (_, i) => `a${i}: &a${i} [${i === 0 ? "x, x" : `*a${i - 1}, *a${i - 1}`}]`,
@@ -308,14 +308,14 @@ describe("a hostile job file is refused in a few lines of bounded length", () =>
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
   });
 
-  test("thousands of unknown keys are told as ten", () => {
+  test("reports thousands of unknown keys as ten", () => {
     const faults = faultsOf(good + Array.from({ length: 4000 }, (_, i) => `k${i}:\n`).join(""));
     expect(faults).toHaveLength(11);
     expect(faults[0]).toContain('jobs/x.yaml:13:1: unknown key "k0"');
     expect(faults[10]).toBe("jobs/x.yaml: and 3990 more faults; correct these first");
   });
 
-  test("and so are thousands of wrong values", () => {
+  test("reports thousands of wrong values as ten", () => {
     const faults = faultsOf(good.replace("kind: cnn", `kind: mlp\n  hidden: [${"x,".repeat(1000)}x]`));
     expect(faults).toHaveLength(11);
     expect(faults[10]).toBe("jobs/x.yaml: and 991 more faults; correct these first");
@@ -402,7 +402,7 @@ describe("a job longer than people write, as a run saves it", () => {
     ],
     ["depth", `{"a":${"[".repeat(1e5)}${"]".repeat(1e5)}}`, /nested deeper than 1000 levels\)$/],
     ["a key of __proto__", text.replace("{", '{"__proto__": {"polluted": 1},'), /unknown key "__proto__"/],
-  ])("with %s is refused in one line", (_, altered, line) => {
+  ])("with %s is rejected in one line", (_, altered, line) => {
     const message = ((): string => {
       try {
         return String(parseJob(altered, "job.json"));
@@ -416,7 +416,7 @@ describe("a job longer than people write, as a run saves it", () => {
   });
 });
 
-test("the JSON Schema refuses unknown keys and keeps defaults and descriptions", () => {
+test("the JSON Schema rejects unknown keys and keeps defaults and descriptions", () => {
   const schema = jobJsonSchema() as {
     $schema: string;
     additionalProperties: boolean;

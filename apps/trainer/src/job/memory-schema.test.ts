@@ -12,7 +12,7 @@ const faultsOf = (memory: object, model: object = { kind: "gpt" }): string => {
   }
 };
 
-test("a bound goes with recompute: auto, and blocks with models that have some", () => {
+test("a limit needs recompute: auto, and blocks a model with blocks", () => {
   expect(faultsOf({ recompute: "auto", maxBytes: 1e6 })).toBe("");
   expect(faultsOf({ recompute: "blocks" })).toBe("");
   expect(faultsOf({ recompute: "auto" })).toMatch(

@@ -108,12 +108,12 @@ test.each<[readonly string[], RegExp]>([
     ["ranks=4", "mesh.tensor=2", gpt, "batch=7"],
     /7 samples do not divide among 2 groups of 2 ranks; use a multiple of 2/,
   ],
-])("refuses %j", (own, message) => {
+])("rejects %j", (own, message) => {
   expect(() => parseJob(job, "job.yaml", own.map(parseOverride))).toThrow(ConfigError);
   expect(() => parseJob(job, "job.yaml", own.map(parseOverride))).toThrow(message);
 });
 
-test("a mesh that fits is taken, with the levels of its ranks along expert", () => {
+test("accepts a valid mesh, with the levels of its ranks along expert", () => {
   const overrides = ["ranks=8", "mesh={expert: 4, expertLevels: [2, 2], tensor: 2}", dropless].map(parseOverride);
   expect(parseJob(job, "job.yaml", overrides).mesh).toEqual({ expert: 4, expertLevels: [2, 2], tensor: 2 });
 });

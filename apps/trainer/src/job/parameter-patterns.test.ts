@@ -6,7 +6,7 @@ import { selectsParameter, namedParameters } from "./parameter-patterns.ts";
 
 const specs = (...shape: number[]) => ({ dtype: "f32", shape });
 
-/** Like a transformer's. */
+/** Parameters like those of a transformer. */
 const params = {
   embedding: specs(20, 4),
   blocks: Array.from({ length: 12 }, () => ({
@@ -37,7 +37,7 @@ describe("patterns of parameters", () => {
     ["blocks.1.query.weigh", []],
   ])("%s", (pattern, expected) => expect(selected(pattern).toSorted()).toEqual(expected.toSorted()));
 
-  test("that mean nothing are refused with what is near, or what there is", () => {
+  test("are rejected if they match nothing, with a suggestion", () => {
     const patterns = (pattern: string) => () =>
       parameterGroups({ rates: { [pattern]: 1 } }, params, { frozen: new Set() });
     expect(patterns("haed.**")).toThrow(
@@ -55,20 +55,20 @@ describe("patterns of parameters", () => {
 
 const anyPattern = fc.constantFrom("**", "head", "blocks", "blocks.*.query", "**.bias", "norms-and-biases", ...paths);
 
-test("of a parameter the last pattern that means it decides", () => {
+test("the last pattern that matches a parameter decides", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(anyPattern, fc.nat()), { minLength: 1, maxLength: 6 }), (entries) => {
       const patterns = Object.fromEntries(entries);
-      const { rates: said } = parameterGroups({ rates: patterns }, params, { frozen: new Set() });
+      const { rates } = parameterGroups({ rates: patterns }, params, { frozen: new Set() });
       for (const parameter of parameters) {
         const last = Object.entries(patterns).findLast(([pattern]) => selectsParameter(pattern, parameter));
-        expect(said.get(parameter.path)).toBe(last?.[1]);
+        expect(rates.get(parameter.path)).toBe(last?.[1]);
       }
     }),
   );
 });
 
-test("what is frozen is what the last pattern that means it does not take back", () => {
+test("a parameter is frozen unless the last pattern that matches it unfreezes it", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), anyPattern), { maxLength: 5 }), (entries) => {
       const freeze = ["blocks.0", ...entries.map(([takesBack, pattern]) => `${takesBack ? "!" : ""}${pattern}`)];

@@ -15,7 +15,7 @@ const faultsOf = (data: object, more: object = {}): string => {
 const texts = { kind: "text", file: "a.jsonl", testFile: "b.jsonl", stream: {} };
 const images = { kind: "webdataset", file: "{0..3}.tar", testFile: "t.tar", size: 4, stream: {} };
 
-test("a stream has steps, and samples of its own to judge by", () => {
+test("a stream needs steps and evaluation samples", () => {
   expect(faultsOf(texts)).toBe("");
   expect(faultsOf(images)).toBe("");
   expect(faultsOf({ ...images, stream: { classes: ["cat", "dog"] }, decodesAtOnce: 3 })).toBe("");
@@ -35,7 +35,7 @@ test("a stream has steps, and samples of its own to judge by", () => {
   );
 });
 
-test("what needs all samples beforehand does not go with a stream", () => {
+test("rejects options that need all samples beforehand", () => {
   for (const limit of [{ validationFraction: 0.5 }, { trainSamples: 4 }, { judgeBy: "training" }])
     expect(faultsOf({ ...texts, ...limit })).toMatch(
       /: (0.5|4|training), but samples of a stream \(data.stream\) are not known in advance; leave \w+ or data.stream out$/,
