@@ -38,7 +38,7 @@ export interface Job {
   /** Exponential moving average of the parameters, used for evaluation and export. Default: no average. */
   readonly average?: { readonly decay: number } | undefined;
   /**
-   * Share of the target probability that the training loss spreads over all classes. Default: the model's own value.
+   * Label smoothing: share of the target that the training loss spreads over all classes. Default: the model's value.
    */
   readonly labelSmoothing?: number | undefined;
   /** Patterns of frozen parameters; a pattern that begins with `!` unfreezes parameters. Default: nothing is frozen. */
@@ -70,16 +70,12 @@ export interface Job {
   readonly metrics?: ModuleJob | ProgramJob | undefined;
   /** User callbacks; they do not change results. */
   readonly callbacks?: ModuleJob | ProgramJob | undefined;
-  /**
-   * Record histograms of weights and gradients at fixed intervals; does not change results. Default: only on request.
-   */
+  /** Record histograms of weights and gradients at fixed intervals; results do not change. Default: on request only. */
   readonly histograms?: { readonly everySteps: number } | undefined;
   readonly checkpoint: {
     readonly everySteps?: number | undefined;
     readonly keep: number;
-    /**
-     * Whether to save after each evaluation that is better than all earlier evaluations, and keep that checkpoint, too.
-     */
+    /** Whether to save and keep a checkpoint after each evaluation that is better than all earlier evaluations. */
     readonly best?: boolean | undefined;
   };
   /** Steps between two comparisons of the ranks' parameters; 0: never. */
@@ -106,8 +102,7 @@ export interface MeshJob {
   /** Expert-parallel degree: number of ranks that the experts of each layer are divided among. */
   readonly expert: number;
   /**
-   * Hierarchy of the ranks along `expert`, from the outermost level, such as [hosts, ranks per host]. Default: one
-   * level.
+   * Hierarchy of the ranks along `expert`, outermost level first, such as [hosts, ranks per host]. Default: one level.
    */
   readonly expertLevels?: readonly number[] | undefined;
   /** Tensor-parallel degree: number of ranks that process the same samples and shard the matrices of each block. */
@@ -364,8 +359,7 @@ export interface PlacementJob {
   /** Plans from the loads of experts only, or from the experts that each token chose. */
   readonly planner: "heaviest-first" | "swap";
   /**
-   * `always`: whenever a better placement is found; `pays`: only if the gain until the next placement exceeds the cost
-   * of the move.
+   * `always`: on a better placement; `pays`: only if its gain until the next placement exceeds the cost of the move.
    */
   readonly when: "always" | "pays";
   /** Maximum number of swaps per layer and placement, with `swap`. */
